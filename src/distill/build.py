@@ -1,0 +1,282 @@
+"""From checked settings to objects: teacher, pairs, student, criterion, trainer."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import LearningRateMonitor, ModelCheckpoint
+from pytorch_lightning.loggers import TensorBoardLogger
+
+from distill import config, weights
+from distill.callbacks.ema import StudentEMA
+from distill.callbacks.health import Health
+from distill.callbacks.previews import Previews
+from distill.callbacks.progress import Progress
+from distill.callbacks.provenance import Provenance
+from distill.callbacks.table import MetricsTable
+from distill.data.demo import demo_photos
+from distill.data.labelling import Recipe, Report, label
+from distill.data.layouts import find_pairs
+from distill.data.module import DistillData
+from distill.data.photos import Photo, Side, find_photos, split
+from distill.data.sets import PairSet, PhotoSet
+from distill.errors import DistillError
+from distill.losses.combined import Criterion
+from distill.module import DistillModule
+from distill.runs import Run
+from distill.settings import Source, Style, Train
+from distill.students.student import Student
+from distill.teachers.base import Teacher
+from distill.weights import WeightsFile
+
+
+def teacher(style: Style, node: dict[str, Any]) -> Teacher:
+    """The style's teacher with its weights found, verified and loaded."""
+    if style.file is None and style.weights is None:
+        return config.build(node)
+    file = WeightsFile(style.file or "", style.url, style.sha256, style.git_blob)
+    return config.build(node, weights=weights.find(file, style.weights, "style.weights"))
+
+
+def source_of(trained: dict[str, Any], photos: str | None = None) -> Source:
+    """The photos, teacher and set of a trained run, or the same with other photos."""
+    kept = {
+        key: trained[key]
+        for key in ("crop", "seed", "style", "data", "label", "gka_layers", "teacher")
+    }
+    if photos:
+        kept["data"] = kept["data"] | {"root": None, "kind": "pairs"}
+    return config.check(kept | {"photos": photos or trained["photos"]}, Source)
+
+
+def photos(settings: Source) -> list[Photo]:
+    """The photos of photos=DIR, or those of data=demo."""
+    if settings.data.kind == "demo":
+        return demo_photos()
+    return find_photos(Path(settings.photos))
+
+
+def pairs_root(settings: Source) -> Path:
+    """Where the set of pairs lies: data.root, or data/pairs/STYLE-PHOTOS-SIZE."""
+    if settings.data.root:
+        return Path(settings.data.root)
+    demo = settings.data.kind == "demo"
+    name = "demo" if demo else Path(settings.photos).resolve().name
+    crop = "" if settings.crop == 1 else f"-crop{round(settings.crop * 100)}"
+    return Path("data/pairs") / f"{settings.style.name}-{name}-{settings.style.resolution}{crop}"
+
+
+def recipe(settings: Source, of: Teacher) -> Recipe:
+    """What decides every pixel of the set."""
+    return Recipe(
+        style=settings.style.name,
+        teacher=of.fingerprint(),
+        size=settings.style.resolution,
+        crop=settings.crop,
+        views=settings.data.views,
+        colour=settings.data.colour,
+        val_fraction=settings.data.val_fraction,
+        seed=settings.seed,
+    )
+
+
+def prepare(settings: Source, of: Teacher, sides: Sequence[Side] = ("train", "val")) -> Report:
+    """Label what is missing of the settings' set and say what happened."""
+    device = _device(settings.label.device)
+    report = label(
+        photos(settings),
+        of.fast(),
+        recipe(settings, of),
+        pairs_root(settings),
+        sides=sides,
+        # One picture at a time is the fastest form of the teacher on a CPU (0.28 s against 0.35).
+        batch_size=settings.label.batch_size or (1 if device == "cpu" else 16),
+        workers=settings.label.workers,
+        device=device,
+    )
+    print(report)
+    return report
+
+
+def data(settings: Train, of: Teacher | None) -> DistillData:
+    """Training and validation pictures; labels what is missing on the way."""
+    kind = settings.data.kind
+    train, val = _photo_sets(settings) if kind == "photos" else _pair_sets(settings, of)
+    d = settings.data
+    return DistillData(train, val, d.batch_size, d.workers, d.val_limit)
+
+
+def needs_teacher(settings: Train) -> bool:
+    """Pairs from a folder of one's own need none, unless GKA asks for its activations."""
+    gka = settings.loss.weights.get("gka", 0) > 0
+    return gka or settings.data.kind == "photos" or settings.data.root is None
+
+
+def student(encoder: dict[str, Any], decoder: dict[str, Any], channels: int) -> Student:
+    """Encoder and decoder from their nodes."""
+    built = config.build(encoder)
+    out = config.build(
+        decoder, channels=built.channels, strides=built.strides, out_channels=channels
+    )
+    return Student(built, out)
+
+
+def load_student(checkpoint: Path) -> tuple[Student, dict[str, Any]]:
+    """A trained student (averaged weights where the run kept them) and its run's settings.
+
+    The checkpoint is read as tensors and plain values, and may only name classes of
+    distill.students. Raises DistillError for any other file.
+    """
+    try:
+        saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
+        settings = saved["distill"]
+        nodes = settings["encoder"] | {"weights": "none"}, settings["decoder"]["build"]
+    except Exception as error:
+        raise DistillError(f"{checkpoint}: not a checkpoint of distill.train ({error})") from error
+    for each in nodes:
+        if not str(each["_target_"]).startswith("distill.students."):
+            raise DistillError(
+                f"{checkpoint}: names {each['_target_']}, which is no student's part"
+            )
+    built = student(*nodes, settings["channels"])
+    averaged = saved.get("callbacks", {}).get("StudentEMA", {}).get("average")
+    live = {k.removeprefix("student."): v for k, v in saved["state_dict"].items()}
+    built.load_state_dict(averaged or live)
+    return built.eval(), settings
+
+
+def module(settings: Train, of: Teacher | None) -> DistillModule:
+    """Student, criterion and how they are optimised."""
+    kept = of if settings.data.kind == "photos" or settings.loss.weights.get("gka") else None
+    return DistillModule(
+        student(settings.encoder, settings.decoder.build, settings.channels),
+        criterion(settings),
+        partial(_optimizer, settings.optimizer),
+        partial(_schedule, settings.schedule),
+        kept,
+    )
+
+
+def criterion(settings: Train) -> Criterion:
+    """The terms whose weight is above 0."""
+    loss = settings.loss
+    if unknown := sorted(loss.weights.keys() - loss.terms.keys()):
+        raise DistillError(
+            f"loss.weights.{unknown[0]}: no such term; there are {', '.join(sorted(loss.terms))}"
+        )
+    used = {name: config.build(loss.terms[name]) for name, w in loss.weights.items() if w > 0}
+    return Criterion(used, loss.weights)
+
+
+def trainer(settings: Train, run: Run) -> pl.Trainer:
+    """Lightning's trainer, writing into the run's folder."""
+    t = settings.trainer
+    if t.threads:
+        torch.set_num_threads(t.threads)
+    _mute_known_noise()
+    try:
+        return pl.Trainer(
+            accelerator=t.accelerator,
+            devices=t.devices,
+            strategy=t.strategy,
+            precision=t.precision,
+            max_steps=t.max_steps,
+            max_epochs=-1,
+            # Several validations of equal distance, the last one at the end of the run.
+            val_check_interval=_val_interval(t.max_steps, t.val_every) * t.accumulate,
+            check_val_every_n_epoch=None,
+            log_every_n_steps=min(t.log_every, t.max_steps),
+            gradient_clip_val=t.clip,
+            accumulate_grad_batches=t.accumulate,
+            num_sanity_val_steps=0,
+            use_distributed_sampler=False,
+            enable_model_summary=False,
+            enable_progress_bar=False,
+            logger=TensorBoardLogger(str(run.folder), name="tensorboard", version=""),
+            callbacks=_callbacks(settings, run),
+        )
+    except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
+        raise DistillError(f"trainer: {' '.join(str(error).split())}") from error
+
+
+def _callbacks(settings: Train, run: Run) -> list[pl.Callback]:
+    folder = str(run.last.parent)
+    common: dict[str, Any] = {"dirpath": folder, "enable_version_counter": False}
+    callbacks: list[pl.Callback] = [
+        Progress(),
+        Previews(run.folder / "previews"),
+        Health(),
+        MetricsTable(run.folder / "metrics.csv"),
+        LearningRateMonitor("step"),
+        Provenance(asdict(settings)),
+        ModelCheckpoint(filename="best", monitor="val/loss", **common),
+        ModelCheckpoint(filename="last", train_time_interval=timedelta(minutes=2), **common),
+    ]
+    return [StudentEMA(settings.ema), *callbacks] if settings.ema else callbacks
+
+
+def _photo_sets(settings: Train) -> tuple[PhotoSet, PhotoSet]:
+    d, size = settings.data, settings.style.resolution
+    sides = split(photos(settings), d.val_fraction, settings.seed)
+    train = PhotoSet(
+        sides["train"], d.crop_size or size, True, settings.crop, d.colour, settings.seed
+    )
+    return train, PhotoSet(sides["val"], size, False, settings.crop)
+
+
+def _pair_sets(settings: Train, of: Teacher | None) -> tuple[PairSet, PairSet]:
+    if settings.data.root is None:
+        assert of is not None
+        prepare(settings, of)
+    sides = find_pairs(
+        pairs_root(settings), settings.style.name, settings.data.val_fraction, settings.seed
+    )
+    common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
+    augment = settings.data
+    train = PairSet(
+        sides["train"],
+        train=True,
+        crop_size=augment.crop_size,
+        flip=augment.flip,
+        seed=settings.seed,
+        **common,
+    )
+    return train, PairSet(sides["val"], train=False, **common)
+
+
+def _optimizer(node: dict[str, Any], parameters: Any) -> torch.optim.Optimizer:
+    return config.build(node, params=parameters)
+
+
+def _schedule(node: dict[str, Any], optimizer: torch.optim.Optimizer, total_steps: int) -> Any:
+    return config.build(node, optimizer=optimizer, total_steps=total_steps)
+
+
+def _val_interval(max_steps: int, val_every: int) -> int:
+    return max_steps // max(1, round(max_steps / val_every))
+
+
+def _device(name: str) -> str:
+    if name != "auto":
+        return name
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _mute_known_noise() -> None:
+    """Lightning's advertisements, and advice that does not apply to this use of it."""
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    for text in (
+        ".*does not have many workers.*",
+        ".*exists and is not empty.*",
+        ".*treespec, LeafSpec.*",
+    ):
+        warnings.filterwarnings("ignore", message=text)

@@ -1,0 +1,66 @@
+"""An exponential moving average of the student, and of nothing else."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import nn
+
+
+class StudentEMA(pl.Callback):
+    """Keeps averaged weights of `module.student`, validates with them and saves them.
+
+    Lightning's own averaging deep-copies the whole module, teacher and VGG included. The decay
+    rises as (1 + n) / (10 + n) up to `decay`, so that a short run is not held back by its random
+    start. BatchNorm statistics are averaged with the weights.
+    """
+
+    def __init__(self, decay: float = 0.999) -> None:
+        self.decay, self.updates = decay, 0
+        self.average: dict[str, torch.Tensor] = {}
+        self._live: dict[str, torch.Tensor] | None = None
+
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        student = _student(pl_module)
+        if not self.average:
+            self.average = deepcopy(student.state_dict())
+        self.average = {k: v.to(pl_module.device) for k, v in self.average.items()}
+
+    @torch.no_grad()
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, *args: Any
+    ) -> None:
+        if trainer.global_step <= self.updates:
+            return  # gradients are being accumulated: no step was taken
+        self.updates = trainer.global_step
+        decay = min(self.decay, (1 + self.updates) / (10 + self.updates))
+        for name, value in _student(pl_module).state_dict().items():
+            if value.is_floating_point():
+                self.average[name].lerp_(value, 1 - decay)
+            else:
+                self.average[name].copy_(value)
+
+    def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if self.average and not trainer.sanity_checking:
+            self._live = deepcopy(_student(pl_module).state_dict())
+            _student(pl_module).load_state_dict(self.average)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if self._live is not None:
+            _student(pl_module).load_state_dict(self._live)
+            self._live = None
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"average": self.average, "updates": self.updates}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.average, self.updates = state_dict["average"], state_dict["updates"]
+
+
+def _student(pl_module: pl.LightningModule) -> nn.Module:
+    student = pl_module.student
+    assert isinstance(student, nn.Module)
+    return student

@@ -1,0 +1,32 @@
+"""One progress bar over the whole run, with loss, rate and time left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytorch_lightning as pl
+
+from distill.progress import bar
+
+
+class Progress(pl.Callback):
+    """Counts optimiser steps; a resumed run starts where it stopped."""
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self.bar = bar(trainer.max_steps, " steps", "training")
+        self.bar.disable = not trainer.is_global_zero
+        self.bar.initial = self.bar.n = self.bar.last_print_n = trainer.global_step
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, *args: Any
+    ) -> None:
+        shown = {
+            name.split("/")[-1]: f"{float(trainer.callback_metrics[name]):.4g}"
+            for name in ("train/loss", "val/psnr")
+            if name in trainer.callback_metrics
+        }
+        self.bar.set_postfix(shown, refresh=False)
+        self.bar.update(trainer.global_step - self.bar.n)
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self.bar.close()

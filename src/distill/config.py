@@ -1,0 +1,208 @@
+"""Compose, check, build: the only module besides the entry points that knows Hydra."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+import hydra
+from hydra import compose, initialize_config_dir
+from hydra.errors import HydraException
+from hydra.utils import get_object
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+
+from distill.errors import DistillError
+from distill.settings import Given
+
+S = TypeVar("S")
+Task = Callable[[Any], None]
+
+
+def conf_folder() -> Path:
+    """conf/ inside the package (wheel) or two levels up (checkout)."""
+    here = Path(__file__).resolve().parent
+    return next(p for p in (here / "conf", here.parents[1] / "conf") if p.is_dir())
+
+
+def entry(name: str, schema: type) -> Callable[[Task], Callable[[], None]]:
+    """Make a task a command: `conf/NAME.yaml` plus overrides, checked, as a `schema` instance.
+
+    A DistillError ends the command with its one line on standard error and its exit status.
+    """
+
+    def decorate(task: Task) -> Callable[[], None]:
+        def run(cfg: DictConfig) -> None:
+            with OneLine():
+                task(check(OmegaConf.to_container(cfg, resolve=True), schema))
+
+        @functools.wraps(task)
+        def command() -> None:
+            overrides = [a for a in sys.argv[1:] if not a.startswith("-")]
+            with OneLine():
+                if len(overrides) == len(sys.argv) - 1:  # with flags (--help, -m) Hydra takes over
+                    load(name, overrides, schema)
+            sys.argv[0] = f"distill.{name}"
+            main = hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=name)
+            main(run)()
+
+        return command
+
+    return decorate
+
+
+class OneLine:
+    """Turns a DistillError into one line on standard error and an exit status."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, DistillError):
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(error.status)
+
+
+def load(name: str, overrides: Iterable[str], schema: type[S]) -> S:
+    """Compose `conf/NAME.yaml` with overrides and check it. Raises DistillError in one line."""
+    overrides = list(overrides)
+    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+        try:
+            container = OmegaConf.to_container(compose(name, overrides), resolve=True)
+        except (HydraException, OmegaConfBaseException) as error:
+            raise DistillError(_explain(name, error)) from error
+    return check(container, schema)
+
+
+def check(values: Any, schema: type[S]) -> S:
+    """Plain values as a `schema` instance, every Node bound to its constructor's signature."""
+    try:
+        checked = TypeAdapter(schema).validate_python(values)
+    except ValidationError as error:
+        raise DistillError(_explain_value(error, schema)) from None
+    for key, value, given in _nodes(checked):
+        bind(key, value, given)
+    return checked
+
+
+def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
+    """Check that a Node's class exists and takes these arguments with these types."""
+    target = _target(key, value)
+    signature = inspect.signature(target)
+    allowed = [n for n in signature.parameters if n not in given]
+    hints = get_type_hints(target.__init__ if inspect.isclass(target) else target)
+    arguments = {k: v for k, v in value.items() if k != "_target_"}
+    for name, argument in arguments.items():
+        if name not in allowed:
+            raise DistillError(_no_such(f"{key}.{name}", [f"{key}.{n}" for n in allowed]))
+        _check_type(f"{key}.{name}", argument, hints.get(name, Any))
+    required = [n for n in allowed if _required(signature.parameters[n])]
+    for name in required:
+        if name not in arguments:
+            raise DistillError(f"{key}.{name}: missing; {value['_target_']} needs it")
+
+
+def build(value: Mapping[str, Any], **given: Any) -> Any:
+    """The object a Node describes, with further arguments from code."""
+    arguments = {k: v for k, v in value.items() if k != "_target_"}
+    return _target("", value)(**arguments, **given)
+
+
+def _target(key: str, value: Mapping[str, Any]) -> Any:
+    name = value.get("_target_")
+    if not isinstance(name, str):
+        raise DistillError(f"{key}._target_: missing; it names the class to build")
+    try:
+        return get_object(name)
+    except Exception as error:
+        raise DistillError(f"{key}._target_={name}: cannot be imported ({error})") from error
+
+
+def _nodes(
+    settings: Any, prefix: str = ""
+) -> Iterable[tuple[str, dict[str, Any], tuple[str, ...]]]:
+    hints = get_type_hints(type(settings), include_extras=True)
+    for item in fields(settings):
+        value, key = getattr(settings, item.name), f"{prefix}{item.name}"
+        given = [m for m in getattr(hints[item.name], "__metadata__", ()) if isinstance(m, Given)]
+        if is_dataclass(value):
+            yield from _nodes(value, f"{key}.")
+        elif given:
+            yield key, value, given[0].names
+        elif item.name == "terms":
+            yield from ((f"{key}.{name}", term, ()) for name, term in value.items())
+
+
+def _check_type(key: str, value: Any, hint: Any) -> None:
+    try:
+        adapter = TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
+        adapter.validate_python(value)
+    except PydanticUserError:
+        return  # a hint pydantic cannot express says nothing about plain values
+    except ValidationError as error:
+        raise DistillError(f"{key}={value!r}: {error.errors()[0]['msg'].lower()}") from None
+
+
+def _required(parameter: inspect.Parameter) -> bool:
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return parameter.default is inspect.Parameter.empty and parameter.kind not in variadic
+
+
+def _explain(name: str, error: Exception) -> str:
+    text = str(error)
+    if found := re.search(r"Could not find '([^']+)/([^'/]+)'", text):
+        group, choice = found.groups()
+        return _no_such(f"{group}={choice}", [f"{group}={c}" for c in choices(group)], "choice")
+    if found := re.search(r"Could not override '([^']+)'|Key '([^']+)' is not in struct", text):
+        key = next(filter(None, found.groups()))
+        full = re.search(r"full_key: (\S+)", text)
+        key = full.group(1) if full else key
+        return _no_such(key, _all_keys(name, key))
+    return " ".join(text.split())
+
+
+def choices(group: str) -> list[str]:
+    """The choices of a config group: its YAML files."""
+    return sorted(p.stem for p in (conf_folder() / group).glob("*.yaml"))
+
+
+def _all_keys(name: str, key: str) -> list[str]:
+    """The keys that could have been meant: siblings of the wrong one, from the default config."""
+    tree: Any = OmegaConf.to_container(compose(name), resolve=False)
+    *parents, _ = key.split(".")
+    for parent in parents:
+        tree = tree.get(parent, {}) if isinstance(tree, dict) else {}
+    prefix = "".join(f"{p}." for p in parents)
+    return [prefix + str(k) for k in tree] if isinstance(tree, dict) else []
+
+
+def _explain_value(error: ValidationError, schema: type) -> str:
+    first = error.errors()[0]
+    path = [
+        str(part) for part in first["loc"] if not str(part).startswith(("function-", "literal"))
+    ]
+    key = ".".join(path)
+    if first["type"] == "unexpected_keyword_argument":
+        owner: Any = schema
+        for part in path[:-1]:
+            owner = get_type_hints(owner)[part]
+        prefix = "".join(f"{p}." for p in path[:-1])
+        return _no_such(key, [f"{prefix}{f.name}" for f in fields(owner)])
+    if first["type"] == "missing":
+        return f"{key}: missing"
+    return f"{key}={first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
+
+
+def _no_such(key: str, allowed: list[str], what: str = "setting") -> str:
+    close = difflib.get_close_matches(key, allowed, n=1, cutoff=0.5)
+    guess = f"did you mean {close[0]}? " if close else ""
+    return f"{key}: no such {what}; {guess}allowed: {', '.join(allowed) or 'nothing here'}"

@@ -1,0 +1,243 @@
+"""Photos and a teacher to a paired set on disk, once: resumable, and never half-written.
+
+    ROOT/train/photo/NAME.png   ROOT/train/stylized/NAME.png
+    ROOT/val/photo/NAME.png     ROOT/val/stylized/NAME.png
+    ROOT/dataset.json           what made it: teacher, size, crop, split, counts
+    ROOT/skipped.tsv            photos that could not be used, with the reason
+
+A pair is done when both of its files are there. Each is written aside and renamed, the drawing
+last, so whatever kills the process loses at most the batch in flight.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import torch
+from PIL import Image
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
+
+from distill.data.photos import BadPhoto, Photo, Side, read_photo, split
+from distill.data.pictures import save_png, to_image, to_tensor
+from distill.data.views import rng_for, view
+from distill.errors import DistillError
+from distill.progress import bar
+from distill.weights import aside
+
+MANIFEST = "dataset.json"
+SKIPPED = "skipped.tsv"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What decides every pixel of a paired set; two sets with the same recipe can be merged.
+
+    `teacher` is its fingerprint, `crop` the share of the short side, `views` how many pictures
+    are taken of a training photo (the first is the plain centre square), `colour` how far the
+    others' colours vary.
+    """
+
+    style: str
+    teacher: str
+    size: int = 256
+    crop: float = 1.0
+    views: int = 1
+    colour: float = 0.2
+    val_fraction: float = 0.1
+    seed: int = 0
+
+
+@dataclass
+class Report:
+    """What a labelling run found and did; counts are pictures in the set afterwards."""
+
+    root: Path
+    train: int
+    val: int
+    made: int
+    skipped: dict[str, str]
+
+    def __str__(self) -> str:
+        text = (
+            f"{self.root}: {self.train} training and {self.val} validation pairs, {self.made} new"
+        )
+        if self.skipped:
+            text += f"; {len(self.skipped)} photos skipped, see {self.root / SKIPPED}"
+        return text
+
+
+@dataclass(frozen=True)
+class Job:
+    """One pair to make."""
+
+    photo: Photo
+    side: Side
+    number: int
+
+    @property
+    def name(self) -> str:
+        return self.photo.pair_name + (f"-v{self.number:03d}" if self.number else "") + ".png"
+
+    def files(self, root: Path) -> tuple[Path, Path]:
+        return root / self.side / "photo" / self.name, root / self.side / "stylized" / self.name
+
+    def done(self, root: Path) -> bool:
+        return all(path.is_file() for path in self.files(root))
+
+
+def label(
+    photos: Sequence[Photo],
+    teacher: nn.Module,
+    recipe: Recipe,
+    root: Path,
+    sides: Sequence[Side] = ("train", "val"),
+    batch_size: int = 1,
+    workers: int = 1,
+    device: str = "cpu",
+) -> Report:
+    """Make every pair of the recipe that is not there yet, on the `sides` asked for.
+
+    Raises DistillError when `root` was made by another recipe or no photo can be read.
+    """
+    check_recipe(root, recipe)
+    jobs = [job for job in plan(photos, recipe) if job.side in sides]
+    todo = [job for job in jobs if not job.done(root)]
+    if todo:
+        _sweep(root)
+        _write_manifest(root, recipe, None)
+    skipped = _label_all(todo, teacher.to(device), recipe, root, batch_size, workers, device)
+    lost = sum(job.photo.key in skipped for job in todo)
+    report = Report(root, _count(root, "train"), _count(root, "val"), len(todo) - lost, skipped)
+    _write_skipped(root, skipped)
+    _write_manifest(root, recipe, report)
+    for side in sides:
+        if not getattr(report, side):
+            raise DistillError(f"{root}: no {side} photo could be read; see {root / SKIPPED}")
+    return report
+
+
+def plan(photos: Sequence[Photo], recipe: Recipe) -> list[Job]:
+    """Every pair the set shall hold; only training photos are seen in several views."""
+    sides = split(photos, recipe.val_fraction, recipe.seed)
+    train = [Job(p, "train", n) for p in sides["train"] for n in range(recipe.views)]
+    return train + [Job(p, "val", 0) for p in sides["val"]]
+
+
+def read_manifest(root: Path) -> dict | None:
+    """The set's dataset.json, None where there is none."""
+    path = root / MANIFEST
+    if not path.is_file():
+        return None
+    try:
+        return json.loads(path.read_text())
+    except ValueError as error:
+        raise DistillError(f"{path}: damaged; delete it if the pairs beside it are good") from error
+
+
+def check_recipe(root: Path, recipe: Recipe) -> None:
+    """Refuse to mix: DistillError that names what differs from the set already there."""
+    manifest = read_manifest(root)
+    if manifest is None:
+        return
+    made = manifest.get("recipe", {})
+    # Adding views adds pictures and changes none, so that alone may differ.
+    want = asdict(replace(recipe, views=made.get("views", recipe.views)))
+    different = [
+        f"{k} {made.get(k)!r} there, {want[k]!r} now" for k in want if made.get(k) != want[k]
+    ]
+    if different:
+        raise DistillError(
+            f"{root}: made with other settings ({'; '.join(different)}); name another folder with "
+            "data.root=DIR or delete this one"
+        )
+
+
+class _Missing(Dataset):
+    """Reads the photo of each job; gives (index, picture) or (index, reason)."""
+
+    def __init__(self, jobs: Sequence[Job], recipe: Recipe) -> None:
+        self.jobs, self.recipe = jobs, recipe
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def __getitem__(self, index: int) -> tuple[int, Image.Image | str]:
+        job, recipe = self.jobs[index], self.recipe
+        rng = rng_for(recipe.seed, job.photo.key, job.number)
+        try:
+            image = read_photo(job.photo.path)
+        except BadPhoto as reason:
+            return index, str(reason)
+        return index, view(image, job.number, recipe.size, recipe.crop, recipe.colour, rng)
+
+
+def _label_all(
+    jobs: Sequence[Job],
+    teacher: nn.Module,
+    recipe: Recipe,
+    root: Path,
+    batch_size: int,
+    workers: int,
+    device: str,
+) -> dict[str, str]:
+    loader: DataLoader = DataLoader(
+        _Missing(jobs, recipe), batch_size, num_workers=min(workers, len(jobs)), collate_fn=list
+    )
+    skipped: dict[str, str] = {}
+    if not jobs:
+        return skipped
+    with bar(len(jobs), " pictures", "labelling") as progress:
+        for batch in loader:
+            good = [(jobs[i], item) for i, item in batch if not isinstance(item, str)]
+            skipped |= {jobs[i].photo.key: item for i, item in batch if isinstance(item, str)}
+            if good:
+                stacked = torch.stack([to_tensor(image) for _, image in good])
+                _save(good, _draw(teacher, stacked.to(device)), root)
+            progress.set_postfix(skipped=len(skipped), refresh=False)
+            progress.update(len(batch))
+    return skipped
+
+
+@torch.inference_mode()
+def _draw(teacher: nn.Module, photos: Tensor) -> Tensor:
+    return teacher(photos).cpu()
+
+
+def _save(good: Sequence[tuple[Job, Image.Image]], drawn: Tensor, root: Path) -> None:
+    for (job, image), picture in zip(good, drawn, strict=True):
+        photo, stylized = job.files(root)
+        save_png(image, photo)
+        save_png(to_image(picture), stylized)
+
+
+def _count(root: Path, side: str) -> int:
+    folder = root / side / "stylized"
+    return sum(1 for p in folder.glob("*.png")) if folder.is_dir() else 0
+
+
+def _write_manifest(root: Path, recipe: Recipe, report: Report | None) -> None:
+    counts = None
+    if report is not None:
+        counts = {"train": report.train, "val": report.val, "skipped": len(report.skipped)}
+    content = {"format": 1, "recipe": asdict(recipe), "counts": counts}
+    with aside(root / MANIFEST) as temporary:
+        temporary.write_text(json.dumps(content, indent=2) + "\n")
+
+
+def _write_skipped(root: Path, skipped: dict[str, str]) -> None:
+    lines = [f"{key!r}\t{reason}\n" for key, reason in sorted(skipped.items())]
+    with aside(root / SKIPPED) as temporary:
+        temporary.write_text("".join(["photo\treason\n", *lines]), errors="surrogateescape")
+
+
+def _sweep(root: Path) -> None:
+    """Remove what a killed run left aside."""
+    for top, _, names in os.walk(root):
+        for name in names:
+            if name.startswith(".") and name.endswith(".part"):
+                (Path(top) / name).unlink(missing_ok=True)

@@ -1,0 +1,55 @@
+"""The data module: a training stream that can start anywhere, and a fixed validation set."""
+
+from __future__ import annotations
+
+import pytorch_lightning as pl
+from torch.utils.data import DataLoader, Dataset, Subset
+
+from distill.data.sets import Stream
+
+
+class DistillData(pl.LightningDataModule):
+    """Loaders over two datasets whose training side takes stream positions.
+
+    One epoch is the whole run (`max_steps` batches); it starts at the batches already done, which
+    Lightning knows from the checkpoint. `val_limit` bounds the pictures of a validation.
+    """
+
+    def __init__(
+        self,
+        train: Dataset,
+        val: Dataset,
+        batch_size: int = 16,
+        workers: int = 2,
+        val_limit: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.train, self.val = train, val
+        self.batch_size, self.workers, self.val_limit = batch_size, workers, val_limit
+
+    def train_dataloader(self) -> DataLoader:
+        trainer = self.trainer
+        assert trainer is not None
+        world, batches = trainer.world_size, trainer.accumulate_grad_batches
+        step = batches * self.batch_size * world
+        sampler = Stream(
+            trainer.max_steps * step, trainer.global_step * step, trainer.global_rank, world
+        )
+        return self._loader(self.train, self.workers, sampler=sampler)
+
+    def val_dataloader(self) -> DataLoader:
+        count = len(self.val)  # type: ignore[arg-type]
+        limited = Subset(self.val, range(min(count, self.val_limit or count)))
+        return self._loader(limited, workers=0)
+
+    def _loader(self, dataset: Dataset, workers: int, sampler: Stream | None = None) -> DataLoader:
+        return DataLoader(
+            dataset,
+            self.batch_size,
+            sampler=sampler,
+            num_workers=workers,
+            persistent_workers=workers > 0,
+            pin_memory=self.trainer is not None
+            and self.trainer.accelerator is not None
+            and type(self.trainer.accelerator).__name__ == "CUDAAccelerator",
+        )

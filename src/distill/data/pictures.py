@@ -1,0 +1,57 @@
+"""Pictures out: tensors to PNG files and contact sheets, written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image, ImageDraw, ImageFont
+from torch import Tensor
+
+from distill.weights import aside
+
+
+def to_tensor(image: Image.Image) -> Tensor:
+    """An 8-bit picture as float32 (C, H, W) in [0, 1]."""
+    array = np.asarray(image)
+    return torch.from_numpy(array.copy()).permute(2, 0, 1).float() / 255
+
+
+def to_image(picture: Tensor) -> Image.Image:
+    """(C, H, W) in [0, 1], C = 3 or 4, as an 8-bit picture, rounded to the nearest."""
+    array = picture.detach().clamp(0, 1).mul(255).round().byte().permute(1, 2, 0).cpu().numpy()
+    return Image.fromarray(np.ascontiguousarray(array))
+
+
+def over_white(picture: Tensor) -> Tensor:
+    """RGBA (N, 4, H, W) put over white as RGB; RGB passes unchanged."""
+    if picture.shape[1] == 3:
+        return picture
+    alpha = picture[:, 3:]
+    return picture[:, :3] * alpha + (1 - alpha)
+
+
+def save_png(image: Image.Image, path: Path) -> None:
+    """Write a PNG aside and rename it, so that a killed process leaves no half picture."""
+    with aside(path) as temporary:
+        image.save(temporary, format="PNG", compress_level=4)
+
+
+def sheet(rows: Sequence[Sequence[Tensor]], titles: Sequence[str], gap: int = 4) -> Image.Image:
+    """A contact sheet: rows of equally large (C, H, W) pictures under a line of titles."""
+    height, width = rows[0][0].shape[-2:]
+    band = max(18, height // 12)
+    size = (len(titles) * (width + gap) + gap, band + len(rows) * (height + gap) + gap)
+    page = Image.new("RGB", size, "white")
+    font = ImageFont.load_default(size=band * 0.62)
+    draw = ImageDraw.Draw(page)
+    for column, title in enumerate(titles):
+        centre = gap + column * (width + gap) + width / 2
+        draw.text((centre, band / 2), title, fill="black", font=font, anchor="mm")
+    for row, pictures in enumerate(rows):
+        for column, picture in enumerate(pictures):
+            spot = (gap + column * (width + gap), band + row * (height + gap))
+            page.paste(to_image(over_white(picture[None])[0]), spot)
+    return page

@@ -1,0 +1,150 @@
+"""Datasets of pairs and of photos, addressed by a position in an endless stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from torch import Tensor
+from torch.utils.data import Dataset, Sampler
+
+from distill.data.layouts import Pair
+from distill.data.photos import BadPhoto, Photo, centre_square, read_photo
+from distill.data.pictures import to_tensor
+from distill.data.views import random_square, recolour, rng_for, same_crop_and_flip
+from distill.errors import DistillError
+
+Sample = dict[str, Any]  # photo: Tensor, name: str and, for pairs, target: Tensor
+
+
+class Stream(Sampler[int]):
+    """Positions of one long epoch: `total` of them, starting at `start`, every `world`-th.
+
+    A dataset turns a position into a picture and its augmentation, so a run that goes on at
+    position k sees exactly what it would have seen without the interruption. The length is that
+    of the whole stream: Lightning counts the completed batches in.
+    """
+
+    def __init__(self, total: int, start: int = 0, rank: int = 0, world: int = 1) -> None:
+        self.total, self.start, self.rank, self.world = total, start, rank, world
+
+    def __len__(self) -> int:
+        return self.total // self.world
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.start + self.rank, self.total, self.world))
+
+
+class _Streamed(Dataset):
+    """Position → item: a fresh permutation for every pass, from the seed alone."""
+
+    def __init__(self, count: int, seed: int, shuffle: bool) -> None:
+        self.count, self.seed, self.shuffle = count, seed, shuffle
+        self._pass, self._order = -1, np.arange(count)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def index(self, position: int) -> int:
+        if not self.shuffle:
+            return position
+        number, offset = divmod(position, self.count)
+        if number != self._pass:
+            self._pass, self._order = number, rng_for(self.seed, number).permutation(self.count)
+        return int(self._order[offset])
+
+
+class PairSet(_Streamed):
+    """Pairs as {photo (3, H, W), target (3 or 4, H, W), name}, both in [0, 1].
+
+    With `train`, position p gives the picture p of an endless shuffled stream, cropped and
+    mirrored the same on both sides; without, index p gives pair p as it is. A pair that cannot be
+    read is replaced by the next one and named once.
+    """
+
+    def __init__(
+        self,
+        pairs: Sequence[Pair],
+        size: int,
+        train: bool,
+        crop_size: int | None = None,
+        flip: bool = True,
+        alpha: bool = False,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(len(pairs), seed, train)
+        self.pairs, self.size, self.train, self.alpha = list(pairs), size, train, alpha
+        self.crop_size, self.flip = crop_size, flip
+        self._bad: set[int] = set()
+
+    def __getitem__(self, position: int) -> Sample:
+        pair, photo, target = self._read(self.index(position))
+        if self.train:
+            rng = rng_for(self.seed, "augment", position)
+            photo, target = same_crop_and_flip([photo, target], self.crop_size, self.flip, rng)
+        return {"photo": photo.contiguous(), "target": target.contiguous(), "name": pair.name}
+
+    def _read(self, first: int) -> tuple[Pair, Tensor, Tensor]:
+        for step in range(self.count):
+            index = (first + step) % self.count
+            pair = self.pairs[index]
+            try:
+                photo, target = pair.read(self.alpha)
+            except BadPhoto as reason:
+                if index not in self._bad:
+                    self._bad.add(index)
+                    print(f"skipped {pair.photo}: {reason}")
+                continue
+            return pair, self._square(photo), self._square(target)
+        raise DistillError("no pair of the set can be read")
+
+    def _square(self, image: Image.Image) -> Tensor:
+        if image.size == (self.size, self.size):
+            return to_tensor(image)
+        return to_tensor(centre_square(image, self.size))
+
+
+class PhotoSet(_Streamed):
+    """Photos as {photo (3, S, S), name}, to be labelled on the fly.
+
+    With `train`: random squares of the photo with changed colours, drawn from the position; the
+    teacher sees what the student sees, so even colours may change. Without: centre squares.
+    """
+
+    def __init__(
+        self,
+        photos: Sequence[Photo],
+        size: int,
+        train: bool,
+        crop: float = 1.0,
+        colour: float = 0.2,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(len(photos), seed, train)
+        self.photos, self.size, self.train = list(photos), size, train
+        self.crop, self.colour = crop, colour
+        self._bad: set[int] = set()
+
+    def __getitem__(self, position: int) -> Sample:
+        photo, image = self._read(self.index(position))
+        rng = rng_for(self.seed, "augment", position)
+        if self.train:
+            square = random_square(image, self.size, self.crop, rng)
+            square = recolour(square, self.colour, rng)
+        else:
+            square = centre_square(image, self.size, self.crop)
+        return {"photo": to_tensor(square), "name": photo.key}
+
+    def _read(self, first: int) -> tuple[Photo, Image.Image]:
+        for step in range(self.count):
+            index = (first + step) % self.count
+            photo = self.photos[index]
+            try:
+                return photo, read_photo(photo.path)
+            except BadPhoto as reason:
+                if index not in self._bad:
+                    self._bad.add(index)
+                    print(f"skipped {photo.path}: {reason}")
+        raise DistillError("no photo of the set can be read")

@@ -1,0 +1,65 @@
+"""Views of one photo and augmentation of pairs; every draw comes from a seed and a position."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import torch
+from PIL import Image, ImageEnhance
+from torch import Tensor
+
+from distill.data.photos import centre_square
+
+
+def rng_for(*parts: object) -> np.random.Generator:
+    """A generator that depends on the parts alone, whatever process or order asks."""
+    text = ":".join(str(part) for part in parts)
+    digest = hashlib.sha256(text.encode(errors="surrogateescape")).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "big"))
+
+
+def random_square(
+    image: Image.Image, size: int, crop: float, rng: np.random.Generator
+) -> Image.Image:
+    """A random square of 45 to 100 % of the centre square's side, at size×size, perhaps mirrored.
+
+    With crop < 1 it stays within that share of the picture: the rim is not wanted.
+    """
+    side = min(image.size) * crop * rng.uniform(0.45, 1.0)
+    rim_x, rim_y = image.width * (1 - crop) / 2, image.height * (1 - crop) / 2
+    left = rng.uniform(rim_x, image.width - rim_x - side)
+    top = rng.uniform(rim_y, image.height - rim_y - side)
+    box = (left, top, left + side, top + side)
+    square = image.resize((size, size), Image.Resampling.LANCZOS, box=box)
+    return square.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if rng.random() < 0.5 else square
+
+
+def recolour(image: Image.Image, strength: float, rng: np.random.Generator) -> Image.Image:
+    """Brightness, contrast and saturation each times 1 ± strength. Only ahead of a teacher."""
+    for enhance in (ImageEnhance.Brightness, ImageEnhance.Contrast, ImageEnhance.Color):
+        image = enhance(image).enhance(1 + strength * rng.uniform(-1, 1))
+    return image
+
+
+def view(
+    image: Image.Image, number: int, size: int, crop: float, colour: float, rng: np.random.Generator
+) -> Image.Image:
+    """View 0 is the plain centre square; every other one a random square with changed colours."""
+    if number == 0:
+        return centre_square(image, size, crop)
+    return recolour(random_square(image, size, crop, rng), colour, rng)
+
+
+def same_crop_and_flip(
+    pictures: list[Tensor], size: int | None, flip: bool, rng: np.random.Generator
+) -> list[Tensor]:
+    """One random crop of size×size and one coin for mirroring, the same for every (C, H, W)."""
+    height, width = pictures[0].shape[-2:]
+    if size is not None and size < min(height, width):
+        top = int(rng.integers(height - size + 1))
+        left = int(rng.integers(width - size + 1))
+        pictures = [p[:, top : top + size, left : left + size] for p in pictures]
+    if flip and rng.random() < 0.5:
+        pictures = [torch.flip(p, (-1,)) for p in pictures]
+    return pictures

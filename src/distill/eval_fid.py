@@ -1,0 +1,40 @@
+"""python -m distill.eval_fid: how close the student is to its teacher, on held-out photos."""
+
+from __future__ import annotations
+
+import sys
+
+from distill.config import entry
+from distill.settings import EvalFid
+
+
+@entry("eval_fid", EvalFid)
+def main(settings: EvalFid) -> None:
+    from pathlib import Path
+
+    from distill import build, evaluation
+    from distill.errors import DistillError
+    from distill.runs import find_run
+
+    features, missing = evaluation.features_or_reason(settings.features)
+    if settings.a or settings.b:
+        if not (settings.a and settings.b):
+            raise DistillError("two folders are compared: name both, a=DIR b=DIR")
+        folder = Path(settings.output or "runs/eval")
+        results = evaluation.two_folders(Path(settings.a), Path(settings.b), features, settings)
+    else:
+        run = find_run(settings.runs, settings.run, settings.style, settings.decoder)
+        folder = Path(settings.output) if settings.output else run.folder / "eval"
+        student, trained = build.load_student(run.checkpoint(settings.checkpoint))
+        held_out = evaluation.held_out(student, trained, settings)
+        results = evaluation.against_teacher(held_out, features, settings)
+        evaluation.write_sheet(held_out, folder, settings.sheet)
+
+    evaluation.write(results, folder, missing)
+    if missing:
+        print(f"error: FID is missing: {missing}", file=sys.stderr)
+        sys.exit(evaluation.FID_MISSING)
+
+
+if __name__ == "__main__":
+    main()

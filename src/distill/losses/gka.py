@@ -1,0 +1,56 @@
+"""GKA: global kernel alignment between layers of teacher and student (the paper's §4.2; CKA).
+
+With features X (n, p) and Y (n, q) of a batch of n pictures, flattened,
+    GKA(X, Y) = ‖YᵀX‖² / (‖XᵀX‖ ‖YᵀY‖)    (Frobenius norms),
+a similarity in [0, 1]. ‖YᵀX‖² = Σ (XXᵀ)∘(YYᵀ), so n×n matrices are enough and p, q may be huge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from distill.errors import DistillError
+
+MIN_BATCH = 4  # below it centred Gram matrices have too few degrees of freedom to say anything
+
+
+def gka(x: Tensor, y: Tensor, centred: bool = True) -> Tensor:
+    """Alignment of two feature batches (n, …) in [0, 1].
+
+    Uncentred, as the paper writes it, unrelated ReLU features already score 0.9999: they all share
+    a large mean. Raises DistillError for fewer than 4 pictures.
+    """
+    if len(x) < MIN_BATCH:
+        raise DistillError(
+            f"GKA compares pictures within a batch and needs at least {MIN_BATCH}, got {len(x)}; "
+            "raise data.batch_size or set loss.weights.gka=0"
+        )
+    a, b = _gram(x, centred), _gram(y, centred)
+    return (a * b).sum() / (a.norm() * b.norm()).clamp_min(torch.finfo(a.dtype).tiny)
+
+
+def _gram(features: Tensor, centred: bool) -> Tensor:
+    flat = features.flatten(1).float()
+    if centred:
+        flat = flat - flat.mean(0)
+    return flat @ flat.T
+
+
+class GKA(nn.Module):
+    """Mean of 1 − GKA over pairs of layers.
+
+    `layers` maps a student's module name to a teacher's; both get activations by these names.
+    """
+
+    def __init__(self, layers: Mapping[str, str], centred: bool = True) -> None:
+        super().__init__()
+        if not layers:
+            raise DistillError("loss.gka.layers is empty: map student layers to teacher layers")
+        self.layers, self.centred = dict(layers), centred
+
+    def forward(self, student: Mapping[str, Tensor], teacher: Mapping[str, Tensor]) -> Tensor:
+        scores = [gka(student[s], teacher[t], self.centred) for s, t in self.layers.items()]
+        return 1 - torch.stack(scores).mean()

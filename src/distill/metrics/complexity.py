@@ -1,0 +1,95 @@
+"""What a network costs: MACs on the exported graph, parameters, operators.
+
+The gate counts on the exported graph, because that is what a phone runs. thop, the paper's tool,
+counts BatchNorm that the export folds away, so it reads 144.2 M for nnconv's 125.3 M.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from copy import deepcopy
+from math import prod
+from pathlib import Path
+
+import onnx
+import torch
+from onnx import shape_inference
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def graph_macs(model: onnx.ModelProto) -> int:
+    """Multiply-accumulates of all convolutions and matrix products, for the graph's static shapes.
+
+    A transposed convolution is counted at its input's size, as the arithmetic is done.
+    Raises ValueError where a shape is unknown: a dynamic graph has no single number.
+    """
+    inferred = shape_inference.infer_shapes(model, strict_mode=True)
+    shapes = _shapes(inferred)
+    total = 0
+    for node in inferred.graph.node:
+        if node.op_type == "Conv":
+            weight = shapes[node.input[1]]
+            total += prod(_known(shapes, node.output[0])) * prod(weight[1:])
+        elif node.op_type == "ConvTranspose":
+            weight = shapes[node.input[1]]
+            total += prod(_known(shapes, node.input[0])) * prod(weight[1:])
+        elif node.op_type in ("MatMul", "Gemm"):
+            inner = _known(shapes, node.input[0])[-1]
+            total += prod(_known(shapes, node.output[0])) * inner
+    return total
+
+
+def module_macs(network: nn.Module, size: int, channels: int = 3) -> int | None:
+    """MACs of a PyTorch network's convolutions for one size×size picture; None if it has none."""
+    picture = torch.zeros(1, channels, size, size)
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        network(picture)
+    return counter.get_total_flops() // 2 or None
+
+
+def thop_macs(network: nn.Module, size: int) -> int:
+    """What thop says for one size×size RGB picture, for comparison with the paper's figures."""
+    import thop
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        macs, _ = thop.profile(
+            deepcopy(network).eval(), inputs=(torch.zeros(1, 3, size, size),), verbose=False
+        )
+    return int(macs)
+
+
+def parameters(network: nn.Module) -> int:
+    """Number of trained values."""
+    return sum(p.numel() for p in network.parameters())
+
+
+def graph_parameters(model: onnx.ModelProto) -> int:
+    """Number of values in a graph's weights (tensors of more than one value)."""
+    sizes = (prod(tensor.dims) for tensor in model.graph.initializer)
+    return sum(size for size in sizes if size > 1)
+
+
+def operators(model: onnx.ModelProto) -> list[str]:
+    """The kinds of operators in a graph, sorted."""
+    return sorted({node.op_type for node in model.graph.node})
+
+
+def load_graph(path: Path) -> onnx.ModelProto:
+    """An ONNX file as a graph."""
+    return onnx.load(str(path))
+
+
+def _shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
+    graph = model.graph
+    values = [*graph.input, *graph.value_info, *graph.output]
+    shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in values}
+    return shapes | {i.name: list(i.dims) for i in graph.initializer}
+
+
+def _known(shapes: dict[str, list[int]], name: str) -> list[int]:
+    shape = shapes.get(name, [0])
+    if not all(shape):
+        raise ValueError(f"the shape of {name} is not static")
+    return shape

@@ -1,0 +1,55 @@
+"""Picture against picture: PSNR, SSIM, LPIPS. One value per picture."""
+
+from __future__ import annotations
+
+import torch
+from kornia.metrics import ssim as ssim_map
+from torch import Tensor, nn
+
+from distill import weights as weights_files
+from distill.weights import WeightsFile
+
+ALEXNET = WeightsFile(
+    "alexnet-owt-7be5be79.pth",
+    "https://download.pytorch.org/models/alexnet-owt-7be5be79.pth",
+    sha256="7be5be79",
+)
+
+
+def psnr(a: Tensor, b: Tensor) -> Tensor:
+    """Peak signal-to-noise ratio in dB, (N,), of (N, C, H, W) in [0, 1]; 100 dB when equal."""
+    error = (a.float() - b.float()).square().flatten(1).mean(1)
+    return -10 * error.clamp_min(1e-10).log10()
+
+
+def ssim(a: Tensor, b: Tensor) -> Tensor:
+    """Structural similarity (Wang et al. 2004; Gaussian window 11), (N,), of values in [0, 1]."""
+    return ssim_map(a.float(), b.float(), 11).flatten(1).mean(1)
+
+
+class LPIPS(nn.Module):
+    """Learned perceptual distance (Zhang et al. 2018, AlexNet), (N,), of RGB in [0, 1].
+
+    The linear heads ship with torchmetrics; AlexNet's ImageNet weights must be at hand.
+    """
+
+    def __init__(self, alexnet: dict[str, Tensor]) -> None:
+        super().__init__()
+        from torchmetrics.functional.image.lpips import _LPIPS  # the one home of the heads
+
+        self.net = _LPIPS(pretrained=True, net="alex", pnet_rand=True, eval_mode=True)
+        convolutions = [m for m in self.net.net.modules() if isinstance(m, nn.Conv2d)]
+        for conv, index in zip(convolutions, (0, 3, 6, 8, 10), strict=True):
+            conv.weight.data.copy_(alexnet[f"features.{index}.weight"])
+            conv.bias.data.copy_(alexnet[f"features.{index}.bias"])  # type: ignore[union-attr]
+        self.requires_grad_(False).eval()
+
+    @torch.no_grad()
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        return self.net(a * 2 - 1, b * 2 - 1).flatten()
+
+
+def lpips_or_none() -> LPIPS | None:
+    """LPIPS where AlexNet's weights are at hand; never downloads on its own."""
+    path = weights_files.find_or_none(ALEXNET)
+    return LPIPS(weights_files.load_tensors(path)) if path else None

@@ -1,0 +1,121 @@
+"""DistillModule: the student learns the teacher's pictures under a criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from distill.activations import Recorder
+from distill.data.pictures import over_white
+from distill.errors import DistillError
+from distill.losses.combined import Criterion
+from distill.metrics.similarity import psnr, ssim
+from distill.teachers.base import Teacher
+
+MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
+MakeSchedule = Callable[[Optimizer, int], dict[str, Any] | None]
+
+
+class DistillModule(pl.LightningModule):
+    """Student and criterion; a batch is {photo, name} and, where labelled before, {target}.
+
+    `teacher` is needed for batches without a target and for GKA; it is frozen and in no
+    checkpoint. Logs every term raw and weighted, PSNR (dB) and SSIM against the target.
+    """
+
+    def __init__(
+        self,
+        student: nn.Module,
+        criterion: Criterion,
+        make_optimizer: MakeOptimizer,
+        make_schedule: MakeSchedule,
+        teacher: Teacher | None = None,
+    ) -> None:
+        super().__init__()
+        # Channels-last halves the time of a step on CPU and is what tensor cores want.
+        self.student = student.to(memory_format=torch.channels_last)
+        self.criterion, self.teacher = criterion, teacher
+        self.make_optimizer, self.make_schedule = make_optimizer, make_schedule
+        self.strict_loading = False  # the checkpoint holds the student alone, see state_dict
+        self._student_layers = Recorder(
+            student, criterion.student_layers, "loss.gka.layers (student)"
+        )
+        self._teacher_layers = self._record_teacher()
+
+    def forward(self, photo: Tensor) -> Tensor:
+        return self.student(photo)
+
+    def training_step(self, batch: Mapping[str, Any], index: int) -> Tensor:
+        total, raw, _ = self._compare(batch)
+        self._check_finite(total, raw, batch)
+        weights = self.criterion.weights
+        values = {f"train/{name}": value for name, value in raw.items()}
+        values |= {f"train/{name}_weighted": weights[name] * value for name, value in raw.items()}
+        self.log_dict(values, batch_size=len(batch["photo"]))
+        self.log("train/loss", total, prog_bar=True, batch_size=len(batch["photo"]))
+        return total
+
+    def validation_step(self, batch: Mapping[str, Any], index: int) -> None:
+        total, raw, (drawn, target) = self._compare(batch)
+        drawn, target = over_white(drawn), over_white(target)
+        values = {f"val/{name}": value for name, value in raw.items()}
+        values |= {"val/loss": total, "val/ssim": ssim(drawn, target).mean()}
+        self.log_dict(values, batch_size=len(target))
+        self.log("val/psnr", psnr(drawn, target).mean(), prog_bar=True, batch_size=len(target))
+
+    def configure_optimizers(self) -> Any:
+        optimizer = self.make_optimizer(self.student.parameters())
+        schedule = self.make_schedule(optimizer, self.trainer.max_steps)
+        return {"optimizer": optimizer, "lr_scheduler": schedule} if schedule else optimizer
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]
+        """The student's tensors only: teacher and perceptual networks are not ours to ship."""
+        state = super().state_dict(*args, **kwargs)
+        return {key: value for key, value in state.items() if key.startswith("student.")}
+
+    def target_of(self, batch: Mapping[str, Any]) -> Tensor:
+        """The batch's target, or the teacher's picture of its photos."""
+        if "target" in batch:
+            return batch["target"]
+        assert self.teacher is not None
+        with torch.no_grad():
+            return self.teacher(batch["photo"])
+
+    def _compare(
+        self, batch: Mapping[str, Any]
+    ) -> tuple[Tensor, dict[str, Tensor], tuple[Tensor, Tensor]]:
+        photo = batch["photo"].contiguous(memory_format=torch.channels_last)
+        target = self.target_of(batch)
+        if self._teacher_layers.wanted and "target" in batch:
+            with torch.no_grad():  # for its activations: the picture itself is on disk
+                self.teacher(photo)  # type: ignore[misc]
+        drawn = self.student(photo)
+        total, raw = self.criterion(
+            drawn, target, self._student_layers.outputs, self._teacher_layers.outputs
+        )
+        return total, raw, (drawn, target)
+
+    def _record_teacher(self) -> Recorder:
+        names = self.criterion.teacher_layers
+        if names and (self.teacher is None or not self.teacher.gives_activations):
+            raise DistillError(
+                "GKA needs the teacher's activations and this teacher only gives pictures "
+                "(an ONNX file, or pairs without a teacher); set loss.weights.gka=0"
+            )
+        return Recorder(self.teacher or nn.Module(), names, "loss.gka.layers (teacher)")
+
+    def _check_finite(
+        self, total: Tensor, raw: Mapping[str, Tensor], batch: Mapping[str, Any]
+    ) -> None:
+        if torch.isfinite(total):
+            return
+        terms = ", ".join(f"{name} {float(value):g}" for name, value in raw.items())
+        raise DistillError(
+            f"the loss is {float(total):g} at step {self.global_step} ({terms}); the batch was "
+            f"{', '.join(batch['name'])}; lower lr, or look at these pictures"
+        )

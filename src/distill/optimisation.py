@@ -1,0 +1,41 @@
+"""Learning-rate schedules as Lightning takes them; conf/schedule chooses one."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
+
+
+def cosine(
+    optimizer: Optimizer, total_steps: int, warmup: int = 100, floor: float = 0.01
+) -> dict[str, Any]:
+    """Linear rise over `warmup` steps, then half a cosine down to `floor` times the rate.
+
+    The warm-up never takes more than a tenth of the run.
+    """
+    rise = max(1, min(warmup, total_steps // 10))
+    factor = partial(_cosine_factor, rise=rise, total=total_steps, floor=floor)
+    return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}
+
+
+def plateau(
+    optimizer: Optimizer, total_steps: int, factor: float = 0.5, patience: int = 5
+) -> dict[str, Any]:
+    """Times `factor` after `patience` validations without a lower val/loss."""
+    scheduler = ReduceLROnPlateau(optimizer, factor=factor, patience=patience)
+    return {"scheduler": scheduler, "monitor": "val/loss", "interval": "step", "strict": False}
+
+
+def constant(optimizer: Optimizer, total_steps: int) -> None:
+    """The rate stays what it is."""
+
+
+def _cosine_factor(step: int, rise: int, total: int, floor: float) -> float:
+    if step < rise:
+        return (step + 1) / rise
+    done = min(1.0, (step - rise) / max(1, total - rise))
+    return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * done))

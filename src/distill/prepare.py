@@ -1,0 +1,18 @@
+"""python -m distill.prepare: photos through the teacher to pairs on disk, once."""
+
+from __future__ import annotations
+
+from distill.config import entry
+from distill.settings import Prepare
+
+
+@entry("prepare", Prepare)
+def main(settings: Prepare) -> None:
+    from distill import build
+
+    build.photos(settings)  # a missing folder is said before weights are fetched
+    build.prepare(settings, build.teacher(settings.style, settings.teacher))
+
+
+if __name__ == "__main__":
+    main()

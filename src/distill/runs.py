@@ -1,0 +1,137 @@
+"""The folder of a run: what is in it, which one is meant, and whether it goes on.
+
+RUN/config.yaml  checkpoints/{last,best}.ckpt  tensorboard/  metrics.csv  previews/
+RUN/export/  eval/    written by distill.export and distill.eval_fid
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+
+from distill.errors import DistillError
+from distill.weights import aside
+
+# What may differ when a run goes on: its length, the machine and what it says.
+_FREE = ("resume", "runs", "trainer", "label", "data.workers", "data.val_limit", "budget")
+_FIXED = ("trainer.accumulate", "trainer.clip", "trainer.precision")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run's folder."""
+
+    folder: Path
+
+    @property
+    def last(self) -> Path:
+        return self.folder / "checkpoints" / "last.ckpt"
+
+    @property
+    def best(self) -> Path:
+        return self.folder / "checkpoints" / "best.ckpt"
+
+    def config(self) -> dict[str, Any]:
+        """The settings the run was started with, as plain values."""
+        path = self.folder / "config.yaml"
+        if not path.is_file():
+            raise DistillError(f"{path}: missing, so this is no run of distill.train")
+        return yaml.safe_load(path.read_text())
+
+    def save_config(self, config: dict[str, Any]) -> None:
+        with aside(self.folder / "config.yaml") as temporary:
+            temporary.write_text(yaml.safe_dump(config, sort_keys=False))
+
+    def checkpoint(self, which: str) -> Path:
+        """`best`, `last` or a path; best falls back to last. DistillError when there is none."""
+        if which not in ("best", "last"):
+            path = Path(which)
+        else:
+            path = self.best if which == "best" and self.best.is_file() else self.last
+        if not path.is_file():
+            raise DistillError(f"{path}: no such checkpoint; train first: python -m distill.train")
+        return path
+
+    def start(self, config: dict[str, Any], resume: bool) -> Path | None:
+        """Ready the folder for training; the checkpoint to go on from, None for a new run.
+
+        With `resume=False` an earlier run is renamed, not deleted. Raises DistillError when
+        settings that decide the outcome differ from the earlier run's.
+        """
+        if self.last.is_file() and not resume:
+            kept = next(p for n in range(1, 10_000) if not (p := self._numbered(n)).exists())
+            self.folder.rename(kept)
+            print(f"{self.folder}: starts anew; the earlier run is kept as {kept}")
+        if not self.last.is_file():
+            self.save_config(config)
+            return None
+        self._check_same(config)
+        self.save_config(config)
+        return self.last
+
+    def _numbered(self, number: int) -> Path:
+        return self.folder.with_name(f"{self.folder.name}.old-{number}")
+
+    def _check_same(self, config: dict[str, Any]) -> None:
+        changed = differences(self.config(), config)
+        if changed:
+            shown = "; ".join(
+                f"{key}: {old!r} then, {new!r} now" for key, (old, new) in changed.items()
+            )
+            raise DistillError(
+                f"{self.folder}: this run has other settings ({shown}); use them again, start anew "
+                "with resume=false, or choose another name with run=NAME"
+            )
+
+
+def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Settings that decide the outcome and differ, by dotted name."""
+    a, b = _flat(old), _flat(new)
+    keys = [key for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)]
+    return {key: (a.get(key), b.get(key)) for key in keys if _matters(key)}
+
+
+def find_run(runs: str, run: str | None, style: str | None, decoder: str | None) -> Run:
+    """The run that was named, or the latest one that fits style and decoder."""
+    if run is not None:
+        folder = Path(runs) / run
+        if not folder.is_dir():
+            raise DistillError(f"{folder}: no such run; {_known(Path(runs))}")
+        return Run(folder)
+    wanted = f"{style or '*'}-{decoder or '*'}" if style or decoder else "*"
+    found = [Run(p) for p in Path(runs).glob(wanted) if Run(p).last.is_file()]
+    if not found:
+        raise DistillError(f"{Path(runs) / wanted}: no trained run; {_known(Path(runs))}")
+    return max(found, key=lambda r: r.last.stat().st_mtime)
+
+
+def step_of(checkpoint: Path) -> int:
+    """The number of optimiser steps a checkpoint was saved after."""
+    try:
+        return int(torch.load(checkpoint, map_location="cpu", weights_only=True)["global_step"])
+    except Exception as error:
+        raise DistillError(f"{checkpoint}: damaged ({type(error).__name__}); delete it") from error
+
+
+def _known(runs: Path) -> str:
+    names = sorted(p.name for p in runs.glob("*") if Run(p).last.is_file())
+    return f"there are: {', '.join(names)}" if names else "train first: python -m distill.train"
+
+
+def _matters(key: str) -> bool:
+    free = any(key == f or key.startswith(f"{f}.") for f in _FREE)
+    return not free or key in _FIXED
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat

@@ -1,0 +1,190 @@
+"""The settings of every command as plain typed values; conf/ holds their defaults and comments.
+
+A `Node` names a class or function by `_target_` and gives its arguments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+
+Node = dict[str, Any]
+Positive = Annotated[int, Field(gt=0)]
+Fraction = Annotated[float, Field(gt=0, le=1)]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Marks a Node and names the arguments that code adds to it, which a config must not set."""
+
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Unknown keys are errors; numbers are taken as text where text is wanted (run=5)."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", coerce_numbers_to_str=True, arbitrary_types_allowed=True
+    )
+
+
+@dataclass(frozen=True)
+class Style(Settings):
+    """What to imitate: the teacher's weights file, where it comes from and under which terms."""
+
+    name: str
+    resolution: Annotated[int, Field(ge=64)]
+    weights: str | None
+    file: str | None
+    url: str | None
+    sha256: str | None
+    git_blob: str | None
+    licence: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Data(Settings):
+    """Where pictures come from and how they are fed."""
+
+    kind: Literal["pairs", "photos", "demo"]
+    root: str | None
+    val_fraction: Annotated[float, Field(gt=0, lt=1)]
+    views: Positive
+    colour: Annotated[float, Field(ge=0, lt=1)]
+    batch_size: Positive
+    crop_size: Annotated[int, Field(ge=32, multiple_of=32)] | None
+    flip: bool
+    val_limit: Positive | None
+    workers: Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True)
+class Loss(Settings):
+    """Terms by name and the weight of each; a term of weight 0 is not built."""
+
+    name: str
+    weights: dict[str, Annotated[float, Field(ge=0)]]
+    terms: dict[str, Node]
+
+
+@dataclass(frozen=True)
+class Budget(Settings):
+    """Limits of an export at 256²: MACs, trained values, bytes of the file."""
+
+    macs: int | None
+    parameters: int | None
+    bytes: int | None
+
+
+@dataclass(frozen=True)
+class Trainer(Settings):
+    """The machine and the length of a run; steps are optimiser steps."""
+
+    accelerator: Literal["cpu", "gpu", "mps", "auto"]
+    devices: int | Literal["auto"]
+    strategy: str
+    precision: Literal["32-true", "16-mixed", "bf16-mixed"]
+    max_steps: Positive
+    val_every: Positive
+    log_every: Positive
+    clip: Annotated[float, Field(gt=0)] | None
+    accumulate: Positive
+    threads: Positive | None
+
+
+@dataclass(frozen=True)
+class Labelling(Settings):
+    """How the teacher labels; none of it changes a pixel."""
+
+    batch_size: Positive | None
+    workers: Annotated[int, Field(ge=0)]
+    device: Literal["auto", "cpu", "cuda", "mps"]
+
+
+@dataclass(frozen=True)
+class Source(Settings):
+    """What prepare and train share: photos, teacher, and the set made of them."""
+
+    photos: str
+    crop: Fraction
+    seed: int
+    style: Style
+    data: Data
+    label: Labelling
+    gka_layers: dict[str, str]
+    teacher: Annotated[Node, Given(("weights",))]
+
+
+@dataclass(frozen=True)
+class Prepare(Source):
+    """distill.prepare"""
+
+
+@dataclass(frozen=True)
+class Decoder(Settings):
+    """A decoder's name, which also names the run, and its class."""
+
+    name: str
+    build: Annotated[Node, Given(("channels", "strides", "out_channels"))]
+
+
+@dataclass(frozen=True)
+class Train(Source):
+    """distill.train"""
+
+    run: str
+    runs: str
+    resume: bool
+    lr: Annotated[float, Field(gt=0)]
+    ema: Annotated[float, Field(ge=0, lt=1)]
+    channels: Literal[3, 4]
+    style_backbone: Literal["vgg16", "vgg19_relu3_1"]
+    decoder: Decoder
+    loss: Loss
+    budget: Budget
+    trainer: Trainer
+    encoder: Annotated[Node, Given()]
+    optimizer: Annotated[Node, Given(("params",))]
+    schedule: Annotated[Node, Given(("optimizer", "total_steps"))]
+
+
+@dataclass(frozen=True)
+class RunChoice(Settings):
+    """Which run: by name, by style and decoder, or (all null) the latest."""
+
+    run: str | None
+    runs: str
+    style: str | None
+    decoder: str | None
+    checkpoint: str
+
+
+@dataclass(frozen=True)
+class Export(RunChoice):
+    """distill.export"""
+
+    output: str | None
+    photos: str | None
+    parity: Annotated[float, Field(gt=0)]
+    budget: Budget
+    exporter: Annotated[Node, Given()]
+
+
+@dataclass(frozen=True)
+class EvalFid(RunChoice):
+    """distill.eval_fid"""
+
+    photos: str | None
+    a: str | None
+    b: str | None
+    features: Literal["inception", "mobilenet", "none"]
+    ceiling: str
+    bootstrap: Annotated[int, Field(ge=0)]
+    batch_size: Positive
+    sheet: Positive
+    seed: int
+    output: str | None

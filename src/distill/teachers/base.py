@@ -1,0 +1,48 @@
+"""What every teacher is: a frozen image-to-image network with a fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Self
+
+from torch import Tensor, nn
+
+
+class Teacher(nn.Module):
+    """A frozen network from (N, 3, H, W) RGB in [0, 1] to the same shape and range.
+
+    `multiple` is what the sides must divide by, 1 when any size goes. `gives_activations` says
+    whether inner layers can be read (for GKA) or only the picture comes out.
+    """
+
+    multiple: int = 1
+    gives_activations: bool = True
+
+    def freeze(self) -> Self:
+        """No gradients, evaluation mode; call at the end of a constructor."""
+        self.requires_grad_(False)
+        return self.eval()
+
+    def train(self, mode: bool = True) -> Self:
+        """A teacher never trains, whatever the module that holds it does."""
+        return super().train(False)
+
+    def fast(self) -> Self:
+        """The quickest form of this teacher with the same output, in place; for labelling."""
+        return self
+
+    def settings(self) -> str:
+        """What besides the weights decides the output, as a stable string."""
+        return ""
+
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits that change when the teacher's output would."""
+        digest = hashlib.sha256(f"{type(self).__name__} {self.settings()}".encode())
+        for name, tensor in sorted(self.state_dict().items()):
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+            digest.update(_bytes(tensor))
+        return digest.hexdigest()[:16]
+
+
+def _bytes(tensor: Tensor) -> bytes:
+    return tensor.detach().cpu().contiguous().numpy().tobytes()
