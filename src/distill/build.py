@@ -77,7 +77,9 @@ def pairs_root(settings: Source) -> Path:
 
 def recipe(settings: Source, of: Teacher) -> Recipe:
     """What decides every pixel of the set."""
+    demo = settings.data.kind == "demo"
     return Recipe(
+        photos="scikit-image" if demo else str(Path(settings.photos).resolve()),
         style=settings.style.name,
         teacher=of.fingerprint(),
         size=settings.style.resolution,
@@ -240,6 +242,8 @@ def _pair_sets(settings: Train, of: Teacher | None) -> tuple[PairSet, PairSet]:
     sides = find_pairs(
         pairs_root(settings), settings.style.name, settings.data.val_fraction, settings.seed
     )
+    if not sides["train"]:
+        raise DistillError(f"{pairs_root(settings)}: has val/ but no train/, nothing to learn from")
     common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
     augment = settings.data
     train = PairSet(

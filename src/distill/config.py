@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, TypeVar, get_type_hints
 
 import hydra
 from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
-from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -122,8 +122,8 @@ def _target(key: str, value: Mapping[str, Any]) -> Any:
     if not isinstance(name, str):
         raise DistillError(f"{key}._target_: missing; it names the class to build")
     try:
-        return get_object(name)
-    except Exception as error:
+        return resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
         raise DistillError(f"{key}._target_={name}: cannot be imported ({error})") from error
 
 

@@ -187,7 +187,7 @@ def _distance(a: Features, b: Features, settings: EvalFid) -> Row:
 
 
 def _with_interval(settings: EvalFid, method: Any, *values: Features) -> Row:
-    if not settings.bootstrap:
+    if not settings.bootstrap or min(len(v) for v in values) < 2:
         return {"interval": None}
     return {"interval": list(method(*values, rounds=settings.bootstrap, seed=settings.seed))}
 

@@ -18,9 +18,10 @@ from distill.data.pictures import to_tensor
 from distill.errors import DistillError
 from distill.exporters.onnx import OnnxExporter, foreign_operators, parity
 from distill.exporters.report import Check, Report, compressed_size
-from distill.metrics import complexity
+from distill.metrics import complexity, latency
 from distill.settings import Budget, Export
 from distill.students.fold import fold_batchnorm
+from distill.teachers.onnx import OnnxTeacher
 from distill.weights import aside
 
 PARITY_PHOTOS = 4
@@ -86,6 +87,7 @@ def _checks(
         Check.at_most("parameters", complexity.parameters(student), limits.parameters),
         Check.at_most("bytes", path.stat().st_size, limits.bytes),
         Check("bytes, gzip", compressed_size(path)),
+        Check("ms, 1 thread of this CPU", latency.onnx_ms(path, exporter.size)),
         Check.at_most("largest difference to PyTorch", difference, settings.parity),
         Check("operators", ", ".join(complexity.operators(model))),
         Check("operators outside the lens set", ", ".join(foreign) or "none", None, not foreign),
@@ -132,18 +134,16 @@ def _teacher_figures(trained: dict[str, Any], size: int) -> dict[str, Any]:
         print(f"no figures of the teacher: {error}")
         return {}
     figures: dict[str, Any] = {"name": settings.style.name}
-    if not teacher.gives_activations:
-        return figures | _onnx_figures(teacher)
+    if isinstance(teacher, OnnxTeacher):
+        return figures | _onnx_figures(teacher.path)
+    figures["ms, 1 thread of this CPU"] = latency.torch_ms(teacher, size)
     if count := complexity.parameters(teacher):
         figures |= {"parameters": count, "bytes": 4 * count}
         figures["MACs"] = complexity.module_macs(teacher, size)
     return figures
 
 
-def _onnx_figures(teacher: nn.Module) -> dict[str, Any]:
-    path = getattr(teacher, "path", None)
-    if path is None:
-        return {}
+def _onnx_figures(path: Path) -> dict[str, Any]:
     model = complexity.load_graph(path)
     figures: dict[str, Any] = {"bytes": path.stat().st_size}
     figures["parameters"] = complexity.graph_parameters(model)

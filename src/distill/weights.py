@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import pickle
 import tempfile
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -67,7 +66,7 @@ def matches(path: Path, file: WeightsFile) -> bool:
 def cache_folder() -> Path:
     """`$DISTILL_CACHE`, or `distill` in the user's cache folder."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("DISTILL_CACHE") or Path(base) / "distill")
+    return Path(os.environ.get("DISTILL_CACHE") or Path(base) / "distill").expanduser()
 
 
 def supplied(name: str) -> Path | None:
@@ -119,7 +118,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
     except pickle.UnpicklingError as error:
         reason = "it holds more than tensors, or is damaged; refused, since it could run code"
         raise DistillError(f"{path}: {reason}") from error
-    except (SafetensorError, RuntimeError, EOFError, ValueError, KeyError) as error:
+    except Exception as error:  # loaders raise whatever a damaged file makes them raise
         raise DistillError(f"{path}: not a readable weights file (damaged or cut short)") from error
     if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
         state = state["state_dict"]
@@ -166,7 +165,8 @@ def _download(file: WeightsFile, folder: Path, key: str | None) -> Path:
             _fetch(file.url, temporary)
             if not matches(temporary, file):
                 raise DistillError(_help(file, "the download has another hash", key))
-    except (OSError, urllib.error.URLError) as error:
+    # ValueError is an address of no known kind, HTTPException a reply that breaks off in a chunk.
+    except (OSError, ValueError, http.client.HTTPException) as error:
         raise DistillError(_help(file, f"cannot be downloaded ({error})", key)) from error
     return target
 

@@ -12,7 +12,6 @@ last, so whatever kills the process loses at most the batch in flight.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -35,13 +34,14 @@ SKIPPED = "skipped.tsv"
 
 @dataclass(frozen=True)
 class Recipe:
-    """What decides every pixel of a paired set; two sets with the same recipe can be merged.
+    """What decides every pixel of a paired set.
 
-    `teacher` is its fingerprint, `crop` the share of the short side, `views` how many pictures
-    are taken of a training photo (the first is the plain centre square), `colour` how far the
-    others' colours vary.
+    `photos` says where they came from, `teacher` is its fingerprint, `crop` the share of the short
+    side, `views` how many pictures are taken of a training photo (the first is the plain centre
+    square), `colour` how far the others' colours vary.
     """
 
+    photos: str
     style: str
     teacher: str
     size: int = 256
@@ -112,6 +112,7 @@ def label(
         _write_manifest(root, recipe, None)
     skipped = _label_all(todo, teacher.to(device), recipe, root, batch_size, workers, device)
     lost = sum(job.photo.key in skipped for job in todo)
+    skipped |= _still_skipped(root, {p.key for p in photos} - {job.photo.key for job in jobs})
     report = Report(root, _count(root, "train"), _count(root, "val"), len(todo) - lost, skipped)
     _write_skipped(root, skipped)
     _write_manifest(root, recipe, report)
@@ -122,10 +123,11 @@ def label(
 
 
 def plan(photos: Sequence[Photo], recipe: Recipe) -> list[Job]:
-    """Every pair the set shall hold; only training photos are seen in several views."""
+    """Every pair the set shall hold, in the photos' order; only training has several views."""
     sides = split(photos, recipe.val_fraction, recipe.seed)
-    train = [Job(p, "train", n) for p in sides["train"] for n in range(recipe.views)]
-    return train + [Job(p, "val", 0) for p in sides["val"]]
+    side_of = {photo: side for side, members in sides.items() for photo in members}
+    views = {"train": recipe.views, "val": 1}
+    return [Job(p, side_of[p], n) for p in photos for n in range(views[side_of[p]])]
 
 
 def read_manifest(root: Path) -> dict | None:
@@ -232,12 +234,22 @@ def _write_manifest(root: Path, recipe: Recipe, report: Report | None) -> None:
 def _write_skipped(root: Path, skipped: dict[str, str]) -> None:
     lines = [f"{key!r}\t{reason}\n" for key, reason in sorted(skipped.items())]
     with aside(root / SKIPPED) as temporary:
-        temporary.write_text("".join(["photo\treason\n", *lines]), errors="surrogateescape")
+        temporary.write_text("".join(["photo\treason\n", *lines]), encoding="utf-8")
+
+
+def _still_skipped(root: Path, keys: set[str]) -> dict[str, str]:
+    """What an earlier run noted of photos on a side that this run leaves alone."""
+    path = root / SKIPPED
+    if not path.is_file():
+        return {}
+    rows = (line.partition("\t") for line in path.read_text(encoding="utf-8").splitlines())
+    noted = {name: reason for name, _, reason in rows}
+    return {key: noted[repr(key)] for key in keys if repr(key) in noted}
 
 
 def _sweep(root: Path) -> None:
     """Remove what a killed run left aside."""
-    for top, _, names in os.walk(root):
-        for name in names:
-            if name.startswith(".") and name.endswith(".part"):
-                (Path(top) / name).unlink(missing_ok=True)
+    ours = [root / side / kind for side in ("train", "val") for kind in ("photo", "stylized")]
+    for folder in (root, *ours):
+        for path in folder.glob(".*.part"):
+            path.unlink(missing_ok=True)

@@ -44,18 +44,22 @@ class Pair:
 
 
 def find_pairs(root: Path, style: str, val_fraction: float, seed: int) -> dict[Side, list[Pair]]:
-    """Both sides of a paired folder; without train/ the split goes by a hash of the names.
+    """Both sides of a paired folder; without val/ the split goes by a hash of the names.
+
+    A folder with val/ alone has no training side: it is there to be evaluated on.
 
     Raises DistillError when the folder is missing or holds none of the known layouts.
     """
     if not root.is_dir():
         raise DistillError(f"data.root={root}: no such folder")
-    if not (root / "train").is_dir():
-        return _split(_pairs_in(root, style), val_fraction, seed)
+    train = root / "train"
     val = next((root / name for name in _VAL if (root / name).is_dir()), None)
     if val is None:
-        return _split(_pairs_in(root / "train", style), val_fraction, seed)
-    return {"train": _pairs_in(root / "train", style), "val": _pairs_in(val, style)}
+        return _split(_pairs_in(train if train.is_dir() else root, style), val_fraction, seed)
+    return {
+        "train": _pairs_in(train, style) if train.is_dir() else [],
+        "val": _pairs_in(val, style),
+    }
 
 
 def _pairs_in(folder: Path, style: str) -> list[Pair]:
@@ -88,7 +92,8 @@ def _matched(photos: Path, targets: Path) -> list[Pair]:
 
 
 def _pictures(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.iterdir() if p.suffix.lower() in SUFFIXES and p.is_file())
+    visible = (p for p in folder.iterdir() if not p.name.startswith("."))  # not macOS's ._NAME
+    return sorted(p for p in visible if p.suffix.lower() in SUFFIXES and p.is_file())
 
 
 def _split(pairs: list[Pair], val_fraction: float, seed: int) -> dict[Side, list[Pair]]:

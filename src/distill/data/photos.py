@@ -45,7 +45,8 @@ class Photo:
     @property
     def pair_name(self) -> str:
         """File name of its pair: the readable stem and 8 digits that make it unique."""
-        stem = re.sub(r"[^\w.-]+", "_", Path(self.key).stem)[:80]
+        stem = re.sub(r"[^\w.-]+", "_", Path(self.key).stem)
+        stem = stem.encode()[:80].decode(errors="ignore")  # file systems count bytes, up to 255
         return f"{stem}-{hashlib.sha256(self.key.encode(errors='surrogateescape')).hexdigest()[:8]}"
 
 

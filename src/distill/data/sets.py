@@ -95,7 +95,7 @@ class PairSet(_Streamed):
             except BadPhoto as reason:
                 if index not in self._bad:
                     self._bad.add(index)
-                    print(f"skipped {pair.photo}: {reason}")
+                    print(f"skipped {str(pair.photo)!r}: {reason}")
                 continue
             return pair, self._square(photo), self._square(target)
         raise DistillError("no pair of the set can be read")
@@ -146,5 +146,5 @@ class PhotoSet(_Streamed):
             except BadPhoto as reason:
                 if index not in self._bad:
                     self._bad.add(index)
-                    print(f"skipped {photo.path}: {reason}")
+                    print(f"skipped {str(photo.path)!r}: {reason}")
         raise DistillError("no photo of the set can be read")

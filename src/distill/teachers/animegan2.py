@@ -136,7 +136,7 @@ class AnimeGANv2(Teacher):
         return self.to(memory_format=torch.channels_last)
 
     def forward(self, photo: Tensor) -> Tensor:
-        height, width = photo.shape[-2:]
+        height, width = map(int, photo.shape[-2:])  # int: a traced size cannot be exported
         x = F.pad(photo * 2 - 1, (0, -width % 4, 0, -height % 4), mode="reflect")
         drawn = self.generate(x)[..., :height, :width]
         return (drawn * 0.5 + 0.5).clamp(0, 1)

@@ -66,22 +66,28 @@ class OnnxTeacher(Teacher):
         x = self._reorder(photo * (high - low) + low).cpu().numpy().astype(np.float32)
         step = self._batch or len(x)
         parts = [self._run(x[i : i + step]) for i in range(0, len(x), step)]
-        y = torch.from_numpy(np.concatenate(parts)).to(photo.device, photo.dtype)
+        drawn = np.concatenate(parts)
+        if drawn.shape != x.shape:
+            raise DistillError(
+                f"{self.path}: output {self.output} is {drawn.shape} for an input of {x.shape}: "
+                "not an image-to-image network, or another layout"
+            )
+        y = torch.from_numpy(drawn).to(photo.device, photo.dtype)
         if self.layout == "nhwc":
             y = y.permute(0, 3, 1, 2)
         low, high = self.output_range
-        y = ((y - low) / (high - low)).clamp(0, 1)
-        if y.ndim != 4 or y.shape != photo.shape:
-            raise DistillError(
-                f"{self.path}: output {self.output} is {tuple(y.shape)} for a picture of "
-                f"{tuple(photo.shape)}: not an image-to-image network, or another layout"
-            )
-        return self._order(y).contiguous()
+        return self._order(((y - low) / (high - low)).clamp(0, 1)).contiguous()
 
     def _run(self, x: np.ndarray) -> np.ndarray:
         short = (self._batch or len(x)) - len(x)  # a fixed batch is filled up, then cut again
         full = np.concatenate([x, np.repeat(x[-1:], short, axis=0)]) if short else x
-        return np.asarray(self._session.run([self.output], {self.input: full})[0])[: len(x)]
+        try:
+            drawn = self._session.run([self.output], {self.input: full})[0]
+        except Exception as error:  # see _open
+            raise DistillError(
+                f"{self.path}: cannot run on {full.shape} float32 ({_first_line(error)})"
+            ) from error
+        return np.atleast_1d(np.asarray(drawn))[: len(x)]
 
     def _reorder(self, x: Tensor) -> Tensor:
         x = self._order(x)

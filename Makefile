@@ -1,0 +1,52 @@
+# make demo, make test: install what is missing, then run. Everything lives in .venv.
+PYTHON ?= python3
+VENV ?= .venv
+RUN := $(VENV)/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint format train prepare export eval clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(VENV)/.installed  ## set up .venv with everything
+
+$(VENV)/.installed: pyproject.toml
+	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: install  ## six photographs, the built-in cartoon teacher, a trained student: a few minutes
+	$(RUN) -m distill.prepare data=demo
+	$(RUN) -m distill.train data=demo trainer=demo decoder=residual encoder.weights=none run=demo
+	$(RUN) -m distill.export run=demo
+	$(RUN) -m distill.eval_fid run=demo features=none
+	@echo
+	@echo "student        runs/demo/export/student.onnx"
+	@echo "report         runs/demo/export/report.json"
+	@echo "contact sheet  runs/demo/eval/contact_sheet.png"
+
+test: install  ## the test suite
+	$(RUN) -m pytest -n 2
+
+lint: install  ## ruff, mypy and the pre-commit hooks
+	$(VENV)/bin/pre-commit run --all-files
+
+format: install  ## rewrite in the project's format
+	$(VENV)/bin/ruff check --fix-only --quiet
+	$(VENV)/bin/ruff format --quiet
+
+train: install  ## distill.train; ARGS="style=hayao photos=DIR"
+	$(RUN) -m distill.train $(ARGS)
+
+prepare: install  ## distill.prepare; ARGS="style=hayao photos=DIR"
+	$(RUN) -m distill.prepare $(ARGS)
+
+export: install  ## distill.export on the latest run; ARGS="run=NAME"
+	$(RUN) -m distill.export $(ARGS)
+
+eval: install  ## distill.eval_fid on the latest run; ARGS="features=mobilenet"
+	$(RUN) -m distill.eval_fid $(ARGS)
+
+clean:  ## remove .venv (runs and data stay)
+	rm -rf $(VENV)

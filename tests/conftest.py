@@ -1,0 +1,70 @@
+"""What all tests share: no network, no cache of the user's, one thread, a fixed seed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No weights of the user's and an empty cache."""
+    # Two threads on two busy cores wait for each other: the teacher took 40 times as long.
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DISTILL_WEIGHTS", raising=False)
+        patch.setenv("DISTILL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def assets() -> Path:
+    """The folder of real weights and pictures; skips the test where there is none."""
+    folder = Path(os.environ.get("DISTILL_ASSETS") or ROOT / "../shared/assets")
+    if not folder.is_dir():
+        pytest.skip(f"no real weights: DISTILL_ASSETS names no folder ({folder})")
+    return folder
+
+
+@pytest.fixture
+def no_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine without a network."""
+
+    def refuse(url: str, target: Path) -> None:
+        raise OSError(f"no network in tests: {url}")
+
+    monkeypatch.setattr("distill.weights._fetch", refuse)
+
+
+@pytest.fixture(scope="session")
+def lively() -> Callable[..., nn.Module]:
+    """A function that makes a network's BatchNorm matter: random scales, measured statistics.
+
+    A fresh BatchNorm does nothing in evaluation mode, and folding it would prove nothing.
+    """
+
+    def make(network: nn.Module, size: int = 64) -> nn.Module:
+        norms = [m for m in network.modules() if isinstance(m, nn.BatchNorm2d)]
+        for norm in norms:
+            nn.init.uniform_(norm.weight, 0.5, 1.5)
+            nn.init.normal_(norm.bias, 0.0, 0.2)
+            norm.momentum = 1.0
+        with torch.no_grad():
+            network.train()(torch.rand(8, 3, size, size))
+        for norm in norms:
+            norm.momentum = 0.1
+        return network.eval()
+
+    return make

@@ -1,0 +1,124 @@
+"""Every shipped YAML composes, and every node in it fits its constructor."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+from distill import config
+from distill.errors import DistillError
+from distill.settings import EvalFid, Export, Prepare, Train
+
+SCHEMAS = {"train": Train, "prepare": Prepare, "export": Export, "eval_fid": EvalFid}
+GROUPS = {
+    "train": ["style", "teacher", "encoder", "decoder", "loss", "data", "optimizer", "schedule",
+              "trainer", "label"],
+    "prepare": ["style", "teacher", "data", "label"],
+    "export": ["exporter"],
+}  # fmt: skip
+CHOICES = [(n, g, c) for n, groups in GROUPS.items() for g in groups for c in config.choices(g)]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_defaults_compose(name: str):
+    assert isinstance(config.load(name, [], SCHEMAS[name]), SCHEMAS[name])
+
+
+@pytest.mark.parametrize(("name", "group", "choice"), CHOICES)
+def test_every_choice_composes(name: str, group: str, choice: str):
+    config.load(name, [f"{group}={choice}"], SCHEMAS[name])
+
+
+def test_every_group_is_tried():
+    folders = {p.name for p in config.conf_folder().iterdir() if p.is_dir()}
+    assert folders == {group for groups in GROUPS.values() for group in groups}
+
+
+@pytest.mark.parametrize("group", ["style", "decoder"])
+def test_choices_carry_their_own_name(group: str):
+    for choice in config.choices(group):
+        settings = config.load("train", [f"{group}={choice}"], Train)
+        assert getattr(settings, group).name == choice
+
+
+@pytest.mark.parametrize("path", sorted(config.conf_folder().rglob("*.yaml")), ids=lambda p: p.stem)
+def test_every_file_says_what_it_is(path):
+    comments = [line for line in path.read_text().splitlines() if line.startswith("# ")]
+    assert any("@package" not in line for line in comments)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_help_names_every_setting(name: str):
+    content = yaml.safe_load((config.conf_folder() / f"{name}.yaml").read_text())
+    text = content["hydra"]["help"]["template"]
+    keys = [key for key in content if key not in ("defaults", "hydra")]
+    assert not [key for key in keys if not re.search(rf"\b{key}\b", text)]
+
+
+def test_style_brings_its_teacher_and_the_command_line_wins():
+    assert "AnimeGANv2" in config.load("train", ["style=paprika"], Train).teacher["_target_"]
+    mixed = config.load("train", ["style=paprika", "teacher=toon"], Train)
+    assert "Toon" in mixed.teacher["_target_"]
+
+
+def test_names_of_runs():
+    assert config.load("train", ["style=paprika", "decoder=fastdepth"], Train).run == (
+        "paprika-fastdepth"
+    )
+    assert config.load("train", ["run=5"], Train).run == "5"
+
+
+def test_paper_preset_is_the_paper_s_code():
+    settings = config.load("train", ["loss=paper"], Train)
+    assert settings.loss.weights == {"l1": 1000, "sobel": 1000, "style": 0, "gka": 0}
+    assert settings.loss.terms["l1"]["beta"] == 1
+    assert settings.optimizer == {
+        "_target_": "torch.optim.Adam", "lr": 1e-3, "weight_decay": 1e-4, "fused": True,
+    }  # fmt: skip
+    assert (settings.data.batch_size, settings.ema, settings.trainer.clip) == (42, 0, None)
+    assert config.load("train", ["loss=paper", "data.batch_size=8"], Train).data.batch_size == 8
+
+
+PORT = {  # file: git blob id, as the port's repository has them
+    "paprika": ("paprika.pt", "58086c9db9fc7a9e5c2876ca31b8079599352643"),
+    "webtoon": ("celeba_distill.pt", "3b7ea61b02254980831cc3bc77af30666dbc999c"),
+    "face_v1": ("face_paint_512_v1.pt", "19c1a1da4d9580186109a2b055d91044e5127de6"),
+    "face_v2": ("face_paint_512_v2.pt", "d75102f8f201ddaf8dbe6b913b1a97585b55f838"),
+}
+
+
+@pytest.mark.parametrize("style", PORT)
+def test_the_port_s_weights(style: str):
+    settings = config.load("prepare", [f"style={style}"], Prepare).style
+    assert (settings.file, settings.git_blob) == PORT[style]
+    assert settings.url is not None
+    assert settings.url.endswith(f"bryandlee/animegan2-pytorch/main/weights/{settings.file}")
+
+
+WRONG = {
+    "stlye=paprika": "stlye: no such setting; did you mean style?",
+    "style=papirka": "style=papirka: no such choice; did you mean style=paprika?",
+    "data.batch_sze=3": "data.batch_sze: no such setting; did you mean data.batch_size?",
+    "loss.terms.l1.bta=1": "loss.terms.l1.bta: no such setting; did you mean loss.terms.l1.beta?",
+    "+foo=1": "foo: no such setting",
+    "+decoder.build.foo=1": "decoder.build.foo: no such setting",
+    "+decoder.build.channels=[1]": "decoder.build.channels: no such setting",
+    "trainer.max_steps=-1": "trainer.max_steps=-1: input should be greater than 0",
+    "trainer.max_steps=many": "trainer.max_steps='many': input should be a valid integer",
+    "trainer.accelerator=tpu": "trainer.accelerator='tpu': input should be 'cpu', 'gpu'",
+    "crop=1.5": "crop=1.5: input should be less than or equal to 1",
+    "optimizer.lr=fast": "optimizer.lr='fast': input should be a valid number",
+    "teacher.ink=[1]": "teacher.ink=[1]: input should be a valid number",
+    "decoder.build._target_=distill.no.Such": "decoder.build._target_=distill.no.Such: cannot be",
+    "data.crop_size=100": "data.crop_size=100: input should be a multiple of 32",
+}
+
+
+@pytest.mark.parametrize("override", WRONG)
+def test_a_wrong_override_ends_in_one_line_that_names_it(override: str):
+    with pytest.raises(DistillError) as error:
+        config.load("train", [override], Train)
+    assert str(error.value).startswith(WRONG[override])
+    assert "\n" not in str(error.value)

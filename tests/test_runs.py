@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from distill.errors import DistillError
+from distill.runs import Run, differences, find_run
+
+
+def trained(folder, age=0):
+    run = Run(folder)
+    run.last.parent.mkdir(parents=True)
+    run.last.write_bytes(b"x")
+    os.utime(run.last, (1_000_000 - age, 1_000_000 - age))
+    return run
+
+
+def test_finds_the_latest_or_the_one_named(tmp_path):
+    old, new = trained(tmp_path / "toon-nnconv", age=9), trained(tmp_path / "hayao-fastdepth")
+    assert find_run(str(tmp_path), None, None, None) == new
+    assert find_run(str(tmp_path), None, "toon", None) == old
+    assert find_run(str(tmp_path), None, None, "nnconv") == old
+    assert find_run(str(tmp_path), "toon-nnconv", None, None) == old
+
+
+@pytest.mark.parametrize(
+    "choice", [("nope", None, None), (None, "webtoon", None), (None, "toon", "fastdepth")]
+)
+def test_an_unknown_run_lists_the_known_ones(tmp_path, choice):
+    trained(tmp_path / "toon-nnconv")
+    with pytest.raises(DistillError, match="there are: toon-nnconv"):
+        find_run(str(tmp_path), *choice)
+
+
+def test_no_run_at_all(tmp_path):
+    with pytest.raises(DistillError, match=r"train first: python -m distill\.train"):
+        find_run(str(tmp_path / "runs"), None, None, None)
+
+
+def test_only_what_decides_the_outcome_must_agree():
+    old = {"lr": 1e-3, "data": {"workers": 2, "flip": True}, "trainer": {"max_steps": 5, "clip": 1}}
+    free = {"lr": 1e-3, "data": {"workers": 0, "flip": True}, "trainer": {"max_steps": 9, "clip": 1}}
+    other = {"lr": 2e-3, "data": {"workers": 2, "flip": True}, "trainer": {"max_steps": 5, "clip": 2}}
+    assert differences(old, free) == {}
+    assert differences(old, other) == {"lr": (1e-3, 2e-3), "trainer.clip": (1, 2)}
+
+
+def test_a_new_run_then_the_same_again_then_anew(tmp_path):
+    folder = tmp_path / "run"
+    run = Run(folder)
+    assert run.start({"lr": 1}, resume=True) is None
+    run.last.parent.mkdir()
+    run.last.write_bytes(b"checkpoint")
+    assert run.start({"lr": 1}, resume=True) == run.last
+    with pytest.raises(DistillError, match="lr: 1 then, 2 now"):
+        run.start({"lr": 2}, resume=True)
+    assert run.start({"lr": 2}, resume=False) is None
+    assert (tmp_path / "run.old-1" / "checkpoints" / "last.ckpt").read_bytes() == b"checkpoint"
+
+
+def test_best_falls_back_to_last(tmp_path):
+    run = trained(tmp_path / "run")
+    assert run.checkpoint("best") == run.last
+    with pytest.raises(DistillError, match="no such checkpoint"):
+        run.checkpoint(str(tmp_path / "none.ckpt"))
