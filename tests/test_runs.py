@@ -40,8 +40,16 @@ def test_no_run_at_all(tmp_path):
 
 def test_only_what_decides_the_outcome_must_agree():
     old = {"lr": 1e-3, "data": {"workers": 2, "flip": True}, "trainer": {"max_steps": 5, "clip": 1}}
-    free = {"lr": 1e-3, "data": {"workers": 0, "flip": True}, "trainer": {"max_steps": 9, "clip": 1}}
-    other = {"lr": 2e-3, "data": {"workers": 2, "flip": True}, "trainer": {"max_steps": 5, "clip": 2}}
+    free = {
+        "lr": 1e-3,
+        "data": {"workers": 0, "flip": True},
+        "trainer": {"max_steps": 9, "clip": 1},
+    }
+    other = {
+        "lr": 2e-3,
+        "data": {"workers": 2, "flip": True},
+        "trainer": {"max_steps": 5, "clip": 2},
+    }
     assert differences(old, free) == {}
     assert differences(old, other) == {"lr": (1e-3, 2e-3), "trainer.clip": (1, 2)}
 

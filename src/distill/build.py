@@ -282,5 +282,7 @@ def _mute_known_noise() -> None:
         ".*does not have many workers.*",
         ".*exists and is not empty.*",
         ".*treespec, LeafSpec.*",
+        ".*module.s. in eval mode at the start.*",  # the frozen ones
+        ".*your dataloader is not resumable.*",  # it is: the stream starts at the right picture
     ):
         warnings.filterwarnings("ignore", message=text)

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import hydra
 from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -74,13 +75,20 @@ class OneLine:
 
 def load(name: str, overrides: Iterable[str], schema: type[S]) -> S:
     """Compose `conf/NAME.yaml` with overrides and check it. Raises DistillError in one line."""
-    overrides = list(overrides)
-    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
-        try:
-            container = OmegaConf.to_container(compose(name, overrides), resolve=True)
-        except (HydraException, OmegaConfBaseException) as error:
-            raise DistillError(_explain(name, error)) from error
-    return check(container, schema)
+    outer = GlobalHydra.instance().hydra  # set while a command runs: commands may compose too
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+            return check(_compose(name, list(overrides)), schema)
+    finally:
+        GlobalHydra.instance().hydra = outer
+
+
+def _compose(name: str, overrides: list[str]) -> Any:
+    try:
+        return OmegaConf.to_container(compose(name, overrides), resolve=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise DistillError(_explain(name, error)) from error
 
 
 def check(values: Any, schema: type[S]) -> S:

@@ -114,8 +114,8 @@ class DistillModule(pl.LightningModule):
     ) -> None:
         if torch.isfinite(total):
             return
-        terms = ", ".join(f"{name} {float(value):g}" for name, value in raw.items())
+        terms = ", ".join(f"{name} {float(value.detach()):g}" for name, value in raw.items())
         raise DistillError(
-            f"the loss is {float(total):g} at step {self.global_step} ({terms}); the batch was "
+            f"the loss is {float(total.detach()):g} at step {self.global_step} ({terms}); the batch was "
             f"{', '.join(batch['name'])}; lower lr, or look at these pictures"
         )

@@ -36,7 +36,7 @@ class Style(Settings):
     """What to imitate: the teacher's weights file, where it comes from and under which terms."""
 
     name: str
-    resolution: Annotated[int, Field(ge=64)]
+    resolution: Annotated[int, Field(ge=64, multiple_of=32)]
     weights: str | None
     file: str | None
     url: str | None
@@ -115,7 +115,7 @@ class Source(Settings):
     style: Style
     data: Data
     label: Labelling
-    gka_layers: dict[str, str]
+    gka_layers: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
     teacher: Annotated[Node, Given(("weights",))]
 
 

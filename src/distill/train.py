@@ -17,11 +17,11 @@ def main(settings: Train) -> None:
     from distill.runs import Run, step_of
 
     run = Run(Path(settings.runs) / settings.run)
-    pl.seed_everything(settings.seed, verbose=False)
     teacher = (
         build.teacher(settings.style, settings.teacher) if build.needs_teacher(settings) else None
     )
     data = build.data(settings, teacher)
+    pl.seed_everything(settings.seed, verbose=False)  # labelling has used up random numbers
     module = build.module(settings, teacher)
     trainer = build.trainer(settings, run)
 

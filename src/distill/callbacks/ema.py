@@ -23,7 +23,7 @@ class StudentEMA(pl.Callback):
         self.average: dict[str, torch.Tensor] = {}
         self._live: dict[str, torch.Tensor] | None = None
 
-    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         student = _student(pl_module)
         if not self.average:
             self.average = deepcopy(student.state_dict())

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytorch_lightning as pl
+from tqdm.auto import tqdm
 
 from distill.progress import bar
 
 
 class Progress(pl.Callback):
     """Counts optimiser steps; a resumed run starts where it stopped."""
+
+    bar: tqdm
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.bar = bar(trainer.max_steps, " steps", "training")
@@ -30,3 +33,8 @@ class Progress(pl.Callback):
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.bar.close()
+
+    def on_exception(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
+    ) -> None:
+        self.bar.close()  # so that the message starts on a line of its own

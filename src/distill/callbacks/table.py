@@ -19,7 +19,7 @@ class MetricsTable(pl.Callback):
         self.rows: list[dict[str, str]] = []
         self.columns: list[str] = ["step"]
 
-    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if self.path.is_file():
             with self.path.open(newline="") as stream:
                 old = list(csv.DictReader(stream))

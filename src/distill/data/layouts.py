@@ -115,10 +115,10 @@ def _check_side_by_side(path: Path) -> None:
 
 
 def _read_target(path: Path, alpha: bool) -> Image.Image:
-    if not alpha:
-        return read_photo(path)
     try:
+        if not alpha:
+            return read_photo(path)
         with Image.open(path) as image:
             return image.convert("RGBA")
     except Exception as error:
-        raise BadPhoto(f"unreadable ({error})") from None
+        raise BadPhoto(f"its drawing {str(path)!r} is unreadable ({error})") from None

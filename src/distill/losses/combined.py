@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from distill.errors import DistillError
-from distill.losses.gka import GKA
+from distill.losses.gka import GKA, MIN_BATCH
 
 Features = Mapping[str, Tensor]
 
@@ -44,12 +44,16 @@ class Criterion(nn.Module):
         student_features: Features | None = None,
         teacher_features: Features | None = None,
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The weighted sum and every term's raw value."""
+        """The weighted sum and every term's raw value.
+
+        In evaluation mode GKA is left out of a batch too small for it: a last batch may be.
+        """
         raw = {
             name: term(student_features, teacher_features)
             if isinstance(term, GKA)
             else term(student, target)
             for name, term in self.terms.items()
+            if self.training or not isinstance(term, GKA) or len(student) >= MIN_BATCH
         }
         return torch.stack([self.weights[n] * v for n, v in raw.items()]).sum(), raw
 

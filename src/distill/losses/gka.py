@@ -7,14 +7,17 @@ a similarity in [0, 1]. ‖YᵀX‖² = Σ (XXᵀ)∘(YYᵀ), so n×n matrices a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from distill.errors import DistillError
 
+Layers = Mapping[str, str] | Sequence[Sequence[str]]
+
 MIN_BATCH = 4  # below it centred Gram matrices have too few degrees of freedom to say anything
+FLAT = 1e-12  # norms below it: a layer that gives every picture the same; its score is 0
 
 
 def gka(x: Tensor, y: Tensor, centred: bool = True) -> Tensor:
@@ -29,7 +32,8 @@ def gka(x: Tensor, y: Tensor, centred: bool = True) -> Tensor:
             "raise data.batch_size or set loss.weights.gka=0"
         )
     a, b = _gram(x, centred), _gram(y, centred)
-    return (a * b).sum() / (a.norm() * b.norm()).clamp_min(torch.finfo(a.dtype).tiny)
+    # The floor is far above the smallest float: dividing by that one turns the gradient into NaN.
+    return (a * b).sum() / (a.norm() * b.norm()).clamp_min(FLAT)
 
 
 def _gram(features: Tensor, centred: bool) -> Tensor:
@@ -42,14 +46,15 @@ def _gram(features: Tensor, centred: bool) -> Tensor:
 class GKA(nn.Module):
     """Mean of 1 − GKA over pairs of layers.
 
-    `layers` maps a student's module name to a teacher's; both get activations by these names.
+    `layers` maps a student's module name to a teacher's, as pairs or as a mapping; both networks'
+    activations come by these names.
     """
 
-    def __init__(self, layers: Mapping[str, str], centred: bool = True) -> None:
+    def __init__(self, layers: Layers, centred: bool = True) -> None:
         super().__init__()
         if not layers:
             raise DistillError("loss.gka.layers is empty: map student layers to teacher layers")
-        self.layers, self.centred = dict(layers), centred
+        self.layers, self.centred = dict(layers), centred  # type: ignore[arg-type]
 
     def forward(self, student: Mapping[str, Tensor], teacher: Mapping[str, Tensor]) -> Tensor:
         scores = [gka(student[s], teacher[t], self.centred) for s, t in self.layers.items()]

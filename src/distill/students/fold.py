@@ -17,7 +17,7 @@ def fold_batchnorm(network: nn.Module) -> nn.Module:
     for module in list(folded.modules()):
         if isinstance(module, nn.Sequential):
             _fold_neighbours(module)
-    return folded
+    return folded.eval()  # the Identity left behind is born in training mode
 
 
 def _fold_neighbours(sequence: nn.Sequential) -> None:

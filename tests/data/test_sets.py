@@ -1,0 +1,225 @@
+import itertools
+import os
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader
+
+from distill.data.layouts import Pair
+from distill.data.photos import Photo
+from distill.data.sets import PairSet, PhotoSet, Stream
+from distill.errors import DistillError
+
+
+def noise(path, seed, size=(72, 64)):
+    """A picture without any symmetry, so that no crop or mirror image looks like another."""
+    array = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), np.uint8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(array).save(path)
+    return path
+
+
+def inverted_pairs(folder, count, size=(72, 64)):
+    """Pairs whose drawing is the photo's negative."""
+    for i in range(count):
+        with Image.open(noise(folder / "photo" / f"{i}.png", i, size)) as photo:
+            (folder / "stylized").mkdir(exist_ok=True)
+            Image.fromarray(255 - np.asarray(photo)).save(folder / "stylized" / f"{i}.png")
+    return [
+        Pair(folder / "photo" / f"{i}.png", folder / "stylized" / f"{i}.png") for i in range(count)
+    ]
+
+
+def photos(folder, count):
+    return [Photo(noise(folder / f"{i}.png", i, (96, 80)), f"{i}.png") for i in range(count)]
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(
+        torch.equal(one[k], other[k]) if torch.is_tensor(one[k]) else one[k] == other[k]
+        for k in one
+    )
+
+
+KINDS = {
+    "pairs": lambda folder, seed=0: PairSet(
+        inverted_pairs(folder, 5), 64, train=True, crop_size=48, seed=seed
+    ),
+    "photos": lambda folder, seed=0: PhotoSet(photos(folder, 5), 48, train=True, seed=seed),
+}
+every_kind = pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+
+
+# The stream of positions
+
+
+@pytest.mark.parametrize("start", [0, 8, 24])
+@pytest.mark.parametrize("world", [1, 2, 4])
+def test_ranks_share_the_rest_of_the_stream_between_them(start, world):
+    parts = [list(Stream(24, start, rank, world)) for rank in range(world)]
+    assert sorted(itertools.chain(*parts)) == list(range(start, 24))
+    assert len({len(part) for part in parts}) == 1
+
+
+def test_ranks_take_turns():
+    assert list(Stream(9, 2, 1, 3)) == [3, 6]
+
+
+@pytest.mark.parametrize(("world", "length"), [(1, 24), (2, 12), (4, 6)])
+def test_the_length_is_that_of_the_whole_stream_wherever_it_starts(world, length):
+    assert len(Stream(24, 0, 0, world)) == len(Stream(24, 16, 0, world)) == length
+
+
+def test_a_stream_can_be_walked_twice():
+    stream = Stream(6, 2)
+    assert list(stream) == list(stream) == [2, 3, 4, 5]
+
+
+# What a position gives
+
+
+@every_kind
+def test_a_position_gives_the_same_item_in_any_order_and_any_object(tmp_path, make):
+    one, other = make(tmp_path), make(tmp_path)
+    forward = {p: one[p] for p in range(12)}
+    for position in (11, 0, 7, 3, 7, 5):
+        assert same(other[position], forward[position])
+
+
+@every_kind
+def test_worker_processes_give_what_the_main_process_gives(tmp_path, make):
+    data, start = make(tmp_path), 3
+    loader = DataLoader(data, 2, sampler=Stream(11, start), num_workers=2)
+    loaded = [
+        {k: v[i] for k, v in batch.items()} for batch in loader for i in range(len(batch["name"]))
+    ]
+    assert len(loaded) == 8
+    assert all(same(item, data[start + i]) for i, item in enumerate(loaded))
+
+
+@every_kind
+def test_every_picture_is_seen_once_per_pass_in_a_new_order(tmp_path, make):
+    data = make(tmp_path)
+    names = [data[p]["name"] for p in range(30)]
+    passes = [names[i : i + 5] for i in range(0, 30, 5)]
+    assert all(sorted(each) == [f"{i}.png" for i in range(5)] for each in passes)
+    assert len({tuple(each) for each in passes}) > 1
+
+
+@every_kind
+def test_a_picture_looks_different_in_every_pass(tmp_path, make):
+    data = make(tmp_path)
+    views = [item["photo"] for item in (data[p] for p in range(20)) if item["name"] == "0.png"]
+    assert len(views) == 4
+    assert len({view.numpy().tobytes() for view in views}) == 4
+
+
+@every_kind
+def test_another_seed_gives_another_stream(tmp_path, make):
+    one, other = make(tmp_path, seed=0), make(tmp_path, seed=1)
+    assert not all(same(one[p], other[p]) for p in range(5))
+
+
+# Pairs
+
+
+def test_photo_and_drawing_get_the_same_crop_and_mirror_image(tmp_path):
+    data = PairSet(inverted_pairs(tmp_path, 3, (64, 64)), 64, train=True, crop_size=40)
+    for position in range(12):
+        item = data[position]
+        assert item["photo"].shape == item["target"].shape == (3, 40, 40)
+        # Only where every pixel still meets its own negative do both add up to white.
+        assert torch.allclose(item["photo"] + item["target"], torch.ones(()), atol=1e-6)
+
+
+def test_without_training_pair_p_comes_as_it_is(tmp_path):
+    pairs = inverted_pairs(tmp_path, 3, (64, 64))
+    data = PairSet(pairs, 64, train=False, crop_size=40)
+    for index, pair in enumerate(pairs):
+        item = data[index]
+        with Image.open(pair.photo) as photo:
+            expected = torch.from_numpy(np.asarray(photo).copy()).permute(2, 0, 1) / 255
+        assert item["name"] == f"{index}.png"
+        assert torch.equal(item["photo"], expected)
+    assert len(data) == 3
+
+
+def test_pairs_of_another_shape_become_squares_of_the_size(tmp_path):
+    item = PairSet(inverted_pairs(tmp_path, 1, (100, 70)), 64, train=False)[0]
+    assert item["photo"].shape == item["target"].shape == (3, 64, 64)
+
+
+def test_alpha_gives_targets_of_four_channels(tmp_path):
+    photo, target = noise(tmp_path / "p.png", 0, (64, 64)), tmp_path / "t.png"
+    Image.new("RGBA", (64, 64), (255, 0, 0, 51)).save(target)
+    pairs = [Pair(photo, target)]
+    four = PairSet(pairs, 64, train=True, alpha=True, crop_size=32)[0]["target"]
+    three = PairSet(pairs, 64, train=True, crop_size=32)[0]["target"]
+    assert four[:, 0, 0].tolist() == pytest.approx([1, 0, 0, 0.2])
+    assert three[:, 0, 0].tolist() == pytest.approx([1, 0.8, 0.8])  # the same over white
+    assert four.shape == (4, 32, 32)
+
+
+# What cannot be read
+
+
+@pytest.mark.parametrize("side", ["photo", "stylized"])
+def test_a_bad_pair_is_replaced_by_the_next_and_named_once(tmp_path, capsys, side):
+    pairs = inverted_pairs(tmp_path, 3, (64, 64))
+    (tmp_path / side / "1.png").write_bytes(b"")
+    data = PairSet(pairs, 64, train=False)
+    assert [data[i]["name"] for i in (0, 1, 2, 1)] == ["0.png", "2.png", "2.png", "2.png"]
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1
+    assert str(tmp_path / side / "1.png") in said
+    assert "not a picture" in said
+
+
+def test_a_bad_photo_is_replaced_by_the_next_and_named_once(tmp_path, capsys):
+    found = photos(tmp_path, 3)
+    found[2].path.write_text("<html>")
+    data = PhotoSet(found, 48, train=False)
+    assert [data[i]["name"] for i in (2, 1, 2)] == ["0.png", "1.png", "0.png"]
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1
+    assert "2.png" in said
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names on Windows are always valid Unicode")
+def test_a_bad_photo_whose_name_is_no_utf_8_can_be_named(tmp_path, capsys):
+    (good,) = photos(tmp_path, 1)
+    bad = Photo(tmp_path / os.fsdecode(b"caf\xe9.jpg"), "bad")
+    assert PhotoSet([bad, good], 48, train=False)[0]["name"] == "0.png"
+    assert "caf" in capsys.readouterr().out
+
+
+def test_nothing_readable_at_all_is_an_error_and_no_endless_loop(tmp_path):
+    pairs, found = inverted_pairs(tmp_path / "a", 2), photos(tmp_path / "b", 2)
+    for path in [pair.photo for pair in pairs] + [photo.path for photo in found]:
+        path.write_bytes(b"")
+    with pytest.raises(DistillError, match="no pair of the set can be read"):
+        PairSet(pairs, 64, train=True)[0]
+    with pytest.raises(DistillError, match="no photo of the set can be read"):
+        PhotoSet(found, 64, train=True)[0]
+
+
+# Photos
+
+
+def test_photos_to_validate_on_are_centre_squares(tmp_path):
+    picture = np.zeros((64, 100, 3), np.uint8)
+    picture[:, 18:82] = (0, 255, 0)
+    Image.fromarray(picture).save(tmp_path / "x.png")
+    item = PhotoSet([Photo(tmp_path / "x.png", "x.png")], 64, train=False)[0]
+    assert torch.equal(item["photo"], torch.tensor([0.0, 1, 0]).view(3, 1, 1).expand(3, 64, 64))
+
+
+def test_photos_to_train_on_change_their_colours_only_when_asked(tmp_path):
+    Image.new("RGB", (80, 80), (100, 100, 100)).save(tmp_path / "x.png")
+    photo = Photo(tmp_path / "x.png", "x.png")
+    plain = PhotoSet([photo], 48, train=True, colour=0)
+    assert all(set((plain[p]["photo"] * 255).round().unique().tolist()) == {100} for p in range(4))
+    varied = PhotoSet([photo], 48, train=True, colour=0.2)
+    assert len({float(varied[p]["photo"].mean()) for p in range(4)}) > 1

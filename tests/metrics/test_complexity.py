@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper, numpy_helper
+from torch import nn
+
+from distill.metrics.complexity import (
+    graph_macs,
+    graph_parameters,
+    load_graph,
+    module_macs,
+    operators,
+    parameters,
+    thop_macs,
+)
+
+Shape = Sequence[int | str]
+
+
+def graph(
+    nodes: Sequence[onnx.NodeProto], weights: dict[str, Shape], takes: Shape, gives: Shape
+) -> onnx.ModelProto:
+    tensors = [numpy_helper.from_array(np.ones(s, np.float32), n) for n, s in weights.items()]
+    model = helper.make_model(
+        helper.make_graph(
+            nodes,
+            "tiny",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, takes)],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, gives)],
+            tensors,
+        ),
+        opset_imports=[helper.make_opsetid("", 13)],
+        ir_version=8,
+    )
+    onnx.checker.check_model(model)
+    return model
+
+
+def conv(source: str, weight: str, target: str, kind: str = "Conv", **kwargs: object):
+    return helper.make_node(kind, [source, weight], [target], **kwargs)
+
+
+SAME = {"pads": [1, 1, 1, 1]}
+GRAPHS = {
+    # 16×16 outputs × 8 channels × (3 channels × 3×3)
+    "conv": (
+        [conv("x", "w", "y", **SAME)],
+        {"w": (8, 3, 3, 3)},
+        (1, 3, 16, 16),
+        (1, 8, 16, 16),
+        16 * 16 * 8 * 3 * 9,
+    ),
+    # half the side by stride 2
+    "strided": (
+        [conv("x", "w", "y", strides=[2, 2], **SAME)],
+        {"w": (8, 3, 3, 3)},
+        (1, 3, 16, 16),
+        (1, 8, 8, 8),
+        8 * 8 * 8 * 3 * 9,
+    ),
+    # every channel meets one 5×5 only
+    "depthwise": (
+        [conv("x", "w", "y", group=6, pads=[2, 2, 2, 2])],
+        {"w": (6, 1, 5, 5)},
+        (1, 6, 10, 12),
+        (1, 6, 10, 12),
+        10 * 12 * 6 * 25,
+    ),
+    # each of the 7×7 inputs × 4 channels is spread over 5 channels × 2×2
+    "transposed": (
+        [conv("x", "w", "y", "ConvTranspose", strides=[2, 2])],
+        {"w": (4, 5, 2, 2)},
+        (1, 4, 7, 7),
+        (1, 5, 14, 14),
+        7 * 7 * 4 * 5 * 4,
+    ),
+    "gemm": (
+        [helper.make_node("Gemm", ["x", "w", "b"], ["y"], transB=1)],
+        {"w": (10, 20), "b": (10,)},
+        (3, 20),
+        (3, 10),
+        3 * 20 * 10,
+    ),
+    "matmul": (
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        {"w": (20, 10)},
+        (2, 3, 20),
+        (2, 3, 10),
+        2 * 3 * 20 * 10,
+    ),
+    # shapes in between are inferred; what multiplies nothing costs nothing
+    "chain": (
+        [
+            conv("x", "a", "p", **SAME),
+            helper.make_node("Relu", ["p"], ["q"]),
+            conv("q", "b", "r"),
+            helper.make_node("Sigmoid", ["r"], ["y"]),
+        ],
+        {"a": (4, 3, 3, 3), "b": (2, 4, 1, 1)},
+        (1, 3, 8, 8),
+        (1, 2, 8, 8),
+        64 * 4 * 27 + 64 * 2 * 4,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_graph_macs_by_hand(name: str) -> None:
+    nodes, weights, takes, gives, expected = GRAPHS[name]
+    assert graph_macs(graph(nodes, weights, takes, gives)) == expected
+
+
+def test_a_dynamic_graph_has_no_number() -> None:
+    shape = ("n", 3, "h", "w")
+    model = graph([conv("x", "w", "y", **SAME)], {"w": (3, 3, 3, 3)}, shape, shape)
+    with pytest.raises(ValueError, match="the shape of y is not static"):
+        graph_macs(model)
+
+
+def test_graph_parameters_and_operators() -> None:
+    model = graph(*GRAPHS["chain"][:4])
+    assert operators(model) == ["Conv", "Relu", "Sigmoid"]
+    assert graph_parameters(model) == 4 * 27 + 8
+    # A lone value is a setting of an operator and no weight.
+    model.graph.initializer.append(numpy_helper.from_array(np.float32(2.0), "scale"))
+    assert graph_parameters(model) == 4 * 27 + 8
+
+
+def test_load_graph(tmp_path: Path) -> None:
+    model = graph(*GRAPHS["conv"][:4])
+    onnx.save(model, tmp_path / "m.onnx")
+    assert graph_macs(load_graph(tmp_path / "m.onnx")) == GRAPHS["conv"][4]
+
+
+def test_module_macs_by_hand() -> None:
+    network = nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3, 2, 1, groups=8)
+    )
+    assert module_macs(network, 16) == 16 * 16 * 8 * 27 + 8 * 8 * 8 * 9
+    assert module_macs(nn.Conv2d(4, 2, 1), 10, channels=4) == 100 * 8
+    assert module_macs(nn.ReLU(), 16) is None
+
+
+def test_parameters() -> None:
+    network = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 1, 1, bias=False))
+    assert parameters(network) == 3 * 8 * 9 + 8 + 2 * 8 + 8
+
+
+def test_thop_counts_and_leaves_nothing_behind() -> None:
+    """thop counts a convolution as we do, and adds two for every value of BatchNorm."""
+    network = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8)).train()
+    before = list(network.state_dict())
+    macs = thop_macs(network, 16)
+    assert macs - 16 * 16 * 8 * 27 in (8 * 256, 2 * 8 * 256, 4 * 8 * 256)
+    assert list(network.state_dict()) == before
+    assert network.training
+    assert torch.equal(network[1].running_mean, torch.zeros(8))

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from distill.errors import DistillError
+from distill.metrics.frechet import (
+    Gaussian,
+    bootstrap,
+    fit,
+    frechet_distance,
+    frechet_from_features,
+    frechet_interval,
+    kid,
+)
+
+RNG = np.random.default_rng(0)
+
+
+def features(n: int, d: int, seed: int, shift: float = 0.0) -> np.ndarray:
+    """Correlated, skewed features, as a network's are."""
+    rng = np.random.default_rng(seed)
+    mix = np.random.default_rng(seed + 100).normal(size=(d, d)) / np.sqrt(d)
+    return np.maximum(rng.normal(size=(n, d)) @ mix + shift, 0)
+
+
+def covariance(d: int, seed: int) -> np.ndarray:
+    x = np.random.default_rng(seed).normal(size=(3 * d, d))
+    return x.T @ x / (3 * d)
+
+
+def by_sqrtm(a: Gaussian, b: Gaussian) -> float:
+    """The formula with SciPy's matrix root."""
+    root = scipy.linalg.sqrtm(a.cov @ b.cov)
+    gap = a.mean - b.mean
+    return float(gap @ gap + np.trace(a.cov + b.cov - 2 * root.real))
+
+
+def test_two_gaussians_with_diagonal_covariances() -> None:
+    """Σ (μ - μ')² + Σ (σ - σ')²: 1 + 4 + 9, and (2-1)² + (3-3)² + (5-1)²."""
+    a = Gaussian(np.array([0.0, 0.0, 0.0]), np.diag([4.0, 9.0, 25.0]))
+    b = Gaussian(np.array([1.0, -2.0, 3.0]), np.diag([1.0, 9.0, 1.0]))
+    assert frechet_distance(a, b) == pytest.approx(14 + 17)
+    assert frechet_distance(b, a) == pytest.approx(14 + 17)
+
+
+def test_one_dimension() -> None:
+    a, b = Gaussian(np.array([1.0]), np.array([[4.0]])), Gaussian(np.zeros(1), np.zeros((1, 1)))
+    assert frechet_distance(a, b) == pytest.approx(1 + 4)
+
+
+@pytest.mark.parametrize(("n", "d"), [(50, 6), (6, 50)])
+def test_a_set_is_at_no_distance_from_itself(n: int, d: int) -> None:
+    x = features(n, d, 1)
+    scale = np.trace(fit(x).cov)
+    assert frechet_distance(fit(x), fit(x.copy())) == pytest.approx(0, abs=1e-5 * scale)
+    assert frechet_from_features(x, x.copy()) == pytest.approx(0, abs=1e-9 * scale)
+
+
+def test_a_shifted_set_is_at_the_squared_shift() -> None:
+    x = features(40, 8, 2)
+    assert frechet_from_features(x, x + 0.5) == pytest.approx(8 * 0.25)
+    assert frechet_distance(fit(x), fit(x + 0.5)) == pytest.approx(8 * 0.25)
+
+
+@pytest.mark.parametrize("d", [2, 16, 64])
+def test_against_scipys_root(d: int) -> None:
+    a = Gaussian(RNG.normal(size=d), covariance(d, 3))
+    b = Gaussian(RNG.normal(size=d), covariance(d, 4))
+    assert frechet_distance(a, b) == pytest.approx(by_sqrtm(a, b), rel=1e-8)
+
+
+def test_fit_is_mean_and_unbiased_covariance() -> None:
+    x = features(7, 3, 5)
+    mean = sum(x) / 7
+    cov = sum(np.outer(row - mean, row - mean) for row in x) / 6
+    np.testing.assert_allclose(fit(x).mean, mean)
+    np.testing.assert_allclose(fit(x).cov, cov)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "d"), [(60, 40, 8), (10, 14, 64), (10, 100, 32), (2, 2, 5), (9, 12, 1)]
+)
+def test_from_features_is_fit_and_distance(n: int, m: int, d: int) -> None:
+    a, b = features(n, d, 6), features(m, d, 7, shift=0.3)
+    slow = frechet_distance(fit(a), fit(b))
+    # Rounding in the many zero eigenvalues of a low-rank covariance costs some digits.
+    assert frechet_from_features(a, b) == pytest.approx(slow, rel=1e-5)
+    assert slow > 0.01
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_an_indefinite_matrix_is_an_error(side: int) -> None:
+    good = Gaussian(np.zeros(2), np.eye(2))
+    bad = Gaussian(np.zeros(2), np.diag([1.0, -0.5]))
+    pair = (bad, good) if side == 0 else (good, bad)
+    with pytest.raises(ValueError, match="not the covariance of anything"):
+        frechet_distance(*pair)
+
+
+def test_too_few_pictures() -> None:
+    with pytest.raises(DistillError, match="at least 2 pictures on each side, got 1"):
+        fit(np.zeros((1, 4)))
+    with pytest.raises(DistillError, match="at least 2 pictures on each side, got 1"):
+        kid(np.zeros((1, 4)), np.zeros((9, 4)))
+
+
+def test_kid_against_loops() -> None:
+    a, b = features(6, 5, 8), features(9, 5, 9, shift=0.5)
+
+    def kernel(x: np.ndarray, y: np.ndarray) -> float:
+        return (sum(x * y) / 5 + 1) ** 3
+
+    within_a = [kernel(a[i], a[j]) for i in range(6) for j in range(6) if i != j]
+    within_b = [kernel(b[i], b[j]) for i in range(9) for j in range(9) if i != j]
+    between = [kernel(x, y) for x in a for y in b]
+    expected = np.mean(within_a) + np.mean(within_b) - 2 * np.mean(between)
+    assert kid(a, b) == pytest.approx(expected)
+
+
+def test_kid_is_unbiased() -> None:
+    """Halves of one set: zero on average, and on either side of it."""
+    sets = [features(60, 4, seed) for seed in range(60)]
+    values = [kid(both[:30], both[30:]) for both in sets]
+    error = np.std(values) / np.sqrt(len(values))
+    assert abs(np.mean(values)) < 4 * error
+    assert min(values) < 0 < max(values)
+
+
+def test_bootstrap_covers_the_mean() -> None:
+    """A 90 % interval holds the true mean in about 90 of 100 samples."""
+    hits = 0
+    for seed in range(200):
+        sample = np.random.default_rng(seed).normal(3.0, 2.0, size=50)
+        low, high = bootstrap(sample, rounds=300, level=0.9, seed=seed)
+        assert low < sample.mean() < high
+        hits += low <= 3.0 <= high
+    assert 0.83 <= hits / 200 <= 0.96
+
+
+def test_bootstrap_has_the_width_of_the_standard_error() -> None:
+    """±1.96 σ/√n for 95 %."""
+    sample = np.random.default_rng(1).normal(size=400)
+    low, high = bootstrap(sample, rounds=4000)
+    assert high - low == pytest.approx(2 * 1.96 * sample.std() / 20, rel=0.08)
+
+
+def test_bootstrap_is_seeded_and_certain_of_constants() -> None:
+    sample = np.random.default_rng(2).normal(size=20)
+    assert bootstrap(sample, seed=1) == bootstrap(sample, seed=1)
+    assert bootstrap(sample, seed=1) != bootstrap(sample, seed=2)
+    assert bootstrap(np.full(5, 1.5)) == (1.5, 1.5)
+
+
+def test_frechet_interval_lies_around_the_distance_and_narrows() -> None:
+    widths = []
+    for n in (12, 120):
+        a, b = features(n, 6, 10), features(n, 6, 11, shift=0.5)
+        low, high = frechet_interval(a, b, rounds=60)
+        assert low < frechet_from_features(a, b) < high
+        widths.append(high - low)
+    assert widths[1] < 0.5 * widths[0]

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from distill.metrics.health import dead_channel_share, living_weight_share, subnormal_share
+
+
+def network(*weights: list[list[float]]) -> nn.Module:
+    """1×1 convolutions with these weights, one row per output channel, and a norm in between."""
+    layers = []
+    for rows in weights:
+        values = torch.tensor(rows)
+        conv = nn.Conv2d(values.shape[1], values.shape[0], 1)
+        conv.weight.data = values[:, :, None, None]
+        layers += [conv, nn.ReLU()]
+    return nn.Sequential(*layers)
+
+
+# Layer one: 1e-3 of the largest is 2e-3. Layer two is 1000 times weaker, and as alive.
+MIXED = network(
+    [[2.0, -1.0, 1e-3], [0.0, 1e-4, -1e-5], [2.1e-3, 0.0, 0.0]],
+    [[2e-3, -1e-3, 1e-7]],
+)
+
+
+def test_living_weights() -> None:
+    """2, -1 and 2.1e-3 of nine, 2e-3 and -1e-3 of three."""
+    assert living_weight_share(MIXED) == pytest.approx(5 / 12)
+
+
+def test_dead_channels() -> None:
+    """The middle channel of the first layer; one of four."""
+    assert dead_channel_share(MIXED) == pytest.approx(1 / 4)
+
+
+def test_extremes() -> None:
+    assert living_weight_share(network([[1.0, -1.0]])) == 1
+    assert dead_channel_share(network([[1.0, -1.0]])) == 0
+    nothing = network([[0.0, 0.0], [0.0, 0.0]])
+    assert living_weight_share(nothing) == 0
+    assert dead_channel_share(nothing) == 1
+
+
+def test_a_dead_layer_beside_a_living_one() -> None:
+    half = network([[1.0], [1.0]], [[0.0, 0.0], [0.0, 0.0]])
+    assert living_weight_share(half) == pytest.approx(2 / 6)
+    assert dead_channel_share(half) == pytest.approx(2 / 4)
+
+
+def test_subnormal_weights() -> None:
+    """Below 1.18e-38 but not zero; zero costs nothing, 1.2e-38 is still normal."""
+    assert subnormal_share(network([[1e-39, -1e-40, 0.0, 1.2e-38, 1.0]])) == pytest.approx(2 / 5)
+    assert subnormal_share(MIXED) == 0

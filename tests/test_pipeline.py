@@ -1,0 +1,191 @@
+"""The whole path as a user types it, in one process, on small pictures and few steps."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from PIL import Image
+
+from distill import eval_fid, export, prepare, train
+
+SMALL = ["style.resolution=64", "label.workers=0", "data.val_fraction=0.4", "crop=0.9"]
+QUICK = [
+    *SMALL,
+    "encoder.weights=none",
+    "data.workers=0",
+    "data.batch_size=2",
+    "trainer.log_every=1",
+]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty working folder with photos of five persons."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for person in range(8):
+        for number in (1, 2):
+            noise = rng.integers(0, 255, (6, 7, 3), dtype=np.uint8)
+            picture = Image.fromarray(noise).resize((90, 80), Image.Resampling.BICUBIC)
+            path = tmp_path / "photos" / f"Person_{person}_{number:04d}.png"
+            path.parent.mkdir(exist_ok=True)
+            picture.save(path)
+    return tmp_path
+
+
+def run(command, *overrides):
+    """Run an entry point as `python -m` would; gives the exit status."""
+    argv, sys.argv = sys.argv, [command.__name__, *overrides]
+    try:
+        command.main()
+    except SystemExit as stop:
+        return stop.code
+    finally:
+        sys.argv = argv
+    return 0
+
+
+def go(*overrides):
+    return run(train, "photos=photos", "decoder=residual", *QUICK, *overrides)
+
+
+def test_prepare_train_resume_export_evaluate(here, capsys):
+    assert run(prepare, "photos=photos", *SMALL) == 0
+    root = here / "data/pairs/toon-photos-64-crop90"
+    assert json.loads((root / "dataset.json").read_text())["counts"]["skipped"] == 0
+    stamps = {p: p.stat().st_mtime_ns for p in root.rglob("*.png")}
+
+    assert go("trainer.max_steps=4", "trainer.val_every=2") == 0
+    folder = here / "runs/toon-residual"
+    assert {p: p.stat().st_mtime_ns for p in root.rglob("*.png")} == stamps  # labelled once
+    for name in ("config.yaml", "metrics.csv", "checkpoints/last.ckpt", "checkpoints/best.ckpt"):
+        assert (folder / name).is_file(), name
+    assert sorted(p.name for p in (folder / "previews").iterdir()) == [
+        "step-000002.png", "step-000004.png",
+    ]  # fmt: skip
+    assert list((folder / "tensorboard").glob("events.*"))
+    rows = list(csv.DictReader((folder / "metrics.csv").open()))
+    assert [int(r["step"]) for r in rows if r["train/loss"]] == [1, 2, 3, 4]
+    assert [int(r["step"]) for r in rows if r["val/psnr"]] == [2, 4]
+    assert all(float(r["health/living_weights"]) > 0.9 for r in rows if r["val/psnr"])
+
+    capsys.readouterr()
+    assert go("trainer.max_steps=4", "trainer.val_every=2") == 0
+    assert "finished at step 4" in capsys.readouterr().out
+    assert go("trainer.max_steps=6", "trainer.val_every=2") == 0
+    assert "resumes at step 4" in capsys.readouterr().out
+    rows = list(csv.DictReader((folder / "metrics.csv").open()))
+    assert [int(r["step"]) for r in rows if r["train/loss"]] == [1, 2, 3, 4, 5, 6]
+
+    assert run(export, "exporter.size=64") == 0
+    report = json.loads((folder / "export/report.json").read_text())
+    assert report["ok"]
+    model = onnx.load(str(folder / "export/student.onnx"))
+    assert [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim] == [1, 3, 64, 64]
+    assert run(export, "exporter.size=64", "budget.macs=1000") == 1
+    assert not (folder / "export/student.onnx").exists()
+    assert not json.loads((folder / "export/report.json").read_text())["ok"]
+
+    assert run(eval_fid, "features=none", "bootstrap=10") == 0
+    results = json.loads((folder / "eval/results.json").read_text())
+    assert results["similarity"]["PSNR (dB), student to teacher"]["value"] > 5
+    assert (folder / "eval/contact_sheet.png").is_file()
+    assert run(eval_fid, "features=inception", "bootstrap=0") == 3  # no weights, all else done
+    assert "pt_inception" in json.loads((folder / "eval/results.json").read_text())["fid_missing"]
+    assert run(eval_fid, "features=none", "photos=photos", "ceiling=toon") == 0
+
+
+def test_changed_settings_are_refused_and_resume_false_keeps_the_old_run(here, capsys):
+    assert go("trainer.max_steps=1") == 0
+    assert go("trainer.max_steps=2", "lr=0.5") == 1
+    assert "lr: 0.001 then, 0.5 now" in capsys.readouterr().err
+    assert go("trainer.max_steps=2", "lr=0.5", "resume=false") == 0
+    assert (here / "runs/toon-residual.old-1/checkpoints/last.ckpt").is_file()
+
+
+def test_interrupted_and_resumed_equals_uninterrupted(here):
+    plain = ["schedule=constant", "trainer.val_every=100"]
+    assert go("run=whole", "trainer.max_steps=6", *plain) == 0
+    assert go("run=parts", "trainer.max_steps=2", *plain) == 0
+    assert go("run=parts", "trainer.max_steps=6", *plain) == 0
+    whole, parts = (
+        torch.load(here / f"runs/{name}/checkpoints/last.ckpt", weights_only=True)
+        for name in ("whole", "parts")
+    )
+    for part in ("state_dict", "callbacks"):
+        a, b = whole[part], parts[part]
+        a, b = (a, b) if part == "state_dict" else (x["StudentEMA"]["average"] for x in (a, b))
+        assert a.keys() == b.keys()
+        assert all(torch.equal(a[key], b[key]) for key in a)
+
+
+def test_on_the_fly_with_all_four_kinds_of_terms_but_style(here):
+    gka = ["loss.weights.gka=0.5", "data=photos", "data.batch_size=4", "trainer.max_steps=2"]
+    assert go("run=fly", *gka) == 0
+    header = (here / "runs/fly/metrics.csv").read_text().splitlines()[0].split(",")
+    assert {"train/gka", "train/gka_weighted", "train/l1", "val/psnr"} <= set(header)
+
+
+def test_pairs_of_one_s_own_need_no_teacher(here):
+    for side in ("A", "B"):
+        (here / "own" / side).mkdir(parents=True)
+    for i in range(12):
+        picture = Image.new("RGBA", (80, 64), (20 * i, 99, 0, 255 - 20 * i))
+        picture.convert("RGB").save(here / f"own/A/{i}.png")
+        picture.save(here / f"own/B/{i}.png")
+    own = ["data.root=own", "run=own", "channels=4", "style=paprika", "trainer.max_steps=2"]
+    assert go(*own) == 0
+    assert run(export, "run=own", "exporter.size=64") == 0
+    model = onnx.load(str(here / "runs/own/export/student.onnx"))
+    assert [d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim] == [1, 4, 64, 64]
+    assert run(eval_fid, "run=own", "features=none") == 0
+
+
+def test_a_loss_that_is_not_finite_names_step_terms_and_pictures(here, capsys):
+    assert go("lr=1e30", "trainer.clip=null", "trainer.max_steps=9", "schedule=constant") == 1
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert message.startswith("error: the loss is nan at step ")
+    assert "l1 nan" in message
+    assert ".png" in message
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["photos=nowhere"], "photos=nowhere: no such folder; put photos there"),
+        (["photos=photos", "loss.weights.gka=1", "data.batch_size=2"], "needs at least 4, got 2"),
+        (["photos=photos", "gka_layers=[[nope,smooth]]", "loss.weights.gka=1"], "no layer 'nope'"),
+        (["photos=photos", "loss=l1", "loss.weights.l1=0"], "every loss weight is 0"),
+        (["data.root=nowhere"], "data.root=nowhere: no such folder"),
+        (["photos=photos", "style=paprika", "style.weights=no.pt"], "style.weights=no.pt: no such"),
+        (["photos=photos", "style.resolution=100"], "should be a multiple of 32"),
+    ],
+)
+def test_bad_input_ends_in_one_line(here, capsys, overrides, message):
+    assert run(train, *QUICK, "trainer.max_steps=1", *overrides) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error: ")
+    assert message in error
+
+
+def test_missing_weights_say_how_to_supply_them(here, capsys, monkeypatch):
+    monkeypatch.setenv("DISTILL_WEIGHTS", "")
+    assert run(prepare, "photos=photos", "style=hayao") == 1
+    message = capsys.readouterr().err
+    for part in ("animegan2_hayao.pt", "a01e0ca5", "DISTILL_WEIGHTS", "style.weights=FILE"):
+        assert part in message
+
+
+def test_export_and_evaluation_without_a_run(here, capsys):
+    assert run(export) == 1
+    assert run(eval_fid, "features=none") == 1
+    assert run(eval_fid, "features=none", "a=photos") == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if line.startswith("error: ")] == lines
+    assert len(lines) == 3
