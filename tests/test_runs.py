@@ -4,8 +4,14 @@ import os
 
 import pytest
 
+from distill import config
 from distill.errors import DistillError
 from distill.runs import Run, differences, find_run
+from distill.settings import Export
+
+
+def choice(runs, *overrides):
+    return config.load("export", [f"runs={runs}", *overrides], Export)
 
 
 def trained(folder, age=0):
@@ -18,24 +24,25 @@ def trained(folder, age=0):
 
 def test_finds_the_latest_or_the_one_named(tmp_path):
     old, new = trained(tmp_path / "toon-nnconv", age=9), trained(tmp_path / "hayao-fastdepth")
-    assert find_run(str(tmp_path), None, None, None) == new
-    assert find_run(str(tmp_path), None, "toon", None) == old
-    assert find_run(str(tmp_path), None, None, "nnconv") == old
-    assert find_run(str(tmp_path), "toon-nnconv", None, None) == old
+    assert find_run(choice(tmp_path)) == new
+    assert find_run(choice(tmp_path, "style=toon")) == old
+    assert find_run(choice(tmp_path, "decoder=nnconv")) == old
+    assert find_run(choice(tmp_path, "style=hayao", "decoder=fastdepth")) == new
+    assert find_run(choice(tmp_path, "run=toon-nnconv")) == old
 
 
 @pytest.mark.parametrize(
-    "choice", [("nope", None, None), (None, "webtoon", None), (None, "toon", "fastdepth")]
+    "overrides", [["run=nope"], ["style=webtoon"], ["style=toon", "decoder=fastdepth"]]
 )
-def test_an_unknown_run_lists_the_known_ones(tmp_path, choice):
+def test_an_unknown_run_lists_the_known_ones(tmp_path, overrides):
     trained(tmp_path / "toon-nnconv")
     with pytest.raises(DistillError, match="there are: toon-nnconv"):
-        find_run(str(tmp_path), *choice)
+        find_run(choice(tmp_path, *overrides))
 
 
 def test_no_run_at_all(tmp_path):
     with pytest.raises(DistillError, match=r"train first: python -m distill\.train"):
-        find_run(str(tmp_path / "runs"), None, None, None)
+        find_run(choice(tmp_path / "runs"))
 
 
 def test_only_what_decides_the_outcome_must_agree():

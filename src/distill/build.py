@@ -158,7 +158,13 @@ def load_student(checkpoint: Path) -> tuple[Student, dict[str, Any]]:
 
 def module(settings: Train, of: Teacher | None) -> DistillModule:
     """Student, criterion and how they are optimised."""
-    kept = of if settings.data.kind == "photos" or settings.loss.weights.get("gka") else None
+    gka = settings.loss.weights.get("gka", 0) > 0
+    if gka and (of is None or not of.gives_activations):
+        raise DistillError(
+            "GKA needs the teacher's activations and this teacher only gives pictures; "
+            "set loss.weights.gka=0"
+        )
+    kept = of if settings.data.kind == "photos" or gka else None
     return DistillModule(
         student(settings.encoder, settings.decoder.build, settings.channels),
         criterion(settings),

@@ -23,7 +23,7 @@ def main(settings: EvalFid) -> None:
         folder = Path(settings.output or "runs/eval")
         results = evaluation.two_folders(Path(settings.a), Path(settings.b), features, settings)
     else:
-        run = find_run(settings.runs, settings.run, settings.style, settings.decoder)
+        run = find_run(settings)
         folder = Path(settings.output) if settings.output else run.folder / "eval"
         student, trained = build.load_student(run.checkpoint(settings.checkpoint))
         held_out = evaluation.held_out(student, trained, settings)

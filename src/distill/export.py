@@ -14,7 +14,7 @@ def main(settings: Export) -> None:
     from distill.config import build as build_node
     from distill.runs import find_run
 
-    run = find_run(settings.runs, settings.run, settings.style, settings.decoder)
+    run = find_run(settings)
     checkpoint = run.checkpoint(settings.checkpoint)
     student, trained = build.load_student(checkpoint)
     exporter = build_node(settings.exporter)

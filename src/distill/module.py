@@ -42,10 +42,10 @@ class DistillModule(pl.LightningModule):
         self.criterion, self.teacher = criterion, teacher
         self.make_optimizer, self.make_schedule = make_optimizer, make_schedule
         self.strict_loading = False  # the checkpoint holds the student alone, see state_dict
-        self._student_layers = Recorder(
-            student, criterion.student_layers, "loss.gka.layers (student)"
+        self._student_layers = Recorder(student, criterion.student_layers, "gka_layers (student)")
+        self._teacher_layers = Recorder(
+            teacher or nn.Module(), criterion.teacher_layers, "gka_layers (teacher)"
         )
-        self._teacher_layers = self._record_teacher()
 
     def forward(self, photo: Tensor) -> Tensor:
         return self.student(photo)
@@ -100,15 +100,6 @@ class DistillModule(pl.LightningModule):
         )
         return total, raw, (drawn, target)
 
-    def _record_teacher(self) -> Recorder:
-        names = self.criterion.teacher_layers
-        if names and (self.teacher is None or not self.teacher.gives_activations):
-            raise DistillError(
-                "GKA needs the teacher's activations and this teacher only gives pictures "
-                "(an ONNX file, or pairs without a teacher); set loss.weights.gka=0"
-            )
-        return Recorder(self.teacher or nn.Module(), names, "loss.gka.layers (teacher)")
-
     def _check_finite(
         self, total: Tensor, raw: Mapping[str, Tensor], batch: Mapping[str, Any]
     ) -> None:
@@ -116,6 +107,6 @@ class DistillModule(pl.LightningModule):
             return
         terms = ", ".join(f"{name} {float(value.detach()):g}" for name, value in raw.items())
         raise DistillError(
-            f"the loss is {float(total.detach()):g} at step {self.global_step} ({terms}); the batch was "
+            f"the loss is {float(total.detach()):g} at step {self.global_step} ({terms}); its pictures: "
             f"{', '.join(batch['name'])}; lower lr, or look at these pictures"
         )

@@ -14,6 +14,7 @@ import torch
 import yaml
 
 from distill.errors import DistillError
+from distill.settings import RunChoice
 from distill.weights import aside
 
 # What may differ when a run goes on: its length, the machine and what it says.
@@ -95,17 +96,18 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any
     return {key: (a.get(key), b.get(key)) for key in keys if _matters(key)}
 
 
-def find_run(runs: str, run: str | None, style: str | None, decoder: str | None) -> Run:
+def find_run(choice: RunChoice) -> Run:
     """The run that was named, or the latest one that fits style and decoder."""
-    if run is not None:
-        folder = Path(runs) / run
-        if not folder.is_dir():
-            raise DistillError(f"{folder}: no such run; {_known(Path(runs))}")
-        return Run(folder)
-    wanted = f"{style or '*'}-{decoder or '*'}" if style or decoder else "*"
-    found = [Run(p) for p in Path(runs).glob(wanted) if Run(p).last.is_file()]
+    runs = Path(choice.runs)
+    if choice.run is not None:
+        if not (runs / choice.run).is_dir():
+            raise DistillError(f"{runs / choice.run}: no such run; {_known(runs)}")
+        return Run(runs / choice.run)
+    style, decoder = (part.name if part else "*" for part in (choice.style, choice.decoder))
+    wanted = "*" if style == decoder == "*" else f"{style}-{decoder}"
+    found = [Run(p) for p in runs.glob(wanted) if Run(p).last.is_file()]
     if not found:
-        raise DistillError(f"{Path(runs) / wanted}: no trained run; {_known(Path(runs))}")
+        raise DistillError(f"{runs / wanted}: no trained run; {_known(runs)}")
     return max(found, key=lambda r: r.last.stat().st_mtime)
 
 

@@ -22,7 +22,7 @@ class Given:
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """Unknown keys are errors; numbers are taken as text where text is wanted (run=5)."""
 
@@ -31,7 +31,7 @@ class Settings:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Style(Settings):
     """What to imitate: the teacher's weights file, where it comes from and under which terms."""
 
@@ -46,7 +46,7 @@ class Style(Settings):
     source: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Data(Settings):
     """Where pictures come from and how they are fed."""
 
@@ -62,7 +62,7 @@ class Data(Settings):
     workers: Annotated[int, Field(ge=0)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Loss(Settings):
     """Terms by name and the weight of each; a term of weight 0 is not built."""
 
@@ -71,7 +71,7 @@ class Loss(Settings):
     terms: dict[str, Node]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Budget(Settings):
     """Limits of an export at 256²: MACs, trained values, bytes of the file."""
 
@@ -80,7 +80,7 @@ class Budget(Settings):
     bytes: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Trainer(Settings):
     """The machine and the length of a run; steps are optimiser steps."""
 
@@ -96,7 +96,7 @@ class Trainer(Settings):
     threads: Positive | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Labelling(Settings):
     """How the teacher labels; none of it changes a pixel."""
 
@@ -105,7 +105,7 @@ class Labelling(Settings):
     device: Literal["auto", "cpu", "cuda", "mps"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Source(Settings):
     """What prepare and train share: photos, teacher, and the set made of them."""
 
@@ -119,12 +119,12 @@ class Source(Settings):
     teacher: Annotated[Node, Given(("weights",))]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Prepare(Source):
     """distill.prepare"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Decoder(Settings):
     """A decoder's name, which also names the run, and its class."""
 
@@ -132,7 +132,7 @@ class Decoder(Settings):
     build: Annotated[Node, Given(("channels", "strides", "out_channels"))]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Train(Source):
     """distill.train"""
 
@@ -152,18 +152,23 @@ class Train(Source):
     schedule: Annotated[Node, Given(("optimizer", "total_steps"))]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunChoice(Settings):
-    """Which run: by name, by style and decoder, or (all null) the latest."""
+    """Which run: by name, by style and decoder, or (all null) the latest.
+
+    `teacher` and `gka_layers` come along with a style's file and are not used: the run knows them.
+    """
 
     run: str | None
     runs: str
-    style: str | None
-    decoder: str | None
     checkpoint: str
+    style: Style | None = None
+    decoder: Decoder | None = None
+    teacher: Node | None = None
+    gka_layers: list[Any] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Export(RunChoice):
     """distill.export"""
 
@@ -174,7 +179,7 @@ class Export(RunChoice):
     exporter: Annotated[Node, Given()]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EvalFid(RunChoice):
     """distill.eval_fid"""
 

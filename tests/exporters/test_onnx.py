@@ -55,18 +55,32 @@ def test_one_static_file_in_known_names(student: nn.Module, tmp_path: Path) -> N
     assert [v.name for v in model.graph.input] == ["photo"]
     assert [v.name for v in model.graph.output] == ["stylized"]
     assert sides(model.graph.input[0]) == sides(model.graph.output[0]) == [1, 3, 96, 96]
-    # Four bytes a weight, and little beside: no stack traces, no second copy.
+    # Four bytes a weight, and names beside: no stack traces (130 kB), no second copy.
     count = sum(p.numel() for p in student.parameters())
-    assert (tmp_path / "student.onnx").stat().st_size < 4 * count + 30_000
+    assert (tmp_path / "student.onnx").stat().st_size < 4 * count + 50_000
 
 
 @pytest.mark.parametrize("opset", [9, 13, 20])
-def test_says_nothing_of_the_machine(student: nn.Module, opset: int) -> None:
+def test_says_nothing_of_the_machine(
+    student: nn.Module, monkeypatch: pytest.MonkeyPatch, opset: int
+) -> None:
+    """Whatever torch writes: some versions put the stack of every node into the file."""
+    trace = OnnxExporter._trace
+
+    def talkative(exporter: OnnxExporter, network: nn.Module) -> bytes:
+        model = onnx.load_from_string(trace(exporter, network))
+        model.doc_string = model.graph.doc_string = "made at home/me/student.py"
+        model.metadata_props.add(key="stack", value="home/me/student.py")
+        for node in model.graph.node:
+            node.doc_string = "home/me/student.py"
+            node.metadata_props.add(key="stack", value="home/me/student.py")
+        return model.SerializeToString()
+
+    monkeypatch.setattr(OnnxExporter, "_trace", talkative)
     model = OnnxExporter(opset=opset, size=32).export(student)
     assert not model.metadata_props
-    assert not model.doc_string
-    assert not model.graph.doc_string
     assert not any(n.doc_string or n.metadata_props for n in model.graph.node)
+    assert b"home/me" not in model.SerializeToString()
     assert str(Path(__file__).parents[2]).encode() not in model.SerializeToString()
 
 
@@ -176,7 +190,7 @@ def test_foreign_operators_sees_another_activation() -> None:
 
 
 def test_equal_tensors_do_not_become_identities(tmp_path: Path) -> None:
-    """The exporter writes equal tensors once and reaches them through Identity, which is foreign."""
+    """torch writes equal tensors once and reaches them through Identity, which is foreign."""
     network = nn.Sequential(*(nn.Conv2d(3, 3, 1) for _ in range(3)), nn.Sigmoid())
     for layer in network[:3]:
         nn.init.constant_(layer.weight, 0.2)

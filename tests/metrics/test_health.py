@@ -18,15 +18,15 @@ def network(*weights: list[list[float]]) -> nn.Module:
     return nn.Sequential(*layers)
 
 
-# Layer one: 1e-3 of the largest is 2e-3. Layer two is 1000 times weaker, and as alive.
+# Layer one: 1e-3 of the largest is 2e-3. Layer two is a million times weaker, and as alive.
 MIXED = network(
     [[2.0, -1.0, 1e-3], [0.0, 1e-4, -1e-5], [2.1e-3, 0.0, 0.0]],
-    [[2e-3, -1e-3, 1e-7]],
+    [[2e-6, -1e-6, 1e-10]],
 )
 
 
 def test_living_weights() -> None:
-    """2, -1 and 2.1e-3 of nine, 2e-3 and -1e-3 of three."""
+    """2, -1 and 2.1e-3 of nine, 2e-6 and -1e-6 of three."""
     assert living_weight_share(MIXED) == pytest.approx(5 / 12)
 
 

@@ -9,6 +9,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from distill.errors import DistillError
@@ -54,6 +55,39 @@ PORT = (
     | {"out_layer.0.weight": (3, 32, 1, 1)}
 )
 NORMS = 24  # 10 plain layers of blocks a, b, d, e; 2 of block c; 3 in each of 4 residuals
+
+
+def reference(state: dict[str, Tensor], x: Tensor) -> Tensor:
+    """The public port's forward pass on [-1, 1], written out in plain functions."""
+
+    def norm(name: str, x: Tensor) -> Tensor:
+        return F.group_norm(x, 1, state[f"{name}.weight"], state[f"{name}.bias"])
+
+    def layer(name: str, x: Tensor, stride: int = 1) -> Tensor:
+        weight = state[f"{name}.1.weight"]
+        side = weight.shape[-1] // 2
+        x = F.pad(x, (0, 1, 0, 1) if stride == 2 else (side,) * 4, mode="reflect")
+        groups = x.shape[1] // weight.shape[1]
+        x = F.conv2d(x, weight, state.get(f"{name}.1.bias"), stride, groups=groups)
+        return F.leaky_relu(norm(f"{name}.2", x), 0.2)
+
+    def bottleneck(name: str, x: Tensor) -> Tensor:
+        y = layer(f"{name}.layers.1", layer(f"{name}.layers.0", x))
+        y = norm(f"{name}.layers.3", F.conv2d(y, state[f"{name}.layers.2.weight"]))
+        return y + x if y.shape == x.shape else y
+
+    def grow(x: Tensor) -> Tensor:
+        return F.interpolate(x, scale_factor=2.0, mode="bilinear", align_corners=True)
+
+    y = layer("block_a.2", layer("block_a.1", layer("block_a.0", x), stride=2))
+    y = layer("block_b.1", layer("block_b.0", y, stride=2))
+    y = layer("block_c.0", y)
+    for number in (1, 2, 3, 4):
+        y = bottleneck(f"block_c.{number}", y)
+    y = grow(layer("block_c.5", y))
+    y = grow(layer("block_d.1", layer("block_d.0", y)))
+    y = layer("block_e.2", layer("block_e.1", layer("block_e.0", y)))
+    return torch.tanh(F.conv2d(y, state["out_layer.0.weight"]))
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +137,16 @@ def test_layout_is_the_public_ports(norm: str) -> None:
     assert sum(tensor.numel() for tensor in state.values()) == 2_143_552
 
 
+@pytest.mark.parametrize("index", [0, 1])
+def test_draws_what_the_public_port_draws(
+    pair: tuple[AnimeGANv2, AnimeGANv2], weights: Path, index: int
+) -> None:
+    x = torch.rand(2, 3, 32, 48) * 2 - 1
+    expected = reference(torch.load(weights, weights_only=True), x)
+    assert expected.std() > 0.1
+    torch.testing.assert_close(pair[index].generate(x), expected, atol=1e-4, rtol=1e-4)
+
+
 def test_group_and_instance_norm_draw_the_same(pair: tuple[AnimeGANv2, AnimeGANv2]) -> None:
     group, instance = pair
     photo = torch.rand(2, 3, 32, 32)
@@ -147,7 +191,7 @@ def test_any_size_comes_back(pair: tuple[AnimeGANv2, AnimeGANv2], height: int, w
     drawn = pair[0](photo)
     assert drawn.shape == photo.shape
     # The padding mirrors the photo, so a photo mirrored beforehand gives the same picture.
-    mirrored = nn.functional.pad(photo, (0, -width % 4, 0, -height % 4), mode="reflect")
+    mirrored = F.pad(photo, (0, -width % 4, 0, -height % 4), mode="reflect")
     torch.testing.assert_close(drawn, pair[0](mirrored)[..., :height, :width])
 
 
