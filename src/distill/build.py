@@ -1,10 +1,9 @@
-"""From checked settings to objects: teacher, pairs, student, criterion, trainer."""
+"""From checked settings to objects: data, student, criterion, trainer."""
 
 from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
@@ -16,97 +15,24 @@ import torch
 from pytorch_lightning.callbacks import LearningRateMonitor, ModelCheckpoint
 from pytorch_lightning.loggers import TensorBoardLogger
 
-from distill import config, weights
+from distill import config, sources
 from distill.callbacks.ema import StudentEMA
 from distill.callbacks.health import Health
 from distill.callbacks.previews import Previews
 from distill.callbacks.progress import Progress
 from distill.callbacks.provenance import Provenance
 from distill.callbacks.table import MetricsTable
-from distill.data.demo import demo_photos
-from distill.data.labelling import Recipe, Report, label
 from distill.data.layouts import find_pairs
 from distill.data.module import DistillData
-from distill.data.photos import Photo, Side, find_photos, split
+from distill.data.photos import split
 from distill.data.sets import PairSet, PhotoSet
 from distill.errors import DistillError
 from distill.losses.combined import Criterion
 from distill.module import DistillModule
 from distill.runs import Run
-from distill.settings import Source, Style, Train
+from distill.settings import Train
 from distill.students.student import Student
 from distill.teachers.base import Teacher
-from distill.weights import WeightsFile
-
-
-def teacher(style: Style, node: dict[str, Any]) -> Teacher:
-    """The style's teacher with its weights found, verified and loaded."""
-    if style.file is None and style.weights is None:
-        return config.build(node)
-    file = WeightsFile(style.file or "", style.url, style.sha256, style.git_blob)
-    return config.build(node, weights=weights.find(file, style.weights, "style.weights"))
-
-
-def source_of(trained: dict[str, Any], photos: str | None = None) -> Source:
-    """The photos, teacher and set of a trained run, or the same with other photos."""
-    kept = {
-        key: trained[key]
-        for key in ("crop", "seed", "style", "data", "label", "gka_layers", "teacher")
-    }
-    if photos:
-        kept["data"] = kept["data"] | {"root": None, "kind": "pairs"}
-    return config.check(kept | {"photos": photos or trained["photos"]}, Source)
-
-
-def photos(settings: Source) -> list[Photo]:
-    """The photos of photos=DIR, or those of data=demo."""
-    if settings.data.kind == "demo":
-        return demo_photos()
-    return find_photos(Path(settings.photos))
-
-
-def pairs_root(settings: Source) -> Path:
-    """Where the set of pairs lies: data.root, or data/pairs/STYLE-PHOTOS-SIZE."""
-    if settings.data.root:
-        return Path(settings.data.root)
-    demo = settings.data.kind == "demo"
-    name = "demo" if demo else Path(settings.photos).resolve().name
-    crop = "" if settings.crop == 1 else f"-crop{round(settings.crop * 100)}"
-    return Path("data/pairs") / f"{settings.style.name}-{name}-{settings.style.resolution}{crop}"
-
-
-def recipe(settings: Source, of: Teacher) -> Recipe:
-    """What decides every pixel of the set."""
-    demo = settings.data.kind == "demo"
-    return Recipe(
-        photos="scikit-image" if demo else str(Path(settings.photos).resolve()),
-        style=settings.style.name,
-        teacher=of.fingerprint(),
-        size=settings.style.resolution,
-        crop=settings.crop,
-        views=settings.data.views,
-        colour=settings.data.colour,
-        val_fraction=settings.data.val_fraction,
-        seed=settings.seed,
-    )
-
-
-def prepare(settings: Source, of: Teacher, sides: Sequence[Side] = ("train", "val")) -> Report:
-    """Label what is missing of the settings' set and say what happened."""
-    device = _device(settings.label.device)
-    report = label(
-        photos(settings),
-        of.fast(),
-        recipe(settings, of),
-        pairs_root(settings),
-        sides=sides,
-        # One picture at a time is the fastest form of the teacher on a CPU (0.28 s against 0.35).
-        batch_size=settings.label.batch_size or (1 if device == "cpu" else 16),
-        workers=settings.label.workers,
-        device=device,
-    )
-    print(report)
-    return report
 
 
 def data(settings: Train, of: Teacher | None) -> DistillData:
@@ -234,7 +160,7 @@ def _callbacks(settings: Train, run: Run) -> list[pl.Callback]:
 
 def _photo_sets(settings: Train) -> tuple[PhotoSet, PhotoSet]:
     d, size = settings.data, settings.style.resolution
-    sides = split(photos(settings), d.val_fraction, settings.seed)
+    sides = split(sources.photos(settings), d.val_fraction, settings.seed)
     train = PhotoSet(
         sides["train"], d.crop_size or size, True, settings.crop, d.colour, settings.seed
     )
@@ -244,12 +170,11 @@ def _photo_sets(settings: Train) -> tuple[PhotoSet, PhotoSet]:
 def _pair_sets(settings: Train, of: Teacher | None) -> tuple[PairSet, PairSet]:
     if settings.data.root is None:
         assert of is not None
-        prepare(settings, of)
-    sides = find_pairs(
-        pairs_root(settings), settings.style.name, settings.data.val_fraction, settings.seed
-    )
+        sources.prepare(settings, of)
+    root = sources.pairs_root(settings)
+    sides = find_pairs(root, settings.style.name, settings.data.val_fraction, settings.seed)
     if not sides["train"]:
-        raise DistillError(f"{pairs_root(settings)}: has val/ but no train/, nothing to learn from")
+        raise DistillError(f"{root}: has val/ but no train/, nothing to learn from")
     common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
     augment = settings.data
     train = PairSet(
@@ -273,12 +198,6 @@ def _schedule(node: dict[str, Any], optimizer: torch.optim.Optimizer, total_step
 
 def _val_interval(max_steps: int, val_every: int) -> int:
     return max_steps // max(1, round(max_steps / val_every))
-
-
-def _device(name: str) -> str:
-    if name != "auto":
-        return name
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _mute_known_noise() -> None:

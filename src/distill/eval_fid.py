@@ -12,8 +12,9 @@ from distill.settings import EvalFid
 def main(settings: EvalFid) -> None:
     from pathlib import Path
 
-    from distill import build, evaluation
+    from distill import build, evaluation, results
     from distill.errors import DistillError
+    from distill.heldout import held_out
     from distill.runs import find_run
 
     features, missing = evaluation.features_or_reason(settings.features)
@@ -21,16 +22,16 @@ def main(settings: EvalFid) -> None:
         if not (settings.a and settings.b):
             raise DistillError("two folders are compared: name both, a=DIR b=DIR")
         folder = Path(settings.output or "runs/eval")
-        results = evaluation.two_folders(Path(settings.a), Path(settings.b), features, settings)
+        scores = evaluation.two_folders(Path(settings.a), Path(settings.b), features, settings)
     else:
         run = find_run(settings)
         folder = Path(settings.output) if settings.output else run.folder / "eval"
         student, trained = build.load_student(run.checkpoint(settings.checkpoint))
-        held_out = evaluation.held_out(student, trained, settings)
-        results = evaluation.against_teacher(held_out, features, settings)
-        evaluation.write_sheet(held_out, folder, settings.sheet)
+        pictures = held_out(student, trained, settings)
+        scores = evaluation.against_teacher(pictures, features, settings)
+        results.write_sheet(pictures.rows(settings.sheet), folder)
 
-    evaluation.write(results, folder, missing)
+    results.write(scores, folder, missing)
     if missing:
         print(f"error: FID is missing: {missing}", file=sys.stderr)
         sys.exit(evaluation.FID_MISSING)

@@ -12,7 +12,7 @@ import onnx
 import torch
 from torch import Tensor, nn
 
-from distill import build
+from distill import sources
 from distill.data.photos import BadPhoto, Photo, centre_square, find_photos, read_photo
 from distill.data.pictures import to_tensor
 from distill.errors import DistillError
@@ -114,9 +114,9 @@ def parity_photos(trained: dict[str, Any], folder: str | None, size: int) -> Ten
 
 
 def _validation_photos(trained: dict[str, Any]) -> list[Photo]:
-    settings = build.source_of(trained)
-    folder = build.pairs_root(settings) / "val" / "photo"
-    return find_photos(folder) if folder.is_dir() else build.photos(settings)
+    settings = sources.source_of(trained)
+    folder = sources.pairs_root(settings) / "val" / "photo"
+    return find_photos(folder) if folder.is_dir() else sources.photos(settings)
 
 
 def _budget(trained: dict[str, Any], override: Budget) -> Budget:
@@ -127,9 +127,9 @@ def _budget(trained: dict[str, Any], override: Budget) -> Budget:
 
 def _teacher_figures(trained: dict[str, Any], size: int) -> dict[str, Any]:
     """What the same picture costs with the teacher; nothing where it cannot be had here."""
-    settings = build.source_of(trained)
+    settings = sources.source_of(trained)
     try:
-        teacher = build.teacher(settings.style, settings.teacher)
+        teacher = sources.teacher(settings.style, settings.teacher)
     except DistillError as error:
         print(f"no figures of the teacher: {error}")
         return {}

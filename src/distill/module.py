@@ -107,6 +107,6 @@ class DistillModule(pl.LightningModule):
             return
         terms = ", ".join(f"{name} {float(value.detach()):g}" for name, value in raw.items())
         raise DistillError(
-            f"the loss is {float(total.detach()):g} at step {self.global_step} ({terms}); its pictures: "
+            f"the loss is {float(total.detach()):g} at step {self.global_step} ({terms}) on "
             f"{', '.join(batch['name'])}; lower lr, or look at these pictures"
         )

@@ -8,10 +8,10 @@ from distill.settings import Prepare
 
 @entry("prepare", Prepare)
 def main(settings: Prepare) -> None:
-    from distill import build
+    from distill import sources
 
-    build.photos(settings)  # a missing folder is said before weights are fetched
-    build.prepare(settings, build.teacher(settings.style, settings.teacher))
+    sources.photos(settings)  # a missing folder is said before weights are fetched
+    sources.prepare(settings, sources.teacher(settings.style, settings.teacher))
 
 
 if __name__ == "__main__":

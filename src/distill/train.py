@@ -13,12 +13,12 @@ def main(settings: Train) -> None:
 
     import pytorch_lightning as pl
 
-    from distill import build
+    from distill import build, sources
     from distill.runs import Run, step_of
 
     run = Run(Path(settings.runs) / settings.run)
     teacher = (
-        build.teacher(settings.style, settings.teacher) if build.needs_teacher(settings) else None
+        sources.teacher(settings.style, settings.teacher) if build.needs_teacher(settings) else None
     )
     data = build.data(settings, teacher)
     pl.seed_everything(settings.seed, verbose=False)  # labelling has used up random numbers

@@ -11,8 +11,9 @@ import torch
 from PIL import Image
 from torch import nn
 
-from distill.data.labelling import Recipe, check_recipe, label, plan, read_manifest
+from distill.data.labelling import label, plan
 from distill.data.photos import Photo, find_photos
+from distill.data.recipe import Recipe, check_recipe, read_manifest
 from distill.errors import DistillError
 
 RECIPE = Recipe(

@@ -11,9 +11,8 @@ last, so whatever kills the process loses at most the batch in flight.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -23,33 +22,13 @@ from torch.utils.data import DataLoader, Dataset
 
 from distill.data.photos import BadPhoto, Photo, Side, read_photo, split
 from distill.data.pictures import save_png, to_image, to_tensor
+from distill.data.recipe import Recipe, check_recipe, write_manifest
 from distill.data.views import rng_for, view
 from distill.errors import DistillError
 from distill.progress import bar
 from distill.weights import aside
 
-MANIFEST = "dataset.json"
 SKIPPED = "skipped.tsv"
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What decides every pixel of a paired set.
-
-    `photos` says where they came from, `teacher` is its fingerprint, `crop` the share of the short
-    side, `views` how many pictures are taken of a training photo (the first is the plain centre
-    square), `colour` how far the others' colours vary.
-    """
-
-    photos: str
-    style: str
-    teacher: str
-    size: int = 256
-    crop: float = 1.0
-    views: int = 1
-    colour: float = 0.2
-    val_fraction: float = 0.1
-    seed: int = 0
 
 
 @dataclass
@@ -61,6 +40,10 @@ class Report:
     val: int
     made: int
     skipped: dict[str, str]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"train": self.train, "val": self.val, "skipped": len(self.skipped)}
 
     def __str__(self) -> str:
         text = (
@@ -109,13 +92,13 @@ def label(
     todo = [job for job in jobs if not job.done(root)]
     if todo:
         _sweep(root)
-        _write_manifest(root, recipe, None)
+        write_manifest(root, recipe, None)
     skipped = _label_all(todo, teacher.to(device), recipe, root, batch_size, workers, device)
     lost = sum(job.photo.key in skipped for job in todo)
     skipped |= _still_skipped(root, {p.key for p in photos} - {job.photo.key for job in jobs})
     report = Report(root, _count(root, "train"), _count(root, "val"), len(todo) - lost, skipped)
     _write_skipped(root, skipped)
-    _write_manifest(root, recipe, report)
+    write_manifest(root, recipe, report.counts)
     for side in sides:
         if not getattr(report, side):
             raise DistillError(f"{root}: no {side} photo could be read; see {root / SKIPPED}")
@@ -128,35 +111,6 @@ def plan(photos: Sequence[Photo], recipe: Recipe) -> list[Job]:
     side_of = {photo: side for side, members in sides.items() for photo in members}
     views = {"train": recipe.views, "val": 1}
     return [Job(p, side_of[p], n) for p in photos for n in range(views[side_of[p]])]
-
-
-def read_manifest(root: Path) -> dict | None:
-    """The set's dataset.json, None where there is none."""
-    path = root / MANIFEST
-    if not path.is_file():
-        return None
-    try:
-        return json.loads(path.read_text())
-    except ValueError as error:
-        raise DistillError(f"{path}: damaged; delete it if the pairs beside it are good") from error
-
-
-def check_recipe(root: Path, recipe: Recipe) -> None:
-    """Refuse to mix: DistillError that names what differs from the set already there."""
-    manifest = read_manifest(root)
-    if manifest is None:
-        return
-    made = manifest.get("recipe", {})
-    # Adding views adds pictures and changes none, so that alone may differ.
-    want = asdict(replace(recipe, views=made.get("views", recipe.views)))
-    different = [
-        f"{k} {made.get(k)!r} there, {want[k]!r} now" for k in want if made.get(k) != want[k]
-    ]
-    if different:
-        raise DistillError(
-            f"{root}: made with other settings ({'; '.join(different)}); name another folder with "
-            "data.root=DIR or delete this one"
-        )
 
 
 class _Missing(Dataset):
@@ -220,15 +174,6 @@ def _save(good: Sequence[tuple[Job, Image.Image]], drawn: Tensor, root: Path) ->
 def _count(root: Path, side: str) -> int:
     folder = root / side / "stylized"
     return sum(1 for p in folder.glob("*.png")) if folder.is_dir() else 0
-
-
-def _write_manifest(root: Path, recipe: Recipe, report: Report | None) -> None:
-    counts = None
-    if report is not None:
-        counts = {"train": report.train, "val": report.val, "skipped": len(report.skipped)}
-    content = {"format": 1, "recipe": asdict(recipe), "counts": counts}
-    with aside(root / MANIFEST) as temporary:
-        temporary.write_text(json.dumps(content, indent=2) + "\n")
 
 
 def _write_skipped(root: Path, skipped: dict[str, str]) -> None:

@@ -54,7 +54,7 @@ def find_pairs(root: Path, style: str, val_fraction: float, seed: int) -> dict[S
         raise DistillError(f"data.root={root}: no such folder")
     train = root / "train"
     val = next((root / name for name in _VAL if (root / name).is_dir()), None)
-    if val is None:
+    if val is None or (not train.is_dir() and _two_folders(root, style)):
         return _split(_pairs_in(train if train.is_dir() else root, style), val_fraction, seed)
     return {
         "train": _pairs_in(train, style) if train.is_dir() else [],
@@ -71,7 +71,7 @@ def _pairs_in(folder: Path, style: str) -> list[Pair]:
             "with the same file names, or pictures with photo and drawing side by side"
         )
     if not two:
-        _check_side_by_side(pairs[0].photo)
+        _check_side_by_side(pairs)
     return pairs
 
 
@@ -102,23 +102,24 @@ def _split(pairs: list[Pair], val_fraction: float, seed: int) -> dict[Side, list
     return {side: [by_photo[p] for p in photos] for side, photos in sides.items()}
 
 
-def _check_side_by_side(path: Path) -> None:
-    try:
-        width, height = read_photo(path).size
-    except BadPhoto as reason:
-        raise DistillError(f"{path}: {reason}") from None
-    if width < 1.5 * height:
-        raise DistillError(
-            f"{path}: {width}×{height} is no side-by-side pair (twice as wide as high); for "
-            "photos without drawings use photos=DIR"
-        )
+def _check_side_by_side(pairs: list[Pair]) -> None:
+    """Photos alone must not pass for pairs: the first readable picture must be wide."""
+    for pair in pairs:
+        try:
+            width, height = read_photo(pair.photo).size
+        except BadPhoto:
+            continue
+        if width < 1.5 * height:
+            raise DistillError(
+                f"{pair.photo}: {width}×{height} is no side-by-side pair (twice as wide as high); "
+                "for photos without drawings use photos=DIR"
+            )
+        return
+    raise DistillError(f"{pairs[0].photo.parent}: none of its pictures can be read")
 
 
 def _read_target(path: Path, alpha: bool) -> Image.Image:
     try:
-        if not alpha:
-            return read_photo(path)
-        with Image.open(path) as image:
-            return image.convert("RGBA")
-    except Exception as error:
-        raise BadPhoto(f"its drawing {str(path)!r} is unreadable ({error})") from None
+        return read_photo(path, alpha=alpha)
+    except BadPhoto as reason:
+        raise BadPhoto(f"its drawing {str(path)!r}: {reason}") from None

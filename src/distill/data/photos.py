@@ -97,18 +97,19 @@ def split(photos: Iterable[Photo], val_fraction: float, seed: int) -> dict[Side,
     return sides
 
 
-def read_photo(path: Path, least: int = MIN_SIDE) -> Image.Image:
+def read_photo(path: Path, least: int = MIN_SIDE, alpha: bool = False) -> Image.Image:
     """A picture file as upright 8-bit RGB with at least `least` pixels a side.
 
-    EXIF rotation is applied, transparency is put over white, 16-bit greys are scaled to 8 bits.
-    Raises BadPhoto with the reason for whatever cannot be read.
+    EXIF rotation is applied, transparency is put over white (kept, as RGBA, with `alpha`), 16-bit
+    greys are scaled to 8 bits. Raises BadPhoto with the reason for whatever cannot be read.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(path) as image:
                 _check_size(image.size, least)
-                return to_rgb(ImageOps.exif_transpose(image))
+                upright = ImageOps.exif_transpose(image)
+                return upright.convert("RGBA") if alpha else to_rgb(upright)
     except BadPhoto:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):

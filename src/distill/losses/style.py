@@ -7,8 +7,8 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F
-import torchvision
 from torch import Tensor, nn
+from torchvision.models import vgg
 
 from distill import weights as weights_files
 from distill.errors import DistillError
@@ -70,9 +70,9 @@ class VGGFeatures(nn.Module):
 def vgg_features(backbone: str) -> VGGFeatures:
     """The frozen backbone with its weights. Raises DistillError when they are not to be had."""
     if backbone == "vgg16":
-        network, file, layers = torchvision.models.vgg16(), _VGG16, _VGG16_LAYERS
+        plan, file, layers = vgg.cfgs["D"], _VGG16, _VGG16_LAYERS
     else:
-        network, file, layers = torchvision.models.vgg19(), _VGG19_CUT, _VGG19_LAYERS
+        plan, file, layers = vgg.cfgs["E"], _VGG19_CUT, _VGG19_LAYERS
     try:
         path = weights_files.find(file)
     except DistillError as error:
@@ -81,7 +81,7 @@ def vgg_features(backbone: str) -> VGGFeatures:
             hint = "; or use the file at hand: loss.style.backbone=vgg19_relu3_1"
         raise DistillError(f"style loss: {error}{hint}") from error
     state = weights_files.load_tensors(path)
-    cut = VGGFeatures(network.features, layers)
+    cut = VGGFeatures(vgg.make_layers(plan), layers)  # without the classifier's 120 M values
     wanted = cut.features.state_dict()
     if missing := [k for k in wanted if f"features.{k}" not in state]:
         raise DistillError(f"{path}: no {backbone} weights; lacks features.{missing[0]}")

@@ -1,0 +1,68 @@
+"""What a paired set was made with: its dataset.json, and the refusal to mix two kinds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from distill.errors import DistillError
+from distill.weights import aside
+
+MANIFEST = "dataset.json"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What decides every pixel of a paired set.
+
+    `photos` says where they came from, `teacher` is its fingerprint, `crop` the share of the short
+    side, `views` how many pictures are taken of a training photo (the first is the plain centre
+    square), `colour` how far the others' colours vary.
+    """
+
+    photos: str
+    style: str
+    teacher: str
+    size: int = 256
+    crop: float = 1.0
+    views: int = 1
+    colour: float = 0.2
+    val_fraction: float = 0.1
+    seed: int = 0
+
+
+def read_manifest(root: Path) -> dict | None:
+    """The set's dataset.json, None where there is none."""
+    path = root / MANIFEST
+    if not path.is_file():
+        return None
+    try:
+        return json.loads(path.read_text())
+    except ValueError as error:
+        raise DistillError(f"{path}: damaged; delete it if the pairs beside it are good") from error
+
+
+def check_recipe(root: Path, recipe: Recipe) -> None:
+    """Refuse to mix: DistillError that names what differs from the set already there."""
+    manifest = read_manifest(root)
+    if manifest is None:
+        return
+    made = manifest.get("recipe", {})
+    # Adding views adds pictures and changes none, so that alone may differ.
+    want = asdict(replace(recipe, views=made.get("views", recipe.views)))
+    different = [
+        f"{k} {made.get(k)!r} there, {want[k]!r} now" for k in want if made.get(k) != want[k]
+    ]
+    if different:
+        raise DistillError(
+            f"{root}: made with other settings ({'; '.join(different)}); name another folder with "
+            "data.root=DIR or delete this one"
+        )
+
+
+def write_manifest(root: Path, recipe: Recipe, counts: dict[str, int] | None) -> None:
+    """Write dataset.json whole; `counts` is None while the set is being made."""
+    content = {"format": 1, "recipe": asdict(recipe), "counts": counts}
+    with aside(root / MANIFEST) as temporary:
+        temporary.write_text(json.dumps(content, indent=2) + "\n")

@@ -1,0 +1,115 @@
+"""Held-out photos with the teacher's, the student's and the ceiling's pictures of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from distill import config, sources
+from distill.data.layouts import Pair, find_pairs
+from distill.data.photos import group_of
+from distill.data.pictures import over_white
+from distill.data.sets import PairSet
+from distill.data.views import rng_for
+from distill.errors import DistillError
+from distill.settings import EvalFid, Prepare
+
+_PAIR_SUFFIX = re.compile(r"-[0-9a-f]{8}(-v\d+)?$")  # what Photo.pair_name adds to a stem
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Held-out pictures as 8-bit values, in one order: photo, teacher's and student's picture."""
+
+    names: list[str]
+    photo: Tensor
+    teacher: Tensor
+    student: Tensor
+    ceiling: Tensor
+    ceiling_name: str
+    run: dict[str, Any]
+
+    @property
+    def half(self) -> int:
+        return len(self.names) // 2
+
+    def rows(self, count: int) -> list[tuple[Tensor, ...]]:
+        """The first pictures as (photo, teacher, student), float in [0, 1], for a sheet."""
+        three = zip(self.photo[:count], self.teacher[:count], self.student[:count], strict=True)
+        return [tuple(as_float(picture) for picture in row) for row in three]
+
+
+def held_out(student: nn.Module, trained: dict[str, Any], settings: EvalFid) -> HeldOut:
+    """All held-out pairs with the student's pictures, shuffled once by name."""
+    source = sources.source_of(trained, settings.photos)
+    if source.data.root is None:
+        sources.prepare(source, sources.teacher(source.style, source.teacher), sides=("val",))
+    pairs = find_pairs(
+        sources.pairs_root(source), source.style.name, source.data.val_fraction, source.seed
+    )["val"]
+    pairs.sort(key=_by_group)
+    data = PairSet(pairs, source.style.resolution, train=False, alpha=trained["channels"] == 4)
+    photo, teacher = _read(data)
+    drawn = _draw(student, photo, settings.batch_size)
+    ceiling, name = _ceiling(photo, settings)
+    facts = {key: trained[key] for key in ("run", "style", "decoder", "encoder")}
+    return HeldOut([pair.name for pair in pairs], photo, teacher, drawn, ceiling, name, facts)
+
+
+def _by_group(pair: Pair) -> tuple[float, str]:
+    """Shuffles groups, not pictures: one person's pictures stay in one half."""
+    group = group_of(_PAIR_SUFFIX.sub("", Path(pair.name).stem))
+    return rng_for("half", group).random(), pair.name
+
+
+def _read(data: PairSet) -> tuple[Tensor, Tensor]:
+    """Photos and targets as 8-bit values, a quarter of the memory of floats."""
+    photos, targets = [], []
+    for i in range(len(data)):
+        sample = data[i]
+        photos.append(as_bytes(sample["photo"]))
+        targets.append(as_bytes(over_white(sample["target"][None])[0]))
+    return torch.stack(photos), torch.stack(targets)
+
+
+def _ceiling(photo: Tensor, settings: EvalFid) -> tuple[Tensor, str]:
+    if settings.ceiling == "photos":
+        return photo, "photos(B)"
+    if settings.ceiling not in config.choices("style"):
+        known = ", ".join(["photos", *config.choices("style")])
+        raise DistillError(f"ceiling={settings.ceiling}: no such style; allowed: {known}")
+    other = config.load("prepare", [f"style={settings.ceiling}"], Prepare)
+    teacher = sources.teacher(other.style, other.teacher).fast()
+    return _draw(teacher, photo, settings.batch_size), f"{settings.ceiling}(B)"
+
+
+def batches(pictures: Tensor | Sequence[Tensor], size: int) -> Iterator[Tensor]:
+    """Batches of equally large pictures, in order; a change of size starts a new batch."""
+    for first in range(0, len(pictures), size):
+        group, start = pictures[first : first + size], 0
+        for end in range(1, len(group) + 1):
+            if end == len(group) or group[end].shape != group[start].shape:
+                yield torch.stack([as_float(p) for p in group[start:end]])
+                start = end
+
+
+@torch.inference_mode()
+def _draw(network: nn.Module, photos: Tensor, batch_size: int) -> Tensor:
+    parts = [over_white(network(batch)) for batch in batches(photos, batch_size)]
+    return torch.cat([as_bytes(part) for part in parts])
+
+
+def as_bytes(picture: Tensor) -> Tensor:
+    """[0, 1] to 8 bits, rounded to the nearest: what a PNG of it would hold."""
+    return picture.clamp(0, 1).mul(255).round().byte()
+
+
+def as_float(picture: Tensor) -> Tensor:
+    """8 bits to [0, 1]."""
+    return picture.float() / 255
