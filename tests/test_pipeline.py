@@ -125,6 +125,15 @@ def test_interrupted_and_resumed_equals_uninterrupted(here):
         assert all(torch.equal(a[key], b[key]) for key in a)
 
 
+def test_plateau_counts_validations(here):
+    # A threshold of 99 % is never met: after the first validation every one halves the rate.
+    never = ["schedule=plateau", "schedule.patience=0", "schedule.threshold=0.99"]
+    assert go("run=flat", *never, "trainer.max_steps=8", "trainer.val_every=2", "lr=1e-3") == 0
+    rows = list(csv.DictReader((here / "runs/flat/metrics.csv").open()))
+    rates = {int(r["step"]): float(r["lr"]) for r in rows if r["train/loss"]}
+    assert [rates[s] for s in range(1, 9)] == [1e-3] * 4 + [5e-4] * 2 + [2.5e-4] * 2
+
+
 def test_on_the_fly_with_all_four_kinds_of_terms_but_style(here):
     gka = ["loss.weights.gka=0.5", "data=photos", "data.batch_size=4", "trainer.max_steps=2"]
     assert go("run=fly", *gka) == 0

@@ -192,8 +192,10 @@ def _optimizer(node: dict[str, Any], parameters: Any) -> torch.optim.Optimizer:
     return config.build(node, params=parameters)
 
 
-def _schedule(node: dict[str, Any], optimizer: torch.optim.Optimizer, total_steps: int) -> Any:
-    return config.build(node, optimizer=optimizer, total_steps=total_steps)
+def _schedule(
+    node: dict[str, Any], optimizer: torch.optim.Optimizer, total_steps: int, val_every: int
+) -> Any:
+    return config.build(node, optimizer=optimizer, total_steps=total_steps, val_every=val_every)
 
 
 def _val_interval(max_steps: int, val_every: int) -> int:

@@ -48,13 +48,14 @@ def entry(name: str, schema: type) -> Callable[[Task], Callable[[], None]]:
 
         @functools.wraps(task)
         def command() -> None:
-            overrides = [a for a in sys.argv[1:] if not a.startswith("-")]
+            overrides = sys.argv[1:]
+            if any(argument.startswith("-") for argument in overrides):
+                sys.argv[0] = f"distill.{name}"  # --help, --cfg, -m and the like are Hydra's
+                conf = str(conf_folder())
+                hydra.main(version_base="1.3", config_path=conf, config_name=name)(run)()
+                return
             with OneLine():
-                if len(overrides) == len(sys.argv) - 1:  # with flags (--help, -m) Hydra takes over
-                    load(name, overrides, schema)
-            sys.argv[0] = f"distill.{name}"
-            main = hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=name)
-            main(run)()
+                task(load(name, overrides, schema))
 
         return command
 
@@ -189,8 +190,17 @@ def _all_keys(name: str, key: str) -> list[str]:
     *parents, _ = key.split(".")
     for parent in parents:
         tree = tree.get(parent, {}) if isinstance(tree, dict) else {}
-    prefix = "".join(f"{p}." for p in parents)
-    return [prefix + str(k) for k in tree] if isinstance(tree, dict) else []
+    keys = [str(k) for k in tree] if isinstance(tree, dict) else []
+    if parents:
+        return [".".join([*parents, k]) for k in keys]
+    return list(dict.fromkeys([*_groups(name), *keys]))
+
+
+def _groups(name: str) -> list[str]:
+    """The config groups a command takes, also those that are empty by default."""
+    defaults: Any = OmegaConf.load(conf_folder() / f"{name}.yaml").defaults
+    named = [str(key) for item in defaults if isinstance(item, Mapping) for key in item]
+    return [key for key in named if not key.startswith("override ")]
 
 
 def _explain_value(error: ValidationError, schema: type) -> str:

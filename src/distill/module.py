@@ -18,7 +18,7 @@ from distill.metrics.similarity import psnr, ssim
 from distill.teachers.base import Teacher
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
-MakeSchedule = Callable[[Optimizer, int], dict[str, Any] | None]
+MakeSchedule = Callable[[Optimizer, int, int], dict[str, Any] | None]
 
 
 class DistillModule(pl.LightningModule):
@@ -70,7 +70,8 @@ class DistillModule(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         optimizer = self.make_optimizer(self.student.parameters())
-        schedule = self.make_schedule(optimizer, self.trainer.max_steps)
+        val_every = int(self.trainer.val_check_interval)
+        schedule = self.make_schedule(optimizer, self.trainer.max_steps, val_every)
         return {"optimizer": optimizer, "lr_scheduler": schedule} if schedule else optimizer
 
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]

@@ -1,4 +1,7 @@
-"""Learning-rate schedules as Lightning takes them; conf/schedule chooses one."""
+"""Learning-rate schedules as Lightning takes them; conf/schedule chooses one.
+
+`total_steps` is the run's length in optimiser steps, `val_every` the batches between validations.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
 
 def cosine(
-    optimizer: Optimizer, total_steps: int, warmup: int = 100, floor: float = 0.01
+    optimizer: Optimizer, total_steps: int, val_every: int, warmup: int = 100, floor: float = 0.01
 ) -> dict[str, Any]:
     """Linear rise over `warmup` steps, then half a cosine down to `floor` times the rate.
 
@@ -23,14 +26,21 @@ def cosine(
 
 
 def plateau(
-    optimizer: Optimizer, total_steps: int, factor: float = 0.5, patience: int = 5
+    optimizer: Optimizer,
+    total_steps: int,
+    val_every: int,
+    factor: float = 0.5,
+    patience: int = 5,
+    threshold: float = 1e-3,
 ) -> dict[str, Any]:
-    """Times `factor` after `patience` validations without a lower val/loss."""
-    scheduler = ReduceLROnPlateau(optimizer, factor=factor, patience=patience)
-    return {"scheduler": scheduler, "monitor": "val/loss", "interval": "step", "strict": False}
+    """Times `factor` after `patience` validations without val/loss falling by `threshold` of it."""
+    scheduler = ReduceLROnPlateau(optimizer, factor=factor, patience=patience, threshold=threshold)
+    # By steps, at the distance of the validations: the whole run is a single epoch.
+    when = {"interval": "step", "frequency": val_every, "monitor": "val/loss"}
+    return {"scheduler": scheduler, **when}
 
 
-def constant(optimizer: Optimizer, total_steps: int) -> None:
+def constant(optimizer: Optimizer, total_steps: int, val_every: int) -> None:
     """The rate stays what it is."""
 
 

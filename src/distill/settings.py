@@ -93,6 +93,7 @@ class Trainer(Settings):
     log_every: Positive
     clip: Annotated[float, Field(gt=0)] | None
     accumulate: Positive
+    fused: bool
     threads: Positive | None
 
 
@@ -149,7 +150,7 @@ class Train(Source):
     trainer: Trainer
     encoder: Annotated[Node, Given()]
     optimizer: Annotated[Node, Given(("params",))]
-    schedule: Annotated[Node, Given(("optimizer", "total_steps"))]
+    schedule: Annotated[Node, Given(("optimizer", "total_steps", "val_every"))]
 
 
 @dataclass(frozen=True, kw_only=True)
