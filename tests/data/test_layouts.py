@@ -135,7 +135,7 @@ def test_hidden_files_are_no_pictures(tmp_path):
         ),
         (lambda root: colour(root / "a.png", PHOTO), "64×64 is no side-by-side pair"),
         (lambda root: colour(root / "a.png", PHOTO, (140, 100)), "for photos without drawings"),
-        (lambda root: (root / "a.png").write_bytes(b"x" * 99), "a.png: not a picture"),
+        (lambda root: (root / "a.png").write_bytes(b"x" * 99), "none of its pictures can be read"),
         (lambda root: side_by_side(root, ["a.png"]), "falls on the"),
         (lambda root: side_by_side(root / "train", ["a.png"]), "falls on the"),
         (
