@@ -316,12 +316,17 @@ def test_find_or_none_downloads_only_when_allowed(server, cache):
     assert find_or_none(file) == cache / "x.pt"
 
 
-def test_find_or_none_takes_the_first_good_one(cache):
-    put(cache / "bad.pt", b"damaged")
+def test_find_or_none_takes_the_first_one_at_hand(cache):
     put(cache / "good.pt")
-    bad, good = WeightsFile("bad.pt", None, SHA256), WeightsFile("good.pt", None, SHA256)
-    assert find_or_none(WeightsFile("none.pt"), bad, good) == cache / "good.pt"
-    assert find_or_none(bad) is None
+    good = WeightsFile("good.pt", None, SHA256)
+    assert find_or_none(WeightsFile("none.pt"), good) == cache / "good.pt"
+    assert find_or_none(WeightsFile("none.pt", "file:///nowhere/none.pt"), download=True) is None
+
+
+def test_find_or_none_does_not_pass_over_a_damaged_file_in_silence(cache):
+    put(cache / "bad.pt", b"damaged")
+    with pytest.raises(DistillError, match="another hash"):
+        find_or_none(WeightsFile("bad.pt", None, SHA256))
 
 
 # Loading

@@ -160,7 +160,7 @@ def _callbacks(settings: Train, run: Run) -> list[pl.Callback]:
 
 def _photo_sets(settings: Train) -> tuple[PhotoSet, PhotoSet]:
     d, size = settings.data, settings.style.resolution
-    sides = split(sources.photos(settings), d.val_fraction, settings.seed)
+    sides = split(sources.photos(settings), d.val_fraction, d.split_seed)
     train = PhotoSet(
         sides["train"], d.crop_size or size, True, settings.crop, d.colour, settings.seed
     )
@@ -172,7 +172,9 @@ def _pair_sets(settings: Train, of: Teacher | None) -> tuple[PairSet, PairSet]:
         assert of is not None
         sources.prepare(settings, of)
     root = sources.pairs_root(settings)
-    sides = find_pairs(root, settings.style.name, settings.data.val_fraction, settings.seed)
+    sides = find_pairs(
+        root, settings.style.name, settings.data.val_fraction, settings.data.split_seed
+    )
     if not sides["train"]:
         raise DistillError(f"{root}: has val/ but no train/, nothing to learn from")
     common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}

@@ -18,6 +18,7 @@ from distill.data.pictures import over_white
 from distill.data.sets import PairSet
 from distill.data.views import rng_for
 from distill.errors import DistillError
+from distill.progress import bar
 from distill.settings import EvalFid, Prepare
 
 _PAIR_SUFFIX = re.compile(r"-[0-9a-f]{8}(-v\d+)?$")  # what Photo.pair_name adds to a stem
@@ -51,12 +52,15 @@ def held_out(student: nn.Module, trained: dict[str, Any], settings: EvalFid) -> 
     if source.data.root is None:
         sources.prepare(source, sources.teacher(source.style, source.teacher), sides=("val",))
     pairs = find_pairs(
-        sources.pairs_root(source), source.style.name, source.data.val_fraction, source.seed
+        sources.pairs_root(source),
+        source.style.name,
+        source.data.val_fraction,
+        source.data.split_seed,
     )["val"]
     pairs.sort(key=_by_group)
     data = PairSet(pairs, source.style.resolution, train=False, alpha=trained["channels"] == 4)
     photo, teacher = _read(data)
-    drawn = _draw(student, photo, settings.batch_size)
+    drawn = _draw(student, photo, settings.batch_size, "student draws")
     ceiling, name = _ceiling(photo, settings)
     facts = {key: trained[key] for key in ("run", "style", "decoder", "encoder")}
     return HeldOut([pair.name for pair in pairs], photo, teacher, drawn, ceiling, name, facts)
@@ -86,7 +90,9 @@ def _ceiling(photo: Tensor, settings: EvalFid) -> tuple[Tensor, str]:
         raise DistillError(f"ceiling={settings.ceiling}: no such style; allowed: {known}")
     other = config.load("prepare", [f"style={settings.ceiling}"], Prepare)
     teacher = sources.teacher(other.style, other.teacher).fast()
-    return _draw(teacher, photo, settings.batch_size), f"{settings.ceiling}(B)"
+    return _draw(
+        teacher, photo, settings.batch_size, f"{settings.ceiling} draws"
+    ), f"{settings.ceiling}(B)"
 
 
 def batches(pictures: Tensor | Sequence[Tensor], size: int) -> Iterator[Tensor]:
@@ -100,9 +106,13 @@ def batches(pictures: Tensor | Sequence[Tensor], size: int) -> Iterator[Tensor]:
 
 
 @torch.inference_mode()
-def _draw(network: nn.Module, photos: Tensor, batch_size: int) -> Tensor:
-    parts = [over_white(network(batch)) for batch in batches(photos, batch_size)]
-    return torch.cat([as_bytes(part) for part in parts])
+def _draw(network: nn.Module, photos: Tensor, batch_size: int, what: str) -> Tensor:
+    parts = []
+    with bar(len(photos), " pictures", what, leave=False) as progress:
+        for batch in batches(photos, batch_size):
+            parts.append(as_bytes(over_white(network(batch))))
+            progress.update(len(batch))
+    return torch.cat(parts)
 
 
 def as_bytes(picture: Tensor) -> Tensor:

@@ -105,7 +105,7 @@ def find_run(choice: RunChoice) -> Run:
         return Run(runs / choice.run)
     style, decoder = (part.name if part else "*" for part in (choice.style, choice.decoder))
     wanted = "*" if style == decoder == "*" else f"{style}-{decoder}"
-    found = [Run(p) for p in runs.glob(wanted) if Run(p).last.is_file()]
+    found = [Run(p) for p in runs.glob(wanted) if Run(p).last.is_file() and ".old-" not in p.name]
     if not found:
         raise DistillError(f"{runs / wanted}: no trained run; {_known(runs)}")
     return max(found, key=lambda r: r.last.stat().st_mtime)

@@ -53,6 +53,7 @@ class Data(Settings):
     kind: Literal["pairs", "photos", "demo"]
     root: str | None
     val_fraction: Annotated[float, Field(gt=0, lt=1)]
+    split_seed: int
     views: Positive
     colour: Annotated[float, Field(ge=0, lt=1)]
     batch_size: Positive
@@ -112,7 +113,6 @@ class Source(Settings):
 
     photos: str
     crop: Fraction
-    seed: int
     style: Style
     data: Data
     label: Labelling
@@ -140,6 +140,7 @@ class Train(Source):
     run: str
     runs: str
     resume: bool
+    seed: int
     lr: Annotated[float, Field(gt=0)]
     ema: Annotated[float, Field(ge=0, lt=1)]
     channels: Literal[3, 4]

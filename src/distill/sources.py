@@ -28,8 +28,7 @@ def teacher(style: Style, node: dict[str, Any]) -> Teacher:
 def source_of(trained: dict[str, Any], photos: str | None = None) -> Source:
     """The photos, teacher and set of a trained run, or the same with other photos."""
     kept = {
-        key: trained[key]
-        for key in ("crop", "seed", "style", "data", "label", "gka_layers", "teacher")
+        key: trained[key] for key in ("crop", "style", "data", "label", "gka_layers", "teacher")
     }
     if photos:
         kept["data"] = kept["data"] | {"root": None, "kind": "pairs"}
@@ -65,7 +64,7 @@ def recipe(settings: Source, of: Teacher) -> Recipe:
         views=settings.data.views,
         colour=settings.data.colour,
         val_fraction=settings.data.val_fraction,
-        seed=settings.seed,
+        seed=settings.data.split_seed,
     )
 
 

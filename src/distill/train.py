@@ -16,6 +16,8 @@ def main(settings: Train) -> None:
     from distill import build, sources
     from distill.runs import Run, step_of
 
+    if settings.data.root is None:
+        sources.photos(settings)  # a missing folder is said before weights are fetched
     run = Run(Path(settings.runs) / settings.run)
     teacher = (
         sources.teacher(settings.style, settings.teacher) if build.needs_teacher(settings) else None

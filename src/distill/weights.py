@@ -97,10 +97,14 @@ def find(file: WeightsFile, explicit: str | None = None, key: str | None = None)
 
 
 def find_or_none(*files: WeightsFile, download: bool = False) -> Path | None:
-    """The first of several files that is at hand (or, with `download`, can be fetched)."""
+    """The first of several files that is at hand (or, with `download`, can be fetched).
+
+    A file at hand with a wrong hash is an error; that nothing can be fetched is not.
+    """
     for file in files:
-        cached = cache_folder() / file.name
-        if supplied(file.name) or cached.is_file() or (download and file.url):
+        if supplied(file.name) or (cache_folder() / file.name).is_file():
+            return find(file)
+        if download and file.url:
             with suppress(DistillError):
                 return find(file)
     return None
