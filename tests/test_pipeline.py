@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 
 import numpy as np
 import onnx
@@ -13,6 +12,7 @@ import torch
 from PIL import Image
 
 from distill import eval_fid, export, prepare, train
+from helpers import run
 
 SMALL = ["style.resolution=64", "label.workers=0", "data.val_fraction=0.4", "crop=0.9"]
 QUICK = [
@@ -37,18 +37,6 @@ def here(tmp_path, monkeypatch):
             path.parent.mkdir(exist_ok=True)
             picture.save(path)
     return tmp_path
-
-
-def run(command, *overrides):
-    """Run an entry point as `python -m` would; gives the exit status."""
-    argv, sys.argv = sys.argv, [command.__name__, *overrides]
-    try:
-        command.main()
-    except SystemExit as stop:
-        return stop.code
-    finally:
-        sys.argv = argv
-    return 0
 
 
 def go(*overrides):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 
 import numpy as np
 import pytest
@@ -13,19 +12,9 @@ from PIL import Image
 
 from distill import eval_fid, export, prepare, train
 from distill.teachers.animegan2 import AnimeGANv2
+from helpers import run
 
 QUICK = ["encoder.weights=none", "data.workers=0", "data.batch_size=2", "trainer.max_steps=2"]
-
-
-def run(command, *overrides):
-    argv, sys.argv = sys.argv, [command.__name__, *overrides]
-    try:
-        command.main()
-    except SystemExit as stop:
-        return stop.code
-    finally:
-        sys.argv = argv
-    return 0
 
 
 @pytest.fixture

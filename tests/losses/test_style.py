@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +7,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file
-from torch import Tensor, nn
+from torch import nn
 
 from distill.errors import DistillError
 from distill.losses import style
 from distill.losses.style import Style, VGGFeatures, gram, gram_loss, vgg_features
+from helpers import descend
 
 MEAN = torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)
 STD = torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)
@@ -41,19 +41,6 @@ def term(monkeypatch: pytest.MonkeyPatch) -> Style:
 def real(assets: Path, monkeypatch: pytest.MonkeyPatch) -> Style:
     monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "perceptual"))
     return Style("vgg19_relu3_1")
-
-
-def descend(term: Callable[..., Tensor], student: Tensor, target: Tensor) -> list[float]:
-    student = student.clone().requires_grad_()
-    optimiser, values = torch.optim.Adam([student], lr=0.02), []
-    for _ in range(6):
-        optimiser.zero_grad()
-        value = term(student, target)
-        value.backward()
-        assert student.grad.abs().sum() > 0
-        optimiser.step()
-        values.append(value.item())
-    return values
 
 
 def test_gram_against_einsum() -> None:
