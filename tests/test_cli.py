@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
+from PIL import Image
 
 COMMANDS = ["train", "prepare", "export", "eval_fid"]
 
@@ -31,6 +35,48 @@ def test_a_typo_is_one_line_and_status_1(name, tmp_path):
     assert done.stderr.startswith("error: phtos: no such setting; did you mean photos?")
     assert len(done.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())  # nothing is left behind
+
+
+def test_a_typo_beside_a_flag_is_one_line_too(tmp_path):
+    done = distill("train", "--cfg", "job", "lrr=3", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: lrr: no such setting; did you mean lr?")
+
+
+def test_a_folder_may_have_any_name(tmp_path):
+    done = distill("prepare", "photos=My Photos (2024), it's {a}=b", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: photos=My Photos (2024), it's {a}=b: no such folder")
+
+
+def test_ctrl_c_finishes_the_batch_saves_and_the_same_command_goes_on(tmp_path):
+    pictures = tmp_path / "photos"
+    pictures.mkdir()
+    for i in range(4):
+        Image.new("RGB", (64, 64), (60 * i, 99, 0)).save(pictures / f"{i}.png")
+    small = ["photos=photos", "style.resolution=64", "encoder.weights=none", "data.batch_size=2"]
+    command = [sys.executable, "-u", "-m", "distill.train", *small, "trainer.max_steps=100000"]
+    running = subprocess.Popen(
+        [*command, "trainer.val_every=50000", "trainer.log_every=1"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a terminal's Ctrl-C reaches the whole group, workers too
+    )
+    table = tmp_path / "runs/toon-nnconv/metrics.csv"
+    deadline = time.monotonic() + 90
+    while not table.is_file() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.killpg(running.pid, signal.SIGINT)
+    out, _ = running.communicate(timeout=90)
+    assert running.returncode == 130
+    assert "stopped at step" in out
+    step = int(out.split("stopped at step ")[1].split(";")[0])
+    assert step > 0
+    again = distill("train", *small, f"trainer.max_steps={step + 1}", cwd=tmp_path)
+    assert f"resumes at step {step}" in again.stdout
+    assert again.returncode == 0
 
 
 def test_no_photos_says_what_to_put_where(tmp_path):

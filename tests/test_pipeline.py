@@ -156,10 +156,24 @@ def test_a_loss_that_is_not_finite_names_step_terms_and_pictures(here, capsys):
     ("overrides", "message"),
     [
         (["photos=nowhere"], "photos=nowhere: no such folder; put photos there"),
-        (["photos=photos", "loss.weights.gka=1", "data.batch_size=2"], "needs at least 4, got 2"),
-        (["photos=photos", "gka_layers=[[nope,smooth]]", "loss.weights.gka=1"], "no layer 'nope'"),
+        (["photos=photos", "loss.weights.gka=1", "data.batch_size=2"], "needs at least 4"),
+        (
+            [
+                "photos=photos",
+                "gka_layers=[[no,smooth]]",
+                "loss.weights.gka=1",
+                "data.batch_size=4",
+            ],
+            "no layer 'no'",
+        ),
+        (["photos=photos", "channels=4"], "channels=4: the teacher draws RGB"),
+        (["photos=photos", "runs=photos/Person_0_0001.png"], "name one with runs=DIR"),
+        (["photos=photos", "optimizer.weight_decay=-1"], "optimizer: Invalid weight_decay"),
+        (["photos=photos", "trainer.precision=bf16-mixed"], "set trainer.fused=false"),
+        (["photos=photos", "decoder=fastdepth", "decoder.build.kernel=4"], "must be odd"),
+        (["photos=photos", "run=../up"], "run='../up'"),
         (["photos=photos", "loss=l1", "loss.weights.l1=0"], "every loss weight is 0"),
-        (["data.root=nowhere"], "data.root=nowhere: no such folder"),
+        (["data.root=nowhere"], "data.root=nowhere: no such folder, and no photos=data/photos"),
         (["photos=photos", "style=paprika", "style.weights=no.pt"], "style.weights=no.pt: no such"),
         (["photos=photos", "style.resolution=100"], "should be a multiple of 32"),
     ],
@@ -169,6 +183,7 @@ def test_bad_input_ends_in_one_line(here, capsys, overrides, message):
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("error: ")
     assert message in error
+    assert not (here / "data").exists()  # found out before anything was labelled
 
 
 def test_missing_weights_say_how_to_supply_them(here, capsys, monkeypatch):
@@ -183,6 +198,47 @@ def test_export_and_evaluation_without_a_run(here, capsys):
     assert run(export) == 1
     assert run(eval_fid, "features=none") == 1
     assert run(eval_fid, "features=none", "a=photos") == 1
+    assert run(eval_fid, "features=none", "a=photos", "b=nowhere") == 1
+    assert run(eval_fid, "features=none", "a=photos", "b=photos") == 1
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if line.startswith("error: ")] == lines
-    assert len(lines) == 3
+    assert len(lines) == 5
+
+
+@pytest.mark.parametrize("part", ["teacher", "decoder"])
+def test_a_checkpoint_from_elsewhere_cannot_run_code(here, capsys, part):
+    assert go("trainer.max_steps=1") == 0
+    checkpoint = here / "runs/toon-residual/checkpoints/last.ckpt"
+    saved = torch.load(checkpoint, weights_only=True)
+    (here / "hubconf.py").write_text("open('owned', 'w')")
+    if part == "teacher":
+        saved["distill"]["teacher"] = {"_target_": "os.system", "command": "touch owned"}
+    else:
+        saved["distill"]["decoder"]["build"] = {
+            "_target_": "distill.students.encoder.torch.hub.load",
+            "repo_or_dir": str(here),
+            "model": "x",
+            "source": "local",
+        }
+    torch.save(saved, checkpoint)
+    capsys.readouterr()
+    for command in (export, eval_fid):
+        assert run(command, "checkpoint=last") == 1
+        assert "refused; only classes of distill." in capsys.readouterr().err
+    assert not (here / "owned").exists()
+
+
+def test_photos_beside_a_run_are_all_held_out_in_eval(here):
+    assert go("trainer.max_steps=1") == 0
+    (here / "three").mkdir()
+    for i in range(3):
+        Image.new("RGB", (70, 70), (80 * i, 0, 99)).save(here / f"three/{i}.png")
+    assert run(eval_fid, "photos=three", "features=none", "bootstrap=0") == 0
+    results = json.loads((here / "runs/toon-residual/eval/results.json").read_text())
+    assert results["pictures"] == 3
+
+
+def test_a_set_is_made_where_data_root_says(here):
+    assert go("data.root=made", "trainer.max_steps=1", "photos=photos") == 0
+    assert (here / "made/dataset.json").is_file()
+    assert go("data.root=made", "trainer.max_steps=2", "photos=photos") == 0

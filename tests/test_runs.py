@@ -3,10 +3,11 @@ from __future__ import annotations
 import os
 
 import pytest
+import torch
 
 from distill import config
 from distill.errors import DistillError
-from distill.runs import Run, differences, find_run
+from distill.runs import Run, differences, find_run, step_of
 from distill.settings import Export
 
 
@@ -64,14 +65,36 @@ def test_only_what_decides_the_outcome_must_agree():
 def test_a_new_run_then_the_same_again_then_anew(tmp_path):
     folder = tmp_path / "run"
     run = Run(folder)
-    assert run.start({"lr": 1}, resume=True) is None
+    assert run.resumable({"lr": 1}, resume=True) is None
+    run.start({"lr": 1}, resume=True)
     run.last.parent.mkdir()
-    run.last.write_bytes(b"checkpoint")
-    assert run.start({"lr": 1}, resume=True) == run.last
+    torch.save({"global_step": 3}, run.last)
+    assert run.resumable({"lr": 1}, resume=True) == run.last
     with pytest.raises(DistillError, match="lr: 1 then, 2 now"):
-        run.start({"lr": 2}, resume=True)
-    assert run.start({"lr": 2}, resume=False) is None
-    assert (tmp_path / "run.old-1" / "checkpoints" / "last.ckpt").read_bytes() == b"checkpoint"
+        run.resumable({"lr": 2}, resume=True)
+    assert run.resumable({"lr": 2}, resume=False) is None
+    run.start({"lr": 2}, resume=False)
+    assert step_of(tmp_path / "run.old-1" / "checkpoints" / "last.ckpt") == 3
+
+
+@pytest.mark.parametrize("content", ["a: [", "", "- 1"])
+def test_a_damaged_config_is_said(tmp_path, content):
+    (tmp_path / "config.yaml").write_text(content)
+    with pytest.raises(DistillError, match=r"config\.yaml: damaged"):
+        Run(tmp_path).config()
+
+
+def test_a_damaged_checkpoint_is_said(tmp_path):
+    run = trained(tmp_path / "run")
+    with pytest.raises(DistillError, match=r"last\.ckpt: damaged .* resume=false"):
+        run.resumable({}, resume=True)
+
+
+def test_a_checkpoint_by_path_belongs_to_its_own_run(tmp_path):
+    run = trained(tmp_path / "other" / "run")
+    assert find_run(choice(tmp_path, f"checkpoint={run.last}")) == run
+    with pytest.raises(DistillError, match="say where to: output=DIR"):
+        find_run(choice(tmp_path, f"checkpoint={tmp_path}/loose.ckpt"))
 
 
 def test_best_falls_back_to_last(tmp_path):

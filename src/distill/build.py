@@ -14,6 +14,7 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import LearningRateMonitor, ModelCheckpoint
 from pytorch_lightning.loggers import TensorBoardLogger
+from torch import nn
 
 from distill import config, sources
 from distill.callbacks.ema import StudentEMA
@@ -28,6 +29,7 @@ from distill.data.photos import split
 from distill.data.sets import PairSet, PhotoSet
 from distill.errors import DistillError
 from distill.losses.combined import Criterion
+from distill.losses.gka import MIN_BATCH
 from distill.module import DistillModule
 from distill.runs import Run
 from distill.settings import Train
@@ -43,10 +45,11 @@ def data(settings: Train, of: Teacher | None) -> DistillData:
     return DistillData(train, val, d.batch_size, d.workers, d.val_limit)
 
 
-def needs_teacher(settings: Train) -> bool:
-    """Pairs from a folder of one's own need none, unless GKA asks for its activations."""
-    gka = settings.loss.weights.get("gka", 0) > 0
-    return gka or settings.data.kind == "photos" or settings.data.root is None
+def teacher(settings: Train) -> Teacher | None:
+    """The style's teacher; None where pairs of one's own and the loss need none."""
+    if sources.needs_labels(settings) or settings.loss.weights.get("gka", 0) > 0:
+        return sources.teacher(settings.style, settings.teacher)
+    return None
 
 
 def student(encoder: dict[str, Any], decoder: dict[str, Any], channels: int) -> Student:
@@ -68,17 +71,19 @@ def load_student(checkpoint: Path) -> tuple[Student, dict[str, Any]]:
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
         settings = saved["distill"]
         nodes = settings["encoder"] | {"weights": "none"}, settings["decoder"]["build"]
-    except Exception as error:
-        raise DistillError(f"{checkpoint}: not a checkpoint of distill.train ({error})") from error
-    for each in nodes:
-        if not str(each["_target_"]).startswith("distill.students."):
-            raise DistillError(
-                f"{checkpoint}: names {each['_target_']}, which is no student's part"
-            )
-    built = student(*nodes, settings["channels"])
-    averaged = saved.get("callbacks", {}).get("StudentEMA", {}).get("average")
-    live = {k.removeprefix("student."): v for k, v in saved["state_dict"].items()}
-    built.load_state_dict(averaged or live)
+        for each in nodes:
+            config.check_part(each, "distill.students", nn.Module)
+        built = student(*nodes, settings["channels"])
+        averaged = saved.get("callbacks", {}).get("StudentEMA", {}).get("average")
+        live = {k.removeprefix("student."): v for k, v in saved["state_dict"].items()}
+        built.load_state_dict(averaged or live)
+        source = sources.source_of(settings)
+    except DistillError as error:
+        raise DistillError(f"{checkpoint}: {error}") from error
+    except Exception as error:  # whatever a file from elsewhere may hold
+        reason = f"damaged, or not a checkpoint of distill.train ({type(error).__name__})"
+        raise DistillError(f"{checkpoint}: {reason}") from error
+    config.check_part(source.teacher, "distill.teachers", Teacher)
     return built.eval(), settings
 
 
@@ -90,14 +95,24 @@ def module(settings: Train, of: Teacher | None) -> DistillModule:
             "GKA needs the teacher's activations and this teacher only gives pictures; "
             "set loss.weights.gka=0"
         )
+    if gka and settings.data.batch_size < MIN_BATCH:
+        raise DistillError(
+            f"data.batch_size={settings.data.batch_size}: GKA compares pictures within a batch and "
+            f"needs at least {MIN_BATCH}; raise it or set loss.weights.gka=0"
+        )
     kept = of if settings.data.kind == "photos" or gka else None
-    return DistillModule(
+    made = DistillModule(
         student(settings.encoder, settings.decoder.build, settings.channels),
         criterion(settings),
         partial(_optimizer, settings.optimizer),
         partial(_schedule, settings.schedule),
         kept,
     )
+    try:
+        made.make_optimizer(made.student.parameters())  # a bad value shows now, not hours in
+    except (ValueError, TypeError) as error:
+        raise DistillError(f"optimizer: {error}") from error
+    return made
 
 
 def criterion(settings: Train) -> Criterion:
@@ -111,12 +126,17 @@ def criterion(settings: Train) -> Criterion:
     return Criterion(used, loss.weights)
 
 
-def trainer(settings: Train, run: Run) -> pl.Trainer:
+def trainer(settings: Train, run: Run, *more: pl.Callback) -> pl.Trainer:
     """Lightning's trainer, writing into the run's folder."""
     t = settings.trainer
     if t.threads:
         torch.set_num_threads(t.threads)
     _mute_known_noise()
+    if t.clip and t.precision != "32-true" and settings.optimizer.get("fused"):
+        raise DistillError(
+            f"trainer.precision={t.precision}: gradients of a fused optimiser cannot be clipped "
+            "under mixed precision; set trainer.fused=false or trainer.clip=null"
+        )
     try:
         return pl.Trainer(
             accelerator=t.accelerator,
@@ -136,7 +156,7 @@ def trainer(settings: Train, run: Run) -> pl.Trainer:
             enable_model_summary=False,
             enable_progress_bar=False,
             logger=TensorBoardLogger(str(run.folder), name="tensorboard", version=""),
-            callbacks=_callbacks(settings, run),
+            callbacks=[*_callbacks(settings, run), *more],
         )
     except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
         raise DistillError(f"trainer: {' '.join(str(error).split())}") from error
@@ -153,7 +173,7 @@ def _callbacks(settings: Train, run: Run) -> list[pl.Callback]:
         LearningRateMonitor("step"),
         Provenance(asdict(settings)),
         ModelCheckpoint(filename="best", monitor="val/loss", **common),
-        ModelCheckpoint(filename="last", train_time_interval=timedelta(minutes=2), **common),
+        ModelCheckpoint(filename="last", train_time_interval=timedelta(seconds=30), **common),
     ]
     return [StudentEMA(settings.ema), *callbacks] if settings.ema else callbacks
 
@@ -168,7 +188,7 @@ def _photo_sets(settings: Train) -> tuple[PhotoSet, PhotoSet]:
 
 
 def _pair_sets(settings: Train, of: Teacher | None) -> tuple[PairSet, PairSet]:
-    if settings.data.root is None:
+    if sources.needs_labels(settings):
         assert of is not None
         sources.prepare(settings, of)
     root = sources.pairs_root(settings)
@@ -201,7 +221,9 @@ def _schedule(
 
 
 def _val_interval(max_steps: int, val_every: int) -> int:
-    return max_steps // max(1, round(max_steps / val_every))
+    """The divisor of the run's length next to `val_every`: the last validation is at its end."""
+    divisors = [d for d in range(1, max_steps + 1) if max_steps % d == 0 and 2 * d >= val_every]
+    return min(divisors or [max_steps], key=lambda d: abs(d - val_every))
 
 
 def _mute_known_noise() -> None:

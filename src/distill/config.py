@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, TypeVar, get_type_hints
@@ -24,6 +25,9 @@ from pydantic.errors import PydanticUserError
 
 from distill.errors import DistillError
 from distill.settings import Given
+
+INTERRUPTED = 130  # exit status after Ctrl-C or SIGTERM
+PATHS = {"photos", "data.root", "a", "b", "output", "runs", "checkpoint", "style.weights"}
 
 S = TypeVar("S")
 Task = Callable[[Any], None]
@@ -48,14 +52,16 @@ def entry(name: str, schema: type) -> Callable[[Task], Callable[[], None]]:
 
         @functools.wraps(task)
         def command() -> None:
-            overrides = sys.argv[1:]
-            if any(argument.startswith("-") for argument in overrides):
-                sys.argv[0] = f"distill.{name}"  # --help, --cfg, -m and the like are Hydra's
-                conf = str(conf_folder())
-                hydra.main(version_base="1.3", config_path=conf, config_name=name)(run)()
-                return
+            overrides, flags = _split_arguments(sys.argv[1:])
             with OneLine():
-                task(load(name, overrides, schema))
+                if not flags:
+                    task(load(name, overrides, schema))
+                    return
+                if not {"-m", "--multirun"} & set(flags):
+                    load(name, overrides, schema)  # a typo ends in our one line
+            sys.argv = [f"distill.{name}", *overrides, *flags]  # --help, --cfg, -m: Hydra's
+            conf = str(conf_folder())
+            hydra.main(version_base="1.3", config_path=conf, config_name=name)(run)()
 
         return command
 
@@ -63,7 +69,7 @@ def entry(name: str, schema: type) -> Callable[[Task], Callable[[], None]]:
 
 
 class OneLine:
-    """Turns a DistillError into one line on standard error and an exit status."""
+    """Turns what a user can cause into one line on standard error and an exit status."""
 
     def __enter__(self) -> None:
         pass
@@ -72,6 +78,30 @@ class OneLine:
         if isinstance(error, DistillError):
             print(f"error: {error}", file=sys.stderr)
             sys.exit(error.status)
+        if isinstance(error, OSError) and error.strerror:
+            where = error.filename or "the disk"
+            print(
+                f"error: {where}: {error.strerror.lower()}; choose another place", file=sys.stderr
+            )
+            sys.exit(1)
+        if isinstance(error, KeyboardInterrupt):
+            print("\nstopped; the same command goes on", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+
+
+def _split_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """KEY=VALUE overrides, ready for Hydra, and its flags with their values."""
+    overrides = [_quoted(a) for a in arguments if "=" in a and not a.startswith("-")]
+    return overrides, [a for a in arguments if "=" not in a or a.startswith("-")]
+
+
+def _quoted(argument: str) -> str:
+    """A folder or file may hold spaces, commas and brackets, which Hydra's grammar would read."""
+    key, _, value = argument.partition("=")
+    if key not in PATHS or not value or value[0] in "'\"" or re.fullmatch(r"[\w./~$-]+", value):
+        return argument
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"{key}='{escaped}'"
 
 
 def load(name: str, overrides: Iterable[str], schema: type[S]) -> S:
@@ -124,6 +154,29 @@ def build(value: Mapping[str, Any], **given: Any) -> Any:
     """The object a Node describes, with further arguments from code."""
     arguments = {k: v for k, v in value.items() if k != "_target_"}
     return _target("", value)(**arguments, **given)
+
+
+def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
+    """Refuse a Node that came in a file unless it is a `base` that `package` itself defines.
+
+    A config of one's own may name any class; a checkpoint from elsewhere must not, since building
+    `os.system` from it would run whatever it says.
+    """
+    name = str(value.get("_target_"))
+    module, _, cls = name.rpartition(".")
+    found = _module_of(module, package).get(cls)
+    if not inspect.isclass(found) or not issubclass(found, base) or found.__module__ != module:
+        raise DistillError(f"{name}: refused; only classes of {package} are built from a file")
+
+
+def _module_of(module: str, package: str) -> dict[str, Any]:
+    """What a module below a package holds; nothing for any other module, which is not imported."""
+    if not module.startswith(f"{package}."):
+        return {}
+    try:
+        return vars(import_module(module))
+    except ModuleNotFoundError:
+        return {}
 
 
 def _target(key: str, value: Mapping[str, Any]) -> Any:

@@ -6,7 +6,7 @@ student's: the student is compared with teacher pictures of *other* photos, as F
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from distill.data.photos import BadPhoto, find_photos, read_photo
+from distill.data.photos import BadPhoto, Photo, find_photos, read_photo
 from distill.data.pictures import to_tensor
 from distill.errors import DistillError
 from distill.heldout import HeldOut, as_bytes, batches
@@ -63,9 +63,12 @@ def against_teacher(pictures: HeldOut, network: FeatureNetwork | None, settings:
 
 def two_folders(a: Path, b: Path, network: FeatureNetwork | None, settings: EvalFid) -> Row:
     """Fréchet and kernel distance of any two folders of pictures."""
+    found = [find_photos(folder, key="a= or b=") for folder in (a, b)]
+    if settings.features == "none":
+        raise DistillError("features=none: leaves nothing to compare two folders by")
     if network is None:
         return {"a": str(a), "b": str(b), "features": None, "distances": None}
-    first, second = (_folder_features(folder, network, settings) for folder in (a, b))
+    first, second = (_folder_features(photos, network, settings) for photos in found)
     about = _about(network, min(len(first), len(second)))
     counts = {"pictures": [len(first), len(second)]}
     row = _distance(first, second, settings)
@@ -121,21 +124,27 @@ def _with_interval(settings: EvalFid, method: Any, *values: Features) -> Row:
     return {"interval": list(method(*values, rounds=settings.bootstrap, seed=settings.seed))}
 
 
-def _folder_features(folder: Path, network: FeatureNetwork, settings: EvalFid) -> Features:
-    pictures: list[Tensor] = []
-    for photo in find_photos(folder, key="a= or b="):
-        try:
-            pictures.append(as_bytes(to_tensor(read_photo(photo.path, least=1))))
-        except BadPhoto as reason:
-            print(f"skipped {photo.path}: {reason}")
-    if len(pictures) < 2:
-        raise DistillError(f"{folder}: needs at least 2 readable pictures")
-    return _features(network, pictures, folder.name, settings)
-
-
-def _features(
-    network: FeatureNetwork, pictures: Tensor | Sequence[Tensor], what: str, settings: EvalFid
+def _folder_features(
+    photos: Sequence[Photo], network: FeatureNetwork, settings: EvalFid
 ) -> Features:
+    """Features of every readable picture, of which only a batch is in memory at a time."""
+    pictures = batches(_read_all(photos), settings.batch_size)
+    return network.features(pictures, len(photos), photos[0].path.parent.name)
+
+
+def _read_all(photos: Sequence[Photo]) -> Iterator[Tensor]:
+    count = 0
+    for photo in photos:
+        try:
+            yield as_bytes(to_tensor(read_photo(photo.path, least=1)))
+            count += 1
+        except BadPhoto as reason:
+            print(f"skipped {str(photo.path)!r}: {reason}")
+    if count < 2:
+        raise DistillError(f"{photos[0].path.parent}: needs at least 2 readable pictures")
+
+
+def _features(network: FeatureNetwork, pictures: Tensor, what: str, settings: EvalFid) -> Features:
     return network.features(batches(pictures, settings.batch_size), len(pictures), what)
 
 

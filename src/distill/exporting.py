@@ -26,6 +26,7 @@ from distill.weights import aside
 
 PARITY_PHOTOS = 4
 BUDGET_SIZE = 256  # the budget's limits are for pictures of this side
+RGBA_EXTRA = {"macs": 3_300_000, "parameters": 64, "bytes": 1_000}  # a fourth output channel
 
 
 def export(
@@ -71,18 +72,16 @@ def _checks(
     trained: dict[str, Any],
     photos: Tensor,
 ) -> list[Check]:
-    limits = _budget(trained, settings.budget)
+    limits = _budget(trained, settings.budget, exporter.size)
     static = (
         model
         if not exporter.dynamic
         else replace(exporter, dynamic=False).export(fold_batchnorm(student))
     )
-    area = (exporter.size / BUDGET_SIZE) ** 2
-    macs = limits.macs and round(limits.macs * area)
     difference = parity(path, student, photos)
     foreign = foreign_operators(model)
     return [
-        Check.at_most("MACs", complexity.graph_macs(static), macs),
+        Check.at_most("MACs", complexity.graph_macs(static), limits.macs),
         Check("MACs by thop", complexity.thop_macs(student, exporter.size)),
         Check.at_most("parameters", complexity.parameters(student), limits.parameters),
         Check.at_most("bytes", path.stat().st_size, limits.bytes),
@@ -119,10 +118,19 @@ def _validation_photos(trained: dict[str, Any]) -> list[Photo]:
     return find_photos(folder) if folder.is_dir() else sources.photos(settings)
 
 
-def _budget(trained: dict[str, Any], override: Budget) -> Budget:
-    """The override where it is set, else the limit of the run's encoder width."""
+def _budget(trained: dict[str, Any], override: Budget, size: int) -> Budget:
+    """The override where it is set, else the limit of the run's encoder width.
+
+    That limit is for RGB at 256²: a larger picture gets its share more MACs, RGBA what its fourth
+    output channel costs.
+    """
     own = {key: value for key, value in asdict(override).items() if value is not None}
-    return Budget(**(trained["budget"] | own))
+    budget = dict(trained["budget"])
+    if trained["channels"] == 4:
+        for key, extra in RGBA_EXTRA.items():
+            budget[key] = budget[key] and budget[key] + extra
+    budget["macs"] = budget["macs"] and round(budget["macs"] * (size / BUDGET_SIZE) ** 2)
+    return Budget(**(budget | own))
 
 
 def _teacher_figures(trained: dict[str, Any], size: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from distill import config, sources
 from distill.data.layouts import Pair, find_pairs
 from distill.data.photos import group_of
 from distill.data.pictures import over_white
+from distill.data.recipe import is_complete
 from distill.data.sets import PairSet
 from distill.data.views import rng_for
 from distill.errors import DistillError
@@ -49,14 +50,13 @@ class HeldOut:
 def held_out(student: nn.Module, trained: dict[str, Any], settings: EvalFid) -> HeldOut:
     """All held-out pairs with the student's pictures, shuffled once by name."""
     source = sources.source_of(trained, settings.photos)
-    if source.data.root is None:
-        sources.prepare(source, sources.teacher(source.style, source.teacher), sides=("val",))
-    pairs = find_pairs(
-        sources.pairs_root(source),
-        source.style.name,
-        source.data.val_fraction,
-        source.data.split_seed,
-    )["val"]
+    root = sources.pairs_root(source)
+    if source.data.root is None and (settings.photos or not is_complete(root)):
+        others = bool(settings.photos) and not _same(settings.photos, trained["photos"])
+        labels = sources.teacher(source.style, source.teacher)
+        root = sources.prepare_held_out(source, labels, all_of_them=others)
+    d = source.data
+    pairs = find_pairs(root, source.style.name, d.val_fraction, d.split_seed)["val"]
     pairs.sort(key=_by_group)
     data = PairSet(pairs, source.style.resolution, train=False, alpha=trained["channels"] == 4)
     photo, teacher = _read(data)
@@ -64,6 +64,10 @@ def held_out(student: nn.Module, trained: dict[str, Any], settings: EvalFid) -> 
     ceiling, name = _ceiling(photo, settings)
     facts = {key: trained[key] for key in ("run", "style", "decoder", "encoder")}
     return HeldOut([pair.name for pair in pairs], photo, teacher, drawn, ceiling, name, facts)
+
+
+def _same(a: str | None, b: str) -> bool:
+    return Path(a or b).resolve() == Path(b).resolve()
 
 
 def _by_group(pair: Pair) -> tuple[float, str]:
@@ -95,14 +99,16 @@ def _ceiling(photo: Tensor, settings: EvalFid) -> tuple[Tensor, str]:
     ), f"{settings.ceiling}(B)"
 
 
-def batches(pictures: Tensor | Sequence[Tensor], size: int) -> Iterator[Tensor]:
+def batches(pictures: Iterable[Tensor], size: int) -> Iterator[Tensor]:
     """Batches of equally large pictures, in order; a change of size starts a new batch."""
-    for first in range(0, len(pictures), size):
-        group, start = pictures[first : first + size], 0
-        for end in range(1, len(group) + 1):
-            if end == len(group) or group[end].shape != group[start].shape:
-                yield torch.stack([as_float(p) for p in group[start:end]])
-                start = end
+    group: list[Tensor] = []
+    for picture in pictures:
+        if group and (len(group) == size or group[0].shape != picture.shape):
+            yield torch.stack(group)
+            group = []
+        group.append(as_float(picture))
+    if group:
+        yield torch.stack(group)
 
 
 @torch.inference_mode()

@@ -6,6 +6,7 @@ RUN/export/  eval/    written by distill.export and distill.eval_fid
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,13 @@ class Run:
         path = self.folder / "config.yaml"
         if not path.is_file():
             raise DistillError(f"{path}: missing, so this is no run of distill.train")
-        return yaml.safe_load(path.read_text())
+        try:
+            config = yaml.safe_load(path.read_text())
+        except yaml.YAMLError:
+            config = None
+        if not isinstance(config, dict):
+            raise DistillError(f"{path}: damaged; start anew with resume=false")
+        return config
 
     def save_config(self, config: dict[str, Any]) -> None:
         with aside(self.folder / "config.yaml") as temporary:
@@ -57,22 +64,27 @@ class Run:
             raise DistillError(f"{path}: no such checkpoint; train first: python -m distill.train")
         return path
 
-    def start(self, config: dict[str, Any], resume: bool) -> Path | None:
-        """Ready the folder for training; the checkpoint to go on from, None for a new run.
+    def resumable(self, config: dict[str, Any], resume: bool) -> Path | None:
+        """The checkpoint to go on from, None for a new run; changes nothing.
 
-        With `resume=False` an earlier run is renamed, not deleted. Raises DistillError when
-        settings that decide the outcome differ from the earlier run's.
+        Raises DistillError when settings that decide the outcome differ from the earlier run's.
         """
+        there = next(p for p in (self.folder, *self.folder.parents) if p.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK):
+            raise DistillError(f"{there}: not a folder to write runs into; name one with runs=DIR")
+        if not resume or not self.last.is_file():
+            return None
+        step_of(self.last)
+        self._check_same(config)
+        return self.last
+
+    def start(self, config: dict[str, Any], resume: bool) -> None:
+        """Ready the folder. With `resume=False` an earlier run is renamed, not deleted."""
         if self.last.is_file() and not resume:
             kept = next(p for n in range(1, 10_000) if not (p := self._numbered(n)).exists())
             self.folder.rename(kept)
             print(f"{self.folder}: starts anew; the earlier run is kept as {kept}")
-        if not self.last.is_file():
-            self.save_config(config)
-            return None
-        self._check_same(config)
         self.save_config(config)
-        return self.last
 
     def _numbered(self, number: int) -> Path:
         return self.folder.with_name(f"{self.folder.name}.old-{number}")
@@ -99,6 +111,8 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any
 def find_run(choice: RunChoice) -> Run:
     """The run that was named, or the latest one that fits style and decoder."""
     runs = Path(choice.runs)
+    if choice.checkpoint not in ("best", "last"):
+        return _run_of(Path(choice.checkpoint), choice.output)
     if choice.run is not None:
         if not (runs / choice.run).is_dir():
             raise DistillError(f"{runs / choice.run}: no such run; {_known(runs)}")
@@ -111,12 +125,23 @@ def find_run(choice: RunChoice) -> Run:
     return max(found, key=lambda r: r.last.stat().st_mtime)
 
 
+def _run_of(checkpoint: Path, output: str | None) -> Run:
+    """The run a checkpoint lies in; one from elsewhere has no folder for what comes of it."""
+    if checkpoint.parent.name == "checkpoints":
+        return Run(checkpoint.parent.parent)
+    if output is None:
+        raise DistillError(f"checkpoint={checkpoint}: lies in no run; say where to: output=DIR")
+    return Run(checkpoint.parent)
+
+
 def step_of(checkpoint: Path) -> int:
     """The number of optimiser steps a checkpoint was saved after."""
     try:
         return int(torch.load(checkpoint, map_location="cpu", weights_only=True)["global_step"])
     except Exception as error:
-        raise DistillError(f"{checkpoint}: damaged ({type(error).__name__}); delete it") from error
+        raise DistillError(
+            f"{checkpoint}: damaged ({type(error).__name__}); delete it, or use resume=false"
+        ) from error
 
 
 def _known(runs: Path) -> str:

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 
 Node = dict[str, Any]
 Positive = Annotated[int, Field(gt=0)]
+Name = Annotated[str, Field(min_length=1, pattern=r"^[^/\\]*[^/\\.][^/\\]*$")]  # of a folder
 Fraction = Annotated[float, Field(gt=0, le=1)]
 
 
@@ -35,7 +36,7 @@ class Settings:
 class Style(Settings):
     """What to imitate: the teacher's weights file, where it comes from and under which terms."""
 
-    name: str
+    name: Name
     resolution: Annotated[int, Field(ge=64, multiple_of=32)]
     weights: str | None
     file: str | None
@@ -129,7 +130,7 @@ class Prepare(Source):
 class Decoder(Settings):
     """A decoder's name, which also names the run, and its class."""
 
-    name: str
+    name: Name
     build: Annotated[Node, Given(("channels", "strides", "out_channels"))]
 
 
@@ -137,7 +138,7 @@ class Decoder(Settings):
 class Train(Source):
     """distill.train"""
 
-    run: str
+    run: Name
     runs: str
     resume: bool
     seed: int
@@ -164,6 +165,7 @@ class RunChoice(Settings):
     run: str | None
     runs: str
     checkpoint: str
+    output: str | None
     style: Style | None = None
     decoder: Decoder | None = None
     teacher: Node | None = None
@@ -174,7 +176,6 @@ class RunChoice(Settings):
 class Export(RunChoice):
     """distill.export"""
 
-    output: str | None
     photos: str | None
     parity: Annotated[float, Field(gt=0)]
     budget: Budget
@@ -194,4 +195,3 @@ class EvalFid(RunChoice):
     batch_size: Positive
     sheet: Positive
     seed: int
-    output: str | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from distill import config, weights
 from distill.data.demo import demo_photos
 from distill.data.labelling import Recipe, Report, label
 from distill.data.photos import Photo, Side, find_photos
-from distill.settings import Source, Style
+from distill.data.recipe import is_complete, read_manifest
+from distill.errors import DistillError
+from distill.settings import Source, Style, Train
 from distill.teachers.base import Teacher
 from distill.weights import WeightsFile
 
@@ -42,6 +45,31 @@ def photos(settings: Source) -> list[Photo]:
     return find_photos(Path(settings.photos))
 
 
+def needs_labels(settings: Train) -> bool:
+    """Whether the teacher has to draw: always for photos on the fly, and for a set of ours that is
+    not there yet or not complete. A folder of pairs of one's own is taken as it is."""
+    if settings.data.kind == "photos" or settings.data.root is None:
+        return True
+    root = Path(settings.data.root)
+    return not root.is_dir() or (read_manifest(root) is not None and not is_complete(root))
+
+
+def check(settings: Train) -> None:
+    """What is wrong with photos, pairs and channels, before anything is computed."""
+    if not needs_labels(settings):
+        return
+    root = settings.data.root
+    if root and settings.data.kind == "pairs" and not Path(settings.photos).is_dir():
+        raise DistillError(
+            f"data.root={root}: no such folder, and no photos={settings.photos} to make it from"
+        )
+    photos(settings)
+    if settings.channels == 4:
+        raise DistillError(
+            "channels=4: the teacher draws RGB; name RGBA drawings of your own with data.root=DIR"
+        )
+
+
 def pairs_root(settings: Source) -> Path:
     """Where the set of pairs lies: data.root, or data/pairs/STYLE-PHOTOS-SIZE."""
     if settings.data.root:
@@ -68,14 +96,30 @@ def recipe(settings: Source, of: Teacher) -> Recipe:
     )
 
 
-def prepare(settings: Source, of: Teacher, sides: Sequence[Side] = ("train", "val")) -> Report:
+def prepare(settings: Source, of: Teacher) -> Report:
     """Label what is missing of the settings' set and say what happened."""
+    return _label(settings, of, photos(settings), pairs_root(settings), ("train", "val"))
+
+
+def prepare_held_out(settings: Source, of: Teacher, all_of_them: bool) -> Path:
+    """Label the held-out photos, or all of a folder that was not trained on; gives the set."""
+    found, root = photos(settings), pairs_root(settings)
+    if all_of_them:
+        found = [replace(photo, side="val") for photo in found]
+        root = root.with_name(f"{root.name}-held-out")
+    _label(settings, of, found, root, ("val",))
+    return root
+
+
+def _label(
+    settings: Source, of: Teacher, found: Sequence[Photo], root: Path, sides: Sequence[Side]
+) -> Report:
     device = _device(settings.label.device)
     report = label(
-        photos(settings),
+        found,
         of.fast(),
         recipe(settings, of),
-        pairs_root(settings),
+        root,
         sides=sides,
         # One picture at a time is the fastest form of the teacher on a CPU (0.28 s against 0.35).
         batch_size=settings.label.batch_size or (1 if device == "cpu" else 16),

@@ -377,7 +377,6 @@ def test_a_killed_run_goes_on_to_the_same_bytes(folder, root, tmp_path, moment, 
         ({"teacher": "other"}, "teacher 'inverts' there, 'other' now"),
         ({"size": 128}, "size 64 there, 128 now"),
         ({"crop": 0.8}, "crop 1.0 there, 0.8 now"),
-        ({"photos": "there"}, "photos 'here' there, 'there' now"),
         ({"style": "hayao"}, "style 'negative' there, 'hayao' now"),
         ({"val_fraction": 0.2}, "val_fraction 0.4 there, 0.2 now"),
         ({"colour": 0.1}, "colour 0.2 there, 0.1 now"),
@@ -395,6 +394,39 @@ def test_another_recipe_is_refused_with_what_differs(folder, root, change, said)
     assert "data.root=DIR" in str(error.value)
     assert "\n" not in str(error.value)
     assert (teacher.seen, hashes(root)) == (0, before)
+
+
+def test_a_set_follows_its_photos_to_another_folder(folder, root):
+    make(folder, root)
+    teacher = Inverted()
+    make(folder.rename(folder.with_name("moved")), root, replace(RECIPE, photos="there"), teacher)
+    assert teacher.seen == 0
+    assert read_manifest(root)["recipe"]["photos"] == "there"
+
+
+def test_other_photos_of_the_same_names_are_refused(folder, root, tmp_path):
+    make(folder, root)
+    before = hashes(root)
+    for seed, path in enumerate(sorted(folder.iterdir())):
+        noise(tmp_path / "others" / path.name, 100 + seed)
+    with pytest.raises(DistillError, match="holds pairs of other photos, those of here"):
+        make(tmp_path / "others", root, replace(RECIPE, photos="there"))
+    assert hashes(root) == before
+
+
+def test_nothing_placed_moves_as_photos_are_added(tmp_path, root):
+    few, many = tmp_path / "photos", replace(RECIPE, val_fraction=0.05)
+    for seed, name in enumerate("ab"):
+        noise(few / f"{name}.png", seed)
+    make(few, root, many)  # too few for the hash: one is held out all the same
+    first = {path.name: path.parent.parent.name for path in root.rglob("stylized/*.png")}
+    assert sorted(first.values()) == ["train", "val"]
+    for seed in range(2, 60):
+        noise(few / f"{seed}.png", seed)
+    make(few, root, many)
+    after = {path.name: path.parent.parent.name for path in root.rglob("stylized/*.png")}
+    assert len(after) == 60
+    assert first.items() <= after.items()
 
 
 def test_a_set_that_was_only_begun_refuses_another_recipe_too(folder, root):

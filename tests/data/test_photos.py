@@ -364,10 +364,39 @@ def test_a_fixed_side_is_kept():
     assert side_of(photo, 1.0, 0) == "train"
 
 
-@pytest.mark.parametrize(("fraction", "empty"), [(0.0, "val"), (1.0, "train")])
-def test_an_empty_side_is_an_error_that_names_the_setting(fraction, empty):
-    with pytest.raises(DistillError, match=rf"none of 2 photos .* {empty} .*data\.val_fraction"):
-        split(named("a.jpg", "b.jpg"), fraction, 0)
+@pytest.mark.parametrize("fraction", [0.001, 0.5, 0.999])
+def test_two_photos_are_one_for_each_side(fraction):
+    sides = split(named("a.jpg", "b.jpg"), fraction, 0)
+    assert (len(sides["train"]), len(sides["val"])) == (1, 1)
+
+
+def test_photos_that_share_one_name_are_split_one_by_one(capsys):
+    sides = split(named(*(f"holiday_{n:04d}.jpg" for n in range(12))), 0.25, 0)
+    assert (len(sides["train"]), len(sides["val"])) == (9, 3)
+    assert "split one by one" in capsys.readouterr().out
+
+
+def test_few_groups_still_stay_together():
+    sides = split(named("A_0001.jpg", "A_0002.jpg", "B_0001.jpg", "B_0002.jpg"), 0.001, 0)
+    assert {len({photo.key[0] for photo in side}) for side in sides.values()} == {1}
+
+
+def test_one_photo_cannot_be_split():
+    with pytest.raises(DistillError, match="one photo alone"):
+        split(named("a.jpg"), 0.5, 0)
+
+
+def test_photos_with_sides_of_their_own_may_all_be_held_out():
+    assert split([Photo(Path("a.jpg"), "a.jpg", "val")], 0.5, 0)["train"] == []
+
+
+def test_what_we_wrote_and_what_is_hidden_are_no_photos(tmp_path):
+    for name in ("a.png", "data/pairs/s/train/photo/b.png", "runs/r/previews/c.png", ".x/d.png"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (64, 64)).save(tmp_path / name)
+    (tmp_path / "data/pairs/s/dataset.json").write_text("{}")
+    (tmp_path / "runs/r/config.yaml").write_text("")
+    assert [photo.key for photo in find_photos(tmp_path)] == ["a.png"]
 
 
 # Names of pairs

@@ -89,7 +89,7 @@ def test_loss_is_one_minus_the_mean_over_pairs() -> None:
 
 
 def test_no_layers_are_refused() -> None:
-    with pytest.raises(DistillError, match=r"loss\.gka\.layers is empty"):
+    with pytest.raises(DistillError, match=r"gka_layers is empty"):
         GKA({})
 
 

@@ -116,7 +116,7 @@ def test_missing_vgg16_names_the_file_at_hand(
     assets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "perceptual"))
-    with pytest.raises(DistillError, match=r"loss\.style\.backbone=vgg19_relu3_1"):
+    with pytest.raises(DistillError, match=r"style_backbone=vgg19_relu3_1"):
         vgg_features("vgg16")
 
 

@@ -13,7 +13,8 @@ from distill.progress import bar
 class Progress(pl.Callback):
     """Counts optimiser steps; a resumed run starts where it stopped."""
 
-    bar: tqdm
+    def __init__(self) -> None:
+        self.bar = tqdm(disable=True)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.bar = bar(trainer.max_steps, " steps", "training")

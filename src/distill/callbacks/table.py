@@ -22,7 +22,7 @@ class MetricsTable(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if self.path.is_file():
             with self.path.open(newline="") as stream:
-                old = list(csv.DictReader(stream))
+                old = [row for row in csv.DictReader(stream) if str(row.get("step")).isdigit()]
             self.rows = [row for row in old if int(row["step"]) <= trainer.global_step]
             self.columns = list(dict.fromkeys(k for row in self.rows for k in row)) or ["step"]
 

@@ -12,7 +12,7 @@ last, so whatever kills the process loses at most the batch in flight.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -22,8 +22,9 @@ from torch.utils.data import DataLoader, Dataset
 
 from distill.data.photos import BadPhoto, Photo, Side, read_photo, split
 from distill.data.pictures import save_png, to_image, to_tensor
-from distill.data.recipe import Recipe, check_recipe, write_manifest
+from distill.data.recipe import Recipe, check_recipe, read_manifest, write_manifest
 from distill.data.views import rng_for, view
+from distill.data.workers import ignore_interrupt
 from distill.errors import DistillError
 from distill.progress import bar
 from distill.weights import aside
@@ -88,7 +89,9 @@ def label(
     Raises DistillError when `root` was made by another recipe or no photo can be read.
     """
     check_recipe(root, recipe)
-    jobs = [job for job in plan(photos, recipe) if job.side in sides]
+    placed = (_where_it_is(job, root) for job in plan(photos, recipe))
+    jobs = [job for job in placed if job is not None and job.side in sides]
+    check_photos(root, recipe, jobs)
     todo = [job for job in jobs if not job.done(root)]
     if todo:
         _sweep(root)
@@ -111,6 +114,31 @@ def plan(photos: Sequence[Photo], recipe: Recipe) -> list[Job]:
     side_of = {photo: side for side, members in sides.items() for photo in members}
     views = {"train": recipe.views, "val": 1}
     return [Job(p, side_of[p], n) for p in photos for n in range(views[side_of[p]])]
+
+
+def _where_it_is(job: Job, root: Path) -> Job | None:
+    """The job on the side where its photo already lies: nothing moves as photos are added."""
+    there = replace(job, side="val" if job.side == "train" else "train", number=0)
+    if not there.done(root):
+        return job
+    return there if job.number == 0 else None
+
+
+def check_photos(root: Path, recipe: Recipe, jobs: Sequence[Job]) -> None:
+    """A set may follow its photos to another folder, but not take others of the same names."""
+    made = (read_manifest(root) or {}).get("recipe", {}).get("photos", recipe.photos)
+    done = [job for job in jobs if job.number == 0 and job.done(root)][:3]
+    if made == recipe.photos or not done:
+        return
+    missing = _Missing(done, recipe)
+    for i, job in enumerate(done):
+        _, image = missing[i]
+        with Image.open(job.files(root)[0]) as kept:
+            if isinstance(image, str) or image.tobytes() != kept.tobytes():
+                raise DistillError(
+                    f"{root}: holds pairs of other photos, those of {made}; name another set with "
+                    "data.root=DIR"
+                )
 
 
 class _Missing(Dataset):
@@ -142,7 +170,11 @@ def _label_all(
     device: str,
 ) -> dict[str, str]:
     loader: DataLoader = DataLoader(
-        _Missing(jobs, recipe), batch_size, num_workers=min(workers, len(jobs)), collate_fn=list
+        _Missing(jobs, recipe),
+        batch_size,
+        num_workers=min(workers, len(jobs)),
+        collate_fn=list,
+        worker_init_fn=ignore_interrupt,
     )
     skipped: dict[str, str] = {}
     if not jobs:

@@ -6,6 +6,7 @@ import pytorch_lightning as pl
 from torch.utils.data import DataLoader, Dataset, Subset
 
 from distill.data.sets import Stream
+from distill.data.workers import ignore_interrupt
 
 
 class DistillData(pl.LightningDataModule):
@@ -49,6 +50,7 @@ class DistillData(pl.LightningDataModule):
             sampler=sampler,
             num_workers=workers,
             persistent_workers=workers > 0,
+            worker_init_fn=ignore_interrupt,
             pin_memory=self.trainer is not None
             and self.trainer.accelerator is not None
             and type(self.trainer.accelerator).__name__ == "CUDAAccelerator",

@@ -57,11 +57,23 @@ def find_photos(folder: Path, key: str = "photos=") -> list[Photo]:
     """
     if not folder.is_dir():
         raise DistillError(f"{key}{folder}: no such folder; {_WHAT_TO_DO}")
-    paths = (Path(top) / name for top, _, names in os.walk(folder) for name in names)
-    found = sorted(p for p in paths if p.suffix.lower() in SUFFIXES and not p.name.startswith("."))
+    found = sorted(p for p in _walk(folder) if p.suffix.lower() in SUFFIXES)
     if not found:
         raise DistillError(f"{key}{folder}: no jpg, jpeg, png or webp in it; {_WHAT_TO_DO}")
     return [Photo(path, path.relative_to(folder).as_posix()) for path in found]
+
+
+def _walk(folder: Path) -> Iterable[Path]:
+    """Files below a folder, but for what is hidden and for sets and runs that we wrote there."""
+    for top, folders, names in os.walk(folder):
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith(".")
+            and not (Path(top) / name / "dataset.json").exists()
+            and not (Path(top) / name / "config.yaml").exists()
+        ]
+        yield from (Path(top) / name for name in names if not name.startswith("."))
 
 
 _WHAT_TO_DO = "put photos there, name another folder with photos=DIR, or try data=demo"
@@ -78,23 +90,43 @@ def side_of(photo: Photo, val_fraction: float, seed: int) -> Side:
     """train or val by a hash of the photo's group: stable however many photos are added."""
     if photo.side is not None:
         return photo.side
-    digest = hashlib.sha256(f"{seed}:{group_of(photo.key)}".encode(errors="surrogateescape"))
-    return "val" if int.from_bytes(digest.digest()[:8], "big") < val_fraction * 2**64 else "train"
+    return "val" if _hash(group_of(photo.key), seed) < val_fraction * 2**64 else "train"
 
 
 def split(photos: Iterable[Photo], val_fraction: float, seed: int) -> dict[Side, list[Photo]]:
-    """Both sides, in the order given; DistillError when one of them is empty."""
+    """Both sides, in the order given, neither of them empty unless the photos say so themselves.
+
+    A few photos may all fall on one side; then the groups with the lowest hashes (single photos,
+    where all are one group) are held out instead. Raises DistillError for a single photo.
+    """
+    photos = list(photos)
     sides: dict[Side, list[Photo]] = {"train": [], "val": []}
     for photo in photos:
         sides[side_of(photo, val_fraction, seed)].append(photo)
-    count = sum(len(side) for side in sides.values())
-    for name, side in sides.items():
-        if not side:
-            raise DistillError(
-                f"none of {count} photos falls on the {name} side of the split; add photos or "
-                f"change data.val_fraction={val_fraction}"
-            )
-    return sides
+    if all(sides.values()) or all(photo.side for photo in photos):
+        return sides
+    return _split_few(photos, val_fraction, seed)
+
+
+def _split_few(photos: list[Photo], val_fraction: float, seed: int) -> dict[Side, list[Photo]]:
+    if len(photos) < 2:
+        raise DistillError("one photo alone cannot be split into training and validation; add more")
+    groups = {photo: group_of(photo.key) for photo in photos}
+    if len(set(groups.values())) == 1:
+        print(f"all {len(photos)} photos share one name, so they are split one by one")
+        groups = {photo: photo.key for photo in photos}
+    ordered = sorted(set(groups.values()), key=lambda group: _hash(group, seed))
+    count = min(max(1, round(val_fraction * len(ordered))), len(ordered) - 1)
+    held_out = set(ordered[:count])
+    return {
+        "train": [photo for photo in photos if groups[photo] not in held_out],
+        "val": [photo for photo in photos if groups[photo] in held_out],
+    }
+
+
+def _hash(group: str, seed: int) -> int:
+    digest = hashlib.sha256(f"{seed}:{group}".encode(errors="surrogateescape"))
+    return int.from_bytes(digest.digest()[:8], "big")
 
 
 def read_photo(path: Path, least: int = MIN_SIDE, alpha: bool = False) -> Image.Image:

@@ -38,9 +38,18 @@ def read_manifest(root: Path) -> dict | None:
     if not path.is_file():
         return None
     try:
-        return json.loads(path.read_text())
-    except ValueError as error:
-        raise DistillError(f"{path}: damaged; delete it if the pairs beside it are good") from error
+        manifest = json.loads(path.read_text())
+    except ValueError:
+        manifest = None
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("recipe"), dict):
+        raise DistillError(f"{path}: damaged; delete it if the pairs beside it are good")
+    return manifest
+
+
+def is_complete(root: Path) -> bool:
+    """Whether a set of ours lies there and its last labelling ran to the end."""
+    manifest = read_manifest(root)
+    return manifest is not None and manifest["counts"] is not None
 
 
 def check_recipe(root: Path, recipe: Recipe) -> None:
@@ -48,9 +57,10 @@ def check_recipe(root: Path, recipe: Recipe) -> None:
     manifest = read_manifest(root)
     if manifest is None:
         return
-    made = manifest.get("recipe", {})
-    # Adding views adds pictures and changes none, so that alone may differ.
-    want = asdict(replace(recipe, views=made.get("views", recipe.views)))
+    made = manifest["recipe"]
+    # Adding views adds pictures and changes none; the photos' folder may have moved.
+    free = {key: made.get(key, getattr(recipe, key)) for key in ("views", "photos")}
+    want = asdict(replace(recipe, **free))
     different = [
         f"{k} {made.get(k)!r} there, {want[k]!r} now" for k in want if made.get(k) != want[k]
     ]

@@ -53,7 +53,7 @@ class GKA(nn.Module):
     def __init__(self, layers: Layers, centred: bool = True) -> None:
         super().__init__()
         if not layers:
-            raise DistillError("loss.gka.layers is empty: map student layers to teacher layers")
+            raise DistillError("gka_layers is empty: map student layers to teacher layers")
         self.layers, self.centred = dict(layers), centred  # type: ignore[arg-type]
 
     def forward(self, student: Mapping[str, Tensor], teacher: Mapping[str, Tensor]) -> Tensor:

@@ -78,7 +78,7 @@ def vgg_features(backbone: str) -> VGGFeatures:
     except DistillError as error:
         hint = "; or train without it: loss=l1_sobel"
         if backbone == "vgg16" and weights_files.find_or_none(_VGG19_CUT):
-            hint = "; or use the file at hand: loss.style.backbone=vgg19_relu3_1"
+            hint = "; or use the file at hand: style_backbone=vgg19_relu3_1"
         raise DistillError(f"style loss: {error}{hint}") from error
     state = weights_files.load_tensors(path)
     cut = VGGFeatures(vgg.make_layers(plan), layers)  # without the classifier's 120 M values

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from distill.errors import DistillError
 from distill.students.blocks import double, separable
 
 
@@ -26,6 +27,8 @@ class FastDepth(nn.Module):
         kernel: int = 5,
     ) -> None:
         super().__init__()
+        if kernel % 2 == 0:
+            raise DistillError(f"decoder.build.kernel={kernel}: must be odd")
         steps = [*channels[:0:-1], narrow]
         self.steps = nn.ModuleList(
             separable(a, b, kernel) for a, b in zip(steps[:-1], steps[1:], strict=True)
