@@ -156,6 +156,7 @@ def _per_picture(measure: Any, a: Tensor, b: Tensor, size: int) -> Features:
 
 def _about(network: FeatureNetwork, count: int) -> Row:
     row: Row = {"features": network.title, "resize": network.resize, "pictures_per_side": count}
+    row |= {"fid_name": network.fid, "kid_name": network.kid}
     if count < ENOUGH:
         row["warning"] = (
             f"{count} pictures a side: under {ENOUGH} a Fréchet distance is biased upwards"

@@ -45,8 +45,8 @@ def write_sheet(rows: Iterable[Sequence[Tensor]], folder: Path) -> None:
 def _lines(results: Row) -> list[tuple[str, str, str]]:
     lines = []
     for name, row in (results.get("distances") or {}).items():
-        lines.append((f"Fréchet, {name}", f"{row['value']:.3f}", _span(row)))
-        lines.append((f"KID ×1000, {name}", f"{1000 * row['kid']:.3f}", ""))
+        lines.append((f"{results['fid_name']}, {name}", f"{row['value']:.3f}", _span(row)))
+        lines.append((f"{results['kid_name']}, {name}", f"{1000 * row['kid']:.3f}", ""))
     for name, row in results.get("similarity", {}).items():
         lines.append((name, f"{row['value']:.4g}", _span(row)))
     if results["fid_missing"]:

@@ -30,9 +30,15 @@ MOBILENET = WeightsFile(
 
 
 class FeatureNetwork(nn.Module):
-    """(N, 3, H, W) RGB in [0, 1] to (N, d) features. `title` and `resize` go into every result."""
+    """(N, 3, H, W) RGB in [0, 1] to (N, d) features.
+
+    `title` and `resize` go into every result, `fid` and `kid` name its rows: only Inception's
+    distances may be called FID.
+    """
 
     title: str
+    fid: str
+    kid: str
     resize: str
 
     def forward(self, pictures: Tensor) -> Tensor:
@@ -53,6 +59,7 @@ class Inception(FeatureNetwork):
     """pytorch-fid's Inception with its 2,048 pool features and its own preprocessing."""
 
     title = "Inception (pytorch-fid, 2,048 features): FID"
+    fid, kid = "FID", "KID ×1000"
     resize = "bilinear to 299×299 inside the network, not antialiased, as pytorch-fid does"
 
     def __init__(self, state: dict[str, Tensor]) -> None:
@@ -76,6 +83,7 @@ class MobileNet(FeatureNetwork):
     """MobileNetV2 of width 1.0, 1,280 pooled features; a Fréchet distance, but not an FID."""
 
     title = "MobileNetV2-1.0 (1,280 features): NOT an Inception FID"
+    fid, kid = "Fréchet (MobileNetV2)", "KID (MobileNetV2) ×1000"
     resize = "bilinear to 224×224, antialiased"
 
     def __init__(self, state: dict[str, Tensor]) -> None:
