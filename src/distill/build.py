@@ -1,28 +1,15 @@
-"""From checked settings to objects: data, student, criterion, trainer."""
+"""From checked settings to objects: data, student, criterion."""
 
 from __future__ import annotations
 
-import logging
-import warnings
-from dataclasses import asdict
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import LearningRateMonitor, ModelCheckpoint
-from pytorch_lightning.loggers import TensorBoardLogger
 from torch import nn
 
-from distill import config, sources
-from distill.callbacks.ema import StudentEMA
-from distill.callbacks.health import Health
-from distill.callbacks.previews import Previews
-from distill.callbacks.progress import Progress
-from distill.callbacks.provenance import Provenance
-from distill.callbacks.table import MetricsTable
+from distill import nodes, sources
 from distill.data.layouts import find_pairs
 from distill.data.module import DistillData
 from distill.data.photos import split
@@ -31,7 +18,6 @@ from distill.errors import DistillError
 from distill.losses.combined import Criterion
 from distill.losses.gka import MIN_BATCH
 from distill.module import DistillModule
-from distill.runs import Run
 from distill.settings import Train
 from distill.students.student import Student
 from distill.teachers.base import Teacher
@@ -54,8 +40,8 @@ def teacher(settings: Train) -> Teacher | None:
 
 def student(encoder: dict[str, Any], decoder: dict[str, Any], channels: int) -> Student:
     """Encoder and decoder from their nodes."""
-    built = config.build(encoder)
-    out = config.build(
+    built = nodes.build(encoder)
+    out = nodes.build(
         decoder, channels=built.channels, strides=built.strides, out_channels=channels
     )
     return Student(built, out)
@@ -70,10 +56,10 @@ def load_student(checkpoint: Path) -> tuple[Student, dict[str, Any]]:
     try:
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
         settings = saved["distill"]
-        nodes = settings["encoder"] | {"weights": "none"}, settings["decoder"]["build"]
-        for each in nodes:
-            config.check_part(each, "distill.students", nn.Module)
-        built = student(*nodes, settings["channels"])
+        parts = settings["encoder"] | {"weights": "none"}, settings["decoder"]["build"]
+        for each in parts:
+            nodes.check_part(each, "distill.students", nn.Module)
+        built = student(*parts, settings["channels"])
         averaged = saved.get("callbacks", {}).get("StudentEMA", {}).get("average")
         live = {k.removeprefix("student."): v for k, v in saved["state_dict"].items()}
         built.load_state_dict(averaged or live)
@@ -83,7 +69,7 @@ def load_student(checkpoint: Path) -> tuple[Student, dict[str, Any]]:
     except Exception as error:  # whatever a file from elsewhere may hold
         reason = f"damaged, or not a checkpoint of distill.train ({type(error).__name__})"
         raise DistillError(f"{checkpoint}: {reason}") from error
-    config.check_part(source.teacher, "distill.teachers", Teacher)
+    nodes.check_part(source.teacher, "distill.teachers", Teacher)
     return built.eval(), settings
 
 
@@ -122,60 +108,8 @@ def criterion(settings: Train) -> Criterion:
         raise DistillError(
             f"loss.weights.{unknown[0]}: no such term; there are {', '.join(sorted(loss.terms))}"
         )
-    used = {name: config.build(loss.terms[name]) for name, w in loss.weights.items() if w > 0}
+    used = {name: nodes.build(loss.terms[name]) for name, w in loss.weights.items() if w > 0}
     return Criterion(used, loss.weights)
-
-
-def trainer(settings: Train, run: Run, *more: pl.Callback) -> pl.Trainer:
-    """Lightning's trainer, writing into the run's folder."""
-    t = settings.trainer
-    if t.threads:
-        torch.set_num_threads(t.threads)
-    _mute_known_noise()
-    if t.clip and t.precision != "32-true" and settings.optimizer.get("fused"):
-        raise DistillError(
-            f"trainer.precision={t.precision}: gradients of a fused optimiser cannot be clipped "
-            "under mixed precision; set trainer.fused=false or trainer.clip=null"
-        )
-    try:
-        return pl.Trainer(
-            accelerator=t.accelerator,
-            devices=t.devices,
-            strategy=t.strategy,
-            precision=t.precision,
-            max_steps=t.max_steps,
-            max_epochs=-1,
-            # Several validations of equal distance, the last one at the end of the run.
-            val_check_interval=_val_interval(t.max_steps, t.val_every) * t.accumulate,
-            check_val_every_n_epoch=None,
-            log_every_n_steps=min(t.log_every, t.max_steps),
-            gradient_clip_val=t.clip,
-            accumulate_grad_batches=t.accumulate,
-            num_sanity_val_steps=0,
-            use_distributed_sampler=False,
-            enable_model_summary=False,
-            enable_progress_bar=False,
-            logger=TensorBoardLogger(str(run.folder), name="tensorboard", version=""),
-            callbacks=[*_callbacks(settings, run), *more],
-        )
-    except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
-        raise DistillError(f"trainer: {' '.join(str(error).split())}") from error
-
-
-def _callbacks(settings: Train, run: Run) -> list[pl.Callback]:
-    folder = str(run.last.parent)
-    common: dict[str, Any] = {"dirpath": folder, "enable_version_counter": False}
-    callbacks: list[pl.Callback] = [
-        Progress(),
-        Previews(run.folder / "previews"),
-        Health(),
-        MetricsTable(run.folder / "metrics.csv"),
-        LearningRateMonitor("step"),
-        Provenance(asdict(settings)),
-        ModelCheckpoint(filename="best", monitor="val/loss", **common),
-        ModelCheckpoint(filename="last", train_time_interval=timedelta(seconds=30), **common),
-    ]
-    return [StudentEMA(settings.ema), *callbacks] if settings.ema else callbacks
 
 
 def _photo_sets(settings: Train) -> tuple[PhotoSet, PhotoSet]:
@@ -211,29 +145,10 @@ def _pair_sets(settings: Train, of: Teacher | None) -> tuple[PairSet, PairSet]:
 
 
 def _optimizer(node: dict[str, Any], parameters: Any) -> torch.optim.Optimizer:
-    return config.build(node, params=parameters)
+    return nodes.build(node, params=parameters)
 
 
 def _schedule(
     node: dict[str, Any], optimizer: torch.optim.Optimizer, total_steps: int, val_every: int
 ) -> Any:
-    return config.build(node, optimizer=optimizer, total_steps=total_steps, val_every=val_every)
-
-
-def _val_interval(max_steps: int, val_every: int) -> int:
-    """The divisor of the run's length next to `val_every`: the last validation is at its end."""
-    divisors = [d for d in range(1, max_steps + 1) if max_steps % d == 0 and 2 * d >= val_every]
-    return min(divisors or [max_steps], key=lambda d: abs(d - val_every))
-
-
-def _mute_known_noise() -> None:
-    """Lightning's advertisements, and advice that does not apply to this use of it."""
-    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
-    for text in (
-        ".*does not have many workers.*",
-        ".*exists and is not empty.*",
-        ".*treespec, LeafSpec.*",
-        ".*module.s. in eval mode at the start.*",  # the frozen ones
-        ".*your dataloader is not resumable.*",  # it is: the stream starts at the right picture
-    ):
-        warnings.filterwarnings("ignore", message=text)
+    return nodes.build(node, optimizer=optimizer, total_steps=total_steps, val_every=val_every)

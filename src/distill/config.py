@@ -1,17 +1,13 @@
-"""Compose, check, build: the only module besides the entry points that knows Hydra."""
+"""Compose and check: the only module besides the entry points that knows Hydra."""
 
 from __future__ import annotations
 
-import difflib
 import functools
-import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from importlib import import_module
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any, TypeVar, get_type_hints
 
 import hydra
@@ -20,10 +16,10 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic.errors import PydanticUserError
+from pydantic import TypeAdapter, ValidationError
 
 from distill.errors import DistillError
+from distill.nodes import bind, no_such
 from distill.settings import Given
 
 INTERRUPTED = 130  # exit status after Ctrl-C or SIGTERM
@@ -133,62 +129,6 @@ def check(values: Any, schema: type[S]) -> S:
     return checked
 
 
-def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
-    """Check that a Node's class exists and takes these arguments with these types."""
-    target = _target(key, value)
-    signature = inspect.signature(target)
-    allowed = [n for n in signature.parameters if n not in given]
-    hints = get_type_hints(target.__init__ if inspect.isclass(target) else target)
-    arguments = {k: v for k, v in value.items() if k != "_target_"}
-    for name, argument in arguments.items():
-        if name not in allowed:
-            raise DistillError(_no_such(f"{key}.{name}", [f"{key}.{n}" for n in allowed]))
-        _check_type(f"{key}.{name}", argument, hints.get(name, Any))
-    required = [n for n in allowed if _required(signature.parameters[n])]
-    for name in required:
-        if name not in arguments:
-            raise DistillError(f"{key}.{name}: missing; {value['_target_']} needs it")
-
-
-def build(value: Mapping[str, Any], **given: Any) -> Any:
-    """The object a Node describes, with further arguments from code."""
-    arguments = {k: v for k, v in value.items() if k != "_target_"}
-    return _target("", value)(**arguments, **given)
-
-
-def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
-    """Refuse a Node that came in a file unless it is a `base` that `package` itself defines.
-
-    A config of one's own may name any class; a checkpoint from elsewhere must not, since building
-    `os.system` from it would run whatever it says.
-    """
-    name = str(value.get("_target_"))
-    module, _, cls = name.rpartition(".")
-    found = _module_of(module, package).get(cls)
-    if not inspect.isclass(found) or not issubclass(found, base) or found.__module__ != module:
-        raise DistillError(f"{name}: refused; only classes of {package} are built from a file")
-
-
-def _module_of(module: str, package: str) -> dict[str, Any]:
-    """What a module below a package holds; nothing for any other module, which is not imported."""
-    if not module.startswith(f"{package}."):
-        return {}
-    try:
-        return vars(import_module(module))
-    except ModuleNotFoundError:
-        return {}
-
-
-def _target(key: str, value: Mapping[str, Any]) -> Any:
-    name = value.get("_target_")
-    if not isinstance(name, str):
-        raise DistillError(f"{key}._target_: missing; it names the class to build")
-    try:
-        return resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise DistillError(f"{key}._target_={name}: cannot be imported ({error})") from error
-
-
 def _nodes(
     settings: Any, prefix: str = ""
 ) -> Iterable[tuple[str, dict[str, Any], tuple[str, ...]]]:
@@ -204,31 +144,16 @@ def _nodes(
             yield from ((f"{key}.{name}", term, ()) for name, term in value.items())
 
 
-def _check_type(key: str, value: Any, hint: Any) -> None:
-    try:
-        adapter = TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
-        adapter.validate_python(value)
-    except PydanticUserError:
-        return  # a hint pydantic cannot express says nothing about plain values
-    except ValidationError as error:
-        raise DistillError(f"{key}={value!r}: {error.errors()[0]['msg'].lower()}") from None
-
-
-def _required(parameter: inspect.Parameter) -> bool:
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return parameter.default is inspect.Parameter.empty and parameter.kind not in variadic
-
-
 def _explain(name: str, error: Exception) -> str:
     text = str(error)
     if found := re.search(r"Could not find '([^']+)/([^'/]+)'", text):
         group, choice = found.groups()
-        return _no_such(f"{group}={choice}", [f"{group}={c}" for c in choices(group)], "choice")
+        return no_such(f"{group}={choice}", [f"{group}={c}" for c in choices(group)], "choice")
     if found := re.search(r"Could not override '([^']+)'|Key '([^']+)' is not in struct", text):
         key = next(filter(None, found.groups()))
         full = re.search(r"full_key: (\S+)", text)
         key = full.group(1) if full else key
-        return _no_such(key, _all_keys(name, key))
+        return no_such(key, _all_keys(name, key))
     return " ".join(text.split())
 
 
@@ -267,13 +192,7 @@ def _explain_value(error: ValidationError, schema: type) -> str:
         for part in path[:-1]:
             owner = get_type_hints(owner)[part]
         prefix = "".join(f"{p}." for p in path[:-1])
-        return _no_such(key, [f"{prefix}{f.name}" for f in fields(owner)])
+        return no_such(key, [f"{prefix}{f.name}" for f in fields(owner)])
     if first["type"] == "missing":
         return f"{key}: missing"
     return f"{key}={first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
-
-
-def _no_such(key: str, allowed: list[str], what: str = "setting") -> str:
-    close = difflib.get_close_matches(key, allowed, n=1, cutoff=0.5)
-    guess = f"did you mean {close[0]}? " if close else ""
-    return f"{key}: no such {what}; {guess}allowed: {', '.join(allowed) or 'nothing here'}"

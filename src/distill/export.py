@@ -11,7 +11,7 @@ def main(settings: Export) -> None:
     from pathlib import Path
 
     from distill import build, exporting
-    from distill.config import build as build_node
+    from distill.nodes import build as build_node
     from distill.runs import find_run
 
     run = find_run(settings)

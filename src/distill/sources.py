@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from distill import config, weights
+from distill import config, nodes, weights
 from distill.data.demo import demo_photos
 from distill.data.labelling import Recipe, Report, label
 from distill.data.photos import Photo, Side, find_photos
@@ -23,9 +23,9 @@ from distill.weights import WeightsFile
 def teacher(style: Style, node: dict[str, Any]) -> Teacher:
     """The style's teacher with its weights found, verified and loaded."""
     if style.file is None and style.weights is None:
-        return config.build(node)
+        return nodes.build(node)
     file = WeightsFile(style.file or "", style.url, style.sha256, style.git_blob)
-    return config.build(node, weights=weights.find(file, style.weights, "style.weights"))
+    return nodes.build(node, weights=weights.find(file, style.weights, "style.weights"))
 
 
 def source_of(trained: dict[str, Any], photos: str | None = None) -> Source:

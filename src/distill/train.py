@@ -15,7 +15,7 @@ def main(settings: Train) -> None:
 
     import pytorch_lightning as pl
 
-    from distill import build, sources
+    from distill import build, fitting, sources
     from distill.callbacks.interrupt import Interrupt
     from distill.runs import Run, step_of
 
@@ -32,7 +32,7 @@ def main(settings: Train) -> None:
     pl.seed_everything(settings.seed, verbose=False)
     module = build.module(settings, teacher)
     interrupt = Interrupt()
-    trainer = build.trainer(settings, run, interrupt)
+    trainer = fitting.trainer(settings, run, interrupt)
 
     data = build.data(settings, teacher)
     run.start(plain, settings.resume)

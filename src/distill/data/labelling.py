@@ -12,7 +12,7 @@ last, so whatever kills the process loses at most the batch in flight.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -20,7 +20,8 @@ from PIL import Image
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from distill.data.photos import BadPhoto, Photo, Side, read_photo, split
+from distill.data.jobs import Job, plan, where_it_is
+from distill.data.photos import BadPhoto, Photo, Side, read_photo
 from distill.data.pictures import save_png, to_image, to_tensor
 from distill.data.recipe import Recipe, check_recipe, read_manifest, write_manifest
 from distill.data.views import rng_for, view
@@ -55,25 +56,6 @@ class Report:
         return text
 
 
-@dataclass(frozen=True)
-class Job:
-    """One pair to make."""
-
-    photo: Photo
-    side: Side
-    number: int
-
-    @property
-    def name(self) -> str:
-        return self.photo.pair_name + (f"-v{self.number:03d}" if self.number else "") + ".png"
-
-    def files(self, root: Path) -> tuple[Path, Path]:
-        return root / self.side / "photo" / self.name, root / self.side / "stylized" / self.name
-
-    def done(self, root: Path) -> bool:
-        return all(path.is_file() for path in self.files(root))
-
-
 def label(
     photos: Sequence[Photo],
     teacher: nn.Module,
@@ -89,7 +71,7 @@ def label(
     Raises DistillError when `root` was made by another recipe or no photo can be read.
     """
     check_recipe(root, recipe)
-    placed = (_where_it_is(job, root) for job in plan(photos, recipe))
+    placed = (where_it_is(job, root) for job in plan(photos, recipe))
     jobs = [job for job in placed if job is not None and job.side in sides]
     check_photos(root, recipe, jobs)
     todo = [job for job in jobs if not job.done(root)]
@@ -106,22 +88,6 @@ def label(
         if not getattr(report, side):
             raise DistillError(f"{root}: no {side} photo could be read; see {root / SKIPPED}")
     return report
-
-
-def plan(photos: Sequence[Photo], recipe: Recipe) -> list[Job]:
-    """Every pair the set shall hold, in the photos' order; only training has several views."""
-    sides = split(photos, recipe.val_fraction, recipe.seed)
-    side_of = {photo: side for side, members in sides.items() for photo in members}
-    views = {"train": recipe.views, "val": 1}
-    return [Job(p, side_of[p], n) for p in photos for n in range(views[side_of[p]])]
-
-
-def _where_it_is(job: Job, root: Path) -> Job | None:
-    """The job on the side where its photo already lies: nothing moves as photos are added."""
-    there = replace(job, side="val" if job.side == "train" else "train", number=0)
-    if not there.done(root):
-        return job
-    return there if job.number == 0 else None
 
 
 def check_photos(root: Path, recipe: Recipe, jobs: Sequence[Job]) -> None:

@@ -41,9 +41,6 @@ class FeatureNetwork(nn.Module):
     kid: str
     resize: str
 
-    def forward(self, pictures: Tensor) -> Tensor:
-        raise NotImplementedError
-
     @torch.inference_mode()
     def features(self, batches: Iterable[Tensor], total: int, what: str) -> NDArray[np.float64]:
         """Features of all batches, (n, d) in float64, with a progress bar over `total` pictures."""

@@ -1,0 +1,95 @@
+"""Lightning's trainer with this project's callbacks, writing into a run's folder."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import LearningRateMonitor, ModelCheckpoint
+from pytorch_lightning.loggers import TensorBoardLogger
+
+from distill.callbacks.ema import StudentEMA
+from distill.callbacks.health import Health
+from distill.callbacks.previews import Previews
+from distill.callbacks.progress import Progress
+from distill.callbacks.provenance import Provenance
+from distill.callbacks.table import MetricsTable
+from distill.errors import DistillError
+from distill.runs import Run
+from distill.settings import Train
+
+
+def trainer(settings: Train, run: Run, *more: pl.Callback) -> pl.Trainer:
+    """Lightning's trainer, writing into the run's folder."""
+    t = settings.trainer
+    if t.threads:
+        torch.set_num_threads(t.threads)
+    _mute_known_noise()
+    if t.clip and t.precision != "32-true" and settings.optimizer.get("fused"):
+        raise DistillError(
+            f"trainer.precision={t.precision}: gradients of a fused optimiser cannot be clipped "
+            "under mixed precision; set trainer.fused=false or trainer.clip=null"
+        )
+    try:
+        return pl.Trainer(
+            accelerator=t.accelerator,
+            devices=t.devices,
+            strategy=t.strategy,
+            precision=t.precision,
+            max_steps=t.max_steps,
+            max_epochs=-1,
+            # Several validations of equal distance, the last one at the end of the run.
+            val_check_interval=_val_interval(t.max_steps, t.val_every) * t.accumulate,
+            check_val_every_n_epoch=None,
+            log_every_n_steps=min(t.log_every, t.max_steps),
+            gradient_clip_val=t.clip,
+            accumulate_grad_batches=t.accumulate,
+            num_sanity_val_steps=0,
+            use_distributed_sampler=False,
+            enable_model_summary=False,
+            enable_progress_bar=False,
+            logger=TensorBoardLogger(str(run.folder), name="tensorboard", version=""),
+            callbacks=[*_callbacks(settings, run), *more],
+        )
+    except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
+        raise DistillError(f"trainer: {' '.join(str(error).split())}") from error
+
+
+def _callbacks(settings: Train, run: Run) -> list[pl.Callback]:
+    folder = str(run.last.parent)
+    common: dict[str, Any] = {"dirpath": folder, "enable_version_counter": False}
+    callbacks: list[pl.Callback] = [
+        Progress(),
+        Previews(run.folder / "previews"),
+        Health(),
+        MetricsTable(run.folder / "metrics.csv"),
+        LearningRateMonitor("step"),
+        Provenance(asdict(settings)),
+        ModelCheckpoint(filename="best", monitor="val/loss", **common),
+        ModelCheckpoint(filename="last", train_time_interval=timedelta(seconds=30), **common),
+    ]
+    return [StudentEMA(settings.ema), *callbacks] if settings.ema else callbacks
+
+
+def _val_interval(max_steps: int, val_every: int) -> int:
+    """The divisor of the run's length next to `val_every`: the last validation is at its end."""
+    divisors = [d for d in range(1, max_steps + 1) if max_steps % d == 0 and 2 * d >= val_every]
+    return min(divisors or [max_steps], key=lambda d: abs(d - val_every))
+
+
+def _mute_known_noise() -> None:
+    """Lightning's advertisements, and advice that does not apply to this use of it."""
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    for text in (
+        ".*does not have many workers.*",
+        ".*exists and is not empty.*",
+        ".*treespec, LeafSpec.*",
+        ".*module.s. in eval mode at the start.*",  # the frozen ones
+        ".*your dataloader is not resumable.*",  # it is: the stream starts at the right picture
+    ):
+        warnings.filterwarnings("ignore", message=text)
