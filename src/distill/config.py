@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -65,12 +66,17 @@ def entry(name: str, schema: type) -> Callable[[Task], Callable[[], None]]:
 
 
 class OneLine:
-    """Turns what a user can cause into one line on standard error and an exit status."""
+    """Turns what a user can cause into one line on standard error and an exit status.
+
+    Warnings are shown as one line too, without the place in the code.
+    """
 
     def __enter__(self) -> None:
-        pass
+        self._format = warnings.formatwarning
+        warnings.formatwarning = lambda message, *_args, **_more: f"warning: {message}\n"
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        warnings.formatwarning = self._format
         if isinstance(error, DistillError):
             print(f"error: {error}", file=sys.stderr)
             sys.exit(error.status)
