@@ -205,13 +205,17 @@ def test_export_and_evaluation_without_a_run(here, capsys):
     assert len(lines) == 5
 
 
-@pytest.mark.parametrize("part", ["teacher", "decoder"])
-def test_a_checkpoint_from_elsewhere_cannot_run_code(here, capsys, part):
+@pytest.mark.parametrize("part", ["teacher", "module", "decoder"])
+def test_a_checkpoint_from_elsewhere_cannot_run_code(here, capsys, monkeypatch, part):
     assert go("trainer.max_steps=1") == 0
     checkpoint = here / "runs/toon-residual/checkpoints/last.ckpt"
     saved = torch.load(checkpoint, weights_only=True)
     (here / "hubconf.py").write_text("open('owned', 'w')")
-    if part == "teacher":
+    if part == "module":  # importing it would be enough
+        monkeypatch.syspath_prepend(here)
+        (here / "evil.py").write_text("open('owned', 'w')")
+        saved["distill"]["teacher"] = {"_target_": "evil.Thing"}
+    elif part == "teacher":
         saved["distill"]["teacher"] = {"_target_": "os.system", "command": "touch owned"}
     else:
         saved["distill"]["decoder"]["build"] = {
@@ -226,6 +230,20 @@ def test_a_checkpoint_from_elsewhere_cannot_run_code(here, capsys, part):
         assert run(command, "checkpoint=last") == 1
         assert "refused; only classes of distill." in capsys.readouterr().err
     assert not (here / "owned").exists()
+
+
+def test_eval_never_takes_a_set_that_was_split_otherwise(here, capsys):
+    # The same name of a set, but another split: its held-out photos may have been trained on.
+    assert run(prepare, "photos=photos", *SMALL, "data.val_fraction=0.6") == 0
+    assert go("data=photos", "trainer.max_steps=1") == 0
+    assert run(eval_fid, "features=none") == 1
+    assert "val_fraction 0.6 there, 0.4 now" in capsys.readouterr().err
+
+
+def test_eval_goes_on_without_the_photos_where_the_set_is_complete(here):
+    assert go("trainer.max_steps=1") == 0
+    (here / "photos").rename(here / "elsewhere")
+    assert run(eval_fid, "features=none", "bootstrap=0") == 0
 
 
 def test_photos_beside_a_run_are_all_held_out_in_eval(here):

@@ -51,7 +51,7 @@ def load_student(checkpoint: Path) -> tuple[Student, dict[str, Any]]:
     """A trained student (averaged weights where the run kept them) and its run's settings.
 
     The checkpoint is read as tensors and plain values, and may only name classes of
-    distill.students. Raises DistillError for any other file.
+    distill.students and distill.teachers. Raises DistillError for any other file.
     """
     try:
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
@@ -59,17 +59,18 @@ def load_student(checkpoint: Path) -> tuple[Student, dict[str, Any]]:
         parts = settings["encoder"] | {"weights": "none"}, settings["decoder"]["build"]
         for each in parts:
             nodes.check_part(each, "distill.students", nn.Module)
+        # Before anything imports what it names: the teacher is built later, from these settings.
+        nodes.check_part(settings["teacher"], "distill.teachers", Teacher)
         built = student(*parts, settings["channels"])
         averaged = saved.get("callbacks", {}).get("StudentEMA", {}).get("average")
         live = {k.removeprefix("student."): v for k, v in saved["state_dict"].items()}
         built.load_state_dict(averaged or live)
-        source = sources.source_of(settings)
+        sources.source_of(settings)
     except DistillError as error:
         raise DistillError(f"{checkpoint}: {error}") from error
     except Exception as error:  # whatever a file from elsewhere may hold
         reason = f"damaged, or not a checkpoint of distill.train ({type(error).__name__})"
         raise DistillError(f"{checkpoint}: {reason}") from error
-    nodes.check_part(source.teacher, "distill.teachers", Teacher)
     return built.eval(), settings
 
 
@@ -126,18 +127,16 @@ def _pair_sets(settings: Train, of: Teacher | None) -> tuple[PairSet, PairSet]:
         assert of is not None
         sources.prepare(settings, of)
     root = sources.pairs_root(settings)
-    sides = find_pairs(
-        root, settings.style.name, settings.data.val_fraction, settings.data.split_seed
-    )
+    d = settings.data
+    sides = find_pairs(root, settings.style.name, d.val_fraction, d.split_seed)
     if not sides["train"]:
         raise DistillError(f"{root}: has val/ but no train/, nothing to learn from")
     common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
-    augment = settings.data
     train = PairSet(
         sides["train"],
         train=True,
-        crop_size=augment.crop_size,
-        flip=augment.flip,
+        crop_size=d.crop_size,
+        flip=d.flip,
         seed=settings.seed,
         **common,
     )

@@ -51,7 +51,8 @@ def held_out(student: nn.Module, trained: dict[str, Any], settings: EvalFid) -> 
     """All held-out pairs with the student's pictures, shuffled once by name."""
     source = sources.source_of(trained, settings.photos)
     root = sources.pairs_root(source)
-    if source.data.root is None and (settings.photos or not is_complete(root)):
+    # A finished set whose photos are gone is taken as it is; otherwise it is checked against them.
+    if source.data.root is None and (sources.has_photos(source) or not is_complete(root)):
         others = bool(settings.photos) and not _same(settings.photos, trained["photos"])
         labels = sources.teacher(source.style, source.teacher)
         root = sources.prepare_held_out(source, labels, all_of_them=others)
@@ -94,9 +95,8 @@ def _ceiling(photo: Tensor, settings: EvalFid) -> tuple[Tensor, str]:
         raise DistillError(f"ceiling={settings.ceiling}: no such style; allowed: {known}")
     other = config.load("prepare", [f"style={settings.ceiling}"], Prepare)
     teacher = sources.teacher(other.style, other.teacher).fast()
-    return _draw(
-        teacher, photo, settings.batch_size, f"{settings.ceiling} draws"
-    ), f"{settings.ceiling}(B)"
+    drawn = _draw(teacher, photo, settings.batch_size, f"{settings.ceiling} draws")
+    return drawn, f"{settings.ceiling}(B)"
 
 
 def batches(pictures: Iterable[Tensor], size: int) -> Iterator[Tensor]:

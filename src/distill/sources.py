@@ -45,6 +45,11 @@ def photos(settings: Source) -> list[Photo]:
     return find_photos(Path(settings.photos))
 
 
+def has_photos(settings: Source) -> bool:
+    """Whether the photos' folder is there, whatever is in it."""
+    return settings.data.kind == "demo" or Path(settings.photos).is_dir()
+
+
 def needs_labels(settings: Train) -> bool:
     """Whether the teacher has to draw: always for photos on the fly, and for a set of ours that is
     not there yet or not complete. A folder of pairs of one's own is taken as it is."""
@@ -59,7 +64,7 @@ def check(settings: Train) -> None:
     if not needs_labels(settings):
         return
     root = settings.data.root
-    if root and settings.data.kind == "pairs" and not Path(settings.photos).is_dir():
+    if root and not has_photos(settings):
         raise DistillError(
             f"data.root={root}: no such folder, and no photos={settings.photos} to make it from"
         )
