@@ -15,9 +15,8 @@ from distill.data.photos import (
     find_photos,
     group_of,
     read_photo,
-    side_of,
-    split,
 )
+from distill.data.sides import side_of, split
 from distill.errors import DistillError
 
 RED, GREEN, BLUE, YELLOW = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0)

@@ -8,12 +8,14 @@ import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
+from distill.data.colour import to_rgb
+from distill.data.files import BadPhoto, check_file, check_whole
 from distill.errors import DistillError
 
 Side = Literal["train", "val"]
@@ -29,20 +31,31 @@ _CAMERA = re.compile(
 )
 _NUMBER = re.compile(r"(_\d{4}|-\d+)$")
 
-
-class BadPhoto(Exception):
-    """This file cannot be used as a photo; the message is the reason."""
+_ORIENTATION = 274  # EXIF 2.3; the turns that set each of its values upright
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
 
 
 @dataclass(frozen=True)
 class Photo:
-    """A photo file, its stable name within its source and, where it is fixed, its side."""
+    """A photo file, its stable name within its source and, where it is fixed, its side.
+
+    Of several folders each has a name, which `key` then starts with.
+    """
 
     path: Path
     key: str
     side: Side | None = None
+    folder: str = ""
 
-    @property
+    @cached_property
     def pair_name(self) -> str:
         """File name of its pair: the readable stem and 8 digits that make it unique."""
         stem = re.sub(r"[^\w.-]+", "_", Path(self.key).stem)
@@ -65,15 +78,19 @@ def find_photos(folder: Path, key: str = "photos=") -> list[Photo]:
 
 def _walk(folder: Path) -> Iterable[Path]:
     """Files below a folder, but for what is hidden and for sets and runs that we wrote there."""
-    for top, folders, names in os.walk(folder):
+    for top, folders, names in os.walk(folder, onerror=_closed):
         folders[:] = [
             name
             for name in folders
             if not name.startswith(".")
-            and not (Path(top) / name / "dataset.json").exists()
-            and not (Path(top) / name / "config.yaml").exists()
+            and not os.path.exists(os.path.join(top, name, "dataset.json"))  # False if closed to us
+            and not os.path.exists(os.path.join(top, name, "config.yaml"))
         ]
         yield from (Path(top) / name for name in names if not name.startswith("."))
+
+
+def _closed(error: OSError) -> None:
+    print(f"left out the folder {error.filename!r}: {error.strerror}")
 
 
 _WHAT_TO_DO = "put photos there, name another folder with photos=DIR, or try data=demo"
@@ -86,82 +103,34 @@ def group_of(key: str) -> str:
     return stem if _CAMERA.match(group) else group
 
 
-def side_of(photo: Photo, val_fraction: float, seed: int) -> Side:
-    """train or val by a hash of the photo's group: stable however many photos are added."""
-    if photo.side is not None:
-        return photo.side
-    return "val" if _hash(group_of(photo.key), seed) < val_fraction * 2**64 else "train"
-
-
-def split(photos: Iterable[Photo], val_fraction: float, seed: int) -> dict[Side, list[Photo]]:
-    """Both sides, in the order given, neither of them empty unless the photos say so themselves.
-
-    A few photos may all fall on one side; then the groups with the lowest hashes (single photos,
-    where all are one group) are held out instead. Raises DistillError for a single photo.
-    """
-    photos = list(photos)
-    sides: dict[Side, list[Photo]] = {"train": [], "val": []}
-    for photo in photos:
-        sides[side_of(photo, val_fraction, seed)].append(photo)
-    if all(sides.values()) or all(photo.side for photo in photos):
-        return sides
-    return _split_few(photos, val_fraction, seed)
-
-
-def _split_few(photos: list[Photo], val_fraction: float, seed: int) -> dict[Side, list[Photo]]:
-    if len(photos) < 2:
-        raise DistillError("one photo alone cannot be split into training and validation; add more")
-    groups = {photo: group_of(photo.key) for photo in photos}
-    if len(set(groups.values())) == 1:
-        print(f"all {len(photos)} photos share one name, so they are split one by one")
-        groups = {photo: photo.key for photo in photos}
-    ordered = sorted(set(groups.values()), key=lambda group: _hash(group, seed))
-    count = min(max(1, round(val_fraction * len(ordered))), len(ordered) - 1)
-    held_out = set(ordered[:count])
-    return {
-        "train": [photo for photo in photos if groups[photo] not in held_out],
-        "val": [photo for photo in photos if groups[photo] in held_out],
-    }
-
-
-def _hash(group: str, seed: int) -> int:
-    digest = hashlib.sha256(f"{seed}:{group}".encode(errors="surrogateescape"))
-    return int.from_bytes(digest.digest()[:8], "big")
-
-
 def read_photo(path: Path, least: int = MIN_SIDE, alpha: bool = False) -> Image.Image:
     """A picture file as upright 8-bit RGB with at least `least` pixels a side.
 
-    EXIF rotation is applied, transparency is put over white (kept, as RGBA, with `alpha`), 16-bit
-    greys are scaled to 8 bits. Raises BadPhoto with the reason for whatever cannot be read.
+    EXIF rotation and the colour profile are applied, transparency is put over white (kept, as
+    RGBA, with `alpha`), 16-bit greys are scaled to 8 bits. Raises BadPhoto with the reason for
+    whatever cannot be read.
     """
     try:
         with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # remarks about a file's metadata
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as image:
+            check_file(path)
+            with path.open("rb") as stream, Image.open(stream) as image:
                 _check_size(image.size, least)
-                upright = ImageOps.exif_transpose(image)
-                return upright.convert("RGBA") if alpha else to_rgb(upright)
-    except BadPhoto:
-        raise
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise BadPhoto(f"larger than {MAX_PIXELS} pixels") from None
-    except UnidentifiedImageError:
-        raise BadPhoto("not a picture, or of an unknown kind") from None
+                check_whole(stream, image.format)
+                return to_rgb(upright(image), alpha)
     except Exception as error:  # decoders raise whatever a damaged file makes them raise
-        raise BadPhoto(f"unreadable or cut short ({_one_line(error)})") from None
+        raise BadPhoto(_reason(error)) from None
 
 
-def to_rgb(image: Image.Image) -> Image.Image:
-    """Any Pillow mode as 8-bit RGB, transparency over white."""
-    if image.mode.startswith("I"):
-        grey = np.asarray(image).astype(np.float64)
-        return Image.fromarray((grey / 257).round().clip(0, 255).astype(np.uint8)).convert("RGB")
-    if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
-        rgba = image.convert("RGBA")
-        white = Image.new("RGBA", rgba.size, "white")
-        return Image.alpha_composite(white, rgba).convert("RGB")
-    return image.convert("RGB")
+def upright(image: Image.Image) -> Image.Image:
+    """Turned as its EXIF says; damaged EXIF, which raises whatever it likes, turns nothing."""
+    image.load()
+    try:
+        turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
+    except Exception:
+        return image
+    return image if turn is None else image.transpose(turn)
 
 
 def centre_square(image: Image.Image, size: int, crop: float = 1.0) -> Image.Image:
@@ -179,5 +148,14 @@ def _check_size(size: tuple[int, int], least: int) -> None:
         raise BadPhoto(f"larger than {MAX_PIXELS} pixels")
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:120] or type(error).__name__
+def _reason(error: Exception) -> str:
+    """What is wrong, on one line and without the file's name, which may hold anything."""
+    if isinstance(error, BadPhoto):
+        return str(error)
+    if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
+        return f"larger than {MAX_PIXELS} pixels"
+    if isinstance(error, UnidentifiedImageError):
+        return "not a picture, or of an unknown kind"
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be read ({error.strerror})"
+    return f"unreadable or cut short ({' '.join(str(error).split())[:120] or type(error).__name__})"
