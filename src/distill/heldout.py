@@ -15,7 +15,7 @@ from distill import config, sources
 from distill.data.layouts import Pair, find_pairs
 from distill.data.photos import group_of
 from distill.data.pictures import over_white
-from distill.data.recipe import is_complete
+from distill.data.recipe import is_complete, read_manifest
 from distill.data.sets import PairSet
 from distill.data.views import rng_for
 from distill.errors import DistillError
@@ -52,13 +52,16 @@ def held_out(student: nn.Module, trained: dict[str, Any], settings: EvalFid) -> 
     source = sources.source_of(trained, settings.photos)
     root = sources.pairs_root(source)
     # A finished set whose photos are gone is taken as it is; otherwise it is checked against them.
-    if source.data.root is None and (sources.has_photos(source) or not is_complete(root)):
-        others = bool(settings.photos) and not _same(settings.photos, trained["photos"])
+    ours = source.data.root is None or read_manifest(root) is not None
+    here = source.data.root is None and sources.has_photos(source)
+    if here or (ours and not is_complete(root)):
+        others = bool(settings.photos) and not _same(settings.photos or "", trained["photos"])
         labels = sources.teacher(source.style, source.teacher)
         root = sources.prepare_held_out(source, labels, all_of_them=others)
     d = source.data
-    pairs = find_pairs(root, source.style.name, d.val_fraction, d.split_seed)["val"]
-    pairs.sort(key=_by_group)
+    pairs = sorted(
+        find_pairs(root, source.style.name, d.val_fraction, d.split_seed)["val"], key=_by_group
+    )
     data = PairSet(pairs, source.style.resolution, train=False, alpha=trained["channels"] == 4)
     photo, teacher = _read(data)
     drawn = _draw(student, photo, settings.batch_size, "student draws")
@@ -67,8 +70,8 @@ def held_out(student: nn.Module, trained: dict[str, Any], settings: EvalFid) -> 
     return HeldOut([pair.name for pair in pairs], photo, teacher, drawn, ceiling, name, facts)
 
 
-def _same(a: str | None, b: str) -> bool:
-    return Path(a or b).resolve() == Path(b).resolve()
+def _same(photos: str, trained: str | list[str]) -> bool:
+    return not isinstance(trained, list) and Path(photos).resolve() == Path(trained).resolve()
 
 
 def _by_group(pair: Pair) -> tuple[float, str]:

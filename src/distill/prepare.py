@@ -10,7 +10,7 @@ from distill.settings import Prepare
 def main(settings: Prepare) -> None:
     from distill import sources
 
-    sources.photos(settings)  # a missing folder is said before weights are fetched
+    sources.check_labelling(settings)  # what is wrong is said before weights are fetched
     sources.prepare(settings, sources.teacher(settings.style, settings.teacher))
 
 

@@ -11,9 +11,13 @@ import torch
 
 from distill import config, nodes, weights
 from distill.data.demo import demo_photos
-from distill.data.labelling import Recipe, Report, label
-from distill.data.photos import Photo, Side, find_photos
+from distill.data.dropping import check_list
+from distill.data.folders import find_all, folder_names
+from distill.data.labelling import Recipe, Report, label, split_for
+from distill.data.photos import Photo, Side
 from distill.data.recipe import is_complete, read_manifest
+from distill.data.shares import check_weights
+from distill.data.writing import check_writable
 from distill.errors import DistillError
 from distill.settings import Source, Style, Train
 from distill.teachers.base import Teacher
@@ -34,20 +38,29 @@ def source_of(trained: dict[str, Any], photos: str | None = None) -> Source:
         key: trained[key] for key in ("crop", "style", "data", "label", "gka_layers", "teacher")
     }
     if photos:
-        kept["data"] = kept["data"] | {"root": None, "kind": "pairs"}
-    return config.check(kept | {"photos": photos or trained["photos"]}, Source)
+        kept["data"] = kept["data"] | {"root": None, "kind": "pairs", "weights": None}
+    kept["photos"] = photos or trained["photos"]
+    kept["val_photos"] = None if photos else trained.get("val_photos")
+    return config.check(kept | {"drop": None}, Source)  # the set remembers what was dropped
 
 
 def photos(settings: Source) -> list[Photo]:
-    """The photos of photos=DIR, or those of data=demo."""
+    """The photos of photos=DIR or photos=[DIR,DIR] and val_photos, or those of data=demo."""
     if settings.data.kind == "demo":
         return demo_photos()
-    return find_photos(Path(settings.photos))
+    return find_all(_paths(settings.photos), _paths(settings.val_photos))
 
 
 def has_photos(settings: Source) -> bool:
-    """Whether the photos' folder is there, whatever is in it."""
-    return settings.data.kind == "demo" or Path(settings.photos).is_dir()
+    """Whether the photos' folders are there, whatever is in them."""
+    folders = [*_paths(settings.photos), *_paths(settings.val_photos)]
+    return settings.data.kind == "demo" or all(folder.is_dir() for folder in folders)
+
+
+def _paths(folders: str | list[str] | None) -> list[Path]:
+    if folders is None:
+        return []
+    return [Path(each) for each in ([folders] if isinstance(folders, str) else folders)]
 
 
 def needs_labels(settings: Train) -> bool:
@@ -68,42 +81,79 @@ def check(settings: Train) -> None:
         raise DistillError(
             f"data.root={root}: no such folder, and no photos={settings.photos} to make it from"
         )
-    photos(settings)
+    check_labelling(settings)
     if settings.channels == 4:
         raise DistillError(
             "channels=4: the teacher draws RGB; name RGBA drawings of your own with data.root=DIR"
         )
 
 
+def check_labelling(settings: Source) -> None:
+    """What is wrong with photos, list, weights and the place of the set, before weights are
+    fetched or anything is computed."""
+    photos(settings)
+    if settings.drop:
+        check_list(Path(settings.drop))
+    check_weights(settings.data.weights, len(_folder_names(settings)[0]))
+    root = pairs_root(settings)
+    if not is_complete(root):
+        check_writable(root)
+
+
 def pairs_root(settings: Source) -> Path:
     """Where the set of pairs lies: data.root, or data/pairs/STYLE-PHOTOS-SIZE."""
     if settings.data.root:
         return Path(settings.data.root)
-    demo = settings.data.kind == "demo"
-    name = "demo" if demo else Path(settings.photos).resolve().name
+    train, val = _folder_names(settings)
+    name = "+".join(train) + (f"-val-{'+'.join(val)}" if val else "")
     crop = "" if settings.crop == 1 else f"-crop{round(settings.crop * 100)}"
     return Path("data/pairs") / f"{settings.style.name}-{name}-{settings.style.resolution}{crop}"
 
 
+def _folder_names(settings: Source) -> tuple[list[str], list[str]]:
+    """The names of the folders for training (or both sides) and of those for validation."""
+    if settings.data.kind == "demo":
+        return ["demo"], []
+    train = _paths(settings.photos)
+    names = folder_names([*train, *_paths(settings.val_photos)])
+    return names[: len(train)], names[len(train) :]
+
+
+def training_folders(settings: Source) -> list[str]:
+    """The names of the folders of photos that training takes from."""
+    return _folder_names(settings)[0]
+
+
 def recipe(settings: Source, of: Teacher) -> Recipe:
     """What decides every pixel of the set."""
-    demo = settings.data.kind == "demo"
+    train, val = _folder_names(settings)
+    several = len(train) > 1 or bool(val)
+    folders = [*_paths(settings.photos), *_paths(settings.val_photos)]
+    where = " + ".join(str(folder.resolve()) for folder in folders)
     return Recipe(
-        photos="scikit-image" if demo else str(Path(settings.photos).resolve()),
+        photos="scikit-image" if settings.data.kind == "demo" else where,
         style=settings.style.name,
         teacher=of.fingerprint(),
         size=settings.style.resolution,
         crop=settings.crop,
         views=settings.data.views,
         colour=settings.data.colour,
-        val_fraction=settings.data.val_fraction,
+        val_fraction=0.0 if val else settings.data.val_fraction,
         seed=settings.data.split_seed,
+        folders=tuple(train) if several else (),
+        val_folders=tuple(val),
     )
 
 
 def prepare(settings: Source, of: Teacher) -> Report:
     """Label what is missing of the settings' set and say what happened."""
     return _label(settings, of, photos(settings), pairs_root(settings), ("train", "val"))
+
+
+def split_on_the_fly(settings: Source, of: Teacher) -> dict[Side, list[Photo]]:
+    """The photos of both sides, as the set of their pairs would hold them."""
+    drop = Path(settings.drop) if settings.drop else None
+    return split_for(photos(settings), recipe(settings, of), pairs_root(settings), drop)
 
 
 def prepare_held_out(settings: Source, of: Teacher, all_of_them: bool) -> Path:
@@ -130,6 +180,7 @@ def _label(
         batch_size=settings.label.batch_size or (1 if device == "cpu" else 16),
         workers=settings.label.workers,
         device=device,
+        drop=Path(settings.drop) if settings.drop else None,
     )
     print(report)
     return report

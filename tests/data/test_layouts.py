@@ -1,10 +1,12 @@
 import hashlib
+import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from distill.data.layouts import Pair, find_pairs
+from distill.data.layouts import Pair, Pairs, find_pairs
 from distill.data.photos import BadPhoto
 from distill.errors import DistillError
 
@@ -56,7 +58,7 @@ def test_train_and_val_folders_are_the_two_sides(tmp_path, make, val):
         "train": ["a.png", "b.png"],
         "val": ["c.png"],
     }
-    for pair in sides["train"] + sides["val"]:
+    for pair in [*sides["train"], *sides["val"]]:
         photo, drawing = pair.read()
         assert photo.size == drawing.size == (64, 64)
         assert (photo.mode, drawing.mode) == ("RGB", "RGB")
@@ -83,7 +85,7 @@ def test_without_val_the_split_is_by_a_hash_of_the_names(tmp_path, make, below):
 def test_val_alone_is_there_to_be_evaluated_on(tmp_path, make):
     make(tmp_path / "val", ["a.png", "b.png"])
     sides = find_pairs(tmp_path, "hayao", 0.1, 0)
-    assert (sides["train"], names(sides["val"])) == ([], ["a.png", "b.png"])
+    assert (names(sides["train"]), names(sides["val"])) == ([], ["a.png", "b.png"])
 
 
 def test_numbered_pictures_of_one_person_stay_on_one_side(tmp_path):
@@ -194,3 +196,26 @@ def test_a_damaged_half_is_a_bad_photo(tmp_path, bad, alpha):
     (tmp_path / bad).write_bytes(whole[: len(whole) // 2])
     with pytest.raises(BadPhoto):
         Pair(tmp_path / "p.png", tmp_path / "t.png").read(alpha)
+
+
+def test_pairs_are_a_sequence_of_any_names(tmp_path):
+    rows = [
+        ("a.png", "a.webp"),
+        ("ü b.jpg", "ü b.png"),
+        ("caf\udce9.png", "caf\udce9.png"),
+        ("z.png", "z.png"),
+    ]
+    pairs = Pairs(rows, tmp_path / "photo", tmp_path / "stylized")
+    wanted = [Pair(tmp_path / "photo" / p, tmp_path / "stylized" / t) for p, t in rows]
+    assert list(pairs) == wanted
+    assert (pairs[-1], pairs[1:3][1]) == (wanted[3], wanted[2])
+    assert list(pairs.take([3, 0])) == [wanted[3], wanted[0]]
+    with pytest.raises(IndexError):
+        pairs[4]
+    assert list(Pairs([("x.png", "")], tmp_path)) == [Pair(tmp_path / "x.png", None)]
+
+
+def test_200_000_pairs_take_a_few_megabytes():
+    pairs = Pairs(((f"{i:08d}.png", f"{i:08d}.png") for i in range(200_000)), Path("a"), Path("b"))
+    assert len(pickle.dumps(pairs)) < 10_000_000
+    assert pairs[123_456].name == "00123456.png"

@@ -33,10 +33,13 @@ class DistillData(pl.LightningDataModule):
         assert trainer is not None
         world, batches = trainer.world_size, trainer.accumulate_grad_batches
         step = batches * self.batch_size * world
-        sampler = Stream(
-            trainer.max_steps * step, trainer.global_step * step, trainer.global_rank, world
-        )
+        total, start = trainer.max_steps * step, trainer.global_step * step
+        sampler = Stream(total, start, trainer.global_rank, world, self.batch_size)
         return self._loader(self.train, self.workers, sampler=sampler)
+
+    def first_batches(self, count: int) -> DataLoader:
+        """The first `count` batches of the stream, whatever has been trained."""
+        return self._loader(self.train, 0, sampler=Stream(count * self.batch_size))
 
     def val_dataloader(self) -> DataLoader:
         count = len(self.val)  # type: ignore[arg-type]

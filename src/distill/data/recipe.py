@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from distill.errors import DistillError
 from distill.weights import aside
@@ -18,7 +19,8 @@ class Recipe:
 
     `photos` says where they came from, `teacher` is its fingerprint, `crop` the share of the short
     side, `views` how many pictures are taken of a training photo (the first is the plain centre
-    square), `colour` how far the others' colours vary.
+    square), `colour` how far the others' colours vary. `folders` names several folders of photos,
+    `val_folders` those that are for validation alone.
     """
 
     photos: str
@@ -30,6 +32,12 @@ class Recipe:
     colour: float = 0.2
     val_fraction: float = 0.1
     seed: int = 0
+    folders: tuple[str, ...] = ()
+    val_folders: tuple[str, ...] = ()
+
+    def plain(self) -> dict[str, Any]:
+        """As it reads back from dataset.json."""
+        return json.loads(json.dumps(asdict(self)))
 
 
 def read_manifest(root: Path) -> dict | None:
@@ -52,15 +60,31 @@ def is_complete(root: Path) -> bool:
     return manifest is not None and manifest["counts"] is not None
 
 
-def check_recipe(root: Path, recipe: Recipe) -> None:
-    """Refuse to mix: DistillError that names what differs from the set already there."""
+def recipe_at(root: Path) -> dict[str, Any] | None:
+    """The recipe of the set at `root`, with defaults for what older sets do not say."""
     manifest = read_manifest(root)
     if manifest is None:
+        return None
+    return {"folders": [], "val_folders": []} | manifest["recipe"]
+
+
+def stamp(root: Path) -> tuple[int, int] | None:
+    """What changes whenever a command writes into the set."""
+    path = root / MANIFEST
+    if not path.is_file():
+        return None
+    found = path.stat()
+    return found.st_mtime_ns, found.st_ino
+
+
+def check_recipe(root: Path, recipe: Recipe) -> None:
+    """Refuse to mix: DistillError that names what differs from the set already there."""
+    made = recipe_at(root)
+    if made is None:
         return
-    made = manifest["recipe"]
     # Adding views adds pictures and changes none; the photos' folder may have moved.
     free = {key: made.get(key, getattr(recipe, key)) for key in ("views", "photos")}
-    want = asdict(replace(recipe, **free))
+    want = recipe.plain() | free
     different = [
         f"{k} {made.get(k)!r} there, {want[k]!r} now" for k in want if made.get(k) != want[k]
     ]
@@ -73,6 +97,6 @@ def check_recipe(root: Path, recipe: Recipe) -> None:
 
 def write_manifest(root: Path, recipe: Recipe, counts: dict[str, int] | None) -> None:
     """Write dataset.json whole; `counts` is None while the set is being made."""
-    content = {"format": 1, "recipe": asdict(recipe), "counts": counts}
+    content = {"format": 1, "recipe": recipe.plain(), "counts": counts}
     with aside(root / MANIFEST) as temporary:
         temporary.write_text(json.dumps(content, indent=2) + "\n")

@@ -13,6 +13,7 @@ from torch.utils.data import Dataset, Sampler
 from distill.data.layouts import Pair
 from distill.data.photos import BadPhoto, Photo, centre_square, read_photo
 from distill.data.pictures import to_tensor
+from distill.data.shares import Indices, Share, counts
 from distill.data.views import random_square, recolour, rng_for, same_crop_and_flip
 from distill.errors import DistillError
 
@@ -20,28 +21,45 @@ Sample = dict[str, Any]  # photo: Tensor, name: str and, for pairs, target: Tens
 
 
 class Stream(Sampler[int]):
-    """Positions of one long epoch: `total` of them, starting at `start`, every `world`-th.
+    """Positions of one long epoch: `total` of them, starting at `start`, in batches of `batch`.
 
     A dataset turns a position into a picture and its augmentation, so a run that goes on at
-    position k sees exactly what it would have seen without the interruption. The length is that
-    of the whole stream: Lightning counts the completed batches in.
+    position k sees exactly what it would have seen without the interruption. Of several processes
+    each takes every `world`-th batch, so that together they see the batches that one process
+    would accumulate. The length is that of the whole stream: Lightning counts the completed
+    batches in.
     """
 
-    def __init__(self, total: int, start: int = 0, rank: int = 0, world: int = 1) -> None:
+    def __init__(
+        self, total: int, start: int = 0, rank: int = 0, world: int = 1, batch: int = 1
+    ) -> None:
         self.total, self.start, self.rank, self.world = total, start, rank, world
+        self.batch = batch
 
     def __len__(self) -> int:
         return self.total // self.world
 
     def __iter__(self) -> Iterator[int]:
-        return iter(range(self.start + self.rank, self.total, self.world))
+        for first in range(self.start + self.rank * self.batch, self.total, self._stride):
+            yield from range(first, first + self.batch)
+
+    @property
+    def _stride(self) -> int:
+        return self.world * self.batch
 
 
 class _Streamed(Dataset):
-    """Position → item: a fresh permutation for every pass, from the seed alone."""
+    """Position → item: a fresh order for every pass, from the seed alone.
 
-    def __init__(self, count: int, seed: int, shuffle: bool) -> None:
+    With `shares` every pass takes of each folder its share of the positions: each folder's
+    pictures in an endless shuffled stream of their own, a part of it per pass, then mixed.
+    """
+
+    def __init__(
+        self, count: int, seed: int, shuffle: bool, shares: Sequence[Share] | None = None
+    ) -> None:
         self.count, self.seed, self.shuffle = count, seed, shuffle
+        self.shares = list(zip(shares, counts(shares, count), strict=True)) if shares else None
         self._pass, self._order = -1, np.arange(count)
 
     def __len__(self) -> int:
@@ -52,8 +70,27 @@ class _Streamed(Dataset):
             return position
         number, offset = divmod(position, self.count)
         if number != self._pass:
-            self._pass, self._order = number, rng_for(self.seed, number).permutation(self.count)
+            self._pass, self._order = number, self._ordered(number)
         return int(self._order[offset])
+
+    def _ordered(self, number: int) -> Indices:
+        if not self.shares:
+            return rng_for(self.seed, number).permutation(self.count)
+        parts = [
+            self._part(folder, share.members, range(number * taken, (number + 1) * taken))
+            for folder, (share, taken) in enumerate(self.shares)
+        ]
+        return rng_for(self.seed, number).permutation(np.concatenate(parts))
+
+    def _part(self, folder: int, members: Indices, places: range) -> Indices:
+        """The members at these places of the folder's endless stream of shuffled passes."""
+        first, last = places.start // len(members), max(places.stop - 1, 0) // len(members)
+        passes = [
+            rng_for(self.seed, "folder", folder, each).permutation(members)
+            for each in range(first, last + 1)
+        ]
+        start = places.start - first * len(members)
+        return np.concatenate(passes)[start : start + len(places)]
 
 
 class PairSet(_Streamed):
@@ -73,9 +110,10 @@ class PairSet(_Streamed):
         flip: bool = True,
         alpha: bool = False,
         seed: int = 0,
+        shares: Sequence[Share] | None = None,
     ) -> None:
-        super().__init__(len(pairs), seed, train)
-        self.pairs, self.size, self.train, self.alpha = list(pairs), size, train, alpha
+        super().__init__(len(pairs), seed, train, shares)
+        self.pairs, self.size, self.train, self.alpha = pairs, size, train, alpha
         self.crop_size, self.flip = crop_size, flip
         self._bad: set[int] = set()
 
@@ -121,8 +159,9 @@ class PhotoSet(_Streamed):
         crop: float = 1.0,
         colour: float = 0.2,
         seed: int = 0,
+        shares: Sequence[Share] | None = None,
     ) -> None:
-        super().__init__(len(photos), seed, train)
+        super().__init__(len(photos), seed, train, shares)
         self.photos, self.size, self.train = list(photos), size, train
         self.crop, self.colour = crop, colour
         self._bad: set[int] = set()
