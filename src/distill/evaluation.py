@@ -6,19 +6,17 @@ student's: the student is compared with teacher pictures of *other* photos, as F
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from distill.data.photos import BadPhoto, Photo, find_photos, read_photo
-from distill.data.pictures import to_tensor
+from distill.data.photos import find_photos
 from distill.errors import DistillError
-from distill.heldout import HeldOut, as_bytes, batches
+from distill.feature_sets import Features, features_of_files, features_of_set
+from distill.heldout import HeldOut, batches
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureNetwork, feature_network
 from distill.settings import EvalFid
@@ -26,7 +24,6 @@ from distill.settings import EvalFid
 FID_MISSING = 3  # exit status: everything else was computed
 ENOUGH = 2048  # pictures a side below which an FID is strongly biased upwards
 
-Features = NDArray[np.float64]
 Row = dict[str, Any]
 
 
@@ -68,7 +65,10 @@ def two_folders(a: Path, b: Path, network: FeatureNetwork | None, settings: Eval
         raise DistillError("features=none: leaves nothing to compare two folders by")
     if network is None:
         return {"a": str(a), "b": str(b), "features": None, "distances": None}
-    first, second = (_folder_features(photos, network, settings) for photos in found)
+    first, second = (
+        features_of_files(network, photos, str(folder))
+        for photos, folder in zip(found, (a, b), strict=True)
+    )
     about = _about(network, min(len(first), len(second)))
     counts = {"pictures": [len(first), len(second)]}
     row = _distance(first, second, settings)
@@ -97,7 +97,7 @@ def _distances(pictures: HeldOut, network: FeatureNetwork, settings: EvalFid) ->
         "S(B)": pictures.student[half:],
         "C(B)": pictures.ceiling[half:],
     }
-    f = {name: _features(network, pixels, name, settings) for name, pixels in sets.items()}
+    f = {name: features_of_set(network, pixels, name) for name, pixels in sets.items()}
     return {
         "floor: T(A), T(B)": _distance(f["T(A)"], f["T(B)"], settings),
         "student: T(A), S(B)": _distance(f["T(A)"], f["S(B)"], settings),
@@ -107,14 +107,7 @@ def _distances(pictures: HeldOut, network: FeatureNetwork, settings: EvalFid) ->
 
 
 def _distance(a: Features, b: Features, settings: EvalFid) -> Row:
-    # One side with fewer pictures than features: the nuclear-norm form is exact and much quicker.
-    quick = min(len(a), len(b)) < a.shape[1]
-    fid = (
-        frechet.frechet_from_features(a, b)
-        if quick
-        else frechet.frechet_distance(frechet.fit(a), frechet.fit(b))
-    )
-    row: Row = {"value": fid, "kid": frechet.kid(a, b)}
+    row: Row = {"value": frechet.frechet_from_features(a, b), "kid": frechet.kid(a, b)}
     return row | _with_interval(settings, frechet.frechet_interval, a, b)
 
 
@@ -122,30 +115,6 @@ def _with_interval(settings: EvalFid, method: Any, *values: Features) -> Row:
     if not settings.bootstrap or min(len(v) for v in values) < 2:
         return {"interval": None}
     return {"interval": list(method(*values, rounds=settings.bootstrap, seed=settings.seed))}
-
-
-def _folder_features(
-    photos: Sequence[Photo], network: FeatureNetwork, settings: EvalFid
-) -> Features:
-    """Features of every readable picture, of which only a batch is in memory at a time."""
-    pictures = batches(_read_all(photos), settings.batch_size)
-    return network.features(pictures, len(photos), photos[0].path.parent.name)
-
-
-def _read_all(photos: Sequence[Photo]) -> Iterator[Tensor]:
-    count = 0
-    for photo in photos:
-        try:
-            yield as_bytes(to_tensor(read_photo(photo.path, least=1)))
-            count += 1
-        except BadPhoto as reason:
-            print(f"skipped {str(photo.path)!r}: {reason}")
-    if count < 2:
-        raise DistillError(f"{photos[0].path.parent}: needs at least 2 readable pictures")
-
-
-def _features(network: FeatureNetwork, pictures: Tensor, what: str, settings: EvalFid) -> Features:
-    return network.features(batches(pictures, settings.batch_size), len(pictures), what)
 
 
 @torch.inference_mode()

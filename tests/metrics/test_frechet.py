@@ -37,6 +37,13 @@ def by_sqrtm(a: Gaussian, b: Gaussian) -> float:
     return float(gap @ gap + np.trace(a.cov + b.cov - 2 * root.real))
 
 
+def by_eigenvalues(a: Gaussian, b: Gaussian) -> float:
+    """The formula with the eigenvalues of the plain product, which may be of any rank."""
+    roots = np.sqrt(np.linalg.eigvals(a.cov @ b.cov).real.clip(0))
+    gap = a.mean - b.mean
+    return float(gap @ gap + np.trace(a.cov + b.cov) - 2 * roots.sum())
+
+
 def test_two_gaussians_with_diagonal_covariances() -> None:
     """Σ (μ - μ')² + Σ (σ - σ')²: 1 + 4 + 9, and (2-1)² + (3-3)² + (5-1)²."""
     a = Gaussian(np.array([0.0, 0.0, 0.0]), np.diag([4.0, 9.0, 25.0]))
@@ -69,6 +76,57 @@ def test_against_scipys_root(d: int) -> None:
     a = Gaussian(RNG.normal(size=d), covariance(d, 3))
     b = Gaussian(RNG.normal(size=d), covariance(d, 4))
     assert frechet_distance(a, b) == pytest.approx(by_sqrtm(a, b), rel=1e-8)
+
+
+def test_commuting_covariances_by_their_eigenvalues() -> None:
+    """With one set of eigenvectors: Σ (σ - σ')², here (3-1)² + (2-2)² + (1-5)², turned."""
+    turn = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
+    a, b = (
+        Gaussian(np.ones(3), turn @ np.diag(np.square(deviations)) @ turn.T)
+        for deviations in ([3.0, 2.0, 1.0], [1.0, 2.0, 5.0])
+    )
+    assert frechet_distance(a, b) == pytest.approx(4 + 16)
+
+
+@pytest.mark.parametrize("ranks", [(2, 4), (4, 2), (2, 2), (0, 3)])
+def test_covariances_without_full_rank(ranks: tuple[int, int]) -> None:
+    """Turned axes, the last of them flat: Cholesky's factor does not exist or is noise."""
+    turn = np.linalg.qr(RNG.normal(size=(4, 4)))[0]
+    s, t = (np.array([4.0, 3.0, 2.0, 1.0]) * (np.arange(4) < rank) for rank in ranks)
+    a, b = (Gaussian(np.zeros(4), (turn * x**2) @ turn.T) for x in (s, 2 * t))
+    assert frechet_distance(a, b) == pytest.approx(((s - 2 * t) ** 2).sum(), abs=1e-5)
+
+
+def test_both_forms_agree_where_they_meet() -> None:
+    """One picture more or fewer than the rank needs changes the form, not the distance."""
+    a, b = features(40, 20, 30), features(20, 20, 31, shift=0.3)
+    both = [frechet_from_features(a, b), by_sqrtm(fit(a), fit(b))]
+    assert both[0] == pytest.approx(both[1], rel=1e-6)
+    a, b = a[:19], b[:19]
+    by_root = by_eigenvalues(fit(a), fit(b))
+    assert frechet_from_features(a, b) == pytest.approx(by_root, rel=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(30, 6), (6, 30)])
+def test_counting_a_picture_twice_is_having_it_twice(shape: tuple[int, int]) -> None:
+    a, b = features(*shape, 32), features(*shape, 33, shift=0.4)
+    times_a, times_b = np.arange(len(a)) % 3 + 1, np.arange(len(b)) % 2 + 1
+    repeated = frechet_from_features(np.repeat(a, times_a, 0), np.repeat(b, times_b, 0))
+    assert frechet_from_features(a, b, times_a, times_b) == pytest.approx(repeated, rel=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(40, 6), (12, 30)])
+def test_an_interval_is_that_of_the_resamples_themselves(shape: tuple[int, int]) -> None:
+    """Every resample written out with its repeated pictures, by the plain formula."""
+    a, b = features(*shape, 34), features(*shape, 35, shift=0.4)
+    rng, draws = np.random.default_rng(3), []
+    for _ in range(25):
+        x, y = (side[rng.integers(len(side), size=len(side))] for side in (a, b))
+        draws.append(by_eigenvalues(fit(x), fit(y)))
+    middle = by_eigenvalues(fit(a), fit(b)) - np.median(draws)
+    expected = np.quantile(draws, [0.05, 0.95]) + middle
+    got = frechet_interval(a, b, rounds=25, level=0.9, seed=3)
+    assert got == pytest.approx(expected, rel=1e-4)
 
 
 def test_fit_is_mean_and_unbiased_covariance() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
+from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -11,12 +14,20 @@ import torch
 import torchvision
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from distill import weights as weights_files
+from distill.metrics.workers import side_by_side
 from distill.progress import bar
 from distill.weights import WeightsFile
 
 FeatureName = Literal["inception", "mobilenet", "none"]
+
+# Pictures that a network takes at a time. A batch of 50 leaves the processor's cache and takes a
+# fifth longer a picture. Fixed, so that no setting changes the last digits of a feature.
+BATCH = 4
+# Of reading, resizing and arithmetic: features kept under another version are computed anew.
+VERSION = 1
 
 INCEPTION = WeightsFile(
     "pt_inception-2015-12-05-6726825d.pth",
@@ -41,15 +52,31 @@ class FeatureNetwork(nn.Module):
     kid: str
     resize: str
 
-    @torch.inference_mode()
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all that makes a feature: the weights, the preprocessing, the device's kind."""
+        about = [type(self).__name__, self.resize, str(VERSION), _device().type]
+        digest = hashlib.sha256("\n".join(about).encode())
+        for name, value in self.state_dict().items():
+            digest.update(name.encode() + value.cpu().numpy().tobytes())
+        return digest.hexdigest()
+
     def features(self, batches: Iterable[Tensor], total: int, what: str) -> NDArray[np.float64]:
-        """Features of all batches, (n, d) in float64, with a progress bar over `total` pictures."""
+        """Features of all batches, (n, d) in float64, with a progress bar over `total` pictures.
+
+        The values are those of float32, the network's precision.
+        """
+        self.to(_device())
         parts = []
         with bar(total, " pictures", f"features of {what}", leave=False) as progress:
-            for batch in batches:
-                parts.append(self(batch).double().cpu().numpy())
-                progress.update(len(batch))
+            for part in side_by_side(self._values, batches):
+                parts.append(part)
+                progress.update(len(part))
         return np.concatenate(parts)
+
+    @torch.inference_mode()
+    def _values(self, batch: Tensor) -> NDArray[np.float64]:
+        return self(batch.to(_device())).double().cpu().numpy()
 
 
 class Inception(FeatureNetwork):
@@ -70,10 +97,10 @@ class Inception(FeatureNetwork):
             )
         finally:
             fid_inception.load_state_dict_from_url = original
-        self.requires_grad_(False).eval()
+        _quicken(self)
 
     def forward(self, pictures: Tensor) -> Tensor:
-        return self.net(pictures)[0].flatten(1)
+        return self.net(pictures.contiguous(memory_format=torch.channels_last))[0].flatten(1)
 
 
 class MobileNet(FeatureNetwork):
@@ -87,13 +114,13 @@ class MobileNet(FeatureNetwork):
         super().__init__()
         self.net = torchvision.models.mobilenet_v2(weights=None)
         self.net.load_state_dict(state)
-        self.requires_grad_(False).eval()
+        _quicken(self)
 
     def forward(self, pictures: Tensor) -> Tensor:
         x = nn.functional.interpolate(
             pictures * 2 - 1, size=(224, 224), mode="bilinear", antialias=True
         )
-        return self.net.features(x).mean((2, 3))
+        return self.net.features(x.contiguous(memory_format=torch.channels_last)).mean((2, 3))
 
 
 def feature_network(name: FeatureName) -> FeatureNetwork | None:
@@ -103,3 +130,21 @@ def feature_network(name: FeatureName) -> FeatureNetwork | None:
     if name == "mobilenet":
         return MobileNet(weights_files.load_tensors(weights_files.find(MOBILENET)))
     return Inception(weights_files.load_tensors(weights_files.find(INCEPTION)))
+
+
+def _quicken(network: nn.Module) -> None:
+    """Freeze, fold every BatchNorm into the convolution before it, lay channels out last.
+
+    The same function to float precision, a third quicker on a CPU.
+    """
+    network.requires_grad_(False).eval()
+    for module in list(network.modules()):
+        for (first, conv), (second, norm) in pairwise(list(module.named_children())):
+            if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
+                setattr(module, first, fuse_conv_bn_eval(conv, norm))
+                setattr(module, second, nn.Identity().eval())
+    network.to(memory_format=torch.channels_last)
+
+
+def _device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")

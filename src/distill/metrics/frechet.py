@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from distill.errors import DistillError
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
+Counts = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -20,42 +21,47 @@ class Gaussian:
     cov: Array
 
 
-def fit(features: Array) -> Gaussian:
-    """Mean and unbiased covariance of (n, d) features, n ≥ 2."""
+def fit(features: Array, times: Counts | None = None) -> Gaussian:
+    """Mean and unbiased covariance of (n, d) features, n ≥ 2; picture i counts `times[i]` times."""
     x = np.asarray(features, dtype=np.float64)
-    if len(x) < 2:
+    count = len(x) if times is None else times.sum()
+    if count < 2:
         raise DistillError(
-            f"a Fréchet distance needs at least 2 pictures on each side, got {len(x)}"
+            f"a Fréchet distance needs at least 2 pictures on each side, got {count}"
         )
-    return Gaussian(x.mean(0), np.atleast_2d(np.cov(x, rowvar=False)))
+    cov = np.cov(x, rowvar=False, fweights=times)
+    return Gaussian(np.average(x, axis=0, weights=times), np.atleast_2d(cov))
 
 
 def frechet_distance(a: Gaussian, b: Gaussian) -> float:
     """‖μa − μb‖² + tr(Σa + Σb − 2 (Σa Σb)^½) (Heusel et al. 2017), in float64.
 
-    The trace of the root is the sum of the roots of the eigenvalues of the symmetric product
-    Σa^½ Σb Σa^½, which are real. Raises ValueError when one is negative beyond rounding: the
-    root would have a real imaginary part.
+    With Σa = F Fᵀ the trace of the root is the sum of the roots of the eigenvalues of Fᵀ Σb F,
+    which is symmetric and has those of Σa Σb. Raises ValueError when one is negative beyond
+    rounding: the root would have a real imaginary part.
     """
-    values, vectors = np.linalg.eigh(a.cov)
-    root = (vectors * np.sqrt(_non_negative(values))) @ vectors.T
-    product = root @ b.cov @ root
-    trace = np.sqrt(_non_negative(np.linalg.eigvalsh((product + product.T) / 2))).sum()
+    factor = _factor(a.cov)
+    eigenvalues = np.linalg.eigvalsh(factor.T @ b.cov @ factor)
     gap = a.mean - b.mean
+    trace = np.sqrt(_non_negative(eigenvalues)).sum()
     return float(gap @ gap + np.trace(a.cov) + np.trace(b.cov) - 2 * trace)
 
 
-def frechet_from_features(a: Array, b: Array) -> float:
-    """The same distance straight from (n, d) and (m, d) features, quick where n and m are below d.
+def frechet_from_features(
+    a: Array, b: Array, times_a: Counts | None = None, times_b: Counts | None = None
+) -> float:
+    """The same distance straight from (n, d) and (m, d) features, by the quickest exact form.
 
-    With centred features X and Y, tr((Σa Σb)^½) is the nuclear norm of X Yᵀ / √((n-1)(m-1)).
+    With fewer pictures than features on a side, tr((Σa Σb)^½) is the nuclear norm of X Yᵀ, where
+    Σa = Xᵀ X and Σb = Yᵀ Y. Picture i of a side counts `times[i]` times, once without.
     """
-    x, y = a - a.mean(0), b - b.mean(0)
-    scale = np.sqrt((len(x) - 1.0) * (len(y) - 1.0))
-    trace = np.linalg.svd(x @ y.T, compute_uv=False).sum() / scale
-    gap = a.mean(0) - b.mean(0)
-    spread = (x**2).sum() / (len(x) - 1) + (y**2).sum() / (len(y) - 1)
-    return float(gap @ gap + spread - 2 * trace)
+    if min(len(a), len(b)) >= a.shape[1]:
+        return frechet_distance(fit(a, times_a), fit(b, times_b))
+    mean_a, x = _root_rows(a, times_a)
+    mean_b, y = _root_rows(b, times_b)
+    trace = np.linalg.svd(x @ y.T, compute_uv=False).sum()
+    gap = mean_a - mean_b
+    return float(gap @ gap + (x**2).sum() + (y**2).sum() - 2 * trace)
 
 
 def kid(a: Array, b: Array) -> float:
@@ -93,15 +99,21 @@ def frechet_interval(
     """
     rng = np.random.default_rng(seed)
     plain = frechet_from_features(a, b)
-    draws = np.array(
-        [
-            frechet_from_features(
-                a[rng.integers(len(a), size=len(a))], b[rng.integers(len(b), size=len(b))]
-            )
-            for _ in range(rounds)
-        ]
-    )
+    draws = np.array([_redrawn(a, b, rng) for _ in range(rounds)])
     return _interval(draws - np.median(draws) + plain, level)
+
+
+def _redrawn(a: Array, b: Array, rng: np.random.Generator) -> float:
+    """The distance of one resample.
+
+    Only 63 % of the pictures are in it, some repeated: taking each once, with its count, is a
+    quarter of the work.
+    """
+    times_a, times_b = (
+        np.bincount(rng.integers(len(x), size=len(x)), minlength=len(x)) for x in (a, b)
+    )
+    drawn_a, drawn_b = times_a > 0, times_b > 0
+    return frechet_from_features(a[drawn_a], b[drawn_b], times_a[drawn_a], times_b[drawn_b])
 
 
 def _interval(draws: Array, level: float) -> tuple[float, float]:
@@ -111,6 +123,22 @@ def _interval(draws: Array, level: float) -> tuple[float, float]:
 
 def _kernel(a: Array, b: Array) -> Array:
     return (a @ b.T / a.shape[1] + 1) ** 3
+
+
+def _root_rows(features: Array, times: Counts | None) -> tuple[Array, Array]:
+    """Mean (d,) and rows X (n, d) with Xᵀ X the unbiased covariance."""
+    weights = np.ones(len(features)) if times is None else times
+    mean = np.average(features, axis=0, weights=weights)
+    return mean, (features - mean) * np.sqrt(weights / (weights.sum() - 1))[:, None]
+
+
+def _factor(cov: Array) -> Array:
+    """F with F Fᵀ = cov: Cholesky's, or by eigenvectors where cov is not of full rank."""
+    try:
+        return np.linalg.cholesky(cov)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(cov)
+        return vectors * np.sqrt(_non_negative(values))
 
 
 def _non_negative(eigenvalues: Array) -> Array:
