@@ -5,26 +5,32 @@ from __future__ import annotations
 import functools
 import re
 import sys
-import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 import hydra
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, Quote, QuotedString, Transformer
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from pydantic import TypeAdapter, ValidationError
 
-from distill.errors import DistillError
-from distill.nodes import bind, no_such
-from distill.settings import Given
+from distill import sweeps
+from distill.checks import check
+from distill.errors import DistillError, OneLine
+from distill.nodes import no_such
 
-INTERRUPTED = 130  # exit status after Ctrl-C or SIGTERM
-PATHS = {"photos", "data.root", "a", "b", "output", "runs", "checkpoint", "style.weights"}
+MULTIRUN, HELP = {"-m", "--multirun"}, {"-h", "--help"}
+PATHS = {
+    *("photos", "val_photos", "drop", "data.root", "a", "b", "output", "runs", "checkpoint"),
+    "style.weights",
+}
+LISTS = {"photos", "val_photos"}
 
 S = TypeVar("S")
 Task = Callable[[Any], None]
@@ -36,118 +42,143 @@ def conf_folder() -> Path:
     return next(p for p in (here / "conf", here.parents[1] / "conf") if p.is_dir())
 
 
-def entry(name: str, schema: type) -> Callable[[Task], Callable[[], None]]:
+def entry(
+    name: str, schema: type, sweep: sweeps.Sweep = sweeps.NO_FOLDERS
+) -> Callable[[Task], Callable[[], None]]:
     """Make a task a command: `conf/NAME.yaml` plus overrides, checked, as a `schema` instance.
 
-    A DistillError ends the command with its one line on standard error and its exit status.
+    A DistillError ends the command with its one line on standard error and its exit status. With
+    -m it runs once for every combination of the values given; `sweep` says what is around that.
     """
 
     def decorate(task: Task) -> Callable[[], None]:
-        def run(cfg: DictConfig) -> None:
-            with OneLine():
-                task(check(OmegaConf.to_container(cfg, resolve=True), schema))
-
         @functools.wraps(task)
         def command() -> None:
-            overrides, flags = _split_arguments(sys.argv[1:])
             with OneLine():
-                if not flags:
-                    task(load(name, overrides, schema))
-                    return
-                if not {"-m", "--multirun"} & set(flags):
-                    load(name, overrides, schema)  # a typo ends in our one line
-            sys.argv = [f"distill.{name}", *overrides, *flags]  # --help, --cfg, -m: Hydra's
-            conf = str(conf_folder())
-            hydra.main(version_base="1.3", config_path=conf, config_name=name)(run)()
+                arguments = sys.argv[1:]
+                several = bool(MULTIRUN & set(arguments))
+                overrides, flags = _split_arguments(arguments, several)
+                if HELP & set(arguments):
+                    _hydra_main(name, schema, task, flags)  # whatever the settings are
+                elif several:
+                    sweeps.run(task, jobs(name, overrides, flags, schema), sweep)
+                else:
+                    settings: Any = load(name, overrides, schema)  # a typo ends in our one line
+                    if flags:  # --cfg and others
+                        _hydra_main(name, schema, task, [*overrides, *flags])
+                    else:
+                        sweep.alone(settings)
+                        task(settings)
 
         return command
 
     return decorate
 
 
-class OneLine:
-    """Turns what a user can cause into one line on standard error and an exit status.
+def _hydra_main(name: str, schema: type, task: Task, arguments: list[str]) -> None:
+    def run(cfg: DictConfig) -> None:
+        with OneLine():
+            task(check(OmegaConf.to_container(cfg, resolve=True), schema))
 
-    Warnings are shown as one line too, without the place in the code.
-    """
-
-    def __enter__(self) -> None:
-        self._format = warnings.formatwarning
-        warnings.formatwarning = lambda message, *_args, **_more: f"warning: {message}\n"
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        warnings.formatwarning = self._format
-        if isinstance(error, DistillError):
-            print(f"error: {error}", file=sys.stderr)
-            sys.exit(error.status)
-        if isinstance(error, OSError) and error.strerror:
-            where = error.filename or "the disk"
-            print(
-                f"error: {where}: {error.strerror.lower()}; choose another place", file=sys.stderr
-            )
-            sys.exit(1)
-        if isinstance(error, KeyboardInterrupt):
-            print("\nstopped; the same command goes on", file=sys.stderr)
-            sys.exit(INTERRUPTED)
+    sys.argv = [f"distill.{name}", *arguments]
+    hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=name)(run)()
 
 
-def _split_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
+def _split_arguments(arguments: list[str], several: bool) -> tuple[list[str], list[str]]:
     """KEY=VALUE overrides, ready for Hydra, and its flags with their values."""
-    overrides = [_quoted(a) for a in arguments if "=" in a and not a.startswith("-")]
+    quoted = _each_quoted if several else _quoted
+    overrides = [quoted(a) for a in arguments if "=" in a and not a.startswith("-")]
     return overrides, [a for a in arguments if "=" not in a or a.startswith("-")]
 
 
-def _quoted(argument: str) -> str:
-    """A folder or file may hold spaces, commas and brackets, which Hydra's grammar would read."""
+def _each_quoted(argument: str) -> str:
+    """With -m a comma parts two folders or files, unless there is one of that very name."""
     key, _, value = argument.partition("=")
-    if key not in PATHS or not value or value[0] in "'\"" or re.fullmatch(r"[\w./~$-]+", value):
+    if key not in PATHS or value[:1] in ("", "'", '"', "[") or Path(value).exists():
+        return _quoted(argument)
+    if re.match(r"(choice|glob)\(", value):
         return argument
+    items = (_quoted(f"{key}={item}").partition("=")[2] for item in value.split(","))
+    return f"{key}={','.join(items)}"
+
+
+def _quoted(argument: str) -> str:
+    """A folder or file may hold spaces, commas and brackets, which Hydra's grammar would read.
+
+    [A,B] is a list of folders, unless there is one of that very name.
+    """
+    key, _, value = argument.partition("=")
+    if key not in PATHS or not value:
+        return argument
+    if key in LISTS and value[0] + value[-1] == "[]" and not Path(value).is_dir():
+        items = re.findall(r"'[^']*'|\"[^\"]*\"|[^,\s][^,]*", value[1:-1])
+        return f"{key}=[{','.join(_quoted_path(item.strip()) for item in items)}]"
+    return argument if re.fullmatch(r"[\w./~$-]+", value) else f"{key}={_quoted_path(value)}"
+
+
+def _quoted_path(value: str) -> str:
+    if value[0] in "'\"":
+        return value
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"{key}='{escaped}'"
+    return f"'{escaped}'"
+
+
+def jobs(name: str, overrides: list[str], flags: list[str], schema: type) -> list[sweeps.Job]:
+    """Every combination of the values given, in the order typed; all are checked here."""
+    if other := [flag for flag in flags if flag not in MULTIRUN]:
+        raise DistillError(f"{other[0]}: beside -m only settings can stand (KEY=VALUE,VALUE)")
+    with _hydra(name) as parser:
+        parsed = parser.parse_overrides(overrides)
+        values = [_values(override) for override in parsed]
+    keys = [o.key_or_group if o.is_sweep_override() else None for o in parsed]
+    found = []
+    for chosen in product(*values):
+        swept = {key: shown for key, (shown, _) in zip(keys, chosen, strict=True) if key}
+        typed = [override for _, override in chosen]
+        found.append(sweeps.Job(swept, typed, load(name, typed, schema)))
+    return found
+
+
+def _values(override: Override) -> list[tuple[str, str]]:
+    """What a setting is to be, one after the other: the value as people read it, the override."""
+    if not override.is_sweep_override():
+        return [("", str(override.input_line))]
+    key = override.key_or_group
+    if not override.is_discrete_sweep():
+        raise DistillError(f"{key}: an interval holds no list of values; use range(FROM,TO,STEP)")
+    found = list(override.sweep_iterator())
+    if not found:
+        raise DistillError(f"{override.input_line}: no value fits; there is nothing to run")
+    element = override.get_key_element()
+    return [(shown, f"{element}={typed}") for shown, typed in map(_both, found)]
+
+
+def _both(value: Any) -> tuple[str, str]:
+    text = Transformer.str(value)
+    if isinstance(value, str) and text != value:  # its escapes would not survive our own quoting
+        value = QuotedString(value, Quote.single)
+    return (value.text, value.with_quotes()) if isinstance(value, QuotedString) else (text, text)
 
 
 def load(name: str, overrides: Iterable[str], schema: type[S]) -> S:
     """Compose `conf/NAME.yaml` with overrides and check it. Raises DistillError in one line."""
+    with _hydra(name):
+        return check(OmegaConf.to_container(compose(name, list(overrides)), resolve=True), schema)
+
+
+@contextmanager
+def _hydra(name: str) -> Iterator[OverridesParser]:
+    """Hydra over conf/, its errors in one line; gives its parser of overrides."""
     outer = GlobalHydra.instance().hydra  # set while a command runs: commands may compose too
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(conf_folder()), version_base="1.3"):
-            return check(_compose(name, list(overrides)), schema)
+            try:
+                yield OverridesParser.create(GlobalHydra.instance().config_loader())
+            except (HydraException, OmegaConfBaseException) as error:
+                raise DistillError(_explain(name, error)) from error
     finally:
         GlobalHydra.instance().hydra = outer
-
-
-def _compose(name: str, overrides: list[str]) -> Any:
-    try:
-        return OmegaConf.to_container(compose(name, overrides), resolve=True)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise DistillError(_explain(name, error)) from error
-
-
-def check(values: Any, schema: type[S]) -> S:
-    """Plain values as a `schema` instance, every Node bound to its constructor's signature."""
-    try:
-        checked = TypeAdapter(schema).validate_python(values)
-    except ValidationError as error:
-        raise DistillError(_explain_value(error, schema)) from None
-    for key, value, given in _nodes(checked):
-        bind(key, value, given)
-    return checked
-
-
-def _nodes(
-    settings: Any, prefix: str = ""
-) -> Iterable[tuple[str, dict[str, Any], tuple[str, ...]]]:
-    hints = get_type_hints(type(settings), include_extras=True)
-    for item in fields(settings):
-        value, key = getattr(settings, item.name), f"{prefix}{item.name}"
-        given = [m for m in getattr(hints[item.name], "__metadata__", ()) if isinstance(m, Given)]
-        if is_dataclass(value):
-            yield from _nodes(value, f"{key}.")
-        elif given:
-            yield key, value, given[0].names
-        elif item.name == "terms":
-            yield from ((f"{key}.{name}", term, ()) for name, term in value.items())
 
 
 def _explain(name: str, error: Exception) -> str:
@@ -185,20 +216,3 @@ def _groups(name: str) -> list[str]:
     defaults: Any = OmegaConf.load(conf_folder() / f"{name}.yaml").defaults
     named = [str(key) for item in defaults if isinstance(item, Mapping) for key in item]
     return [key for key in named if not key.startswith("override ")]
-
-
-def _explain_value(error: ValidationError, schema: type) -> str:
-    first = error.errors()[0]
-    path = [
-        str(part) for part in first["loc"] if not str(part).startswith(("function-", "literal"))
-    ]
-    key = ".".join(path)
-    if first["type"] == "unexpected_keyword_argument":
-        owner: Any = schema
-        for part in path[:-1]:
-            owner = get_type_hints(owner)[part]
-        prefix = "".join(f"{p}." for p in path[:-1])
-        return no_such(key, [f"{prefix}{f.name}" for f in fields(owner)])
-    if first["type"] == "missing":
-        return f"{key}: missing"
-    return f"{key}={first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
