@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,6 +38,21 @@ def assets() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real weights: DISTILL_ASSETS names no folder ({folder})")
     return folder
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder with photos of eight persons, two each."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for person in range(8):
+        for number in (1, 2):
+            noise = rng.integers(0, 255, (6, 7, 3), dtype=np.uint8)
+            picture = Image.fromarray(noise).resize((90, 80), Image.Resampling.BICUBIC)
+            path = tmp_path / "photos" / f"Person_{person}_{number:04d}.png"
+            path.parent.mkdir(exist_ok=True)
+            picture.save(path)
+    return tmp_path
 
 
 @pytest.fixture

@@ -9,6 +9,17 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
+from distill import train
+
+SMALL = ["style.resolution=64", "label.workers=0", "data.val_fraction=0.4", "crop=0.9"]
+QUICK = [
+    *SMALL,
+    "encoder.weights=none",
+    "data.workers=0",
+    "data.batch_size=2",
+    "trainer.log_every=1",
+]
+
 
 def run(command: ModuleType, *overrides: str) -> int:
     """Run an entry point as `python -m` would, in this process; gives the exit status."""
@@ -20,6 +31,11 @@ def run(command: ModuleType, *overrides: str) -> int:
     finally:
         sys.argv = argv
     return 0
+
+
+def go(*overrides: str) -> int:
+    """A short training on the photos of the fixture `here`."""
+    return run(train, "photos=photos", "decoder=residual", *QUICK, *overrides)
 
 
 def descend(

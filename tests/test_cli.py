@@ -28,6 +28,17 @@ def test_help_is_written_for_people(name):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+def test_help_comes_at_once(name):
+    # Without torch and what needs it, which take seconds to load.
+    command = [sys.executable, "-X", "importtime", "-m", f"distill.{name}", "--help", "typo=1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "hydra" in loaded
+    assert not loaded & {"torch", "numpy", "pytorch_lightning", "matplotlib", "PIL"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_typo_is_one_line_and_status_1(name, tmp_path):
     done = distill(name, "phtos=x", cwd=tmp_path)
     assert done.returncode == 1
@@ -55,9 +66,10 @@ def test_ctrl_c_finishes_the_batch_saves_and_the_same_command_goes_on(tmp_path):
     for i in range(4):
         Image.new("RGB", (64, 64), (60 * i, 99, 0)).save(pictures / f"{i}.png")
     small = ["photos=photos", "style.resolution=64", "encoder.weights=none", "data.batch_size=2"]
+    small += ["trainer.val_every=50000"]
     command = [sys.executable, "-u", "-m", "distill.train", *small, "trainer.max_steps=100000"]
     running = subprocess.Popen(
-        [*command, "trainer.val_every=50000", "trainer.log_every=1"],
+        [*command, "trainer.log_every=1"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

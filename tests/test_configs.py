@@ -75,9 +75,11 @@ def test_paper_preset_is_the_paper_s_code():
     assert settings.loss.weights == {"l1": 1000, "sobel": 1000, "style": 0, "gka": 0}
     assert settings.loss.terms["l1"]["beta"] == 1
     assert settings.optimizer == {
-        "_target_": "torch.optim.Adam", "lr": 1e-3, "weight_decay": 1e-4, "fused": True,
+        "_target_": "torch.optim.Adam", "weight_decay": 1e-4, "fused": True,
     }  # fmt: skip
-    assert (settings.data.batch_size, settings.ema, settings.trainer.clip) == (42, 0, None)
+    assert (settings.lr, settings.data.batch_size, settings.ema, settings.trainer.clip) == (
+        1e-3, 42, 0, None,
+    )  # fmt: skip
     assert config.load("train", ["loss=paper", "data.batch_size=8"], Train).data.batch_size == 8
 
 
@@ -109,7 +111,8 @@ WRONG = {
     "trainer.max_steps=many": "trainer.max_steps='many': input should be a valid integer",
     "trainer.accelerator=tpu": "trainer.accelerator='tpu': input should be 'cpu', 'gpu'",
     "crop=1.5": "crop=1.5: input should be less than or equal to 1",
-    "optimizer.lr=fast": "optimizer.lr='fast': input should be a valid number",
+    "optimizer.weight_decay=slow": "optimizer.weight_decay='slow': input should be a valid number",
+    "lr=fast": "lr='fast': input should be a valid number, unable to parse string as a number, or ",
     "teacher.ink=[1]": "teacher.ink=[1]: input should be a valid number",
     "decoder.build._target_=distill.no.Such": "decoder.build._target_=distill.no.Such: cannot be",
     "data.crop_size=100": "data.crop_size=100: input should be a multiple of 32",

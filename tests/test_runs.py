@@ -7,7 +7,7 @@ import torch
 
 from distill import config
 from distill.errors import DistillError
-from distill.runs import Run, differences, find_run, step_of
+from distill.runs import Run, differences, ended_early, find_run, step_of
 from distill.settings import Export
 
 
@@ -77,6 +77,35 @@ def test_a_new_run_then_the_same_again_then_anew(tmp_path):
     assert step_of(tmp_path / "run.old-1" / "checkpoints" / "last.ckpt") == 3
 
 
+def test_a_run_is_for_one_process_at_a_time(tmp_path):
+    with Run(tmp_path / "run").alone():
+        with (
+            pytest.raises(DistillError, match=r"run: another distill\.train is at work in it"),
+            Run(tmp_path / "run").alone(),
+        ):
+            pass
+        with Run(tmp_path / "other").alone():
+            pass
+    with Run(tmp_path / "run").alone():
+        pass
+
+
+def test_early_stop_is_told_from_the_checkpoint(tmp_path):
+    for waited, why in ((2, None), (3, "val/loss had not fallen for 3 validations")):
+        state = {"EarlyStopping{'monitor': 'val/loss'}": {"wait_count": waited, "patience": 3}}
+        torch.save({"global_step": 5, "callbacks": state}, tmp_path / "last.ckpt")
+        assert ended_early(tmp_path / "last.ckpt") == why
+
+
+def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(tmp_path, capsys):
+    run = trained(tmp_path / "run")
+    run.save_config({"lr": 1})
+    torch.save({"global_step": 7}, run.previous)
+    assert run.resumable({"lr": 1}, resume=True) == run.previous
+    assert "last.ckpt: damaged" in (said := capsys.readouterr().out)
+    assert "previous.ckpt, step 7, is used instead" in said
+
+
 @pytest.mark.parametrize("content", ["a: [", "", "- 1"])
 def test_a_damaged_config_is_said(tmp_path, content):
     (tmp_path / "config.yaml").write_text(content)
@@ -86,8 +115,9 @@ def test_a_damaged_config_is_said(tmp_path, content):
 
 def test_a_damaged_checkpoint_is_said(tmp_path):
     run = trained(tmp_path / "run")
+    run.save_config({"lr": 1})
     with pytest.raises(DistillError, match=r"last\.ckpt: damaged .* resume=false"):
-        run.resumable({}, resume=True)
+        run.resumable({"lr": 1}, resume=True)
 
 
 def test_a_checkpoint_by_path_belongs_to_its_own_run(tmp_path):

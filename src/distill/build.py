@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,10 @@ from torch import nn
 from distill import nodes, sources
 from distill.data.layouts import find_pairs
 from distill.data.module import DistillData
-from distill.data.photos import split
+from distill.data.recipe import recipe_at
+from distill.data.register import folders_of
 from distill.data.sets import PairSet, PhotoSet
+from distill.data.shares import shares_of
 from distill.errors import DistillError
 from distill.losses.combined import Criterion
 from distill.losses.gka import MIN_BATCH
@@ -22,11 +26,13 @@ from distill.settings import Train
 from distill.students.student import Student
 from distill.teachers.base import Teacher
 
+DEFAULT_RATE = 1e-3  # where lr=auto finds none
+
 
 def data(settings: Train, of: Teacher | None) -> DistillData:
     """Training and validation pictures; labels what is missing on the way."""
     kind = settings.data.kind
-    train, val = _photo_sets(settings) if kind == "photos" else _pair_sets(settings, of)
+    train, val = _photo_sets(settings, of) if kind == "photos" else _pair_sets(settings, of)
     d = settings.data
     return DistillData(train, val, d.batch_size, d.workers, d.val_limit)
 
@@ -93,13 +99,24 @@ def module(settings: Train, of: Teacher | None) -> DistillModule:
         criterion(settings),
         partial(_optimizer, settings.optimizer),
         partial(_schedule, settings.schedule),
+        DEFAULT_RATE if settings.lr == "auto" else settings.lr,
         kept,
     )
     try:
-        made.make_optimizer(made.student.parameters())  # a bad value shows now, not hours in
+        made.make_optimizer(made.student.parameters(), made.lr)  # shows a bad value at once
     except (ValueError, TypeError) as error:
         raise DistillError(f"optimizer: {error}") from error
+    if settings.trainer.compile:
+        _need_compiler()
+        made.compile_student()
     return made
+
+
+def _need_compiler() -> None:
+    if not any(map(shutil.which, (os.environ.get("CXX", "g++"), "clang++"))):
+        raise DistillError(
+            "trainer.compile=true: needs a C++ compiler and there is none; install g++, or leave it"
+        )
 
 
 def criterion(settings: Train) -> Criterion:
@@ -113,11 +130,23 @@ def criterion(settings: Train) -> Criterion:
     return Criterion(used, loss.weights)
 
 
-def _photo_sets(settings: Train) -> tuple[PhotoSet, PhotoSet]:
+def _photo_sets(settings: Train, of: Teacher | None) -> tuple[PhotoSet, PhotoSet]:
+    assert of is not None
     d, size = settings.data, settings.style.resolution
-    sides = split(sources.photos(settings), d.val_fraction, d.split_seed)
+    sides = sources.split_on_the_fly(settings, of)
+    for side, photos in sides.items():
+        if not photos:
+            raise DistillError(f"no {side} photo is left; add photos, or change drop=FILE")
+    folders = sources.training_folders(settings)
+    shares = shares_of(d.weights, folders, [photo.folder for photo in sides["train"]])
     train = PhotoSet(
-        sides["train"], d.crop_size or size, True, settings.crop, d.colour, settings.seed
+        sides["train"],
+        d.crop_size or size,
+        train=True,
+        crop=settings.crop,
+        colour=d.colour,
+        seed=settings.seed,
+        shares=shares,
     )
     return train, PhotoSet(sides["val"], size, False, settings.crop)
 
@@ -132,19 +161,23 @@ def _pair_sets(settings: Train, of: Teacher | None) -> tuple[PairSet, PairSet]:
     if not sides["train"]:
         raise DistillError(f"{root}: has val/ but no train/, nothing to learn from")
     common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
+    names = (recipe_at(root) or {}).get("folders", [])
+    folders = folders_of(root, [pair.name for pair in sides["train"]]) if d.weights else []
+    shares = shares_of(d.weights, names, folders)
     train = PairSet(
         sides["train"],
         train=True,
         crop_size=d.crop_size,
         flip=d.flip,
         seed=settings.seed,
+        shares=shares,
         **common,
     )
     return train, PairSet(sides["val"], train=False, **common)
 
 
-def _optimizer(node: dict[str, Any], parameters: Any) -> torch.optim.Optimizer:
-    return nodes.build(node, params=parameters)
+def _optimizer(node: dict[str, Any], parameters: Any, lr: float) -> torch.optim.Optimizer:
+    return nodes.build(node, params=parameters, lr=lr)
 
 
 def _schedule(

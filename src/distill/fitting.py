@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import timedelta
-from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import LearningRateMonitor, ModelCheckpoint
+from pytorch_lightning.callbacks import EarlyStopping, LearningRateMonitor, ModelCheckpoint
 from pytorch_lightning.loggers import TensorBoardLogger
+from pytorch_lightning.utilities import rank_zero_only
 
+from distill.callbacks.checkpoints import Checkpoints
 from distill.callbacks.ema import StudentEMA
+from distill.callbacks.finite import Finite
 from distill.callbacks.health import Health
 from distill.callbacks.previews import Previews
 from distill.callbacks.progress import Progress
@@ -24,7 +29,7 @@ from distill.runs import Run
 from distill.settings import Train
 
 
-def trainer(settings: Train, run: Run, *more: pl.Callback) -> pl.Trainer:
+def trainer(settings: Train, run: Run, checkpoints: Checkpoints) -> pl.Trainer:
     """Lightning's trainer, writing into the run's folder."""
     t = settings.trainer
     if t.threads:
@@ -54,26 +59,48 @@ def trainer(settings: Train, run: Run, *more: pl.Callback) -> pl.Trainer:
             enable_model_summary=False,
             enable_progress_bar=False,
             logger=TensorBoardLogger(str(run.folder), name="tensorboard", version=""),
-            callbacks=[*_callbacks(settings, run), *more],
+            callbacks=[*_callbacks(settings, run), checkpoints],
         )
     except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
         raise DistillError(f"trainer: {' '.join(str(error).split())}") from error
 
 
+@contextmanager
+def ctrl_c() -> Iterator[None]:
+    """Lightning makes exit status 1 of a signal; here it is KeyboardInterrupt, as anywhere."""
+    try:
+        yield
+    except SystemExit:
+        raise KeyboardInterrupt from None
+
+
+def is_first_process() -> bool:
+    """Whether this is the process that the user started; further ones are made to say nothing."""
+    first = rank_zero_only.rank == 0  # type: ignore[attr-defined]
+    if not first:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
+    return first
+
+
 def _callbacks(settings: Train, run: Run) -> list[pl.Callback]:
-    folder = str(run.last.parent)
-    common: dict[str, Any] = {"dirpath": folder, "enable_version_counter": False}
+    best = ModelCheckpoint(
+        run.best.parent, run.best.stem, monitor="val/loss", enable_version_counter=False
+    )
     callbacks: list[pl.Callback] = [
+        Finite(),
         Progress(),
         Previews(run.folder / "previews"),
         Health(),
         MetricsTable(run.folder / "metrics.csv"),
         LearningRateMonitor("step"),
         Provenance(asdict(settings)),
-        ModelCheckpoint(filename="best", monitor="val/loss", **common),
-        ModelCheckpoint(filename="last", train_time_interval=timedelta(seconds=30), **common),
+        best,
     ]
-    return [StudentEMA(settings.ema), *callbacks] if settings.ema else callbacks
+    if settings.ema:
+        callbacks.insert(0, StudentEMA(settings.ema))
+    if settings.trainer.patience:
+        callbacks.append(EarlyStopping("val/loss", patience=settings.trainer.patience))
+    return callbacks
 
 
 def _val_interval(max_steps: int, val_every: int) -> int:
@@ -91,5 +118,6 @@ def _mute_known_noise() -> None:
         ".*treespec, LeafSpec.*",
         ".*module.s. in eval mode at the start.*",  # the frozen ones
         ".*your dataloader is not resumable.*",  # it is: the stream starts at the right picture
+        ".*ReduceLROnPlateau conditioned on metric val/loss.*",  # done before the checkpoint
     ):
         warnings.filterwarnings("ignore", message=text)

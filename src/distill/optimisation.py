@@ -36,7 +36,8 @@ def plateau(
     """Times `factor` after `patience` validations without val/loss falling by `threshold` of it."""
     scheduler = ReduceLROnPlateau(optimizer, factor=factor, patience=patience, threshold=threshold)
     # By steps, at the distance of the validations: the whole run is a single epoch.
-    when = {"interval": "step", "frequency": val_every, "monitor": "val/loss"}
+    # Not strict: a run that goes on from right after a validation has done this step already.
+    when = {"interval": "step", "frequency": val_every, "monitor": "val/loss", "strict": False}
     return {"scheduler": scheduler, **when}
 
 

@@ -1,26 +1,33 @@
 """The folder of a run: what is in it, which one is meant, and whether it goes on.
 
-RUN/config.yaml  checkpoints/{last,best}.ckpt  tensorboard/  metrics.csv  previews/
+RUN/config.yaml  checkpoints/{last,previous,best}.ckpt  tensorboard/  metrics.csv  previews/
+RUN/measured.yaml  lr_finder.png    with lr=auto or loss.balance=true
 RUN/export/  eval/    written by distill.export and distill.eval_fid
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 import yaml
+from filelock import FileLock, Timeout
 
 from distill.errors import DistillError
 from distill.settings import RunChoice
 from distill.weights import aside
 
 # What may differ when a run goes on: its length, the machine and what it says.
-_FREE = ("resume", "runs", "trainer", "label", "data.workers", "data.val_limit", "budget")
-_FIXED = ("trainer.accumulate", "trainer.clip", "trainer.precision")
+_TRAINER = ("max_steps", "accelerator", "devices", "strategy", "threads", "log_every")
+_FREE = (
+    *(f"trainer.{name}" for name in _TRAINER),
+    *("resume", "runs", "sweep", "label", "data.workers", "budget"),
+)
 
 
 @dataclass(frozen=True)
@@ -34,8 +41,18 @@ class Run:
         return self.folder / "checkpoints" / "last.ckpt"
 
     @property
+    def previous(self) -> Path:
+        """The checkpoint before the last one, in case a crash cut that short."""
+        return self.folder / "checkpoints" / "previous.ckpt"
+
+    @property
     def best(self) -> Path:
         return self.folder / "checkpoints" / "best.ckpt"
+
+    @property
+    def measured(self) -> Path:
+        """What lr=auto and loss.balance found before the first step."""
+        return self.folder / "measured.yaml"
 
     def config(self) -> dict[str, Any]:
         """The settings the run was started with, as plain values."""
@@ -69,14 +86,43 @@ class Run:
 
         Raises DistillError when settings that decide the outcome differ from the earlier run's.
         """
+        if not resume or not self.last.is_file():
+            return None
+        self._check_same(config)
+        return self._readable()
+
+    def _readable(self) -> Path:
+        """The last checkpoint, or the one before it where a crash damaged the last."""
+        try:
+            step_of(self.last)
+        except DistillError as damage:
+            if not self.previous.is_file():
+                raise
+            print(f"{damage}; {self.previous.name}, step {step_of(self.previous)}, is used instead")
+            return self.previous
+        return self.last
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keeps other processes out of the run; the system lets go when this one dies.
+
+        Raises DistillError when another one is there, or the folder cannot be written into.
+        """
         there = next(p for p in (self.folder, *self.folder.parents) if p.exists())
         if not there.is_dir() or not os.access(there, os.W_OK):
             raise DistillError(f"{there}: not a folder to write runs into; name one with runs=DIR")
-        if not resume or not self.last.is_file():
-            return None
-        step_of(self.last)
-        self._check_same(config)
-        return self.last
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        # Beside the folder, which resume=false renames.
+        lock = FileLock(self.folder.with_name(f".{self.folder.name}.lock"))
+        try:
+            held = lock.acquire(blocking=False)
+        except Timeout:
+            raise DistillError(
+                f"{self.folder}: another distill.train is at work in it; wait for it, or choose "
+                "another name with run=NAME"
+            ) from None
+        with held:
+            yield
 
     def start(self, config: dict[str, Any], resume: bool) -> None:
         """Ready the folder. With `resume=False` an earlier run is renamed, not deleted."""
@@ -136,8 +182,29 @@ def _run_of(checkpoint: Path, output: str | None) -> Run:
 
 def step_of(checkpoint: Path) -> int:
     """The number of optimiser steps a checkpoint was saved after."""
+    return int(_saved(checkpoint)["global_step"])
+
+
+def over(checkpoint: Path, max_steps: int) -> str:
+    """In words, that the run is at its end and why; empty where it may go on."""
+    step = step_of(checkpoint)
+    if why := ended_early(checkpoint):
+        return f"ended early at step {step}: {why}"
+    return f"finished at step {step}; for more: trainer.max_steps=N" if step >= max_steps else ""
+
+
+def ended_early(checkpoint: Path) -> str | None:
+    """Why the run had ended before its last step, None where it had not."""
+    for key, state in _saved(checkpoint)["callbacks"].items():
+        if key.startswith("EarlyStopping") and state["wait_count"] >= state["patience"]:
+            return f"val/loss had not fallen for {state['patience']} validations"
+    return None
+
+
+def _saved(checkpoint: Path) -> dict[str, Any]:
     try:
-        return int(torch.load(checkpoint, map_location="cpu", weights_only=True)["global_step"])
+        saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
+        return {"global_step": saved["global_step"], "callbacks": saved.get("callbacks", {})}
     except Exception as error:
         raise DistillError(
             f"{checkpoint}: damaged ({type(error).__name__}); delete it, or use resume=false"
@@ -150,8 +217,7 @@ def _known(runs: Path) -> str:
 
 
 def _matters(key: str) -> bool:
-    free = any(key == f or key.startswith(f"{f}.") for f in _FREE)
-    return not free or key in _FIXED
+    return not any(key == f or key.startswith(f"{f}.") for f in _FREE)
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field
 Node = dict[str, Any]
 Positive = Annotated[int, Field(gt=0)]
 Name = Annotated[str, Field(min_length=1, pattern=r"^[^/\\]*[^/\\.][^/\\]*$")]  # of a folder
+Folders = str | Annotated[list[str], Field(min_length=1)]
 Fraction = Annotated[float, Field(gt=0, le=1)]
 
 
@@ -60,6 +61,7 @@ class Data(Settings):
     batch_size: Positive
     crop_size: Annotated[int, Field(ge=32, multiple_of=32)] | None
     flip: bool
+    weights: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] | None = None
     val_limit: Positive | None
     workers: Annotated[int, Field(ge=0)]
 
@@ -70,6 +72,7 @@ class Loss(Settings):
 
     name: str
     weights: dict[str, Annotated[float, Field(ge=0)]]
+    balance: bool
     terms: dict[str, Node]
 
 
@@ -95,6 +98,8 @@ class Trainer(Settings):
     log_every: Positive
     clip: Annotated[float, Field(gt=0)] | None
     accumulate: Positive
+    patience: Positive | None
+    compile: bool
     fused: bool
     threads: Positive | None
 
@@ -112,7 +117,9 @@ class Labelling(Settings):
 class Source(Settings):
     """What prepare and train share: photos, teacher, and the set made of them."""
 
-    photos: str
+    photos: Folders
+    val_photos: Folders | None = None
+    drop: str | None = None
     crop: Fraction
     style: Style
     data: Data
@@ -140,9 +147,10 @@ class Train(Source):
 
     run: Name
     runs: str
+    sweep: Name | None
     resume: bool
     seed: int
-    lr: Annotated[float, Field(gt=0)]
+    lr: Annotated[float, Field(gt=0)] | Literal["auto"]
     ema: Annotated[float, Field(ge=0, lt=1)]
     channels: Literal[3, 4]
     style_backbone: Literal["vgg16", "vgg19_relu3_1"]
@@ -151,7 +159,7 @@ class Train(Source):
     budget: Budget
     trainer: Trainer
     encoder: Annotated[Node, Given()]
-    optimizer: Annotated[Node, Given(("params",))]
+    optimizer: Annotated[Node, Given(("params", "lr"))]
     schedule: Annotated[Node, Given(("optimizer", "total_steps", "val_every"))]
 
 

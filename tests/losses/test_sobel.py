@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from kornia.filters import spatial_gradient
 from torch import Tensor
 
 from distill.losses.sobel import Sobel, sobel_loss
@@ -61,3 +62,14 @@ def test_equal_pictures_lose_nothing() -> None:
 def test_descends() -> None:
     values = descend(Sobel(), torch.rand(2, 3, 8, 8), torch.rand(2, 3, 8, 8), rate=0.01)
     assert values[-1] < 0.95 * values[0]
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_the_same_as_from_kornia_s_gradients(layout: torch.memory_format) -> None:
+    a, b = (torch.rand(2, 4, 9, 11).contiguous(memory_format=layout) for _ in range(2))
+    a.requires_grad_()
+    theirs = (spatial_gradient(a) - spatial_gradient(b)).abs().mean()
+    assert sobel_loss(a, b).item() == pytest.approx(theirs.item(), rel=1e-6)
+    (ours,) = torch.autograd.grad(sobel_loss(a, b), a)
+    (wanted,) = torch.autograd.grad(theirs, a)
+    assert torch.allclose(ours, wanted, atol=1e-8)

@@ -19,6 +19,9 @@ class Health(pl.Callback):
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         assert isinstance(pl_module, DistillModule)
         folded = fold_batchnorm(pl_module.student)
-        pl_module.log("health/living_weights", living_weight_share(folded))
-        pl_module.log("health/dead_channels", dead_channel_share(folded))
-        pl_module.log("health/subnormal_weights", subnormal_share(folded))
+        shares = {
+            "health/living_weights": living_weight_share(folded),
+            "health/dead_channels": dead_channel_share(folded),
+            "health/subnormal_weights": subnormal_share(folded),
+        }
+        pl_module.log_dict(shares, sync_dist=True)

@@ -27,8 +27,15 @@ class MetricsTable(pl.Callback):
             self.columns = list(dict.fromkeys(k for row in self.rows for k in row)) or ["step"]
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, *args: Any
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
     ) -> None:
+        if (batch_idx + 1) % trainer.accumulate_grad_batches:
+            return  # no step was taken
         if trainer.global_step % trainer.log_every_n_steps == 0:  # type: ignore[attr-defined]
             self._add(trainer, "train/")
 

@@ -27,7 +27,17 @@ class Criterion(nn.Module):
                 "every loss weight is 0: nothing to learn; choose e.g. loss=l1_sobel"
             )
         self.terms = nn.ModuleDict(terms)
-        self.weights = {name: float(weights[name]) for name in terms}
+        self._weights = {name: float(weights[name]) for name in terms}
+        self.factors: dict[str, float] = {}
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """What each term counts: its weight times its factor."""
+        return {name: w * self.factors.get(name, 1.0) for name, w in self._weights.items()}
+
+    def rescale(self, factors: Mapping[str, float]) -> None:
+        """Set the factors of the terms named; all others have none."""
+        self.factors = dict(factors)
 
     @property
     def student_layers(self) -> tuple[str, ...]:
@@ -55,7 +65,8 @@ class Criterion(nn.Module):
             for name, term in self.terms.items()
             if self.training or not isinstance(term, GKA) or len(student) >= MIN_BATCH
         }
-        return torch.stack([self.weights[n] * v for n, v in raw.items()]).sum(), raw
+        weights = self.weights
+        return torch.stack([weights[n] * v for n, v in raw.items()]).sum(), raw
 
     def _gka(self) -> list[GKA]:
         return [term for term in self.terms.values() if isinstance(term, GKA)]
