@@ -1,0 +1,176 @@
+"""What the benchmarks share: photographs, processes of their own, alternation, report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import platform
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from distill.data.demo import demo_photos
+from distill.data.photos import BadPhoto, find_photos, read_photo
+from distill.progress import bar
+from distill.weights import aside
+
+TEACHER = "animegan2_hayao.pt"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled Markdown table; `rows` hold the cells of each `columns` entry."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __str__(self) -> str:
+        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
+        body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        return f"## {self.title}\n\n{body}\n"
+
+
+def parser(text: str | None, photos: bool = True, rounds: int = 3) -> argparse.ArgumentParser:
+    """The options that every benchmark takes, `--photos` where it needs photographs."""
+    made = argparse.ArgumentParser(
+        description=text, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("--rounds", type=int, default=rounds, help="alternations (%(default)s)")
+    if photos:
+        made.add_argument("--photos", type=Path, help="folder; else crops of scikit-image's")
+    made.add_argument(
+        "--out", type=Path, default=Path("runs/benchmarks"), help="folder of reports (%(default)s)"
+    )
+    return made
+
+
+def take_photos(given: Path | None, count: int, folder: Path) -> Path:
+    """A new folder of `count` photos: the first readable ones of `given`, or crops made here."""
+    folder.mkdir(parents=True)
+    if given is None:
+        _make_photos(folder, count)
+        return folder
+    readable = (photo.path for photo in find_photos(given, "--photos=") if _can_read(photo.path))
+    for number, path in enumerate(islice(readable, count)):
+        shutil.copy(path, folder / f"{number:05d}_{path.name}")
+    return folder
+
+
+def _can_read(path: Path) -> bool:
+    try:
+        read_photo(path)
+    except BadPhoto:
+        return False
+    return True
+
+
+def _make_photos(folder: Path, count: int, seed: int = 0) -> None:
+    """Random crops of scikit-image's photographs as JPEG, 256 to 500 pixels a side."""
+    rng = np.random.default_rng(seed)
+    sources = [Image.open(photo.path).convert("RGB") for photo in demo_photos()]
+    for number in range(count):
+        image = sources[number % len(sources)]
+        width, height = (int(rng.integers(256, min(500, side) + 1)) for side in image.size)
+        left = int(rng.integers(image.width - width + 1))
+        top = int(rng.integers(image.height - height + 1))
+        crop = image.crop((left, top, left + width, top + height))
+        crop.save(folder / f"photo_{number:04d}.jpg", quality=92)
+
+
+def apart(function: Callable[..., Any], *arguments: object) -> tuple[Any, float]:
+    """A function's result from a fresh process, and the seconds since that process was started.
+
+    What it prints is kept back, and shown when it fails.
+    """
+    context = multiprocessing.get_context("spawn")
+    with (
+        tempfile.NamedTemporaryFile() as log,
+        ProcessPoolExecutor(1, context, _settle, (log.name,)) as pool,
+    ):
+        begun = time.perf_counter()
+        try:
+            result = pool.submit(function, *arguments).result()
+        except BaseException:
+            sys.stderr.write(Path(log.name).read_text(errors="replace")[-4000:])
+            raise
+        return result, time.perf_counter() - begun
+
+
+def _settle(path: str) -> None:
+    """In the fresh process: print into a file, and load pictures as a command would."""
+    # A spawned process spawns its workers too, each importing torch; a command does not.
+    multiprocessing.set_start_method(None, force=True)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND)
+    for standard in (1, 2):
+        os.dup2(handle, standard)
+
+
+def alternate(
+    contenders: Mapping[str, Callable[[], Any]], rounds: int, what: str
+) -> dict[str, list[Any]]:
+    """The results of all contenders, run in turn A B C A B C …, one list for each."""
+    results: dict[str, list[Any]] = {name: [] for name in contenders}
+    with bar(rounds * len(contenders), " runs", what) as progress:
+        for _ in range(rounds):
+            for name, run in contenders.items():
+                progress.set_postfix_str(name)
+                results[name].append(run())
+                progress.update()
+    return results
+
+
+def spread(values: Sequence[float], digits: int = 3) -> str:
+    """Median and range."""
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return f"{middle:.{digits}f} ({low:.{digits}f} – {high:.{digits}f})"
+
+
+def ratios(above: Sequence[float], below: Sequence[float]) -> list[float]:
+    """Round by round, so that what slows the machine for a while slows both."""
+    return [a / b for a, b in zip(above, below, strict=True)]
+
+
+def wanted(values: Sequence[float], least: float) -> str:
+    """A ratio with its target and whether it is met."""
+    met = "met" if statistics.median(values) >= least else "NOT met"
+    return f"{spread(values, 2)}, wanted ≥ {least:.2f}: {met}"
+
+
+def machine() -> dict[str, object]:
+    """What the figures depend on; says nothing of whose machine it is."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": cores,
+        "torch threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "load before": round(os.getloadavg()[0], 2),
+    }
+
+
+def write(name: str, out: Path, facts: dict[str, object], figures: object, *tables: Table) -> None:
+    """Print the tables; keep them as OUT/NAME.md and all figures as OUT/NAME.json."""
+    said = ", ".join(f"{key} {value}" for key, value in facts.items())
+    page = "\n".join([f"# {name}\n\n{said}\n", *map(str, tables)])
+    print(page)
+    with aside(out / f"{name}.md") as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    with aside(out / f"{name}.json") as temporary:
+        temporary.write_text(json.dumps({"machine": facts, "figures": figures}, indent=2) + "\n")
+    print(f"written to {out / name}.md and .json")

@@ -1,0 +1,126 @@
+"""Forms of one network against each other: alternated in one process, seconds a picture."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import onnxruntime
+import torch
+from common import alternate
+from torch import Tensor, nn
+
+from distill import build, config
+from distill.settings import Train
+from distill.teachers.animegan2 import AnimeGANv2
+
+Run = Callable[[], object]
+LAST = torch.channels_last
+RATE = 1e-3  # of learning; no matter for speed
+
+
+def teacher_forms(file: Path, rounds: int, more: bool) -> dict[str, list[float]]:
+    """AnimeGANv2's forward pass at 256²; `more`: also ONNX Runtime and torch.compile."""
+    fast, contiguous = AnimeGANv2(file).fast(), AnimeGANv2(file, norm="group")
+    instance = AnimeGANv2(file)
+    runs: dict[tuple[str, int], Run] = {
+        (f"channels-last, batch {n}", n): partial(fast, photos(n).to(memory_format=LAST))
+        for n in (1, 4, 8)
+    }
+    runs |= {(f"contiguous, batch {n}", n): partial(contiguous, photos(n)) for n in (1, 8)}
+    runs["InstanceNorm, contiguous, batch 1", 1] = partial(instance, photos(1))
+    if more:
+        runs["ONNX Runtime, batch 1", 1] = _onnx(contiguous)
+        if compiler():
+            runs["compiled, channels-last, batch 1", 1] = partial(torch.compile(fast), photos(1))
+    with torch.inference_mode():
+        return _race(runs, rounds, pictures=8)
+
+
+def student_forms(rounds: int, batch: int, size: int, more: bool) -> dict[str, list[float]]:
+    """A training step of the default student; `more`: also torch.compile."""
+    forms = {"plain": (False, False), "channels-last": (True, False), "fused": (False, True)}
+    runs: dict[tuple[str, int], Run] = {}
+    for name, (last, fused) in (forms | {"channels-last, fused": (True, True)}).items():
+        runs[name, batch] = student_step(batch, size, last, fused)
+    if more and compiler():
+        step = student_step(batch, size, True, True, compiled=True)
+        runs["compiled, channels-last, fused", batch] = step
+    return _race(runs, rounds, pictures=2 * batch)
+
+
+def student_step(
+    batch: int, size: int, last: bool, fused: bool, compiled: bool = False
+) -> Callable[[], None]:
+    """Forward, backward and optimiser step of the default student on one resident batch."""
+    settings = default_settings(size)
+    module = build.module(settings, None)
+    student: nn.Module = module.student.train()
+    layout = LAST if last else torch.contiguous_format
+    student.to(memory_format=layout)
+    optimiser = torch.optim.Adam(student.parameters(), lr=RATE, fused=fused)
+    draw = torch.compile(student) if compiled else student
+    photo, target = (photos(batch, size).to(memory_format=layout) for _ in range(2))
+
+    def step() -> None:
+        optimiser.zero_grad()
+        loss, _ = module.criterion(draw(photo), target)
+        loss.backward()
+        optimiser.step()
+
+    return step
+
+
+def default_settings(size: int) -> Train:
+    """The training settings everybody starts with, without weights to look for."""
+    return config.load("train", [f"style.resolution={size}", "encoder.weights=none"], Train)
+
+
+def photos(count: int, size: int = 256) -> Tensor:
+    return torch.rand(count, 3, size, size)
+
+
+def compiler() -> str | None:
+    """The C++ compiler that torch.compile needs on a CPU, None where there is none."""
+    return shutil.which(os.environ.get("CXX", "g++")) or shutil.which("c++")
+
+
+def _race(runs: dict[tuple[str, int], Run], rounds: int, pictures: int) -> dict[str, list[float]]:
+    """Seconds a picture; every form does `pictures` of them a round, after one that is not counted.
+
+    The first run of a compiled form compiles: it is kept as `NAME, first run`, in seconds.
+    """
+    first = {}
+    for (name, _), run in runs.items():
+        begun = time.perf_counter()
+        run()
+        if name.startswith("compiled"):
+            first[f"{name}, first run"] = [time.perf_counter() - begun]
+    timed = {
+        name: partial(_seconds, run, pictures // batch, batch)
+        for (name, batch), run in runs.items()
+    }
+    return alternate(timed, rounds, "forms") | first
+
+
+def _seconds(run: Run, times: int, batch: int) -> float:
+    begun = time.perf_counter()
+    for _ in range(times):
+        run()
+    return (time.perf_counter() - begun) / (times * batch)
+
+
+def _onnx(teacher: nn.Module) -> Run:
+    """The same network in ONNX Runtime, with as many threads as torch has."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
+        torch.onnx.export(teacher, (photos(1),), file.name, dynamo=False, opset_version=17)
+        session = onnxruntime.InferenceSession(file.name, options)
+    given = {session.get_inputs()[0].name: photos(1).numpy()}
+    return partial(session.run, None, given)

@@ -1,0 +1,179 @@
+"""Labelling: the product against the bare teacher and against a plain script.
+
+bare     the teacher's fastest form on one batch in memory, again and again
+product  all that `distill.prepare` does after its start, into a fresh folder
+plain    one picture at a time: open, torchvision transforms, the teacher with GroupNorm, contiguous
+         and under no_grad, back to PIL, photo and drawing saved as PNG
+
+Every run is a process of its own, in turn; starting up is not counted. Real weights come from
+$DISTILL_WEIGHTS; without them the network is random, which takes as long.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import torch
+from common import (
+    TEACHER,
+    Table,
+    alternate,
+    apart,
+    machine,
+    parser,
+    ratios,
+    spread,
+    take_photos,
+    wanted,
+    write,
+)
+from forms import teacher_forms
+from PIL import Image
+from torch import Tensor
+from torchvision import transforms
+from torchvision.transforms.functional import to_pil_image
+
+from distill import config, sources, weights
+from distill.data.pictures import to_image, to_tensor
+from distill.settings import Prepare
+from distill.teachers.animegan2 import AnimeGANv2
+
+SIZE = 256
+
+
+def bare(file: Path, batch: int, pictures: int) -> float:
+    """Seconds a picture of the forward pass alone."""
+    teacher = AnimeGANv2(file).fast()
+    resident = torch.rand(batch, 3, SIZE, SIZE)
+    with torch.inference_mode():
+        teacher(resident)
+        begun = time.perf_counter()
+        for _ in range(-(-pictures // batch)):
+            teacher(resident)
+        return (time.perf_counter() - begun) / (-(-pictures // batch) * batch)
+
+
+def product(file: Path, photos: Path, root: Path) -> dict[str, Any]:
+    """Seconds a picture of the command's own work, the batch it took, and the pairs it made."""
+    os.environ["DISTILL_CACHE"] = f"{root}-cache"  # nothing is known of these photos yet
+    asked = [f"style.weights='{file}'", f"photos='{photos}'", f"data.root='{root}'"]
+    settings = config.load("prepare", ["style=hayao", "label.device=cpu", *asked], Prepare)
+    teacher = sources.teacher(settings.style, settings.teacher)
+    batches: list[int] = []
+    teacher.register_forward_pre_hook(lambda _, given: batches.append(len(given[0])))
+    begun = time.perf_counter()
+    made = sources.prepare(settings, teacher).made
+    seconds = time.perf_counter() - begun
+    return {"seconds": seconds / made, "batch": max(batches), "made": made}
+
+
+def plain(file: Path, photos: Path, folder: Path) -> float:
+    """Seconds a picture of the script that anyone would write first."""
+    teacher = AnimeGANv2(file, norm="group")
+    prepare = transforms.Compose(
+        [transforms.Resize(SIZE), transforms.CenterCrop(SIZE), transforms.ToTensor()]
+    )
+    folder.mkdir()
+    paths = sorted(photos.iterdir())
+    begun = time.perf_counter()
+    for path in paths:
+        with torch.no_grad():
+            photo = prepare(Image.open(path).convert("RGB"))
+            drawn = teacher.generate(photo[None] * 2 - 1)[0]
+        to_pil_image(photo).save(folder / f"{path.stem}-photo.png")
+        to_pil_image((drawn * 0.5 + 0.5).clamp(0, 1)).save(folder / f"{path.stem}-drawing.png")
+    return (time.perf_counter() - begun) / len(paths)
+
+
+@torch.inference_mode()
+def difference(file: Path, root: Path, pictures: int = 8) -> float:
+    """Largest difference of the product's drawings to the plain teacher's on the same photos."""
+    teacher = AnimeGANv2(file, norm="group")
+    largest = 0.0
+    for photo in sorted((root / "train" / "photo").glob("*.png"))[:pictures]:
+        drawn = _read(root / "train" / "stylized" / photo.name)
+        expected = to_tensor(to_image(teacher(_read(photo)[None])[0]))
+        largest = max(largest, float((drawn - expected).abs().max()))
+    return largest
+
+
+def _read(path: Path) -> Tensor:
+    with Image.open(path) as image:
+        return to_tensor(image)
+
+
+def contest(args: Any, file: Path, work: Path) -> dict[str, Any]:
+    """Runs all three in turn; the product first, which says at what batch size it works."""
+    photos, sets = take_photos(args.photos, args.pictures, work / "photos"), count()
+    found, _ = apart(product, file, photos, work / "set-first")
+    results = alternate(
+        {
+            "bare": lambda: apart(bare, file, found["batch"], args.pictures)[0],
+            "product": lambda: apart(product, file, photos, work / f"set-{next(sets)}"),
+            "plain": lambda: apart(plain, file, photos, work / f"plain-{next(sets)}")[0],
+        },
+        args.rounds,
+        "labelling",
+    )
+    runs = results["product"]
+    return {
+        "bare": results["bare"],
+        "product": [run["seconds"] for run, _ in runs],
+        "plain": results["plain"],
+        "start-up": [wall - run["seconds"] * run["made"] for run, wall in runs],
+        "batch": found["batch"],
+        "made": found["made"],
+        "difference": apart(difference, file, work / "set-first")[0],
+    }
+
+
+def tables(figures: dict[str, Any], forms: dict[str, list[float]]) -> list[Table]:
+    seconds = [figures[name] for name in ("bare", "product", "plain")]
+    to_bare, to_plain = (ratios(figures[name], figures["product"]) for name in ("bare", "plain"))
+    levels = figures["difference"] * 255
+    rows = [
+        [f"bare teacher, batch {figures['batch']}", spread(seconds[0])],
+        [f"product, {figures['made']} photos", spread(seconds[1])],
+        ["plain script", spread(seconds[2])],
+        ["product to bare, in speed", wanted(to_bare, 0.90)],
+        ["product to plain, in speed", wanted(to_plain, 1.3)],
+        ["start-up, not counted above, s", spread(figures["start-up"], 1)],
+        ["largest difference of a drawing, of 255", f"{levels:.0f}, wanted ≤ 1"],
+    ]
+    return [
+        Table("Labelling, seconds a picture", ["", "median (range)"], rows),
+        Table(
+            "Forms of the teacher, seconds a picture",
+            ["form", "median (range)"],
+            [[name, spread(values)] for name, values in forms.items()],
+        ),
+    ]
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--pictures", type=int, default=48, help="photos to label (%(default)s)")
+    options.add_argument(
+        "--all-forms", action="store_true", help="also ONNX Runtime and torch.compile"
+    )
+    args = options.parse_args()
+    facts = machine()
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        file = weights.supplied(TEACHER)
+        facts["weights"] = "real" if file else "random"
+        if file is None:
+            file = work / "random.pt"
+            torch.save(AnimeGANv2().state_dict(), file)
+        figures = contest(args, file, work)
+        forms, _ = apart(teacher_forms, file, args.rounds, args.all_forms)
+    write("labelling", args.out, facts, figures | {"forms": forms}, *tables(figures, forms))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""Starting up: `--help` of every command, and training's first step with many pairs on disk.
+
+For the first step small pictures are linked into a folder of pairs of one's own (train/photo,
+train/stylized, val/…) and `distill.train` is started on them as a process of its own: seconds from
+its start to the end of the first step, then, over all its steps, the most memory it takes. `main`
+and `worker` are the resident memory of the main process and of the largest loading process; what
+processes share is counted in each of them, but once in `together` (Linux only).
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+from common import Table, alternate, apart, machine, parser, spread, write
+from PIL import Image
+
+from distill import config, fitting, train
+
+SIZE = 64
+DISTINCT = 300  # pictures; the other files are links to them
+WANTED_HELP, WANTED_STEP = 2.0, 15.0  # seconds
+
+
+def make_pairs(root: Path, count: int) -> Path:
+    """`count` training pairs and a hundredth for validation, all links to a few pictures."""
+    rng = np.random.default_rng(0)
+    seeds = root.with_name(f"{root.name}-pictures")
+    seeds.mkdir(parents=True)
+    for number in range(min(DISTINCT, count)):
+        noise = rng.integers(0, 256, (SIZE, SIZE, 3), dtype=np.uint8)
+        Image.fromarray(noise).save(seeds / f"{number}.png")
+    for side, pairs in (("train", count), ("val", max(16, count // 100))):
+        for kind in ("photo", "stylized"):
+            folder = root / side / kind
+            folder.mkdir(parents=True)
+            for number in range(pairs):
+                os.link(seeds / f"{number % DISTINCT}.png", folder / f"face_{number:07d}.png")
+    return root
+
+
+class Watch(pl.Callback):
+    """Notes when the first step has ended, and the memory of this process and its workers."""
+
+    def __init__(self) -> None:
+        self.first_step = 0.0
+        self.main = self.worker = self.together = 0
+
+    def on_train_batch_end(self, *_args: object) -> None:
+        self.first_step = self.first_step or time.time()
+
+    def watch(self) -> None:
+        """Look again and again, as long as the process lives."""
+        while True:
+            workers = [child.pid for child in multiprocessing.active_children() if child.pid]
+            own, *theirs = (_memory(pid) for pid in (os.getpid(), *workers))
+            self.main = max(self.main, own.get("Rss", 0))
+            self.worker = max([self.worker, *(each.get("Rss", 0) for each in theirs)])
+            together = own.get("Pss", 0) + sum(each.get("Pss", 0) for each in theirs)
+            self.together = max(self.together, together)
+            time.sleep(0.2)
+
+
+def _memory(pid: int) -> dict[str, int]:
+    """Resident (Rss) and proportional (Pss) memory in MiB; empty where it cannot be read."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return {}
+    return {line.split(":")[0]: int(line.split()[1]) >> 10 for line in lines if "ss:" in line}
+
+
+def first_step(root: Path, steps: int, workers: int) -> dict[str, float]:
+    """The real command for a few steps; when its first step ended, and its memory in MiB."""
+    watch, make = Watch(), fitting.trainer
+
+    def trainer(*given: Any, **named: Any) -> pl.Trainer:
+        made = make(*given, **named)
+        made.callbacks.append(watch)  # type: ignore[attr-defined]
+        return made
+
+    fitting.trainer = trainer
+    threading.Thread(target=watch.watch, daemon=True).start()
+    with tempfile.TemporaryDirectory() as runs:
+        sys.argv = ["train", f"data.root={root}", f"runs={runs}", f"data.workers={workers}"]
+        sys.argv += [f"trainer.max_steps={steps}", f"trainer.val_every={steps}"]
+        sys.argv += [f"style.resolution={SIZE}", "encoder.weights=none"]
+        train.main()
+    memory = {name: getattr(watch, name) for name in ("main", "worker", "together")}
+    return memory | {"ended": watch.first_step}
+
+
+def timed_first_step(root: Path, steps: int, workers: int) -> dict[str, float]:
+    begun = time.time()
+    result, wall = apart(first_step, root, steps, workers)
+    return result | {"first step": result.pop("ended") - begun, "whole": wall}
+
+
+def seconds_of(command: Sequence[str]) -> float:
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - begun
+
+
+def help_table(args: argparse.Namespace) -> tuple[dict[str, list[float]], Table]:
+    """Every command's `--help`, beside what Python and `import torch` take alone."""
+    commands = sorted(path.stem for path in config.conf_folder().glob("*.yaml"))
+    runs: dict[str, Callable[[], float]] = {
+        f"python -m distill.{name} --help": partial(seconds_of, ["-m", f"distill.{name}", "--help"])
+        for name in commands
+    }
+    runs["python -c 'import torch'"] = partial(seconds_of, ["-c", "import torch"])
+    seconds = alternate(runs, args.rounds, "--help")
+    title = f"--help, seconds (wanted ≤ {WANTED_HELP:.0f})"
+    rows = [[f"`{name}`", spread(values, 2)] for name, values in seconds.items()]
+    return seconds, Table(title, ["", "median (range)"], rows)
+
+
+def pairs_table(args: argparse.Namespace, work: Path) -> tuple[dict[str, Any], Table]:
+    """The first step and the memory at every number of pairs."""
+    runs = {
+        f"{count:,}": partial(
+            timed_first_step, make_pairs(work / str(count), count), args.steps, args.workers
+        )
+        for count in args.pairs
+    }
+    results = alternate(runs, args.step_rounds, "first step")
+    columns = {"first step": "first step, s", "whole": "whole command, s"}
+    columns |= {name: f"{name}, MiB" for name in ("main", "worker", "together")}
+    rows = []
+    for name, found in results.items():
+        digits = {"first step": 1, "whole": 1}
+        cells = [spread([one[key] for one in found], digits.get(key, 0)) for key in columns]
+        rows.append([name, *cells])
+    title = f"Training's start (wanted: first step ≤ {WANTED_STEP:.0f} s, memory flat)"
+    return results, Table(title, ["pairs", *columns.values()], rows)
+
+
+def main() -> None:
+    options = parser(__doc__, photos=False, rounds=5)
+    options.add_argument(
+        "--pairs", type=int, nargs="+", default=[2_000, 20_000, 200_000], help="(%(default)s)"
+    )
+    options.add_argument("--steps", type=int, default=50, help="steps to train (%(default)s)")
+    options.add_argument("--step-rounds", type=int, default=3, help="runs of each (%(default)s)")
+    options.add_argument("--workers", type=int, default=2, help="loading processes (%(default)s)")
+    args = options.parse_args()
+    facts = machine()
+    helps, help_rows = help_table(args)
+    with tempfile.TemporaryDirectory() as folder:
+        starts, start_rows = pairs_table(args, Path(folder))
+    write("startup", args.out, facts, {"help": helps, "start": starts}, help_rows, start_rows)
+
+
+if __name__ == "__main__":
+    main()

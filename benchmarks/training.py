@@ -1,0 +1,174 @@
+"""Training: the product's loop against the bare step and against a plain PyTorch loop.
+
+bare     forward, backward and step of the default student (channels-last, fused Adam, l1_sobel) on
+         one resident batch
+product  `distill.train` itself on pairs from disk, with 0, 1 and 2 workers, everything on but
+         validation: pictures a second between the step after the first ones and one before the end
+plain    a loop as the paper's script has it: both files opened with Pillow, Resize, ToTensor, a
+         shuffling DataLoader (the script's default is 2 workers; 0 is measured too), contiguous
+         memory, SmoothL1 and Sobel in plain torch, Adam, `.item()` and TensorBoard at every step
+
+The same network, the same loss, the same PNG files, which `distill.prepare style=toon` makes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+from common import (
+    Table,
+    alternate,
+    apart,
+    machine,
+    parser,
+    ratios,
+    spread,
+    take_photos,
+    wanted,
+    write,
+)
+from forms import compiler, student_forms, student_step
+from plain_loop import loading_costs, loss_difference, plain
+from pytorch_lightning.profilers import SimpleProfiler
+
+from distill import config, fitting, sources, train
+from distill.settings import Prepare
+
+TAIL = 5  # batches after the last that counts: workers at the end of their work leave more time
+
+
+class Stamps(pl.Callback):
+    """When each step had ended, with all that other callbacks do after it."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def on_train_batch_end(self, *_args: object) -> None:
+        self.seconds.append(time.perf_counter())
+
+
+def pairs(photos: Path, root: Path) -> None:
+    """The set to train on, made by the command itself."""
+    asked = [f"photos='{photos}'", f"data.root='{root}'", "style=toon"]
+    settings = config.load("prepare", asked, Prepare)
+    sources.prepare(settings, sources.teacher(settings.style, settings.teacher))
+
+
+def bare(batch: int, warm: int, steps: int, size: int) -> float:
+    """Pictures a second of the step alone."""
+    step = student_step(batch, size, last=True, fused=True)
+    for _ in range(warm):
+        step()
+    begun = time.perf_counter()
+    for _ in range(steps):
+        step()
+    return steps * batch / (time.perf_counter() - begun)
+
+
+def product(
+    root: Path, workers: int, batch: int, warm: int, steps: int, size: int, profiled: bool = False
+) -> tuple[float, dict[str, list[float]]]:
+    """Pictures a second of the real command, and, when profiled, the seconds of its parts."""
+    stamps, profiler, make = Stamps(), SimpleProfiler(), fitting.trainer
+
+    def trainer(*given: Any, **named: Any) -> pl.Trainer:
+        made = make(*given, **named)
+        made.callbacks.append(stamps)  # type: ignore[attr-defined]
+        if profiled:
+            made.profiler = profiler  # type: ignore[attr-defined]
+        return made
+
+    fitting.trainer = trainer
+    total = warm + steps + TAIL
+    with tempfile.TemporaryDirectory() as runs:
+        sys.argv = ["train", f"data.root={root}", f"runs={runs}", f"data.workers={workers}"]
+        sys.argv += [f"trainer.max_steps={total}", f"trainer.val_every={total}", "data.val_limit=1"]
+        sys.argv += [f"data.batch_size={batch}", f"style.resolution={size}", "encoder.weights=none"]
+        train.main()
+    seconds = stamps.seconds[warm + steps - 1] - stamps.seconds[warm - 1]
+    return steps * batch / seconds, dict(profiler.recorded_durations)
+
+
+def product_speed(root: Path, workers: int, batch: int, warm: int, steps: int, size: int) -> float:
+    return product(root, workers, batch, warm, steps, size)[0]
+
+
+def contest(args: argparse.Namespace, root: Path) -> dict[str, list[float]]:
+    """Pictures a second of every contender, in turn."""
+    length = (args.batch, args.warm, args.steps, args.size)
+    runs: dict[str, Callable[[], float]] = {"bare": partial(_apart, bare, *length)}
+    for n in (2, 1, 0):
+        runs[f"product, {n} workers"] = partial(_apart, product_speed, root, n, *length)
+    for n in (2, 0):
+        runs[f"plain, {n} workers"] = partial(_apart, plain, root, n, *length)
+    return alternate(runs, args.rounds, "training")
+
+
+def _apart(function: Callable[..., float], *arguments: object) -> float:
+    return apart(function, *arguments)[0]
+
+
+def speed_table(speed: dict[str, list[float]]) -> Table:
+    product, bare = speed["product, 2 workers"], speed["bare"]
+    rows = [[name, spread(values, 2)] for name, values in speed.items()]
+    rows.append(["product (2) to bare", wanted(ratios(product, bare), 0.90)])
+    for name in ("plain, 2 workers", "plain, 0 workers"):
+        rows.append([f"product (2) to {name}", wanted(ratios(product, speed[name]), 1.5)])
+    return Table("Training, pictures a second", ["", "median (range)"], rows)
+
+
+def forms_table(forms: dict[str, list[float]], asked: bool) -> Table:
+    first = {name: values for name, values in forms.items() if name.endswith("first run")}
+    steady = {name: values for name, values in forms.items() if name not in first}
+    rows = [[name, spread([1000 * v for v in values], 1)] for name, values in steady.items()]
+    rows += [[f"{name}, s", spread(values, 0)] for name, values in first.items()]
+    if asked and not compiler():
+        rows.append(["compiled", "left out: torch.compile needs a C++ compiler and found none"])
+    return Table("The step, seconds per 1,000 pictures", ["form", "median (range)"], rows)
+
+
+def parts_table(parts: dict[str, list[float]], skip: int, most: int = 14) -> Table:
+    """Milliseconds a step of the largest parts; parts that ran at every step, the first ones left
+    out. Lightning's parts contain each other: a batch contains its forward and backward."""
+    often = {name: values[skip:] for name, values in parts.items() if len(values) > 2 * skip}
+    mean = {name: 1000 * sum(values) / len(values) for name, values in often.items()}
+    rows = [[n, f"{mean[n]:.1f}"] for n in sorted(mean, key=mean.__getitem__, reverse=True)[:most]]
+    return Table("Where a step's time goes (2 workers), ms; parts contain parts", ["", "ms"], rows)
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--pictures", type=int, default=160, help="pairs to make (%(default)s)")
+    options.add_argument("--steps", type=int, default=20, help="counted steps (%(default)s)")
+    options.add_argument("--warm", type=int, default=6, help="steps before them (%(default)s)")
+    options.add_argument("--batch", type=int, default=16, help="pictures a step (%(default)s)")
+    options.add_argument("--size", type=int, default=256, help="their side (%(default)s)")
+    options.add_argument("--compiled", action="store_true", help="also torch.compile (a minute)")
+    args = options.parse_args()
+    facts = machine()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "pairs"
+        apart(pairs, take_photos(args.photos, args.pictures, Path(folder) / "photos"), root)
+        speed = contest(args, root)
+        length = (args.batch, args.warm, args.steps, args.size)
+        (_, parts), _ = apart(partial(product, profiled=True), root, 2, *length)
+        costs, _ = apart(loading_costs, root, args.batch, args.size)
+    forms, _ = apart(student_forms, args.rounds, args.batch, args.size, args.compiled)
+    same, _ = apart(loss_difference, args.size)
+    facts["largest difference of the two losses"] = f"{same:.1e}"
+    figures = {"pictures a second": speed, "forms": forms, "loading": costs}
+    loading = Table("Loading, ms", ["", ""], [[n, f"{v:.2f}"] for n, v in costs.items()])
+    shown = [speed_table(speed), forms_table(forms, args.compiled), parts_table(parts, args.warm)]
+    write("training", args.out, facts, figures, *shown, loading)
+
+
+if __name__ == "__main__":
+    main()
