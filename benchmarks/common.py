@@ -25,10 +25,14 @@ from PIL import Image
 
 from distill.data.demo import demo_photos
 from distill.data.photos import BadPhoto, find_photos, read_photo
+from distill.memory import keep_freed
 from distill.progress import bar
 from distill.weights import aside
 
 TEACHER = "animegan2_hayao.pt"
+
+
+Forms = Mapping[str, Sequence[float]]  # name → seconds a picture, round by round
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,12 @@ def apart(function: Callable[..., Any], *arguments: object) -> tuple[Any, float]
         return result, time.perf_counter() - begun
 
 
+def kept(function: Callable[..., Any], *arguments: object) -> Any:
+    """A function's result with freed memory kept for the next step, as every command has it."""
+    keep_freed()
+    return function(*arguments)
+
+
 def _settle(path: str) -> None:
     """In the fresh process: print into a file, and load pictures as a command would."""
     # A spawned process spawns its workers too, each importing torch; a command does not.
@@ -118,6 +128,16 @@ def _settle(path: str) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_APPEND)
     for standard in (1, 2):
         os.dup2(handle, standard)
+
+
+def form_table(title: str, forms: Forms, kept_forms: Forms, scale: float) -> Table:
+    """Forms of one network as a script has them, and with freed memory kept."""
+    rows = [
+        [name, *(spread([scale * v for v in each[name]]) for each in (forms, kept_forms))]
+        for name in forms
+        if not name.endswith("first run")
+    ]
+    return Table(title, ["form, median (range)", "as it is", "freed memory kept"], rows)
 
 
 def alternate(

@@ -1,7 +1,7 @@
 """Training: the product's loop against the bare step and against a plain PyTorch loop.
 
 bare     forward, backward and step of the default student (channels-last, fused Adam, l1_sobel) on
-         one resident batch
+         one resident batch, as it is and with freed memory kept, as the commands keep it
 product  `distill.train` itself on pairs from disk, with 0, 1 and 2 workers, everything on but
          validation: pictures a second between the step after the first ones and one before the end
 plain    a loop as the paper's script has it: both files opened with Pillow, Resize, ToTensor, a
@@ -24,9 +24,12 @@ from typing import Any
 
 import pytorch_lightning as pl
 from common import (
+    Forms,
     Table,
     alternate,
     apart,
+    form_table,
+    kept,
     machine,
     parser,
     ratios,
@@ -104,7 +107,10 @@ def product_speed(root: Path, workers: int, batch: int, warm: int, steps: int, s
 def contest(args: argparse.Namespace, root: Path) -> dict[str, list[float]]:
     """Pictures a second of every contender, in turn."""
     length = (args.batch, args.warm, args.steps, args.size)
-    runs: dict[str, Callable[[], float]] = {"bare": partial(_apart, bare, *length)}
+    runs: dict[str, Callable[[], float]] = {
+        "bare": partial(_apart, bare, *length),
+        "bare, memory kept": partial(_apart, kept, bare, *length),
+    }
     for n in (2, 1, 0):
         runs[f"product, {n} workers"] = partial(_apart, product_speed, root, n, *length)
     for n in (2, 0):
@@ -117,22 +123,21 @@ def _apart(function: Callable[..., float], *arguments: object) -> float:
 
 
 def speed_table(speed: dict[str, list[float]]) -> Table:
-    product, bare = speed["product, 2 workers"], speed["bare"]
+    product = speed["product, 2 workers"]
     rows = [[name, spread(values, 2)] for name, values in speed.items()]
-    rows.append(["product (2) to bare", wanted(ratios(product, bare), 0.90)])
+    for name in ("bare, memory kept", "bare"):
+        rows.append([f"product (2) to {name}", wanted(ratios(product, speed[name]), 0.90)])
     for name in ("plain, 2 workers", "plain, 0 workers"):
         rows.append([f"product (2) to {name}", wanted(ratios(product, speed[name]), 1.5)])
     return Table("Training, pictures a second", ["", "median (range)"], rows)
 
 
-def forms_table(forms: dict[str, list[float]], asked: bool) -> Table:
-    first = {name: values for name, values in forms.items() if name.endswith("first run")}
-    steady = {name: values for name, values in forms.items() if name not in first}
-    rows = [[name, spread([1000 * v for v in values], 1)] for name, values in steady.items()]
-    rows += [[f"{name}, s", spread(values, 0)] for name, values in first.items()]
+def compiled_table(forms: Forms, asked: bool) -> Table:
+    """What compiling takes before the first step, or why nothing was compiled."""
+    rows = [[name, spread(each, 0)] for name, each in forms.items() if name.endswith("first run")]
     if asked and not compiler():
-        rows.append(["compiled", "left out: torch.compile needs a C++ compiler and found none"])
-    return Table("The step, seconds per 1,000 pictures", ["form", "median (range)"], rows)
+        rows.append(["left out: torch.compile needs a C++ compiler and found none", ""])
+    return Table("Compiling, seconds", ["", ""], rows)
 
 
 def parts_table(parts: dict[str, list[float]], skip: int, most: int = 14) -> Table:
@@ -161,13 +166,25 @@ def main() -> None:
         length = (args.batch, args.warm, args.steps, args.size)
         (_, parts), _ = apart(partial(product, profiled=True), root, 2, *length)
         costs, _ = apart(loading_costs, root, args.batch, args.size)
-    forms, _ = apart(student_forms, args.rounds, args.batch, args.size, args.compiled)
+    asked = (student_forms, args.rounds, args.batch, args.size, args.compiled)
+    forms, again = apart(*asked)[0], apart(kept, *asked)[0]
     same, _ = apart(loss_difference, args.size)
     facts["largest difference of the two losses"] = f"{same:.1e}"
-    figures = {"pictures a second": speed, "forms": forms, "loading": costs}
+    figures = {
+        "pictures a second": speed,
+        "forms": forms,
+        "forms, memory kept": again,
+        "loading": costs,
+    }
     loading = Table("Loading, ms", ["", ""], [[n, f"{v:.2f}"] for n, v in costs.items()])
-    shown = [speed_table(speed), forms_table(forms, args.compiled), parts_table(parts, args.warm)]
-    write("training", args.out, facts, figures, *shown, loading)
+    shown = [
+        speed_table(speed),
+        form_table("The step, seconds per 1,000 pictures", forms, again, 1000),
+        compiled_table(again, args.compiled),
+        parts_table(parts, args.warm),
+        loading,
+    ]
+    write("training", args.out, facts, figures, *shown)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 from distill import sweeps
 from distill.checks import check
 from distill.errors import DistillError, OneLine
+from distill.memory import keep_freed
 from distill.nodes import no_such
 
 MULTIRUN, HELP = {"-m", "--multirun"}, {"-h", "--help"}
@@ -54,6 +55,7 @@ def entry(
     def decorate(task: Task) -> Callable[[], None]:
         @functools.wraps(task)
         def command() -> None:
+            keep_freed()
             with OneLine():
                 arguments = sys.argv[1:]
                 several = bool(MULTIRUN & set(arguments))

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from distill import config, sources
 from distill.data.layouts import Pair, find_pairs
 from distill.data.photos import group_of
-from distill.data.pictures import over_white
+from distill.data.pictures import from_bytes, over_white
 from distill.data.recipe import is_complete, read_manifest
 from distill.data.sets import PairSet
 from distill.data.views import rng_for
@@ -85,8 +85,8 @@ def _read(data: PairSet) -> tuple[Tensor, Tensor]:
     photos, targets = [], []
     for i in range(len(data)):
         sample = data[i]
-        photos.append(as_bytes(sample["photo"]))
-        targets.append(as_bytes(over_white(sample["target"][None])[0]))
+        photos.append(sample["photo"].permute(2, 0, 1).contiguous())
+        targets.append(as_bytes(over_white(from_bytes(sample["target"])[None])[0]))
     return torch.stack(photos), torch.stack(targets)
 
 

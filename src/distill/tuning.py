@@ -74,7 +74,8 @@ def balance(module: DistillModule, data: DistillData, device: torch.device) -> d
     module.to(device).train()
     with torch.no_grad():
         for batch in data.first_batches(BATCHES):
-            _, raw, _ = module.compare(move_data_to_device(batch, device))
+            batch = data.on_after_batch_transfer(move_data_to_device(batch, device), 0)
+            _, raw, _ = module.compare(batch)
             sums = {name: sums.get(name, 0) + float(value) for name, value in raw.items()}
     module.student.load_state_dict(before)
     sizes = {name: value * module.criterion.weights[name] for name, value in sums.items()}

@@ -107,27 +107,27 @@ def test_other_views_repeat_by_their_generator_alone():
 
 
 def coordinates(height, width):
-    """(2, H, W): the row and the column of every pixel."""
-    return torch.stack(torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij"))
+    """(H, W, 2): the row and the column of every pixel."""
+    return torch.stack(torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij"), -1)
 
 
 def test_crop_and_flip_are_the_same_for_all_pictures():
     one = coordinates(20, 30)
-    other = torch.cat([-one, one[:1]])  # another number of channels, as for RGBA
+    other = torch.cat([-one, one[..., :1]], -1)  # another number of channels, as for RGBA
     for i in range(30):
         cut, also = same_crop_and_flip([one, other], 12, True, rng_for(i))
-        assert cut.shape == (2, 12, 12)
-        assert torch.equal(also, torch.cat([-cut, cut[:1]]))
+        assert cut.shape == (12, 12, 2)
+        assert torch.equal(also, torch.cat([-cut, cut[..., :1]], -1))
 
 
 def test_crops_are_whole_windows_that_reach_everywhere():
     tops, lefts, flips = set(), set(), 0
     for i in range(300):
         (cut,) = same_crop_and_flip([coordinates(8, 9)], 6, True, rng_for(i))
-        flipped = bool(cut[1, 0, 0] > cut[1, 0, -1])
-        cut = cut.flip(-1) if flipped else cut
-        top, left = cut[:, 0, 0].tolist()
-        assert torch.equal(cut, coordinates(8, 9)[:, top : top + 6, left : left + 6])
+        flipped = bool(cut[0, 0, 1] > cut[0, -1, 1])
+        cut = cut.flip(1) if flipped else cut
+        top, left = cut[0, 0].tolist()
+        assert torch.equal(cut, coordinates(8, 9)[top : top + 6, left : left + 6])
         tops.add(top)
         lefts.add(left)
         flips += flipped
@@ -145,4 +145,4 @@ def test_without_a_smaller_size_nothing_is_cropped(size):
 def test_without_flip_nothing_is_mirrored():
     for i in range(20):
         (cut,) = same_crop_and_flip([coordinates(8, 9)], 4, False, rng_for(i))
-        assert cut[1, 0, 0] < cut[1, 0, -1]
+        assert cut[0, 0, 1] < cut[0, -1, 1]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytorch_lightning as pl
 from torch.utils.data import DataLoader, Dataset, Subset
 
+from distill.data.pictures import from_bytes
 from distill.data.sets import Stream
 from distill.data.workers import ignore_interrupt
 
 
 class DistillData(pl.LightningDataModule):
-    """Loaders over two datasets whose training side takes stream positions.
+    """Batches of {photo, name} and, for pairs, {target}, as pictures in [0, 1].
 
+    The training side of the two datasets takes stream positions.
     One epoch is the whole run (`max_steps` batches); it starts at the batches already done, which
     Lightning knows from the checkpoint. `val_limit` bounds the pictures of a validation.
     """
@@ -45,6 +49,11 @@ class DistillData(pl.LightningDataModule):
         count = len(self.val)  # type: ignore[arg-type]
         limited = Subset(self.val, range(min(count, self.val_limit or count)))
         return self._loader(limited, workers=0)
+
+    def on_after_batch_transfer(self, batch: dict[str, Any], dataloader_idx: int) -> dict[str, Any]:
+        """The samples' bytes as pictures, where the student is."""
+        pictures = {key: from_bytes(batch[key]) for key in ("photo", "target") if key in batch}
+        return batch | pictures
 
     def _loader(self, dataset: Dataset, workers: int, sampler: Stream | None = None) -> DataLoader:
         return DataLoader(

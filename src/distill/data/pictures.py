@@ -1,4 +1,4 @@
-"""Pictures out: tensors to PNG files and contact sheets, written whole or not at all."""
+"""Pictures and tensors; PNG files and contact sheets, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,10 +17,19 @@ from distill.weights import aside
 PNG_LEVEL = 1
 
 
+def to_bytes(image: Image.Image) -> Tensor:
+    """An 8-bit picture as it lies in memory, uint8 (H, W, C)."""
+    return torch.from_numpy(np.array(image))
+
+
+def from_bytes(values: Tensor) -> Tensor:
+    """uint8 (…, H, W, C) as float32 (…, C, H, W) in [0, 1], its channels last in memory."""
+    return values.movedim(-1, -3).float().div_(255)
+
+
 def to_tensor(image: Image.Image) -> Tensor:
     """An 8-bit picture as float32 (C, H, W) in [0, 1]."""
-    array = np.asarray(image)
-    return torch.from_numpy(array.copy()).permute(2, 0, 1).float() / 255
+    return from_bytes(to_bytes(image))
 
 
 def to_image(picture: Tensor) -> Image.Image:

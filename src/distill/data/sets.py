@@ -12,12 +12,14 @@ from torch.utils.data import Dataset, Sampler
 
 from distill.data.layouts import Pair
 from distill.data.photos import BadPhoto, Photo, centre_square, read_photo
-from distill.data.pictures import to_tensor
+from distill.data.pictures import to_bytes
 from distill.data.shares import Indices, Share, counts
 from distill.data.views import random_square, recolour, rng_for, same_crop_and_flip
 from distill.errors import DistillError
 
-Sample = dict[str, Any]  # photo: Tensor, name: str and, for pairs, target: Tensor
+# photo: uint8 (H, W, 3), name: str and, for pairs, target: uint8 (H, W, 3 or 4). Bytes as they lie
+# in the file: a quarter of what floats take on their way from a worker. DistillData converts them.
+Sample = dict[str, Any]
 
 
 class Stream(Sampler[int]):
@@ -94,7 +96,7 @@ class _Streamed(Dataset):
 
 
 class PairSet(_Streamed):
-    """Pairs as {photo (3, H, W), target (3 or 4, H, W), name}, both in [0, 1].
+    """Pairs as {photo (H, W, 3), target (H, W, 3 or 4), name}, 8-bit.
 
     With `train`, position p gives the picture p of an endless shuffled stream, cropped and
     mirrored the same on both sides; without, index p gives pair p as it is. A pair that cannot be
@@ -140,12 +142,12 @@ class PairSet(_Streamed):
 
     def _square(self, image: Image.Image) -> Tensor:
         if image.size == (self.size, self.size):
-            return to_tensor(image)
-        return to_tensor(centre_square(image, self.size))
+            return to_bytes(image)
+        return to_bytes(centre_square(image, self.size))
 
 
 class PhotoSet(_Streamed):
-    """Photos as {photo (3, S, S), name}, to be labelled on the fly.
+    """Photos as {photo (S, S, 3), name}, 8-bit, to be labelled on the fly.
 
     With `train`: random squares of the photo with changed colours, drawn from the position; the
     teacher sees what the student sees, so even colours may change. Without: centre squares.
@@ -174,7 +176,7 @@ class PhotoSet(_Streamed):
             square = recolour(square, self.colour, rng)
         else:
             square = centre_square(image, self.size, self.crop)
-        return {"photo": to_tensor(square), "name": photo.key}
+        return {"photo": to_bytes(square), "name": photo.key}
 
     def _read(self, first: int) -> tuple[Photo, Image.Image]:
         for step in range(self.count):

@@ -54,12 +54,12 @@ def view(
 def same_crop_and_flip(
     pictures: list[Tensor], size: int | None, flip: bool, rng: np.random.Generator
 ) -> list[Tensor]:
-    """One random crop of size×size and one coin for mirroring, the same for every (C, H, W)."""
-    height, width = pictures[0].shape[-2:]
+    """One random crop of size×size and one coin for mirroring, the same for every (H, W, C)."""
+    height, width = pictures[0].shape[:2]
     if size is not None and size < min(height, width):
         top = int(rng.integers(height - size + 1))
         left = int(rng.integers(width - size + 1))
-        pictures = [p[:, top : top + size, left : left + size] for p in pictures]
+        pictures = [p[top : top + size, left : left + size] for p in pictures]
     if flip and rng.random() < 0.5:
-        pictures = [torch.flip(p, (-1,)) for p in pictures]
+        pictures = [torch.flip(p, (1,)) for p in pictures]
     return pictures
