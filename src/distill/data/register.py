@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from ast import literal_eval
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,7 @@ class Row:
 
     def __str__(self) -> str:
         side, twin = self.side or "-", str(int(self.twin))
-        return "\t".join((self.pair, side, self.folder, twin, self.key, self.reason)) + "\n"
+        return "\t".join((self.pair, side, repr(self.folder), twin, self.key, self.reason)) + "\n"
 
 
 def pair_of(file: str) -> str:
@@ -54,7 +55,7 @@ def read_rows(root: Path) -> dict[str, Row]:
     rows = {}
     for line in _lines(root / PHOTOS)[1:]:
         pair, side, folder, twin, key, reason = line.split("\t")
-        rows[pair] = Row(pair, _SIDE[side], folder, twin == "1", key, reason)
+        rows[pair] = Row(pair, _SIDE[side], literal_eval(folder), twin == "1", key, reason)
     return rows
 
 
