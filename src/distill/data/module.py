@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, Dataset, Subset
 
 from distill.data.pictures import from_bytes
 from distill.data.sets import Stream
-from distill.data.workers import ignore_interrupt
+from distill.data.workers import give_way, ignore_interrupt
 
 
 class DistillData(pl.LightningDataModule):
@@ -56,14 +56,13 @@ class DistillData(pl.LightningDataModule):
         return batch | pictures
 
     def _loader(self, dataset: Dataset, workers: int, sampler: Stream | None = None) -> DataLoader:
+        accelerator = type(self.trainer.accelerator).__name__ if self.trainer else ""
         return DataLoader(
             dataset,
             self.batch_size,
             sampler=sampler,
             num_workers=workers,
             persistent_workers=workers > 0,
-            worker_init_fn=ignore_interrupt,
-            pin_memory=self.trainer is not None
-            and self.trainer.accelerator is not None
-            and type(self.trainer.accelerator).__name__ == "CUDAAccelerator",
+            worker_init_fn=give_way if accelerator == "CPUAccelerator" else ignore_interrupt,
+            pin_memory=accelerator == "CUDAAccelerator",
         )

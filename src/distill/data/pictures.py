@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from torch import Tensor
 
 from distill.weights import aside
 
-# Measured on 256² photos and drawings: half the time of level 4 for 9 to 12 % more bytes.
-PNG_LEVEL = 1
+# Measured on 256² photos: 112 KB instead of the 116 of zlib's own search at this level, 4.1 ms
+# instead of 4.9 to write, 1.6 instead of 1.8 to read. Level 4 is as small, but slow to write.
+PNG = {"compress_level": 1, "compress_type": zlib.Z_RLE}
 
 
 def to_bytes(image: Image.Image) -> Tensor:
@@ -49,7 +51,7 @@ def over_white(picture: Tensor) -> Tensor:
 def save_png(image: Image.Image, path: Path) -> None:
     """Write a PNG aside and rename it, so that a killed process leaves no half picture."""
     encoded = io.BytesIO()
-    image.save(encoded, format="PNG", compress_level=PNG_LEVEL)
+    image.save(encoded, format="PNG", **PNG)
     with aside(path) as temporary:
         temporary.write_bytes(encoded.getbuffer())
 
