@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from distill import build, config, prepare, sources, train
+from distill import config, loading, prepare, sources, train
+from distill.arguments import split_arguments
 from distill.data.layouts import find_pairs
 from distill.errors import DistillError
 from distill.settings import Prepare, Train
@@ -31,7 +32,7 @@ def here(tmp_path, monkeypatch):
 
 
 def typed(*arguments, name="prepare", schema=Prepare):
-    overrides, _ = config._split_arguments([*arguments, *SMALL], False)
+    overrides, _ = split_arguments([*arguments, *SMALL], False)
     return config.load(name, overrides, schema)
 
 
@@ -137,7 +138,7 @@ def training(*arguments):
 
 
 def data_of(settings):
-    return build.data(settings, sources.teacher(settings.style, settings.teacher))
+    return loading.data(settings, sources.teacher(settings.style, settings.teacher))
 
 
 def names(data):

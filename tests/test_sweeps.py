@@ -14,6 +14,7 @@ import torch
 from PIL import Image
 
 from distill import config, eval_fid, export, folders, prepare, summary, sweeps, train
+from distill.arguments import split_arguments
 from distill.callbacks.table import MetricsTable
 from distill.errors import INTERRUPTED, DistillError
 from distill.settings import Prepare, Train
@@ -121,7 +122,7 @@ def test_each_run_has_its_folder_below_the_sweep_s():
 def test_a_job_s_own_command_line_gives_its_settings():
     # A distributed training starts its other processes with it.
     for job in placed("decoder=nnconv,fastdepth", "style.weights=a b,c", "sweep=x", "runs=my runs"):
-        overrides, flags = config._split_arguments(list(job.overrides), several=False)
+        overrides, flags = split_arguments(list(job.overrides), several=False)
         assert flags == []
         assert config.load("train", overrides, Train) == job.settings
 

@@ -21,17 +21,13 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from distill import sweeps
+from distill.arguments import split_arguments
 from distill.checks import check
 from distill.errors import DistillError, OneLine
 from distill.memory import keep_freed
 from distill.nodes import no_such
 
 MULTIRUN, HELP = {"-m", "--multirun"}, {"-h", "--help"}
-PATHS = {
-    *("photos", "val_photos", "drop", "data.root", "a", "b", "output", "runs", "checkpoint"),
-    "style.weights",
-}
-LISTS = {"photos", "val_photos"}
 
 S = TypeVar("S")
 Task = Callable[[Any], None]
@@ -59,7 +55,7 @@ def entry(
             with OneLine():
                 arguments = sys.argv[1:]
                 several = bool(MULTIRUN & set(arguments))
-                overrides, flags = _split_arguments(arguments, several)
+                overrides, flags = split_arguments(arguments, several)
                 if HELP & set(arguments):
                     _hydra_main(name, schema, task, flags)  # whatever the settings are
                 elif several:
@@ -84,45 +80,6 @@ def _hydra_main(name: str, schema: type, task: Task, arguments: list[str]) -> No
 
     sys.argv = [f"distill.{name}", *arguments]
     hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=name)(run)()
-
-
-def _split_arguments(arguments: list[str], several: bool) -> tuple[list[str], list[str]]:
-    """KEY=VALUE overrides, ready for Hydra, and its flags with their values."""
-    quoted = _each_quoted if several else _quoted
-    overrides = [quoted(a) for a in arguments if "=" in a and not a.startswith("-")]
-    return overrides, [a for a in arguments if "=" not in a or a.startswith("-")]
-
-
-def _each_quoted(argument: str) -> str:
-    """With -m a comma parts two folders or files, unless there is one of that very name."""
-    key, _, value = argument.partition("=")
-    if key not in PATHS or value[:1] in ("", "'", '"', "[") or Path(value).exists():
-        return _quoted(argument)
-    if re.match(r"(choice|glob)\(", value):
-        return argument
-    items = (_quoted(f"{key}={item}").partition("=")[2] for item in value.split(","))
-    return f"{key}={','.join(items)}"
-
-
-def _quoted(argument: str) -> str:
-    """A folder or file may hold spaces, commas and brackets, which Hydra's grammar would read.
-
-    [A,B] is a list of folders, unless there is one of that very name.
-    """
-    key, _, value = argument.partition("=")
-    if key not in PATHS or not value:
-        return argument
-    if key in LISTS and value[0] + value[-1] == "[]" and not Path(value).is_dir():
-        items = re.findall(r"'[^']*'|\"[^\"]*\"|[^,\s][^,]*", value[1:-1])
-        return f"{key}=[{','.join(_quoted_path(item.strip()) for item in items)}]"
-    return argument if re.fullmatch(r"[\w./~$-]+", value) else f"{key}={_quoted_path(value)}"
-
-
-def _quoted_path(value: str) -> str:
-    if value[0] in "'\"":
-        return value
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def jobs(name: str, overrides: list[str], flags: list[str], schema: type) -> list[sweeps.Job]:

@@ -33,7 +33,7 @@ def train(settings: Train, run: Run, first: bool) -> None:
 
     import pytorch_lightning as pl
 
-    from distill import build, fitting, sources, tuning
+    from distill import build, fitting, loading, sources, tuning
     from distill.callbacks.checkpoints import Checkpoints, Interrupted
     from distill.runs import over, step_of
 
@@ -49,7 +49,7 @@ def train(settings: Train, run: Run, first: bool) -> None:
     module = build.module(settings, teacher)
     checkpoints = Checkpoints(run)
     trainer = fitting.trainer(settings, run, checkpoints)
-    data = build.data(settings, teacher)
+    data = loading.data(settings, teacher)
 
     if not first:  # the first has done what follows
         tuning.take_over(module, run)
