@@ -49,7 +49,7 @@ class DistillModule(pl.LightningModule):
         )
 
     def compile_student(self) -> None:
-        """Train through torch.compile: a minute at the first step, faster ever after.
+        """Train through torch.compile, which takes its time at the first step.
 
         Validation stays as it is: its other batch sizes would be compiled one by one.
         """
