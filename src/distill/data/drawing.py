@@ -19,7 +19,7 @@ from distill.data.photos import BadPhoto, Photo, read_photo
 from distill.data.pictures import save_png, to_image
 from distill.data.recipe import Recipe
 from distill.data.views import rng_for, view
-from distill.data.workers import give_way, ignore_interrupt
+from distill.data.workers import starter
 from distill.progress import bar
 
 Good = Sequence[tuple[Job, Tensor]]
@@ -43,7 +43,7 @@ def draw_all(
         batch_size,
         num_workers=min(workers, len(jobs)),
         collate_fn=list,
-        worker_init_fn=give_way if device == "cpu" else ignore_interrupt,
+        worker_init_fn=starter(give_way=device == "cpu"),
     )
     teacher = teacher.to(device)
     with bar(len(jobs), " pictures", "labelling") as progress, _Saver(root) as saver:

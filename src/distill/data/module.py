@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, Dataset, Subset
 
 from distill.data.pictures import from_bytes
 from distill.data.sets import Stream
-from distill.data.workers import give_way, ignore_interrupt
+from distill.data.workers import starter
 
 
 class DistillData(pl.LightningDataModule):
@@ -63,6 +63,6 @@ class DistillData(pl.LightningDataModule):
             sampler=sampler,
             num_workers=workers,
             persistent_workers=workers > 0,
-            worker_init_fn=give_way if accelerator == "CPUAccelerator" else ignore_interrupt,
+            worker_init_fn=starter(give_way=accelerator == "CPUAccelerator"),
             pin_memory=accelerator == "CUDAAccelerator",
         )

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import sys
+from collections.abc import Callable
+from functools import partial
 
 LOWEST = 19  # priority of a process, as `nice` counts it
+PR_SET_PDEATHSIG = 1  # from Linux's prctl.h
 
 
-def ignore_interrupt(_worker: int) -> None:
-    """Ctrl-C reaches every process of a terminal; only the main one shall decide what it means."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def starter(give_way: bool) -> Callable[[int], None]:
+    """What a loader's workers do first.
 
-
-def give_way(worker: int) -> None:
-    """Beside a network on the CPU: load where that leaves a core idle.
-
-    Its threads wait for each other, so one that loses its core for a while holds up all.
+    With `give_way`, for a network on the CPU, they load where that leaves a core idle: its threads
+    wait for each other, so one that loses its core for a while holds up all.
     """
-    ignore_interrupt(worker)
-    if hasattr(os, "nice"):
+    return partial(_start, os.getpid(), give_way)
+
+
+def _start(parent: int, give_way: bool, _worker: int) -> None:
+    # Ctrl-C reaches every process of a terminal; only the main one shall decide what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with(parent)
+    if give_way and hasattr(os, "nice"):
         os.nice(LOWEST)
+
+
+def die_with(parent: int) -> None:
+    """End with the parent process, however that ends.
+
+    torch's workers look for it from time to time, but one whose parent was killed before its first
+    look waits for ever and keeps the terminal's pipes open.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
