@@ -15,24 +15,9 @@ from torch import nn
 from distill.data.jobs import plan
 from distill.data.labelling import label
 from distill.data.photos import Photo, find_photos
-from distill.data.recipe import Recipe, check_recipe, read_manifest
+from distill.data.recipe import check_recipe, read_manifest
 from distill.errors import DistillError
-
-RECIPE = Recipe(
-    photos="here", style="negative", teacher="inverts", size=64, val_fraction=0.4, views=1, seed=0
-)
-
-
-class Inverted(nn.Module):
-    """A teacher whose drawing is known: the negative. Counts the pictures it was shown."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = 0
-
-    def forward(self, photos):
-        self.seen += len(photos)
-        return 1 - photos
+from survival import RECIPE, Inverted
 
 
 def noise(path, seed, size=(64, 64)):
