@@ -2,8 +2,8 @@
 
 The thumbnail is the centre square at 16×16, grey. Measured on 4,600 aligned faces (LFW), 525
 portraits with known copies and 669 other pictures: among 10.6 million pairs of different persons
-three are above 0.95, and 172 of 178 portraits with a copy are found, at 0.4 ms a photo. At 8×8 there
-are 96 such pairs, at 32×32 a copy less is found, and colour changes neither.
+three are above 0.95, and 172 of 178 portraits with a copy are found, at 0.4 ms a photo. At 8×8
+there are 96 such pairs, at 32×32 a copy less is found, and colour changes neither.
 """
 
 from __future__ import annotations
