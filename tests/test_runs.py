@@ -7,7 +7,8 @@ import torch
 
 from distill import config
 from distill.errors import DistillError
-from distill.runs import Run, differences, ended_early, find_run, step_of
+from distill.runs import Run, differences, find_run
+from distill.saved import ended_early, step_of
 from distill.settings import Export
 
 

@@ -18,7 +18,8 @@ from distill import build
 from distill.curves import Curves, draw
 from distill.errors import INTERRUPTED, DistillError
 from distill.metrics import complexity
-from distill.runs import Run, ended_early, step_of
+from distill.runs import Run
+from distill.saved import ended_early, step_of
 from distill.sweeps import Job, Outcome
 from distill.weights import aside
 

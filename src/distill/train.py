@@ -35,7 +35,7 @@ def train(settings: Train, run: Run, first: bool) -> None:
 
     from distill import build, fitting, loading, sources, tuning
     from distill.callbacks.checkpoints import Checkpoints, Interrupted
-    from distill.runs import over, step_of
+    from distill.saved import over, step_of
 
     # All that can be wrong is found out before the teacher labels, which may take hours.
     plain = asdict(settings)
