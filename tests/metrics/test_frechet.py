@@ -13,6 +13,7 @@ from distill.metrics.frechet import (
     frechet_from_features,
     frechet_interval,
     kid,
+    kid_interval,
 )
 
 RNG = np.random.default_rng(0)
@@ -219,3 +220,78 @@ def test_frechet_interval_lies_around_the_distance_and_narrows() -> None:
         assert low < frechet_from_features(a, b) < high
         widths.append(high - low)
     assert widths[1] < 0.5 * widths[0]
+
+
+def test_a_paired_frechet_interval_draws_both_sides_together() -> None:
+    """A shift by 0.5 in 6 dimensions is 6 · 0.25 in every resample of pairs."""
+    a = features(40, 6, 12)
+    paired = frechet_interval(a, a + 0.5, rounds=20, paired=True)
+    assert paired == pytest.approx((1.5, 1.5), rel=1e-6)
+    low, high = frechet_interval(a, a + 0.5, rounds=20)
+    assert high - low > 0.01
+
+
+def test_paired_kid_of_equal_sets_is_zero() -> None:
+    """Where each picture is compared with its own copy, equal sets are below zero."""
+    a = features(12, 6, 13)
+    assert kid(a, a.copy(), paired=True) == pytest.approx(0, abs=1e-12)
+    assert kid(a, a.copy()) < -0.01
+
+
+def test_paired_kid_against_loops() -> None:
+    a, b = features(7, 5, 14), features(7, 5, 15, shift=0.5)
+
+    def kernel(x: np.ndarray, y: np.ndarray) -> float:
+        return (sum(x * y) / 5 + 1) ** 3
+
+    others = [(i, j) for i in range(7) for j in range(7) if i != j]
+    terms = [
+        kernel(a[i], a[j]) + kernel(b[i], b[j]) - kernel(a[i], b[j]) - kernel(a[j], b[i])
+        for i, j in others
+    ]
+    assert kid(a, b, paired=True) == pytest.approx(np.mean(terms))
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_a_kid_interval_is_that_of_resamples_without_copies(paired: bool) -> None:
+    """Every resample written out; two drawings of one picture are not compared."""
+    a, b = features(9, 4, 16), features(9, 4, 17, shift=0.4)
+    rng, draws = np.random.default_rng(5), []
+    first, second = ([rng.integers(9, size=9) for _ in range(30)] for _ in range(2))
+    for i, j in zip(first, first if paired else second, strict=True):
+        pairs = [(i, i, a, a, True, 1), (j, j, b, b, True, 1), (i, j, a, b, paired, -2)]
+        draws.append(sum(sign * _mean_kernel(*rest) for *rest, sign in pairs))
+    expected = np.quantile(draws, [0.05, 0.95])
+    got = kid_interval(a, b, rounds=30, level=0.9, seed=5, paired=paired)
+    assert got == pytest.approx(expected)
+
+
+def _mean_kernel(i: np.ndarray, j: np.ndarray, a: np.ndarray, b: np.ndarray, apart: bool) -> float:
+    met = [(p, q) for p in i for q in j if not (apart and p == q)]
+    return float(np.mean([(a[p] @ b[q] / a.shape[1] + 1) ** 3 for p, q in met]))
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_kid_intervals_cover_the_distance(paired: bool) -> None:
+    """A 90 % interval holds the distance of large samples in about 90 of 100 small ones."""
+
+    def sample(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        x, noise = rng.normal(size=(2, n, 3))
+        y = x + 0.3 * noise + 0.8 if paired else noise + 0.8
+        return x, y
+
+    truth, hits = kid(*sample(4000, 999), paired=paired), 0
+    for seed in range(100):
+        x, y = sample(60, seed)
+        low, high = kid_interval(x, y, rounds=150, level=0.9, seed=seed, paired=paired)
+        assert low < kid(x, y, paired) < high
+        hits += low <= truth <= high
+    assert 80 <= hits <= 97
+
+
+def test_a_kid_interval_of_two_pictures() -> None:
+    """Half the resamples hold one picture alone and say nothing."""
+    a, b = features(2, 4, 18), features(2, 4, 19)
+    low, high = kid_interval(a, b, rounds=40, paired=True)
+    assert np.isfinite([low, high]).all()

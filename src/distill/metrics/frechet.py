@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from distill.errors import DistillError
 
 Array = NDArray[np.floating]
 Counts = NDArray[np.intp]
+Times = NDArray[Any]  # (rounds, n): how often each picture counts, whole numbers of any type
 
 
 @dataclass(frozen=True)
@@ -64,20 +66,19 @@ def frechet_from_features(
     return float(gap @ gap + (x**2).sum() + (y**2).sum() - 2 * trace)
 
 
-def kid(a: Array, b: Array) -> float:
+def kid(a: Array, b: Array, paired: bool = False) -> float:
     """Kernel distance (Bińkowski et al. 2018): unbiased MMD² with (x·y/d + 1)³; may be negative.
 
-    Over all pictures at once rather than over random subsets, so that it has no seed.
+    Over all pictures at once rather than over random subsets, so that it has no seed. `paired`:
+    picture i of both sides shows one photo. Such two depend on each other, and would pull the
+    distance below zero, so they are not compared (Gretton et al. 2012, lemma 6).
     """
     n, m = len(a), len(b)
     if min(n, m) < 2:
         raise DistillError(
             f"a kernel distance needs at least 2 pictures on each side, got {min(n, m)}"
         )
-    within_a, within_b, between = _kernel(a, a), _kernel(b, b), _kernel(a, b)
-    first = (within_a.sum() - np.trace(within_a)) / (n * (n - 1))
-    second = (within_b.sum() - np.trace(within_b)) / (m * (m - 1))
-    return float(first + second - 2 * between.mean())
+    return float(_mmd(a, b, np.ones((1, n)), np.ones((1, m)), paired)[0])
 
 
 def bootstrap(
@@ -90,30 +91,68 @@ def bootstrap(
 
 
 def frechet_interval(
-    a: Array, b: Array, rounds: int, level: float = 0.95, seed: int = 0
+    a: Array, b: Array, rounds: int, level: float = 0.95, seed: int = 0, paired: bool = False
 ) -> tuple[float, float]:
     """Interval of the Fréchet distance, pictures of both sides drawn with replacement.
 
     A resample repeats pictures, so its covariance has a lower rank and the distance a known
-    upward bias; the interval is shifted back by the median's gap to the plain figure.
+    upward bias; the interval is shifted back by the median's gap to the plain figure. `paired`:
+    picture i of both sides shows one photo, and both are drawn together.
     """
     rng = np.random.default_rng(seed)
     plain = frechet_from_features(a, b)
-    draws = np.array([_redrawn(a, b, rng) for _ in range(rounds)])
+    draws = np.array([_redrawn(a, b, rng, paired) for _ in range(rounds)])
     return _interval(draws - np.median(draws) + plain, level)
 
 
-def _redrawn(a: Array, b: Array, rng: np.random.Generator) -> float:
+def kid_interval(
+    a: Array, b: Array, rounds: int, level: float = 0.95, seed: int = 0, paired: bool = False
+) -> tuple[float, float]:
+    """Interval of the kernel distance, pictures drawn with replacement, `paired` as in `kid`.
+
+    A picture drawn twice is never compared with its copy: that would count as two different
+    pictures that look alike, and lift every resample. So the resamples lie around the plain figure.
+    """
+    rng = np.random.default_rng(seed)
+    times_a, times_b = (_times(len(x), rounds, rng) for x in (a, b))
+    with np.errstate(invalid="ignore"):  # of 2 or 3 pictures a resample may hold one alone
+        draws = _mmd(a, b, times_a, times_a if paired else times_b, paired)
+    return _interval(draws[np.isfinite(draws)], level)
+
+
+def _mmd(a: Array, b: Array, times_a: Times, times_b: Times, paired: bool) -> Array:
+    """Unbiased MMD² of each resample, (rounds,); picture i counts `times[:, i]` times."""
+    within_a = _mean_kernel(_kernel(a, a), times_a, times_a, apart=True)
+    within_b = _mean_kernel(_kernel(b, b), times_b, times_b, apart=True)
+    return within_a + within_b - 2 * _mean_kernel(_kernel(a, b), times_a, times_b, apart=paired)
+
+
+def _mean_kernel(kernel: Array, times_a: Times, times_b: Times, apart: bool) -> Array:
+    """Mean over all pairs of pictures; `apart` leaves out those of a picture with its like."""
+    total = ((times_a @ kernel) * times_b).sum(1)
+    count = times_a.sum(1) * times_b.sum(1)
+    if apart:
+        same = times_a * times_b
+        total, count = total - same @ np.diag(kernel), count - same.sum(1)
+    return total / count
+
+
+def _redrawn(a: Array, b: Array, rng: np.random.Generator, paired: bool) -> float:
     """The distance of one resample.
 
     Only 63 % of the pictures are in it, some repeated: taking each once, with its count, is a
     quarter of the work.
     """
-    times_a, times_b = (
-        np.bincount(rng.integers(len(x), size=len(x)), minlength=len(x)) for x in (a, b)
-    )
+    times_a = _times(len(a), 1, rng)[0]
+    times_b = times_a if paired else _times(len(b), 1, rng)[0]
     drawn_a, drawn_b = times_a > 0, times_b > 0
     return frechet_from_features(a[drawn_a], b[drawn_b], times_a[drawn_a], times_b[drawn_b])
+
+
+def _times(count: int, rounds: int, rng: np.random.Generator) -> Counts:
+    """How often each picture is in each resample, (rounds, count)."""
+    drawn = (rng.integers(count, size=count) for _ in range(rounds))
+    return np.stack([np.bincount(each, minlength=count) for each in drawn])
 
 
 def _interval(draws: Array, level: float) -> tuple[float, float]:
