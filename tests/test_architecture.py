@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "distill"
-LEAVES = {"data", "students", "teachers", "losses", "metrics", "exporters"}
+LEAVES = {"data", "students", "teachers", "losses", "metrics", "exporters", "zoo"}
 SHARED = {"distill", "distill.weights", "distill.errors", "distill.progress"}
-ENTRY_POINTS = {"train", "prepare", "export", "eval_fid"}
+ENTRY_POINTS = {"train", "prepare", "export", "eval_fid", "stylize"}
 KNOWS_HYDRA = {"config", *ENTRY_POINTS}
 
 

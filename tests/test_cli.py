@@ -11,7 +11,8 @@ import time
 import pytest
 from PIL import Image
 
-COMMANDS = ["train", "prepare", "export", "eval_fid"]
+COMMANDS = ["train", "prepare", "export", "eval_fid", "stylize"]
+TYPOS = {"stylize": ("modl", "model")}  # it takes no photos=
 
 
 def distill(name, *arguments, cwd=None):
@@ -40,10 +41,11 @@ def test_help_comes_at_once(name):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_typo_is_one_line_and_status_1(name, tmp_path):
-    done = distill(name, "phtos=x", cwd=tmp_path)
+    typo, meant = TYPOS.get(name, ("phtos", "photos"))
+    done = distill(name, f"{typo}=x", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr.startswith("error: phtos: no such setting; did you mean photos?")
+    assert done.stderr.startswith(f"error: {typo}: no such setting; did you mean {meant}?")
     assert len(done.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())  # nothing is left behind
 
@@ -52,6 +54,14 @@ def test_a_typo_beside_a_flag_is_one_line_too(tmp_path):
     done = distill("train", "--cfg", "job", "lrr=3", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith("error: lrr: no such setting; did you mean lr?")
+
+
+def test_inputs_may_stand_beside_flags(tmp_path):
+    done = distill("stylize", "photo.jpg", "--cfg", "job", "style=toon", "-o", "out", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "name: toon" in done.stdout
+    assert "output: out" in done.stdout
+    assert distill("stylize", "photo.jpg", "--help").returncode == 0
 
 
 def test_a_folder_may_have_any_name(tmp_path):

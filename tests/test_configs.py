@@ -9,9 +9,11 @@ import yaml
 
 from distill import config
 from distill.errors import DistillError
-from distill.settings import EvalFid, Export, Prepare, Train
+from distill.settings import EvalFid, Export, Prepare, Stylize, Train
 
-SCHEMAS = {"train": Train, "prepare": Prepare, "export": Export, "eval_fid": EvalFid}
+SCHEMAS = {
+    "train": Train, "prepare": Prepare, "export": Export, "eval_fid": EvalFid, "stylize": Stylize,
+}  # fmt: skip
 GROUPS = {
     "train": ["style", "teacher", "encoder", "decoder", "loss", "data", "optimizer", "schedule",
               "trainer", "label"],

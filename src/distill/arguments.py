@@ -1,15 +1,24 @@
-"""What was typed behind a command: settings, quoted where a path needs it, and flags."""
+"""What was typed behind a command: settings, quoted where a path needs it, flags, and pictures."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
+
+from distill.errors import DistillError
 
 PATHS = {
     *("photos", "val_photos", "drop", "data.root", "a", "b", "output", "runs", "checkpoint"),
-    "style.weights",
+    *("model", "style.weights"),
 }
 LISTS = {"photos", "val_photos"}
+OUTPUT = ("-o", "--output")
+VALUED = {  # Hydra's flags that take the next word
+    *("--cfg", "-c", "--info", "-i", "--package", "-p", "--config-name", "-cn", "--config-path"),
+    *("-cp", "--config-dir", "-cd", "--experimental-rerun"),
+}
 
 
 def split_arguments(arguments: list[str], several: bool) -> tuple[list[str], list[str]]:
@@ -17,6 +26,50 @@ def split_arguments(arguments: list[str], several: bool) -> tuple[list[str], lis
     quoted = _each_quoted if several else _quoted
     overrides = [quoted(a) for a in arguments if "=" in a and not a.startswith("-")]
     return overrides, [a for a in arguments if "=" not in a or a.startswith("-")]
+
+
+def split_inputs(arguments: list[str]) -> tuple[list[str], dict[str, list[str]]]:
+    """`photo.jpg -o OUT style=NAME` as arguments for Hydra, which knows no bare words, and inputs.
+
+    The inputs stay outside of Hydra: a picture's name may hold anything. style=NAME becomes
+    style.name=NAME, since `style` alone would choose a file of conf/style/, a teacher. Raises
+    DistillError for -o without a name.
+    """
+    kept: list[str] = []
+    inputs: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            inputs += words
+        elif word in VALUED:
+            kept += [word, *_next(words)]
+        elif word in OUTPUT:
+            kept.append(f"output={_output(word, ''.join(_next(words)))}")
+        elif word.startswith("--output="):
+            kept.append(f"output={_output('--output', word.partition('=')[2])}")
+        elif _is_input(word):
+            inputs.append(word)
+        else:
+            kept.append(re.sub(r"^style=", "style.name=", word))
+    return kept, {"inputs": inputs}
+
+
+def _next(words: Iterator[str]) -> list[str]:
+    return [word for word in [next(words, None)] if word is not None]
+
+
+def _output(flag: str, value: str) -> str:
+    if not value:
+        raise DistillError(f"{flag}: say where to: {flag} FOLDER, or the name of one picture")
+    return _quoted_path(value)
+
+
+def _is_input(word: str) -> bool:
+    """A picture's name may hold a =, but no setting's name holds a slash (Hydra's own do)."""
+    key, equals, _ = word.partition("=")
+    if word.startswith(("-", "hydra/")):
+        return False
+    return not equals or "/" in key or os.path.isfile(word)
 
 
 def _each_quoted(argument: str) -> str:

@@ -31,6 +31,8 @@ MULTIRUN, HELP = {"-m", "--multirun"}, {"-h", "--help"}
 
 S = TypeVar("S")
 Task = Callable[[Any], None]
+Given = Mapping[str, Any] | None
+Words = Callable[[list[str]], tuple[list[str], Given]]
 
 
 def conf_folder() -> Path:
@@ -39,13 +41,22 @@ def conf_folder() -> Path:
     return next(p for p in (here / "conf", here.parents[1] / "conf") if p.is_dir())
 
 
+def settings_only(arguments: list[str]) -> tuple[list[str], Given]:
+    """Most commands take settings and flags, and nothing else."""
+    return arguments, None
+
+
 def entry(
-    name: str, schema: type, sweep: sweeps.Sweep = sweeps.NO_FOLDERS
+    name: str,
+    schema: type,
+    sweep: sweeps.Sweep = sweeps.NO_FOLDERS,
+    words: Words = settings_only,
 ) -> Callable[[Task], Callable[[], None]]:
     """Make a task a command: `conf/NAME.yaml` plus overrides, checked, as a `schema` instance.
 
     A DistillError ends the command with its one line on standard error and its exit status. With
     -m it runs once for every combination of the values given; `sweep` says what is around that.
+    `words` takes out of what was typed what is no setting, and gives it as values of its own.
     """
 
     def decorate(task: Task) -> Callable[[], None]:
@@ -53,17 +64,18 @@ def entry(
         def command() -> None:
             keep_freed()
             with OneLine():
-                arguments = sys.argv[1:]
+                arguments, given = words(sys.argv[1:])
                 several = bool(MULTIRUN & set(arguments))
                 overrides, flags = split_arguments(arguments, several)
                 if HELP & set(arguments):
-                    _hydra_main(name, schema, task, flags)  # whatever the settings are
+                    _hydra_main(name, schema, task, flags, given)  # whatever the settings are
                 elif several:
-                    sweeps.run(task, jobs(name, overrides, flags, schema), sweep)
+                    sweeps.run(task, jobs(name, overrides, flags, schema, given), sweep)
                 else:
-                    settings: Any = load(name, overrides, schema)  # a typo ends in our one line
+                    # A typo ends in our one line.
+                    settings: Any = load(name, overrides, schema, given)
                     if flags:  # --cfg and others
-                        _hydra_main(name, schema, task, [*overrides, *flags])
+                        _hydra_main(name, schema, task, [*overrides, *flags], given)
                     else:
                         sweep.alone(settings)
                         task(settings)
@@ -73,16 +85,22 @@ def entry(
     return decorate
 
 
-def _hydra_main(name: str, schema: type, task: Task, arguments: list[str]) -> None:
+def _hydra_main(name: str, schema: type, task: Task, arguments: list[str], given: Given) -> None:
     def run(cfg: DictConfig) -> None:
         with OneLine():
-            task(check(OmegaConf.to_container(cfg, resolve=True), schema))
+            task(check(_plain(cfg, given), schema))
 
     sys.argv = [f"distill.{name}", *arguments]
     hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=name)(run)()
 
 
-def jobs(name: str, overrides: list[str], flags: list[str], schema: type) -> list[sweeps.Job]:
+def jobs(
+    name: str,
+    overrides: list[str],
+    flags: list[str],
+    schema: type,
+    given: Given = None,
+) -> list[sweeps.Job]:
     """Every combination of the values given, in the order typed; all are checked here."""
     if other := [flag for flag in flags if flag not in MULTIRUN]:
         raise DistillError(f"{other[0]}: beside -m only settings can stand (KEY=VALUE,VALUE)")
@@ -94,7 +112,7 @@ def jobs(name: str, overrides: list[str], flags: list[str], schema: type) -> lis
     for chosen in product(*values):
         swept = {key: shown for key, (shown, _) in zip(keys, chosen, strict=True) if key}
         typed = [override for _, override in chosen]
-        found.append(sweeps.Job(swept, typed, load(name, typed, schema)))
+        found.append(sweeps.Job(swept, typed, load(name, typed, schema, given)))
     return found
 
 
@@ -119,10 +137,20 @@ def _both(value: Any) -> tuple[str, str]:
     return (value.text, value.with_quotes()) if isinstance(value, QuotedString) else (text, text)
 
 
-def load(name: str, overrides: Iterable[str], schema: type[S]) -> S:
+def load(
+    name: str,
+    overrides: Iterable[str],
+    schema: type[S],
+    given: Given = None,
+) -> S:
     """Compose `conf/NAME.yaml` with overrides and check it. Raises DistillError in one line."""
     with _hydra(name):
-        return check(OmegaConf.to_container(compose(name, list(overrides)), resolve=True), schema)
+        return check(_plain(compose(name, list(overrides)), given), schema)
+
+
+def _plain(cfg: DictConfig, given: Given) -> dict[str, Any]:
+    values: Any = OmegaConf.to_container(cfg, resolve=True)
+    return values | dict(given or {})
 
 
 @contextmanager

@@ -1,0 +1,127 @@
+"""A student in ONNX Runtime, for pictures of any size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from torch import Tensor
+
+from distill.data.photos import BadPhoto
+from distill.errors import DistillError
+
+STRIDE = 32  # of the deepest features: what the sides must divide by
+PROBE = (64, 96)  # height and width that no one fixes: shows whether another size goes
+BEYOND = 0.5  # how far outside of [0, 1] a network without a last sigmoid may draw
+
+
+class Painter:
+    """(1, 3, H, W) RGB in [0, 1] to (1, `channels`, H, W); H and W divide by 32.
+
+    An exported file names one size, which its operators do not depend on: the size is struck out.
+    `fixed` is (H, W) where that fails, because a size is written into the graph itself, else None.
+    `name` stands in messages. Raises DistillError for a network that draws no picture.
+    """
+
+    def __init__(self, model: onnx.ModelProto, name: str, threads: int | None = None) -> None:
+        self._name, self._threads = name, threads or torch.get_num_threads()
+        self._input, self.fixed = _photo(model, name), None
+        channels = self._open(free_size(model), *PROBE)
+        if channels is None and (sides := _sides(self._input)):
+            self.fixed = sides
+            channels = self._open(model, *sides)
+        if channels is None:
+            raise DistillError(
+                f"{name}: no network from one RGB picture (1, 3, height, width) in [0, 1] to one "
+                "as large, or one that ONNX Runtime cannot run"
+            )
+        self.channels = channels
+
+    def __call__(self, photo: Tensor) -> Tensor:
+        """Raises BadPhoto where the memory does not suffice."""
+        try:
+            return torch.from_numpy(self._run(photo.numpy()))
+        except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
+            size = f"{photo.shape[-1]}×{photo.shape[-2]}"
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise BadPhoto(f"cannot be drawn at {size}; try a smaller size=N ({reason})") from error
+
+    def _run(self, photo: np.ndarray) -> np.ndarray:
+        return np.asarray(self._session.run(None, {self._input.name: photo})[0])
+
+    def _open(self, model: onnx.ModelProto, height: int, width: int) -> int | None:
+        """Start a session; gives the channels it draws at this size, None if it does not."""
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4  # a size that does not go is tried on purpose
+        options.intra_op_num_threads = self._threads
+        try:
+            self._session = onnxruntime.InferenceSession(
+                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
+            drawn = self._run(_grey_wedge(height, width))
+        except Exception:  # see __call__
+            return None
+        fits = drawn.shape in ((1, 3, height, width), (1, 4, height, width))
+        if not fits or drawn.dtype != np.float32:
+            return None
+        self._check_range(drawn)
+        return drawn.shape[1]
+
+    def _check_range(self, drawn: np.ndarray) -> None:
+        low, high = float(drawn.min()), float(drawn.max())
+        if not (low >= -BEYOND and high <= 1 + BEYOND):  # true for NaN too
+            raise DistillError(
+                f"{self._name}: draws values from {low:.3g} to {high:.3g}; its input and output "
+                "must be RGB in [0, 1]"
+            )
+
+
+def load(path: Path) -> onnx.ModelProto:
+    """An ONNX file. Raises DistillError for a missing or damaged one."""
+    if not path.is_file():
+        raise DistillError(f"{path}: no such file")
+    try:
+        return onnx.load(path)
+    except Exception as error:  # protobuf's own classes, and whatever external data raises
+        raise DistillError(f"{path}: not a readable ONNX file (damaged or cut short)") from error
+
+
+def free_size(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy whose input and outputs may have any height and width, its operators untouched."""
+    free = onnx.ModelProto()
+    free.CopyFrom(model)
+    del free.graph.value_info[:]  # shapes of inner tensors, which are the input's no more
+    inputs = [value for value in free.graph.input if value.name == _names(free)[0]]
+    for value in (*inputs, *free.graph.output):
+        for dim, name in zip(
+            value.type.tensor_type.shape.dim[2:], ("height", "width"), strict=False
+        ):
+            dim.dim_param = name
+    return free
+
+
+def _grey_wedge(height: int, width: int) -> np.ndarray:
+    """Black to white from left to right, (1, 3, height, width)."""
+    return np.broadcast_to(np.linspace(0, 1, width, dtype=np.float32), (1, 3, height, width)).copy()
+
+
+def _photo(model: onnx.ModelProto, name: str) -> onnx.ValueInfoProto:
+    names = _names(model)
+    if len(names) != 1:
+        raise DistillError(f"{name}: has {len(names)} inputs, want one: the picture")
+    return next(value for value in model.graph.input if value.name == names[0])
+
+
+def _names(model: onnx.ModelProto) -> list[str]:
+    """The inputs proper: old files list their weights as inputs too."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    return [value.name for value in model.graph.input if value.name not in weights]
+
+
+def _sides(value: onnx.ValueInfoProto) -> tuple[int, int] | None:
+    """Height and width where both are numbers."""
+    sides = [dim.dim_value for dim in value.type.tensor_type.shape.dim[2:4]]
+    return (sides[0], sides[1]) if len(sides) == 2 and all(sides) else None

@@ -1,0 +1,157 @@
+"""Which pictures are meant and where each drawing goes: settled before the first one is drawn."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from distill.data.photos import SUFFIXES, find_photos
+from distill.errors import DistillError
+
+DEFAULT = "stylized"  # the folder for what is drawn without -o
+LONGEST = 180  # bytes of a file's stem; file systems take 255, the style and .part are added
+
+
+@dataclass(frozen=True)
+class Found:
+    """A picture and the path that it keeps below the folder for drawings."""
+
+    path: Path
+    place: Path
+
+
+@dataclass(frozen=True)
+class Job:
+    """A picture and the file to draw it into."""
+
+    source: Path
+    target: Path
+
+
+def find(inputs: Sequence[str], output: str | None) -> list[Found]:
+    """The pictures that files, folders (with all below them) and glob patterns name, each once.
+
+    What lies in the folder for drawings is left out where that is below a folder or a pattern's
+    root. A name that fits nothing is kept: reading it says so. Raises DistillError for nothing
+    named, and for a folder without pictures.
+    """
+    if not inputs:
+        raise DistillError("no picture named: python -m distill.stylize photo.jpg; see --help")
+    several = sum(os.path.isdir(_path(typed)) for typed in inputs) > 1
+    out = Path(os.path.abspath(_path(output or DEFAULT)))
+    found: dict[str, Found] = {}
+    for typed in inputs:
+        path = _path(typed)
+        if os.path.isdir(path):
+            new = _in_folder(path, out, several)
+        elif glob.has_magic(typed) and not os.path.lexists(path):
+            new = _by_pattern(str(path), out)
+        else:
+            new = [Found(path, Path(path.name))]
+        for each in new:
+            found.setdefault(os.path.abspath(each.path), each)
+    return list(found.values())
+
+
+def plan(
+    found: Sequence[Found], inputs: Sequence[str], output: str | None, ending: str, alpha: bool
+) -> list[Job]:
+    """Where each drawing goes: OUT/PLACE/STEM-ENDING.SUFFIX, or the one file that OUT names.
+
+    jpg, jpeg, png and webp stay what they are, everything else becomes png; with `alpha` (the
+    student draws transparency) so does jpg. Raises DistillError where two would get one name or a
+    picture would be written over.
+    """
+    alone = len(found) == 1 and not any(os.path.isdir(_path(typed)) for typed in inputs)
+    out = _path(output or DEFAULT)
+    if _names_a_file(output or DEFAULT, alone, len(found)):
+        jobs = [Job(found[0].path, out)]
+    else:
+        jobs = [Job(f.path, out / f.place.with_name(_name(f.place, ending, alpha))) for f in found]
+    _check(jobs)
+    return jobs
+
+
+def _path(typed: str) -> Path:
+    return Path(typed).expanduser()
+
+
+def _in_folder(folder: Path, out: Path, several: bool) -> list[Found]:
+    try:
+        photos = find_photos(folder)
+    except DistillError:  # which speaks of training
+        raise DistillError(f"{folder}: no jpg, jpeg, png or webp in it") from None
+    within = Path(folder.resolve().name if several else "")
+    kept = [Found(p.path, within / p.key) for p in photos]
+    return _without(out, folder, kept)
+
+
+def _by_pattern(pattern: str, out: Path) -> list[Found]:
+    """What a pattern finds, placed below the folder where the pattern starts."""
+    fixed = Path(pattern)
+    while glob.has_magic(str(fixed)):
+        fixed = fixed.parent
+    files = [Path(p) for p in sorted(glob.glob(pattern, recursive=True)) if not os.path.isdir(p)]
+    kept = [Found(path, path.relative_to(fixed)) for path in files]
+    return _without(out, fixed, kept) or [Found(Path(pattern), Path(Path(pattern).name))]
+
+
+def _without(out: Path, root: Path, found: Iterable[Found]) -> list[Found]:
+    """All but the drawings of earlier runs."""
+    if out == Path(os.path.abspath(root)) or not out.is_relative_to(os.path.abspath(root)):
+        return list(found)
+    return [f for f in found if not Path(os.path.abspath(f.path)).is_relative_to(out)]
+
+
+def _names_a_file(output: str, alone: bool, count: int) -> bool:
+    path = _path(output)
+    if path.is_dir() or output.endswith(("/", os.sep)) or not path.suffix:
+        return False
+    if path.suffix.lower() in SUFFIXES:
+        if not alone:
+            raise DistillError(f"-o {output}: is one file, name a folder ({count} pictures found)")
+        return True
+    if alone:
+        kinds = ", ".join(sorted(SUFFIXES))
+        raise DistillError(f"-o {output}: a drawing is {kinds}; a folder's name ends with /")
+    return False
+
+
+def _name(place: Path, ending: str, alpha: bool) -> str:
+    suffix = place.suffix.lower()
+    kept = SUFFIXES - ({".jpg", ".jpeg"} if alpha else set())
+    stem = place.stem
+    if len(os.fsencode(stem)) > LONGEST:
+        stem = os.fsencode(stem)[:LONGEST].decode(errors="ignore")
+    return f"{stem}-{ending}{suffix if suffix in kept else '.png'}"
+
+
+def _check(jobs: Sequence[Job]) -> None:
+    inputs = {_identity(job.source) for job in jobs}
+    taken: dict[Path, Path] = {}
+    for job in jobs:
+        other = taken.setdefault(job.target, job.source)
+        if other != job.source:
+            raise DistillError(
+                f"{other} and {job.source} would both become {job.target}; draw one after the "
+                "other, each with an -o of its own"
+            )
+        if job.target.is_dir():
+            raise DistillError(f"{job.target}: is a folder and no place for a drawing")
+        if _identity(job.target) in inputs - {None}:
+            raise DistillError(
+                f"{job.target}: is itself a picture to draw and is not written over; name another "
+                "place with -o OUT"
+            )
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """The same for two names of one file; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
