@@ -135,9 +135,14 @@ class Prepare(Source):
 
 @dataclass(frozen=True, kw_only=True)
 class Decoder(Settings):
-    """A decoder's name, which also names the run, and its class."""
+    """A decoder's name, which also names the run, its class, and what it asks of others.
+
+    `profile` says which operators it exports to, `without` which encoder blocks it needs not.
+    """
 
     name: Name
+    profile: Literal["strict", "transposed"]
+    without: list[int]
     build: Annotated[Node, Given(("channels", "strides", "out_channels"))]
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -201,3 +202,42 @@ def test_equal_tensors_do_not_become_identities(tmp_path: Path) -> None:
     photo = torch.rand(1, 3, 32, 32)
     assert parity(tmp_path / "same.onnx", network, photo) <= 1e-6
     assert [n.op_type for n in model.graph.node] == ["Conv", "Conv", "Conv", "Sigmoid"]
+
+
+def transposed(**changed: Any) -> nn.Module:
+    plain = {"kernel_size": 2, "stride": 2}
+    return nn.ConvTranspose2d(4, 4, **(plain | changed))
+
+
+def exported(layer: nn.Module) -> onnx.ModelProto:
+    return OnnxExporter(size=32).export(nn.Sequential(nn.Conv2d(3, 4, 1), layer).eval())
+
+
+def test_transposed_convolutions_are_a_profile_of_their_own() -> None:
+    model = exported(transposed())
+    assert foreign_operators(model) == ["ConvTranspose"]
+    assert foreign_operators(model, "transposed") == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"kernel_size": 3},
+        {"stride": 1},
+        {"kernel_size": 4, "padding": 1},
+        {"groups": 2},
+        {"kernel_size": 2, "dilation": 2},
+        {"kernel_size": 2, "output_padding": 1},
+        {"kernel_size": (2, 3), "stride": (2, 3)},
+    ],
+)
+def test_other_transposed_convolutions_are_in_no_profile(changed: dict[str, Any]) -> None:
+    model = exported(transposed(**changed))
+    assert foreign_operators(model, "transposed") == ["ConvTranspose(other than 2×2, stride 2)"]
+
+
+def test_unknown_profile_is_refused() -> None:
+    with pytest.raises(
+        DistillError, match=r"exporter\.profile=loose: choose from strict, transposed"
+    ):
+        OnnxExporter(profile="loose")  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import functools
 import importlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -13,8 +14,10 @@ import torch
 import yaml
 from torch import nn
 
+from distill.errors import DistillError
 from distill.exporters.onnx import STRICT_OPERATORS, OnnxExporter, foreign_operators, parity
 from distill.metrics import complexity
+from distill.students.decoders.detail import Detail
 from distill.students.encoder import WIDTHS, MobileNetV2Encoder
 from distill.students.fold import fold_batchnorm
 from distill.students.student import Student
@@ -27,10 +30,15 @@ THOP = {"nnconv": 144_218_112, "fastdepth": 132_549_632}
 PAPER_PARAMETERS = 373_351
 
 
+def preset(name: str) -> dict[str, Any]:
+    return yaml.safe_load((ROOT / f"conf/decoder/{name}.yaml").read_text())
+
+
 def build(name: str, width: float = 0.5, channels: int = 3) -> Student:
-    node = yaml.safe_load((ROOT / f"conf/decoder/{name}.yaml").read_text())["build"]
+    chosen = preset(name)
+    node = chosen["build"]
     module, _, kind = node.pop("_target_").rpartition(".")
-    encoder = MobileNetV2Encoder(width, weights="none")
+    encoder = MobileNetV2Encoder(width, weights="none", without=chosen["without"])
     decoder = getattr(importlib.import_module(module), kind)
     built = decoder(
         channels=encoder.channels, strides=encoder.strides, out_channels=channels, **node
@@ -56,10 +64,11 @@ def export(network: nn.Module, path: Path, opset: int = 11, size: int = 64) -> o
     return model
 
 
-def check(model: onnx.ModelProto, path: Path, network: nn.Module, channels: int) -> None:
-    """Strict operators and the same picture to 1e-4, one with something in it."""
-    assert {node.op_type for node in model.graph.node} <= STRICT_OPERATORS
-    assert not foreign_operators(model)
+def check(name: str, model: onnx.ModelProto, path: Path, network: nn.Module, channels: int) -> None:
+    """Its profile's operators and the same picture to 1e-4, one with something in it."""
+    beyond = {node.op_type for node in model.graph.node} - STRICT_OPERATORS
+    assert beyond == {"strict": set(), "transposed": {"ConvTranspose"}}[preset(name)["profile"]]
+    assert not foreign_operators(model, preset(name)["profile"])
     onnx.checker.check_model(path, full_check=True)
     photos = torch.rand(2, 3, 64, 64)
     assert parity(path, network, photos) <= 1e-4
@@ -128,7 +137,7 @@ def test_exports_at_every_opset(
     network = folded(name)
     model = export(network, tmp_path / "s.onnx", opset)
     assert [(o.domain, o.version) for o in model.opset_import] == [("", opset)]
-    check(model, tmp_path / "s.onnx", network, 3)
+    check(name, model, tmp_path / "s.onnx", network, 3)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -137,7 +146,7 @@ def test_exports_transparency_at_every_width(
     folded: Callable[..., nn.Module], tmp_path: Path, name: str, width: float
 ) -> None:
     network = folded(name, width, 4)
-    check(export(network, tmp_path / "s.onnx"), tmp_path / "s.onnx", network, 4)
+    check(name, export(network, tmp_path / "s.onnx"), tmp_path / "s.onnx", network, 4)
 
 
 @pytest.mark.parametrize("name", DECODERS)
@@ -160,11 +169,32 @@ def test_thop_says_what_the_paper_printed(name: str) -> None:
 
 
 @pytest.mark.parametrize("channels", [3, 4])
-def test_residual_starts_near_the_photo(channels: int) -> None:
+@pytest.mark.parametrize("name", ["detail", "residual"])
+def test_starts_near_the_photo(name: str, channels: int) -> None:
     """Untrained it draws sigmoid(4x - 2) of the photo, give or take, and opaque."""
-    student = build("residual", channels=channels).train()  # as the first step sees it
+    student = build(name, channels=channels).train()  # as the first step sees it
     photo = torch.rand(4, 3, 64, 64)
     with torch.no_grad():
         drawn = student(photo)
     assert (drawn[:, :3] - torch.sigmoid(4 * photo - 2)).abs().mean() < 0.05
     assert (drawn[:, 3:] > 0.9).all()
+
+
+def test_detail_hands_every_pixel_through() -> None:
+    """With the deep features at zero and nothing added, it is sigmoid(4x - 2) exactly."""
+    decoder = build("detail").decoder.eval()
+    for module in decoder.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.zeros_(module.weight)
+    nn.init.zeros_(decoder.patches.weight[12:])
+    photo = torch.rand(1, 3, 64, 64)
+    shapes = zip((8, 16, 16, 48, 80), (2, 4, 8, 16, 32), strict=True)
+    with torch.no_grad():
+        drawn = decoder([photo, *(torch.zeros(1, c, 64 // s, 64 // s) for c, s in shapes)])
+    torch.testing.assert_close(drawn, torch.sigmoid(4 * photo - 2))
+
+
+@pytest.mark.parametrize("wrong", [{"half": 8}, {"kernel": 4}, {"blocks": [1, 1]}])
+def test_detail_refuses_what_it_cannot_be(wrong: dict[str, Any]) -> None:
+    with pytest.raises(DistillError, match=rf"decoder\.build\.{next(iter(wrong))}="):
+        Detail((3, 8, 16, 16, 48, 80), (1, 2, 4, 8, 16, 32), **wrong)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from distill.errors import DistillError
 from distill.students.encoder import (
+    ADDING,
     IMAGENET,
     SYMMETRIC,
     MobileNetV2Encoder,
@@ -63,6 +64,33 @@ def test_publishes_the_channels_and_strides_it_gives(width: float) -> None:
         (1, c, 64 // s, 96 // s) for c, s in zip(CHANNELS[width], encoder.strides, strict=True)
     ]
     assert [tuple(f.shape) for f in features] == expected
+
+
+def test_leaves_out_blocks_that_only_add() -> None:
+    """A block that adds nothing is the same as one that is not there."""
+    torch.manual_seed(0)
+    whole, cut = (
+        MobileNetV2Encoder(weights="none"),
+        MobileNetV2Encoder(weights="none", without=ADDING),
+    )
+    kept = {k: v for k, v in whole.state_dict().items() if k in cut.state_dict()}
+    assert len(kept) < len(whole.state_dict())
+    cut.load_state_dict(kept)
+    for number in ADDING:  # its last BatchNorm gives zero
+        nn.init.zeros_(whole.blocks[number].conv[-1].weight)
+    photo = torch.rand(1, 3, 64, 64)
+    with torch.no_grad():
+        pairs = zip(whole.eval()(photo), cut.eval()(photo), strict=True)
+        assert all(torch.equal(a, b) for a, b in pairs)
+    assert cut.channels == whole.channels
+
+
+@pytest.mark.parametrize("number", [-1, 0, 1, 2, 4, 7, 11, 14, 17])
+def test_other_blocks_cannot_be_left_out(number: int) -> None:
+    with pytest.raises(
+        DistillError, match=rf"encoder\.without=\[{number}\]: .* cannot be left out"
+    ):
+        MobileNetV2Encoder(weights="none", without=[number])
 
 
 def test_has_relu_for_relu6() -> None:

@@ -50,6 +50,15 @@ def test_folded_weights_by_the_formula(network: nn.Module) -> None:
     )
 
 
+def test_folds_transposed_convolutions(lively: Callable[..., nn.Module]) -> None:
+    network = lively(nn.Sequential(nn.ConvTranspose2d(3, 6, 2, 2, bias=False), nn.BatchNorm2d(6)))
+    folded = fold_batchnorm(network)
+    assert norms(folded) == 0
+    photo = torch.rand(2, 3, 8, 8)
+    with torch.no_grad():
+        torch.testing.assert_close(folded(photo), network(photo), atol=1e-5, rtol=1e-5)
+
+
 def test_leaves_the_original_alone(network: nn.Module) -> None:
     network.train()
     before = copy.deepcopy(network.state_dict())

@@ -1,22 +1,30 @@
-"""ONNX that lens tools and phones read: one file, static, folded, flushed, no foreign operators."""
+"""ONNX that lens tools and phones read: one file, static, folded, flushed, no foreign operators.
+
+Which operators are foreign is a matter of the profile:
+  strict       what the lens models released with the paper are made of; they ran in the app
+  transposed   and transposed convolutions of 2×2 with stride 2, which Snap's table of supported
+               layers allows on every device (kernel = stride, no padding, no dilation)
+"""
 
 from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal, get_args
 
 import numpy as np
 import onnx
 import onnxruntime
 import torch
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 from torch import Tensor, nn
 
 from distill.errors import DistillError
 
-# What the lens models released with the paper are made of; they ran in the app.
+Profile = Literal["strict", "transposed"]
 STRICT_OPERATORS = frozenset(
     {"Conv", "Relu", "Add", "Resize", "Upsample", "Sigmoid", "Constant", "Mul"}
 )
@@ -26,17 +34,24 @@ FLUSH = 1e-20  # |w| below it becomes zero: same output, and no subnormal arithm
 
 @dataclass(frozen=True)
 class OnnxExporter:
-    """How to write a student: `opset` 9 to 20, `size` of the side (divides by 32), fixed or not."""
+    """How to write a student: `opset` 9 to 20, `size` of the side (divides by 32), fixed or not.
+
+    `profile` names the operators that may be in the file; None leaves that to the student's decoder.
+    """
 
     opset: int = 11
     size: int = 256
     dynamic: bool = False
+    profile: Profile | None = None
 
     def __post_init__(self) -> None:
         if self.opset not in OPSETS:
             raise DistillError(f"exporter.opset={self.opset}: from {OPSETS[0]} to {OPSETS[-1]}")
         if self.size < 32 or self.size % 32:
             raise DistillError(f"exporter.size={self.size}: must divide by 32")
+        if self.profile not in (None, *get_args(Profile)):
+            known = ", ".join(get_args(Profile))
+            raise DistillError(f"exporter.profile={self.profile}: choose from {known}")
 
     def export(self, folded: nn.Module) -> onnx.ModelProto:
         """The graph of a student whose BatchNorm is folded; input `photo`, output `stylized`.
@@ -69,14 +84,27 @@ class OnnxExporter:
         return buffer.getvalue()
 
 
-def foreign_operators(model: onnx.ModelProto) -> list[str]:
-    """Operators outside the strict set, and Resize in another mode than nearest."""
-    foreign = {n.op_type for n in model.graph.node} - STRICT_OPERATORS
-    for node in model.graph.node:
-        if node.op_type in ("Resize", "Upsample"):
-            mode = next((a.s.decode() for a in node.attribute if a.name == "mode"), "nearest")
-            foreign |= {f"{node.op_type}({mode})"} if mode != "nearest" else set()
-    return sorted(foreign)
+def foreign_operators(model: onnx.ModelProto, profile: Profile = "strict") -> list[str]:
+    """Operators outside the profile, Resize in another mode than nearest among them."""
+    return sorted({name for node in model.graph.node if (name := _foreign(node, profile))})
+
+
+def _foreign(node: onnx.NodeProto, profile: Profile) -> str | None:
+    """What to call an operator that the profile does not know; None for one that it knows."""
+    values = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    if node.op_type in ("Resize", "Upsample"):
+        mode = values.get("mode", b"nearest").decode()
+        return None if mode == "nearest" else f"{node.op_type}({mode})"
+    if node.op_type == "ConvTranspose" and profile == "transposed":
+        return None if _doubles(values) else "ConvTranspose(other than 2×2, stride 2)"
+    return None if node.op_type in STRICT_OPERATORS else node.op_type
+
+
+def _doubles(values: Mapping[str, Any]) -> bool:
+    """Kernel and stride 2, nothing else: every input pixel becomes a patch of its own."""
+    plain = {"pads": [0] * 4, "dilations": [1, 1], "output_padding": [0, 0], "group": 1}
+    two = values.get("kernel_shape") == values.get("strides") == [2, 2]
+    return two and all(values.get(name, default) == default for name, default in plain.items())
 
 
 def flush_subnormals(model: onnx.ModelProto) -> int:

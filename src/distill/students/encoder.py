@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from distill.weights import WeightsFile
 
 TAPS = (1, 3, 6, 13)  # blocks whose outputs feed the skips: strides 2, 4, 8, 16
 BLOCKS = 17  # torchvision's features[0:17]; the last one has stride 32
+ADDING = (3, 5, 6, 8, 9, 10, 12, 13, 15, 16)  # blocks that add to what they are given
 WIDTHS = (0.35, 0.5, 0.75, 1.0)
 
 
@@ -55,13 +57,18 @@ class MobileNetV2Encoder(nn.Module):
     Strides 1, 2, 4, 8, 16, 32; `channels` and `strides` describe the list for a decoder. The sides
     must divide by 32. `width` is 0.35, 0.5, 0.75 or 1.0. `weights` is `imagenet` (weights of this
     width where a file is at hand, else full-width ones sliced, else random with a warning), `none`
-    or a path to a file with torchvision's names.
+    or a path to a file with torchvision's names. `without` names blocks to leave out, of those
+    that only add to their input (ADDING).
     """
 
     strides = (1, 2, 4, 8, 16, 32)
 
     def __init__(
-        self, width: float = 0.5, weights: str = "imagenet", download: bool = True
+        self,
+        width: float = 0.5,
+        weights: str = "imagenet",
+        download: bool = True,
+        without: Sequence[int] = (),
     ) -> None:
         super().__init__()
         if width not in WIDTHS:
@@ -71,6 +78,7 @@ class MobileNetV2Encoder(nn.Module):
         self.blocks = nn.Sequential(*full.features[:BLOCKS])
         _relu_for_relu6(self.blocks)
         self.channels = (3, *(_channels(self.blocks[i]) for i in (*TAPS, BLOCKS - 1)))
+        self._leave_out(without)
         self._initialise(weights, download)
 
     def forward(self, photo: Tensor) -> list[Tensor]:
@@ -80,6 +88,16 @@ class MobileNetV2Encoder(nn.Module):
             if number in TAPS:
                 features.append(x)
         return [*features, x]
+
+    def _leave_out(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            block = self.blocks[number] if 0 <= number < BLOCKS else None
+            if not getattr(block, "use_res_connect", False):
+                raise DistillError(
+                    f"encoder.without={list(numbers)}: block {number} cannot be left out; "
+                    f"allowed: {', '.join(map(str, ADDING))}"
+                )
+            self.blocks[number] = nn.Identity()
 
     def _initialise(self, weights: str, download: bool) -> None:
         if weights == "none":

@@ -23,6 +23,7 @@ def fold_batchnorm(network: nn.Module) -> nn.Module:
 def _fold_neighbours(sequence: nn.Sequential) -> None:
     for i in range(len(sequence) - 1):
         conv, norm = sequence[i], sequence[i + 1]
-        if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
-            sequence[i] = fuse_conv_bn_eval(conv, norm)
+        if isinstance(conv, nn.Conv2d | nn.ConvTranspose2d) and isinstance(norm, nn.BatchNorm2d):
+            transposed = isinstance(conv, nn.ConvTranspose2d)
+            sequence[i] = fuse_conv_bn_eval(conv, norm, transpose=transposed)
             sequence[i + 1] = nn.Identity()
