@@ -36,7 +36,7 @@ FLUSH = 1e-20  # |w| below it becomes zero: same output, and no subnormal arithm
 class OnnxExporter:
     """How to write a student: `opset` 9 to 20, `size` of the side (divides by 32), fixed or not.
 
-    `profile` names the operators that may be in the file; None leaves that to the student's decoder.
+    `profile` names the operators that may be in the file; None: what the decoder says.
     """
 
     opset: int = 11
