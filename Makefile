@@ -4,7 +4,7 @@ VENV ?= .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format train prepare export eval clean
+.PHONY: help install demo test lint format train prepare export eval zoo clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ export: install  ## distill.export on the latest run; ARGS="run=NAME"
 
 eval: install  ## distill.eval_fid on the latest run; ARGS="features=mobilenet"
 	$(RUN) -m distill.eval_fid $(ARGS)
+
+zoo: install  ## the students that come with the package; PHOTOS=DIR,DIR STYLES="hayao toon"
+	$(RUN) tools/zoo.py $(STYLES) --photos $(PHOTOS) $(ARGS)
 
 clean:  ## remove .venv (runs and data stay)
 	rm -rf $(VENV)

@@ -22,7 +22,7 @@ PHOTOS, DROPPED, SKIPPED = "photos.tsv", "dropped.txt", "skipped.tsv"
 SIDES: tuple[Side, ...] = ("train", "val")
 _SIDE: dict[str, Side | None] = {"train": "train", "val": "val", "-": None}
 _VIEW = re.compile(r"(-v\d{3,})?\.png$")
-_HEAD = "pair\tside\tfolder\ttwin\tphoto\treason\n"
+HEAD = "pair\tside\tfolder\ttwin\tphoto\treason\n"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def read_rows(root: Path) -> dict[str, Row]:
 
 
 def write_rows(root: Path, rows: Iterable[Row]) -> None:
-    _write(root / PHOTOS, "".join([_HEAD, *map(str, rows)]))
+    _write(root / PHOTOS, "".join([HEAD, *map(str, rows)]))
 
 
 def read_dropped(path: Path) -> list[str]:

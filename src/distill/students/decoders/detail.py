@@ -32,7 +32,7 @@ class Detail(nn.Module):
         half: int = 16,
         quarter: int = 32,
         eighth: int = 48,
-        blocks: Sequence[int] = (1, 2, 0),
+        blocks: Sequence[int] = (2, 2, 0),
         kernel: int = 5,
     ) -> None:
         super().__init__()

@@ -1,0 +1,181 @@
+"""What a shipped student's card says: facts gathered from the run, its set and its scores."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import torch
+from PIL import Image
+
+from distill import build, sources
+from distill.brush import draw
+from distill.data.demo import demo_photos
+from distill.data.photos import centre_square, read_photo
+from distill.data.pictures import sheet, to_tensor
+from distill.data.register import read_rows
+from distill.painter import Painter, load
+from distill.saved import step_of
+from distill.settings import Train
+
+Facts = dict[str, Any]
+PAUSE = 600  # seconds without a word in the log: the run was not running
+SHOWN = ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg")
+TERMS = (
+    "A student learnt from a teacher's pictures inherits the terms of the teacher's weights: {}. "
+    "The photos it learnt from are not in it and not shipped."
+)
+
+
+def pairs_of(settings: Train) -> Path:
+    """The set of pairs that a run of these settings learns from."""
+    return sources.pairs_root(settings)
+
+
+def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Facts:
+    """Everything the card says, as plain values."""
+    checkpoint = run / "checkpoints/last.ckpt"
+    _, trained = build.load_student(checkpoint)
+    steps, batch = step_of(checkpoint), trained["data"]["batch_size"]
+    figures = {name: row["scores"] for name, row in scores["subsets"].items()}
+    return {
+        "style": style,
+        "decoder": trained["decoder"]["name"],
+        "loss": trained["loss"]["weights"],
+        "lr": trained["lr"],
+        "ema": trained["ema"],
+        "steps": steps,
+        "batch": batch,
+        "pictures seen": steps * batch * trained["trainer"]["accumulate"],
+        "hours": round(hours(run), 2),
+        "hardware": hardware(trained),
+        "torch": torch.__version__,
+        "data": counts(pairs),
+        "shares": trained["data"]["weights"],
+        "teacher": {key: trained["style"][key] for key in ("file", "sha256", "source", "licence")},
+        "cost": scores["cost"][style],
+        "held out": {name: row["pictures"] for name, row in scores["subsets"].items()},
+        "scores": figures,
+        "features": scores["features"],
+        "limits": notes,
+    }
+
+
+def counts(pairs: Path) -> dict[str, dict[str, int]]:
+    """Photos of each folder on each side of the set."""
+    rows = read_rows(pairs).values()
+    found = Counter((row.folder or "all", row.side) for row in rows if row.side)
+    folders = sorted({folder for folder, _ in found})
+    return {f: {side: found[f, side] for side in ("train", "val")} for f in folders}
+
+
+def hours(run: Path) -> float:
+    """How long the run trained by TensorBoard's log, pauses left out."""
+    from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
+
+    seconds = 0.0
+    for log in sorted((run / "tensorboard").glob("events.*")):
+        times = [event.wall_time for event in LegacyEventFileLoader(str(log)).Load()]
+        gaps = (b - a for a, b in zip(times, times[1:], strict=False))
+        seconds += sum(gap for gap in gaps if 0 < gap < PAUSE)
+    return seconds / 3600
+
+
+def hardware(trained: Facts) -> str:
+    if trained["trainer"]["accelerator"] != "cpu" and torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    threads = trained["trainer"]["threads"] or torch.get_num_threads()
+    return f"{threads} thread{'s' if threads > 1 else ''} of a {platform.machine()} CPU"
+
+
+def sheet_of(run: Path, facts: Facts) -> Image.Image:
+    """Photo, teacher, student of photographs that scikit-image carries, which nobody trained on."""
+    _, trained = build.load_student(run / "checkpoints/last.ckpt")
+    settings = sources.source_of(trained)
+    teacher = sources.teacher(settings.style, settings.teacher).fast()
+    painter = Painter(load(run / "export/student.onnx"), facts["style"])
+    size, rows = settings.style.resolution, []
+    for photo in demo_photos():
+        if photo.path.name not in SHOWN:
+            continue
+        square = centre_square(read_photo(photo.path), size)
+        with torch.inference_mode():
+            drawn = teacher(to_tensor(square)[None])[0]
+        rows.append((to_tensor(square), drawn, to_tensor(draw(square, painter))))
+    return sheet(rows, ("photo", "teacher", "student"))
+
+
+def page(facts: Facts) -> str:
+    """The card as Markdown."""
+    style, teacher = facts["style"], facts["teacher"]
+    terms = TERMS.format(teacher["licence"])
+    parts = [
+        f"# {style}",
+        f"![photo, teacher, student]({style}.jpg)",
+        f"`python -m distill.stylize photo.jpg style={style}`",
+        "## What it is made from",
+        _list(_made(facts)),
+        "## Terms",
+        terms,
+        "## How good it is",
+        f"Against its teacher on held-out photos of which it shares no photo, near-twin or person "
+        f"(95 % intervals; {facts['features'] or 'no feature network at hand'}).",
+        *(_scores(name, facts) for name in facts["scores"]),
+        "## What it costs",
+        _list(_cost(facts["cost"])),
+        "## What still differs",
+        facts["limits"].strip(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _made(facts: Facts) -> dict[str, str]:
+    data = ", ".join(
+        f"{n} ({c['train']:,} + {c['val']:,} held out)" for n, c in facts["data"].items()
+    )
+    loss = " + ".join(f"{weight:g} {term}" for term, weight in facts["loss"].items() if weight)
+    return {
+        "teacher": f"{facts['teacher']['file'] or 'built in'}, {facts['teacher']['source']}",
+        "photos": data,
+        "student": f"MobileNetV2-0.5, decoder {facts['decoder']}",
+        "training": f"{facts['steps']:,} steps of {facts['batch']} ({facts['pictures seen']:,} "
+        f"pictures seen), loss {loss}, learning rate {facts['lr']}, average {facts['ema']}",
+        "time": f"{facts['hours']} h on {facts['hardware']}, torch {facts['torch']}",
+    }
+
+
+def _cost(cost: Facts) -> dict[str, str]:
+    ms, ratio = cost["ms"], cost["ratio"]
+    known = {
+        "MACs at 256²": f"{cost['macs']:,}",
+        "parameters": f"{cost['parameters']:,}",
+        "living weights": f"{cost['living']:.1%}",
+        "bytes": f"{cost['bytes']:,}",
+        "ONNX Runtime, 1 thread": f"{ms['value']:.2f} ms ({ms['low']:.2f} – {ms['high']:.2f})",
+    }
+    if ratio["value"] != 1:
+        known["to the baseline"] = f"×{ratio['value']:.2f}"
+    return known
+
+
+def _scores(name: str, facts: Facts) -> str:
+    """One subset's table: a row a student, a column a figure."""
+    rows = facts["scores"][name]
+    columns = list(dict.fromkeys(c for row in rows.values() for c in row))
+    lines = [["", *columns], ["---"] * (len(columns) + 1)]
+    lines += [[student, *(_figure(row.get(c)) for c in columns)] for student, row in rows.items()]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return f"**{name}**, {facts['held out'][name]:,} pictures\n\n{table}"
+
+
+def _figure(row: Facts | None) -> str:
+    if row is None:
+        return "–"
+    span = row.get("interval")
+    return f"{row['value']:.3g}" + (f" ({span[0]:.3g} – {span[1]:.3g})" if span else "")
+
+
+def _list(rows: dict[str, str]) -> str:
+    return "\n".join(f"- {key}: {value}" for key, value in rows.items())

@@ -1,0 +1,101 @@
+"""Make the students that come with the package: train, export, score, write the card.
+
+    make zoo PHOTOS=DIR STYLES="hayao whitebox toon"
+    python tools/zoo.py STYLE... --photos DIR,DIR [KEY=VALUE...]
+
+Of each style a run zoo-STYLE is trained (or goes on where it was stopped), exported, scored on the
+held-out photos by benchmarks/fidelity.py, and put into src/distill/zoo/ as STYLE.onnx, with
+STYLE.json and STYLE.md, which say what it was made from and how good it is, and STYLE.jpg, what it
+draws. KEY=VALUE go to distill.train. What a student still does worse than its teacher is written by
+hand, after looking, into tools/zoo_notes.yaml.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import card
+import yaml
+
+from distill import config
+from distill.errors import DistillError, OneLine
+from distill.settings import Train
+
+ROOT = Path(__file__).resolve().parents[1]
+ZOO = ROOT / "src/distill/zoo"
+NOTES = Path(__file__).with_name("zoo_notes.yaml")
+# What every shipped student has in common; the rest are the defaults of distill.train.
+RECIPE = ["decoder=detail", "loss=lines", "lr=3e-3", "crop=0.8", "data.val_fraction=0.25"]
+STEPS = 9450  # of 16 pictures: 151,200 in all
+
+
+def make(style: str, photos: list[str], overrides: list[str], baseline: str | None) -> None:
+    """One student from photos to its card, each step by the command that users have."""
+    listed = ",".join(f"'{folder}'" for folder in photos)
+    typed = [f"style={style}", f"run=zoo-{style}", f"photos=[{listed}]", *RECIPE]
+    typed += [f"trainer.max_steps={STEPS}", *overrides]
+    settings = config.load("train", typed, Train)
+    run = Path(settings.runs) / settings.run
+    command("-m", "distill.train", *typed)
+    # Not the best by validation: that would have been chosen on the photos it is then scored on.
+    command(
+        "-m", "distill.export", f"run={settings.run}", f"runs={settings.runs}", "checkpoint=last"
+    )
+    scores = run / "fidelity"
+    students = [baseline] if baseline else []
+    students.append(f"{style}={run / 'export/student.onnx'}")
+    pairs = card.pairs_of(settings)
+    fidelity = str(ROOT / "benchmarks/fidelity.py")
+    command(fidelity, "--pairs", str(pairs), "--out", str(scores), *students)
+    ship(style, run, pairs, scores / "fidelity.json")
+
+
+def command(*words: str) -> None:
+    """Run a command of this project; its exit status, when not 0, is ours."""
+    done = subprocess.run([sys.executable, *words], check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def ship(style: str, run: Path, pairs: Path, scores: Path) -> None:
+    """The student and its card into the package."""
+    student = run / "export/student.onnx"
+    notes = (yaml.safe_load(NOTES.read_text()) or {}).get(style)
+    if not notes:
+        print(f"{NOTES.name}: nothing about {style} yet; look at {scores.parent} and write it")
+    facts = card.facts(
+        style, run, pairs, json.loads(scores.read_text())["figures"], notes or "Not looked at."
+    )
+    shutil.copy(student, ZOO / f"{style}.onnx")
+    (ZOO / f"{style}.json").write_text(json.dumps(facts, indent=2) + "\n")
+    (ZOO / f"{style}.md").write_text(card.page(facts))
+    card.sheet_of(run, facts).save(ZOO / f"{style}.jpg", quality=88)
+    print(f"shipped: {ZOO / style}.onnx (.json, .md, .jpg)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("words", nargs="+", metavar="STYLE", help="styles, and KEY=VALUE")
+    parser.add_argument("--photos", required=True, metavar="DIR,DIR", help="folders of photos")
+    parser.add_argument("--baseline", metavar="NAME=FILE", help="a student to compare with")
+    args = parser.parse_intermixed_args()
+    overrides = [word for word in args.words if "=" in word]
+    with OneLine():
+        styles = [word for word in args.words if "=" not in word]
+        if unknown := sorted({*styles} - {*config.choices("style")}):
+            raise DistillError(
+                f"{unknown[0]}: no style; there are {', '.join(config.choices('style'))}"
+            )
+        for style in styles:
+            make(style, args.photos.split(","), overrides, args.baseline)
+
+
+if __name__ == "__main__":
+    main()
