@@ -63,6 +63,13 @@ def test_only_what_decides_the_outcome_must_agree():
     assert differences(old, other) == {"lr": (1e-3, 2e-3), "trainer.clip": (1, 2)}
 
 
+def test_a_list_that_an_older_run_does_not_know_is_empty():
+    assert differences({"encoder": {}}, {"encoder": {"without": []}}) == {}
+    assert differences({"encoder": {}}, {"encoder": {"without": [3]}}) == {
+        "encoder.without": (None, [3])
+    }
+
+
 def test_a_new_run_then_the_same_again_then_anew(tmp_path):
     folder = tmp_path / "run"
     run = Run(folder)

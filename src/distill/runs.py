@@ -26,7 +26,7 @@ from distill.weights import aside
 _TRAINER = ("max_steps", "accelerator", "devices", "strategy", "threads", "log_every")
 _FREE = (
     *(f"trainer.{name}" for name in _TRAINER),
-    *("resume", "runs", "sweep", "label", "data.workers", "budget"),
+    *("resume", "runs", "sweep", "label", "data.workers", "budget", "decoder.profile"),
 )
 
 
@@ -148,7 +148,10 @@ class Run:
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Settings that decide the outcome and differ, by dotted name."""
+    """Settings that decide the outcome and differ, by dotted name.
+
+    A list that an older run does not know of is one that is empty.
+    """
     a, b = _flat(old), _flat(new)
     keys = [key for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)]
     return {key: (a.get(key), b.get(key)) for key in keys if _matters(key)}
@@ -194,6 +197,6 @@ def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in tree.items():
         if isinstance(value, dict):
             flat |= _flat(value, f"{prefix}{key}.")
-        else:
+        elif value != []:
             flat[prefix + key] = value
     return flat
