@@ -86,7 +86,7 @@ def test_ctrl_c_finishes_the_batch_saves_and_the_same_command_goes_on(tmp_path):
         text=True,
         start_new_session=True,  # a terminal's Ctrl-C reaches the whole group, workers too
     )
-    table = tmp_path / "runs/toon-nnconv/metrics.csv"
+    table = tmp_path / "runs/toon-detail/metrics.csv"
     deadline = time.monotonic() + 90
     while not table.is_file() and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -116,7 +116,7 @@ def test_each_run_has_its_folder_below_the_sweep_s():
     assert [job.settings.run for job in found] == [job.name for job in found]
     named = placed("lr=1e-3,1e-4", "loss.weights.sobel=2,3", "sweep=rates")
     assert named[1].settings.runs == "runs/sweep-rates"
-    assert named[1].name == "toon-nnconv-l1_sobel-lr=0.001-sobel=3"
+    assert named[1].name == "toon-detail-lines-lr=0.001-sobel=3"
 
 
 def test_a_job_s_own_command_line_gives_its_settings():
@@ -143,7 +143,7 @@ def test_names_never_collide():
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["decoder=nnconv,nnconv"], "toon-nnconv-l1_sobel: two jobs have this folder"),
+        (["decoder=nnconv,nnconv"], "toon-nnconv-lines: two jobs have this folder"),
         (["lr=0.001,1e-3"], "two jobs have this folder"),
         (["decoder=nnconv,fastdepth", "run=mine"], "name the sweep with sweep=NAME"),
         (["runs=a,b"], "runs: one for all jobs"),
