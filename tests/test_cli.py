@@ -70,7 +70,8 @@ def test_a_folder_may_have_any_name(tmp_path):
     assert done.stderr.startswith("error: photos=My Photos (2024), it's {a}=b: no such folder")
 
 
-def test_ctrl_c_finishes_the_batch_saves_and_the_same_command_goes_on(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_finishes_the_batch_saves_and_the_same_command_goes_on(tmp_path, number):
     pictures = tmp_path / "photos"
     pictures.mkdir()
     for i in range(4):
@@ -84,13 +85,13 @@ def test_ctrl_c_finishes_the_batch_saves_and_the_same_command_goes_on(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # a terminal's Ctrl-C reaches the whole group, workers too
+        start_new_session=True,  # Ctrl-C and a batch system's SIGTERM reach the workers too
     )
     table = tmp_path / "runs/toon-detail/metrics.csv"
     deadline = time.monotonic() + 90
     while not table.is_file() and time.monotonic() < deadline:
         time.sleep(0.1)
-    os.killpg(running.pid, signal.SIGINT)
+    os.killpg(running.pid, number)
     out, _ = running.communicate(timeout=90)
     assert running.returncode == 130
     assert "stopped at step" in out

@@ -23,8 +23,10 @@ def starter(give_way: bool) -> Callable[[int], None]:
 
 
 def _start(parent: int, give_way: bool, _worker: int) -> None:
-    # Ctrl-C reaches every process of a terminal; only the main one shall decide what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C reaches every process of a terminal, and a batch system's SIGTERM every one of a job;
+    # only the main one shall decide what they mean.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     die_with(parent)
     if give_way and hasattr(os, "nice"):
         os.nice(LOWEST)
