@@ -125,7 +125,7 @@ def test_a_loss_that_is_not_finite_names_step_terms_and_pictures(here, capsys):
         (["photos=photos", "channels=4"], "channels=4: the teacher draws RGB"),
         (["photos=photos", "runs=photos/Person_0_0001.png"], "name one with runs=DIR"),
         (["photos=photos", "optimizer.weight_decay=-1"], "optimizer: Invalid weight_decay"),
-        (["photos=photos", "trainer.precision=bf16-mixed"], "set trainer.fused=false"),
+        (["photos=photos", "trainer.precision=16-mixed"], "set trainer.fused=false"),
         (["photos=photos", "decoder=fastdepth", "decoder.build.kernel=4"], "must be odd"),
         (["photos=photos", "run=../up"], "run='../up'"),
         (["photos=photos", "loss=l1", "loss.weights.l1=0"], "every loss weight is 0"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,8 @@ def module(settings: Train, of: Teacher | None) -> DistillModule:
             f"data.batch_size={settings.data.batch_size}: GKA compares pictures within a batch and "
             f"needs at least {MIN_BATCH}; raise it or set loss.weights.gka=0"
         )
-    kept = of if settings.data.kind == "photos" or gka else None
+    # Fast before anything hooks its layers: it replaces some, and labelling would do it later.
+    kept = of.fast() if of and (settings.data.kind == "photos" or gka) else None
     made = DistillModule(
         student(settings.encoder, settings.decoder.build, settings.channels),
         criterion(settings),
@@ -93,15 +95,20 @@ def module(settings: Train, of: Teacher | None) -> DistillModule:
     except (ValueError, TypeError) as error:
         raise DistillError(f"optimizer: {error}") from error
     if settings.trainer.compile:
-        _need_compiler()
-        made.compile_student()
+        _need_compiler(settings.trainer.accelerator)
+        made.compile_training()
     return made
 
 
-def _need_compiler() -> None:
+def _need_compiler(accelerator: str) -> None:
     if not any(map(shutil.which, (os.environ.get("CXX", "g++"), "clang++"))):
         raise DistillError(
             "trainer.compile=true: needs a C++ compiler and there is none; install g++, or leave it"
+        )
+    if accelerator == "gpu" and find_spec("triton") is None:
+        raise DistillError(
+            "trainer.compile=true: needs Triton on a GPU and there is none; pip install triton, "
+            "or leave it"
         )
 
 

@@ -35,13 +35,9 @@ def trainer(settings: Train, run: Run, checkpoints: Checkpoints) -> pl.Trainer:
     if t.threads:
         torch.set_num_threads(t.threads)
     _mute_known_noise()
-    if t.clip and t.precision != "32-true" and settings.optimizer.get("fused"):
-        raise DistillError(
-            f"trainer.precision={t.precision}: gradients of a fused optimiser cannot be clipped "
-            "under mixed precision; set trainer.fused=false or trainer.clip=null"
-        )
+    _check(settings)
     try:
-        return pl.Trainer(
+        made = pl.Trainer(
             accelerator=t.accelerator,
             devices=t.devices,
             strategy=t.strategy,
@@ -63,6 +59,10 @@ def trainer(settings: Train, run: Run, checkpoints: Checkpoints) -> pl.Trainer:
         )
     except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
         raise DistillError(f"trainer: {' '.join(str(error).split())}") from error
+    if made.strategy.root_device.type == "cuda":
+        # TF32 for the losses' Gram matrices too; PyTorch gives it to convolutions alone.
+        torch.set_float32_matmul_precision("high")
+    return made
 
 
 @contextmanager
@@ -80,6 +80,34 @@ def is_first_process() -> bool:
     if not first:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
     return first
+
+
+def _check(settings: Train) -> None:
+    """What of the trainer's settings does not go together, or not on this machine."""
+    t = settings.trainer
+    if t.clip and t.precision == "16-mixed" and settings.optimizer.get("fused"):
+        raise DistillError(
+            "trainer.precision=16-mixed: scales the gradients, and a fused optimiser undoes that "
+            "too late to clip them; set trainer.fused=false or trainer.clip=null"
+        )
+    if t.accelerator != "gpu":
+        return
+    if not (torch.cuda.is_available() or torch.backends.mps.is_available()):
+        missing = "finds no NVIDIA driver with a card" if torch.version.cuda else "has no CUDA"
+        raise DistillError(
+            f"trainer.accelerator=gpu: no GPU here (torch {torch.__version__} {missing}); "
+            "train on the CPU with trainer=cpu"
+        )
+    if t.precision == "bf16-mixed" and not _has_bfloat16():
+        raise DistillError(
+            "trainer.precision=bf16-mixed: this GPU has no bfloat16; set "
+            "trainer.precision=16-mixed trainer.fused=false"
+        )
+
+
+def _has_bfloat16() -> bool:
+    cuda = torch.cuda.is_available()
+    return not cuda or torch.cuda.is_bf16_supported(including_emulation=False)
 
 
 def _callbacks(settings: Train, run: Run) -> list[pl.Callback]:
