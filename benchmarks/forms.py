@@ -22,6 +22,7 @@ from distill.teachers.animegan2 import AnimeGANv2
 Run = Callable[[], object]
 LAST = torch.channels_last
 RATE = 1e-3  # of learning; no matter for speed
+STUDENT = ["decoder=nnconv", "loss=l1_sobel"]  # one that stays, whatever the defaults come to be
 
 
 def teacher_forms(file: Path, rounds: int, more: bool) -> dict[str, list[float]]:
@@ -43,7 +44,7 @@ def teacher_forms(file: Path, rounds: int, more: bool) -> dict[str, list[float]]
 
 
 def student_forms(rounds: int, batch: int, size: int, more: bool) -> dict[str, list[float]]:
-    """A training step of the default student; `more`: also torch.compile."""
+    """A training step of the paper's student; `more`: also torch.compile."""
     forms = {"plain": (False, False), "channels-last": (True, False), "fused": (False, True)}
     runs: dict[tuple[str, int], Run] = {}
     for name, (last, fused) in (forms | {"channels-last, fused": (True, True)}).items():
@@ -57,8 +58,8 @@ def student_forms(rounds: int, batch: int, size: int, more: bool) -> dict[str, l
 def student_step(
     batch: int, size: int, last: bool, fused: bool, compiled: bool = False
 ) -> Callable[[], None]:
-    """Forward, backward and optimiser step of the default student on one resident batch."""
-    settings = default_settings(size)
+    """Forward, backward and optimiser step of the paper's student on one resident batch."""
+    settings = settings_of(size)
     module = build.module(settings, None)
     student: nn.Module = module.student.train()
     layout = LAST if last else torch.contiguous_format
@@ -76,9 +77,10 @@ def student_step(
     return step
 
 
-def default_settings(size: int) -> Train:
-    """The training settings everybody starts with, without weights to look for."""
-    return config.load("train", [f"style.resolution={size}", "encoder.weights=none"], Train)
+def settings_of(size: int) -> Train:
+    """The default training settings but for student and loss, without weights to look for."""
+    asked = [*STUDENT, f"style.resolution={size}", "encoder.weights=none"]
+    return config.load("train", asked, Train)
 
 
 def photos(count: int, size: int = 256) -> Tensor:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from forms import RATE, default_settings, photos
+from forms import RATE, settings_of, photos
 from PIL import Image
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, default_collate
@@ -62,7 +62,7 @@ def plain(root: Path, workers: int, batch: int, warm: int, steps: int, size: int
     loader = DataLoader(
         Files(root, size, length), batch, shuffle=True, num_workers=workers, drop_last=True
     )
-    settings = default_settings(size)
+    settings = settings_of(size)
     student = build.student(settings.encoder, settings.decoder.build, settings.channels).train()
     optimiser = torch.optim.Adam(student.parameters(), lr=RATE)
     seconds = []
@@ -81,7 +81,7 @@ def plain(root: Path, workers: int, batch: int, warm: int, steps: int, size: int
 def loss_difference(size: int) -> float:
     """Of the two losses, on random pictures: nothing but rounding."""
     drawn, target = photos(4, size), photos(4, size)
-    ours, _ = build.criterion(default_settings(size))(drawn, target)
+    ours, _ = build.criterion(settings_of(size))(drawn, target)
     return abs(float(ours - plain_loss(drawn, target)))
 
 

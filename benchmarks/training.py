@@ -1,6 +1,6 @@
 """Training: the product's loop against the bare step and against a plain PyTorch loop.
 
-bare     forward, backward and step of the default student (channels-last, fused Adam, l1_sobel) on
+bare     forward, backward and step of nnconv (channels-last, fused Adam, l1_sobel) on
          one resident batch, as it is and with freed memory kept, as the commands keep it
 product  `distill.train` itself on pairs from disk, with 0, 1 and 2 workers, everything on but
          validation: pictures a second between the step after the first ones and one before the end
@@ -38,7 +38,7 @@ from common import (
     wanted,
     write,
 )
-from forms import compiler, student_forms, student_step
+from forms import STUDENT, compiler, student_forms, student_step
 from plain_loop import loading_costs, loss_difference, plain
 from pytorch_lightning.profilers import SimpleProfiler
 
@@ -95,6 +95,7 @@ def product(
         sys.argv = ["train", f"data.root={root}", f"runs={runs}", f"data.workers={workers}"]
         sys.argv += [f"trainer.max_steps={total}", f"trainer.val_every={total}", "data.val_limit=1"]
         sys.argv += [f"data.batch_size={batch}", f"style.resolution={size}", "encoder.weights=none"]
+        sys.argv += STUDENT
         train.main()
     seconds = stamps.seconds[warm + steps - 1] - stamps.seconds[warm - 1]
     return steps * batch / seconds, dict(profiler.recorded_durations)
