@@ -42,6 +42,7 @@ def export(
     Raises DistillError (exit status 1) when a limit is not met; then report.json says so and no
     student.onnx is left, not even an older one.
     """
+    exporter = replace(exporter, profile=_profile(exporter, trained))
     target = folder / "student.onnx"
     with aside(target) as temporary:
         target.unlink(missing_ok=True)
@@ -79,8 +80,7 @@ def _checks(
         else replace(exporter, dynamic=False).export(fold_batchnorm(student))
     )
     difference = parity(path, student, photos)
-    profile = _profile(exporter, trained)
-    foreign = foreign_operators(model, profile)
+    foreign = foreign_operators(model, exporter.profile or "strict")
     return [
         Check.at_most("MACs", complexity.graph_macs(static), limits.macs),
         Check("MACs by thop", complexity.thop_macs(student, exporter.size)),
@@ -90,7 +90,9 @@ def _checks(
         Check("ms, 1 thread of this CPU", latency.onnx_ms(path, exporter.size)),
         Check.at_most("largest difference to PyTorch", difference, settings.parity),
         Check("operators", ", ".join(complexity.operators(model))),
-        Check(f"operators outside {profile}", ", ".join(foreign) or "none", None, not foreign),
+        Check(
+            f"operators outside {exporter.profile}", ", ".join(foreign) or "none", None, not foreign
+        ),
     ]
 
 
@@ -173,7 +175,7 @@ def _facts(
         "style": trained["style"],
         "decoder": trained["decoder"]["name"],
         "encoder": trained["encoder"],
-        "exporter": asdict(exporter) | {"profile": _profile(exporter, trained)},
+        "exporter": asdict(exporter),
         "input": {"name": model.graph.input[0].name, "range": [0, 1], "channels": "rgb"},
         "output": {"name": model.graph.output[0].name, "range": [0, 1]},
     }

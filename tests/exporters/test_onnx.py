@@ -209,8 +209,8 @@ def transposed(**changed: Any) -> nn.Module:
     return nn.ConvTranspose2d(4, 4, **(plain | changed))
 
 
-def exported(layer: nn.Module) -> onnx.ModelProto:
-    return OnnxExporter(size=32).export(nn.Sequential(nn.Conv2d(3, 4, 1), layer).eval())
+def exported(layer: nn.Module, **asked: Any) -> onnx.ModelProto:
+    return OnnxExporter(size=32, **asked).export(nn.Sequential(nn.Conv2d(3, 4, 1), layer).eval())
 
 
 def test_transposed_convolutions_are_a_profile_of_their_own() -> None:
@@ -241,3 +241,14 @@ def test_unknown_profile_is_refused() -> None:
         DistillError, match=r"exporter\.profile=loose: choose from strict, transposed"
     ):
         OnnxExporter(profile="loose")  # type: ignore[arg-type]
+
+
+def test_the_strict_profile_rewrites_them() -> None:
+    model = exported(transposed(), profile="strict")
+    assert foreign_operators(model) == []
+    assert "ConvTranspose" not in {node.op_type for node in model.graph.node}
+
+
+def test_the_strict_profile_keeps_one_size() -> None:
+    with pytest.raises(DistillError, match=r"exporter\.dynamic=true: .*profile=transposed"):
+        exported(transposed(), profile="strict", dynamic=True)

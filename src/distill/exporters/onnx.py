@@ -1,7 +1,8 @@
 """ONNX that lens tools and phones read: one file, static, folded, flushed, no foreign operators.
 
 Which operators are foreign is a matter of the profile:
-  strict       what the lens models released with the paper are made of; they ran in the app
+  strict       what the lens models released with the paper are made of; they ran in the app.
+               Transposed convolutions are rewritten in it (strict.py), exactly, at some cost
   transposed   and transposed convolutions of 2×2 with stride 2, which Snap's table of supported
                layers allows on every device (kernel = stride, no padding, no dilation)
 """
@@ -23,6 +24,7 @@ from onnx import helper, numpy_helper
 from torch import Tensor, nn
 
 from distill.errors import DistillError
+from distill.exporters.strict import doubles, in_strict_operators
 
 Profile = Literal["strict", "transposed"]
 STRICT_OPERATORS = frozenset(
@@ -58,18 +60,29 @@ class OnnxExporter:
 
         (1, 3, size, size) in [0, 1] to (1, 3 or 4, size, size) in [0, 1]. Passes onnx.checker.
         """
-        model = onnx.load_from_string(self._trace(folded))
+        model = onnx.load_from_string(self._trace(self._in_profile(folded)))
         flush_subnormals(model)
         _inline_identities(model.graph)
         _strip(model)
         onnx.checker.check_model(model, full_check=True)
         return model
 
+    def _in_profile(self, network: nn.Module) -> nn.Module:
+        if self.profile != "strict" or not any(map(_is_patches, network.modules())):
+            return network
+        if self.dynamic:
+            raise DistillError(
+                "exporter.dynamic=true: this decoder has transposed convolutions, and in the "
+                "profile strict they hold one size; take exporter.profile=transposed"
+            )
+        return in_strict_operators(network)
+
     def _trace(self, network: nn.Module) -> bytes:
         axes = {0: "batch", 2: "height", 3: "width"}
         buffer = io.BytesIO()
         with warnings.catch_warnings():
-            # The tracing exporter is deprecated, and the one that reaches opset 9 to 17 directly.
+            # The tracing exporter is deprecated, and the one that reaches opset 9 to 17 directly;
+            # and what it says of sizes that become constants is meant to be so.
             warnings.simplefilter("ignore")
             torch.onnx.export(
                 network.cpu().eval().to(memory_format=torch.contiguous_format),
@@ -82,6 +95,10 @@ class OnnxExporter:
                 dynamo=False,
             )
         return buffer.getvalue()
+
+
+def _is_patches(module: nn.Module) -> bool:
+    return isinstance(module, nn.ConvTranspose2d) and doubles(module)
 
 
 def foreign_operators(model: onnx.ModelProto, profile: Profile = "strict") -> list[str]:

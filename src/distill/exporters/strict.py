@@ -1,0 +1,72 @@
+"""Transposed convolutions of 2×2 with stride 2, in the operators of the profile `strict`."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class Patches(nn.Module):
+    """What nn.ConvTranspose2d(…, 2, 2) draws, from 1×1 convolutions, nearest ×2 and two masks.
+
+    Pixel (r, c) of a patch is W₀₀ + c (W₀₁ − W₀₀) + r (W₁₀ − W₀₀) + rc (W₁₁ − W₁₀ − W₀₁ + W₀₀)
+    applied to the pixel below it: four 1×1 convolutions where the picture is small, doubled, and
+    multiplied by a row and a column of zeros and ones. The same function but for rounding. In a
+    traced graph the masks have the length that they were traced with.
+    """
+
+    def __init__(self, layer: nn.ConvTranspose2d) -> None:
+        super().__init__()
+        weights = layer.weight.detach().transpose(0, 1)
+        a, b, c, d = (weights[..., i, j] for i in (0, 1) for j in (0, 1))
+        self.base, self.right = _pointwise(a, layer.bias), _pointwise(b - a)
+        self.below, self.both = _pointwise(c - a), _pointwise(d - c - b + a)
+
+    def forward(self, x: Tensor) -> Tensor:
+        row, column = (_mask(int(x.shape[i])).to(x) for i in (-2, -1))
+        row = row.view(1, 1, -1, 1)
+        below = _double(self.below(x)) + column * _double(self.both(x))
+        return _double(self.base(x)) + column * _double(self.right(x)) + row * below
+
+
+def in_strict_operators(network: nn.Module) -> nn.Module:
+    """A copy without transposed convolutions of 2×2 with stride 2; others stay as they are."""
+    copy = deepcopy(network)
+    for module in list(copy.modules()):
+        for name, child in list(module.named_children()):
+            if isinstance(child, nn.ConvTranspose2d) and doubles(child):
+                setattr(module, name, Patches(child))
+    return copy.eval()
+
+
+def doubles(layer: nn.ConvTranspose2d) -> bool:
+    """Whether every input pixel becomes a 2×2 patch of its own."""
+    two = layer.kernel_size == layer.stride == (2, 2)
+    return two and layer.dilation == (1, 1) and layer.groups == 1 and not any(_pads(layer))
+
+
+def _pads(layer: nn.ConvTranspose2d) -> list[int]:
+    return [*layer.padding, *layer.output_padding]
+
+
+def _pointwise(weight: Tensor, bias: Tensor | None = None) -> nn.Conv2d:
+    made = nn.Conv2d(weight.shape[1], weight.shape[0], 1, bias=bias is not None)
+    with torch.no_grad():
+        made.weight.copy_(weight[..., None, None])
+        if bias is not None:
+            assert made.bias is not None
+            made.bias.copy_(bias)
+    return made
+
+
+def _mask(count: int) -> Tensor:
+    """0, 1, 0, 1 … for `count` patches: a constant of the graph, since NumPy is not traced."""
+    return torch.from_numpy(np.tile(np.array([0.0, 1.0], np.float32), count))
+
+
+def _double(x: Tensor) -> Tensor:
+    return F.interpolate(x, scale_factor=2.0, mode="nearest")
