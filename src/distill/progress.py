@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import sys
+from threading import RLock
 
 from tqdm.auto import tqdm
+
+# tqdm's own lock is shared with every forked process: one that is killed while its bar writes would
+# leave all others waiting for ever.
+tqdm.set_lock(RLock())
 
 
 def bar(total: int | None, unit: str, what: str, leave: bool = True, bytes_: bool = False) -> tqdm:
