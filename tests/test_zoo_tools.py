@@ -51,6 +51,7 @@ def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
     interval = {"value": 28.123, "interval": [27.9, 28.4], "pictures": 4}
     facts = {
         "style": "ink",
+        "width": 0.35,
         "decoder": "detail",
         "loss": {"l1": 1.0, "sobel": 6.0, "gka": 0.0},
         "lr": 0.003,
@@ -74,6 +75,7 @@ def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
     page = card.page(facts)
     for said in (
         "faces (3,000 + 1,000 held out)",
+        "MobileNetV2-0.35, decoder detail",
         "1,000 steps of 16 (16,000 pictures seen), loss 1 l1 + 6 sobel",
         "inherits the terms of the teacher's weights: by-nc.",
         "**faces**, 4 pictures",

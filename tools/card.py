@@ -42,6 +42,7 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
     figures = {name: row["scores"] for name, row in scores["subsets"].items()}
     return {
         "style": style,
+        "width": trained["encoder"]["width"],
         "decoder": trained["decoder"]["name"],
         "loss": trained["loss"]["weights"],
         "lr": trained["lr"],
@@ -139,7 +140,7 @@ def _made(facts: Facts) -> dict[str, str]:
     return {
         "teacher": f"{facts['teacher']['file'] or 'built in'}, {facts['teacher']['source']}",
         "photos": data,
-        "student": f"MobileNetV2-0.5, decoder {facts['decoder']}",
+        "student": f"MobileNetV2-{facts['width']}, decoder {facts['decoder']}",
         "training": f"{facts['steps']:,} steps of {facts['batch']} ({facts['pictures seen']:,} "
         f"pictures seen), loss {loss}, learning rate {facts['lr']}, average {facts['ema']}",
         "time": f"{facts['hours']} h on {facts['hardware']}, torch {facts['torch']}",

@@ -113,11 +113,11 @@ def _foreign(node: onnx.NodeProto, profile: Profile) -> str | None:
         mode = values.get("mode", b"nearest").decode()
         return None if mode == "nearest" else f"{node.op_type}({mode})"
     if node.op_type == "ConvTranspose" and profile == "transposed":
-        return None if _doubles(values) else "ConvTranspose(other than 2×2, stride 2)"
+        return None if _node_doubles(values) else "ConvTranspose(other than 2×2, stride 2)"
     return None if node.op_type in STRICT_OPERATORS else node.op_type
 
 
-def _doubles(values: Mapping[str, Any]) -> bool:
+def _node_doubles(values: Mapping[str, Any]) -> bool:
     """Kernel and stride 2, nothing else: every input pixel becomes a patch of its own."""
     plain = {"pads": [0] * 4, "dilations": [1, 1], "output_padding": [0, 0], "group": 1}
     two = values.get("kernel_shape") == values.get("strides") == [2, 2]

@@ -27,7 +27,7 @@ def double(x: Tensor) -> Tensor:
     return F.interpolate(x, scale_factor=2.0, mode="nearest")
 
 
-class Separable(nn.Module):
+class AddedSeparable(nn.Module):
     """x plus a depthwise convolution (BatchNorm), a pointwise one, BatchNorm and ReLU of it.
 
     What is added starts small: an untrained block is close to the identity.

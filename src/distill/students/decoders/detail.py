@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from distill.errors import DistillError
-from distill.students.blocks import Separable, conv_norm, double, small
+from distill.students.blocks import AddedSeparable, conv_norm, double, small
 
 LOGITS = 4.0  # a photo x enters the last layer as 4x - 2, so an untrained student draws the photo
 
@@ -39,7 +39,7 @@ class Detail(nn.Module):
         _check(half, blocks, kernel, channels[0])
         photo, _, fourth, eight, sixteenth, deepest = channels
         at2, at4, at8 = (
-            nn.Sequential(*(Separable(width, kernel) for _ in range(count)))
+            nn.Sequential(*(AddedSeparable(width, kernel) for _ in range(count)))
             for width, count in zip((half, quarter, eighth), blocks, strict=True)
         )
         self.up16 = conv_norm(deepest, sixteenth)
