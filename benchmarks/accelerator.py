@@ -30,9 +30,9 @@ import torch
 from accelerator_command import commands
 from accelerator_device import peaks
 from accelerator_steps import LABELLED, STEPS, Form, race, settings_for
-from common import TEACHER, Table, apart, machine, parser, spread, write
+from common import Table, apart, machine, parser, spread, teacher_file, write
 
-from distill import build, weights
+from distill import build
 from distill.metrics.complexity import module_macs
 from distill.teachers.animegan2 import AnimeGANv2
 
@@ -146,11 +146,7 @@ def main() -> None:
     facts = device_facts(args.device, best)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        file = weights.supplied(TEACHER)
-        facts["weights"] = "real" if file else "random"
-        if file is None:
-            file = work / "random.pt"
-            torch.save(AnimeGANv2().state_dict(), file)
+        file, facts["weights"] = teacher_file(work)
         found = steps(args, file)
         speed = commands(args, file, work) if "command" in args.parts else {}
     facts |= {"MMACs, student": round(macs[0] / 1e6, 1), "teacher": round(macs[1] / 1e6)}

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytorch_lightning as pl
 from common import alternate, apart, take_photos
 from torch.utils.data import DataLoader
-from training import TAIL, Stamps
+from watched import TAIL, Stamps, train_for
 
-from distill import build, config, fitting, loading, train
+from distill import build, config, loading
 from distill.data.sets import Stream
 from distill.settings import Train
 
@@ -30,20 +27,10 @@ COMMANDS = {
 def command(asked: Sequence[str], length: tuple[int, int, int]) -> float:
     """Pictures a second of distill.train at (batch, steps before the count, counted steps)."""
     batch, warm, steps = length
-    stamps, make = Stamps(), fitting.trainer
-
-    def trainer(*given: Any, **named: Any) -> pl.Trainer:
-        made = make(*given, **named)
-        made.callbacks.append(stamps)  # type: ignore[attr-defined]
-        return made
-
-    fitting.trainer = trainer
-    total = warm + steps + TAIL
-    with tempfile.TemporaryDirectory() as runs:
-        sys.argv = ["train", *asked, f"runs={runs}", f"data.batch_size={batch}", "data.val_limit=1"]
-        sys.argv += [f"trainer.max_steps={total}", f"trainer.val_every={total}"]
-        train.main()
-    return steps * batch / (stamps.seconds[warm + steps - 1] - stamps.seconds[warm - 1])
+    stamps = Stamps()
+    words = [*asked, f"data.batch_size={batch}", "data.val_limit=1"]
+    train_for(warm + steps + TAIL, words, stamps)
+    return steps * batch / stamps.of(warm, steps)
 
 
 def loader(asked: Sequence[str], length: tuple[int, int, int]) -> float:

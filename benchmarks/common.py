@@ -27,7 +27,8 @@ from distill.data.demo import demo_photos
 from distill.data.photos import BadPhoto, find_photos, read_photo
 from distill.memory import keep_freed
 from distill.progress import bar
-from distill.weights import aside
+from distill.teachers.animegan2 import AnimeGANv2
+from distill.weights import aside, supplied
 
 TEACHER = "animegan2_hayao.pt"
 
@@ -73,6 +74,15 @@ def take_photos(given: Path | None, count: int, folder: Path) -> Path:
     for number, path in enumerate(islice(readable, count)):
         shutil.copy(path, folder / f"{number:05d}_{path.name}")
     return folder
+
+
+def teacher_file(folder: Path) -> tuple[Path, str]:
+    """TEACHER's weights, "real" when at hand, else "random" ones made in `folder`."""
+    if file := supplied(TEACHER):
+        return file, "real"
+    file = folder / "random.pt"
+    torch.save(AnimeGANv2().state_dict(), file)
+    return file, "random"
 
 
 def _can_read(path: Path) -> bool:

@@ -21,7 +21,6 @@ from typing import Any
 
 import torch
 from common import (
-    TEACHER,
     Forms,
     Table,
     alternate,
@@ -33,6 +32,7 @@ from common import (
     ratios,
     spread,
     take_photos,
+    teacher_file,
     wanted,
     write,
 )
@@ -42,7 +42,7 @@ from torch import Tensor
 from torchvision import transforms
 from torchvision.transforms.functional import to_pil_image
 
-from distill import config, sources, weights
+from distill import config, sources
 from distill.data.pictures import to_image, to_tensor
 from distill.settings import Prepare
 from distill.teachers.animegan2 import AnimeGANv2
@@ -169,11 +169,7 @@ def main() -> None:
     facts = machine()
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        file = weights.supplied(TEACHER)
-        facts["weights"] = "real" if file else "random"
-        if file is None:
-            file = work / "random.pt"
-            torch.save(AnimeGANv2().state_dict(), file)
+        file, facts["weights"] = teacher_file(work)
         figures = contest(args, file, work)
         asked = (teacher_forms, file, args.rounds, args.all_forms)
         forms, again = apart(*asked)[0], apart(kept, *asked)[0]

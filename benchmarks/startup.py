@@ -26,8 +26,9 @@ import numpy as np
 import pytorch_lightning as pl
 from common import Table, alternate, apart, machine, parser, spread, write
 from PIL import Image
+from watched import train_for
 
-from distill import config, fitting, train
+from distill import config
 
 SIZE = 64
 DISTINCT = 300  # pictures; the other files are links to them
@@ -84,20 +85,10 @@ def _memory(pid: int) -> dict[str, int]:
 
 def first_step(root: Path, steps: int, workers: int) -> dict[str, float]:
     """The real command for a few steps; when its first step ended, and its memory in MiB."""
-    watch, make = Watch(), fitting.trainer
-
-    def trainer(*given: Any, **named: Any) -> pl.Trainer:
-        made = make(*given, **named)
-        made.callbacks.append(watch)  # type: ignore[attr-defined]
-        return made
-
-    fitting.trainer = trainer
+    watch = Watch()
     threading.Thread(target=watch.watch, daemon=True).start()
-    with tempfile.TemporaryDirectory() as runs:
-        sys.argv = ["train", f"data.root={root}", f"runs={runs}", f"data.workers={workers}"]
-        sys.argv += [f"trainer.max_steps={steps}", f"trainer.val_every={steps}"]
-        sys.argv += [f"style.resolution={SIZE}", "encoder.weights=none"]
-        train.main()
+    words = [f"data.root={root}", f"data.workers={workers}", f"style.resolution={SIZE}"]
+    train_for(steps, [*words, "encoder.weights=none"], watch)
     memory = {name: getattr(watch, name) for name in ("main", "worker", "together")}
     return memory | {"ended": watch.first_step}
 

@@ -14,15 +14,12 @@ The same network, the same loss, the same PNG files, which `distill.prepare styl
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import pytorch_lightning as pl
 from common import (
     Forms,
     Table,
@@ -41,21 +38,10 @@ from common import (
 from forms import STUDENT, compiler, student_forms, student_step
 from plain_loop import loading_costs, loss_difference, plain
 from pytorch_lightning.profilers import SimpleProfiler
+from watched import TAIL, Stamps, train_for
 
-from distill import config, fitting, sources, train
+from distill import config, sources
 from distill.settings import Prepare
-
-TAIL = 5  # batches after the last that counts: workers at the end of their work leave more time
-
-
-class Stamps(pl.Callback):
-    """When each step had ended, with all that other callbacks do after it."""
-
-    def __init__(self) -> None:
-        self.seconds: list[float] = []
-
-    def on_train_batch_end(self, *_args: object) -> None:
-        self.seconds.append(time.perf_counter())
 
 
 def pairs(photos: Path, root: Path) -> None:
@@ -80,25 +66,11 @@ def product(
     root: Path, workers: int, batch: int, warm: int, steps: int, size: int, profiled: bool = False
 ) -> tuple[float, dict[str, list[float]]]:
     """Pictures a second of the real command, and, when profiled, the seconds of its parts."""
-    stamps, profiler, make = Stamps(), SimpleProfiler(), fitting.trainer
-
-    def trainer(*given: Any, **named: Any) -> pl.Trainer:
-        made = make(*given, **named)
-        made.callbacks.append(stamps)  # type: ignore[attr-defined]
-        if profiled:
-            made.profiler = profiler  # type: ignore[attr-defined]
-        return made
-
-    fitting.trainer = trainer
-    total = warm + steps + TAIL
-    with tempfile.TemporaryDirectory() as runs:
-        sys.argv = ["train", f"data.root={root}", f"runs={runs}", f"data.workers={workers}"]
-        sys.argv += [f"trainer.max_steps={total}", f"trainer.val_every={total}", "data.val_limit=1"]
-        sys.argv += [f"data.batch_size={batch}", f"style.resolution={size}", "encoder.weights=none"]
-        sys.argv += STUDENT
-        train.main()
-    seconds = stamps.seconds[warm + steps - 1] - stamps.seconds[warm - 1]
-    return steps * batch / seconds, dict(profiler.recorded_durations)
+    stamps, profiler = Stamps(), SimpleProfiler()
+    words = [f"data.root={root}", f"data.workers={workers}", f"data.batch_size={batch}"]
+    words += ["data.val_limit=1", f"style.resolution={size}", "encoder.weights=none", *STUDENT]
+    train_for(warm + steps + TAIL, words, stamps, profiler if profiled else None)
+    return steps * batch / stamps.of(warm, steps), dict(profiler.recorded_durations)
 
 
 def product_speed(root: Path, workers: int, batch: int, warm: int, steps: int, size: int) -> float:
