@@ -16,9 +16,9 @@ from distill.data.demo import demo_photos
 from distill.data.photos import centre_square, read_photo
 from distill.data.pictures import sheet, to_tensor
 from distill.data.register import read_rows
-from distill.painter import Painter, load
 from distill.saved import step_of
 from distill.settings import Train
+from distill.stylizing import of_file
 
 Facts = dict[str, Any]
 PAUSE = 600  # seconds without a word in the log: the run was not running
@@ -91,12 +91,17 @@ def hardware(trained: Facts) -> str:
     return f"{threads} thread{'s' if threads > 1 else ''} of a {platform.machine()} CPU"
 
 
-def sheet_of(run: Path, facts: Facts) -> Image.Image:
-    """Photo, teacher, student of photographs that scikit-image carries, which nobody trained on."""
+def sheet_of(run: Path, facts: Facts, baseline: str | None = None) -> Image.Image:
+    """Photo, teacher, student of photographs that scikit-image carries, which nobody trained on.
+
+    `baseline`, NAME=FILE, has a column before the student's.
+    """
     _, trained = build.load_student(run / "checkpoints/last.ckpt")
     settings = sources.source_of(trained)
     teacher = sources.teacher(settings.style, settings.teacher).fast()
-    painter = Painter(load(run / "export/student.onnx"), facts["style"])
+    name, _, file = (baseline or "").partition("=")
+    files = [Path(file)] if file else []
+    painters = [of_file(path) for path in [*files, run / "export/student.onnx"]]
     size, rows = settings.style.resolution, []
     for photo in demo_photos():
         if photo.path.name not in SHOWN:
@@ -104,8 +109,9 @@ def sheet_of(run: Path, facts: Facts) -> Image.Image:
         square = centre_square(read_photo(photo.path), size)
         with torch.inference_mode():
             drawn = teacher(to_tensor(square)[None])[0]
-        rows.append((to_tensor(square), drawn, to_tensor(draw(square, painter))))
-    return sheet(rows, ("photo", "teacher", "student"))
+        students = (to_tensor(draw(square, painter)) for painter in painters)
+        rows.append((to_tensor(square), drawn, *students))
+    return sheet(rows, ("photo", "teacher", *([name] if file else []), facts["style"]))
 
 
 def page(facts: Facts) -> str:
@@ -114,7 +120,7 @@ def page(facts: Facts) -> str:
     terms = TERMS.format(teacher["licence"])
     parts = [
         f"# {style}",
-        f"![photo, teacher, student]({style}.jpg)",
+        f"![photo, teacher and student, side by side]({style}.jpg)",
         f"`python -m distill.stylize photo.jpg style={style}`",
         "## What it is made from",
         _list(_made(facts)),

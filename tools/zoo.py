@@ -52,7 +52,7 @@ def make(style: str, photos: list[str], overrides: list[str], baseline: str | No
     pairs = card.pairs_of(settings)
     fidelity = str(ROOT / "benchmarks/fidelity.py")
     command(fidelity, "--pairs", str(pairs), "--out", str(scores), *students)
-    ship(style, run, pairs, scores / "fidelity.json")
+    ship(style, run, pairs, scores / "fidelity.json", baseline)
 
 
 def command(*words: str) -> None:
@@ -62,7 +62,7 @@ def command(*words: str) -> None:
         sys.exit(done.returncode)
 
 
-def ship(style: str, run: Path, pairs: Path, scores: Path) -> None:
+def ship(style: str, run: Path, pairs: Path, scores: Path, baseline: str | None) -> None:
     """The student and its card into the package."""
     student = run / "export/student.onnx"
     notes = (yaml.safe_load(NOTES.read_text()) or {}).get(style)
@@ -74,7 +74,7 @@ def ship(style: str, run: Path, pairs: Path, scores: Path) -> None:
     shutil.copy(student, ZOO / f"{style}.onnx")
     (ZOO / f"{style}.json").write_text(json.dumps(facts, indent=2) + "\n")
     (ZOO / f"{style}.md").write_text(card.page(facts))
-    card.sheet_of(run, facts).save(ZOO / f"{style}.jpg", quality=88)
+    card.sheet_of(run, facts, baseline).save(ZOO / f"{style}.jpg", quality=88)
     print(f"shipped: {ZOO / style}.onnx (.json, .md, .jpg)")
 
 

@@ -44,9 +44,9 @@ def choose(settings: Stylize) -> tuple[Painter, str]:
         return _of_run(settings), settings.run
     if settings.model is not None:
         path = Path(settings.model).expanduser()
-        return _of_file(path, settings.threads), path.stem
+        return of_file(path, settings.threads), path.stem
     name = settings.style.name or DEFAULT_STYLE
-    return _of_file(zoo.find(name), settings.threads), name
+    return of_file(zoo.find(name), settings.threads), name
 
 
 def _of_run(settings: Stylize) -> Painter:
@@ -56,7 +56,8 @@ def _of_run(settings: Stylize) -> Painter:
     return _of_checkpoint(find_run(choice).checkpoint("best"), settings.threads)
 
 
-def _of_file(path: Path, threads: int | None) -> Painter:
+def of_file(path: Path, threads: int | None = None) -> Painter:
+    """A student in an ONNX file or a checkpoint. Raises DistillError for any other file."""
     if path.suffix.lower() == ".ckpt":
         return _of_checkpoint(path, threads)
     return Painter(painter.load(path), str(path), threads)
