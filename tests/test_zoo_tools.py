@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,14 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     yield card
     sys.modules.pop("card")
+
+
+@pytest.fixture
+def zoo(card: Any) -> Any:
+    import zoo
+
+    yield zoo
+    sys.modules.pop("zoo")
 
 
 def test_counts_photos_by_folder_and_side(card: Any, tmp_path: Path) -> None:
@@ -87,3 +96,16 @@ def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
     ):
         assert said in page
     assert "gka" not in page
+
+
+def test_scores_are_kept_for_the_same_run_and_students(zoo: Any, tmp_path: Path) -> None:
+    run, file = tmp_path / "run", tmp_path / "fidelity.json"
+    (run / "checkpoints").mkdir(parents=True)
+    (run / "checkpoints/last.ckpt").touch()
+    assert not zoo.scored(file, run, ["ink"])
+    file.write_text('{"figures": {"cost": {"paper": {}, "ink": {}}}}')
+    os.utime(run / "checkpoints/last.ckpt", (1, 1))
+    assert zoo.scored(file, run, ["paper", "ink"])
+    assert not zoo.scored(file, run, ["ink"])
+    os.utime(file, (0, 0))
+    assert not zoo.scored(file, run, ["paper", "ink"])

@@ -7,7 +7,7 @@ Of each style a run zoo-STYLE is trained (or goes on where it was stopped), expo
 held-out photos by benchmarks/fidelity.py, and put into src/distill/zoo/ as STYLE.onnx, with
 STYLE.json and STYLE.md, which say what it was made from and how good it is, and STYLE.jpg, what it
 draws. KEY=VALUE go to distill.train. What a student still does worse than its teacher is written by
-hand, after looking, into tools/zoo_notes.yaml.
+hand, after looking, into tools/zoo_notes.yaml; the same command then only writes the card anew.
 """
 
 from __future__ import annotations
@@ -46,13 +46,21 @@ def make(style: str, photos: list[str], overrides: list[str], baseline: str | No
     command(
         "-m", "distill.export", f"run={settings.run}", f"runs={settings.runs}", "checkpoint=last"
     )
-    scores = run / "fidelity"
+    scores, pairs = run / "fidelity", card.pairs_of(settings)
     students = [baseline] if baseline else []
     students.append(f"{style}={run / 'export/student.onnx'}")
-    pairs = card.pairs_of(settings)
-    fidelity = str(ROOT / "benchmarks/fidelity.py")
-    command(fidelity, "--pairs", str(pairs), "--out", str(scores), *students)
+    if not scored(scores / "fidelity.json", run, [text.partition("=")[0] for text in students]):
+        fidelity = str(ROOT / "benchmarks/fidelity.py")
+        command(fidelity, "--pairs", str(pairs), "--out", str(scores), *students)
     ship(style, run, pairs, scores / "fidelity.json", baseline)
+
+
+def scored(file: Path, run: Path, students: list[str]) -> bool:
+    """Whether `file` holds these students, of the run as it is: then a new note costs seconds."""
+    trained = (run / "checkpoints/last.ckpt").stat().st_mtime
+    if not file.is_file() or file.stat().st_mtime < trained:
+        return False
+    return list(json.loads(file.read_text())["figures"]["cost"]) == students
 
 
 def command(*words: str) -> None:
