@@ -6,12 +6,12 @@ Held out is the val side of a set that distill.prepare made: it shares no photo,
 person with the other side. FILE is a checkpoint of distill.train, whose own training photos are
 checked against these, or an ONNX file; @255 behind it says that it draws in [0, 255].
 
-PSNR, SSIM, PSNR of edges, LPIPS where its weights are, and PSNR of the face are means over the
-pictures of each folder, and of all. Sets of 1,000 pictures and more are compared by their Fréchet
-distance too: FD(T, S) over the same photos, and the gap |FD(T, T') - FD(T, S)| with T of one half
-of the photos, T' and S of the other; smaller sets by their kernel distance. `photo` is the photo
-left as it is. Milliseconds are those of all students in turn in one run, batch 1, one thread, with
-BatchNorm folded and subnormal weights at zero.
+PSNR, SSIM, PSNR of edges, the checkerboard beyond the teacher's, LPIPS where its weights are, and
+PSNR of the face are means over the pictures of each folder, and of all. Sets of 1,000 pictures and
+more are compared by their Fréchet distance too: FD(T, S) over the same photos, and the gap |FD(T,
+T') - FD(T, S)| with T of one half of the photos, T' and S of the other; smaller sets by their
+kernel distance. `photo` is the photo left as it is. Milliseconds are those of all students in turn
+in one run, batch 1, one thread, with BatchNorm folded and subnormal weights at zero.
 
 Written are fidelity.json and .md, and as .png fidelity_pareto, fidelity_sheet and fidelity_zoom.
 """

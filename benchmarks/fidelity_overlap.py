@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from fidelity_heldout import HeldOut, persons
 
-from distill import sources
+from distill import build, sources
 from distill.data.photos import Photo
 from distill.data.register import names
 from distill.data.twins import pairs_of, thumbnails
@@ -22,7 +22,19 @@ CHANCE = 0.01
 
 
 def check(name: str, trained: dict[str, Any], held: HeldOut) -> str:
-    """What is known of a checkpoint's training photos, in a few words, from its run's settings.
+    """What is known of the training photos of a checkpoint and of those it started from.
+
+    Raises DistillError as `_check` does.
+    """
+    try:
+        runs = build.lineage(trained)
+    except DistillError as error:
+        return f"{UNKNOWN}: {error}"
+    return "; ".join(dict.fromkeys(_check(name, run, held) for run in runs))
+
+
+def _check(name: str, trained: dict[str, Any], held: HeldOut) -> str:
+    """What is known of a run's training photos, in a few words, from its settings.
 
     Raises DistillError where a held-out photo, or a picture of the same person, was trained on:
     by the names of folder and file, and by what the pictures look like.

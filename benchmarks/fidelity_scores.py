@@ -17,10 +17,12 @@ from distill.feature_sets import Features, features_of_set
 from distill.heldout import as_float, batches
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureNetwork
+from distill.metrics.grid import grid
 
 ENOUGH = 1000  # pictures from which on a Fréchet distance is given; below, it is mostly bias
 BATCH = 16
 PSNR, FACE = "PSNR (dB)", "face PSNR (dB)"
+GRID = "grid above teacher's (1/255)"
 Values = NDArray[np.float64]
 Row = dict[str, Any]  # value, interval (None where none can be had), pictures
 Measure = Callable[[Tensor, Tensor], Tensor]
@@ -40,9 +42,15 @@ def measures() -> dict[str, Measure]:
         PSNR: similarity.psnr,
         "SSIM": similarity.ssim,
         "edge PSNR (dB)": similarity.edge_psnr,
+        GRID: grid_above,
     }
     lpips = similarity.lpips_or_none()
     return found | ({"LPIPS": lpips} if lpips else {})
+
+
+def grid_above(drawn: Tensor, teacher: Tensor) -> Tensor:
+    """What a picture has of upsampling's checkerboard beyond the teacher's, in steps of a byte."""
+    return 255 * (grid(drawn) - grid(teacher))
 
 
 def measure(

@@ -74,7 +74,13 @@ def test_names_of_runs():
 
 def test_paper_preset_is_the_paper_s_code():
     settings = config.load("train", ["loss=paper"], Train)
-    assert settings.loss.weights == {"l1": 1000, "sobel": 1000, "style": 0, "gka": 0}
+    assert settings.loss.weights == {
+        "l1": 1000,
+        "sobel": 1000,
+        "differences": 0,
+        "style": 0,
+        "gka": 0,
+    }
     assert settings.loss.terms["l1"]["beta"] == 1
     assert settings.optimizer == {
         "_target_": "torch.optim.Adam", "weight_decay": 1e-4, "fused": True,

@@ -74,7 +74,16 @@ def test_an_identical_student_is_at_100_db() -> None:
     pictures = held()
     values = means(pictures, pictures.teacher.clone())
     wanted = {"PSNR (dB)": 100, "SSIM": 1, "edge PSNR (dB)": 100, "face PSNR (dB)": 100}
-    assert values == pytest.approx(wanted)
+    assert values == pytest.approx(wanted | {"grid above teacher's (1/255)": 0})
+
+
+def test_a_checkerboard_beyond_the_teacher_s() -> None:
+    """Up and down by 2 steps of a byte."""
+    pictures = held()
+    size = pictures.teacher.shape[-1]
+    board = 2 * ((torch.arange(size)[:, None] + torch.arange(size)) % 2).byte()
+    values = means(pictures, pictures.teacher + 2 * board)
+    assert values["grid above teacher's (1/255)"] == pytest.approx(2, abs=1e-3)
 
 
 def test_a_brighter_student_by_formula() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 
 import onnx
@@ -11,7 +12,8 @@ import pytest
 import torch
 from PIL import Image
 
-from distill import eval_fid, export, prepare, train
+from distill import build, eval_fid, export, prepare, train
+from distill.errors import DistillError
 from helpers import QUICK, SMALL, go, run
 
 
@@ -218,3 +220,25 @@ def test_a_set_is_made_where_data_root_says(here):
     assert go("data.root=made", "trainer.max_steps=1", "photos=photos") == 0
     assert (here / "made/dataset.json").is_file()
     assert go("data.root=made", "trainer.max_steps=2", "photos=photos") == 0
+
+
+def test_a_run_starts_from_a_trained_student(here, capsys):
+    assert go("run=first", "trainer.max_steps=3") == 0
+    first = here / "runs/first/checkpoints/last.ckpt"
+    named = [f"init={first}", "run=second", "trainer.max_steps=1"]
+    assert go(*named, "lr=1e-9", "encoder.weights=missing.safetensors") == 0  # not read
+    before, _ = build.load_student(first)  # the averaged weights
+    after, settings = build.load_student(here / "runs/second/checkpoints/last.ckpt")
+    for name, value in before.named_parameters():
+        torch.testing.assert_close(after.get_parameter(name), value, atol=1e-7, rtol=0)
+    assert [made["run"] for made in build.lineage(settings)] == ["second", "first"]
+
+    capsys.readouterr()
+    assert go(*named, "run=third", "decoder=nnconv") == 1
+    error = f"error: init={first}: another network than this run's; set encoder=, decoder= and"
+    assert error in capsys.readouterr().err
+    first.unlink()
+    assert go(*named, "run=third") == 1
+    assert f"error: {first}: " in capsys.readouterr().err
+    with pytest.raises(DistillError, match=re.escape(str(first))):
+        build.lineage(settings)

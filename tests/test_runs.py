@@ -140,3 +140,18 @@ def test_best_falls_back_to_last(tmp_path):
     assert run.checkpoint("best") == run.last
     with pytest.raises(DistillError, match="no such checkpoint"):
         run.checkpoint(str(tmp_path / "none.ckpt"))
+
+
+def test_terms_of_weight_0_decide_nothing():
+    """A run from before a term was there goes on, and one that does without it."""
+    old = {"loss": {"weights": {"l1": 1.0}, "terms": {"l1": {"beta": 0.05}}}}
+    weights, terms = {"l1": 1.0, "style": 0.0}, {"l1": {"beta": 0.05}, "style": {"backbone": "x"}}
+    new = {"loss": {"weights": weights, "terms": terms}}
+    assert differences(old, new) == {}
+    weights["style"] = 2.0
+    assert differences(old, new) == {
+        "loss.weights.style": (None, 2.0),
+        "loss.terms.style.backbone": (None, "x"),
+    }
+    weights["style"], terms["l1"] = 0.0, {"beta": 1.0}
+    assert differences(old, new) == {"loss.terms.l1.beta": (0.05, 1.0)}

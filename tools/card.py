@@ -38,19 +38,12 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
     """Everything the card says, as plain values."""
     checkpoint = run / "checkpoints/last.ckpt"
     _, trained = build.load_student(checkpoint)
-    steps, batch = step_of(checkpoint), trained["data"]["batch_size"]
     figures = {name: row["scores"] for name, row in scores["subsets"].items()}
     return {
         "style": style,
         "width": trained["encoder"]["width"],
         "decoder": trained["decoder"]["name"],
-        "loss": trained["loss"]["weights"],
-        "lr": trained["lr"],
-        "ema": trained["ema"],
-        "steps": steps,
-        "batch": batch,
-        "pictures seen": steps * batch * trained["trainer"]["accumulate"],
-        "hours": round(hours(run), 2),
+        "training": stages(checkpoint),
         "hardware": hardware(trained),
         "torch": torch.__version__,
         "data": counts(pairs),
@@ -62,6 +55,23 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
         "features": scores["features"],
         "limits": notes,
     }
+
+
+def stages(checkpoint: Path) -> list[Facts]:
+    """How the student came about: its run, and before it those whose students it started from."""
+    _, trained = build.load_student(checkpoint)
+    steps, batch = step_of(checkpoint), trained["data"]["batch_size"]
+    stage = {
+        "loss": {term: weight for term, weight in trained["loss"]["weights"].items() if weight},
+        "lr": trained["lr"],
+        "ema": trained["ema"],
+        "steps": steps,
+        "batch": batch,
+        "pictures seen": steps * batch * trained["trainer"]["accumulate"],
+        "hours": round(hours(checkpoint.parents[1]), 2),
+    }
+    before = trained.get("init")
+    return [*(stages(Path(before)) if before else []), stage]
 
 
 def counts(pairs: Path) -> dict[str, dict[str, int]]:
@@ -142,15 +152,22 @@ def _made(facts: Facts) -> dict[str, str]:
     data = ", ".join(
         f"{n} ({c['train']:,} + {c['val']:,} held out)" for n, c in facts["data"].items()
     )
-    loss = " + ".join(f"{weight:g} {term}" for term, weight in facts["loss"].items() if weight)
+    hours = sum(stage["hours"] for stage in facts["training"])
     return {
         "teacher": f"{facts['teacher']['file'] or 'built in'}, {facts['teacher']['source']}",
         "photos": data,
         "student": f"MobileNetV2-{facts['width']}, decoder {facts['decoder']}",
-        "training": f"{facts['steps']:,} steps of {facts['batch']} ({facts['pictures seen']:,} "
-        f"pictures seen), loss {loss}, learning rate {facts['lr']}, average {facts['ema']}",
-        "time": f"{facts['hours']} h on {facts['hardware']}, torch {facts['torch']}",
+        "training": "; then ".join(map(_stage, facts["training"])),
+        "time": f"{hours:.2f} h on {facts['hardware']}, torch {facts['torch']}",
     }
+
+
+def _stage(stage: Facts) -> str:
+    loss = " + ".join(f"{weight:g} {term}" for term, weight in stage["loss"].items())
+    return (
+        f"{stage['steps']:,} steps of {stage['batch']} ({stage['pictures seen']:,} pictures seen), "
+        f"loss {loss}, learning rate {stage['lr']}, average {stage['ema']}"
+    )
 
 
 def _cost(cost: Facts) -> dict[str, str]:

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ZOO = ROOT / "src/distill/zoo"
 NOTES = Path(__file__).with_name("zoo_notes.yaml")
 # What every shipped student has in common; the rest are the defaults of distill.train.
-RECIPE = ["decoder=detail", "loss=lines", "lr=3e-3", "crop=0.8", "data.val_fraction=0.25"]
+RECIPE = ["decoder=detail", "loss=clean", "lr=3e-3", "crop=0.8", "data.val_fraction=0.25"]
 STEPS = 9450  # of 16 pictures: 151,200 in all
 
 

@@ -40,6 +40,34 @@ def student(encoder: dict[str, Any], decoder: dict[str, Any], channels: int) -> 
     return Student(built, out)
 
 
+def new_student(settings: Train) -> Student:
+    """The student as its training begins: with its encoder's weights, or as `init` has it."""
+    if settings.init is None:
+        return student(settings.encoder, settings.decoder.build, settings.channels)
+    trained, _ = load_student(Path(settings.init).expanduser())
+    unread = settings.encoder | {"weights": "none"}  # all of them come from `init`
+    made = student(unread, settings.decoder.build, settings.channels)
+    try:
+        made.load_state_dict(trained.state_dict())
+    except RuntimeError as error:
+        raise DistillError(
+            f"init={settings.init}: another network than this run's; set encoder=, decoder= and "
+            "channels= as they were, or leave init out"
+        ) from error
+    return made
+
+
+def lineage(trained: dict[str, Any]) -> list[dict[str, Any]]:
+    """The settings of a trained run and, after them, of those whose students it started from.
+
+    Raises DistillError where such a student is not there any more.
+    """
+    runs = [trained]
+    while before := runs[-1].get("init"):
+        runs.append(load_student(Path(before).expanduser())[1])
+    return runs
+
+
 def load_student(checkpoint: Path) -> tuple[Student, dict[str, Any]]:
     """A trained student (averaged weights where the run kept them) and its run's settings.
 
@@ -83,7 +111,7 @@ def module(settings: Train, of: Teacher | None) -> DistillModule:
     # Fast before anything hooks its layers: it replaces some, and labelling would do it later.
     kept = of.fast() if of and (settings.data.kind == "photos" or gka) else None
     made = DistillModule(
-        student(settings.encoder, settings.decoder.build, settings.channels),
+        new_student(settings),
         criterion(settings),
         partial(_optimizer, settings.optimizer),
         partial(_schedule, settings.schedule),

@@ -150,9 +150,10 @@ class Run:
 def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Settings that decide the outcome and differ, by dotted name.
 
-    A list that an older run does not know of is one that is empty.
+    A list that an older run does not know of is one that is empty, a term of the loss one of
+    weight 0, which does not matter.
     """
-    a, b = _flat(old), _flat(new)
+    a, b = _flat(_in_use(old)), _flat(_in_use(new))
     keys = [key for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)]
     return {key: (a.get(key), b.get(key)) for key in keys if _matters(key)}
 
@@ -186,6 +187,18 @@ def _run_of(checkpoint: Path, output: str | None) -> Run:
 def _known(runs: Path) -> str:
     names = sorted(p.name for p in runs.glob("*") if Run(p).last.is_file())
     return f"there are: {', '.join(names)}" if names else "train first: python -m distill.train"
+
+
+def _in_use(config: dict[str, Any]) -> dict[str, Any]:
+    """The settings without the terms of the loss whose weight is 0."""
+    loss = config.get("loss") or {}
+    used = {name for name, weight in loss.get("weights", {}).items() if weight}
+    kept = {
+        key: {name: value for name, value in part.items() if name in used}
+        for key, part in loss.items()
+        if key in ("weights", "terms")
+    }
+    return config | {"loss": loss | kept}
 
 
 def _matters(key: str) -> bool:

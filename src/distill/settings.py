@@ -154,6 +154,7 @@ class Train(Source):
     runs: str
     sweep: Name | None
     resume: bool
+    init: str | None = None  # runs from before it have none
     seed: int
     lr: Annotated[float, Field(gt=0)] | Literal["auto"]
     ema: Annotated[float, Field(ge=0, lt=1)]
