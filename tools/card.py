@@ -48,7 +48,7 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
         "torch": torch.__version__,
         "data": counts(pairs),
         "shares": trained["data"]["weights"],
-        "teacher": {key: trained["style"][key] for key in ("file", "sha256", "source", "licence")},
+        "teacher": teacher_of(trained["style"]),
         "cost": scores["cost"][style],
         "held out": {name: row["pictures"] for name, row in scores["subsets"].items()},
         "scores": figures,
@@ -72,6 +72,13 @@ def stages(checkpoint: Path) -> list[Facts]:
     }
     before = trained.get("init")
     return [*(stages(Path(before)) if before else []), stage]
+
+
+def teacher_of(style: Facts) -> Facts:
+    """The weights that were used, which may be a file of one's own, and whose they are."""
+    own = style["weights"]
+    known = {key: style[key] for key in ("file", "sha256", "source", "licence")}
+    return known | ({"file": Path(own).name, "sha256": None} if own else {})
 
 
 def counts(pairs: Path) -> dict[str, dict[str, int]]:

@@ -4,10 +4,11 @@
     python tools/zoo.py STYLE... --photos DIR,DIR [KEY=VALUE...]
 
 Of each style a run zoo-STYLE is trained (or goes on where it was stopped), exported, scored on the
-held-out photos by benchmarks/fidelity.py, and put into src/distill/zoo/ as STYLE.onnx, with
-STYLE.json and STYLE.md, which say what it was made from and how good it is, and STYLE.jpg, what it
-draws. KEY=VALUE go to distill.train. What a student still does worse than its teacher is written by
-hand, after looking, into tools/zoo_notes.yaml; the same command then only writes the card anew.
+held-out photos by benchmarks/fidelity.py, and put into src/distill/zoo/ (or --to DIR) as
+STYLE.onnx, with STYLE.json and STYLE.md, which say what it was made from and how good it is, and
+STYLE.jpg, what it draws. KEY=VALUE go to distill.train. What a student still does worse than its
+teacher is written by hand, after looking, into tools/zoo_notes.yaml; the same command then only
+writes the card anew.
 """
 
 from __future__ import annotations
@@ -34,13 +35,15 @@ RECIPE = ["decoder=detail", "loss=clean", "lr=3e-3", "crop=0.8", "data.val_fract
 STEPS = 9450  # of 16 pictures: 151,200 in all
 
 
-def make(style: str, photos: list[str], overrides: list[str], baseline: str | None) -> None:
+def make(
+    style: str, photos: list[str], overrides: list[str], baseline: str | None, to: Path
+) -> None:
     """One student from photos to its card, each step by the command that users have."""
     listed = ",".join(f"'{folder}'" for folder in photos)
-    typed = [f"style={style}", f"run=zoo-{style}", f"photos=[{listed}]", *RECIPE]
+    typed = [f"style={style}", "run=zoo-${style.name}", f"photos=[{listed}]", *RECIPE]
     typed += [f"trainer.max_steps={STEPS}", *overrides]
     settings = config.load("train", typed, Train)
-    run = Path(settings.runs) / settings.run
+    name, run = settings.style.name, Path(settings.runs) / settings.run
     command("-m", "distill.train", *typed)
     # Not the best by validation: that would have been chosen on the photos it is then scored on.
     command(
@@ -48,11 +51,11 @@ def make(style: str, photos: list[str], overrides: list[str], baseline: str | No
     )
     scores, pairs = run / "fidelity", card.pairs_of(settings)
     students = [baseline] if baseline else []
-    students.append(f"{style}={run / 'export/student.onnx'}")
+    students.append(f"{name}={run / 'export/student.onnx'}")
     if not scored(scores / "fidelity.json", run, [text.partition("=")[0] for text in students]):
         fidelity = str(ROOT / "benchmarks/fidelity.py")
         command(fidelity, "--pairs", str(pairs), "--out", str(scores), *students)
-    ship(style, run, pairs, scores / "fidelity.json", baseline)
+    ship(name, to, run, pairs, scores / "fidelity.json", baseline)
 
 
 def scored(file: Path, run: Path, students: list[str]) -> bool:
@@ -70,8 +73,8 @@ def command(*words: str) -> None:
         sys.exit(done.returncode)
 
 
-def ship(style: str, run: Path, pairs: Path, scores: Path, baseline: str | None) -> None:
-    """The student and its card into the package."""
+def ship(style: str, to: Path, run: Path, pairs: Path, scores: Path, baseline: str | None) -> None:
+    """The student and its card into the folder `to`."""
     student = run / "export/student.onnx"
     notes = (yaml.safe_load(NOTES.read_text()) or {}).get(style)
     if not notes:
@@ -79,11 +82,12 @@ def ship(style: str, run: Path, pairs: Path, scores: Path, baseline: str | None)
     facts = card.facts(
         style, run, pairs, json.loads(scores.read_text())["figures"], notes or "Not looked at."
     )
-    shutil.copy(student, ZOO / f"{style}.onnx")
-    (ZOO / f"{style}.json").write_text(json.dumps(facts, indent=2) + "\n")
-    (ZOO / f"{style}.md").write_text(card.page(facts))
-    card.sheet_of(run, facts, baseline).save(ZOO / f"{style}.jpg", quality=88)
-    print(f"shipped: {ZOO / style}.onnx (.json, .md, .jpg)")
+    to.mkdir(parents=True, exist_ok=True)
+    shutil.copy(student, to / f"{style}.onnx")
+    (to / f"{style}.json").write_text(json.dumps(facts, indent=2) + "\n")
+    (to / f"{style}.md").write_text(card.page(facts))
+    card.sheet_of(run, facts, baseline).save(to / f"{style}.jpg", quality=88)
+    print(f"shipped: {to / style}.onnx (.json, .md, .jpg)")
 
 
 def main() -> None:
@@ -92,6 +96,7 @@ def main() -> None:
     )
     parser.add_argument("words", nargs="+", metavar="STYLE", help="styles, and KEY=VALUE")
     parser.add_argument("--photos", required=True, metavar="DIR,DIR", help="folders of photos")
+    parser.add_argument("--to", type=Path, default=ZOO, help="folder (the package's own)")
     parser.add_argument("--baseline", metavar="NAME=FILE", help="a student to compare with")
     args = parser.parse_intermixed_args()
     overrides = [word for word in args.words if "=" in word]
@@ -102,7 +107,7 @@ def main() -> None:
                 f"{unknown[0]}: no style; there are {', '.join(config.choices('style'))}"
             )
         for style in styles:
-            make(style, args.photos.split(","), overrides, args.baseline)
+            make(style, args.photos.split(","), overrides, args.baseline, args.to)
 
 
 if __name__ == "__main__":
