@@ -79,6 +79,7 @@ def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
         "scores": {"faces": {"photo": {"SSIM": {"value": 0.5}}, "ink": {"PSNR (dB)": interval}}},
         "features": None,
         "limits": "Eyes are softer.",
+        "use": "model=ink.onnx",
     }
     page = card.page(facts)
     for said in (
@@ -93,6 +94,7 @@ def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
         "living weights: 50.0%",
         "3.00 ms (2.00 – 4.00)",
         "×0.70",
+        "`python -m distill.stylize photo.jpg model=ink.onnx`",
         "Eyes are softer.",
     ):
         assert said in page
@@ -109,3 +111,11 @@ def test_scores_are_kept_for_the_same_run_and_students(zoo: Any, tmp_path: Path)
     assert not zoo.scored(file, run, ["ink"])
     os.utime(file, (0, 0))
     assert not zoo.scored(file, run, ["paper", "ink"])
+
+
+def test_weights_of_one_s_own_are_named_in_the_card(card: Any) -> None:
+    style = {"file": "known.pt", "sha256": "ab", "source": "here", "licence": "by", "weights": None}
+    known = {"file": "known.pt", "sha256": "ab", "source": "here", "licence": "by"}
+    assert card.teacher_of(style) == known
+    own = card.teacher_of(style | {"weights": "folder/mine.onnx"})
+    assert own == known | {"file": "mine.onnx", "sha256": None}

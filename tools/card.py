@@ -138,7 +138,7 @@ def page(facts: Facts) -> str:
     parts = [
         f"# {style}",
         f"![photo, teacher and student, side by side]({style}.jpg)",
-        f"`python -m distill.stylize photo.jpg style={style}`",
+        f"`python -m distill.stylize photo.jpg {facts['use']}`",
         "## What it is made from",
         _list(_made(facts)),
         "## Terms",

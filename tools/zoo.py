@@ -82,6 +82,7 @@ def ship(style: str, to: Path, run: Path, pairs: Path, scores: Path, baseline: s
     facts = card.facts(
         style, run, pairs, json.loads(scores.read_text())["figures"], notes or "Not looked at."
     )
+    facts["use"] = f"style={style}" if to == ZOO else f"model={to / style}.onnx"
     to.mkdir(parents=True, exist_ok=True)
     shutil.copy(student, to / f"{style}.onnx")
     (to / f"{style}.json").write_text(json.dumps(facts, indent=2) + "\n")
