@@ -3,12 +3,12 @@
     make zoo PHOTOS=DIR STYLES="hayao whitebox toon"
     python tools/zoo.py STYLE... --photos DIR,DIR [KEY=VALUE...]
 
-Of each style a run zoo-STYLE is trained (or goes on where it was stopped), exported, scored on the
-held-out photos by benchmarks/fidelity.py, and put into src/distill/zoo/ (or --to DIR) as
-STYLE.onnx, with STYLE.json and STYLE.md, which say what it was made from and how good it is, and
-STYLE.jpg, what it draws. KEY=VALUE go to distill.train. What a student still does worse than its
-teacher is written by hand, after looking, into tools/zoo_notes.yaml; the same command then only
-writes the card anew.
+Of each style a run zoo-STYLE-lines is trained (or goes on where it was stopped), then zoo-STYLE,
+which starts from it with another loss. That one is exported, scored on the held-out photos by
+benchmarks/fidelity.py, and put into src/distill/zoo/ (or --to DIR) as STYLE.onnx, with STYLE.json
+and STYLE.md, which say what it was made from and how good it is, and STYLE.jpg, what it draws.
+KEY=VALUE go to distill.train. What a student still does worse than its teacher is written by hand,
+after looking, into tools/zoo_notes.yaml; the same command then only writes the card anew.
 """
 
 from __future__ import annotations
@@ -31,31 +31,41 @@ ROOT = Path(__file__).resolve().parents[1]
 ZOO = ROOT / "src/distill/zoo"
 NOTES = Path(__file__).with_name("zoo_notes.yaml")
 # What every shipped student has in common; the rest are the defaults of distill.train.
-RECIPE = ["decoder=detail", "loss=clean", "lr=3e-3", "crop=0.8", "data.val_fraction=0.25"]
+RECIPE = ["decoder=detail", "crop=0.8", "data.val_fraction=0.25"]
+DRAW = ["run=zoo-${style.name}-lines", "loss=lines", "lr=3e-3"]
 STEPS = 9450  # of 16 pictures: 151,200 in all
+# loss=clean takes out the grid that loss=lines leaves; from the start on it would learn slower.
+FINISH = ["run=zoo-${style.name}", "loss=clean", "lr=1e-3"]
 
 
-def make(
-    style: str, photos: list[str], overrides: list[str], baseline: str | None, to: Path
-) -> None:
+def make(style: str, overrides: list[str], args: argparse.Namespace) -> None:
     """One student from photos to its card, each step by the command that users have."""
-    listed = ",".join(f"'{folder}'" for folder in photos)
-    typed = [f"style={style}", "run=zoo-${style.name}", f"photos=[{listed}]", *RECIPE]
-    typed += [f"trainer.max_steps={STEPS}", *overrides]
-    settings = config.load("train", typed, Train)
+    listed = ",".join(f"'{folder}'" for folder in args.photos.split(","))
+    common = [f"style={style}", f"photos=[{listed}]", *RECIPE, f"trainer.max_steps={STEPS}"]
+    first = train([*common, *overrides, *DRAW])
+    init = Path(first.runs) / first.run / "checkpoints/last.ckpt"
+    settings = train(
+        [*common, *overrides, f"init='{init}'", *FINISH, f"trainer.max_steps={args.finish}"]
+    )
     name, run = settings.style.name, Path(settings.runs) / settings.run
-    command("-m", "distill.train", *typed)
     # Not the best by validation: that would have been chosen on the photos it is then scored on.
     command(
         "-m", "distill.export", f"run={settings.run}", f"runs={settings.runs}", "checkpoint=last"
     )
     scores, pairs = run / "fidelity", card.pairs_of(settings)
-    students = [baseline] if baseline else []
+    students = [args.baseline] if args.baseline else []
     students.append(f"{name}={run / 'export/student.onnx'}")
     if not scored(scores / "fidelity.json", run, [text.partition("=")[0] for text in students]):
         fidelity = str(ROOT / "benchmarks/fidelity.py")
         command(fidelity, "--pairs", str(pairs), "--out", str(scores), *students)
-    ship(name, to, run, pairs, scores / "fidelity.json", baseline)
+    ship(name, args.to, run, pairs, scores / "fidelity.json", args.baseline)
+
+
+def train(typed: list[str]) -> Train:
+    """A run, or what is left of it; gives its settings."""
+    settings = config.load("train", typed, Train)
+    command("-m", "distill.train", *typed)
+    return settings
 
 
 def scored(file: Path, run: Path, students: list[str]) -> bool:
@@ -97,6 +107,7 @@ def main() -> None:
     )
     parser.add_argument("words", nargs="+", metavar="STYLE", help="styles, and KEY=VALUE")
     parser.add_argument("--photos", required=True, metavar="DIR,DIR", help="folders of photos")
+    parser.add_argument("--finish", type=int, default=600, help="steps at the end (%(default)s)")
     parser.add_argument("--to", type=Path, default=ZOO, help="folder (the package's own)")
     parser.add_argument("--baseline", metavar="NAME=FILE", help="a student to compare with")
     args = parser.parse_intermixed_args()
@@ -108,7 +119,7 @@ def main() -> None:
                 f"{unknown[0]}: no style; there are {', '.join(config.choices('style'))}"
             )
         for style in styles:
-            make(style, args.photos.split(","), overrides, args.baseline, args.to)
+            make(style, overrides, args)
 
 
 if __name__ == "__main__":
