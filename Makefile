@@ -18,7 +18,7 @@ $(VENV)/.installed: pyproject.toml
 
 demo: install  ## six photographs, the built-in cartoon teacher, a trained student: a few minutes
 	$(RUN) -m distill.prepare data=demo
-	$(RUN) -m distill.train data=demo trainer=demo decoder=residual encoder.weights=none run=demo
+	$(RUN) -m distill.train data=demo trainer=demo encoder.weights=none run=demo
 	$(RUN) -m distill.export run=demo
 	$(RUN) -m distill.eval_fid run=demo features=none
 	@echo
