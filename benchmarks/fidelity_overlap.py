@@ -26,11 +26,12 @@ def check(name: str, trained: dict[str, Any], held: HeldOut) -> str:
 
     Raises DistillError as `_check` does.
     """
+    own = _check(name, trained, held)  # whatever became of those it started from
     try:
-        runs = build.lineage(trained)
+        before = build.lineage(trained)[1:]
     except DistillError as error:
-        return f"{UNKNOWN}: {error}"
-    return "; ".join(dict.fromkeys(_check(name, run, held) for run in runs))
+        return f"{own}; of its start {UNKNOWN}: {error}"
+    return "; ".join(dict.fromkeys([own, *(_check(name, run, held) for run in before)]))
 
 
 def _check(name: str, trained: dict[str, Any], held: HeldOut) -> str:

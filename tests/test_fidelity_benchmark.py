@@ -237,6 +237,27 @@ def test_training_photos_are_looked_for_here(trained: dict[str, Any], here: Path
         overlap.check("it", other, pictures)
 
 
+def test_what_a_student_started_from_counts_too(trained: dict[str, Any], here: Path) -> None:
+    """Neither a start on the held-out photos nor one that is gone hides behind another run."""
+    pictures = heldout.read(SET, None, here / "faces.json")
+    first = here / "runs/toon-residual/checkpoints/last.ckpt"
+    both = trained | {"init": str(first)}
+    assert overlap.check("it", both, pictures) == "the other side of this set"
+
+    assert run(prepare, "photos=photos", "data.root=other", "data.split_seed=3", *SMALL) == 0
+    other = trained | {"data": trained["data"] | {"root": "other"}}
+    gone = "gone.ckpt"
+    with pytest.raises(DistillError, match="are in its training set other"):
+        overlap.check("it", other | {"init": gone}, pictures)
+    said = overlap.check("it", trained | {"init": gone}, pictures)
+    assert said.startswith("the other side of this set; of its start training photos not known: ")
+
+    saved = torch.load(first, weights_only=True)
+    torch.save(saved | {"distill": other}, first)
+    with pytest.raises(DistillError, match="are in its training set other"):
+        overlap.check("it", both, pictures)
+
+
 def test_renamed_training_photos_are_seen_by_what_they_show(
     trained: dict[str, Any], here: Path
 ) -> None:
