@@ -1,36 +1,13 @@
-"""The settings of every command as plain typed values; conf/ holds their defaults and comments.
-
-A `Node` names a class or function by `_target_` and gives its arguments.
-"""
+"""Settings of distill.prepare and distill.train."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-Node = dict[str, Any]
-Positive = Annotated[int, Field(gt=0)]
-Name = Annotated[str, Field(min_length=1, pattern=r"^[^/\\]*[^/\\.][^/\\]*$")]  # of a folder
-Folders = str | Annotated[list[str], Field(min_length=1)]
-Fraction = Annotated[float, Field(gt=0, le=1)]
-
-
-@dataclass(frozen=True)
-class Given:
-    """Marks a Node and names the arguments that code adds to it, which a config must not set."""
-
-    names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Unknown keys are errors; numbers are taken as text where text is wanted (run=5)."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
-        extra="forbid", coerce_numbers_to_str=True, arbitrary_types_allowed=True
-    )
+from distill.settings.base import Folders, Fraction, Given, Name, Node, Positive, Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,67 +144,3 @@ class Train(Source):
     encoder: Annotated[Node, Given()]
     optimizer: Annotated[Node, Given(("params", "lr"))]
     schedule: Annotated[Node, Given(("optimizer", "total_steps", "val_every"))]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunChoice(Settings):
-    """Which run: by name, by style and decoder, or (all null) the latest.
-
-    `teacher` and `gka_layers` come along with a style's file and are not used: the run knows them.
-    """
-
-    run: str | None
-    runs: str
-    checkpoint: str
-    output: str | None
-    style: Style | None = None
-    decoder: Decoder | None = None
-    teacher: Node | None = None
-    gka_layers: list[Any] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Export(RunChoice):
-    """distill.export"""
-
-    photos: str | None
-    parity: Annotated[float, Field(gt=0)]
-    budget: Budget
-    exporter: Annotated[Node, Given()]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvalFid(RunChoice):
-    """distill.eval_fid"""
-
-    photos: str | None
-    a: str | None
-    b: str | None
-    features: Literal["inception", "mobilenet", "none"]
-    ceiling: str
-    bootstrap: Annotated[int, Field(ge=0)]
-    batch_size: Positive
-    sheet: Positive
-    seed: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Drawer(Settings):
-    """A shipped student, by name; null: hayao, where no other one is named."""
-
-    name: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stylize(Settings):
-    """distill.stylize; `inputs` are no setting but what stands beside the settings."""
-
-    style: Drawer
-    model: str | None
-    run: str | None
-    runs: str
-    output: str | None
-    size: Annotated[int, Field(ge=32, le=4096)] | None
-    compare: bool
-    threads: Positive | None
-    inputs: tuple[str, ...] = ()
