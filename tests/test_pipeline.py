@@ -66,7 +66,7 @@ def test_prepare_train_resume_export_evaluate(here, capsys):
 def test_changed_settings_are_refused_and_resume_false_keeps_the_old_run(here, capsys):
     assert go("trainer.max_steps=1") == 0
     assert go("trainer.max_steps=2", "lr=0.5") == 1
-    assert "lr: 0.001 then, 0.5 now" in capsys.readouterr().err
+    assert "lr: 0.003 then, 0.5 now" in capsys.readouterr().err
     assert go("trainer.max_steps=2", "lr=0.5", "resume=false") == 0
     assert (here / "runs/toon-residual.old-1/checkpoints/last.ckpt").is_file()
 
