@@ -1,0 +1,106 @@
+"""Rules of every profile: one whole, valid file of fixed size, without slow weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from onnx import checker
+
+from distill.devices.finding import Cause, Finding, Rule
+from distill.devices.graph import STANDARD, Graph
+
+ONNX_SPEC = "ONNX, Open Neural Network Exchange Intermediate Representation (IR) Specification"
+ORT_FIXED = 'ONNX Runtime, "Making dynamic input shapes fixed" (read 2026-11)'
+
+INVALID = Cause(
+    "a runtime reads it differently from what it says, or not at all",
+    f"{ONNX_SPEC}, by onnx.checker",
+    "export it anew",
+)
+EXTERNAL = Cause(
+    "lens tools, app stores and the page take one file; without the other one there is no network",
+    f'{ONNX_SPEC}, "External Tensor Data"',
+    "save it as one: onnx.save(onnx.load(FILE), FILE, save_as_external_data=False)",
+)
+FIXED_SIZE = (
+    "fix it: python -m onnxruntime.tools.make_dynamic_shape_fixed --input_name {name} "
+    "--input_shape 1,3,256,256 IN OUT"
+)
+SUBNORMAL = Cause(
+    "many processors take several times as long for them (the paper's released files 13 to 28 ms "
+    "instead of 6 on one machine, nothing on another, an AMD EPYC); zeros draw the same",
+    "measured for this project, 2026-11; python -m distill.benchmark FILE.onnx tells for yours",
+    "export with distill.export, which sets them to zero, or have the runtime do it "
+    "(ONNX Runtime: session.set_denormal_as_zero)",
+    "note",
+)
+
+
+def valid(graph: Graph) -> Iterator[Finding]:
+    """What onnx.checker says; external data are left to the rule below."""
+    if graph.external:
+        return
+    try:
+        checker.check_model(str(graph.path))
+    except Exception as error:  # its own class, and protobuf's
+        reason = " ".join(str(error).split()) or type(error).__name__
+        yield INVALID.at(None, f"no valid ONNX: {reason[:200]}", "file")
+
+
+def one_file(graph: Graph) -> Iterator[Finding]:
+    """Weights that lie in other files."""
+    for name in graph.external:
+        there = "" if (graph.path.parent / name).is_file() else ", which is not there"
+        yield EXTERNAL.at(None, f"weights lie in a second file, {name}{there}", "file")
+
+
+def fixed(source: str, why: str) -> Rule:
+    """Every dimension is a number; the outputs follow from the inputs where these are not."""
+
+    def rule(graph: Graph) -> Iterator[Finding]:
+        loose = [t for t in graph.inputs if not t.fixed]
+        kind = "input" if loose else "output"
+        for tensor in loose or [t for t in graph.outputs if not t.fixed]:
+            advice = FIXED_SIZE.format(name=tensor.name) + (
+                "; our exports: exporter.dynamic=false" if kind == "input" else ""
+            )
+            if kind == "output":
+                advice = "find the operator whose output depends on values, and export without it"
+            cause = Cause(why, source, advice)
+            yield cause.at(None, f"{kind} of no fixed size: {tensor.dims}", tensor.name)
+
+    return rule
+
+
+def at_most(limit: int, source: str, why: str) -> Rule:
+    """The size in bytes of the file and all that belongs to it."""
+    cause = Cause(why, source, "a narrower student (encoder=, decoder=), or half precision")
+
+    def rule(graph: Graph) -> Iterator[Finding]:
+        if graph.size > limit:
+            yield cause.at(None, f"{graph.size:,} bytes, {limit:,} allowed", "file")
+
+    return rule
+
+
+def subnormal(graph: Graph) -> Iterator[Finding]:
+    """Float32 weights so small that arithmetic with them is slow."""
+    arrays = (graph.value(name) for name in graph.constants)
+    floats = [a for a in arrays if a is not None and a.dtype == np.float32]
+    tiny = np.finfo(np.float32).tiny
+    count = sum(int(((a != 0) & (np.abs(a) < tiny)).sum()) for a in floats)
+    if count:
+        yield SUBNORMAL.at(None, f"{count:,} subnormal weights", "file")
+
+
+def since(opset: int, source: str) -> Rule:
+    """The oldest version of ONNX's operators that is supported."""
+    cause = Cause("older operators are not supported", source, f"export with opset ≥ {opset}")
+
+    def rule(graph: Graph) -> Iterator[Finding]:
+        standard = any(node.domain in STANDARD for node in graph.nodes)
+        if standard and graph.opset < opset:
+            yield cause.at(None, f"opset {graph.opset}, {opset} or newer wanted", "file")
+
+    return rule
