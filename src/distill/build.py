@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import onnx
 import torch
 from torch import nn
 
@@ -93,6 +94,15 @@ def load_student(checkpoint: Path) -> tuple[Student, dict[str, Any]]:
         reason = f"damaged, or not a checkpoint of distill.train ({type(error).__name__})"
         raise DistillError(f"{checkpoint}: {reason}") from error
     return built.eval(), settings
+
+
+def student_graph(checkpoint: Path) -> onnx.ModelProto:
+    """A trained student as an ONNX graph of 256², unchecked. Raises DistillError."""
+    from distill.exporters.onnx import OnnxExporter
+    from distill.students.fold import fold_batchnorm
+
+    trained, _ = load_student(checkpoint)
+    return OnnxExporter().export(fold_batchnorm(trained))
 
 
 def module(settings: Train, of: Teacher | None) -> DistillModule:

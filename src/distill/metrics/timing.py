@@ -1,0 +1,109 @@
+"""Times of several contenders in one run, in turn, so that what slows the machine slows all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import TypeVar
+
+import numpy as np
+
+Call = Callable[[], object]
+Key = TypeVar("Key", bound=Hashable)
+SPAN = 0.05  # seconds a contender measures for in one round, where one run takes less
+MOST = 10  # runs in a round
+SHORT = 0.1  # seconds; shorter runs are repeated once unmeasured, after another one's turn
+WARM = 3
+
+
+@dataclass(frozen=True)
+class Times:
+    """Milliseconds: `runs` of every run, `rounds` the median of each round."""
+
+    runs: Sequence[float]
+    rounds: Sequence[float]
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.runs))
+
+    def percentile(self, percent: float) -> float:
+        """By linear interpolation, as numpy.percentile."""
+        return float(np.percentile(self.runs, percent))
+
+    @property
+    def fps(self) -> float:
+        """Runs a second at the median."""
+        return 1000 / self.median
+
+
+def interleave(
+    calls: Mapping[Key, Call], rounds: int, tick: Callable[[], object] = lambda: None
+) -> dict[Key, Times]:
+    """Run all calls in turn, `rounds` times, every other round backwards.
+
+    Each is warmed up first. In a round a short one runs several times, after one run that does
+    not count: the turn before has filled the caches with other things. `tick` is called after each
+    turn.
+    """
+    plan = {name: _warm(call) for name, call in calls.items()}
+    runs: dict[Key, list[list[float]]] = {name: [] for name in calls}
+    for number in range(rounds):
+        for name in list(calls)[:: -1 if number % 2 else 1]:
+            count, settle = plan[name]
+            if settle:
+                calls[name]()
+            runs[name].append([_milliseconds(calls[name]) for _ in range(count)])
+            tick()
+    return {
+        name: Times([ms for each in turns for ms in each], [float(np.median(t)) for t in turns])
+        for name, turns in runs.items()
+    }
+
+
+def _warm(call: Call) -> tuple[int, bool]:
+    """How often to run in a round, and whether to run once before."""
+    call()
+    seconds = min(_milliseconds(call) for _ in range(WARM)) / 1000
+    return max(1, min(MOST, round(SPAN / max(seconds, 1e-9)))), seconds < SHORT
+
+
+def _milliseconds(call: Call) -> float:
+    start = time.perf_counter()
+    call()
+    return 1000 * (time.perf_counter() - start)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A median of ratios and the interval that it lies in with 95 % confidence."""
+
+    median: float
+    low: float
+    high: float
+
+
+def ratio(above: Times, below: Times) -> Ratio:
+    """How many times as long, round by round. Raises ValueError for different rounds."""
+    values = [a / b for a, b in zip(above.rounds, below.rounds, strict=True)]
+    return Ratio(float(np.median(values)), *median_interval(values))
+
+
+def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+    """Two of the values between which the median lies, without a guess at how they scatter.
+
+    The k-th smallest and k-th largest, k as large as the confidence allows: the number of values
+    below the median is binomial with 1/2 (Conover, Practical Nonparametric Statistics, 3.2). With
+    fewer than 6 values the whole range, which is then less than 95 % sure.
+    """
+    ordered, n = sorted(values), len(values)
+    outside, k = 0.0, 0
+    while k + 1 <= n // 2:
+        outside += 2 * comb(n, k) / 2**n
+        if outside > 1 - confidence:
+            break
+        k += 1
+    k = max(k, 1)
+    return ordered[k - 1], ordered[n - k]
