@@ -1,4 +1,4 @@
-"""python -m distill.export: a trained student to one ONNX file, checked against a budget."""
+"""python -m distill.export: a trained student to one ONNX file, checked, and to other formats."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ def main(settings: Export) -> None:
     from pathlib import Path
 
     from distill import build, exporting
+    from distill.formats import steps
     from distill.nodes import build as build_node
     from distill.runs import find_run
 
+    steps.chosen(settings.formats)  # a typo ends here, before anything is read
     run = find_run(settings)
     checkpoint = run.checkpoint(settings.checkpoint)
     student, trained = build.load_student(checkpoint)
@@ -22,7 +24,7 @@ def main(settings: Export) -> None:
     folder = Path(settings.output) if settings.output else run.folder / "export"
 
     print(f"exporting {checkpoint}")
-    exporting.export(student, trained, exporter, settings, photos, folder)
+    steps.export(student, trained, exporter, settings, photos, folder)
 
 
 if __name__ == "__main__":

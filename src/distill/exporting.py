@@ -16,7 +16,7 @@ from distill import sources
 from distill.data.photos import BadPhoto, Photo, centre_square, find_photos, read_photo
 from distill.data.pictures import to_tensor
 from distill.errors import DistillError
-from distill.exporters.onnx import OnnxExporter, Profile, foreign_operators, parity
+from distill.exporters.onnx import OnnxExporter, foreign_operators, parity
 from distill.exporters.report import Check, Report, compressed_size
 from distill.metrics import complexity, latency
 from distill.settings import Budget, Export
@@ -42,7 +42,7 @@ def export(
     Raises DistillError (exit status 1) when a limit is not met; then report.json says so and no
     student.onnx is left, not even an older one.
     """
-    exporter = replace(exporter, profile=_profile(exporter, trained))
+    exporter = with_profile(exporter, trained)
     target = folder / "student.onnx"
     with aside(target) as temporary:
         target.unlink(missing_ok=True)
@@ -96,9 +96,10 @@ def _checks(
     ]
 
 
-def _profile(exporter: OnnxExporter, trained: dict[str, Any]) -> Profile:
-    """The one asked for, else the decoder's; runs older than profiles are strict."""
-    return exporter.profile or trained["decoder"].get("profile", "strict")
+def with_profile(exporter: OnnxExporter, trained: dict[str, Any]) -> OnnxExporter:
+    """With the profile asked for, else the decoder's; runs older than profiles are strict."""
+    profile = exporter.profile or trained["decoder"].get("profile", "strict")
+    return replace(exporter, profile=profile)
 
 
 def parity_photos(trained: dict[str, Any], folder: str | None, size: int) -> Tensor:

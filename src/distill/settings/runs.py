@@ -29,10 +29,20 @@ class RunChoice(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TfLite(Settings):
+    """The interpreter that has litert-torch; null: this one."""
+
+    python: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Export(RunChoice):
     """distill.export"""
 
+    formats: str | Annotated[list[str], Field(min_length=1)]
     photos: str | None
+    calibration: str | None
+    tflite: TfLite
     parity: Annotated[float, Field(gt=0)]
     budget: Budget
     exporter: Annotated[Node, Given()]

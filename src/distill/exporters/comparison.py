@@ -1,0 +1,129 @@
+"""All formats of one student side by side: on the terminal, as JSON and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Column, Table
+
+EQUAL = 99.95  # dB, where metrics.similarity.psnr ends: differences below 1e-5
+SMALLER = 0.98  # of float32's bytes: less than that is a matter of names in the file
+HEADS = ("format", "kB", "gzip", "dB to float", "to teacher", "ms", "verdict")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One format. `ms` and the PSNRs (dB, to the float student and to the teacher) are None where
+    nothing here runs it; `times_float` is its time over float32's with a 95 % interval. `problem`
+    is why it was not made."""
+
+    format: str
+    files: Sequence[str] = ()
+    bytes: int | None = None
+    gzip: int | None = None
+    mean: float | None = None
+    worst: float | None = None
+    teacher: float | None = None
+    ms: float | None = None
+    times_float: tuple[float, float, float] | None = None
+    least: tuple[float, float] | None = None
+    problem: str = ""
+
+    @property
+    def short(self) -> bool:
+        """Whether it draws further from the float student than it may."""
+        if self.least is None or self.mean is None or self.worst is None:
+            return False
+        return self.mean < self.least[0] or self.worst < self.least[1]
+
+    def verdict(self, plain: Row) -> str:
+        """In words: smaller or faster than float32 (`plain`), or neither."""
+        if self.problem:
+            return "not made"
+        if self.format == plain.format:
+            return "the measure"
+        words = self._gains(plain)
+        if self.least and self.short:
+            words += f"; short of {self.least[0]:g} dB mean, {self.least[1]:g} worst"
+        return words
+
+    def _gains(self, plain: Row) -> str:
+        smaller = (self.bytes or 0) < SMALLER * (plain.bytes or 0)
+        if self.ms is None:
+            return f"{'smaller' if smaller else 'not smaller'}; no runtime here"
+        faster = self.times_float is not None and self.times_float[2] < 1
+        gains = [word for word, true in (("smaller", smaller), ("faster", faster)) if true]
+        return " and ".join(gains) or "neither smaller nor faster"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The rows, float32 first, and what they were measured on."""
+
+    rows: Sequence[Row]
+    facts: dict[str, Any]
+
+    @property
+    def lines(self) -> list[str]:
+        """One line for each format that was not made or draws too differently."""
+        found = [row.problem for row in self.rows if row.problem]
+        return found + [
+            f"{row.format}: {row.mean:.1f} dB mean, {row.worst:.1f} worst to the float student"
+            for row in self.rows
+            if row.short
+        ]
+
+    def print(self) -> None:
+        table = Table(*(Column(head, no_wrap=head != "verdict") for head in HEADS))
+        for row in self.rows:
+            odd = row.problem or row.short
+            table.add_row(*self._cells(row), style="bold red" if odd else None)
+        Console().print(table)
+        print(self._caption())
+
+    def to_json(self) -> dict[str, Any]:
+        rows = [asdict(row) | {"verdict": row.verdict(self.rows[0])} for row in self.rows]
+        return {**self.facts, "formats": rows}
+
+    def to_markdown(self) -> str:
+        rules = ["---", *["---:"] * (len(HEADS) - 2), "---"]
+        rows = [HEADS, rules, *map(self._cells, self.rows)]
+        table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+        problems = "".join(f"\n- {line}" for line in self.lines)
+        return f"{table}\n\n{self._caption()}\n{problems}".rstrip() + "\n"
+
+    def _cells(self, row: Row) -> list[str]:
+        like = f"{_decibels(row.mean)}, {_decibels(row.worst)}" if row.mean is not None else _NONE
+        return [
+            row.format,
+            _thousands(row.bytes),
+            _thousands(row.gzip),
+            "equal" if like == "equal, equal" else like,
+            _decibels(row.teacher),
+            _NONE if row.ms is None else f"{row.ms:.1f}",
+            row.verdict(self.rows[0]),
+        ]
+
+    def _caption(self) -> str:
+        return (
+            "PSNR: mean and worst to the float32 student in PyTorch, mean to the teacher, on "
+            f"{self.facts['pictures']} held-out photos ({self.facts['photos']}) of "
+            f"{self.facts['size']}×{self.facts['size']}. ms: one thread, all formats in turn, "
+            "median; faster means with 95 % confidence."
+        )
+
+
+_NONE = "–"
+
+
+def _thousands(value: int | None) -> str:
+    return _NONE if value is None else f"{value / 1000:,.0f}"
+
+
+def _decibels(value: float | None) -> str:
+    if value is None:
+        return _NONE
+    return "equal" if value >= EQUAL else f"{value:.1f}"

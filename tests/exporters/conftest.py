@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+import torch
+from torch import nn
+
+from distill.exporters.base import Source
+from distill.exporters.onnx import OnnxExporter
+from distill.students.decoders.detail import Detail
+from distill.students.decoders.nnconv import NNConv
+from distill.students.encoder import MobileNetV2Encoder
+from distill.students.fold import fold_batchnorm
+from distill.students.student import Student
+from soft_photos import SIZE, photos
+
+
+@pytest.fixture(scope="session", params=["nnconv", "detail"])
+def source(
+    request: pytest.FixtureRequest,
+    lively: Callable[..., nn.Module],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Source:
+    """A small folded student of either profile, its float32 file and 48 soft photos."""
+    torch.manual_seed(4)
+    encoder = MobileNetV2Encoder(0.35, weights="none")
+    decoder = {"nnconv": NNConv, "detail": Detail}[request.param]
+    student = Student(encoder, decoder(encoder.channels, encoder.strides))
+    with torch.no_grad():  # a random network's logits are wild, and rounding errors with them
+        student.decoder.out.weight *= 0.2
+    folded = fold_batchnorm(lively(student))
+    profile = "strict" if request.param == "nnconv" else "transposed"
+    exporter = OnnxExporter(opset=9, size=SIZE, profile=profile)
+    path: Path = tmp_path_factory.mktemp("float") / "student.onnx"
+    onnx.save(exporter.export(folded), path)
+    return Source(folded, path, exporter, 3, lambda: photos(48, seed=1))

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, numpy_helper
+
+from distill.errors import DistillError
+from distill.exporters.base import Source
+from distill.exporters.int8 import LEAST_PHOTOS, Int8, foreign_int8, tail
+from distill.metrics.similarity import psnr
+from soft_photos import drawn, photos
+
+
+@pytest.fixture(scope="module")
+def made(source: Source, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("int8")
+    Int8().convert(source, folder)
+    return folder
+
+
+def test_static_qdq_with_float_ends(made: Path, source: Source) -> None:
+    assert [p.name for p in made.iterdir()] == ["student_int8.onnx"]
+    model = onnx.load(made / "student_int8.onnx")
+    onnx.checker.check_model(model, full_check=True)
+    assert next(o.version for o in model.opset_import if o.domain == "") >= 13
+    assert {o.domain for o in model.opset_import} <= {"", "ai.onnx.ml", "com.microsoft"}
+    assert {node.domain for node in model.graph.node} == {""}
+    ends = [*model.graph.input, *model.graph.output]
+    assert {v.type.tensor_type.elem_type for v in ends} == {TensorProto.FLOAT}
+    assert foreign_int8(model, source.exporter.profile or "strict") == []
+    assert not model.metadata_props
+
+
+def test_weights_are_int8_with_a_scale_for_each_channel(made: Path) -> None:
+    model = onnx.load(made / "student_int8.onnx")
+    tensors = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    kept = [
+        (tensors[node.input[0]], tensors[node.input[1]])
+        for node in model.graph.node
+        if node.op_type == "DequantizeLinear" and node.input[0] in tensors
+    ]
+    weights = [(w, s) for w, s in kept if w.ndim == 4]
+    assert len(weights) > 30
+    assert all(w.dtype == np.int8 and s.shape == (w.shape[0],) for w, s in weights)
+
+
+def test_draws_nearly_what_pytorch_draws(made: Path, source: Source) -> None:
+    """A random network scatters more than a trained one, so: against the picture's mean colour."""
+    run = Int8().open(made)
+    got = torch.cat([torch.from_numpy(run(p[None].numpy())) for p in photos(4)])
+    expected = drawn(source.folded, photos(4))
+    flat = psnr(expected.mean((2, 3), keepdim=True).expand_as(expected), expected)
+    like = psnr(got, expected)
+    assert (like - flat).min() > 5
+    assert like.max() < 90
+
+
+def test_too_few_photos(source: Source, tmp_path: Path) -> None:
+    few = replace(source, calibration=lambda: photos(LEAST_PHOTOS - 1))
+    with pytest.raises(DistillError, match=r"onnx_int8: 39 photos .* 40 wanted; .*calibration=DIR"):
+        Int8().convert(few, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_tail_is_what_draws_at_half_size_and_above(source: Source) -> None:
+    model = replace(source.exporter, opset=13).export(source.folded)
+    names = set(tail(model))
+    kinds = [n.op_type for n in model.graph.node if n.name in names]
+    assert kinds[-1] == "Sigmoid"
+    assert 0 < len(kinds) < len(model.graph.node) / 2
+    assert not any(name.startswith("/encoder") for name in names)
+
+
+def test_the_profile_knows_what_is_foreign(made: Path, source: Source) -> None:
+    model = onnx.load(made / "student_int8.onnx")
+    model.graph.node[-1].op_type = "Tanh"
+    assert foreign_int8(model, source.exporter.profile or "strict") == ["Tanh"]
