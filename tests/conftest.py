@@ -56,6 +56,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder, with `hayao` (the negative) and `toon` (a student) shipped."""
+    from easel import open_shop
+
+    return open_shop(tmp_path, monkeypatch)
+
+
+@pytest.fixture
 def no_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine without a network."""
 

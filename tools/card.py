@@ -11,11 +11,11 @@ import torch
 from PIL import Image
 
 from distill import build, sources
-from distill.brush import draw
 from distill.data.demo import demo_photos
 from distill.data.photos import centre_square, read_photo
 from distill.data.pictures import sheet, to_tensor
 from distill.data.register import read_rows
+from distill.drawing.brush import draw
 from distill.saved import step_of
 from distill.settings import Train
 from distill.stylizing import of_file

@@ -32,6 +32,14 @@ def teacher(style: Style, node: dict[str, Any]) -> Teacher:
     return nodes.build(node, weights=weights.find(file, style.weights, "style.weights"))
 
 
+def teacher_at_hand(style: Style, node: dict[str, Any]) -> Teacher | None:
+    """The same without a download: None where a published file would have to be fetched first."""
+    file = WeightsFile(style.file or "", style.url, style.sha256, style.git_blob)
+    if style.file and style.weights is None and weights.find_or_none(file) is None:
+        return None
+    return teacher(style, node)
+
+
 def source_of(trained: dict[str, Any], photos: str | None = None) -> Source:
     """The photos, teacher and set of a trained run, or the same with other photos."""
     kept = {

@@ -9,11 +9,12 @@ from distill.settings import Stylize
 
 @entry("stylize", Stylize, words=split_inputs)
 def main(settings: Stylize) -> None:
-    from distill import brush, stylizing, targets
+    from distill import stylizing
+    from distill.drawing import brush, targets
 
     found = targets.find(settings.inputs, settings.output)
     student, name = stylizing.choose(settings)
-    brush.check_size(settings.size, student)
+    brush.check_size(settings.size, student, settings.upscale)
     ending = f"{name}-compare" if settings.compare else name
     alpha = student.channels == 4
     jobs = targets.plan(found, settings.inputs, settings.output, ending, alpha)

@@ -1,37 +1,28 @@
-"""The steps of distill.stylize: which student draws, every picture in turn, and the count."""
+"""The steps of distill.stylize: which student draws, every file in turn, and the count."""
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
-from PIL import Image
 from tqdm import tqdm
 
-from distill import brush, painter, zoo
-from distill.data.photos import BadPhoto, read_photo
-from distill.data.pictures import PNG
+from distill import config, sources, zoo
+from distill.data.photos import BadPhoto
+from distill.drawing import films, painter, portraits
+from distill.drawing.painter import Hand, Painter
+from distill.drawing.stills import Studio, TeacherHand, draw_one
+from distill.drawing.targets import Job
 from distill.errors import DistillError
-from distill.painter import Painter
 from distill.progress import bar
-from distill.settings import RunChoice, Stylize
-from distill.targets import Job
-from distill.weights import aside
+from distill.runs import Run, find_run
+from distill.settings import Prepare, RunChoice, Stylize
+from distill.video.formats import BadVideo
 
 DEFAULT_STYLE = "hayao"
-# Flat colours and hard lines: JPEG's half-size colours would fray them.
-_JPEG = ("JPEG", {"quality": 95, "subsampling": 0})
-FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
-    ".jpg": _JPEG,
-    ".jpeg": _JPEG,
-    ".png": ("PNG", PNG),
-    ".webp": ("WEBP", {"quality": 95}),
-}
 
 
 def choose(settings: Stylize) -> tuple[Painter, str]:
@@ -50,10 +41,42 @@ def choose(settings: Stylize) -> tuple[Painter, str]:
 
 
 def _of_run(settings: Stylize) -> Painter:
-    from distill.runs import find_run
+    return _of_checkpoint(_run(settings).checkpoint("best"), settings.threads)
 
+
+def _run(settings: Stylize) -> Run:
     choice = RunChoice(run=settings.run, runs=settings.runs, checkpoint="best", output=None)
-    return _of_checkpoint(find_run(choice).checkpoint("best"), settings.threads)
+    return find_run(choice)
+
+
+def studio(student: Painter, jobs: Sequence[Job], settings: Stylize) -> Studio:
+    """The student with what the settings want beside it. Raises DistillError without weights."""
+    find = None if settings.face == "off" else portraits.finder(settings.detector)
+    teacher = _teacher(settings) if settings.compare else None
+    taken = frozenset(path.resolve() for job in jobs for path in (job.source, job.target))
+    return Studio(student, teacher, find, taken)
+
+
+def _teacher(settings: Stylize) -> Hand | None:
+    """Of a shipped student or a run, where it is at hand; a line says where it is not."""
+    if settings.run is not None:
+        source = sources.source_of(_run(settings).config())
+    elif settings.model is None and (name := settings.style.name or DEFAULT_STYLE) in _styles():
+        source = config.load("prepare", [f"style={name}"], Prepare)
+    else:
+        return None
+    if found := sources.teacher_at_hand(source.style, source.teacher):
+        return TeacherHand(found)
+    print(
+        f"compare=true: without the teacher, {source.style.file} is not at hand; put it into a "
+        "folder that DISTILL_WEIGHTS names",
+        file=sys.stderr,
+    )
+    return None
+
+
+def _styles() -> list[str]:
+    return config.choices("style")
 
 
 def of_file(path: Path, threads: int | None = None) -> Painter:
@@ -65,64 +88,50 @@ def of_file(path: Path, threads: int | None = None) -> Painter:
 
 def _of_checkpoint(path: Path, threads: int | None) -> Painter:
     """Exported in memory: ONNX Runtime draws faster than PyTorch, and there is one way to draw."""
-    from distill import build
-    from distill.exporters.onnx import OnnxExporter
-    from distill.students.fold import fold_batchnorm
+    from distill.build import student_graph
 
-    student, _ = build.load_student(path)
-    return Painter(OnnxExporter().export(fold_batchnorm(student)), str(path), threads)
+    return Painter(student_graph(path), str(path), threads)
 
 
 def draw_all(jobs: Sequence[Job], student: Painter, settings: Stylize) -> None:
-    """Draw every picture; one that cannot be is skipped with a line.
+    """Draw every picture and video; one that cannot be is skipped with a line.
 
     Raises DistillError (exit status 1) when any was skipped.
     """
-    skipped = 0
+    films.check(jobs, settings)
+    drawers = studio(student, jobs, settings)
+    failed: list[Job] = []
+    partly: list[Job] = []
     several = len(jobs) > 1
-    with bar(len(jobs), " pictures", "drawing") if several else nullcontext() as progress:
+    with bar(len(jobs), f" {_what(jobs)}", "drawing") if several else nullcontext() as progress:
         for job in jobs:
+            draw = films.draw_one if job.film else draw_one
             try:
-                draw_one(job, student, settings)
-            except BadPhoto as reason:
+                draw(job, drawers, settings)
+            except (BadPhoto, BadVideo) as reason:
                 tqdm.write(f"skipped {str(job.source)!r}: {reason}", file=sys.stderr)
-                skipped += 1
+                failed.append(job)
+            except films.NotWhole as reason:
+                tqdm.write(f"{str(job.source)!r}: drawn, but {reason}", file=sys.stderr)
+                partly.append(job)
             if progress is not None:
                 progress.update()
-    _count(jobs, skipped)
+    _count(jobs, failed, partly)
 
 
-def draw_one(job: Job, student: Painter, settings: Stylize) -> None:
-    """One picture, read, drawn and written whole. Raises BadPhoto with the reason where not."""
-    photo = read_photo(job.source, least=1, alpha=True)
-    drawn = brush.stylize(photo, student, settings.size)
-    if settings.compare:
-        drawn = brush.side_by_side(photo, drawn)
-    content = encoded(drawn, job.target.suffix.lower())
-    with aside(job.target) as temporary:
-        temporary.write_bytes(content)
-
-
-def encoded(picture: Image.Image, suffix: str) -> memoryview:
-    """A file's content, transparency over white where JPEG has none. Raises BadPhoto."""
-    kind, options = FORMATS[suffix]
-    if kind == "JPEG" and picture.mode == "RGBA":
-        page = Image.new("RGBA", picture.size, "white")
-        picture = Image.alpha_composite(page, picture).convert("RGB")
-    content = io.BytesIO()
-    try:
-        picture.save(content, kind, **options)
-    except (OSError, ValueError) as error:  # WebP ends at 16383 pixels a side, JPEG at 65500
-        raise BadPhoto(f"cannot be written as {suffix} ({error}); choose .png with -o") from error
-    return content.getbuffer()
-
-
-def _count(jobs: Sequence[Job], skipped: int) -> None:
-    done = len(jobs) - skipped
+def _count(jobs: Sequence[Job], failed: Sequence[Job], partly: Sequence[Job]) -> None:
+    done = len(jobs) - len(failed)
     if len(jobs) == 1 and done:
         print(f"drawn: {str(jobs[0].target)!r}")
     elif done:
         folder = os.path.commonpath([os.path.abspath(job.target.parent) for job in jobs])
-        print(f"drawn: {done} pictures, in {os.path.relpath(folder)!r}")
-    if skipped:
-        raise DistillError(f"{skipped} of {len(jobs)} pictures skipped")
+        print(f"drawn: {done} {_what(jobs)}, in {os.path.relpath(folder)!r}")
+    if failed:
+        raise DistillError(f"{len(failed)} of {len(jobs)} {_what(jobs)} skipped")
+    if partly:
+        raise DistillError(f"{len(partly)} of {len(jobs)} {_what(jobs)} not whole")
+
+
+def _what(jobs: Sequence[Job]) -> str:
+    kinds = {job.film for job in jobs}
+    return "files" if len(kinds) > 1 else "videos" if kinds == {True} else "pictures"

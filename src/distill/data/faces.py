@@ -1,7 +1,9 @@
-"""Where the largest face of a photo is."""
+"""Where the faces of a photo are."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -24,6 +26,19 @@ class Box(NamedTuple):
     width: int
 
 
+@dataclass(frozen=True)
+class Face:
+    """A box; `points`, where a detector gives them, are (x, y) of the right eye (the person's own,
+    left in the picture), left eye, tip of the nose, right and left corner of the mouth."""
+
+    box: Box
+    points: tuple[tuple[float, float], ...] | None = None
+    score: float | None = None
+
+
+FindFaces = Callable[[NDArray[np.uint8]], list[Face]]
+
+
 def largest_face(photo: NDArray[np.uint8]) -> Box | None:
     """The largest frontal face of an upright RGB photo (H, W, 3); None where none is seen.
 
@@ -31,13 +46,22 @@ def largest_face(photo: NDArray[np.uint8]) -> Box | None:
     the front: in 1,076 of 1,137 aligned portraits, 51 of 95 selfies, and 10 of 177 scenes and
     things, of which three are none.
     """
+    return max(_lbp_boxes(photo), key=lambda box: (box.width, box), default=None)
+
+
+def lbp_faces(photo: NDArray[np.uint8]) -> list[Face]:
+    """Every frontal face that `largest_face` chooses from, the largest first."""
+    boxes = sorted(_lbp_boxes(photo), key=lambda box: (box.width, box), reverse=True)
+    return [Face(box) for box in boxes]
+
+
+def _lbp_boxes(photo: NDArray[np.uint8]) -> list[Box]:
     short = min(photo.shape[:2])
     least = max(24, short // LEAST)  # the cascade's own window is 24 pixels wide
     if short < least:
-        return None
+        return []
     found = _cascade().detect_multi_scale(photo, 1.2, 1, (least, least), (short, short))
-    boxes = [Box(f["r"], f["c"], f["height"], f["width"]) for f in found]
-    return max(boxes, key=lambda box: (box.width, box), default=None)
+    return [Box(f["r"], f["c"], f["height"], f["width"]) for f in found]
 
 
 @cache

@@ -70,13 +70,13 @@ def find_photos(folder: Path, key: str = "photos=") -> list[Photo]:
     """
     if not folder.is_dir():
         raise DistillError(f"{key}{folder}: no such folder; {_WHAT_TO_DO}")
-    found = sorted(p for p in _walk(folder) if p.suffix.lower() in SUFFIXES)
+    found = sorted(p for p in walk(folder) if p.suffix.lower() in SUFFIXES)
     if not found:
         raise DistillError(f"{key}{folder}: no jpg, jpeg, png or webp in it; {_WHAT_TO_DO}")
     return [Photo(path, path.relative_to(folder).as_posix()) for path in found]
 
 
-def _walk(folder: Path) -> Iterable[Path]:
+def walk(folder: Path) -> Iterable[Path]:
     """Files below a folder, but for what is hidden and for sets and runs that we wrote there."""
     for top, folders, names in os.walk(folder, onerror=_closed):
         folders[:] = [

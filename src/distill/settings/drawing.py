@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -26,7 +26,14 @@ class Stylize(Settings):
     run: str | None
     runs: str
     output: str | None
-    size: Annotated[int, Field(ge=32, le=4096)] | None
+    size: Annotated[int, Field(ge=32, le=32768)] | None
+    upscale: Literal["whole", "tiles", "guided"]
+    face: Literal["off", "crop", "paste"]
+    faces: Literal["largest", "all"]
+    detector: Literal["lbp", "yunet"]
     compare: bool
+    crf: Annotated[float, Field(ge=0, le=51)]
+    smooth: Annotated[float, Field(ge=0, le=0.95)]
+    stability: bool
     threads: Positive | None
     inputs: tuple[str, ...] = ()

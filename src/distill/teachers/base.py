@@ -11,11 +11,14 @@ from torch import Tensor, nn
 class Teacher(nn.Module):
     """A frozen network from (N, 3, H, W) RGB in [0, 1] to the same shape and range.
 
-    `multiple` is what the sides must divide by, 1 when any size goes. `gives_activations` says
-    whether inner layers can be read (for GKA) or only the picture comes out.
+    `multiple` is what the sides must divide by, 1 when any size goes; `fixed` the one (H, W) that
+    it takes, if so.
+    `gives_activations` says whether inner layers can be read (for GKA) or only the
+    picture comes out.
     """
 
     multiple: int = 1
+    fixed: tuple[int, int] | None = None
     gives_activations: bool = True
 
     def freeze(self) -> Self:

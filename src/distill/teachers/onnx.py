@@ -53,6 +53,8 @@ class OnnxTeacher(Teacher):
             raise DistillError(f"{weights}: input {self.input} is {shape}, want four dimensions")
         self._batch = shape[0] if isinstance(shape[0], int) else None
         self._size = [d if isinstance(d, int) else None for d in self._sides(shape)]
+        height, width = self._size
+        self.fixed = (height, width) if height and width else None
         self.freeze()
 
     def settings(self) -> str:

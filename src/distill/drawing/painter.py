@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import onnx
@@ -11,11 +13,31 @@ import torch
 from torch import Tensor
 
 from distill.data.photos import BadPhoto
+from distill.drawing.inputs import check_input
 from distill.errors import DistillError
 
 STRIDE = 32  # of the deepest features: what the sides must divide by
 PROBE = (64, 96)  # height and width that no one fixes: shows whether another size goes
 BEYOND = 0.5  # how far outside of [0, 1] a network without a last sigmoid may draw
+PATCH = 384  # pixels: how far `Painter.reach` looks
+SEEN = 1e-6  # less is float32's own rounding
+
+
+class Hand(Protocol):
+    """What draws: (1, 3, H, W) RGB in [0, 1] to (1, `channels`, H, W); H and W divide by 32.
+
+    `fixed` is (H, W) where only one size goes, else None.
+    """
+
+    fixed: tuple[int, int] | None
+    channels: int
+
+    @property
+    def reach(self) -> int:
+        """Pixels that it looks to each side."""
+        ...
+
+    def __call__(self, photo: Tensor) -> Tensor: ...
 
 
 class Painter:
@@ -28,7 +50,9 @@ class Painter:
 
     def __init__(self, model: onnx.ModelProto, name: str, threads: int | None = None) -> None:
         self._name, self._threads = name, threads or torch.get_num_threads()
-        self._input, self.fixed = _photo(model, name), None
+        self._input = _photo(model, name)
+        self.fixed: tuple[int, int] | None = None
+        check_input(self._input, name)
         channels = self._open(free_size(model), *PROBE)
         if channels is None and (sides := _sides(self._input)):
             self.fixed = sides
@@ -48,6 +72,25 @@ class Painter:
             size = f"{photo.shape[-1]}×{photo.shape[-2]}"
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
             raise BadPhoto(f"cannot be drawn at {size}; try a smaller size=N ({reason})") from error
+
+    @cached_property
+    def reach(self) -> int:
+        """Pixels across which a change of the picture is seen to change the drawing at all.
+
+        Measured with patches of random colours, even and dark ones, in the place of others; at most
+        384, or half of the one size that the network takes, where it looks as far or further.
+        """
+        height, width = self.fixed or (STRIDE, 2 * PATCH)
+        half, rng = width // 2, np.random.default_rng(0)
+        cells = (1, 3, -(-height // 8), -(-width // 8))  # noise of single pixels is mostly ignored
+        colours = rng.random((3, *cells), np.float32).repeat(8, -1).repeat(8, -2)
+        first, *others = colours[..., :height, :width]
+        drawn, furthest = self._run(first), 0
+        for other, power in zip(others, (1, 4), strict=True):
+            other = np.concatenate([other[..., :half] ** power, first[..., half:]], -1)
+            changed = np.abs(self._run(other) - drawn).max((0, 1, 2))[half:] > SEEN
+            furthest = max(furthest, int(changed.nonzero()[0].max(initial=-1)) + 1)
+        return furthest
 
     def _run(self, photo: np.ndarray) -> np.ndarray:
         return np.asarray(self._session.run(None, {self._input.name: photo})[0])

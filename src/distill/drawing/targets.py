@@ -1,4 +1,4 @@
-"""Which pictures are meant and where each drawing goes: settled before the first one is drawn."""
+"""Which files are meant and where each drawing goes: settled before the first one is drawn."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from distill.data.photos import SUFFIXES, find_photos
+from distill.data.photos import SUFFIXES, walk
 from distill.errors import DistillError
+from distill.video import formats
 
 DEFAULT = "stylized"  # the folder for what is drawn without -o
 LONGEST = 180  # bytes of a file's stem; file systems take 255, the style and .part are added
@@ -17,7 +18,7 @@ LONGEST = 180  # bytes of a file's stem; file systems take 255, the style and .p
 
 @dataclass(frozen=True)
 class Found:
-    """A picture and the path that it keeps below the folder for drawings."""
+    """A picture or video and the path that it keeps below the folder for drawings."""
 
     path: Path
     place: Path
@@ -25,18 +26,28 @@ class Found:
 
 @dataclass(frozen=True)
 class Job:
-    """A picture and the file to draw it into."""
+    """A picture or video and the file to draw it into."""
 
     source: Path
     target: Path
 
+    @property
+    def film(self) -> bool:
+        """Whether it is a video, by its name."""
+        return is_film(self.source)
+
+
+def is_film(path: Path) -> bool:
+    """Whether a file's name is a video's."""
+    return path.suffix.lower() in formats.SUFFIXES
+
 
 def find(inputs: Sequence[str], output: str | None) -> list[Found]:
-    """The pictures that files, folders (with all below them) and glob patterns name, each once.
+    """The pictures and videos that files, folders (with all below them) and patterns name, once.
 
     What lies in the folder for drawings is left out where that is below a folder or a pattern's
     root. A name that fits nothing is kept: reading it says so. Raises DistillError for nothing
-    named, and for a folder without pictures.
+    named, and for a folder without any.
     """
     if not inputs:
         raise DistillError("no picture named: python -m distill.stylize photo.jpg; see --help")
@@ -61,17 +72,19 @@ def plan(
 ) -> list[Job]:
     """Where each drawing goes: OUT/PLACE/STEM-ENDING.SUFFIX, or the one file that OUT names.
 
-    jpg, jpeg, png and webp stay what they are, everything else becomes png; with `alpha` (the
-    student draws transparency) so does jpg. Raises DistillError where two would get one name or a
+    jpg, jpeg, png and webp stay what they are, every other picture becomes png; with `alpha` (the
+    student draws transparency) so does jpg. mp4, m4v, mov, mkv and webm stay what they are, every
+    other video becomes mp4. Raises DistillError where two would get one name or a
     picture would be written over.
     """
     alone = len(found) == 1 and not any(os.path.isdir(_path(typed)) for typed in inputs)
     out = _path(output or DEFAULT)
-    if _names_a_file(output or DEFAULT, alone, len(found)):
+    if _names_a_file(output or DEFAULT, alone, found):
         jobs = [Job(found[0].path, out)]
     else:
         jobs = [Job(f.path, out / f.place.with_name(_name(f.place, ending, alpha))) for f in found]
     _check(jobs)
+    _check_place(out if jobs[0].target != out else out.parent)
     return jobs
 
 
@@ -80,12 +93,12 @@ def _path(typed: str) -> Path:
 
 
 def _in_folder(folder: Path, out: Path, several: bool) -> list[Found]:
-    try:
-        photos = find_photos(folder)
-    except DistillError:  # which speaks of training
-        raise DistillError(f"{folder}: no jpg, jpeg, png or webp in it") from None
+    wanted = SUFFIXES | formats.SUFFIXES
+    files = sorted(p for p in walk(folder) if p.suffix.lower() in wanted)
+    if not files:
+        raise DistillError(f"{folder}: no jpg, jpeg, png or webp in it, and no video")
     within = Path(folder.resolve().name if several else "")
-    kept = [Found(p.path, within / p.key) for p in photos]
+    kept = [Found(path, within / path.relative_to(folder)) for path in files]
     return _without(out, folder, kept)
 
 
@@ -106,27 +119,35 @@ def _without(out: Path, root: Path, found: Iterable[Found]) -> list[Found]:
     return [f for f in found if not Path(os.path.abspath(f.path)).is_relative_to(out)]
 
 
-def _names_a_file(output: str, alone: bool, count: int) -> bool:
+def _names_a_file(output: str, alone: bool, found: Sequence[Found]) -> bool:
     path = _path(output)
     if path.is_dir() or output.endswith(("/", os.sep)) or not path.suffix:
         return False
-    if path.suffix.lower() in SUFFIXES:
-        if not alone:
-            raise DistillError(f"-o {output}: is one file, name a folder ({count} pictures found)")
-        return True
-    if alone:
-        kinds = ", ".join(sorted(SUFFIXES))
-        raise DistillError(f"-o {output}: a drawing is {kinds}; a folder's name ends with /")
-    return False
+    suffix = path.suffix.lower()
+    if not alone and suffix in SUFFIXES | formats.OUTPUTS.keys():
+        what = "files" if any(is_film(f.path) for f in found) else "pictures"
+        raise DistillError(f"-o {output}: is one file, name a folder ({len(found)} {what} found)")
+    if not alone:
+        return False
+    film = is_film(found[0].path)
+    kinds = formats.OUTPUTS.keys() if film else SUFFIXES
+    if suffix not in kinds:
+        what = "drawn video" if film else "drawing"
+        listed = ", ".join(sorted(kinds))
+        raise DistillError(f"-o {output}: a {what} is {listed}; a folder's name ends with /")
+    return True
 
 
 def _name(place: Path, ending: str, alpha: bool) -> str:
     suffix = place.suffix.lower()
-    kept = SUFFIXES - ({".jpg", ".jpeg"} if alpha else set())
+    if is_film(place):
+        suffix = suffix if suffix in formats.OUTPUTS else formats.DEFAULT
+    elif suffix not in SUFFIXES - ({".jpg", ".jpeg"} if alpha else set()):
+        suffix = ".png"
     stem = place.stem
     if len(os.fsencode(stem)) > LONGEST:
         stem = os.fsencode(stem)[:LONGEST].decode(errors="ignore")
-    return f"{stem}-{ending}{suffix if suffix in kept else '.png'}"
+    return f"{stem}-{ending}{suffix}"
 
 
 def _check(jobs: Sequence[Job]) -> None:
@@ -146,6 +167,14 @@ def _check(jobs: Sequence[Job]) -> None:
                 f"{job.target}: is itself a picture to draw and is not written over; name another "
                 "place with -o OUT"
             )
+
+
+def _check_place(folder: Path) -> None:
+    there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    if not there.is_dir():
+        raise DistillError(f"{there}: cannot be written into, it is no folder; choose another -o")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise DistillError(f"{there}: cannot be written into by you; choose another -o")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

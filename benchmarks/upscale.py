@@ -1,0 +1,129 @@
+"""Drawings at 1024: whole, in tiles, and small ones carried there by a guided filter.
+
+Each way of distill.stylize against the teacher's own drawing at that size, in time and fidelity,
+on scikit-image's photographs (enlarged: they are 451 to 640 wide) and those of --photos. With
+--forms also the guided filter's radius and eps. One thread.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from common import TEACHER, Table, machine, parser, write
+from PIL import Image
+from torch import Tensor
+
+from distill import zoo
+from distill.data.demo import demo_photos
+from distill.data.photos import find_photos, read_photo
+from distill.data.pictures import to_image, to_tensor
+from distill.drawing import brush, guided, painter
+from distill.drawing.painter import Painter
+from distill.metrics.similarity import edge_psnr, psnr, ssim
+from distill.progress import bar
+from distill.teachers.animegan2 import AnimeGANv2
+from distill.weights import supplied
+
+SIDE = 1024
+OURS = ("astronaut", "chelsea", "coffee", "rocket")
+Row = tuple[float, float, float, float]  # seconds, PSNR, SSIM, edge PSNR
+Draw = Callable[[Image.Image], Image.Image]
+
+
+def photos(folder: Path | None, count: int) -> dict[str, Image.Image]:
+    """Photos by name, their long side SIDE, both sides divisible by 32."""
+    paths = [photo.path for photo in demo_photos() if photo.path.stem in OURS]
+    if folder is not None:
+        paths += [photo.path for photo in find_photos(folder, "--photos=")][:count]
+    return {path.stem: _sized(read_photo(path)) for path in paths}
+
+
+def _sized(photo: Image.Image) -> Image.Image:
+    scale = SIDE / max(photo.size)
+    width, height = (round(side * scale / 32) * 32 for side in photo.size)
+    return photo.resize((width, height), Image.Resampling.LANCZOS)
+
+
+def ways(student: Painter, forms: bool) -> dict[str, Draw]:
+    """What is compared, by name."""
+    found: dict[str, Draw] = {
+        "photo": lambda photo: photo,
+        "whole": lambda photo: brush.draw(photo, student, SIDE),
+        "whole, size=512": lambda photo: brush.draw(photo, student, 512),
+        "whole, size=256": lambda photo: brush.draw(photo, student, 256),
+        "tiles": lambda photo: brush.draw(photo, student, SIDE, "tiles"),
+        "guided": lambda photo: brush.draw(photo, student, None, "guided"),
+        "guided, size=512": lambda photo: brush.draw(photo, student, 512, "guided"),
+    }
+    if forms:
+        for radius in (1, 2, 4, 8):
+            for eps in (1e-4, 1e-3, 1e-2):
+                name = f"guided, radius {radius}, eps {eps:g}"
+                found[name] = partial(_guided, student, radius, eps)
+    return found
+
+
+def _guided(student: Painter, radius: int, eps: float, photo: Image.Image) -> Image.Image:
+    size = brush.drawn_at(photo.size, student, None, "guided")
+    small = photo.resize(size, Image.Resampling.LANCZOS)
+    return guided.carry(photo, small, brush.draw(small, student), radius, eps)
+
+
+def score(draw: Draw, photo: Image.Image, target: Tensor, keep: Path) -> Row:
+    begun = time.perf_counter()
+    drawn = draw(photo)
+    seconds = time.perf_counter() - begun
+    drawn.save(keep)
+    mine = to_tensor(drawn)[None]
+    return (seconds, *(m(mine, target).item() for m in (psnr, ssim, edge_psnr)))
+
+
+def table(rows: dict[str, list[Row]], teacher: list[float]) -> Table:
+    columns = ["way", "seconds", "PSNR (dB)", "SSIM", "edge PSNR (dB)"]
+    lines = [["the teacher itself", f"{np.median(teacher):.1f}", "–", "–", "–"]]
+    for name, values in rows.items():
+        seconds, *mean = np.median([v[0] for v in values]), *np.mean(values, 0)[1:]
+        lines.append(
+            [name, f"{seconds:.2f}", *(f"{m:.{d}f}" for m, d in zip(mean, (2, 3, 2), strict=True))]
+        )
+    return Table(f"Against the teacher at {SIDE}, mean of {len(teacher)} photos", columns, lines)
+
+
+@torch.inference_mode()
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--count", type=int, default=4, help="photos of --photos (%(default)s)")
+    options.add_argument("--forms", action="store_true", help="the guided filter's forms too")
+    args = options.parse_args()
+    torch.set_num_threads(1)
+    weights = supplied(TEACHER)
+    if weights is None:
+        sys.exit(f"needs {TEACHER} in a folder that DISTILL_WEIGHTS names")
+    teacher = AnimeGANv2(weights).fast()
+    student = Painter(painter.load(zoo.find("hayao")), "hayao", 1)
+    contenders, given = ways(student, args.forms), photos(args.photos, args.count)
+    folder = args.out / "upscale"
+    folder.mkdir(parents=True, exist_ok=True)
+    rows: dict[str, list[Row]] = {name: [] for name in contenders}
+    waited = []
+    with bar(len(given), " photos", "comparing") as progress:
+        for stem, photo in given.items():
+            begun = time.perf_counter()
+            target = teacher(to_tensor(photo)[None])
+            waited.append(time.perf_counter() - begun)
+            to_image(target[0]).save(folder / f"{stem}-teacher.png")
+            for name, draw in contenders.items():
+                rows[name].append(score(draw, photo, target, folder / f"{stem}-{name}.png"))
+            progress.update()
+    facts = machine() | {"photos": ", ".join(given)}
+    write("upscale", args.out, facts, {"teacher": waited} | rows, table(rows, waited))
+
+
+if __name__ == "__main__":
+    main()

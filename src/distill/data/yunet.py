@@ -1,0 +1,123 @@
+"""Faces with five points each by YuNet (Wu, Peng, Yu 2023), a network of 76 thousand parameters.
+
+The file is OpenCV zoo's (MIT), run in ONNX Runtime. For each of three strides it gives a grid of
+candidates: class and objectness, a box and five points, all relative to the candidate's own cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torchvision.ops import nms
+
+from distill.data.faces import Box, Face
+from distill.errors import DistillError
+from distill.weights import WeightsFile
+
+FILE = WeightsFile(
+    "face_detection_yunet_2023mar.onnx",
+    "https://github.com/opencv/opencv_zoo/raw/main/models/face_detection_yunet/"
+    "face_detection_yunet_2023mar.onnx",
+    sha256="8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4",
+)
+STRIDES = (8, 16, 32)
+OUTPUTS = [f"{kind}_{stride}" for kind in ("cls", "obj", "bbox", "kps") for stride in STRIDES]
+SIDE = 640  # pixels of the network's picture
+# Long sides that a photo is looked at in, until faces are found: the network is meant for faces of
+# 10 to 300 pixels, and one that fills a photo of 640 is larger.
+LOOKS = (640, 320, 160)
+SCORE = 0.7  # below it a candidate is no face; OpenCV's default of 0.9 is for few false alarms
+OVERLAP = 0.3  # of two boxes that share more of their area than this, the better one stays
+
+Array = NDArray[np.float32]
+
+
+class YuNet:
+    """An upright RGB photo (H, W, 3) to its faces, the largest first.
+
+    Raises DistillError for a file that is not YuNet's.
+    """
+
+    def __init__(self, path: Path, score: float = SCORE) -> None:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        options.intra_op_num_threads = torch.get_num_threads()
+        try:
+            self._session = onnxruntime.InferenceSession(
+                path, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
+            raise DistillError(f"{path}: not a readable ONNX file") from error
+        missing = {*OUTPUTS} - {output.name for output in self._session.get_outputs()}
+        if missing or len(self._session.get_inputs()) != 1:
+            raise DistillError(f"{path}: not YuNet, it has no output {min(missing, default='')}")
+        self._input = self._session.get_inputs()[0].name
+        self._score = score
+
+    def __call__(self, photo: NDArray[np.uint8]) -> list[Face]:
+        for side in LOOKS:
+            scale = min(side / max(photo.shape[:2]), 1)
+            if faces := self._look(photo, scale):
+                return faces
+        return []
+
+    def _look(self, photo: NDArray[np.uint8], scale: float) -> list[Face]:
+        height, width = (max(1, round(side * scale)) for side in photo.shape[:2])
+        small = Image.fromarray(photo).resize((width, height), Image.Resampling.BILINEAR)
+        canvas = np.zeros((SIDE, SIDE, 3), np.float32)  # black beyond the photo, as OpenCV has it
+        canvas[:height, :width] = np.asarray(small)
+        planes = np.ascontiguousarray(canvas[..., ::-1].transpose(2, 0, 1)[None])  # BGR, 0 to 255
+        values = self._session.run(OUTPUTS, {self._input: planes})
+        found = decode(dict(zip(OUTPUTS, values, strict=True)), SIDE // STRIDES[0], self._score)
+        return _faces(*found, photo.shape[1] / width, photo.shape[0] / height)
+
+
+def decode(outputs: dict[str, Array], columns: int, least: float) -> tuple[Array, Array, Array]:
+    """Scores (N,), boxes (N, 4) as left, top, right, bottom and points (N, 5, 2), in pixels.
+
+    `outputs` are the twelve by name, (1, cells, values) each, cells row by row; `columns` is how
+    many cells of the finest stride lie in a row. The best first, without those that overlap.
+    """
+    parts = [_of_stride(outputs, stride, columns * STRIDES[0] // stride) for stride in STRIDES]
+    scores, boxes, points = (np.concatenate(each) for each in zip(*parts, strict=True))
+    sure = scores >= least
+    scores, boxes, points = scores[sure], boxes[sure], points[sure]
+    best = nms(torch.from_numpy(boxes), torch.from_numpy(scores), OVERLAP).numpy()
+    return scores[best], boxes[best], points[best]
+
+
+def _of_stride(outputs: dict[str, Array], stride: int, columns: int) -> tuple[Array, Array, Array]:
+    sure, there, box, points = (
+        outputs[f"{kind}_{stride}"][0] for kind in ("cls", "obj", "bbox", "kps")
+    )
+    score = np.sqrt(sure.clip(0, 1) * there.clip(0, 1))[:, 0]
+    cells = np.arange(len(box))
+    corner = np.stack([cells % columns, cells // columns], 1).astype(np.float32)
+    centre, half = (corner + box[:, :2]) * stride, np.exp(box[:, 2:]) * stride / 2
+    spots = (corner[:, None] + points.reshape(-1, 5, 2)) * stride
+    return score, np.concatenate([centre - half, centre + half], 1), spots
+
+
+def _faces(scores: Array, boxes: Array, points: Array, across: float, down: float) -> list[Face]:
+    """In pixels of the photo, the largest first."""
+    scale = np.array([across, down])
+    faces = [
+        Face(_box(box.reshape(2, 2) * scale), _spots(spots * scale), float(score))
+        for score, box, spots in zip(scores, boxes, points, strict=True)
+    ]
+    return sorted(faces, key=lambda face: face.box.height * face.box.width, reverse=True)
+
+
+def _box(corners: Array) -> Box:
+    (left, top), (right, bottom) = corners.round().astype(int).tolist()
+    return Box(top, left, bottom - top, right - left)
+
+
+def _spots(spots: Iterable[Array]) -> tuple[tuple[float, float], ...]:
+    return tuple((float(x), float(y)) for x, y in spots)

@@ -1,0 +1,162 @@
+"""A video file in: its upright frames and, untouched, the packets of its sound and subtitles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+from av.format import Flags
+
+from distill.video import opening, pixels
+from distill.video.facts import Facts, Frame, clock
+from distill.video.formats import BadVideo
+
+_TOLERANCE = Fraction(1, 10)  # seconds that a header may promise too much
+
+
+class Reader:
+    """Frames and packets of a file in the order that they are stored in.
+
+    Iterating gives each `Frame` of the first video stream, with strictly growing `pts`, and the
+    PyAV packets of `others` (sound and subtitles). A frame that cannot be decoded is left out;
+    afterwards `lost` says how many were, and `cut` where the file breaks off, if it does. `remarks`
+    is what a user should know beforehand. Raises BadVideo for a file without a single frame.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.remarks: list[str] = []
+        self.cut: str | None = None
+        self.lost = 0
+        self.container = opening.open_file(path)
+        try:
+            self._stream = opening.choose(self.container, self.remarks)
+            self.others = [s for s in self.container.streams if s.type in ("audio", "subtitle")]
+            self._pts: int | None = None
+            self._awaited: set[int] = set()
+            self._bad = 0
+            self._interlaced = False
+            self._reached = Fraction(0)
+            self._items = self._read()
+            self._first = self._until_first()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self.container.close()
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._first
+        self._first.clear()
+        yield from self._items
+
+    def _until_first(self) -> list[Any]:
+        """Everything up to the first frame, whose facts are the video's."""
+        early: list[Any] = []
+        for item in self._items:
+            early.append(item)
+            if isinstance(item, Frame):
+                return early
+        raise BadVideo("not one of its frames can be decoded")
+
+    def _read(self) -> Iterator[Any]:
+        for packet in self._packets():
+            if packet.stream is not self._stream:
+                if packet.size:  # an empty one is the end
+                    yield packet
+                continue
+            for frame in self._decoded(packet):
+                yield from self._kept(frame)
+        # Half pictures come in packets of their own, one of two without a frame.
+        self.lost = max(self._bad, 0 if self._interlaced else len(self._awaited))
+        self._check_end()
+
+    def _packets(self) -> Iterator[Any]:
+        """A file that breaks off, or whose middle cannot be read, ends there."""
+        wanted = [self._stream, *self.others]
+        try:
+            for packet in self.container.demux(wanted):
+                self._note_time(packet)
+                yield packet
+        except av.FFmpegError as error:
+            self.cut = f"breaks off at {clock(self._reached)} ({opening.reason(error)})"
+            yield from self._flush()
+
+    def _flush(self) -> Iterator[Any]:
+        packet = av.Packet()
+        packet.stream = self._stream
+        yield packet
+
+    def _note_time(self, packet: Any) -> None:
+        start = packet.pts if packet.pts is not None else packet.dts
+        if start is None or not packet.size:
+            return
+        end = (start + (packet.duration or 0)) * packet.time_base
+        self._reached = max(self._reached, end)
+        if packet.stream is self._stream and packet.pts is not None and not packet.is_discard:
+            self._awaited.add(packet.pts)
+
+    def _decoded(self, packet: Any) -> list[Any]:
+        try:
+            return list(packet.decode())
+        except av.FFmpegError:  # of whatever class a damaged packet makes FFmpeg return
+            self._bad += packet.size > 0
+            return []
+
+    def _kept(self, frame: Any) -> Iterator[Frame]:
+        """The frame, if it is whole and later than the one before."""
+        self._interlaced = self._interlaced or frame.interlaced_frame
+        pts = frame.pts if frame.pts is not None else frame.dts
+        if frame.is_corrupt or pts is None or (self._pts is not None and pts <= self._pts):
+            self._bad += 1
+            return
+        self._awaited.discard(pts)
+        self._pts = pts
+        if not hasattr(self, "facts"):
+            self._take_facts(frame)
+        picture = pixels.turned(pixels.to_rgb(frame, self._stored), self._turn)
+        yield Frame(pts, frame.duration, picture)
+
+    def _take_facts(self, frame: Any) -> None:
+        """From the first frame. Later ones of another size are scaled to it."""
+        stream = self._stream
+        self._stored = (frame.width, frame.height)
+        self._turn = pixels.turn_of(frame)
+        swapped = self._turn[0]
+        self.facts = Facts(
+            self._stored[::-1] if swapped else self._stored,
+            stream.time_base,
+            stream.average_rate or stream.guessed_rate,
+            pixels.pixel_shape(stream.sample_aspect_ratio, swapped),
+            pixels.colours_of(frame),
+            self._estimated_frames(),
+        )
+        if frame.interlaced_frame:
+            self.remarks.append("is interlaced, and drawn as it is")
+        if self.facts.colours.hdr:
+            self.remarks.append("is HDR, of which eight bits a colour are kept")
+
+    def _estimated_frames(self) -> int | None:
+        stream = self._stream
+        if stream.frames:
+            return int(stream.frames)
+        rate, length = stream.average_rate, self.container.duration
+        return round(rate * length / av.time_base) if rate and length else None
+
+    def _check_end(self) -> None:
+        length = self.container.duration
+        if length is None or self.cut:
+            return
+        promised = Fraction(length + (self.container.start_time or 0), av.time_base)
+        if promised - self._reached > _TOLERANCE:
+            self.cut = f"breaks off at {clock(self._reached)} of {clock(promised)}"
+
+    @property
+    def start(self) -> Fraction:
+        """Seconds at which a clock starts that is not the video's own, as a broadcast's; else 0."""
+        if not self.container.format.flags & Flags.ts_discont.value:
+            return Fraction(0)
+        return Fraction(self.container.start_time or 0, av.time_base)

@@ -1,0 +1,55 @@
+"""A light filter over time: a drawing is mixed with the one before where the video stands still."""
+
+from __future__ import annotations
+
+import numpy as np
+from PIL import Image
+
+BLOCK = 8  # pixels a side whose mean is compared: an eighth of the sensor's noise is left
+STILL = 3.0  # levels of 255 that a block's mean may change by and still be mixed by a third
+
+
+class Smoother:
+    """Mixes each drawing with the last result by `strength` (0 to below 1) where nothing moves.
+
+    out = drawn + w · (last - drawn), w = strength · exp(-(d / 3)²), d the change of the picture in
+    levels of 255: of the means of blocks of 8×8 pixels, the largest of three colours and of the
+    block's neighbours. d is taken to the picture mixed by the same weights, so that slow changes,
+    each too small to notice, end the mixing before a trail can be seen. It looks at the past only
+    and keeps one picture.
+    """
+
+    def __init__(self, strength: float) -> None:
+        self._strength = strength
+        self._last: np.ndarray | None = None
+        self._reference: np.ndarray = np.zeros(0)
+
+    def __call__(self, picture: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+        """The picture and its drawing, both uint8 (height, width, 3); gives the mixed drawing."""
+        means = np.asarray(Image.fromarray(picture).reduce(BLOCK), np.float32)
+        result = drawn.astype(np.float32)
+        if self._last is None or self._last.shape != drawn.shape:
+            self._last, self._reference = result, means
+            return drawn
+        weight = self._strength * _stillness(np.abs(means - self._reference).max(2))
+        self._reference = means + weight[..., None] * (self._reference - means)
+        self._last -= result
+        self._last *= _enlarged(weight, drawn.shape[:2])[..., None]
+        self._last += result
+        return (self._last + 0.5).astype(np.uint8)
+
+
+def _stillness(change: np.ndarray) -> np.ndarray:
+    """1 where nothing around a block has changed, 0 where much has."""
+    high, wide = change.shape
+    around = np.pad(change, 1, mode="edge")
+    largest = np.max([around[y : y + high, x : x + wide] for y in range(3) for x in range(3)], 0)
+    return np.exp(-((largest / STILL) ** 2))
+
+
+def _enlarged(weight: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Per block to per pixel. The last blocks may hang over the edge."""
+    high, wide = (side * BLOCK for side in weight.shape)
+    image = Image.fromarray(weight.astype(np.float32))
+    full = np.asarray(image.resize((wide, high), Image.Resampling.BILINEAR))
+    return full[: shape[0], : shape[1]]

@@ -1,0 +1,98 @@
+"""Sound and subtitles on their way from one file to another: copied, or encoded where need be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import av
+
+
+class Track:
+    """One stream. `kept` is whether it is in the new file at all; `remark` says so if changed."""
+
+    kept = True
+    remark: str | None = None
+
+    def __init__(self, source: Any, target: Any) -> None:
+        self.source, self.target = source, target
+
+    def taken(self, packet: Any) -> Iterable[Any]:
+        """What to write for a packet: itself, its bytes untouched."""
+        packet.stream = self.target
+        return [packet]
+
+    def rest(self) -> Iterable[Any]:
+        """What to write at the end."""
+        return []
+
+
+class Encoded(Track):
+    """Sound of a kind that the container does not take, encoded anew."""
+
+    def __init__(self, source: Any, target: Any, encoder: str) -> None:
+        super().__init__(source, target)
+        name = source.codec_context.name
+        self.remark = f"its sound ({name}) does not go into this kind of file: now {encoder}"
+        context = target.codec_context
+        self._resampler = av.AudioResampler(
+            context.format.name, context.layout.name, context.rate, context.frame_size or 960
+        )
+
+    def taken(self, packet: Any) -> Iterator[Any]:
+        """Nothing for a packet that is damaged."""
+        try:
+            frames = packet.decode()
+        except av.FFmpegError:
+            return
+        for frame in frames:
+            for part in self._resampler.resample(frame):
+                yield from self.target.encode(part)
+
+    def rest(self) -> Iterator[Any]:
+        for frame in self.source.codec_context.decode(None):
+            for part in self._resampler.resample(frame):
+                yield from self.target.encode(part)
+        for part in self._resampler.resample(None):
+            yield from self.target.encode(part)
+        yield from self.target.encode(None)
+
+
+class Left(Track):
+    """A stream that the new file cannot hold."""
+
+    kept = False
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(source, None)
+        self.remark = f"its {_kind(source)} cannot be kept in this kind of file"
+
+
+def tracks(container: Any, sources: Iterable[Any], encoder: str) -> Iterator[Track]:
+    """A track for every stream, added to the container."""
+    for source in sources:
+        track = _track(container, source, encoder)
+        if track.kept:
+            if source.language:
+                track.target.metadata["language"] = source.language
+            track.target.disposition = source.disposition
+        yield track
+
+
+def _track(container: Any, source: Any, encoder: str) -> Track:
+    if source.codec_context is None:
+        return Left(source)
+    try:
+        return Track(source, container.add_stream_from_template(source))
+    except (ValueError, av.FFmpegError):  # the container does not take it
+        pass
+    if source.type != "audio":
+        return Left(source)
+    rate = 48_000 if encoder == "libopus" else source.codec_context.sample_rate
+    target = container.add_stream(encoder, rate=rate, layout=source.codec_context.layout.name)
+    return Encoded(source, target, encoder)
+
+
+def _kind(source: Any) -> str:
+    name = source.codec_context.name if source.codec_context else "of an unknown kind"
+    return f"{'sound' if source.type == 'audio' else 'subtitles'} ({name})"
