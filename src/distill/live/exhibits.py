@@ -1,0 +1,107 @@
+"""Which students distill.lens shows: those of the package, files, and a run's."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from distill import zoo
+from distill.drawing import painter
+from distill.drawing.painter import Painter
+from distill.errors import DistillError
+from distill.settings import Lens, RunChoice
+
+SIDE = 256  # of a network that takes any size: what students learn on
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A student that is to be on the page: its network, and what the page must know of it."""
+
+    name: str
+    kind: str
+    model: onnx.ModelProto
+    painter: Painter
+    licence: str
+
+    @property
+    def stem(self) -> str:
+        """Its name as part of an address."""
+        return re.sub(r"[^A-Za-z0-9_-]+", "-", self.name).strip("-") or "student"
+
+    @property
+    def input(self) -> onnx.ValueInfoProto:
+        """The network's only input proper: old files list their weights as inputs too."""
+        weights = {tensor.name for tensor in self.model.graph.initializer}
+        return next(value for value in self.model.graph.input if value.name not in weights)
+
+    @property
+    def side(self) -> int:
+        """Pixels of the longer side that the file names, though it may take other sizes too."""
+        sides = [dim.dim_value for dim in self.input.type.tensor_type.shape.dim[2:]]
+        return max(sides) or SIDE
+
+
+def choose(settings: Lens) -> list[Shown]:
+    """Every student asked for, opened once. Raises DistillError for one that draws no picture."""
+    wanted = _listed(settings.students)
+    if settings.students is None and settings.run is None:
+        wanted = list(zoo.shipped())
+    shown = [_open(item, "photo") for item in wanted]
+    shown += [_open(item, "sketch") for item in _listed(settings.sketches)]
+    if settings.run is not None:
+        shown.insert(0, _of_run(settings))
+    if not shown:
+        raise DistillError("students=[]: nothing to show; name one, or leave it out")
+    stems = [each.stem for each in shown]
+    if twice := next((each for each in shown if stems.count(each.stem) > 1), None):
+        raise DistillError(f"students: two are called {twice.name!r}; rename one of the files")
+    return shown
+
+
+def _listed(given: str | list[str] | None) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or [])
+
+
+def _open(item: str, kind: str) -> Shown:
+    """A name of the zoo, or a file."""
+    path = Path(item).expanduser()
+    if path.suffix.lower() == ".ckpt":
+        return _of_checkpoint(path, path.stem, kind)
+    if path.suffix.lower() == ".onnx" or "/" in item:
+        return _shown(painter.load(path), path.stem, str(path), kind)
+    there = zoo.shipped()
+    if item not in there:
+        raise DistillError(
+            f"students={item}: no such student in this package (there are: "
+            f"{', '.join(there) or 'none'}) and no .onnx or .ckpt file"
+        )
+    return _shown(painter.load(there[item]), item, item, kind, _licence(item))
+
+
+def _shown(model: onnx.ModelProto, name: str, source: str, kind: str, licence: str = "") -> Shown:
+    return Shown(name, kind, model, Painter(model, source), licence)
+
+
+def _of_run(settings: Lens) -> Shown:
+    from distill.runs import find_run
+
+    choice = RunChoice(run=settings.run, runs=settings.runs, checkpoint="best", output=None)
+    return _of_checkpoint(find_run(choice).checkpoint("best"), str(settings.run), "photo")
+
+
+def _of_checkpoint(path: Path, name: str, kind: str) -> Shown:
+    from distill.build import student_graph
+
+    return _shown(student_graph(path), name, str(path), kind)
+
+
+def _licence(name: str) -> str:
+    card = zoo.FOLDER / f"{name}.json"
+    if not card.is_file():
+        return ""
+    return str(json.loads(card.read_text())["teacher"].get("licence") or "")

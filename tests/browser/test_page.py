@@ -1,0 +1,291 @@
+"""The page of distill.lens in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import io
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import onnxruntime
+import pytest
+from PIL import Image
+
+from browser.conftest import FLAGS, chromium, clip_frame
+from distill import zoo
+
+SHADE = 2 / 255
+
+
+def canvas(page, name: str) -> np.ndarray:
+    """A canvas's pixels, (H, W, 4)."""
+    url = page.evaluate(f"document.getElementById('{name}').toDataURL()")
+    content = io.BytesIO(base64.b64decode(url.partition(",")[2]))
+    return np.asarray(Image.open(content).convert("RGBA"))
+
+
+def download(page, button: str) -> Image.Image:
+    with page.expect_download() as found:
+        page.click(button)
+    assert found.value.suggested_filename.startswith("distill-")
+    assert found.value.suggested_filename.endswith(".png")
+    content = io.BytesIO(found.value.path().read_bytes())
+    picture = Image.open(content)
+    assert picture.format == "PNG"
+    return picture
+
+
+def encoded(picture: Image.Image, kind: str = "PNG", **options) -> bytes:
+    out = io.BytesIO()
+    picture.save(out, kind, **options)
+    return out.getvalue()
+
+
+def halves(size=(300, 150)) -> Image.Image:
+    """Red on the left, blue on the right."""
+    picture = Image.new("RGB", size, (255, 0, 0))
+    picture.paste((0, 0, 255), (size[0] // 2, 0, *size))
+    return picture
+
+
+def show(at, picture: Image.Image, name="picture.png", **options) -> None:
+    kind = {"png": "PNG", "jpg": "JPEG"}[name.rpartition(".")[2]]
+    content = encoded(picture, kind, **options)
+    at.settle()
+    count = at.page.evaluate("distill.speed().frames")
+    at.page.set_input_files("#file", {"name": name, "mimeType": "", "buffer": content})
+    at.wait(f"distill.speed().frames > {count}")
+    at.settle()
+
+
+def test_without_a_camera_the_page_draws_its_example(visit):
+    at = visit()
+    assert at.page.evaluate("crossOriginIsolated")
+    threads = at.page.evaluate("Math.max(1, Math.min(4, navigator.hardwareConcurrency - 1))")
+    backend = at.page.evaluate("distill.speed().backend")
+    assert (backend["name"], backend["threads"]) == ("WASM", threads)
+    assert at.text("backend").startswith("WASM, ")
+    assert "no graphics card for WebGPU" in at.text("why")
+    photo, drawn = at.last()
+    assert photo.shape == (1, 3, 64, 64)
+    assert np.abs(drawn - (1 - photo)).max() < 1e-5
+    shown = canvas(at.page, "drawn")
+    assert shown.shape == (48, 48, 4)
+    inside = drawn[0, :, 8:-8, 8:-8].transpose(1, 2, 0) * 255
+    assert np.abs(shown[..., :3] - inside).max() <= 1
+    assert at.text("meter").endswith(" ms")
+
+
+def test_the_rim_mirrors_the_picture(visit):
+    photo, _ = visit().last()
+    rows, columns = photo[0, :, 8:16], photo[0, :, :, 8:16]
+    assert np.abs(photo[0, :, :8][:, ::-1] - rows).max() <= 1 / 255
+    assert np.abs(photo[0, :, :, :8][..., ::-1] - columns).max() <= 1 / 255
+    assert np.abs(photo[0, :, -8:][:, ::-1] - photo[0, :, -16:-8]).max() <= 1 / 255
+
+
+def test_the_camera_flows_mirrored_and_stops(visit):
+    at = visit(camera=True)
+    at.wait("document.getElementById('meter').textContent.includes('FPS')")
+    assert at.page.get_attribute("#mirror", "aria-pressed") == "true"
+    at.frames(3)
+    first, _ = at.last()
+    at.frames(5)
+    assert np.abs(first - at.last()[0]).max() > 0.1
+    near = min(_distance(first, shift, mirrored=True) for shift in range(-30, 31, 3))
+    assert near < 0.06
+    assert near < 0.7 * min(_distance(first, s, mirrored=False) for s in range(-30, 31, 3))
+    at.page.click("#camera")
+    at.wait("document.getElementById('camera').textContent.trim() === 'Camera'")
+    assert at.page.evaluate("document.getElementById('message').textContent") == ""
+
+
+def _distance(photo: np.ndarray, shift: int, mirrored: bool) -> float:
+    frame = clip_frame(shift).crop((80, 0, 560, 480)).resize((48, 48), Image.Resampling.BOX)
+    want = np.asarray(frame.transpose(0) if mirrored else frame, np.float32) / 255
+    return float(np.abs(photo[0, :, 8:-8, 8:-8].transpose(1, 2, 0) - want).mean())
+
+
+def test_a_student_draws_what_onnx_runtime_draws_in_python(visit):
+    at = visit("?threads=2", camera=True)
+    assert at.text("backend") == "WASM, 2 threads"
+    at.page.check("input[value=hayao]", force=True)
+    at.wait("document.getElementById('tag').textContent === 'hayao'")
+    assert "Terms of hayao: AnimeGANv2" in at.text("licence")
+    at.frames(2)
+    session = onnxruntime.InferenceSession(zoo.find("hayao"))
+    photo, drawn = at.last()
+    assert photo.shape == (1, 3, 256, 256) == drawn.shape
+    assert np.abs(drawn - session.run(None, {"photo": photo})[0]).max() <= SHADE
+    assert np.abs(drawn - photo).mean() > 0.03
+
+
+@pytest.mark.parametrize("size", [128, 320])
+def test_the_resolution_is_the_networks(visit, size):
+    at = visit()
+    at.page.check("input[value=hayao]", force=True)
+    at.page.select_option("#size", str(size))
+    at.wait(f"distill.last().then((l) => l.width === {size})")
+    photo, drawn = at.last()
+    assert photo.shape[2:] == drawn.shape[2:] == (size, size)
+
+
+def test_a_network_of_one_size_offers_one(visit):
+    at = visit()
+    at.page.check("input[value=stiff]", force=True)
+    at.wait("document.getElementById('tag').textContent === 'stiff'")
+    assert at.page.is_disabled("#size")
+    assert at.text("size") == "64 px"
+    photo, drawn = at.last()
+    assert np.abs(drawn - (1 - photo)).max() < 1e-5
+
+
+def test_pictures_keep_their_shape_and_stand_upright(visit):
+    at = visit()
+    at.page.select_option("#size", "128")
+    show(at, halves())
+    photo, _ = at.last()
+    assert photo.shape[2:] == (64, 128)
+    assert photo[0, 0, 32, 30] == photo[0, 2, 32, 98] == 1
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned by a quarter, clockwise: red comes to the top
+    show(at, halves(), "turned.jpg", exif=exif, quality=95)
+    photo, _ = at.last()
+    assert photo.shape[2:] == (128, 64)
+    assert photo[0, 0, 30, 32] > 0.95 > 0.1 > photo[0, 2, 30, 32]
+
+
+@pytest.mark.parametrize("way", ["drop", "paste"])
+def test_pictures_come_by_drop_and_paste(visit, way):
+    at = visit()
+    kind = {"drop": "DragEvent", "paste": "ClipboardEvent"}[way]
+    field = {"drop": "dataTransfer", "paste": "clipboardData"}[way]
+    at.page.evaluate(
+        "([bytes, way, kind, field]) => { const data = new DataTransfer();"
+        " data.items.add(new File([new Uint8Array(bytes)], 'p.png', { type: 'image/png' }));"
+        " const options = { [field]: data, bubbles: true, cancelable: true };"
+        " document.body.dispatchEvent(new globalThis[kind](way, options)); }",
+        [list(encoded(Image.new("RGB", (99, 99), (0, 255, 0)))), way, kind, field],
+    )
+    at.wait("distill.last().then((l) => l.input[64 * 64 + 2080] === 1 && l.input[2080] === 0)")
+
+
+def test_no_picture_is_said_and_the_old_one_stays(visit):
+    at = visit()
+    before, _ = at.last()
+    for name, content in {"notes.txt": b"dear", "empty.png": b""}.items():
+        at.page.set_input_files("#file", {"name": name, "mimeType": "", "buffer": content})
+        at.wait(f"document.getElementById('message').textContent.startsWith('{name}: no picture')")
+    assert np.array_equal(at.last()[0], before)
+
+
+def test_the_divider_moves_by_mouse_and_keys(visit):
+    at = visit()
+    divider, box = at.page.locator("#divider"), at.page.locator("#stage").bounding_box()
+    place = lambda share: (box["x"] + share * box["width"], box["y"] + box["height"] / 3)  # noqa: E731
+    now = lambda: float(divider.get_attribute("aria-valuenow"))  # noqa: E731
+    at.page.mouse.move(*place(0.5))
+    at.page.mouse.down()
+    at.page.mouse.move(*place(0.25), steps=4)
+    at.page.mouse.up()
+    assert now() == 25
+    assert divider.bounding_box()["x"] + 22 == pytest.approx(place(0.25)[0], abs=2)
+    at.page.mouse.move(*place(0.9))
+    assert now() == 25
+    for key, value in {"ArrowRight": 27, "Shift+ArrowLeft": 17, "Home": 0, "End": 100}.items():
+        divider.press(key)
+        assert now() == value
+    divider.press("PageDown")
+    assert divider.get_attribute("aria-valuetext") == "90 % photo"
+
+
+def test_saving_gives_what_is_shown(visit):
+    at = visit()
+    show(at, Image.new("RGB", (200, 200), (200, 100, 40)))
+    picture = np.asarray(download(at.page, "#save").convert("RGB")).astype(int)
+    assert picture.shape == (200, 200, 3)
+    assert np.abs(picture[:, 5:95] - (200, 100, 40)).max() <= 2
+    assert np.abs(picture[:, 105:195] - (55, 155, 215)).max() <= 2
+    at.page.locator("#divider").press("Home")
+    picture = np.asarray(download(at.page, "#save").convert("RGB")).astype(int)
+    assert np.abs(picture - (55, 155, 215)).max() <= 2
+
+
+REFUSE = "navigator.mediaDevices.getUserMedia = async () => {{ throw new DOMException('', '{}'); }}"
+NO_CAMERA = {
+    "": "The camera was refused.",
+    REFUSE.format("NotFoundError"): "No camera was found.",
+    REFUSE.format("NotReadableError"): "perhaps another program uses it",
+    "Object.defineProperty(navigator, 'mediaDevices', { value: undefined })": "https=true",
+}
+
+
+@pytest.mark.parametrize("script", NO_CAMERA, ids=["refused", "none", "busy", "insecure"])
+def test_why_there_is_no_camera(visit, script):
+    at = visit(script=script)
+    at.page.click("#camera")
+    at.wait("document.getElementById('message').textContent !== ''")
+    assert NO_CAMERA[script] in at.text("message")
+    assert "Pictures work without it" in at.text("message")
+    show(at, halves((100, 100)))
+    assert at.page.evaluate("document.getElementById('message').textContent") == ""
+
+
+def test_everything_is_reached_by_keyboard(visit):
+    at = visit()
+    reached = []
+    for _ in range(16):
+        at.page.keyboard.press("Tab")
+        reached.append(at.page.evaluate("document.activeElement.id || document.activeElement.name"))
+    wanted = ["view-photo", "view-sketch", "backend", "divider", "camera", "mirror", "open"]
+    assert [name for name in reached if name][: len(wanted)] == wanted
+    assert {"example", "save", "style", "size"} <= set(reached)
+    at.page.focus("input[value=negative]")
+    at.page.keyboard.press("ArrowRight")
+    at.wait("document.getElementById('tag').textContent === 'hayao'")
+
+
+@pytest.mark.parametrize(("width", "height"), [(360, 640), (390, 844), (844, 390), (1280, 800)])
+def test_it_fits_the_screen(visit, width, height):
+    at = visit(viewport={"width": width, "height": height})
+    for view in ("photo", "sketch"):
+        at.page.click(f"#view-{view}")
+        assert at.page.evaluate("document.documentElement.scrollWidth") <= width
+        clipped = at.page.evaluate(
+            "[...document.querySelectorAll('.dock button')].filter((b) => b.offsetParent &&"
+            " b.scrollWidth > b.clientWidth).map((b) => b.id)"
+        )
+        assert clipped == []
+
+
+def test_hosts_without_the_headers_get_one_thread_and_are_told_why(visit, folder):
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    at = visit(url=f"http://127.0.0.1:{server.server_port}/")
+    assert at.page.evaluate("distill.speed().backend.threads") == 1
+    assert at.text("backend") == "WASM, 1 thread"
+    assert "since this host sends no COOP/COEP headers" in at.text("why")
+    server.shutdown()
+    server.server_close()
+
+
+def test_webgpu_draws_the_same_where_it_is_asked_for(visit, playwright):
+    flags = [flag for flag in FLAGS if flag != "--disable-gpu"]
+    emulated = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]
+    browser = playwright.chromium.launch(executable_path=chromium(), args=[*flags, *emulated])
+    at = visit("?backend=webgpu", browser=browser)
+    if at.page.evaluate("distill.speed().backend.name") != "WebGPU":
+        pytest.skip(f"no WebGPU, not even emulated: {at.text('why')}")
+    assert at.text("backend") == "WebGPU"
+    assert "emulated on the CPU" in at.text("why")
+    photo, drawn = at.last()
+    assert np.abs(drawn - (1 - photo)).max() < 1e-4
+    plain = visit(browser=browser)
+    assert plain.text("backend").startswith("WASM")
+    assert "WebGPU is only emulated here" in plain.text("why")

@@ -1,0 +1,113 @@
+"""The page's drawing mode in a real browser: its networks draw the sketch's negative."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from browser.test_page import canvas, download
+
+SIDE = 256
+
+
+@pytest.fixture
+def at(visit):
+    found = visit()
+    found.page.click("#view-sketch")
+    return found
+
+
+def stroke(at, *points: tuple[float, float], steps: int = 1) -> None:
+    """Drag over the paper; points are shares of its side."""
+    box = at.page.locator("#paper").bounding_box()
+    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in points]
+    at.page.mouse.move(*places[0])
+    at.page.mouse.down()
+    for place in places[1:]:
+        at.page.mouse.move(*place, steps=steps)
+    at.page.mouse.up()
+
+
+def sketch(at) -> np.ndarray:
+    """What the network saw at last, (256, 256): 1 on paper, 0 on a line."""
+    time.sleep(0.4)  # three pictures' time
+    photo, drawn = at.last()
+    assert np.abs(drawn[:, :3] - (1 - photo)).max() < 1e-5
+    return photo[0, 0]
+
+
+def test_strokes_are_the_networks_input_and_have_no_gaps(at):
+    stroke(at, (0.1, 0.5), (0.9, 0.5))  # one jump of the mouse
+    at.wait("distill.last().then((l) => l.width === 256)")
+    seen = sketch(at)
+    assert seen[:120].min() == seen[136:].min() == 1
+    assert (seen[:, 30:226].min(axis=0) < 0.6).all()
+    assert 1 - seen[:, 128].mean() == pytest.approx(2 / SIDE, abs=0.3 / SIDE)  # 2 pixels wide
+
+
+def test_a_click_is_a_dot(at):
+    stroke(at, (0.5, 0.5))
+    at.wait("distill.last().then((l) => l.width === 256)")
+    assert (1 - sketch(at)).sum() == pytest.approx(np.pi, rel=0.25)  # a disc of radius 1
+
+
+def test_undo_eraser_and_clear(at):
+    assert at.page.is_disabled("#undo")
+    assert at.page.is_disabled("#save-sticker")
+    stroke(at, (0.1, 0.3), (0.9, 0.3))
+    at.wait("distill.last().then((l) => l.width === 256)")
+    one = sketch(at)
+    stroke(at, (0.1, 0.7), (0.9, 0.7))
+    two = sketch(at)
+    assert two[170:190].min() < 0.6
+    at.page.keyboard.press("Control+z")
+    assert np.array_equal(sketch(at), one)
+    at.page.click("#eraser")
+    stroke(at, (0.5, 0.1), (0.5, 0.9))
+    assert sketch(at)[:, 124:132].min() == 1
+    at.page.click("#undo")
+    assert np.array_equal(sketch(at), one)
+    at.page.click("#clear")
+    assert at.page.is_visible("#hint")
+    assert not canvas(at.page, "strokes")[..., 3].any()
+    at.page.click("#undo")
+    assert np.array_equal(sketch(at), one)
+    assert canvas(at.page, "strokes")[..., 3].any()
+
+
+def test_the_sticker_is_as_see_through_as_the_network_draws_it(at):
+    at.page.locator("#width").fill("8")
+    stroke(at, (0.1, 0.5), (0.9, 0.5))
+    at.wait("distill.last().then((l) => l.width === 256)")
+    sketch(at)
+    sticker = np.asarray(download(at.page, "#save-sticker"))
+    assert sticker.shape == (SIDE, SIDE, 4)
+    assert tuple(sticker[128, 128]) == (255, 255, 255, 255)  # black ink's negative, opaque
+    assert sticker[20, 20, 3] == 0
+    at.page.check("input[value=paint]", force=True)
+    at.wait("document.getElementById('sketch-caption').textContent === 'paint'")
+    at.wait("distill.last().then((l) => l.channels === 3)")
+    time.sleep(0.4)
+    opaque = np.asarray(download(at.page, "#save-sticker").convert("RGBA"))
+    assert tuple(opaque[20, 20]) == (0, 0, 0, 255)
+
+
+def test_pictures_come_at_the_chosen_rate(at):
+    stroke(at, (0.1, 0.1), (0.2, 0.1))
+    before = at.page.evaluate("distill.speed().frames")
+    start = time.monotonic()
+    while time.monotonic() < start + 1.5:
+        stroke(at, (0.2, 0.4), (0.8, 0.6), steps=5)
+    frames = at.page.evaluate("distill.speed().frames") - before
+    assert 2 <= frames <= 8 * (time.monotonic() - start) + 1
+
+
+def test_the_outline_is_for_the_eye_only(at):
+    assert canvas(at.page, "outline")[..., 3].any()
+    stroke(at, (0.02, 0.02), (0.05, 0.02))
+    at.wait("distill.last().then((l) => l.width === 256)")
+    assert sketch(at)[20:].min() == 1
+    at.page.click("#trace")
+    assert at.page.is_hidden("#outline")

@@ -1,0 +1,58 @@
+/** The divider between photo and drawing: dragged, or moved with the arrow keys. */
+import { $ } from "./dom";
+
+const STEP = 2; // per cent
+const LEAP = 10;
+
+export class Divider {
+  /** Per cent from the left. */
+  at = 50;
+  private readonly handle = $("divider");
+  private readonly stage = $("stage");
+
+  constructor() {
+    this.stage.addEventListener("pointerdown", (event) => this.grab(event));
+    this.handle.addEventListener("keydown", (event) => this.press(event));
+    this.move(this.at);
+  }
+
+  move(percent: number): void {
+    this.at = Math.min(100, Math.max(0, percent));
+    this.stage.style.setProperty("--split", `${this.at}%`);
+    this.handle.setAttribute("aria-valuenow", String(Math.round(this.at)));
+    this.handle.setAttribute("aria-valuetext", `${Math.round(this.at)} % photo`);
+  }
+
+  /** A mouse may press anywhere on the picture; a finger there scrolls, so it takes the handle. */
+  private grab(event: PointerEvent): void {
+    const onHandle = this.handle.contains(event.target as Node);
+    if (event.button !== 0 || (event.pointerType !== "mouse" && !onHandle)) return;
+    event.preventDefault();
+    this.handle.focus({ preventScroll: true });
+    this.stage.setPointerCapture(event.pointerId);
+    const box = this.stage.getBoundingClientRect();
+    const follow = ({ clientX }: PointerEvent) =>
+      this.move((100 * (clientX - box.left)) / box.width);
+    const drop = () => this.stage.removeEventListener("pointermove", follow);
+    follow(event);
+    this.stage.addEventListener("pointermove", follow);
+    this.stage.addEventListener("lostpointercapture", drop, { once: true });
+  }
+
+  private press(event: KeyboardEvent): void {
+    const step = event.shiftKey ? LEAP : STEP;
+    const target = {
+      ArrowLeft: this.at - step,
+      ArrowDown: this.at - step,
+      ArrowRight: this.at + step,
+      ArrowUp: this.at + step,
+      PageDown: this.at - LEAP,
+      PageUp: this.at + LEAP,
+      Home: 0,
+      End: 100,
+    }[event.key];
+    if (target === undefined) return;
+    event.preventDefault();
+    this.move(target);
+  }
+}

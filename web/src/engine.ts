@@ -1,0 +1,69 @@
+/** The page's side of the worker. */
+import type { Student } from "./manifest";
+import type { Answers, Backend, Box, Drawn, Last, Question, Size, Wish } from "./protocol";
+
+interface Waiting {
+  resolve: (reply: never) => void;
+  reject: (error: Error) => void;
+}
+
+export class Engine {
+  private readonly worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+  private readonly waiting = new Map<number, Waiting>();
+  private count = 0;
+  private spare: ArrayBuffer | null = null;
+  private opened = "";
+  backend: Backend | null = null;
+
+  constructor(private readonly wish: Wish) {
+    this.worker.onmessage = ({ data }) => {
+      const { resolve, reject } = this.waiting.get(data.id)!;
+      this.waiting.delete(data.id);
+      if ("error" in data) reject(new Error(data.error));
+      else resolve(data.reply as never);
+    };
+    this.worker.onerror = (event) => this.fail(event.message || "the worker did not start");
+  }
+
+  /** Load a student for a size, unless it is the one that is open; says where it runs. */
+  async open(student: Student, size: Size): Promise<Backend> {
+    const key = `${student.file} ${size.width} ${size.height}`;
+    if (key !== this.opened || !this.backend) {
+      this.backend = await this.ask({ what: "open", student, size, wish: this.wish }, []);
+      this.opened = key;
+    }
+    return this.backend;
+  }
+
+  /** Draw a part of a frame; the frame goes to the worker and comes back with the drawing. */
+  async draw(frame: ImageBitmap, crop: Box, mirror = false, rim = 0): Promise<Drawn> {
+    const transfer = this.spare ? [frame, this.spare] : [frame];
+    const question = { what: "draw", frame, crop, mirror, rim, spare: this.spare } as const;
+    this.spare = null;
+    const drawn = await this.ask(question, transfer);
+    this.backend = drawn.backend; // a GPU may get lost on the way
+    return drawn;
+  }
+
+  /** Hand back a drawing's bytes once they are on the screen. */
+  reuse(pixels: Uint8ClampedArray<ArrayBuffer>): void {
+    this.spare = pixels.buffer;
+  }
+
+  last(): Promise<Last | null> {
+    return this.ask({ what: "last" }, []);
+  }
+
+  private ask<Q extends Question>(question: Q, transfer: Transferable[]) {
+    const id = this.count++;
+    return new Promise<Answers[Q["what"]]>((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.worker.postMessage({ id, question }, transfer);
+    });
+  }
+
+  private fail(reason: string): void {
+    for (const { reject } of this.waiting.values()) reject(new Error(reason));
+    this.waiting.clear();
+  }
+}

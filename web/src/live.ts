@@ -1,0 +1,95 @@
+/** The photo view's loop: the newest frame, drawn, shown. There is no queue. */
+import { label, reason, say } from "./dom";
+import type { Engine } from "./engine";
+import { drawnSize, middle, RIM } from "./fit";
+import type { Student } from "./manifest";
+import type { Meter } from "./meter";
+import type { Backend } from "./protocol";
+import type { Source } from "./sources";
+import type { Stage } from "./stage";
+
+const WARM = 4; // drawings of a still picture: the first is slow, while the browser compiles
+
+export class Live {
+  mirror = false;
+  private source: Source | null = null;
+  private active = true;
+  private changed = false;
+  private working = false;
+  private draws = 0;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly stage: Stage,
+    private readonly meter: Meter,
+    private readonly onBackend: (backend: Backend) => void,
+    private student: Student,
+    private side: number,
+  ) {}
+
+  get camera(): boolean {
+    return this.source !== null && !this.source.still;
+  }
+
+  use(source: Source): void {
+    this.source?.stop();
+    this.source = source;
+    this.again();
+  }
+
+  choose(student: Student, side: number): void {
+    [this.student, this.side] = [student, side];
+    this.again();
+  }
+
+  pause(paused: boolean): void {
+    this.active = !paused;
+    this.again();
+  }
+
+  /** Draw once more, now with other settings. */
+  again(): void {
+    this.changed = true;
+    this.meter.restart();
+    if (!this.working) void this.work();
+  }
+
+  private async work(): Promise<void> {
+    this.working = true;
+    while (this.active && this.source && this.unfinished(this.source)) {
+      if (this.changed) this.draws = 0;
+      this.changed = false;
+      this.draws += 1;
+      try {
+        await this.step(this.source);
+      } catch (error) {
+        if (this.changed) continue; // what it was drawn from is gone
+        say(`${this.student.name} cannot be drawn at ${this.side}: ${reason(error)}`);
+        break;
+      }
+    }
+    this.working = false;
+  }
+
+  private unfinished(source: Source): boolean {
+    return this.changed || !source.still || this.draws < WARM;
+  }
+
+  private async step(source: Source): Promise<void> {
+    const frame = await source.next();
+    if (!frame) return;
+    const { student, side, mirror } = this;
+    const size = drawnSize(frame, side, student, source.still);
+    this.onBackend(await this.engine.open(student, size));
+    const shown = { width: size.width - 2 * RIM, height: size.height - 2 * RIM };
+    const drawn = await this.engine.draw(frame, middle(frame, shown), mirror, RIM);
+    if (source === this.source && this.active) {
+      this.stage.show(drawn);
+      this.meter.add(drawn.times, source.still);
+      label(document.getElementById("tag")!, student.name);
+    }
+    this.onBackend(drawn.backend);
+    drawn.frame.close();
+    this.engine.reuse(drawn.pixels);
+  }
+}

@@ -1,0 +1,32 @@
+/** What `python -m distill.lens` wrote beside the page. */
+export interface Student {
+  name: string;
+  file: string;
+  bytes: number;
+  kind: "photo" | "sketch";
+  /** Colours it draws in: 3, or 4 with transparency. */
+  channels: 3 | 4;
+  /** Names of the network's input and output. */
+  input: string;
+  output: string;
+  /** Pixels of the side it was made for. */
+  side: number;
+  /** Height and width where the network knows one size only. */
+  fixed: [number, number] | null;
+  thumbnail: string | null;
+  licence: string;
+}
+
+export interface Manifest {
+  students: Student[];
+  example: string;
+  /** Drawing mode: pictures a second, and width of the pen in the network's pixels. */
+  rate: number;
+  line: number;
+}
+
+export async function loadManifest(): Promise<Manifest> {
+  const reply = await fetch("manifest.json", { cache: "no-cache" });
+  if (!reply.ok) throw new Error(`manifest.json: the server answers ${reply.status}`);
+  return (await reply.json()) as Manifest;
+}

@@ -1,0 +1,98 @@
+/** The photo view's controls: camera, pictures, mirror, save. */
+import { Camera } from "./camera";
+import { $, pressed, reason, say } from "./dom";
+import type { Live } from "./live";
+import { onPicture } from "./pictures";
+import { savePng } from "./save";
+import { Picture } from "./sources";
+import type { Stage } from "./stage";
+
+export class Photos {
+  private readonly camera = new Camera();
+
+  constructor(
+    private readonly live: Live,
+    private readonly stage: Stage,
+    private readonly example: string,
+    private readonly style: () => string,
+    private readonly leaveSketch: () => void,
+  ) {
+    $("camera").addEventListener("click", () => this.toggleCamera());
+    $("flip").addEventListener("click", () => this.flip());
+    $("mirror").addEventListener("click", () => this.setMirror(!this.live.mirror));
+    $("example").addEventListener("click", () => this.showExample());
+    $("save").addEventListener("click", () => this.save());
+    onPicture((file) => this.showFile(file));
+    // The canvas of a tab that was in the background would else keep an old frame.
+    document.addEventListener("visibilitychange", () => document.hidden || this.live.again());
+  }
+
+  async showExample(): Promise<void> {
+    const reply = await fetch(this.example);
+    await this.showFile(await reply.blob(), "the example");
+  }
+
+  /** Where the user has allowed it before; else a button asks. */
+  async startIfAllowed(): Promise<void> {
+    const name = "camera" as PermissionName;
+    const permission = await navigator.permissions?.query({ name }).catch(() => null);
+    if (permission?.state === "granted" && !this.live.camera) await this.openCamera();
+  }
+
+  private async showFile(file: Blob, name = (file as File).name): Promise<void> {
+    try {
+      this.leaveSketch();
+      const picture = await Picture.read(file);
+      say("");
+      this.setMirror(false);
+      this.live.use(picture);
+      this.label();
+    } catch {
+      say(`${name || "The file"}: no picture this browser can read. Try a JPEG, PNG or WebP file.`);
+    }
+  }
+
+  private async toggleCamera(): Promise<void> {
+    if (this.live.camera) await this.showExample();
+    else await this.openCamera();
+  }
+
+  private async openCamera(): Promise<void> {
+    try {
+      const video = await this.camera.open(() => this.lost());
+      say("");
+      this.setMirror(this.camera.front);
+      this.live.use(video);
+    } catch (error) {
+      say(reason(error));
+    }
+    $("flip").hidden = !this.camera.several;
+    this.label();
+  }
+
+  private async flip(): Promise<void> {
+    this.camera.flip();
+    await this.showExample(); // phones open one camera at a time
+    await this.openCamera();
+  }
+
+  private async lost(): Promise<void> {
+    await this.showExample();
+    say("The camera was disconnected. Pictures work without it.");
+  }
+
+  private setMirror(on: boolean): void {
+    this.live.mirror = on;
+    pressed($("mirror"), on);
+    this.live.again();
+  }
+
+  private label(): void {
+    const text = this.live.camera ? "Stop" : "Camera";
+    $("camera").querySelector("span")!.textContent = text;
+  }
+
+  private save(): void {
+    savePng(this.stage.picture(), this.style()).catch((error) => say(reason(error)));
+  }
+}

@@ -1,0 +1,27 @@
+/** Between a canvas's bytes and a network's planes; nothing is allocated here. */
+
+const UNIT = Float32Array.from({ length: 256 }, (_, value) => value / 255);
+
+/** RGBA bytes as float32 planes R, G, B in [0, 1]; what is see-through must be blended before. */
+export function toPlanes(rgba: Uint8ClampedArray, planes: Float32Array): void {
+  const count = rgba.length >> 2;
+  const blue = 2 * count;
+  for (let i = 0, j = 0; i < count; i++, j += 4) {
+    planes[i] = UNIT[rgba[j]];
+    planes[count + i] = UNIT[rgba[j + 1]];
+    planes[blue + i] = UNIT[rgba[j + 2]];
+  }
+}
+
+/** Planes R, G, B and perhaps alpha as RGBA bytes: the array itself clamps and rounds. */
+export function toBytes(planes: Float32Array, channels: 3 | 4, rgba: Uint8ClampedArray): void {
+  const count = rgba.length >> 2;
+  const blue = 2 * count;
+  const alpha = 3 * count;
+  for (let i = 0, j = 0; i < count; i++, j += 4) {
+    rgba[j] = planes[i] * 255;
+    rgba[j + 1] = planes[count + i] * 255;
+    rgba[j + 2] = planes[blue + i] * 255;
+    rgba[j + 3] = channels === 4 ? planes[alpha + i] * 255 : 255;
+  }
+}

@@ -1,0 +1,146 @@
+/** The sketch view: strokes in, a picture out, some times a second. */
+import { $, label, pressed, reason, say } from "./dom";
+import { Easel } from "./easel";
+import type { Engine } from "./engine";
+import type { Manifest, Student } from "./manifest";
+import { Meter } from "./meter";
+import type { Backend } from "./protocol";
+import { savePng } from "./save";
+
+export class Sketching {
+  readonly meter = new Meter($("sketch-meter"));
+  private readonly easel: Easel;
+  private readonly sticker = $<HTMLCanvasElement>("sticker");
+  private readonly pause: number;
+  private active = false;
+  private changed = false;
+  private working = false;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly onBackend: (backend: Backend) => void,
+    private student: Student,
+    manifest: Manifest,
+  ) {
+    this.pause = 1000 / manifest.rate;
+    this.easel = new Easel(() => this.again(), shortSide(student), manifest.line);
+    this.connect();
+    this.setWidth(manifest.line);
+    this.refresh();
+  }
+
+  choose(student: Student): void {
+    const scale = shortSide(student) / this.easel.side;
+    for (const stroke of this.easel.sketch.strokes) {
+      stroke.points = stroke.points.map((value) => value * scale);
+      stroke.width *= scale;
+    }
+    [this.student, this.easel.side] = [student, shortSide(student)];
+    this.again();
+  }
+
+  show(active: boolean): void {
+    this.active = active;
+    if (active) this.again();
+  }
+
+  private connect(): void {
+    $("pen").addEventListener("click", () => this.setErasing(false));
+    $("eraser").addEventListener("click", () => this.setErasing(true));
+    $("undo").addEventListener("click", () => this.undo());
+    $("clear").addEventListener("click", () => this.change(() => this.easel.sketch.clear()));
+    $("trace").addEventListener("click", () => this.toggleOutline());
+    $("save-sticker").addEventListener("click", () => this.save());
+    const width = $<HTMLInputElement>("width");
+    width.addEventListener("input", () => this.setWidth(width.valueAsNumber));
+    document.addEventListener("keydown", (event) => {
+      if (!this.active || event.key !== "z" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      this.undo();
+    });
+  }
+
+  private undo(): void {
+    this.change(() => this.easel.sketch.undo());
+  }
+
+  private change(action: () => void): void {
+    action();
+    this.easel.repaint();
+    this.again();
+  }
+
+  private setErasing(on: boolean): void {
+    this.easel.erasing = on;
+    pressed($("eraser"), on);
+    pressed($("pen"), !on);
+  }
+
+  private setWidth(width: number): void {
+    this.easel.width = width;
+    $<HTMLInputElement>("width").valueAsNumber = width;
+    label($("width-value"), `${width} px`);
+  }
+
+  private toggleOutline(): void {
+    const outline = $("outline");
+    outline.hidden = !outline.hidden;
+    pressed($("trace"), !outline.hidden);
+  }
+
+  private save(): void {
+    savePng(this.sticker, this.student.name).catch((error) => say(reason(error)));
+  }
+
+  private again(): void {
+    this.changed = true;
+    this.refresh();
+    if (!this.working) void this.work();
+  }
+
+  private refresh(): void {
+    const { strokes, undoable } = this.easel.sketch;
+    const empty = strokes.length === 0;
+    $<HTMLButtonElement>("undo").disabled = !undoable;
+    for (const id of ["clear", "save-sticker"]) $<HTMLButtonElement>(id).disabled = empty;
+    $("hint").hidden = !empty;
+    this.sticker.hidden = empty;
+    label($("sketch-caption"), this.student.name);
+  }
+
+  /** One picture at a time, at most `rate` a second; the last strokes always get theirs. */
+  private async work(): Promise<void> {
+    this.working = true;
+    while (this.active && this.changed) {
+      this.changed = false;
+      const next = performance.now() + this.pause;
+      try {
+        if (this.easel.sketch.strokes.length) await this.draw();
+      } catch (error) {
+        say(`${this.student.name} cannot be drawn: ${reason(error)}`);
+      }
+      const rest = Math.max(0, next - performance.now());
+      await new Promise((done) => setTimeout(done, rest));
+    }
+    this.working = false;
+  }
+
+  private async draw(): Promise<void> {
+    const side = this.easel.side;
+    const size = { width: side, height: side };
+    this.onBackend(await this.engine.open(this.student, size));
+    const frame = await createImageBitmap(this.easel.picture());
+    const drawn = await this.engine.draw(frame, { left: 0, top: 0, ...size });
+    this.onBackend(drawn.backend);
+    drawn.frame.close();
+    if (this.sticker.width !== side) this.sticker.width = this.sticker.height = side;
+    const picture = new ImageData(drawn.pixels, side, side);
+    this.sticker.getContext("2d")!.putImageData(picture, 0, 0);
+    this.engine.reuse(drawn.pixels);
+    this.meter.add(drawn.times, true);
+  }
+}
+
+function shortSide(student: Student): number {
+  return student.fixed ? Math.min(...student.fixed) : student.side;
+}
