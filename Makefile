@@ -4,7 +4,7 @@ VENV ?= .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format train prepare export eval zoo clean
+.PHONY: help install demo test lint format train prepare export eval zoo benchmark lens page clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -13,7 +13,12 @@ install: $(VENV)/.installed  ## set up .venv with everything
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev,video,lens]'
+	@touch $@
+
+# What only the tests of other formats and of the page need.
+$(VENV)/.everything: $(VENV)/.installed
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[coreml,ncnn,tflite,browser]'
 	@touch $@
 
 demo: install  ## six photographs, the built-in cartoon teacher, a trained student: a few minutes
@@ -26,7 +31,7 @@ demo: install  ## six photographs, the built-in cartoon teacher, a trained stude
 	@echo "report         runs/demo/export/report.json"
 	@echo "contact sheet  runs/demo/eval/contact_sheet.png"
 
-test: install  ## the test suite
+test: $(VENV)/.everything  ## the test suite
 	$(RUN) -m pytest -n 2
 
 lint: install  ## ruff, mypy and the pre-commit hooks
@@ -48,8 +53,17 @@ export: install  ## distill.export on the latest run; ARGS="run=NAME"
 eval: install  ## distill.eval_fid on the latest run; ARGS="features=mobilenet"
 	$(RUN) -m distill.eval_fid $(ARGS)
 
+benchmark: install  ## teacher, student and other ONNX files timed here; ARGS="FILE.onnx style=hayao"
+	$(RUN) -m distill.benchmark $(ARGS)
+
 zoo: install  ## the students that come with the package; PHOTOS=DIR,DIR STYLES="hayao toon"
 	$(RUN) tools/zoo.py $(STYLES) --photos $(PHOTOS) $(ARGS)
+
+lens: install  ## students live on the camera, in the browser; ARGS="students=[hayao] https=true"
+	$(RUN) -m distill.lens $(ARGS)
+
+page: install  ## build that page, for a wheel to carry (needs npm)
+	$(RUN) -c "from distill.live import webpage; print(webpage.find())"
 
 clean:  ## remove .venv (runs and data stay)
 	rm -rf $(VENV)

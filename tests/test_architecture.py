@@ -8,9 +8,19 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "distill"
-LEAVES = {"data", "students", "teachers", "losses", "metrics", "exporters", "zoo"}
+LEAVES = {
+    "data",
+    "students",
+    "teachers",
+    "losses",
+    "metrics",
+    "exporters",
+    "zoo",
+    "devices",
+    "video",
+}
 SHARED = {"distill", "distill.weights", "distill.errors", "distill.progress"}
-ENTRY_POINTS = {"train", "prepare", "export", "eval_fid", "stylize"}
+ENTRY_POINTS = {"train", "prepare", "export", "eval_fid", "stylize", "check", "benchmark", "lens"}
 KNOWS_HYDRA = {"config", *ENTRY_POINTS}
 
 

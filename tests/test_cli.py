@@ -11,8 +11,10 @@ import time
 import pytest
 from PIL import Image
 
-COMMANDS = ["train", "prepare", "export", "eval_fid", "stylize"]
-TYPOS = {"stylize": ("modl", "model")}  # it takes no photos=
+COMMANDS = ["train", "prepare", "export", "eval_fid", "stylize", "check", "benchmark"]
+TYPOS = {  # these take no photos=
+    "stylize": ("modl", "model"), "check": ("profle", "profile"), "benchmark": ("modl", "model"),
+}  # fmt: skip
 
 
 def distill(name, *arguments, cwd=None):

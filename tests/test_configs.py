@@ -9,16 +9,18 @@ import yaml
 
 from distill import config
 from distill.errors import DistillError
-from distill.settings import EvalFid, Export, Prepare, Stylize, Train
+from distill.settings import Benchmark, Check, EvalFid, Export, Prepare, Stylize, Train
 
 SCHEMAS = {
     "train": Train, "prepare": Prepare, "export": Export, "eval_fid": EvalFid, "stylize": Stylize,
+    "check": Check, "benchmark": Benchmark,
 }  # fmt: skip
 GROUPS = {
     "train": ["style", "teacher", "encoder", "decoder", "loss", "data", "optimizer", "schedule",
               "trainer", "label"],
     "prepare": ["style", "teacher", "data", "label"],
     "export": ["exporter"],
+    "benchmark": ["style", "teacher"],
 }  # fmt: skip
 CHOICES = [(n, g, c) for n, groups in GROUPS.items() for g in groups for c in config.choices(g)]
 

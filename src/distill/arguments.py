@@ -11,9 +11,9 @@ from distill.errors import DistillError
 
 PATHS = {
     *("photos", "val_photos", "drop", "data.root", "a", "b", "output", "runs", "checkpoint"),
-    *("model", "style.weights"),
+    *("model", "style.weights", "calibration", "tflite.python", "students", "sketches"),
 }
-LISTS = {"photos", "val_photos"}
+LISTS = {"photos", "val_photos", "students", "sketches"}
 OUTPUT = ("-o", "--output")
 VALUED = {  # Hydra's flags that take the next word
     *("--cfg", "-c", "--info", "-i", "--package", "-p", "--config-name", "-cn", "--config-path"),
@@ -29,11 +29,17 @@ def split_arguments(arguments: list[str], several: bool) -> tuple[list[str], lis
 
 
 def split_inputs(arguments: list[str]) -> tuple[list[str], dict[str, list[str]]]:
-    """`photo.jpg -o OUT style=NAME` as arguments for Hydra, which knows no bare words, and inputs.
+    """The same for students: style=NAME becomes style.name=NAME, since `style` alone would choose a
+    file of conf/style/, a teacher."""
+    kept, given = split_files(arguments)
+    return [re.sub(r"^style=", "style.name=", word) for word in kept], given
 
-    The inputs stay outside of Hydra: a picture's name may hold anything. style=NAME becomes
-    style.name=NAME, since `style` alone would choose a file of conf/style/, a teacher. Raises
-    DistillError for -o without a name.
+
+def split_files(arguments: list[str]) -> tuple[list[str], dict[str, list[str]]]:
+    """`photo.jpg -o OUT KEY=VALUE` as arguments for Hydra, which knows no bare words, and inputs.
+
+    The inputs stay outside of Hydra: a picture's name may hold anything. Raises DistillError for
+    -o without a name.
     """
     kept: list[str] = []
     inputs: list[str] = []
@@ -50,7 +56,7 @@ def split_inputs(arguments: list[str]) -> tuple[list[str], dict[str, list[str]]]
         elif _is_input(word):
             inputs.append(word)
         else:
-            kept.append(re.sub(r"^style=", "style.name=", word))
+            kept.append(word)
     return kept, {"inputs": inputs}
 
 
