@@ -184,7 +184,8 @@ def test_a_place_that_cannot_be_written_is_one_line(shop, capsys):
     Path("file").write_text("")
     assert run(stylize, "clip.mp4", "-o", "file/x.mp4") == 1
     (line,) = lines(capsys.readouterr().err)
-    assert "file" in line and "folder" in line
+    assert "file" in line
+    assert "folder" in line
 
 
 @needs_av
