@@ -1,4 +1,4 @@
-"""YuNet's outputs decoded, with tensors made by hand; the network itself is not at hand here."""
+"""YuNet's outputs decoded, with tensors made by hand; the network itself where it is at hand."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from skimage.data import astronaut
 
-from distill.data.yunet import OUTPUTS, SIDE, STRIDES, YuNet, decode
+from distill.data.yunet import FILE, OUTPUTS, SIDE, STRIDES, YuNet, decode
 from distill.errors import DistillError
+from distill.weights import find_or_none
 
 WIDTHS = {"cls": 1, "obj": 1, "bbox": 4, "kps": 10}
 
@@ -125,3 +127,14 @@ def test_another_network_is_refused(tmp_path):
     path.write_bytes(b"nothing")
     with pytest.raises(DistillError, match="not a readable ONNX file"):
         YuNet(path)
+
+
+def test_the_real_network_sees_what_opencv_sees_with_it():
+    path = find_or_none(FILE)
+    if path is None:
+        pytest.skip(f"{FILE.name} is not at hand")
+    (face,) = YuNet(path)(astronaut())
+    # FaceDetectorYN of OpenCV 5.0.0, the photo in the corner of a black 640².
+    assert face.box == pytest.approx((62.9, 178.2, 113.3, 89.9), abs=1)
+    points = [(200.1, 101.8), (247.1, 102.6), (220.4, 124.5), (198.6, 142.8), (239.7, 143.6)]
+    np.testing.assert_allclose(face.points, points, atol=0.1)
