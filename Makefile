@@ -30,6 +30,7 @@ demo: install  ## six photographs, the built-in cartoon teacher, a trained stude
 	@echo "student        runs/demo/export/student.onnx"
 	@echo "report         runs/demo/export/report.json"
 	@echo "contact sheet  runs/demo/eval/contact_sheet.png"
+	@echo "on the camera  make lens ARGS=run=demo"
 
 test: $(VENV)/.everything  ## the test suite
 	$(RUN) -m pytest -n 2

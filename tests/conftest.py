@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +21,9 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No weights of the user's and an empty cache."""
     # Two threads on two busy cores wait for each other: the teacher took 40 times as long.
     torch.set_num_threads(1)
+    # A suite in the background of a script ignores Ctrl-C, and so would the commands it starts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("DISTILL_WEIGHTS", raising=False)
         patch.setenv("DISTILL_CACHE", str(tmp_path_factory.mktemp("cache")))

@@ -59,10 +59,10 @@ def test_nothing_below_imports_an_entry_point(path: Path):
     assert not upward
 
 
-def test_only_weights_touches_the_network():
-    network = {"urllib.request", "requests", "http.client", "socket"}
-    talking = {p.stem for p in modules() if imported(p) & network}
-    assert talking == {"weights"}
+def test_only_weights_fetches_and_only_serving_listens():
+    fetching, listening = {"urllib.request", "requests", "http.client"}, {"socket", "http.server"}
+    assert {p.stem for p in modules() if imported(p) & fetching} == {"weights"}
+    assert {p.stem for p in modules() if imported(p) & listening} == {"serving"}
 
 
 def test_one_of_the_two_lightnings():

@@ -208,6 +208,56 @@ def test_files_of_one_name_are_told_apart(shop):
     assert [row["name"] for row in figures(shop)["rows"]] == ["student toon", "a", "a (2)"]
 
 
+def test_a_file_called_as_the_second_of_a_name(shop):
+    """Three files, three rows: two of one name would share one's times."""
+    (shop / "more").mkdir()
+    for name in ("a.onnx", "a (2).onnx", "more/a.onnx"):
+        onnx.save(tiny(), shop / name)
+    assert run(benchmark, "style=toon", "a.onnx", "a (2).onnx", "more/a.onnx", *QUICK) == 0
+    names = [row["name"] for row in figures(shop)["rows"]]
+    assert names == ["student toon", "a", "a (2)", "a (3)"]
+
+
+def test_small_weights_that_are_not_subnormal_are_no_news(shop, capsys):
+    onnx.save(tiny(1e-30), shop / "small.onnx")
+    assert run(benchmark, "style=toon", "small.onnx", *QUICK) == 0
+    assert "subnormal" not in capsys.readouterr().out
+    assert [row["name"] for row in figures(shop)["rows"]] == ["student toon", "small"]
+
+
+def test_bytes_count_weights_in_a_second_file(shop):
+    onnx.save(tiny(), shop / "two.onnx", save_as_external_data=True, location="w", size_threshold=0)
+    assert run(benchmark, "style=toon", "two.onnx", *QUICK) == 0
+    assert figures(shop)["rows"][1]["bytes"] >= 225 * 4
+
+
+def test_a_weight_of_the_wrong_length_is_skipped(shop, capsys):
+    model = tiny()
+    model.graph.initializer[0].raw_data = b"abc"
+    onnx.save(model, shop / "short.onnx")
+    assert run(benchmark, "style=toon", "short.onnx", *QUICK) == 1
+    assert "skipped: short.onnx: damaged" in capsys.readouterr().err
+
+
+def test_the_same_place_twice_is_one(shop):
+    given = ["sizes=[64,64]", "providers=[CPUExecutionProvider,CPUExecutionProvider]"]
+    assert run(benchmark, "style=toon", *QUICK, *given) == 0
+    assert len(figures(shop)["rows"]) == 1
+
+
+def test_a_formula_in_a_file_s_name(shop):
+    onnx.save(tiny(), shop / r"a$\frac$.onnx")
+    assert run(benchmark, "style=toon", r"a$\frac$.onnx", *QUICK) == 0
+    assert (shop / "runs/benchmarks/speed.png").is_file()
+
+
+def test_a_place_that_takes_no_figures_is_said_before_the_minutes(shop, capsys, monkeypatch):
+    monkeypatch.setattr("distill.benchmarking.measure", lambda *_: pytest.fail("measured"))
+    (shop / "taken").touch()
+    assert run(benchmark, "style=toon", *QUICK, "-o", "taken") == 1
+    assert capsys.readouterr().err.startswith("error: taken: file exists")
+
+
 SHAPES = {
     "picture": ((1, 3, 64, 64), [1, 3, 32, 32]),
     "dynamic": (("batch", 3, "h", "w"), [1, 3, 32, 32]),

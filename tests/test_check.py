@@ -80,6 +80,32 @@ def test_import_settings_of_a_shipped_student(shop, capsys):
     assert settings["ours"]
 
 
+def test_the_report_tells_files_of_one_name_apart(shop):
+    (shop / "a").mkdir()
+    (shop / "good.onnx").rename("a/student.onnx")
+    (shop / "bad.onnx").rename("student.onnx")
+    assert run(check, "a/student.onnx", "student.onnx", "output=report.json") == 1
+    files = json.loads((shop / "report.json").read_text())["files"]
+    assert [each["file"] for each in files] == ["a/student.onnx", "student.onnx"]
+
+
+def test_names_of_dimensions_are_no_markup(shop, capsys):
+    model = clean()
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "[/b]"
+    save(model, shop)
+    assert run(check, "model.onnx") == 1
+    assert "input  x [/b]×4×8×8" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("profile", ["snapml", "coreml", "nnapi", "web"])
+def test_a_weight_of_the_wrong_length_is_a_finding(profile, shop, capsys):
+    model = clean(opset=11)
+    model.graph.initializer[0].raw_data = b"abc"
+    save(model, shop)
+    assert run(check, "model.onnx", f"profile={profile}") == 1
+    assert "no valid ONNX" in capsys.readouterr().out
+
+
 def test_other_profiles_have_no_lens_settings(shop, capsys):
     assert run(check, "good.onnx", "profile=web") == 0
     assert "Lens Studio" not in capsys.readouterr().out

@@ -141,6 +141,23 @@ def test_a_converter_that_raises_is_one_line(
     assert not [p for p in trained.iterdir() if p.name.startswith(".")]
 
 
+@pytest.mark.parametrize("step", ["open", "run"])
+def test_a_file_that_its_runtime_refuses_is_not_left(
+    step: str, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuses(*_: object) -> None:
+        raise RuntimeError("no\nkernel")
+
+    opened = (lambda *_: refuses) if step == "run" else refuses
+    monkeypatch.setattr("distill.exporters.fp16.Float16.open", opened)
+    assert typed("formats=onnx_fp16") == 1
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert error == "error: onnx_fp16: ONNX Runtime cannot run it (no kernel)"
+    assert sorted(p.name for p in trained.iterdir()) == [
+        "formats.json", "formats.md", "report.json", "student.onnx",
+    ]  # fmt: skip
+
+
 def test_photos_of_ones_own_have_no_teacher(trained: Path) -> None:
     assert typed("formats=onnx_fp16", "photos=calibration") == 0
     report = json.loads((trained / "formats.json").read_text())

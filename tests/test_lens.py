@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import ssl
 import subprocess
 import sys
@@ -99,6 +100,18 @@ def test_names_become_addresses(page):
     assert cat["file"] == "students/my-nice-old-cat.onnx"
 
 
+def test_names_that_make_one_address_get_two(page):
+    for name in ("猫", "犬", "a b", "A,b"):
+        negative().save(f"{name}.onnx")
+    words = ["serve=false", 'students=["猫.onnx","犬.onnx","a b.onnx","A,b.onnx"]']
+    assert run(lens, *words) == 0
+    files = {each["name"]: each["file"] for each in manifest()["students"]}
+    assert files["猫"] == "students/student.onnx"
+    assert files["犬"] == "students/student-2.onnx"
+    assert files["A,b"] == "students/A-b-2.onnx"
+    assert all((Path("lens") / file).is_file() for file in files.values())
+
+
 WRONG = {
     "students=hayoa": "students=hayoa: no such student in this package (there are: ",
     "students=none.onnx": "none.onnx: no such file",
@@ -181,6 +194,32 @@ def test_the_policy_of_header_and_page_are_one_and_allow_no_other_host():
     }
 
 
+def test_no_error_is_kept(served):
+    assert served("/page/none.js")[0].headers["Cache-Control"] == "no-cache"
+
+
+@pytest.mark.parametrize(
+    ("request_line", "status"),
+    [
+        (b"GARBAGE", b"400"),
+        (b"\x16\x03\x01\x02\0\x01\0", b"400"),  # a browser that was told https
+        (b"GET /%00 HTTP/1.1", b"404"),
+        (b"GET /" + b"a" * 5000 + b" HTTP/1.1", b"404"),
+        (b"GET /" + b"a" * 70000 + b" HTTP/1.1", b"414"),
+    ],
+)
+def test_requests_that_make_no_sense_are_answered(page, request_line, status, capfd):
+    server = serving.bind(page, settings())
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as link:
+        link.sendall(request_line + b"\r\n\r\n")
+        reply = link.recv(4096)
+    server.shutdown()
+    server.server_close()
+    assert status in reply
+    assert "Traceback" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     "path",
     ["/page/", "/none", "/../secret", "/secret", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd"],
@@ -207,6 +246,26 @@ def test_a_taken_port_and_an_unknown_host_are_named(page):
     first.server_close()
     with pytest.raises(DistillError, match=r"host=203\.0\.113\.1 port=0: .*; choose another"):
         serving.bind(page, settings(host="203.0.113.1"))
+
+
+def test_the_address_that_is_told_is_one_that_answers():
+    told = lambda host: serving._said(settings(host=host), 80, [])[0]  # noqa: E731
+    assert "http://localhost:80/ " in told("127.0.0.1")
+    assert "http://localhost:80/ " in told("0.0.0.0")
+    assert "http://192.168.1.7:80/ " in told("192.168.1.7")
+    assert "http://[fd00::7]:80/ " in told("fd00::7")
+
+
+def test_the_new_addresses_work_too(page):
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    server = serving.bind(page, settings(host="::1"))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    link = HTTPConnection("::1", server.server_port, timeout=10)
+    link.request("GET", "/")
+    assert link.getresponse().status == 200
+    server.shutdown()
+    server.server_close()
 
 
 def test_https_proves_itself_by_a_certificate_of_its_own(page):

@@ -14,12 +14,14 @@ def main(settings: Benchmark) -> None:
     from distill import benchmarking
     from distill.speed import contenders, report
 
+    folder = Path(settings.output).expanduser()
     providers = benchmarking.providers(settings)
     found = contenders.gather(settings)
+    folder.mkdir(parents=True, exist_ok=True)  # a place that takes none is said before the minutes
     figures = benchmarking.measure(found.all, settings, providers)
 
     report.show(figures)
-    report.write(figures, Path(settings.output).expanduser())
+    report.write(figures, folder)
     benchmarking.end(found.skipped, figures.skipped, providers.missing)
 
 

@@ -45,8 +45,8 @@ def measure(found: Sequence[Contender], settings: Benchmark, there: Providers) -
     counts = [machine.cores() if n == "all" else n for n in settings.threads]
     places = [
         Place(provider, size, threads)
-        for provider in there.there
-        for size in settings.sizes
+        for provider in dict.fromkeys(there.there)
+        for size in dict.fromkeys(settings.sizes)
         for threads in dict.fromkeys(counts)
     ]
     before = torch.get_num_threads()

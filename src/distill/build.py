@@ -75,6 +75,8 @@ def load_student(checkpoint: Path) -> tuple[Student, dict[str, Any]]:
     The checkpoint is read as tensors and plain values, and may only name classes of
     distill.students and distill.teachers. Raises DistillError for any other file.
     """
+    if not checkpoint.is_file():
+        raise DistillError(f"{checkpoint}: no such file")
     try:
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
         settings = saved["distill"]

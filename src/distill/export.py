@@ -21,7 +21,7 @@ def main(settings: Export) -> None:
     student, trained = build.load_student(checkpoint)
     exporter = build_node(settings.exporter)
     photos = exporting.parity_photos(trained, settings.photos, exporter.size)
-    folder = Path(settings.output) if settings.output else run.folder / "export"
+    folder = Path(settings.output).expanduser() if settings.output else run.folder / "export"
 
     print(f"exporting {checkpoint}")
     steps.export(student, trained, exporter, settings, photos, folder)

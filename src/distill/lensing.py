@@ -11,7 +11,7 @@ from pathlib import Path
 
 from distill.drawing import painter
 from distill.errors import DistillError
-from distill.live import specimen
+from distill.live import exhibits, specimen
 from distill.live.exhibits import Shown
 from distill.settings import Lens
 
@@ -45,7 +45,9 @@ def build(page: Path, students: Sequence[Shown], settings: Lens) -> Path:
         fresh = Path(aside) / "fresh"
         shutil.copytree(page, fresh)
         specimen.save_example(fresh / EXAMPLE)
-        entries = [_write(student, fresh) for student in students]
+        stems = exhibits.stems(student.name for student in students)
+        pairs = zip(students, stems, strict=True)
+        entries = [_write(student, stem, fresh) for student, stem in pairs]
         manifest = {
             "students": [asdict(entry) for entry in entries],
             "example": EXAMPLE,
@@ -69,15 +71,15 @@ def _check_replaceable(target: Path) -> None:
         )
 
 
-def _write(student: Shown, folder: Path) -> Entry:
+def _write(student: Shown, stem: str, folder: Path) -> Entry:
     fixed = student.painter.fixed
     model = student.model if fixed else painter.free_size(student.model)
-    file = folder / "students" / f"{student.stem}.onnx"
+    file = folder / "students" / f"{stem}.onnx"
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(model.SerializeToString())
     thumbnail = None
     if student.kind == "photo":
-        thumbnail = f"students/{student.stem}.jpg"
+        thumbnail = f"students/{stem}.jpg"
         specimen.save_thumbnail(student.painter, folder / thumbnail)
     return Entry(
         name=student.name,

@@ -80,17 +80,18 @@ def _yuv(frame: Image.Image) -> bytes:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lens with a network whose answers are known, a real student, and two for sketches."""
+    """A lens with a network whose answers are known, a real student, and three for sketches."""
     if shutil.which("npm") is None and not (webpage.PAGE / "index.html").is_file():
         pytest.skip("no page: it is not built, and npm is not here")
     place = tmp_path_factory.mktemp("lens")
     names = {"negative": negative(), "stiff": negative(reshaped=True)}
     names |= {"pencil": negative(channels=4, side=256), "paint": negative(side=256)}
+    names["chalk"] = negative(side=128)
     for name, network in names.items():
         network.save(str(place / f"{name}.onnx"))
     files = {name: str(place / f"{name}.onnx") for name in names}
     photo = f"students=[{files['negative']},hayao,{files['stiff']}]"
-    sketch = f"sketches=[{files['pencil']},{files['paint']}]"
+    sketch = f"sketches=[{files['pencil']},{files['paint']},{files['chalk']}]"
     settings = load("lens", [photo, sketch, f"output={place / 'built'}"], Lens)
     return lensing.build(webpage.find(), exhibits.choose(settings), settings)
 

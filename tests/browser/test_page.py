@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import threading
+import time
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
@@ -13,7 +14,7 @@ import onnxruntime
 import pytest
 from PIL import Image
 
-from browser.conftest import FLAGS, chromium, clip_frame
+from browser.conftest import FLAGS, PATIENCE, chromium, clip_frame
 from distill import zoo
 
 SHADE = 2 / 255
@@ -231,6 +232,79 @@ def test_why_there_is_no_camera(visit, script):
     assert "Pictures work without it" in at.text("message")
     show(at, halves((100, 100)))
     assert at.page.evaluate("document.getElementById('message').textContent") == ""
+
+
+def test_a_student_that_does_not_arrive_leaves_the_earlier_one_at_work(visit):
+    at = visit(camera=True)
+    at.wait("document.getElementById('meter').textContent.includes('FPS')")
+    at.page.route("**/students/hayao.onnx", lambda route: route.fulfill(status=404))
+    at.page.check("input[value=hayao]", force=True)
+    at.wait("document.getElementById('message').textContent !== ''")
+    want = "hayao cannot be drawn at 256: students/hayao.onnx did not arrive: the server answers"
+    assert at.text("message") == f"{want} 404."
+    at.frames(3)
+    assert at.page.is_checked("input[value=negative]")
+    assert at.text("tag") == "negative"
+    at.page.unroute("**/students/hayao.onnx")
+    at.page.check("input[value=hayao]", force=True)
+    at.wait("document.getElementById('tag').textContent === 'hayao'")
+    assert at.page.evaluate("document.getElementById('message').textContent") == ""
+    assert [line for line in at.noise if "404" not in line and "hayao.onnx" not in line] == []
+    at.noise.clear()
+
+
+def test_the_camera_stops_where_the_server_has_gone(visit):
+    at = visit(camera=True, script=TRACKS)
+    at.wait("document.getElementById('meter').textContent.includes('FPS')")
+    assert at.page.evaluate("tracks.map((each) => each.readyState)") == ["live"]
+    at.page.context.set_offline(True)
+    at.page.click("#camera")
+    at.wait("tracks.every((each) => each.readyState === 'ended')")
+    at.wait("document.getElementById('camera').textContent.trim() === 'Camera'")
+
+
+TRACKS = """
+window.tracks = [];
+const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+navigator.mediaDevices.getUserMedia = async (wanted) => {
+  const stream = await open(wanted);
+  tracks.push(...stream.getTracks());
+  return stream;
+};
+"""
+
+
+def test_a_page_without_its_worker_says_so(browser, address):
+    context = browser.new_context()
+    page = context.new_page()
+    page.route("**/page/worker*", lambda route: route.abort())
+    page.goto(address)
+    end = time.monotonic() + PATIENCE
+    while not page.inner_text("#message"):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    assert "a part of the page did not load; reload it" in page.inner_text("#message")
+    context.close()
+
+
+def test_a_message_is_seen_on_a_small_screen(visit):
+    at = visit(viewport={"width": 844, "height": 390})
+    at.page.click("#camera")
+    at.wait("document.getElementById('message').textContent !== ''")
+    box = at.page.locator("#message").bounding_box()
+    assert box["y"] >= 0
+    assert box["y"] + box["height"] <= 391  # scrolling goes by whole pixels
+
+
+def test_the_speed_is_not_read_aloud_all_the_time(visit):
+    at = visit()
+    for meter in ("meter", "sketch-meter"):
+        assert at.page.get_attribute(f"#{meter}", "aria-live") == "off"
+
+
+def test_where_it_runs_is_not_cut_off(visit):
+    at = visit(viewport={"width": 360, "height": 640})
+    assert at.page.evaluate("backend.scrollWidth <= backend.clientWidth")
 
 
 def test_everything_is_reached_by_keyboard(visit):

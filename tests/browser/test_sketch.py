@@ -111,3 +111,22 @@ def test_the_outline_is_for_the_eye_only(at):
     assert sketch(at)[20:].min() == 1
     at.page.click("#trace")
     assert at.page.is_hidden("#outline")
+
+
+def test_what_undo_brings_back_fits_another_networks_paper(at):
+    stroke(at, (0.1, 0.5), (0.9, 0.5))
+    at.wait("distill.last().then((l) => l.width === 256)")
+    at.page.click("#clear")
+    at.page.check("input[value=chalk]", force=True)
+    at.page.click("#undo")
+    at.wait("distill.last().then((l) => l.width === 128)")
+    photo, _ = at.last()
+    assert (photo[0, 0, 60:68, 15:113].min(axis=0) < 0.8).all()
+    assert photo[0, 0, 80:].min() == 1
+
+
+def test_paper_and_tools_fit_a_phone_on_its_side(visit):
+    at = visit(viewport={"width": 844, "height": 390})
+    at.page.click("#view-sketch")
+    tools = at.page.locator("#save-sticker").bounding_box()
+    assert tools["y"] + tools["height"] <= 390

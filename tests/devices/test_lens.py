@@ -41,6 +41,10 @@ ENDS = {
          NODE("Div", ["t", "two"], ["y"])],
         [number("one", 1), number("two", 2)], (0, 1),
     ),
+    "divided by nothing": (
+        [NODE("Sigmoid", ["x"], ["s"]), NODE("Div", ["s", "k"], ["y"])], [number("k", 0)], None,
+    ),
+    "a circle": ([NODE("Mul", ["y", "k"], ["y"])], [number("k", 2)], None),
     "unknown": ([NODE("Add", ["x", "x"], ["y"])], [], None),
 }  # fmt: skip
 
@@ -58,6 +62,18 @@ def test_output_range(kind, tmp_path):
 def test_input_range_from_the_network_s_own_normalisation(first, value, expected, tmp_path):
     nodes = [NODE(first, ["x", "k"], ["n"]), NODE("Sigmoid", ["n"], ["y"])]
     assert lens.input_range(graph(nodes, tmp_path, [number("k", value)])) == expected
+
+
+def test_a_long_tail_of_sums_is_walked_once(tmp_path):
+    """Each node is asked once: both ways at every sum would be 2⁶⁰ questions."""
+    names = ["x", *map(str, range(59)), "y"]
+    nodes = [NODE("Add", [a, a], [b]) for a, b in zip(names, names[1:], strict=False)]
+    assert lens.output_range(graph(nodes, tmp_path)) is None
+
+
+def test_a_normalisation_that_feeds_itself_ends(tmp_path):
+    nodes = [NODE("Mul", ["x", "k"], ["x"]), NODE("Sigmoid", ["z"], ["y"])]
+    assert lens.input_range(graph(nodes, tmp_path, [number("k", 100)])) is None
 
 
 @pytest.mark.parametrize(

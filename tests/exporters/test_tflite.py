@@ -54,6 +54,28 @@ def test_an_interpreter_that_is_not_there(source: Source, tmp_path: Path) -> Non
         TfLite().convert(replace(source, python="nowhere/python"), tmp_path)
 
 
+def test_a_path_counts_from_where_it_was_typed(
+    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The converter runs in another folder; `env/bin/python` is what the help says to type."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scratch").mkdir()
+    fake = tmp_path / "env/bin/python"
+    fake.parent.mkdir(parents=True)
+    fake.write_text("#!/bin/sh\necho made > student.tflite\n")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    TfLite().convert(replace(source, python="env/bin/python"), tmp_path / "scratch")
+    assert (tmp_path / "scratch/student.tflite").read_text() == "made\n"
+
+
+def test_a_converter_that_ends_without_a_word(source: Source, tmp_path: Path) -> None:
+    fake = tmp_path / "python"
+    fake.write_text("#!/bin/sh\nexit 7\n")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    with pytest.raises(DistillError, match="litert-torch failed: it ended with status 7"):
+        TfLite().convert(replace(source, python=str(fake)), tmp_path)
+
+
 def test_a_converter_that_breaks_says_its_last_line(source: Source, tmp_path: Path) -> None:
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\necho 'first' >&2\necho 'RuntimeError: no such op' >&2\nexit 1\n")

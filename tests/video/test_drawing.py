@@ -119,6 +119,39 @@ def test_sound_that_does_not_fit_is_encoded_and_that_is_said(tmp_path, draw):
     assert np.abs(heard).max() == pytest.approx(9000 / 32768, rel=0.2)
 
 
+@pytest.mark.parametrize("sound", ["flac", "libopus"])
+def test_sound_that_only_the_header_refuses_is_encoded_too(tmp_path, draw, sound):
+    source = clips.make(tmp_path / "a.mkv", sound=sound)
+    target, report, said = draw(source, "b.mov")
+    assert report.dropped == 0
+    assert said[0].endswith("does not go into this kind of file: now aac")
+    with av.open(str(target)) as container:
+        assert container.streams.audio[0].codec_context.name == "aac"
+
+
+@pytest.mark.parametrize("suffix", ["mp4", "webm"])  # copied, encoded anew
+def test_damaged_sound_costs_that_sound_only(tmp_path, draw, suffix):
+    source = clips.make(tmp_path / "a.ts", clips.pictures(50), sound="aac")
+    content = bytearray(source.read_bytes())
+    with av.open(str(source)) as container:
+        found = [p for p in container.demux(container.streams.audio[0]) if p.size]
+        place = found[len(found) // 2].pos
+    content[place + 24 : place + 188] = bytes(range(24, 188))
+    source.write_bytes(content)
+    target, report, _ = draw(source, f"b.{suffix}")
+    assert report.frames == 50
+    assert 0 < report.dropped < len(found) // 2
+    assert clips.packets(target, "audio")
+
+
+def test_too_wide_for_the_encoder_is_one_line(tmp_path):
+    pictures = [np.zeros((16, 8200, 3), np.uint8)]
+    source = clips.make(tmp_path / "a.mkv", pictures, codec="ffv1", pix_fmt="bgr0")
+    with pytest.raises(BadVideo, match="its drawing is 16400×16, at most 16384 a side"):
+        draw_video(source, tmp_path / "b.mp4", negative, Options(crf=10, compare=True), print)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.mkv"]
+
+
 def test_title_and_sound_s_language_stay(tmp_path, draw):
     source = tmp_path / "a.mp4"
     with av.open(str(source), "w") as out:
@@ -142,6 +175,44 @@ def test_of_several_video_streams_the_first(tmp_path, draw):
     _, report, said = draw(source, "b.mkv")
     assert report.frames == 12
     assert said == ["has 2 video streams; the first is drawn"]
+
+
+@pytest.mark.parametrize("suffix", ["mp4", "mkv"])
+def test_a_second_video_stream_that_is_longer_is_no_promise(tmp_path, draw, suffix):
+    """Only the first one is read: that the file goes on after it is no damage."""
+    source = tmp_path / f"a.{suffix}"
+    with av.open(str(source), "w") as out:
+        streams = [out.add_stream("libx264", rate=25) for _ in range(2)]
+        for stream in streams:
+            stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for stream, count in zip(streams, (10, 60), strict=True):
+            for picture in clips.pictures(count):
+                out.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+            out.mux(stream.encode(None))
+    _, report, _ = draw(source, f"b.{suffix}")
+    assert (report.frames, report.cut) == (10, None)
+
+
+def test_h264_in_avi_keeps_every_frame_in_its_place(tmp_path, draw):
+    """AVI stores no times: those that FFmpeg gives B-frames are not in the frames' order."""
+    source = clips.make(tmp_path / "a.avi", clips.pictures(24), time_base=Fraction(1, 25))
+    target, report, _ = draw(source)
+    assert (report.frames, report.lost, report.cut) == (24, 0, None)
+    close_to(clips.shown(target), [255 - p for p in clips.pictures(24)])
+    times = clips.times(target)[0]
+    assert all(0 < b - a <= Fraction(3, 25) for a, b in zip(times, times[1:], strict=False))
+    assert times[-1] - times[0] == pytest.approx(23 / 25, abs=2 / 25)
+
+
+def test_sound_whose_clock_jumps_back_costs_that_sound_only(tmp_path, draw):
+    """Two recordings in one file, as cameras and `cat` make them."""
+    once = clips.make(tmp_path / "once.ts", clips.pictures(30), sound="aac")
+    source = tmp_path / "a.ts"
+    source.write_bytes(2 * once.read_bytes())
+    target, report, _ = draw(source)
+    assert report.frames == 30
+    assert report.dropped > 0
+    assert len(clips.packets(target, "audio")) >= len(clips.packets(once, "audio")) - 2
 
 
 # How a frame looks
@@ -368,3 +439,23 @@ def test_long_videos_are_measured_at_a_few_pairs(tmp_path, draw, monkeypatch):
     monkeypatch.setattr(drawing, "PAIRS", 4)
     _, report, _ = draw(clips.make(tmp_path / "a.mp4"), stability=True)
     assert 2 <= report.stability.pairs <= 4
+
+
+# Two at once
+
+
+def test_one_command_at_a_time_draws_a_file(tmp_path):
+    """The one that comes second would put its half into the place of the first one's whole."""
+    source, target = clips.make(tmp_path / "a.mp4"), tmp_path / "b.mp4"
+    second = []
+
+    def paint(picture):
+        if not second:
+            with pytest.raises(BadVideo, match="is being drawn by another command") as said:
+                draw_video(source, target, negative, Options(crf=10), print)
+            second.append(said)
+        return picture
+
+    draw_video(source, target, paint, Options(crf=10), print)
+    close_to(clips.shown(target), clips.pictures())
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.mp4", "b.mp4"]

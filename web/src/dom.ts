@@ -3,9 +3,10 @@ export function $<T extends HTMLElement = HTMLElement>(id: string): T {
   return document.getElementById(id) as T;
 }
 
-/** One line for people and their screen readers; nothing hides it. */
+/** One line for people and their screen readers; nothing hides it, not even a small screen. */
 export function say(text: string): void {
   $("message").textContent = text;
+  if (text) $("message").scrollIntoView({ block: "nearest" });
 }
 
 export function pressed(button: HTMLElement, on: boolean): void {

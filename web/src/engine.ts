@@ -7,12 +7,15 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
+const NO_WORKER = "a part of the page did not load; reload it";
+
 export class Engine {
   private readonly worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
   private readonly waiting = new Map<number, Waiting>();
   private count = 0;
   private spare: ArrayBuffer | null = null;
   private opened = "";
+  private failed = "";
   backend: Backend | null = null;
 
   constructor(private readonly wish: Wish) {
@@ -22,7 +25,7 @@ export class Engine {
       if ("error" in data) reject(new Error(data.error));
       else resolve(data.reply as never);
     };
-    this.worker.onerror = (event) => this.fail(event.message || "the worker did not start");
+    this.worker.onerror = (event) => this.fail(event.message || NO_WORKER);
   }
 
   /** Load a student for a size, unless it is the one that is open; says where it runs. */
@@ -56,13 +59,16 @@ export class Engine {
 
   private ask<Q extends Question>(question: Q, transfer: Transferable[]) {
     const id = this.count++;
+    if (this.failed) return Promise.reject(new Error(this.failed));
     return new Promise<Answers[Q["what"]]>((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });
       this.worker.postMessage({ id, question }, transfer);
     });
   }
 
+  /** There is no worker: nobody would answer later questions either. */
   private fail(reason: string): void {
+    this.failed = reason;
     for (const { reject } of this.waiting.values()) reject(new Error(reason));
     this.waiting.clear();
   }

@@ -17,12 +17,14 @@ export class Live {
   private changed = false;
   private working = false;
   private draws = 0;
+  private good: { student: Student; side: number } | null = null;
 
   constructor(
     private readonly engine: Engine,
     private readonly stage: Stage,
     private readonly meter: Meter,
     private readonly onBackend: (backend: Backend) => void,
+    private readonly onReturn: (student: Student, side: number) => void,
     private student: Student,
     private side: number,
   ) {}
@@ -31,7 +33,7 @@ export class Live {
     return this.source !== null && !this.source.still;
   }
 
-  use(source: Source): void {
+  use(source: Source | null): void {
     this.source?.stop();
     this.source = source;
     this.again();
@@ -64,11 +66,21 @@ export class Live {
         await this.step(this.source);
       } catch (error) {
         if (this.changed) continue; // what it was drawn from is gone
-        say(`${this.student.name} cannot be drawn at ${this.side}: ${reason(error)}`);
-        break;
+        say(`${this.student.name} cannot be drawn at ${this.side}: ${reason(error)}.`);
+        if (!this.goBack()) break;
       }
     }
     this.working = false;
+  }
+
+  /** To what was drawn at last, if that is something else: the camera goes on. */
+  private goBack(): boolean {
+    const { good } = this;
+    this.good = null;
+    if (!good || (good.student === this.student && good.side === this.side)) return false;
+    [this.student, this.side, this.changed] = [good.student, good.side, true];
+    this.onReturn(good.student, good.side);
+    return true;
   }
 
   private unfinished(source: Source): boolean {
@@ -87,6 +99,7 @@ export class Live {
       this.stage.show(drawn);
       this.meter.add(drawn.times, source.still);
       label(document.getElementById("tag")!, student.name);
+      this.good = { student, side };
     }
     this.onBackend(drawn.backend);
     drawn.frame.close();

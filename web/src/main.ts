@@ -9,7 +9,7 @@ import { Photos } from "./photos";
 import type { Backend, Wish } from "./protocol";
 import { Sketching } from "./sketching";
 import { Stage } from "./stage";
-import { listSizes, listStyles } from "./styles";
+import { listSizes, listStyles, showStyle } from "./styles";
 
 type Kind = Student["kind"];
 
@@ -41,7 +41,8 @@ class Page {
     const stage = new Stage();
     this.side = listSizes(student, student.side);
     const tell = (backend: Backend) => this.tell(backend);
-    this.live = new Live(this.engine, stage, this.meter, tell, student, this.side);
+    const back = (earlier: Student, side: number) => this.goBack(earlier, side);
+    this.live = new Live(this.engine, stage, this.meter, tell, back, student, this.side);
     const style = () => this.chosen.photo!.name;
     const photos = new Photos(this.live, stage, this.manifest.example, style, () =>
       this.show("photo"),
@@ -79,7 +80,17 @@ class Page {
     this.live!.choose(student, this.side);
   }
 
+  /** The chosen one cannot be drawn: the pickers show the earlier one again. */
+  private goBack(student: Student, side: number): void {
+    this.chosen.photo = student;
+    this.side = listSizes(student, side);
+    if (this.kind !== "photo") return;
+    showStyle(student);
+    this.nameTerms(student);
+  }
+
   private resize(): void {
+    say("");
     this.side = Number($<HTMLSelectElement>("size").value);
     this.live!.choose(this.chosen.photo!, this.side);
   }

@@ -1,4 +1,6 @@
 /** What `python -m distill.lens` wrote beside the page. */
+import { fetchFile } from "./fetch";
+
 export interface Student {
   name: string;
   file: string;
@@ -26,7 +28,6 @@ export interface Manifest {
 }
 
 export async function loadManifest(): Promise<Manifest> {
-  const reply = await fetch("manifest.json", { cache: "no-cache" });
-  if (!reply.ok) throw new Error(`manifest.json: the server answers ${reply.status}`);
-  return (await reply.json()) as Manifest;
+  const file = await fetchFile("manifest.json");
+  return JSON.parse(await file.text()) as Manifest;
 }

@@ -1,6 +1,7 @@
 /** The photo view's controls: camera, pictures, mirror, save. */
 import { Camera } from "./camera";
 import { $, pressed, reason, say } from "./dom";
+import { fetchFile } from "./fetch";
 import type { Live } from "./live";
 import { onPicture } from "./pictures";
 import { savePng } from "./save";
@@ -9,6 +10,7 @@ import type { Stage } from "./stage";
 
 export class Photos {
   private readonly camera = new Camera();
+  private sample: Blob | null = null;
 
   constructor(
     private readonly live: Live,
@@ -27,9 +29,16 @@ export class Photos {
     document.addEventListener("visibilitychange", () => document.hidden || this.live.again());
   }
 
+  /** Fetched once: the camera must stop even where the server has gone. */
   async showExample(): Promise<void> {
-    const reply = await fetch(this.example);
-    await this.showFile(await reply.blob(), "the example");
+    try {
+      this.sample ??= await fetchFile(this.example);
+    } catch (error) {
+      this.live.use(null);
+      this.label();
+      return say(reason(error));
+    }
+    await this.showFile(this.sample, "the example");
   }
 
   /** Where the user has allowed it before; else a button asks. */

@@ -30,11 +30,7 @@ export class Sketching {
   }
 
   choose(student: Student): void {
-    const scale = shortSide(student) / this.easel.side;
-    for (const stroke of this.easel.sketch.strokes) {
-      stroke.points = stroke.points.map((value) => value * scale);
-      stroke.width *= scale;
-    }
+    this.easel.sketch.rescale(shortSide(student) / this.easel.side);
     [this.student, this.easel.side] = [student, shortSide(student)];
     this.again();
   }

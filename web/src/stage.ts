@@ -9,7 +9,7 @@ export class Stage {
   private readonly divider = new Divider();
   private readonly photo = $<HTMLCanvasElement>("photo");
   private readonly drawn = $<HTMLCanvasElement>("drawn");
-  private readonly photoContext = this.photo.getContext("2d", { alpha: false })!;
+  private readonly photoContext = this.photo.getContext("2d")!;
   private readonly drawnContext = this.drawn.getContext("2d")!;
 
   /** Show a drawing beside the very part of the frame it was made from; its rim stays outside. */

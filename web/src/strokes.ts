@@ -29,6 +29,14 @@ export class Sketch {
     this.strokes = [];
   }
 
+  /** Fit the paper of another network: what undo brings back, too. */
+  rescale(scale: number): void {
+    for (const stroke of new Set([...this.past, this.strokes].flat())) {
+      stroke.points = stroke.points.map((value) => value * scale);
+      stroke.width *= scale;
+    }
+  }
+
   get undoable(): boolean {
     return this.past.length > 0;
   }

@@ -20,6 +20,11 @@ export function listStyles(students: Student[], chosen: Student, take: (s: Stude
   }
 }
 
+/** Tick a student without taking it; the keyboard's focus stays where it is. */
+export function showStyle({ name }: Student): void {
+  for (const input of $("styles").querySelectorAll("input")) input.checked = input.value === name;
+}
+
 function face(student: Student): HTMLElement {
   const face = Object.assign(document.createElement("span"), { className: "face" });
   if (student.thumbnail) {

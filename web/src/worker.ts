@@ -1,4 +1,5 @@
 /** The worker: one question at a time, so that the page itself never waits for the network. */
+import { fetchFile } from "./fetch";
 import { Painter } from "./painter";
 import type { Answers, Draw, Drawn, Open, Question } from "./protocol";
 import { loadRuntime, withoutGpu, type Runtime } from "./runtime";
@@ -44,9 +45,7 @@ async function draw(question: Draw): Promise<Drawn> {
 async function fetchOnce(file: string): Promise<ArrayBuffer> {
   const known = networks.get(file);
   if (known) return known;
-  const reply = await fetch(new URL(file, root()), { cache: "no-cache" });
-  if (!reply.ok) throw new Error(`${file}: the server answers ${reply.status}`);
-  const network = await reply.arrayBuffer();
+  const network = await (await fetchFile(file, root())).arrayBuffer();
   networks.set(file, network);
   return network;
 }

@@ -41,9 +41,9 @@ Array = NDArray[np.float32]
 class YuNet:
     """An upright RGB photo (H, W, 3) to its faces, the largest first.
 
-    It saw a face in 60 of 60 aligned portraits, 60 of 60 selfies, and 14 of 90 scenes and things, in
-    some of which there is one. On all of them its boxes, points and scores were those of OpenCV's
-    FaceDetectorYN, but for rounding to whole pixels.
+    It saw a face in 60 of 60 aligned portraits, 60 of 60 selfies, and 14 of 90 scenes and things,
+    in some of which there is one. On all of them its boxes, points and scores were those of
+    OpenCV's FaceDetectorYN, but for rounding to whole pixels.
 
     Raises DistillError for a file that is not YuNet's.
     """

@@ -66,11 +66,14 @@ class Graph:
         return self.shapes.get(name)
 
     def value(self, name: str) -> np.ndarray | None:
-        """A constant's values; None for what is computed, or lies in a file that is not read."""
+        """A constant's values; None for what is computed, or damaged, or in another file."""
         tensor = self.constants.get(name)
         if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
             return None
-        return numpy_helper.to_array(tensor)
+        try:
+            return numpy_helper.to_array(tensor)
+        except (TypeError, ValueError):  # fewer or more bytes than its shape takes
+            return None
 
     def makers(self) -> dict[str, Node]:
         """The node that computes each tensor."""

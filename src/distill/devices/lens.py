@@ -6,7 +6,6 @@ back in the same way (Snap, Lens Studio documentation, "ML Component Overview", 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,8 +77,8 @@ def output_range(graph: Graph) -> Range | None:
     return _range(graph, graph.makers(), graph.outputs[0].name)
 
 
-def _range(graph: Graph, makers: Mapping[str, Node], name: str) -> Range | None:
-    node = makers.get(name)
+def _range(graph: Graph, makers: dict[str, Node], name: str) -> Range | None:
+    node = makers.pop(name, None)  # each is asked once: damaged graphs have circles
     if node is None:
         return None
     if node.operator in ENDS:
@@ -95,7 +94,7 @@ def _range(graph: Graph, makers: Mapping[str, Node], name: str) -> Range | None:
         constant = graph.value(node.inputs[1 - index])
         if inner and constant is not None and constant.size == 1:
             ends = [_apply(node.operator, end, float(constant.item()), index) for end in inner]
-            return min(ends), max(ends)
+            return (min(ends), max(ends)) if np.isfinite(ends).all() else None
     return None
 
 
@@ -119,7 +118,7 @@ def input_range(graph: Graph) -> Range | None:
     """0 … 255 or 0 … 1 where the network begins with its own normalisation, else None."""
     name, steps = graph.inputs[0].name, 0
     low, high = np.zeros(1), np.ones(1)
-    while node := _only_affine(graph, name):
+    while steps < len(graph.nodes) and (node := _only_affine(graph, name)):
         index = list(node.inputs).index(name)
         constant = np.asarray(graph.value(node.inputs[1 - index]), np.float64)
         low, high = (_step(node.operator, end, constant, index) for end in (low, high))

@@ -89,8 +89,8 @@ def _settings_text(settings: lens.ImportSettings) -> str:
     return "\n".join(
         [
             f"Lens Studio import settings{told}:",
-            f"  input  {escape(taken.name)} {taken.dims}, {order}: {_taken(taken)}",
-            f"  output {escape(drawn.name)} {drawn.dims}: {_drawn(drawn)}",
+            f"  input  {escape(f'{taken.name} {taken.dims}')}, {order}: {_taken(taken)}",
+            f"  output {escape(f'{drawn.name} {drawn.dims}')}: {_drawn(drawn)}",
         ]
     )
 
@@ -127,10 +127,10 @@ def write(results: Sequence[Result], profile: Profile, output: str) -> None:
 
 def _json(result: Result) -> dict[str, Any]:
     if result.graph is None:
-        return {"file": result.path.name, "ok": False, "error": result.error}
+        return {"file": str(result.path), "ok": False, "error": result.error}
     graph = result.graph
     return {
-        "file": result.path.name,
+        "file": str(result.path),
         "ok": result.ok,
         "bytes": graph.size,
         "opset": graph.opset,

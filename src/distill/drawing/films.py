@@ -54,7 +54,8 @@ def draw_one(job: Job, studio: Studio, settings: Stylize) -> None:
         if settings.stability:
             _report(report.stability, job, settings.smooth)
     except OSError as error:
-        where = error.filename or str(job.target)
+        beside = str(error.filename or "").endswith(".part")  # what is written aside, or a folder
+        where = str(job.target) if beside else error.filename or str(job.target)
         reason = (error.strerror or str(error)).lower()
         raise BadVideo(f"{where!r} cannot be written ({reason})") from error
     _tell(report)
@@ -85,7 +86,9 @@ def _tell(report: Report) -> None:
 def _missing(report: Report) -> str:
     """What of the video could not be drawn."""
     lost = f"{report.lost} damaged frame{'s' * (report.lost > 1)} left out" if report.lost else ""
-    return "; ".join(filter(None, [lost, report.cut]))
+    pieces = f"{report.dropped} piece{'s' * (report.dropped > 1)} of its sound or subtitles"
+    dropped = f"{pieces} left out (damaged, or out of time)" if report.dropped else ""
+    return "; ".join(filter(None, [lost, dropped, report.cut]))
 
 
 def _report(found: Stability | None, job: Job, smooth: float) -> None:

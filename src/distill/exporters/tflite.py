@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -38,7 +39,7 @@ class TfLite(Format):
             raise DistillError(f"{self.name}: needs litert-torch; {self.needs}")
         python, size = source.python or sys.executable, source.exporter.size
         torch.save(torch.fx.symbolic_trace(source.folded), folder / "student.fx")
-        command = [python, "-", "student.fx", self.files[0], str(size)]
+        command = [_interpreter(python), "-", "student.fx", self.files[0], str(size)]
         try:
             # As text, not by its path: beside it lie onnx.py and ncnn.py, which it must not see.
             done = subprocess.run(
@@ -56,7 +57,8 @@ class TfLite(Format):
         except subprocess.TimeoutExpired:
             raise DistillError(f"{self.name}: litert-torch took longer than {TIMEOUT} s") from None
         if done.returncode or not (folder / self.files[0]).is_file():
-            raise DistillError(f"{self.name}: {_why(python, done.stderr, self.needs)}")
+            said = done.stderr.strip() or f"it ended with status {done.returncode}"
+            raise DistillError(f"{self.name}: {_why(python, said, self.needs)}")
 
     def open(self, folder: Path) -> Runner | None:
         try:
@@ -66,6 +68,12 @@ class TfLite(Format):
         opened = Interpreter(model_path=str(folder / self.files[0]), num_threads=1)
         opened.allocate_tensors()
         return lambda photo: _run(opened, photo)
+
+
+def _interpreter(typed: str) -> str:
+    """A path counts from here, not from where it runs; a link stays, as an environment's is one."""
+    path = os.path.expanduser(typed)
+    return os.path.abspath(path) if os.path.dirname(path) else path
 
 
 def _why(python: str, said: str, needs: str) -> str:

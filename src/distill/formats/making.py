@@ -55,16 +55,17 @@ def compare(
 
 def _make(each: Format, source: Source, folder: Path, photos: Tensor) -> Made:
     """Convert in a folder aside, try it there, and move what is whole to its place."""
+    if each.name == "onnx":  # the export step has made it
+        return _try(each, folder, photos)
     with tempfile.TemporaryDirectory(prefix=f".{each.name}.", dir=folder) as name:
         scratch = Path(name)
-        if each.name != "onnx":
-            remove(folder, each.files)
-            print(f"making {each.name}", flush=True)
-            _convert(each, source, scratch)
-            for file in reversed(each.files):
-                os.replace(scratch / file, folder / file)
-    run = each.open(folder)
-    return Made(each, _run_all(run, photos) if run else None, run)
+        remove(folder, each.files)
+        print(f"making {each.name}", flush=True)
+        _convert(each, source, scratch)
+        made = _try(each, scratch, photos)
+        for file in reversed(each.files):
+            os.replace(scratch / file, folder / file)
+    return made
 
 
 def _convert(each: Format, source: Source, scratch: Path) -> None:
@@ -76,6 +77,17 @@ def _convert(each: Format, source: Source, scratch: Path) -> None:
         said = " ".join(str(error).split())[:200]
         reason = f"{type(error).__name__}: {said}"
         raise DistillError(f"{each.name}: its converter failed ({reason})") from error
+
+
+def _try(each: Format, folder: Path, photos: Tensor) -> Made:
+    try:
+        run = each.open(folder)
+        return Made(each, _run_all(run, photos) if run else None, run)
+    except DistillError:
+        raise
+    except Exception as error:  # runtimes have classes of their own
+        said = " ".join(str(error).split())[:200]
+        raise DistillError(f"{each.name}: {each.runs_in} cannot run it ({said})") from error
 
 
 def _run_all(run: Runner, photos: Tensor) -> Tensor:

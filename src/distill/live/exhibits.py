@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import onnx
@@ -27,11 +29,6 @@ class Shown:
     model: onnx.ModelProto
     painter: Painter
     licence: str
-
-    @property
-    def stem(self) -> str:
-        """Its name as part of an address."""
-        return re.sub(r"[^A-Za-z0-9_-]+", "-", self.name).strip("-") or "student"
 
     @property
     def input(self) -> onnx.ValueInfoProto:
@@ -57,10 +54,22 @@ def choose(settings: Lens) -> list[Shown]:
         shown.insert(0, _of_run(settings))
     if not shown:
         raise DistillError("students=[]: nothing to show; name one, or leave it out")
-    stems = [each.stem for each in shown]
-    if twice := next((each for each in shown if stems.count(each.stem) > 1), None):
-        raise DistillError(f"students: two are called {twice.name!r}; rename one of the files")
+    names = [each.name for each in shown]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise DistillError(f"students: two are called {twice!r}; rename one of the files")
     return shown
+
+
+def stems(names: Iterable[str]) -> list[str]:
+    """Each name as part of an address: plain letters, no two alike even where case is ignored."""
+    found: list[str] = []
+    taken: set[str] = set()
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "student"
+        numbered = (plain if n == 1 else f"{plain}-{n}" for n in count(1))
+        found.append(next(each for each in numbered if each.lower() not in taken))
+        taken.add(found[-1].lower())
+    return found
 
 
 def _listed(given: str | list[str] | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import sys
 import webbrowser
@@ -54,12 +55,22 @@ class Handler(SimpleHTTPRequestHandler):
     extensions_map = {"": "application/octet-stream", **TYPES}  # noqa: RUF012
 
     def send_head(self) -> Any:
-        path = Path(self.translate_path(self.path)).resolve()
-        file = path / "index.html" if path.is_dir() else path
-        if not file.is_file() or not file.is_relative_to(Path(self.directory).resolve()):
+        if not self._asks_for_a_file():
             self.send_error(404)
             return None
         return super().send_head()
+
+    def _asks_for_a_file(self) -> bool:
+        try:
+            path = Path(self.translate_path(self.path)).resolve()
+            file = path / "index.html" if path.is_dir() else path
+            return file.is_file() and file.is_relative_to(Path(self.directory).resolve())
+        except (OSError, ValueError):  # a name too long, or with a NUL in it
+            return False
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        self.path = ""  # none at all where a request made no sense; and no error is to be kept
+        super().send_error(code, message, explain)
 
     def end_headers(self) -> None:
         for name, value in HEADERS.items():
@@ -79,6 +90,8 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, folder: Path, host: str, port: int, context: ssl.SSLContext | None) -> None:
+        if ":" in host:
+            self.address_family = socket.AF_INET6
         super().__init__((host, port), partial(Handler, directory=str(folder)))
         if context:  # the handshake is left to the thread: a slow one must not keep others waiting
             self.socket = context.wrap_socket(
@@ -103,7 +116,7 @@ def serve(folder: Path, settings: Lens) -> None:
         for line in _said(settings, server.server_port, addresses):
             print(line, flush=True)
         if settings.open and _has_screen():
-            webbrowser.open(_url(settings, "localhost", server.server_port))
+            webbrowser.open(_url(settings, _here(settings), server.server_port))
         try:
             server.serve_forever()
         except KeyboardInterrupt:
@@ -121,7 +134,7 @@ def bind(folder: Path, settings: Lens, context: ssl.SSLContext | None = None) ->
 
 
 def _said(settings: Lens, port: int, addresses: list[str]) -> list[str]:
-    lines = [f"open:  {_url(settings, 'localhost', port)}   (Ctrl-C ends it)"]
+    lines = [f"open:  {_url(settings, _here(settings), port)}   (Ctrl-C ends it)"]
     urls = [_url(settings, address, port) for address in addresses]
     lines += [f"other devices:  {url}" for url in urls]
     if urls and settings.https:
@@ -132,8 +145,14 @@ def _said(settings: Lens, port: int, addresses: list[str]) -> list[str]:
     return lines
 
 
+def _here(settings: Lens) -> str:
+    """Where this machine itself finds the page: one address alone is not localhost."""
+    return "localhost" if settings.host in LOCAL | sharing.ANY else settings.host
+
+
 def _url(settings: Lens, host: str, port: int) -> str:
-    return f"{'https' if settings.https else 'http'}://{host}:{port}/"
+    place = f"[{host}]" if ":" in host else host
+    return f"{'https' if settings.https else 'http'}://{place}:{port}/"
 
 
 def _has_screen() -> bool:

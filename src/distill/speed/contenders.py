@@ -170,11 +170,18 @@ def of_file(path: Path, role: Role) -> Iterator[Contender]:
     model = load(path)
     if not model.graph.node:
         raise DistillError(f"{path}: not an ONNX file, or one without a network")
-    flushed, tiny = deepcopy(model), subnormals(model)
-    count, size = flush_subnormals(flushed), path.stat().st_size
-    if not count:
+    size = model.ByteSize()  # weights that lie in a second file are in it too
+    try:
+        tiny = subnormals(model)
+    except (TypeError, ValueError):
+        raise DistillError(
+            f"{path}: damaged: a weight has more or fewer bytes than its shape"
+        ) from None
+    if not tiny:
         yield Contender(path.stem, role, partial(at_size, model), size)
         return
+    flushed = deepcopy(model)
+    count = flush_subnormals(flushed)
     print(
         f"warning: {path.name}: {tiny:,} subnormal weights, which make it slow on many "
         f"processors; compared with the {count:,} below 1e-20 set to zero"
@@ -222,9 +229,11 @@ def _fix(dims: list[onnx.TensorShapeProto.Dimension], size: int) -> bool:
 
 def _named_apart(found: list[Contender]) -> list[Contender]:
     """Two files of one name become NAME and NAME (2)."""
-    seen: dict[str, int] = {}
-    apart = []
+    apart: dict[str, Contender] = {}
     for each in found:
-        seen[each.name] = number = seen.get(each.name, 0) + 1
-        apart.append(replace(each, name=f"{each.name} ({number})") if number > 1 else each)
-    return apart
+        name, number = each.name, 1
+        while name in apart:  # a file may be called NAME (2)
+            number += 1
+            name = f"{each.name} ({number})"
+        apart[name] = replace(each, name=name)
+    return list(apart.values())

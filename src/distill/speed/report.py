@@ -182,7 +182,7 @@ def _draw(figures: Figures, target: Path) -> None:
     axes.barh(labels, values, xerr=spread, color=colours, ecolor="#444444", capsize=2)
     for place, row in enumerate(rows):
         axes.annotate(
-            f"{row['ms']:.1f} ms · {row['fps']:.3g} FPS", (row["ms_p95"], place),
+            f"{_ms('ms')(row)} ms · {row['fps']:,.1f} FPS", (row["ms_p95"], place),
             xytext=(5, 0), textcoords="offset points", va="center", fontsize=8,
         )  # fmt: skip
     axes.set_xscale("log")
@@ -199,4 +199,5 @@ COLOURS = {"teacher": "#9a9a9a", "student": "#1f77b4", "file": "#e0a030"} | {
 
 
 def _label(row: Row, several: bool) -> str:
-    return f"{row['name']}\n{', '.join(_place(row)[: 3 if several else 2])}"
+    name = row["name"].replace("$", r"\$")  # no formula
+    return f"{name}\n{', '.join(_place(row)[: 3 if several else 2])}"

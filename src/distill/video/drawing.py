@@ -35,12 +35,17 @@ class Options:
 
 @dataclass(frozen=True)
 class Report:
-    """What was drawn, and what a user should know. `busy` is each stage's share of the time."""
+    """What was drawn, and what a user should know. `busy` is each stage's share of the time.
+
+    `lost` frames were damaged, `dropped` pieces of sound damaged or out of time; `cut` says where
+    the file breaks off, if it does.
+    """
 
     frames: int
     seconds: float
     busy: dict[str, float]
     lost: int
+    dropped: int
     cut: str | None
     stability: Stability | None
 
@@ -100,7 +105,9 @@ def _run(reader: Reader, writer: Writer, draw: Draw, options: Options, name: str
     seconds = time.perf_counter() - start
     stages = zip(("read", "draw", "smooth", "write"), [*pipeline.busy, writing], strict=True)
     busy = {stage: spent / seconds for stage, spent in stages}
-    return Report(frames, seconds, busy, reader.lost, reader.cut, finishing.stability())
+    return Report(
+        frames, seconds, busy, reader.lost, writer.dropped, reader.cut, finishing.stability()
+    )
 
 
 def _on_frames(draw: Draw) -> Callable[[Any], Any]:

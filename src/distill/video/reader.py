@@ -37,7 +37,7 @@ class Reader:
             self._pts: int | None = None
             self._awaited: set[int] = set()
             self._bad = 0
-            self._interlaced = False
+            self._interlaced = self._guessed = False
             self._reached = Fraction(0)
             self._items = self._read()
             self._first = self._until_first()
@@ -109,16 +109,33 @@ class Reader:
     def _kept(self, frame: Any) -> Iterator[Frame]:
         """The frame, if it is whole and later than the one before."""
         self._interlaced = self._interlaced or frame.interlaced_frame
-        pts = frame.pts if frame.pts is not None else frame.dts
+        pts = self._time(frame)
         if frame.is_corrupt or pts is None or (self._pts is not None and pts <= self._pts):
             self._bad += 1
             return
-        self._awaited.discard(pts)
+        self._awaited.discard(frame.pts if frame.pts is not None else pts)
         self._pts = pts
         if not hasattr(self, "facts"):
             self._take_facts(frame)
         picture = pixels.turned(pixels.to_rgb(frame, self._stored), self._turn)
         yield Frame(pts, frame.duration, picture)
+
+    def _time(self, frame: Any) -> int | None:
+        """When a frame is shown, in time bases.
+
+        Decoders give frames in the order that they are shown in. Where a file stores no times, as
+        AVI, those that FFmpeg guesses may not be in that order: the time of decoding, which always
+        grows, is then near enough.
+        """
+        pts, dts, last = frame.pts, frame.dts, self._pts
+        if pts is None or last is None:
+            return dts if pts is None else pts
+        if pts <= last and dts is not None and dts > last:
+            self._guessed = True
+            return int(dts)
+        if pts <= last and dts is None and self._guessed:  # of those that the end brings out
+            return last + int(frame.duration or 1)
+        return int(pts)
 
     def _take_facts(self, frame: Any) -> None:
         """From the first frame. Later ones of another size are scaled to it."""
@@ -147,12 +164,25 @@ class Reader:
         return round(rate * length / av.time_base) if rate and length else None
 
     def _check_end(self) -> None:
-        length = self.container.duration
-        if length is None or self.cut:
+        promised = self._promised()
+        if promised is None or self.cut:
             return
-        promised = Fraction(length + (self.container.start_time or 0), av.time_base)
         if promised - self._reached > _TOLERANCE:
             self.cut = f"breaks off at {clock(self._reached)} of {clock(promised)}"
+
+    def _promised(self) -> Fraction | None:
+        """Seconds at which what is read should end; None where the file does not say.
+
+        A file's length is that of its longest stream, which may be one that is not read.
+        """
+        read = [self._stream, *self.others]
+        if all(s in read for s in self.container.streams if s.type in ("video", "data")):
+            length = self.container.duration
+            start = self.container.start_time or 0
+            return None if length is None else Fraction(length + start, av.time_base)
+        if not all(stream.duration for stream in read):
+            return None
+        return max(((s.start_time or 0) + s.duration) * s.time_base for s in read)
 
     @property
     def start(self) -> Fraction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -40,11 +41,11 @@ class Encoded(Track):
         )
 
     def taken(self, packet: Any) -> Iterator[Any]:
-        """Nothing for a packet that is damaged."""
+        """Raises ValueError for a packet that is damaged."""
         try:
             frames = packet.decode()
-        except av.FFmpegError:
-            return
+        except av.FFmpegError as error:  # of whatever class
+            raise ValueError("damaged sound") from error
         for frame in frames:
             for part in self._resampler.resample(frame):
                 yield from self.target.encode(part)
@@ -82,15 +83,24 @@ def tracks(container: Any, sources: Iterable[Any], encoder: str) -> Iterator[Tra
 def _track(container: Any, source: Any, encoder: str) -> Track:
     if source.codec_context is None:
         return Left(source)
-    try:
+    if _takes(container.format.name, source):
         return Track(source, container.add_stream_from_template(source))
-    except (ValueError, av.FFmpegError):  # the container does not take it
-        pass
-    if source.type != "audio":
+    if source.type != "audio" or not source.codec_context.sample_rate:
         return Left(source)
     rate = 48_000 if encoder == "libopus" else source.codec_context.sample_rate
     target = container.add_stream(encoder, rate=rate, layout=source.codec_context.layout.name)
     return Encoded(source, target, encoder)
+
+
+def _takes(muxer: str, source: Any) -> bool:
+    """Whether that kind of file can hold the stream: some refuse it only with their header."""
+    try:
+        with av.open(io.BytesIO(), "w", muxer) as trial:
+            trial.add_stream_from_template(source)
+            trial.start_encoding()
+    except (ValueError, av.FFmpegError):
+        return False
+    return True
 
 
 def _kind(source: Any) -> str:

@@ -12,13 +12,15 @@ from typing import Any
 import av
 import numpy as np
 from av.codec.context import Flags
+from filelock import FileLock, Timeout
 
 from distill.errors import DistillError
 from distill.video import pixels
-from distill.video.formats import OUTPUTS
+from distill.video.formats import OUTPUTS, BadVideo
 from distill.video.reader import Reader
 from distill.video.tracks import tracks
 
+WIDEST = 16384  # pixels a side: H.264's and VP9's encoders end there
 # libvpx counts its quality from 0 to 63, x264 from 0 to 51.
 _VP9 = {"deadline": "good", "cpu-used": "4", "row-mt": "1", "b": "0"}
 _X264 = {"preset": "medium", "tune": "animation"}
@@ -28,16 +30,36 @@ _X264 = {"preset": "medium", "tune": "animation"}
 def aside(target: Path) -> Iterator[Path]:
     """A path beside `target` that replaces it at the end, or vanishes on an error.
 
-    Always the same one, so that what a killed process left there is written over.
+    Always the same one, so that what a killed process left there is written over; hence one command
+    at a time. Raises BadVideo where another one is at it.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.part")
-    temporary.unlink(missing_ok=True)
-    try:
-        yield temporary
-        os.replace(temporary, target)
-    finally:
+    with _alone(target):
         temporary.unlink(missing_ok=True)
+        try:
+            yield temporary
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """The system lets go of the lock when the process dies."""
+    lock = FileLock(target.with_name(f".{target.name}.lock"))
+    try:
+        held = lock.acquire(blocking=False)
+    except Timeout:
+        raise BadVideo(
+            f"{str(target)!r} is being drawn by another command; wait for it, or choose another -o"
+        ) from None
+    with held:
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # Windows does not remove what is open
+                Path(lock.lock_file).unlink()
 
 
 class Writer:
@@ -45,15 +67,19 @@ class Writer:
 
     `size` is width and height of what will be drawn, before it is made even; `crf` is x264's
     constant rate factor, 0 to 51. Frame times are the source's, in its time base where the
-    container has that. Raises OSError where the file cannot be written, DistillError for a missing
-    encoder.
+    container has that. Raises OSError where the file cannot be written, BadVideo for too large a
+    size, DistillError for a missing encoder.
     """
 
     def __init__(
         self, path: Path, suffix: str, source: Reader, size: tuple[int, int], crf: float
     ) -> None:
-        self.facts, self._path = source.facts, path
+        self.facts, self._path, self.dropped = source.facts, path, 0
         muxer, encoder, audio = OUTPUTS[suffix]
+        if max(size) > WIDEST:
+            raise BadVideo(
+                f"its drawing is {size[0]}×{size[1]}, at most {WIDEST} a side can be coded"
+            )
         options = _muxer_options(muxer, self.facts.time_base)
         with _disk(path):
             self._container = av.open(f"file:{path.absolute()}", "w", muxer, options=options)
@@ -96,20 +122,24 @@ class Writer:
         self._mux(self._video.encode(frame))
 
     def copy(self, packet: Any) -> None:
-        """A packet of another stream; those of a stream that is left out are dropped."""
+        """A packet of another stream; those of a stream that is left out are dropped.
+
+        So are those that the container refuses: damaged, or of a clock that jumps back. `dropped`
+        counts them.
+        """
         track = self._by_stream.get(id(packet.stream))
         if track is None:
             return
         for name in ("pts", "dts"):
             if (value := getattr(packet, name)) is not None:
                 setattr(packet, name, self._moved(value, packet.time_base))
-        self._mux(track.taken(packet))
+        self._mux_other(track.taken(packet))
 
     def finish(self) -> None:
         """Everything that is still inside of the encoders, and the end of the file."""
         self._mux(self._video.encode(None))
         for track in self.tracks:
-            self._mux(track.rest())
+            self._mux_other(track.rest())
         with _disk(self._path):
             self._container.close()
 
@@ -124,7 +154,18 @@ class Writer:
     def _mux(self, packets: Iterable[Any]) -> None:
         with _disk(self._path):
             for packet in packets:
-                self._container.mux(packet)
+                try:
+                    self._container.mux(packet)
+                except av.InvalidDataError:  # of a damaged sound packet that waited for this one
+                    self.dropped += 1
+
+    def _mux_other(self, packets: Iterable[Any]) -> None:
+        with _disk(self._path):
+            try:
+                for packet in packets:
+                    self._container.mux(packet)
+            except ValueError:  # among them FFmpeg's invalid data and invalid argument
+                self.dropped += 1
 
 
 @contextmanager
