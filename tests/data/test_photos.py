@@ -415,3 +415,10 @@ def test_pair_names_fit_a_file_system_whatever_the_script(stem):
 @pytest.mark.parametrize("key", ["a b/ü ?*|.jpg", 'q"<>:.png', "tab\t.jpg"])
 def test_pair_names_hold_no_character_that_a_file_system_refuses(key):
     assert not set(Photo(Path(key), key).pair_name) & set(' /\\:*?"<>|\t')
+
+
+def test_a_missing_folder_is_told_by_the_setting_that_named_it(tmp_path):
+    with pytest.raises(DistillError) as told:
+        find_photos(tmp_path / "none", "calibration=")
+    assert "calibration=" in str(told.value)
+    assert "photos=DIR" not in str(told.value)

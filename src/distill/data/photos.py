@@ -69,10 +69,10 @@ def find_photos(folder: Path, key: str = "photos=") -> list[Photo]:
     Raises DistillError for a folder that is missing or holds no jpg, jpeg, png or webp.
     """
     if not folder.is_dir():
-        raise DistillError(f"{key}{folder}: no such folder; {_WHAT_TO_DO}")
+        raise DistillError(f"{key}{folder}: no such folder; {_what_to_do(key)}")
     found = sorted(p for p in walk(folder) if p.suffix.lower() in SUFFIXES)
     if not found:
-        raise DistillError(f"{key}{folder}: no jpg, jpeg, png or webp in it; {_WHAT_TO_DO}")
+        raise DistillError(f"{key}{folder}: no jpg, jpeg, png or webp in it; {_what_to_do(key)}")
     return [Photo(path, path.relative_to(folder).as_posix()) for path in found]
 
 
@@ -93,7 +93,10 @@ def _closed(error: OSError) -> None:
     print(f"left out the folder {error.filename!r}: {error.strerror}")
 
 
-_WHAT_TO_DO = "put photos there, name another folder with photos=DIR, or try data=demo"
+def _what_to_do(key: str) -> str:
+    if key == "photos=":
+        return "put photos there, name another folder with photos=DIR, or try data=demo"
+    return "put photos there, or name another folder"
 
 
 def group_of(key: str) -> str:

@@ -88,6 +88,7 @@ class Writer:
             self.tracks = list(tracks(self._container, source.others, audio))
             self._by_stream = {id(track.source): track for track in self.tracks if track.kept}
             self._container.metadata.update(_carried(source.container.metadata))
+            # A nicety: containers without chapters, or damaged ones, are no reason to draw nothing.
             with suppress(av.FFmpegError, NotImplementedError):
                 self._container.set_chapters(source.container.chapters())
             with _disk(path):
