@@ -88,6 +88,72 @@ def test_val_alone_is_there_to_be_evaluated_on(tmp_path, make):
     assert (names(sides["train"]), names(sides["val"])) == ([], ["a.png", "b.png"])
 
 
+@pytest.mark.parametrize("val", ["val", "valid", "test"])
+def test_two_folders_may_each_be_divided(tmp_path, val):
+    """As pix2pix' own script to combine pictures wants them."""
+    for side, files in (("train", ["a.png", "b.png"]), (val, ["c.png"])):
+        for name in files:
+            colour(tmp_path / "A" / side / name, PHOTO)
+            colour(tmp_path / "B" / side / name, DRAWING)
+    sides = find_pairs(tmp_path, None, 0.1, 0)
+    assert {s: names(pairs) for s, pairs in sides.items()} == {
+        "train": ["a.png", "b.png"],
+        "val": ["c.png"],
+    }
+    photo, drawing = sides["val"][0].read()
+    assert (photo.getpixel((0, 0)), drawing.getpixel((0, 0))) == (PHOTO, DRAWING)
+
+
+def test_two_divided_folders_without_val_are_split(tmp_path):
+    files = [f"{letter}.png" for letter in "abcdefghijkl"]
+    for name in files:
+        colour(tmp_path / "A" / "train" / name, PHOTO)
+        colour(tmp_path / "B" / "train" / name, DRAWING)
+    LAYOUTS["a-b"](tmp_path / "whole", files)
+    divided, whole = (find_pairs(root, None, 0.3, 5) for root in (tmp_path, tmp_path / "whole"))
+    assert names(divided["val"]) == names(whole["val"])
+    assert names(divided["train"]) == names(whole["train"])
+
+
+def test_pictures_beside_a_folder_called_train_are_the_set(tmp_path):
+    LAYOUTS["a-b"](tmp_path, ["a.png", "b.png"])
+    for folder in "AB":
+        colour(tmp_path / folder / "train" / "other.png", PHOTO)
+    sides = find_pairs(tmp_path, None, 0.5, 0)
+    assert sorted(names(sides["train"]) + names(sides["val"])) == ["a.png", "b.png"]
+
+
+def test_val_comes_before_test(tmp_path):
+    """pix2pix' sets have all three; test/ is for after the training."""
+    for side in ("train", "val", "test"):
+        side_by_side(tmp_path / side, [f"{side}.png"])
+    sides = find_pairs(tmp_path, None, 0.1, 0)
+    assert (names(sides["train"]), names(sides["val"])) == (["train.png"], ["val.png"])
+
+
+def test_pairs_of_no_style_are_told_so(tmp_path):
+    two_folders("faces", "None")(tmp_path, ["a.png"])
+    with pytest.raises(DistillError) as error:
+        find_pairs(tmp_path, None, 0.1, 0)
+    assert "wanted photo/ + stylized/ or A/ + B/ with the same file names" in str(error.value)
+    colour(tmp_path / "x" / "a.png", PHOTO)
+    with pytest.raises(DistillError, match=r"distill\.prepare recipe=pix2pix makes pairs"):
+        find_pairs(tmp_path / "x", None, 0.1, 0)
+
+
+def test_the_outlines_are_pairs(assets):
+    """139 pictures, 512 pixels wide and 154 to 256 high; one person or more in each."""
+    sides = find_pairs(assets / "pairs" / "outline_ab", None, 0.1, 0)
+    assert sum(map(len, sides.values())) == 139
+    for pair in [*sides["val"], *sides["train"][:9]]:
+        photo, outline = pair.read()
+        assert photo.size == outline.size
+        assert photo.width == 256
+        light, lines = (np.asarray(half.convert("L")) for half in (photo, outline))
+        assert (lines > 225).mean() > 0.8  # mostly paper
+        assert light.mean() < lines.mean()
+
+
 def test_numbered_pictures_of_one_person_stay_on_one_side(tmp_path):
     people = [f"Person{p}_{n:04d}.png" for p in range(8) for n in (1, 2, 3)]
     LAYOUTS["a-b"](tmp_path, people)
@@ -168,6 +234,20 @@ def test_alpha_is_kept_or_put_over_white(tmp_path):
     assert (photo.mode, drawing.mode, drawing.getpixel((0, 0))) == ("RGB", "RGBA", (0, 0, 0, 51))
     _, drawing = pair.read()
     assert (drawing.mode, drawing.getpixel((0, 0))) == ("RGB", (204, 204, 204))
+
+
+def test_a_half_that_is_see_through_stays_so(tmp_path):
+    both = Image.new("RGBA", (128, 64), (0, 0, 0, 51))
+    both.paste((0, 0, 255, 102), (64, 0, 128, 64))
+    both.save(tmp_path / "both.png")
+    pair = Pair(tmp_path / "both.png", None)
+    photo, drawing = pair.read(alpha=True)
+    assert (photo.mode, photo.getpixel((0, 0))) == ("RGB", (204, 204, 204))
+    assert (drawing.mode, drawing.getpixel((0, 0))) == ("RGBA", (0, 0, 255, 102))
+    drawing, photo = pair.read(alpha=True, swap=True)
+    assert (drawing.mode, drawing.getpixel((0, 0))) == ("RGB", (153, 153, 255))
+    assert (photo.mode, photo.getpixel((0, 0))) == ("RGBA", (0, 0, 0, 51))
+    assert [half.mode for half in pair.read()] == ["RGB", "RGB"]
 
 
 def test_drawings_without_transparency_are_opaque(tmp_path):

@@ -422,3 +422,33 @@ def test_a_missing_folder_is_told_by_the_setting_that_named_it(tmp_path):
         find_photos(tmp_path / "none", "calibration=")
     assert "calibration=" in str(told.value)
     assert "photos=DIR" not in str(told.value)
+
+
+# Large JPEGs, decoded small
+
+
+@pytest.mark.parametrize(
+    ("enough", "size"),
+    [(None, (512, 384)), (385, (512, 384)), (193, (512, 384)), (192, (256, 192)), (96, (128, 96))],
+)
+def test_a_jpeg_is_decoded_no_larger_than_it_must_be(tmp_path, enough, size):
+    plain(512, 384).save(tmp_path / "x.jpg", quality=95)
+    photo = read_photo(tmp_path / "x.jpg", enough=enough)
+    assert photo.size == size
+    assert np.abs(np.asarray(photo, int) - (200, 100, 50)).max() <= 2
+
+
+def test_a_jpeg_decoded_small_shows_what_the_whole_one_does(tmp_path):
+    large = Image.fromarray(quadrants()).resize((768, 512), Image.Resampling.NEAREST)
+    exif = Image.Exif()
+    exif[274] = 6  # to be turned
+    large.save(tmp_path / "x.jpg", quality=95, exif=exif)
+    small, whole = (read_photo(tmp_path / "x.jpg", enough=n) for n in (128, None))
+    assert (small.size, whole.size) == ((128, 192), (512, 768))
+    squares = [np.asarray(centre_square(image, 64), int) for image in (small, whole)]
+    assert np.abs(squares[0] - squares[1]).mean() < 1
+
+
+def test_other_kinds_are_decoded_whole(tmp_path):
+    plain(512, 384).save(tmp_path / "x.png")
+    assert read_photo(tmp_path / "x.png", enough=64).size == (512, 384)

@@ -1,5 +1,6 @@
 import itertools
 import os
+import pickle
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from torch.utils.data import DataLoader
 
 from distill.data.layouts import Pair
 from distill.data.photos import Photo
-from distill.data.sets import PairSet, PhotoSet, Stream
+from distill.data.sets import PairSet, PhotoSet
+from distill.data.streams import Stream
 from distill.errors import DistillError
 
 
@@ -233,3 +235,122 @@ def test_photos_to_train_on_change_their_colours_only_when_asked(tmp_path):
     assert all(set(plain[p]["photo"].unique().tolist()) == {100} for p in range(4))
     varied = PhotoSet([photo], 48, train=True, colour=0.2)
     assert len({float(varied[p]["photo"].float().mean()) for p in range(4)}) > 1
+
+
+# Pairs of recipe=pix2pix: direction, squares, colours
+
+
+def coordinates(path, blue, size, alpha=None):
+    """A picture whose red is x and whose green is y, so that a pixel says where it was."""
+    picture = np.full((size[1], size[0], 3 if alpha is None else 4), blue, np.uint8)
+    picture[..., 0], picture[..., 1] = np.arange(size[0]), np.arange(size[1])[:, None]
+    if alpha is not None:
+        picture[..., 3] = alpha
+    Image.fromarray(picture).save(path)
+    return path
+
+
+def coordinate_pairs(folder, size=(96, 96), alpha=None):
+    photo = coordinates(folder / "p.png", 10, size)
+    return [Pair(photo, coordinates(folder / "t.png", 20, size, alpha))]
+
+
+@pytest.mark.parametrize("alpha", [None, 255])
+def test_every_crop_and_mirror_image_is_of_one_place_on_both_sides(tmp_path, alpha):
+    pairs = coordinate_pairs(tmp_path, alpha=alpha)
+    data = PairSet(pairs, 96, train=True, crop_size=64, alpha=alpha is not None)
+    seen = set()
+    for position in range(40):
+        item = data[position]
+        photo, target = item["photo"], item["target"]
+        assert torch.equal(photo[..., :2], target[..., :2])
+        assert (int(photo[0, 0, 2]), int(target[0, 0, 2])) == (10, 20)
+        xs, ys = photo[0, :, 0].int(), photo[:, 0, 1].int()
+        assert torch.equal(xs.sort().values, torch.arange(64, dtype=torch.int) + xs.min())
+        assert torch.equal(ys, torch.arange(64, dtype=torch.int) + ys[0])
+        seen.add((int(xs.min()), int(ys[0]), bool(xs[0] > xs[-1])))
+    lefts, tops, mirrored = map(set, zip(*seen, strict=True))
+    assert mirrored == {False, True}
+    assert min(len(lefts), len(tops)) > 15
+    assert max(*lefts, *tops) <= 32
+
+
+@pytest.mark.parametrize("one_file", [False, True])
+def test_swap_makes_the_drawing_the_input(tmp_path, one_file):
+    pairs = coordinate_pairs(tmp_path)
+    if one_file:
+        both = Image.new("RGB", (192, 96))
+        for left, name in ((0, "p.png"), (96, "t.png")):
+            with Image.open(tmp_path / name) as half:
+                both.paste(half, (left, 0))
+        both.save(tmp_path / "both.png")
+        pairs = [Pair(tmp_path / "both.png", None)]
+    for train in (True, False):
+        straight, swapped = (PairSet(pairs, 96, train, 64, swap=swap)[3] for swap in (False, True))
+        assert torch.equal(straight["photo"], swapped["target"])
+        assert torch.equal(straight["target"], swapped["photo"])
+        assert straight["name"] == swapped["name"]
+        assert int(straight["photo"][0, 0, 2]) == 10
+
+
+def test_swapped_targets_keep_the_photo_s_transparency(tmp_path):
+    Image.new("RGBA", (64, 64), (255, 0, 0, 51)).save(tmp_path / "p.png")
+    Image.new("RGBA", (64, 64), (0, 0, 255, 51)).save(tmp_path / "t.png")
+    item = PairSet([Pair(tmp_path / "p.png", tmp_path / "t.png")], 64, False, alpha=True, swap=True)
+    assert item[0]["target"][0, 0].tolist() == [255, 0, 0, 51]
+    assert item[0]["photo"][0, 0].tolist() == [204, 204, 255]  # over white
+
+
+@pytest.mark.parametrize(
+    ("pad", "around"), [("white", [255, 255, 255]), ("black", [0, 0, 0]), ("edge", None)]
+)
+@pytest.mark.parametrize("size", [(96, 64), (64, 96)])
+def test_padding_shows_all_of_both_sides(tmp_path, pad, around, size):
+    pairs = coordinate_pairs(tmp_path, size, alpha=200)
+    item = PairSet(pairs, 96, train=False, alpha=True, pad=pad)[0]
+    wide = size[0] > size[1]
+    for name, blue in (("photo", 10), ("target", 20)):
+        picture = item[name] if wide else item[name].transpose(0, 1)
+        inside = coordinates(tmp_path / "x.png", blue, size, 200 if name == "target" else None)
+        with Image.open(inside) as image:
+            wanted = torch.from_numpy(np.asarray(image).copy())
+        wanted = wanted if wide else wanted.transpose(0, 1)
+        assert torch.equal(picture[16:80], wanted)
+        clear = [*around, 0][: picture.shape[-1]] if around else None
+        top = torch.tensor(clear) if clear else wanted[0]
+        bottom = torch.tensor(clear) if clear else wanted[-1]
+        assert bool((picture[:16] == top).all())
+        assert bool((picture[80:] == bottom).all())
+
+
+def test_colours_vary_alike_on_both_sides_and_not_the_transparency(tmp_path):
+    photo = noise(tmp_path / "p.png", 0, (64, 64))
+    with Image.open(photo) as image:
+        see_through = image.convert("RGBA")
+    alpha = np.tile(np.arange(64, dtype=np.uint8), (64, 1))
+    see_through.putalpha(Image.fromarray(alpha))
+    see_through.save(tmp_path / "t.png")
+    pairs, changed = [Pair(photo, tmp_path / "t.png")], set()
+    data = PairSet(pairs, 64, train=True, flip=False, alpha=True, colour=0.3)
+    plain = PairSet(pairs, 64, train=True, flip=False, alpha=True)[0]
+    for position in range(6):
+        item = data[position]
+        assert torch.equal(item["photo"], item["target"][..., :3])
+        assert torch.equal(item["target"][..., 3], torch.from_numpy(alpha))
+        changed.add(float((item["photo"].float() - plain["photo"].float()).mean()))
+    assert len(changed) == 6
+    held_out = PairSet(pairs, 64, train=False, alpha=True, colour=0.3)[0]
+    assert torch.equal(held_out["photo"], plain["photo"])
+
+
+def test_colours_leave_the_crops_where_they_are(tmp_path):
+    """The same positions with and without them, so that runs can be compared."""
+    pairs = inverted_pairs(tmp_path, 2, (64, 64))
+    varied, plain = (PairSet(pairs, 64, True, 40, colour=c)[5]["photo"] for c in (1e-6, 0.0))
+    assert (varied.int() - plain.int()).abs().max() <= 3  # each of three changes rounds down
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dataset_can_be_sent_to_a_process_that_is_no_copy(tmp_path, kind):
+    data = KINDS[kind](tmp_path)
+    assert same(pickle.loads(pickle.dumps(data))[7], data[7])

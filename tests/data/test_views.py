@@ -6,7 +6,14 @@ import torch
 from PIL import Image
 
 from distill.data.photos import centre_square
-from distill.data.views import random_square, recolour, rng_for, same_crop_and_flip, view
+from distill.data.views import (
+    as_square,
+    random_square,
+    recolour,
+    rng_for,
+    same_crop_and_flip,
+    view,
+)
 
 
 def ramps(width, height):
@@ -146,3 +153,51 @@ def test_without_flip_nothing_is_mirrored():
     for i in range(20):
         (cut,) = same_crop_and_flip([coordinates(8, 9)], 4, False, rng_for(i))
         assert cut[0, 0, 1] < cut[0, -1, 1]
+
+
+# Squares
+
+
+def test_a_square_of_the_size_is_left_as_it_is():
+    image = ramps(64, 64)
+    assert all(as_square(image, 64, pad) is image for pad in (None, "white", "edge"))
+
+
+def test_without_padding_the_centre_square_is_cut():
+    image = ramps(160, 128)
+    assert as_square(image, 32, None).tobytes() == centre_square(image, 32).tobytes()
+
+
+@pytest.mark.parametrize("pad", ["white", "black", "edge"])
+@pytest.mark.parametrize("size", [(200, 75), (75, 200), (201, 3000), (64, 65)])
+def test_padding_keeps_the_whole_picture_in_the_middle(pad, size):
+    image = Image.new("RGB", size, (100, 150, 200))
+    square = np.asarray(as_square(image, 64, pad))
+    assert square.shape == (64, 64, 3)
+    inside = (square == (100, 150, 200)).all(-1)
+    if pad == "edge":
+        assert inside.all()
+        return
+    across, down = (max(1, round(side * 64 / max(size))) for side in size)
+    rows, columns = (inside.any(axis) for axis in (1, 0))
+    assert (int(columns.sum()), int(rows.sum()), int(inside.sum())) == (across, down, across * down)
+    for filled, length in ((columns, across), (rows, down)):
+        before, after = filled.argmax(), filled[::-1].argmax()
+        assert before + after + length == 64
+        assert abs(int(before) - int(after)) <= 1
+
+
+def test_what_is_padded_on_a_see_through_picture_is_see_through():
+    image = Image.new("RGBA", (64, 32), (1, 2, 3, 200))
+    for pad, corner in (("white", (255, 255, 255, 0)), ("black", (0, 0, 0, 0))):
+        square = as_square(image, 64, pad)
+        assert square.getpixel((0, 0)) == square.getpixel((63, 63)) == corner
+        assert square.getpixel((32, 32)) == (1, 2, 3, 200)
+    assert as_square(image, 64, "edge").getcolors() == [(64 * 64, (1, 2, 3, 200))]
+
+
+def test_colours_vary_and_transparency_does_not():
+    image = Image.new("RGBA", (32, 32), (90, 60, 30, 77))
+    varied = recolour(image, 0.5, rng_for(0))
+    assert varied.getchannel("A").getextrema() == (77, 77)
+    assert varied.convert("RGB").tobytes() != image.convert("RGB").tobytes()

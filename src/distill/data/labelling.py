@@ -104,7 +104,7 @@ def label(
         if skipped is not None and _listed(root, known | skipped):
             return _checked(_report(root, found, 0, known | skipped), sides)
     with writing(root):
-        _remember(root, recipe, found, before)
+        remember(root, recipe, found, before)
         bad = draw_all(todo, teacher, recipe, root, batch_size, workers, device)
         made = sum(job.photo.key not in bad for job in todo)
         report = _report(root, found, made, known | bad)
@@ -125,13 +125,13 @@ def split_for(
     found = arrange(photos, recipe, root, drop)
     if before is None or not found.remembered:
         with writing(root):
-            _remember(root, recipe, found, before)
+            remember(root, recipe, found, before)
     for key, reason in sorted(found.bridging.items()):
         print(f"skipped {key!r}: {reason}")
     return found.split
 
 
-def _remember(root: Path, recipe: Recipe, found: Arrangement, before: object) -> None:
+def remember(root: Path, recipe: Recipe, found: Arrangement, before: object) -> None:
     """Write down what the set will be, and remove the pairs it shall no longer hold."""
     if stamp(root) != before:
         raise DistillError(f"{root}: another command changed this set meanwhile; start again")

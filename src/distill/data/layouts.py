@@ -5,123 +5,88 @@ Below ROOT, or below ROOT/train and ROOT/val (also `valid`, `test`):
   A/ + B/               the same file names in both
   faces/ + STYLE/       the same file names in both
   pictures only         side by side: photo left, drawing right
+Two folders may hold train/ and val/ each, too: A/train + B/train, A/val + B/val.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import overload
 
-import numpy as np
-from PIL import Image
-
+from distill.data.pairs import Pair, Pairs
 from distill.data.photos import SUFFIXES, BadPhoto, Photo, Side, read_photo
 from distill.data.sides import split
 from distill.errors import DistillError
 
+__all__ = ["Pair", "Pairs", "find_pairs"]
+
 _NAMED = (("photo", "stylized"), ("A", "B"))
 _VAL = ("val", "valid", "test")
+_MAKE_SOME = "python -m distill.prepare recipe=pix2pix makes pairs of photos and sketches"
+
+Two = tuple[Path, Path]
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Photo and drawing; `target` is None where both stand side by side in one picture."""
-
-    photo: Path
-    target: Path | None
-
-    @property
-    def name(self) -> str:
-        return self.photo.name
-
-    def read(self, alpha: bool = False) -> tuple[Image.Image, Image.Image]:
-        """Both pictures as RGB, the drawing as RGBA with `alpha`. Raises BadPhoto."""
-        if self.target is not None:
-            return read_photo(self.photo), _read_target(self.target, alpha)
-        both = read_photo(self.photo)
-        half = both.width // 2
-        left = both.crop((0, 0, half, both.height))
-        right = both.crop((both.width - half, 0, both.width, both.height))
-        return left, right.convert("RGBA") if alpha else right
-
-
-class Pairs(Sequence[Pair]):
-    """Pairs of one folder, or of two with `targets`, made when they are asked for.
-
-    The names lie in one block of bytes: as objects, those of 200,000 pairs took 200 MB in every
-    process that loads pictures.
-    """
-
-    def __init__(
-        self, names: Iterable[tuple[str, str]], photos: Path, targets: Path | None = None
-    ) -> None:
-        # No file name holds a slash, so it can part the photo's name from the drawing's.
-        rows = [os.fsencode(f"{photo}/{target}") for photo, target in names]
-        self._block, self._ends = b"".join(rows), np.cumsum([0, *map(len, rows)])
-        self.photos, self.targets = photos, targets
-
-    def __len__(self) -> int:
-        return len(self._ends) - 1
-
-    @overload
-    def __getitem__(self, index: int) -> Pair: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Pairs: ...
-
-    def __getitem__(self, index: int | slice) -> Pair | Pairs:
-        if isinstance(index, slice):
-            return self.take(range(len(self))[index])
-        photo, target = self._names(range(len(self))[index])
-        return Pair(self.photos / photo, self.targets / target if self.targets else None)
-
-    def take(self, indices: Iterable[int]) -> Pairs:
-        """The pairs with these indices, in this order."""
-        return Pairs(map(self._names, indices), self.photos, self.targets)
-
-    def _names(self, index: int) -> tuple[str, str]:
-        row = os.fsdecode(self._block[self._ends[index] : self._ends[index + 1]])
-        photo, _, target = row.partition("/")
-        return photo, target
-
-
-def find_pairs(root: Path, style: str, val_fraction: float, seed: int) -> dict[Side, Pairs]:
+def find_pairs(root: Path, style: str | None, val_fraction: float, seed: int) -> dict[Side, Pairs]:
     """Both sides of a paired folder; without val/ the split goes by a hash of the names.
 
-    A folder with val/ alone has no training side: it is there to be evaluated on.
+    A folder with val/ alone has no training side: it is there to be evaluated on. Without a
+    `style` no folder is called by one.
 
     Raises DistillError when the folder is missing or holds none of the known layouts.
     """
     if not root.is_dir():
         raise DistillError(f"data.root={root}: no such folder")
+    two = _two_folders(root, style)
+    if two and (inside := _sides_inside(*two)):
+        sides = {side: _pairs_of(root, style, each) for side, each in inside.items()}
+    else:
+        below = _sides_below(root, two)
+        sides = {
+            side: _pairs_of(each, style, _two_folders(each, style)) for side, each in below.items()
+        }
+    if "val" not in sides:
+        return _split(sides["train"], val_fraction, seed)
+    return {"train": sides.get("train", Pairs([], root)), "val": sides["val"]}
+
+
+def _sides_inside(left: Path, right: Path) -> dict[Side, Two]:
+    """The folders of each side where both `left` and `right` are divided and hold no pictures."""
+    named = {name: (left / name, right / name) for name in ("train", *_VAL)}
+    there = {name: two for name, two in named.items() if two[0].is_dir() and two[1].is_dir()}
+    if not there or _pictures(left):
+        return {}
+    held_out = next((two for name, two in there.items() if name in _VAL), None)
+    sides: dict[Side, Two] = {"train": there["train"]} if "train" in there else {}
+    return sides | {"val": held_out} if held_out else sides
+
+
+def _sides_below(root: Path, two: Two | None) -> dict[Side, Path]:
+    """ROOT/train and ROOT/val as far as they are there, otherwise all of ROOT to train on."""
     train = root / "train"
+    sides: dict[Side, Path] = {"train": train} if train.is_dir() else {}
     val = next((root / name for name in _VAL if (root / name).is_dir()), None)
-    if val is None or (not train.is_dir() and _two_folders(root, style)):
-        return _split(_pairs_in(train if train.is_dir() else root, style), val_fraction, seed)
-    return {
-        "train": _pairs_in(train, style) if train.is_dir() else Pairs([], train),
-        "val": _pairs_in(val, style),
-    }
+    if val is None or (two and not sides):
+        return sides or {"train": root}
+    return sides | {"val": val}
 
 
-def _pairs_in(folder: Path, style: str) -> Pairs:
-    two = _two_folders(folder, style)
+def _pairs_of(folder: Path, style: str | None, two: Two | None) -> Pairs:
+    """The pairs of `two` folders, or those that stand side by side in the pictures of `folder`."""
     pairs = _matched(*two) if two else Pairs(((name, "") for name in _pictures(folder)), folder)
     if not pairs:
+        names = ["photo/ + stylized/", "A/ + B/", *([f"faces/ + {style}/"] if style else [])]
         raise DistillError(
-            f"{folder}: no pairs found; wanted photo/ + stylized/, A/ + B/ or faces/ + {style}/ "
+            f"{folder}: no pairs found; wanted {', '.join(names[:-1])} or {names[-1]} "
             "with the same file names, or pictures with photo and drawing side by side"
         )
     if not two:
-        _check_side_by_side(pairs)
+        _check_side_by_side(pairs, style)
     return pairs
 
 
-def _two_folders(folder: Path, style: str) -> tuple[Path, Path] | None:
-    for left, right in (*_NAMED, ("faces", style)):
+def _two_folders(folder: Path, style: str | None) -> Two | None:
+    for left, right in (*_NAMED, *([("faces", style)] if style else [])):
         if (folder / left).is_dir() and (folder / right).is_dir():
             return folder / left, folder / right
     return None
@@ -154,7 +119,7 @@ def _split(pairs: Pairs, val_fraction: float, seed: int) -> dict[Side, Pairs]:
     return {side: pairs.take(by_photo[p] for p in photos) for side, photos in sides.items()}
 
 
-def _check_side_by_side(pairs: Pairs) -> None:
+def _check_side_by_side(pairs: Pairs, style: str | None) -> None:
     """Photos alone must not pass for pairs: the first readable picture must be wide."""
     for pair in pairs:
         try:
@@ -164,14 +129,7 @@ def _check_side_by_side(pairs: Pairs) -> None:
         if width < 1.5 * height:
             raise DistillError(
                 f"{pair.photo}: {width}×{height} is no side-by-side pair (twice as wide as high); "
-                "for photos without drawings use photos=DIR"
+                + ("for photos without drawings use photos=DIR" if style else _MAKE_SOME)
             )
         return
     raise DistillError(f"{pairs[0].photo.parent}: none of its pictures can be read")
-
-
-def _read_target(path: Path, alpha: bool) -> Image.Image:
-    try:
-        return read_photo(path, alpha=alpha)
-    except BadPhoto as reason:
-        raise BadPhoto(f"its drawing {str(path)!r}: {reason}") from None

@@ -8,12 +8,14 @@ import pytorch_lightning as pl
 from torch.utils.data import DataLoader, Dataset, Subset
 
 from distill.data.pictures import from_bytes
-from distill.data.sets import Stream
+from distill.data.streams import Stream
 from distill.data.workers import starter
+
+PICTURES = ("photo", "target", "a", "b")  # of a batch
 
 
 class DistillData(pl.LightningDataModule):
-    """Batches of {photo, name} and, for pairs, {target}, as pictures in [0, 1].
+    """Batches of {photo, name} and, for pairs, {target}, or of {a, b, name}: pictures in [0, 1].
 
     The training side of the two datasets takes stream positions.
     One epoch is the whole run (`max_steps` batches); it starts at the batches already done, which
@@ -41,6 +43,11 @@ class DistillData(pl.LightningDataModule):
         sampler = Stream(total, start, trainer.global_rank, world, self.batch_size)
         return self._loader(self.train, self.workers, sampler=sampler)
 
+    @property
+    def batches_per_pass(self) -> float:
+        """Batches in which every training picture comes once."""
+        return len(self.train) / self.batch_size  # type: ignore[arg-type]
+
     def first_batches(self, count: int) -> DataLoader:
         """The first `count` batches of the stream, whatever has been trained."""
         return self._loader(self.train, 0, sampler=Stream(count * self.batch_size))
@@ -51,8 +58,8 @@ class DistillData(pl.LightningDataModule):
         return self._loader(limited, workers=0)
 
     def on_after_batch_transfer(self, batch: dict[str, Any], dataloader_idx: int) -> dict[str, Any]:
-        """The samples' bytes as pictures, where the student is."""
-        pictures = {key: from_bytes(batch[key]) for key in ("photo", "target") if key in batch}
+        """The samples' bytes as pictures, where the network is."""
+        pictures = {key: from_bytes(batch[key]) for key in PICTURES if key in batch}
         return batch | pictures
 
     def _loader(self, dataset: Dataset, workers: int, sampler: Stream | None = None) -> DataLoader:

@@ -106,12 +106,15 @@ def group_of(key: str) -> str:
     return stem if _CAMERA.match(group) else group
 
 
-def read_photo(path: Path, least: int = MIN_SIDE, alpha: bool = False) -> Image.Image:
+def read_photo(
+    path: Path, least: int = MIN_SIDE, alpha: bool = False, enough: int | None = None
+) -> Image.Image:
     """A picture file as upright 8-bit RGB with at least `least` pixels a side.
 
     EXIF rotation and the colour profile are applied, transparency is put over white (kept, as
-    RGBA, with `alpha`), 16-bit greys are scaled to 8 bits. Raises BadPhoto with the reason for
-    whatever cannot be read.
+    RGBA, with `alpha`), 16-bit greys are scaled to 8 bits. Where `enough` pixels a side are, a JPEG
+    is decoded at a half, a quarter or an eighth if that leaves as many. Raises BadPhoto with the
+    reason for whatever cannot be read.
     """
     try:
         with warnings.catch_warnings():
@@ -121,6 +124,8 @@ def read_photo(path: Path, least: int = MIN_SIDE, alpha: bool = False) -> Image.
             with path.open("rb") as stream, Image.open(stream) as image:
                 _check_size(image.size, least)
                 check_whole(stream, image.format)
+                if enough is not None:
+                    image.draft(None, (enough, enough))
                 return to_rgb(upright(image), alpha)
     except Exception as error:  # decoders raise whatever a damaged file makes them raise
         raise BadPhoto(_reason(error)) from None

@@ -22,6 +22,8 @@ PHOTOS, DROPPED, SKIPPED = "photos.tsv", "dropped.txt", "skipped.tsv"
 SIDES: tuple[Side, ...] = ("train", "val")
 _SIDE: dict[str, Side | None] = {"train": "train", "val": "val", "-": None}
 _VIEW = re.compile(r"(-v\d{3,})?\.png$")
+# Folders of both pictures of a pair: as a teacher's labels lie, and as sketches do.
+KINDS = (("photo", "stylized"), ("A", "B"))
 HEAD = "pair\tside\tfolder\ttwin\tphoto\treason\n"
 
 
@@ -86,7 +88,7 @@ def write_skipped(root: Path, skipped: dict[str, str]) -> None:
 
 
 def names(root: Path, side: Side, kind: str) -> set[str]:
-    """The PNG files in ROOT/SIDE/KIND, photo or stylized."""
+    """The PNG files in ROOT/SIDE/KIND."""
     folder = root / side / kind
     if not folder.is_dir():
         return set()
@@ -96,7 +98,10 @@ def names(root: Path, side: Side, kind: str) -> set[str]:
 
 def pairs_on_disk(root: Path) -> dict[Side, set[str]]:
     """The names of the whole pairs of each side."""
-    return {side: names(root, side, "photo") & names(root, side, "stylized") for side in SIDES}
+    return {
+        side: set().union(*(names(root, side, a) & names(root, side, b) for a, b in KINDS))
+        for side in SIDES
+    }
 
 
 def folders_of(root: Path, files: Sequence[str]) -> list[str]:
@@ -110,7 +115,7 @@ def leftovers(root: Path, pairs: set[str]) -> list[Path]:
     """The files of these pairs, the drawings first: what is left of a pair is then no pair."""
     return [
         root / side / kind / name
-        for kind in ("stylized", "photo")
+        for kind in ("stylized", "photo", "A", "B")
         for side in SIDES
         for name in sorted(names(root, side, kind))
         if pair_of(name) in pairs

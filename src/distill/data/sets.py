@@ -1,107 +1,45 @@
-"""Datasets of pairs and of photos, addressed by a position in an endless stream."""
+"""Datasets of pairs, of photos and of two looks, addressed by a position in an endless stream."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 from PIL import Image
 from torch import Tensor
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import Dataset
 
 from distill.data.layouts import Pair
-from distill.data.photos import BadPhoto, Photo, centre_square, read_photo
+from distill.data.photos import Photo, centre_square, read_photo
 from distill.data.pictures import to_bytes
-from distill.data.shares import Indices, Share, counts
-from distill.data.views import random_square, recolour, rng_for, same_crop_and_flip
-from distill.errors import DistillError
+from distill.data.shares import Share
+from distill.data.streams import Streamed
+from distill.data.views import (
+    Pad,
+    as_square,
+    random_square,
+    recolour,
+    rng_for,
+    same_crop_and_flip,
+)
 
 # photo: uint8 (H, W, 3), name: str and, for pairs, target: uint8 (H, W, 3 or 4). Bytes as they lie
 # in the file: a quarter of what floats take on their way from a worker. DistillData converts them.
 Sample = dict[str, Any]
 
 
-class Stream(Sampler[int]):
-    """Positions of one long epoch: `total` of them, starting at `start`, in batches of `batch`.
-
-    A dataset turns a position into a picture and its augmentation, so a run that goes on at
-    position k sees exactly what it would have seen without the interruption. Of several processes
-    each takes every `world`-th batch, so that together they see the batches that one process
-    would accumulate. The length is that of the whole stream: Lightning counts the completed
-    batches in.
-    """
-
-    def __init__(
-        self, total: int, start: int = 0, rank: int = 0, world: int = 1, batch: int = 1
-    ) -> None:
-        self.total, self.start, self.rank, self.world = total, start, rank, world
-        self.batch = batch
-
-    def __len__(self) -> int:
-        return self.total // self.world
-
-    def __iter__(self) -> Iterator[int]:
-        for first in range(self.start + self.rank * self.batch, self.total, self._stride):
-            yield from range(first, first + self.batch)
-
-    @property
-    def _stride(self) -> int:
-        return self.world * self.batch
-
-
-class _Streamed(Dataset):
-    """Position → item: a fresh order for every pass, from the seed alone.
-
-    With `shares` every pass takes of each folder its share of the positions: each folder's
-    pictures in an endless shuffled stream of their own, a part of it per pass, then mixed.
-    """
-
-    def __init__(
-        self, count: int, seed: int, shuffle: bool, shares: Sequence[Share] | None = None
-    ) -> None:
-        self.count, self.seed, self.shuffle = count, seed, shuffle
-        self.shares = list(zip(shares, counts(shares, count), strict=True)) if shares else None
-        self._pass, self._order = -1, np.arange(count)
-
-    def __len__(self) -> int:
-        return self.count
-
-    def index(self, position: int) -> int:
-        if not self.shuffle:
-            return position
-        number, offset = divmod(position, self.count)
-        if number != self._pass:
-            self._pass, self._order = number, self._ordered(number)
-        return int(self._order[offset])
-
-    def _ordered(self, number: int) -> Indices:
-        if not self.shares:
-            return rng_for(self.seed, number).permutation(self.count)
-        parts = [
-            self._part(folder, share.members, range(number * taken, (number + 1) * taken))
-            for folder, (share, taken) in enumerate(self.shares)
-        ]
-        return rng_for(self.seed, number).permutation(np.concatenate(parts))
-
-    def _part(self, folder: int, members: Indices, places: range) -> Indices:
-        """The members at these places of the folder's endless stream of shuffled passes."""
-        first, last = places.start // len(members), max(places.stop - 1, 0) // len(members)
-        passes = [
-            rng_for(self.seed, "folder", folder, each).permutation(members)
-            for each in range(first, last + 1)
-        ]
-        start = places.start - first * len(members)
-        return np.concatenate(passes)[start : start + len(places)]
-
-
-class PairSet(_Streamed):
+class PairSet(Streamed):
     """Pairs as {photo (H, W, 3), target (H, W, 3 or 4), name}, 8-bit.
 
-    With `train`, position p gives the picture p of an endless shuffled stream, cropped and
-    mirrored the same on both sides; without, index p gives pair p as it is. A pair that cannot be
-    read is replaced by the next one and named once.
+    With `train`, position p gives the picture p of an endless shuffled stream, its colours varied
+    by `colour`, cropped and mirrored the same on both sides; without, index p gives pair p as it
+    is. What is not square is cut, or filled up with `pad` (see `as_square`). With `swap` the
+    drawing is the photo and the photo the target. A pair that cannot be read is replaced by the
+    next one and named once.
     """
+
+    what = "pair"
 
     def __init__(
         self,
@@ -113,45 +51,49 @@ class PairSet(_Streamed):
         alpha: bool = False,
         seed: int = 0,
         shares: Sequence[Share] | None = None,
+        swap: bool = False,
+        pad: Pad | None = None,
+        colour: float = 0.0,
     ) -> None:
         super().__init__(len(pairs), seed, train, shares)
-        self.pairs, self.size, self.train, self.alpha = pairs, size, train, alpha
-        self.crop_size, self.flip = crop_size, flip
-        self._bad: set[int] = set()
+        self.pairs, self.size, self.train = pairs, size, train
+        self.crop_size, self.flip, self.alpha = crop_size, flip, alpha
+        self.swap, self.pad, self.colour = swap, pad, colour
 
     def __getitem__(self, position: int) -> Sample:
-        pair, photo, target = self._read(self.index(position))
+        index, both = self.first_readable(position, self._read)
         if self.train:
-            rng = rng_for(self.seed, "augment", position)
-            photo, target = same_crop_and_flip([photo, target], self.crop_size, self.flip, rng)
-        return {"photo": photo.contiguous(), "target": target.contiguous(), "name": pair.name}
+            photo, target = self._augmented(both, position)
+        else:
+            photo, target = map(to_bytes, both)
+        return {"photo": photo, "target": target, "name": self.pairs[index].name}
 
-    def _read(self, first: int) -> tuple[Pair, Tensor, Tensor]:
-        for step in range(self.count):
-            index = (first + step) % self.count
-            pair = self.pairs[index]
-            try:
-                photo, target = pair.read(self.alpha)
-            except BadPhoto as reason:
-                if index not in self._bad:
-                    self._bad.add(index)
-                    print(f"skipped {str(pair.photo)!r}: {reason}")
-                continue
-            return pair, self._square(photo), self._square(target)
-        raise DistillError("no pair of the set can be read")
+    def path(self, index: int) -> Path:
+        return self.pairs[index].photo
 
-    def _square(self, image: Image.Image) -> Tensor:
-        if image.size == (self.size, self.size):
-            return to_bytes(image)
-        return to_bytes(centre_square(image, self.size))
+    def _read(self, index: int) -> list[Image.Image]:
+        pictures = self.pairs[index].read(self.alpha, self.swap)
+        return [as_square(picture, self.size, self.pad) for picture in pictures]
+
+    def _augmented(self, pictures: Sequence[Image.Image], position: int) -> list[Tensor]:
+        if self.colour:  # one seed for both, so that both draw the same
+            rngs = [rng_for(self.seed, "colour", position) for _ in pictures]
+            drawn = zip(pictures, rngs, strict=True)
+            pictures = [recolour(picture, self.colour, rng) for picture, rng in drawn]
+        rng = rng_for(self.seed, "augment", position)
+        whole = [to_bytes(picture) for picture in pictures]
+        cropped = same_crop_and_flip(whole, self.crop_size, self.flip, rng)
+        return [picture.contiguous() for picture in cropped]
 
 
-class PhotoSet(_Streamed):
+class PhotoSet(Streamed):
     """Photos as {photo (S, S, 3), name}, 8-bit, to be labelled on the fly.
 
     With `train`: random squares of the photo with changed colours, drawn from the position; the
     teacher sees what the student sees, so even colours may change. Without: centre squares.
     """
+
+    what = "photo"
 
     def __init__(
         self,
@@ -166,26 +108,80 @@ class PhotoSet(_Streamed):
         super().__init__(len(photos), seed, train, shares)
         self.photos, self.size, self.train = list(photos), size, train
         self.crop, self.colour = crop, colour
-        self._bad: set[int] = set()
 
     def __getitem__(self, position: int) -> Sample:
-        photo, image = self._read(self.index(position))
+        index, image = self.first_readable(position, lambda i: read_photo(self.path(i)))
         rng = rng_for(self.seed, "augment", position)
         if self.train:
             square = random_square(image, self.size, self.crop, rng)
             square = recolour(square, self.colour, rng)
         else:
             square = centre_square(image, self.size, self.crop)
-        return {"photo": to_bytes(square), "name": photo.key}
+        return {"photo": to_bytes(square), "name": self.photos[index].key}
 
-    def _read(self, first: int) -> tuple[Photo, Image.Image]:
-        for step in range(self.count):
-            index = (first + step) % self.count
-            photo = self.photos[index]
-            try:
-                return photo, read_photo(photo.path)
-            except BadPhoto as reason:
-                if index not in self._bad:
-                    self._bad.add(index)
-                    print(f"skipped {str(photo.path)!r}: {reason}")
-        raise DistillError("no photo of the set can be read")
+    def path(self, index: int) -> Path:
+        return self.photos[index].path
+
+
+class UnpairedSet(Dataset):
+    """Pictures of two looks as {a (H, W, 3), b (H, W, 3), name, name_b}, 8-bit, not of one scene.
+
+    With `train`, position p gives picture p of each look's own endless shuffled stream, its colours
+    varied by `colour`, cropped to `crop_size` and mirrored, each by its own draws. Without, index p
+    gives picture p of each, the shorter look from its start again, at `crop_size` as they are. A
+    pass is the longer look. What cannot be read is replaced by the next one and named once.
+    """
+
+    def __init__(
+        self,
+        a: Sequence[Photo],
+        b: Sequence[Photo],
+        size: int,
+        train: bool,
+        crop_size: int,
+        flip: bool = True,
+        seed: int = 0,
+        pad: Pad | None = None,
+        colour: float = 0.0,
+    ) -> None:
+        self.train, self.crop_size, self.flip, self.seed = train, crop_size, flip, seed
+        self.size, self.pad, self.colour = size if train else crop_size, pad, colour
+        self.looks = {"a": _Look(a, "a", seed, train), "b": _Look(b, "b", seed, train)}
+
+    def __len__(self) -> int:
+        return max(map(len, self.looks.values()))
+
+    def __getitem__(self, position: int) -> Sample:
+        a, name = self._picture("a", position)
+        b, name_b = self._picture("b", position)
+        return {"a": a, "b": b, "name": name, "name_b": name_b}
+
+    def _picture(self, look: str, position: int) -> tuple[Tensor, str]:
+        # A large JPEG is decoded at a half or less: still twice what is wanted, so as sharp.
+        photo, image = self.looks[look].at(position, enough=2 * self.size)
+        square = as_square(image, self.size, self.pad)
+        if not self.train:
+            return to_bytes(square), photo.key
+        rng = rng_for(self.seed, "augment", look, position)
+        if self.colour:
+            square = recolour(square, self.colour, rng)
+        (cropped,) = same_crop_and_flip([to_bytes(square)], self.crop_size, self.flip, rng)
+        return cropped.contiguous(), photo.key
+
+
+class _Look(Streamed):
+    """The photos of one look of two."""
+
+    def __init__(self, photos: Sequence[Photo], name: str, seed: int, shuffle: bool) -> None:
+        super().__init__(len(photos), f"{seed}:{name}", shuffle)  # not the other look's order
+        self.photos, self.what = list(photos), f"picture of {name.upper()}"
+
+    def at(self, position: int, enough: int) -> tuple[Photo, Image.Image]:
+        def read(index: int) -> Image.Image:
+            return read_photo(self.path(index), enough=enough)
+
+        index, image = self.first_readable(position, read)
+        return self.photos[index], image
+
+    def path(self, index: int) -> Path:
+        return self.photos[index].path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Literal
 
 import numpy as np
 import torch
@@ -10,6 +11,8 @@ from PIL import Image, ImageEnhance
 from torch import Tensor
 
 from distill.data.photos import centre_square
+
+Pad = Literal["white", "black", "edge"]
 
 
 def rng_for(*parts: object) -> np.random.Generator:
@@ -36,10 +39,34 @@ def random_square(
 
 
 def recolour(image: Image.Image, strength: float, rng: np.random.Generator) -> Image.Image:
-    """Brightness, contrast and saturation each times 1 ± strength. Only ahead of a teacher."""
+    """Brightness, contrast and saturation each times 1 ± strength; transparency is kept.
+
+    Only ahead of a teacher, or on both sides of a pair alike.
+    """
     for enhance in (ImageEnhance.Brightness, ImageEnhance.Contrast, ImageEnhance.Color):
         image = enhance(image).enhance(1 + strength * rng.uniform(-1, 1))
     return image
+
+
+def as_square(image: Image.Image, size: int, pad: Pad | None) -> Image.Image:
+    """The picture at size×size (Lanczos): its centre square, or all of it with `pad` around it.
+
+    White and black are see-through where the picture can be: nothing is drawn there. `edge`
+    repeats the outermost pixels.
+    """
+    if pad is None or image.width == image.height:
+        return image if image.size == (size, size) else centre_square(image, size)
+    scale = size / max(image.size)
+    width, height = (max(1, round(side * scale)) for side in image.size)
+    small = image.resize((width, height), Image.Resampling.LANCZOS)
+    left, top = (size - width) // 2, (size - height) // 2
+    if pad == "edge":
+        rows, columns = (top, size - height - top), (left, size - width - left)
+        return Image.fromarray(np.pad(np.asarray(small), (rows, columns, (0, 0)), "edge"))
+    around = {"white": (255, 255, 255), "black": (0, 0, 0)}[pad]
+    square = Image.new(image.mode, (size, size), (*around, 0)[: len(image.getbands())])
+    square.paste(small, (left, top))
+    return square
 
 
 def view(

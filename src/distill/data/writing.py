@@ -61,7 +61,8 @@ def _holder(root: Path) -> str:
 
 def _sweep(root: Path) -> None:
     """Remove what a killed run left aside."""
-    ours = [root / side / kind for side in register.SIDES for kind in ("photo", "stylized")]
+    kinds = [kind for pair in register.KINDS for kind in pair]
+    ours = [root / side / kind for side in register.SIDES for kind in kinds]
     for folder in (root, *ours):
         for path in folder.glob(".*.part"):
             path.unlink(missing_ok=True)
