@@ -12,6 +12,8 @@ LEAVES = {
     "data",
     "students",
     "teachers",
+    "generators",
+    "discriminators",
     "losses",
     "metrics",
     "exporters",
@@ -19,7 +21,10 @@ LEAVES = {
     "devices",
     "video",
 }
-SHARED = {"distill", "distill.weights", "distill.errors", "distill.progress"}
+SHARED = {
+    "distill", "distill.weights", "distill.errors", "distill.progress",
+    "distill.nodes",  # builds a class of another leaf by its name
+}  # fmt: skip
 ENTRY_POINTS = {"train", "prepare", "export", "eval_fid", "stylize", "check", "benchmark", "lens"}
 KNOWS_HYDRA = {"config", *ENTRY_POINTS}
 

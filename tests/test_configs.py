@@ -7,32 +7,60 @@ import re
 import pytest
 import yaml
 
-from distill import config
+from distill import config, train
 from distill.errors import DistillError
 from distill.settings import Benchmark, Check, EvalFid, Export, Prepare, Stylize, Train
 
 SCHEMAS = {
-    "train": Train, "prepare": Prepare, "export": Export, "eval_fid": EvalFid, "stylize": Stylize,
-    "check": Check, "benchmark": Benchmark,
+    "train": train.RECIPES, "prepare": Prepare, "export": Export, "eval_fid": EvalFid,
+    "stylize": Stylize, "check": Check, "benchmark": Benchmark,
 }  # fmt: skip
-GROUPS = {
-    "train": ["style", "teacher", "encoder", "decoder", "loss", "data", "optimizer", "schedule",
-              "trainer", "label"],
+GROUPS = {  # what each command's settings choose from, in train by recipe
+    "train recipe=distill": ["recipe", "style", "teacher", "encoder", "decoder", "loss", "data",
+                             "optimizer", "schedule", "trainer", "label"],
+    "train recipe=pix2pix": ["generator", "discriminator", "adversarial", "schedule", "trainer"],
+    "train recipe=cyclegan": ["generator", "discriminator", "adversarial", "schedule", "trainer"],
     "prepare": ["style", "teacher", "data", "label"],
     "export": ["exporter"],
     "benchmark": ["style", "teacher"],
 }  # fmt: skip
-CHOICES = [(n, g, c) for n, groups in GROUPS.items() for g in groups for c in config.choices(g)]
+ELSEWHERE = {  # choices of a group that belong to another recipe
+    ("train recipe=distill", "data", "unpaired"),
+    ("prepare", "data", "unpaired"),
+    ("train recipe=distill", "schedule", "linear"),
+}
+CHOICES = [
+    (command, group, choice)
+    for command, groups in GROUPS.items()
+    for group in groups
+    for choice in config.choices(group)
+    if (command, group, choice) not in ELSEWHERE
+]
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_defaults_compose(name: str):
-    assert isinstance(config.load(name, [], SCHEMAS[name]), SCHEMAS[name])
+    config.load(name, [], SCHEMAS[name])
 
 
-@pytest.mark.parametrize(("name", "group", "choice"), CHOICES)
-def test_every_choice_composes(name: str, group: str, choice: str):
-    config.load(name, [f"{group}={choice}"], SCHEMAS[name])
+@pytest.mark.parametrize(("command", "group", "choice"), CHOICES)
+def test_every_choice_composes(command: str, group: str, choice: str):
+    name, *recipe = command.split()
+    config.load(name, [*recipe, f"{group}={choice}"], SCHEMAS[name])
+
+
+@pytest.mark.parametrize(("command", "group", "choice"), sorted(ELSEWHERE))
+def test_a_choice_of_another_recipe_is_refused(command: str, group: str, choice: str):
+    name, *recipe = command.split()
+    with pytest.raises(DistillError):
+        config.load(name, [*recipe, f"{group}={choice}"], SCHEMAS[name])
+
+
+@pytest.mark.parametrize("recipe", train.RECIPES)
+def test_recipes_have_settings_of_their_own(recipe: str):
+    settings = config.load("train", [f"recipe={recipe}"], train.RECIPES)
+    assert type(settings) is train.RECIPES[recipe]
+    assert settings.recipe == recipe
 
 
 def test_every_group_is_tried():
@@ -57,7 +85,9 @@ def test_every_file_says_what_it_is(path):
 def test_help_names_every_setting(name: str):
     content = yaml.safe_load((config.conf_folder() / f"{name}.yaml").read_text())
     text = content["hydra"]["help"]["template"]
-    keys = [key for key in content if key not in ("defaults", "hydra")]
+    recipes = sorted((config.conf_folder() / "recipe").glob("*.yaml")) if name == "train" else []
+    keys = {*content, *(key for path in recipes for key in yaml.safe_load(path.read_text()))}
+    keys -= {"defaults", "hydra", "discriminator", "optimizer"}  # groups, named above
     assert not [key for key in keys if not re.search(rf"\b{key}\b", text)]
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from distill.optimisation import constant, cosine, plateau
+from distill.optimisation import constant, cosine, linear, plateau
 
 
 def optimizer():
@@ -28,6 +28,20 @@ def test_cosine_rises_falls_and_ends_at_the_floor():
     middle = 5 + 48  # half of the 96 steps after the rise
     assert seen[middle] == pytest.approx(2 * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi / 2))))
     assert seen[101] == pytest.approx(0.2)
+
+
+def test_linear_holds_then_falls_to_zero():
+    of = optimizer()
+    seen = rates(linear(of, total_steps=40, val_every=9, epochs=100, decay_epochs=100), of, 41)
+    assert seen[:21] == [2.0] * 21
+    assert seen[30] == pytest.approx(1.0)
+    assert seen[39] == pytest.approx(0.1)
+    assert seen[40] == 0
+
+
+def test_linear_without_a_fall():
+    of = optimizer()
+    assert rates(linear(of, 5, 1, epochs=3, decay_epochs=0), of, 5) == [2.0] * 5
 
 
 def test_warm_up_takes_no_more_than_a_tenth():

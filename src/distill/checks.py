@@ -44,7 +44,8 @@ def _nodes(
 
 def _explain(error: ValidationError, schema: type) -> str:
     """The first wrong key; where a setting takes several kinds of values, what each would be."""
-    errors = error.errors()
+    # A wrong kind comes first: it decides which other keys there are.
+    errors = sorted(error.errors(), key=lambda each: each["loc"][-1:] != ("kind",))
     path, owner = _place(errors[0]["loc"], schema)
     key = ".".join(path)
     if errors[0]["type"] == "unexpected_keyword_argument":

@@ -29,8 +29,11 @@ from distill.nodes import no_such
 
 MULTIRUN, HELP = {"-m", "--multirun"}, {"-h", "--help"}
 
+RECIPE = "recipe"  # the setting that says which of several schemas a command's settings have
+
 S = TypeVar("S")
 Task = Callable[[Any], None]
+Schema = type | Mapping[str, type]
 Given = Mapping[str, Any] | None
 Words = Callable[[list[str]], tuple[list[str], Given]]
 
@@ -48,11 +51,13 @@ def settings_only(arguments: list[str]) -> tuple[list[str], Given]:
 
 def entry(
     name: str,
-    schema: type,
+    schema: Schema,
     sweep: sweeps.Sweep = sweeps.NO_FOLDERS,
     words: Words = settings_only,
 ) -> Callable[[Task], Callable[[], None]]:
     """Make a task a command: `conf/NAME.yaml` plus overrides, checked, as a `schema` instance.
+
+    Of several schemas the one that the setting `recipe` names.
 
     A DistillError ends the command with its one line on standard error and its exit status. With
     -m it runs once for every combination of the values given; `sweep` says what is around that.
@@ -85,10 +90,10 @@ def entry(
     return decorate
 
 
-def _hydra_main(name: str, schema: type, task: Task, arguments: list[str], given: Given) -> None:
+def _hydra_main(name: str, schema: Schema, task: Task, arguments: list[str], given: Given) -> None:
     def run(cfg: DictConfig) -> None:
         with OneLine():
-            task(check(_plain(cfg, given), schema))
+            task(_checked(_plain(cfg, given), schema))
 
     sys.argv = [f"distill.{name}", *arguments]
     hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=name)(run)()
@@ -98,7 +103,7 @@ def jobs(
     name: str,
     overrides: list[str],
     flags: list[str],
-    schema: type,
+    schema: Schema,
     given: Given = None,
 ) -> list[sweeps.Job]:
     """Every combination of the values given, in the order typed; all are checked here."""
@@ -140,12 +145,16 @@ def _both(value: Any) -> tuple[str, str]:
 def load(
     name: str,
     overrides: Iterable[str],
-    schema: type[S],
+    schema: type[S] | Mapping[str, type[S]],
     given: Given = None,
 ) -> S:
     """Compose `conf/NAME.yaml` with overrides and check it. Raises DistillError in one line."""
-    with _hydra(name):
-        return check(_plain(compose(name, list(overrides)), given), schema)
+    with _hydra(name, overrides := list(overrides)):
+        return _checked(_plain(compose(name, overrides), given), schema)
+
+
+def _checked(values: dict[str, Any], schema: type[S] | Mapping[str, type[S]]) -> S:
+    return check(values, schema[values[RECIPE]] if isinstance(schema, Mapping) else schema)
 
 
 def _plain(cfg: DictConfig, given: Given) -> dict[str, Any]:
@@ -154,8 +163,9 @@ def _plain(cfg: DictConfig, given: Given) -> dict[str, Any]:
 
 
 @contextmanager
-def _hydra(name: str) -> Iterator[OverridesParser]:
+def _hydra(name: str, overrides: Iterable[str] = ()) -> Iterator[OverridesParser]:
     """Hydra over conf/, its errors in one line; gives its parser of overrides."""
+    OmegaConf.register_new_resolver("name_of", _name_of, replace=True)
     outer = GlobalHydra.instance().hydra  # set while a command runs: commands may compose too
     GlobalHydra.instance().clear()
     try:
@@ -163,12 +173,17 @@ def _hydra(name: str) -> Iterator[OverridesParser]:
             try:
                 yield OverridesParser.create(GlobalHydra.instance().config_loader())
             except (HydraException, OmegaConfBaseException) as error:
-                raise DistillError(_explain(name, error)) from error
+                raise DistillError(_explain(name, error, overrides)) from error
     finally:
         GlobalHydra.instance().hydra = outer
 
 
-def _explain(name: str, error: Exception) -> str:
+def _name_of(folder: Any) -> str:
+    """A folder's own name, as a part of a run's name: ${name_of:${data.root}}."""
+    return Path(str(folder)).resolve().name if folder else "data"
+
+
+def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
     text = str(error)
     if found := re.search(r"Could not find '([^']+)/([^'/]+)'", text):
         group, choice = found.groups()
@@ -177,7 +192,7 @@ def _explain(name: str, error: Exception) -> str:
         key = next(filter(None, found.groups()))
         full = re.search(r"full_key: (\S+)", text)
         key = full.group(1) if full else key
-        return no_such(key, _all_keys(name, key))
+        return no_such(key, _all_keys(name, key, overrides))
     return " ".join(text.split())
 
 
@@ -186,9 +201,14 @@ def choices(group: str) -> list[str]:
     return sorted(p.stem for p in (conf_folder() / group).glob("*.yaml"))
 
 
-def _all_keys(name: str, key: str) -> list[str]:
-    """The keys that could have been meant: siblings of the wrong one, from the default config."""
-    tree: Any = OmegaConf.to_container(compose(name), resolve=False)
+def _all_keys(name: str, key: str, overrides: Iterable[str]) -> list[str]:
+    """The keys that could have been meant: siblings of the wrong one, in what was chosen."""
+    groups = [each for each in overrides if (conf_folder() / each.partition("=")[0]).is_dir()]
+    try:
+        chosen = compose(name, groups)
+    except HydraException:  # the wrong one is among them
+        chosen = compose(name, [each for each in groups if each.startswith(f"{RECIPE}=")])
+    tree: Any = OmegaConf.to_container(chosen, resolve=False)
     *parents, _ = key.split(".")
     for parent in parents:
         tree = tree.get(parent, {}) if isinstance(tree, dict) else {}

@@ -6,9 +6,10 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 
 import pytorch_lightning as pl
 import torch
@@ -16,26 +17,36 @@ from pytorch_lightning.callbacks import EarlyStopping, LearningRateMonitor, Mode
 from pytorch_lightning.loggers import TensorBoardLogger
 from pytorch_lightning.utilities import rank_zero_only
 
-from distill.callbacks.checkpoints import Checkpoints
-from distill.callbacks.ema import StudentEMA
+from distill.callbacks.checkpoints import Checkpoints, Interrupted
 from distill.callbacks.finite import Finite
-from distill.callbacks.health import Health
 from distill.callbacks.previews import Previews
 from distill.callbacks.progress import Progress
 from distill.callbacks.provenance import Provenance
 from distill.callbacks.table import MetricsTable
-from distill.errors import DistillError
+from distill.errors import INTERRUPTED, DistillError
 from distill.runs import Run
-from distill.settings import Train
+from distill.saved import over
+from distill.settings import Adversarial, Train
 
 
-def trainer(settings: Train, run: Run, checkpoints: Checkpoints) -> pl.Trainer:
-    """Lightning's trainer, writing into the run's folder."""
+def trainer(
+    settings: Train | Adversarial,
+    run: Run,
+    own: Sequence[pl.Callback],
+    monitor: str | None = "val/loss",
+) -> pl.Trainer:
+    """Lightning's trainer, writing into the run's folder.
+
+    `own` are the recipe's callbacks; the best checkpoint and an early end go by `monitor`, of which
+    less is better.
+    """
     t = settings.trainer
     if t.threads:
         torch.set_num_threads(t.threads)
     _mute_known_noise()
     _check(settings)
+    by_hand = isinstance(settings, Adversarial)  # then clipping is the module's affair
+    assert t.max_steps is not None
     try:
         made = pl.Trainer(
             accelerator=t.accelerator,
@@ -48,14 +59,16 @@ def trainer(settings: Train, run: Run, checkpoints: Checkpoints) -> pl.Trainer:
             val_check_interval=_val_interval(t.max_steps, t.val_every) * t.accumulate,
             check_val_every_n_epoch=None,
             log_every_n_steps=min(t.log_every, t.max_steps),
-            gradient_clip_val=t.clip,
+            gradient_clip_val=None if by_hand else t.clip,
             accumulate_grad_batches=t.accumulate,
             num_sanity_val_steps=0,
             use_distributed_sampler=False,
+            # Else Lightning adds one of its own, which keeps whatever was last.
+            enable_checkpointing=monitor is not None,
             enable_model_summary=False,
             enable_progress_bar=False,
             logger=TensorBoardLogger(str(run.folder), name="tensorboard", version=""),
-            callbacks=[*_callbacks(settings, run), checkpoints],
+            callbacks=[*own, *_callbacks(settings, run, monitor)],
         )
     except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
         raise DistillError(f"trainer: {' '.join(str(error).split())}") from error
@@ -82,7 +95,28 @@ def is_first_process() -> bool:
     return first
 
 
-def _check(settings: Train) -> None:
+def fit(
+    made: pl.Trainer,
+    module: pl.LightningModule,
+    data: pl.LightningDataModule,
+    run: Run,
+    checkpoint: Path | None,
+) -> None:
+    """Train to the end, or to a signal (exit status 130), and leave last.ckpt there."""
+    checkpoints = next(each for each in made.callbacks if isinstance(each, Checkpoints))  # type: ignore[attr-defined]
+    try:
+        with ctrl_c():
+            made.fit(module, data, ckpt_path=checkpoint, weights_only=True)
+    except Interrupted:
+        print(f"{run.folder}: stopped at step {made.global_step}; the same command goes on")
+        sys.exit(INTERRUPTED)
+    checkpoints.save(made)
+    if made.global_step < made.max_steps:
+        print(f"{run.folder}: {over(run.last, made.max_steps)}")
+    print(f"{run.folder}: trained; best checkpoint {run.checkpoint('best')}")
+
+
+def _check(settings: Train | Adversarial) -> None:
     """What of the trainer's settings does not go together, or not on this machine."""
     t = settings.trainer
     if t.clip and t.precision == "16-mixed" and settings.optimizer.get("fused"):
@@ -110,25 +144,22 @@ def _has_bfloat16() -> bool:
     return not cuda or torch.cuda.is_bf16_supported(including_emulation=False)
 
 
-def _callbacks(settings: Train, run: Run) -> list[pl.Callback]:
-    best = ModelCheckpoint(
-        run.best.parent, run.best.stem, monitor="val/loss", enable_version_counter=False
-    )
+def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> list[pl.Callback]:
     callbacks: list[pl.Callback] = [
         Finite(),
         Progress(),
         Previews(run.folder / "previews"),
-        Health(),
         MetricsTable(run.folder / "metrics.csv"),
         LearningRateMonitor("step"),
         Provenance(asdict(settings)),
-        best,
     ]
-    if settings.ema:
-        callbacks.insert(0, StudentEMA(settings.ema))
-    if settings.trainer.patience:
-        callbacks.append(EarlyStopping("val/loss", patience=settings.trainer.patience))
-    return callbacks
+    if monitor:
+        folder, name = run.best.parent, run.best.stem
+        best = ModelCheckpoint(folder, name, monitor=monitor, enable_version_counter=False)
+        callbacks.append(best)
+    if settings.trainer.patience and monitor:
+        callbacks.append(EarlyStopping(monitor, patience=settings.trainer.patience))
+    return [*callbacks, Checkpoints(run)]
 
 
 def _val_interval(max_steps: int, val_every: int) -> int:

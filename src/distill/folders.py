@@ -12,7 +12,8 @@ from typing import Any
 from distill.errors import DistillError
 from distill.sweeps import Job, Outcome, Sweep
 
-IN_NAME = ("style", "decoder", "loss")  # the groups that every job's folder names anyway
+# The groups that every job's folder names anyway.
+IN_NAME = ("recipe", "style", "decoder", "loss", "generator", "adversarial")
 LONGEST = 40  # characters of one value in a folder's name
 
 
@@ -56,10 +57,14 @@ class Folders(Sweep):
 def folder_name(job: Job) -> str:
     """STYLE-DECODER-LOSS, then -KEY=VALUE for everything else that the jobs differ in.
 
-    Names of one sweep are equal only where all its values are.
+    With other recipes RECIPE-GENERATOR-GAME. Names of one sweep are equal only where all its
+    values are.
     """
     settings = job.settings
-    parts = [settings.style.name, settings.decoder.name, settings.loss.name]
+    if settings.recipe == "distill":
+        parts = [settings.style.name, settings.decoder.name, settings.loss.name]
+    else:
+        parts = [settings.recipe, settings.generator.name, settings.adversarial["kind"]]
     others = {key: value for key, value in job.swept.items() if key not in IN_NAME}
     named = [f"{safe(_last(key))}={safe(value)}" for key, value in others.items()]
     return safe("-".join([*(safe(part) for part in parts), *named]), 5 * LONGEST, keep="=~")

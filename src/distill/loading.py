@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from distill import sources
 from distill.data.layouts import find_pairs
 from distill.data.module import DistillData
-from distill.data.recipe import recipe_at
+from distill.data.pairs import check_transparency
+from distill.data.recipe import is_complete, read_manifest, recipe_at
 from distill.data.register import folders_of
-from distill.data.sets import PairSet, PhotoSet
+from distill.data.sets import PairSet, PhotoSet, UnpairedSet
 from distill.data.shares import shares_of
+from distill.data.unpaired import find_unpaired
 from distill.errors import DistillError
-from distill.settings import Train
+from distill.settings import CycleGANTrain, Pictures, Pix2PixTrain, Train
 from distill.teachers.base import Teacher
 
 
@@ -52,8 +56,7 @@ def _pair_sets(settings: Train, of: Teacher | None) -> tuple[PairSet, PairSet]:
     root = sources.pairs_root(settings)
     d = settings.data
     sides = find_pairs(root, settings.style.name, d.val_fraction, d.split_seed)
-    if not sides["train"]:
-        raise DistillError(f"{root}: has val/ but no train/, nothing to learn from")
+    _check_some(root, sides["train"])
     common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
     names = (recipe_at(root) or {}).get("folders", [])
     folders = folders_of(root, [pair.name for pair in sides["train"]]) if d.weights else []
@@ -68,3 +71,71 @@ def _pair_sets(settings: Train, of: Teacher | None) -> tuple[PairSet, PairSet]:
         **common,
     )
     return train, PairSet(sides["val"], train=False, **common)
+
+
+def paired(settings: Pix2PixTrain) -> DistillData:
+    """Training and validation pairs of recipe=pix2pix, the latter at the side of the crops."""
+    d, alpha = settings.data, settings.channels == 4
+    if d.root is None:
+        raise DistillError(
+            "data.root=null: recipe=pix2pix learns from pairs; give a folder with A/ + B/ or "
+            "pictures side by side as data.root=DIR (distill.prepare recipe=pix2pix makes some)"
+        )
+    _check_sizes(d)
+    root, swap = Path(d.root), d.direction == "BtoA"
+    if read_manifest(root) is not None and not is_complete(root):
+        raise DistillError(
+            f"data.root={d.root}: a set that is not finished; the distill.prepare that began it "
+            "goes on"
+        )
+    sides = find_pairs(root, None, d.val_fraction, d.split_seed)
+    _check_some(root, sides["train"])
+    if alpha:
+        check_transparency(root, sides["train"], swap)
+    common: dict[str, Any] = {"alpha": alpha, "swap": swap, "pad": d.pad}
+    train = PairSet(
+        sides["train"],
+        d.size,
+        train=True,
+        crop_size=d.crop_size,
+        flip=d.flip,
+        seed=settings.seed,
+        colour=d.colour,
+        **common,
+    )
+    val = PairSet(sides["val"], d.crop_size, train=False, **common)
+    return DistillData(train, val, d.batch_size, d.workers, d.val_limit)
+
+
+def unpaired(settings: CycleGANTrain) -> DistillData:
+    """Training and validation pictures of recipe=cyclegan, the latter at the side of the crops."""
+    d = settings.data
+    _check_sizes(d)
+    root, a, b = (Path(folder) if folder else None for folder in (d.root, d.a, d.b))
+    sides = find_unpaired(root, a, b, d.val_fraction, d.split_seed)
+    _check_some(d.root, sides["train"][0])
+    common: dict[str, Any] = {"crop_size": d.crop_size, "pad": d.pad}
+    train = UnpairedSet(
+        *sides["train"],
+        d.size,
+        train=True,
+        flip=d.flip,
+        seed=settings.seed,
+        colour=d.colour,
+        **common,
+    )
+    val = UnpairedSet(*sides["val"], d.crop_size, train=False, **common)
+    return DistillData(train, val, d.batch_size, d.workers, d.val_limit)
+
+
+def _check_some(root: Path | str | None, found: Sequence[object]) -> None:
+    if not found:
+        raise DistillError(f"{root}: has val/ but no train/, nothing to learn from")
+
+
+def _check_sizes(data: Pictures) -> None:
+    if data.size < data.crop_size:
+        raise DistillError(
+            f"data.size={data.size}: smaller than the crop taken from it, data.crop_size="
+            f"{data.crop_size}; make it equal (no crop) or larger"
+        )

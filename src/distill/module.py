@@ -82,6 +82,11 @@ class DistillModule(pl.LightningModule):
         values |= {"val/loss": total, "val/ssim": ssim(drawn, target).mean()}
         self._log(values | {"val/psnr": psnr(drawn, target).mean()}, len(target))
 
+    def preview(self, batch: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Columns of the sheet of samples by their titles."""
+        drawn, target = self(batch["photo"]), self.target_of(batch)
+        return {"photo": batch["photo"], "teacher": target, "student": drawn}
+
     def configure_optimizers(self) -> Any:
         optimizer = self.make_optimizer(self.student.parameters(), self.lr)
         val_every = int(self.trainer.val_check_interval)
@@ -132,6 +137,8 @@ class DistillModule(pl.LightningModule):
         draw, judge = self._compiled if trains else (self.student, self.criterion)  # type: ignore[misc]
         layout = torch.contiguous_format if trains else torch.preserve_format
         drawn, target = (x.to(torch.float32, memory_format=layout) for x in (draw(photo), target))
+        if drawn.shape[1] == 3:
+            target = over_white(target)  # of a teacher that draws transparency
         # Under autocast the losses' own products would be 16-bit ones: Gram matrices sum a whole
         # picture and overflow float16 at 65,504, and Sobel takes differences of like values.
         with torch.autocast(photo.device.type, enabled=False):

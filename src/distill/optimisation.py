@@ -41,6 +41,19 @@ def plateau(
     return {"scheduler": scheduler, **when}
 
 
+def linear(
+    optimizer: Optimizer, total_steps: int, val_every: int, epochs: float, decay_epochs: float
+) -> dict[str, Any]:
+    """The full rate, then a straight line that reaches zero at the end of the run (CycleGAN).
+
+    `epochs` and `decay_epochs` share the run's steps between the two.
+    """
+    factor = partial(
+        _linear_factor, held=total_steps * epochs / (epochs + decay_epochs), total=total_steps
+    )
+    return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}
+
+
 def constant(optimizer: Optimizer, total_steps: int, val_every: int) -> None:
     """The rate stays what it is."""
 
@@ -50,3 +63,7 @@ def _cosine_factor(step: int, rise: int, total: int, floor: float) -> float:
         return (step + 1) / rise
     done = min(1.0, (step - rise) / max(1, total - rise))
     return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * done))
+
+
+def _linear_factor(step: int, held: float, total: int) -> float:
+    return min(1.0, max(0.0, (total - step) / (total - held))) if held < total else 1.0

@@ -26,7 +26,8 @@ from distill.weights import aside
 _TRAINER = ("max_steps", "accelerator", "devices", "strategy", "threads", "log_every")
 _FREE = (
     *(f"trainer.{name}" for name in _TRAINER),
-    *("resume", "runs", "sweep", "label", "data.workers", "budget", "decoder.profile"),
+    *("resume", "runs", "sweep", "label", "data.workers", "budget"),
+    *("decoder.profile", "generator.profile"),
 )
 
 
@@ -190,7 +191,7 @@ def _known(runs: Path) -> str:
 
 
 def _in_use(config: dict[str, Any]) -> dict[str, Any]:
-    """The settings without the terms of the loss whose weight is 0."""
+    """The settings with their recipe, and without the terms of the loss whose weight is 0."""
     loss = config.get("loss") or {}
     used = {name for name, weight in loss.get("weights", {}).items() if weight}
     kept = {
@@ -198,7 +199,7 @@ def _in_use(config: dict[str, Any]) -> dict[str, Any]:
         for key, part in loss.items()
         if key in ("weights", "terms")
     }
-    return config | {"loss": loss | kept}
+    return {"recipe": "distill"} | config | {"loss": loss | kept}
 
 
 def _matters(key: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,9 @@ def ended_early(checkpoint: Path) -> str | None:
     """Why the run had ended before its last step, None where it had not."""
     for key, state in _saved(checkpoint)["callbacks"].items():
         if key.startswith("EarlyStopping") and state["wait_count"] >= state["patience"]:
-            return f"val/loss had not fallen for {state['patience']} validations"
+            watched = re.search(r"'monitor': '([^']+)'", key)
+            name = watched.group(1) if watched else "val/loss"
+            return f"{name} had not fallen for {state['patience']} validations"
     return None
 
 

@@ -32,7 +32,7 @@ class Finite(pl.Callback):
         terms = ", ".join(
             f"{name.removeprefix('train/')} {value:g}"
             for name, value in values.items()
-            if not name.endswith(("_weighted", "/loss"))
+            if not name.endswith(("_weighted", "/loss", "/generator"))
         )
         raise DistillError(
             f"the loss is {float(loss):g} at step {trainer.global_step} ({terms}) on "

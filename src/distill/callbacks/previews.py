@@ -1,4 +1,4 @@
-"""photo | teacher | student grids, as PNG files and in TensorBoard, at every validation."""
+"""Grids of samples, as PNG files and in TensorBoard, at every validation."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from pytorch_lightning.loggers import TensorBoardLogger
 from torchvision.transforms.functional import pil_to_tensor
 
 from distill.data.pictures import save_png, sheet
-from distill.module import DistillModule
-
-TITLES = ("photo", "teacher", "student")
 
 
 class Previews(pl.Callback):
-    """Writes `FOLDER/step-NNNNNN.png` with the first `count` validation pictures."""
+    """Writes `FOLDER/step-NNNNNN.png` with the first `count` validation pictures.
+
+    The module's `preview(batch)` gives the columns: pictures (N, 3 or 4, H, W) by their titles.
+    """
 
     def __init__(self, folder: Path, count: int = 4) -> None:
         self.folder, self.count = folder, count
+        self._rows: list[list[torch.Tensor]] = []
 
     def on_validation_batch_end(
         self,
@@ -31,15 +32,23 @@ class Previews(pl.Callback):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        if batch_idx > 0 or trainer.sanity_checking or not trainer.is_global_zero:
+        if trainer.sanity_checking or not trainer.is_global_zero:
             return
-        assert isinstance(pl_module, DistillModule)
-        batch = {key: value[: self.count] for key, value in batch.items()}
+        if batch_idx == 0:
+            self._rows = []
+        if len(self._rows) >= self.count:
+            return
+        batch = {key: value[: self.count - len(self._rows)] for key, value in batch.items()}
         with torch.no_grad():
-            drawn, target = pl_module(batch["photo"]), pl_module.target_of(batch)
-        page = sheet(list(zip(batch["photo"], target, drawn, strict=True)), TITLES)
+            columns = pl_module.preview(batch)  # type: ignore[operator]
+        self._rows += [list(row) for row in zip(*columns.values(), strict=True)]
+        if len(self._rows) == self.count or batch_idx + 1 == trainer.num_val_batches[0]:
+            self._show(trainer, list(columns))
+
+    def _show(self, trainer: pl.Trainer, titles: list[str]) -> None:
+        page = sheet(self._rows, titles)
         save_png(page, self.folder / f"step-{trainer.global_step:06d}.png")
         for logger in trainer.loggers:
             if isinstance(logger, TensorBoardLogger):
-                picture = pil_to_tensor(page)
-                logger.experiment.add_image("photo_teacher_student", picture, trainer.global_step)
+                name = "_".join(titles)
+                logger.experiment.add_image(name, pil_to_tensor(page), trainer.global_step)

@@ -9,6 +9,8 @@ from tqdm.auto import tqdm
 
 from distill.progress import bar
 
+SHOWN = ("train/loss", "train/generator", "train/discriminator", "val/psnr", "val/frechet")
+
 
 class Progress(pl.Callback):
     """Counts optimiser steps; a resumed run starts where it stopped."""
@@ -27,7 +29,7 @@ class Progress(pl.Callback):
     ) -> None:
         shown = {
             name.split("/")[-1]: f"{float(trainer.callback_metrics[name]):.4g}"
-            for name in ("train/loss", "val/psnr")
+            for name in SHOWN
             if name in trainer.callback_metrics
         }
         self.bar.set_postfix(shown, refresh=False)

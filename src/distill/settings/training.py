@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from distill.settings.base import Folders, Fraction, Given, Name, Node, Positive, Settings
+from distill.settings.sketching import PairsOf, Sketch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,14 +64,13 @@ class Budget(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trainer(Settings):
-    """The machine and the length of a run; steps are optimiser steps."""
+class Machine(Settings):
+    """The machine that trains, and how often it looks at the result."""
 
     accelerator: Literal["cpu", "gpu", "mps", "auto"]
     devices: int | Literal["auto"]
     strategy: str
     precision: Literal["32-true", "16-mixed", "bf16-mixed"]
-    max_steps: Positive
     val_every: Positive
     log_every: Positive
     clip: Annotated[float, Field(gt=0)] | None
@@ -79,6 +79,13 @@ class Trainer(Settings):
     compile: bool
     fused: bool
     threads: Positive | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trainer(Machine):
+    """The machine and the length of a run; steps are optimiser steps."""
+
+    max_steps: Positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +116,9 @@ class Source(Settings):
 class Prepare(Source):
     """distill.prepare"""
 
+    recipe: PairsOf
+    sketch: Sketch
+
 
 @dataclass(frozen=True, kw_only=True)
 class Decoder(Settings):
@@ -125,8 +135,9 @@ class Decoder(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Train(Source):
-    """distill.train"""
+    """distill.train recipe=distill"""
 
+    recipe: Literal["distill"] = "distill"  # runs from before there were others have none
     run: Name
     runs: str
     sweep: Name | None

@@ -1,0 +1,145 @@
+"""What a discriminator and a generator want of the discriminator's logits.
+
+`bce` is Goodfellow et al. 2014 in its non-saturating form, `lsgan` Mao et al. 2017, `wasserstein`
+Arjovsky et al. 2017 with clipped weights or the gradient penalty of Gulrajani et al. 2017.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from distill.errors import DistillError
+
+Kind = Literal["bce", "lsgan", "wasserstein"]
+
+
+class Adversary:
+    """The rules of the game between a generator and a discriminator of patches.
+
+    `real` and `fake` are the ranges that the discriminator's labels are drawn from, uniformly and
+    anew for every patch; a generator always wants a plain 1. Smoothing one side only is the
+    default (Salimans et al. 2016). A critic under `wasserstein` has no labels. `noise` is the
+    standard deviation, in units of [0, 1], of the instance noise (Sønderby et al. 2017) on all that
+    the discriminator sees; it falls linearly to zero over `noise_epochs`. `share` multiplies the
+    discriminator's loss, `penalty` is the weight of the critic's gradient penalty, `clip` the bound
+    of its weights.
+
+    Raises DistillError where these do not go together.
+    """
+
+    def __init__(
+        self,
+        kind: Kind = "bce",
+        real: Sequence[float] = (0.8, 1.0),
+        fake: Sequence[float] = (0.0, 0.0),
+        noise: float = 0.0,
+        noise_epochs: float = 100.0,
+        share: float = 0.5,
+        penalty: float = 0.0,
+        clip: float | None = None,
+    ) -> None:
+        _check(kind, real, fake, penalty, clip)
+        if noise < 0 or noise_epochs <= 0:
+            raise DistillError(
+                f"adversarial.noise={noise} noise_epochs={noise_epochs}: want 0 or more, above 0"
+            )
+        self.kind, self.real, self.fake = kind, tuple(real), tuple(fake)
+        self.noise, self.noise_epochs = noise, noise_epochs
+        self.share, self.penalty, self.clip = share, penalty, clip
+
+    def judge(self, discriminator: nn.Module, real: Tensor, fake: Tensor) -> Judged:
+        """The discriminator's loss on real pictures and fakes, (N, C, H, W); none reach back."""
+        real, fake = real.detach(), fake.detach()
+        on_real, on_fake = discriminator(real), discriminator(fake)
+        loss = self._want(on_real, self.real) + self._want(on_fake, self.fake)
+        loss = self.share * loss
+        if self.penalty:
+            loss = loss + self.penalty * gradient_penalty(discriminator, real, fake)
+        return Judged(loss, self._opinion(on_real), self._opinion(on_fake))
+
+    def fool(self, logits: Tensor) -> Tensor:
+        """The generator's loss: its fakes should pass for real ones."""
+        return self._want(logits, (1.0, 1.0))
+
+    def clip_weights(self, critic: nn.Module) -> None:
+        """After the critic's step: weights within ±`clip`, the first form of its bound."""
+        if self.clip is not None:
+            with torch.no_grad():
+                for value in critic.parameters():
+                    value.clamp_(-self.clip, self.clip)
+
+    def noise_at(self, epoch: float) -> float:
+        """Standard deviation of the instance noise after so many epochs."""
+        return self.noise * max(0.0, 1.0 - epoch / self.noise_epochs)
+
+    def _want(self, logits: Tensor, labels: Sequence[float]) -> Tensor:
+        if self.kind == "wasserstein":  # its values have no target: higher on one side than other
+            return logits.mean() if labels is self.fake else -logits.mean()
+        wanted = smoothed(logits, labels)
+        if self.kind == "lsgan":
+            return F.mse_loss(logits, wanted)
+        return F.binary_cross_entropy_with_logits(logits, wanted)
+
+    def _opinion(self, logits: Tensor) -> Tensor:
+        """The mean of D(x) as people read it: a probability under bce, else the value itself."""
+        seen = logits.detach()
+        return (torch.sigmoid(seen) if self.kind == "bce" else seen).mean()
+
+
+class Judged:
+    """A discriminator's loss, and what it holds of real pictures and of fakes on the average."""
+
+    def __init__(self, loss: Tensor, real: Tensor, fake: Tensor) -> None:
+        self.loss, self.real, self.fake = loss, real, fake
+
+
+def smoothed(logits: Tensor, labels: Sequence[float]) -> Tensor:
+    """A label for every logit, uniform in the range (low, high)."""
+    low, high = labels
+    wanted = torch.full_like(logits, low)
+    return wanted if low == high else wanted.uniform_(low, high)
+
+
+def gradient_penalty(critic: nn.Module, real: Tensor, fake: Tensor) -> Tensor:
+    """Mean of (‖∇D(x̂)‖₂ − 1)² per picture, x̂ on the line between a real picture and a fake one.
+
+    The norm is that over [-1, 1], which the critic's network speaks: half of that over [0, 1].
+    """
+    share = torch.rand(len(real), 1, 1, 1, device=real.device)
+    between = torch.lerp(real, fake, share).detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
+    return (gradient.flatten(1).norm(dim=1) / 2 - 1).square().mean()
+
+
+def distance(drawn: Tensor, wanted: Tensor) -> Tensor:
+    """Mean absolute difference in the papers' range of [-1, 1], which λ = 100, 10 and 5 are for.
+
+    Both are (N, C, H, W) in [0, 1]; the value is in [0, 2].
+    """
+    return 2 * F.l1_loss(drawn, wanted)
+
+
+def _check(
+    kind: str, real: Sequence[float], fake: Sequence[float], penalty: float, clip: float | None
+) -> None:
+    for name, labels in (("real", real), ("fake", fake)):
+        if len(labels) != 2 or labels[0] > labels[1]:
+            raise DistillError(f"adversarial.{name}={list(labels)}: want two values, [LOW,HIGH]")
+    if kind != "bce" and kind != "lsgan" and kind != "wasserstein":
+        raise DistillError(f"adversarial.kind={kind}: choose from bce, lsgan, wasserstein")
+    bounded = (penalty > 0) + (clip is not None)
+    if kind == "wasserstein" and bounded != 1:
+        raise DistillError(
+            "adversarial.kind=wasserstein: a critic needs one bound, adversarial.penalty=10 or "
+            "adversarial.clip=0.01"
+        )
+    if kind != "wasserstein" and bounded:
+        raise DistillError(
+            f"adversarial.kind={kind}: penalty and clip bound a critic; for them take "
+            "adversarial=wasserstein"
+        )

@@ -1,0 +1,145 @@
+"""The recipes with adversaries: from checked settings to a trained run, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+import pytorch_lightning as pl
+from torch import nn
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+from distill import fitting, loading, nodes
+from distill.build import make_optimizer, make_schedule
+from distill.callbacks.distance import Distance
+from distill.data.module import DistillData
+from distill.errors import DistillError
+from distill.losses.adversarial import Adversary
+from distill.recipes.base import AdversarialModule, initialise
+from distill.recipes.cyclegan import CycleGAN
+from distill.recipes.pix2pix import Pix2Pix
+from distill.runs import Run
+from distill.saved import over, step_of
+from distill.settings import Adversarial, CycleGANTrain, Pix2PixTrain
+from distill.students.student import Student
+
+
+def train(settings: Adversarial, run: Run) -> None:
+    """Train generators and discriminators, or go on."""
+    check(settings)
+    pictures = data(settings)
+    settings = with_length(settings, pictures)
+    steps, plain = settings.trainer.max_steps, asdict(settings)
+    assert steps is not None
+    checkpoint = run.resumable(plain, settings.resume)
+    if checkpoint and (end := over(checkpoint, steps)):
+        print(f"{run.folder}: {end}")
+        return
+    pl.seed_everything(settings.seed, verbose=False)
+    made = module(settings)
+    distance = Distance.of(settings.distance)
+    monitor = distance.monitor if distance else made.monitor
+    if settings.trainer.patience and not monitor:
+        raise DistillError(
+            f"trainer.patience={settings.trainer.patience}: there is nothing to watch with "
+            "distance=none; take distance=auto, or leave patience out"
+        )
+    trainer = fitting.trainer(settings, run, [distance] if distance else [], monitor)
+    run.start(plain, settings.resume)
+    if checkpoint:
+        print(f"{run.folder}: resumes at step {step_of(checkpoint)} (resume=false starts anew)")
+    else:
+        passes = steps / pictures.batches_per_pass
+        print(f"{run.folder}: a new run of {steps} batches ({passes:.3g} epochs)")
+    fitting.fit(trainer, made, pictures, run, checkpoint)
+
+
+def check(settings: Adversarial) -> None:
+    """What the recipes cannot do of what the settings can say."""
+    t = settings.trainer
+    if t.accumulate > 1 or t.compile:
+        key = "accumulate" if t.accumulate > 1 else "compile"
+        value = getattr(t, key)
+        raise DistillError(f"trainer.{key}={value}: not with recipe={settings.recipe}; leave it")
+    if t.devices not in (1, "auto") or t.strategy != "auto":
+        raise DistillError(
+            f"trainer.devices={t.devices} strategy={t.strategy}: recipe={settings.recipe} trains "
+            "on one device; set trainer.devices=1 trainer.strategy=auto"
+        )
+    adversary: Adversary = nodes.build(settings.adversarial)
+    if adversary.penalty and settings.discriminator.get("norm", "batch") == "batch":
+        raise DistillError(
+            "discriminator.norm=batch: a gradient penalty is one picture's, and batch statistics "
+            "tie them together; set discriminator.norm=none"
+        )
+
+
+def data(settings: Adversarial) -> DistillData:
+    """The pictures of the settings' recipe."""
+    if isinstance(settings, Pix2PixTrain):
+        return loading.paired(settings)
+    assert isinstance(settings, CycleGANTrain)
+    return loading.unpaired(settings)
+
+
+def with_length(settings: Adversarial, pictures: DistillData) -> Adversarial:
+    """The settings with the run's length in batches: as given, or that of all its epochs."""
+    epochs = settings.epochs + settings.decay_epochs
+    steps = settings.trainer.max_steps or max(1, round(epochs * pictures.batches_per_pass))
+    return replace(settings, trainer=replace(settings.trainer, max_steps=steps))
+
+
+def module(settings: Adversarial) -> AdversarialModule:
+    """The recipe's networks, and how they are optimised."""
+    adversary: Adversary = nodes.build(settings.adversarial)
+    common: dict[str, Any] = {
+        "adversary": adversary,
+        "make_optimizer": partial(make_optimizer, settings.optimizer),
+        "make_schedule": partial(make_schedule, settings.schedule),
+        "lr": settings.lr,
+        "clip": settings.trainer.clip,
+        "seed": settings.seed,
+    }
+    made: AdversarialModule
+    if isinstance(settings, Pix2PixTrain):
+        judge = _discriminator(settings, 3 + settings.channels)
+        made = Pix2Pix(_generator(settings), judge, l1=settings.l1, **common)
+    else:
+        assert isinstance(settings, CycleGANTrain)
+        made = CycleGAN(
+            _generator(settings),
+            _generator(settings),
+            _discriminator(settings, 3),
+            _discriminator(settings, 3),
+            cycle=settings.cycle,
+            identity=settings.identity,
+            pool=settings.pool,
+            **common,
+        )
+    _try_optimizer(made, settings)
+    return made
+
+
+def _generator(settings: Adversarial) -> nn.Module:
+    size, channels = settings.data.crop_size, settings.channels
+    made = nodes.build(settings.generator.build, size=size, in_channels=3, out_channels=channels)
+    return made if isinstance(made, Student) else initialise(made)  # a student knows its own
+
+
+def _discriminator(settings: Adversarial, channels: int) -> nn.Module:
+    return initialise(nodes.build(settings.discriminator, channels=channels))
+
+
+def _try_optimizer(made: AdversarialModule, settings: Adversarial) -> None:
+    """Show a bad value at once."""
+    try:
+        optimizer = made.make_optimizer(made.generators[0].parameters(), made.lr)
+    except (ValueError, TypeError) as error:
+        raise DistillError(f"optimizer: {error}") from error
+    schedule = made.make_schedule(optimizer, 1, 1) or {}
+    if isinstance(schedule.get("scheduler"), ReduceLROnPlateau):
+        raise DistillError(
+            f"schedule=plateau: two networks against each other have no loss that falls; with "
+            f"recipe={settings.recipe} take schedule=linear, cosine or constant"
+        )
