@@ -397,3 +397,29 @@ def test_commands_without_runs_take_lists_too(here, capsys):
     ]  # fmt: skip
     assert "[2/2] style.resolution=96" in capsys.readouterr().out
     assert not (here / "runs").exists()
+
+
+def test_runs_without_pairs_are_told_by_their_distance(tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    drawn = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda s, *a, **k: drawn.append(s) or save(s, *a, **k))
+    table = "step,val/cycle,val/frechet,val/kid\n2,0.1,90,0.3\n4,0.1,70.5,0.2\n6,0.1,80,0.1\n"
+    outcomes = {name: sweeps.Outcome(0) for name in ("one", "two")}
+    rows = written(tmp_path, outcomes, {"one": table})
+    assert [row["lowest val/frechet"] for row in rows] == ["70.5", ""]
+    assert [row["best val/psnr (dB)"] for row in rows] == ["", ""]
+    assert "70.50" in (tmp_path / "summary.md").read_text()
+    assert [axes.get_ylabel() for axes in drawn[0].axes] == ["val/frechet", "val/kid"]
+
+
+def test_the_network_of_a_generator_s_run_is_counted(tmp_path):
+    from adversarial_runs import RESNET, built, settings, write
+
+    network = built(RESNET)
+    write(tmp_path / "one", settings("pix2pix", RESNET), generator=network)
+    (row,) = written(tmp_path, {"one": sweeps.Outcome(0)}, {})
+    assert int(row["parameters"]) == sum(p.numel() for p in network.parameters())
+    assert int(row["MACs"]) > 0
+    assert "lowest val/frechet" not in row

@@ -173,7 +173,7 @@ def test_a_file_address_is_fetched_too(tmp_path, cache):
 def test_a_downloaded_file_can_be_read_by_others_as_the_umask_says(tmp_path, cache):
     before = os.umask(0o022)
     try:
-        find(WeightsFile("x.pt", put(tmp_path / "x.pt").as_uri()))
+        find(WeightsFile("x.pt", put(tmp_path / "x.pt").as_uri(), SHA256))
     finally:
         os.umask(before)
     assert stat.S_IMODE((cache / "x.pt").stat().st_mode) == 0o644
@@ -260,7 +260,7 @@ def test_a_file_at_hand_with_another_hash_is_refused_and_named(tmp_path, cache, 
     ],
 )
 def test_a_download_that_fails_says_why_and_leaves_nothing(server, cache, route, reason):
-    file = WeightsFile("x.pt", f"{server.url}/{route}/x.pt")  # no hash that would catch it
+    file = WeightsFile("x.pt", f"{server.url}/{route}/x.pt", SHA256)
     with pytest.raises(DistillError, match="cannot be downloaded") as error:
         find(file, key="style.weights")
     assert reason in said(error)
@@ -270,7 +270,7 @@ def test_a_download_that_fails_says_why_and_leaves_nothing(server, cache, route,
 
 @pytest.mark.parametrize("url", ["nowhere/x.pt", "ftq://nowhere/x.pt", "file:///no/such/x.pt"])
 def test_an_address_that_cannot_be_opened_ends_in_the_same_line(cache, url):
-    file = WeightsFile("x.pt", url)
+    file = WeightsFile("x.pt", url, SHA256)
     with pytest.raises(DistillError, match="cannot be downloaded") as error:
         find(file, key="style.weights")
     assert_helps(said(error), file, cache)
@@ -279,7 +279,7 @@ def test_an_address_that_cannot_be_opened_ends_in_the_same_line(cache, url):
 def test_a_server_that_does_not_answer_ends_in_the_same_line(cache, server):
     server.shutdown()
     server.server_close()
-    file = WeightsFile("x.pt", f"{server.url}/whole/x.pt")
+    file = WeightsFile("x.pt", f"{server.url}/whole/x.pt", SHA256)
     with pytest.raises(DistillError, match="cannot be downloaded") as error:
         find(file, key="style.weights")
     assert_helps(said(error), file, cache)
@@ -290,6 +290,22 @@ def test_a_failed_download_can_be_tried_again(server, cache):
         find(WeightsFile("x.pt", f"{server.url}/short/x.pt", SHA256))
     found = find(WeightsFile("x.pt", f"{server.url}/whole/x.pt", SHA256))
     assert found.read_bytes() == CONTENT
+
+
+def test_a_published_file_without_a_hash_is_never_downloaded(server, cache):
+    file = WeightsFile("x.pt", f"{server.url}/whole/x.pt")
+    with pytest.raises(DistillError, match="not downloaded, since nothing could check it") as error:
+        find(file, key="style.weights")
+    assert_helps(said(error), file, cache)
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(("known", "told"), [({}, True), ({"sha256": SHA256}, False)])
+def test_one_at_hand_is_told_to_be_unchecked(cache, capsys, known, told):
+    put(cache / "x.pt")
+    assert find(WeightsFile("x.pt", "http://127.0.0.1:9/x.pt", **known)) == cache / "x.pt"
+    printed = capsys.readouterr().out
+    assert (f"taken unchecked, no hash of it is known; its own is {SHA256}" in printed) == told
 
 
 def test_a_file_without_a_public_address_says_so(cache):

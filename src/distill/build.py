@@ -11,9 +11,12 @@ from typing import Any
 
 import onnx
 import torch
+from pytorch_lightning import Callback
 from torch import nn
 
 from distill import nodes, sources
+from distill.callbacks.ema import StudentEMA
+from distill.callbacks.health import Health
 from distill.errors import DistillError
 from distill.losses.combined import Criterion
 from distill.losses.gka import MIN_BATCH
@@ -21,6 +24,7 @@ from distill.module import DistillModule
 from distill.settings import Train
 from distill.students.student import Student
 from distill.teachers.base import Teacher
+from distill.teachers.checkpoint import Direction, read, recipe_of
 
 DEFAULT_RATE = 1e-3  # where lr=auto finds none
 
@@ -73,38 +77,53 @@ def load_student(checkpoint: Path) -> tuple[Student, dict[str, Any]]:
     """A trained student (averaged weights where the run kept them) and its run's settings.
 
     The checkpoint is read as tensors and plain values, and may only name classes of
-    distill.students and distill.teachers. Raises DistillError for any other file.
+    distill.students and distill.teachers. Raises DistillError for any other file, and for a run of
+    another recipe.
     """
-    if not checkpoint.is_file():
-        raise DistillError(f"{checkpoint}: no such file")
+    network, settings = load_network(checkpoint)
+    if (recipe := recipe_of(settings)) != "distill":
+        raise DistillError(
+            f"{checkpoint}: a run of recipe={recipe}, a student is wanted: one of recipe=distill"
+        )
+    assert isinstance(network, Student)
+    return network, settings
+
+
+def load_network(
+    checkpoint: Path, direction: Direction = "AtoB"
+) -> tuple[nn.Module, dict[str, Any]]:
+    """What a run of any recipe draws with, in evaluation mode, and the run's settings.
+
+    `direction` chooses one of CycleGAN's two generators. Raises DistillError as `read` does.
+    """
+    network, settings = read(checkpoint, direction)
+    if recipe_of(settings) != "distill":
+        return network, settings
     try:
-        saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
-        settings = saved["distill"]
-        parts = settings["encoder"] | {"weights": "none"}, settings["decoder"]["build"]
-        for each in parts:
-            nodes.check_part(each, "distill.students", nn.Module)
         # Before anything imports what it names: the teacher is built later, from these settings.
         nodes.check_part(settings["teacher"], "distill.teachers", Teacher)
-        built = student(*parts, settings["channels"])
-        averaged = saved.get("callbacks", {}).get("StudentEMA", {}).get("average")
-        live = {k.removeprefix("student."): v for k, v in saved["state_dict"].items()}
-        built.load_state_dict(averaged or live)
         sources.source_of(settings)
     except DistillError as error:
         raise DistillError(f"{checkpoint}: {error}") from error
     except Exception as error:  # whatever a file from elsewhere may hold
         reason = f"damaged, or not a checkpoint of distill.train ({type(error).__name__})"
         raise DistillError(f"{checkpoint}: {reason}") from error
-    return built.eval(), settings
+    return network, settings
 
 
 def student_graph(checkpoint: Path) -> onnx.ModelProto:
-    """A trained student as an ONNX graph of 256², unchecked. Raises DistillError."""
+    """What a run of any recipe draws with as an ONNX graph, unchecked, of the size it takes.
+
+    A student's is of 256², a generator's of the pictures that it learnt on. Raises DistillError.
+    """
     from distill.exporters.onnx import OnnxExporter
     from distill.students.fold import fold_batchnorm
 
-    trained, _ = load_student(checkpoint)
-    return OnnxExporter().export(fold_batchnorm(trained))
+    trained, settings = load_network(checkpoint)
+    exporter = OnnxExporter()
+    if recipe_of(settings) != "distill":
+        exporter = OnnxExporter(size=settings["data"]["crop_size"])
+    return exporter.export(fold_batchnorm(trained))
 
 
 def module(settings: Train, of: Teacher | None) -> DistillModule:
@@ -125,8 +144,8 @@ def module(settings: Train, of: Teacher | None) -> DistillModule:
     made = DistillModule(
         new_student(settings),
         criterion(settings),
-        partial(_optimizer, settings.optimizer),
-        partial(_schedule, settings.schedule),
+        partial(make_optimizer, settings.optimizer),
+        partial(make_schedule, settings.schedule),
         DEFAULT_RATE if settings.lr == "auto" else settings.lr,
         kept,
     )
@@ -152,6 +171,11 @@ def _need_compiler(accelerator: str) -> None:
         )
 
 
+def watchers(settings: Train) -> list[Callback]:
+    """What watches a student train: the average of its weights, and whether they live."""
+    return [*([StudentEMA(settings.ema)] if settings.ema else []), Health()]
+
+
 def criterion(settings: Train) -> Criterion:
     """The terms whose weight is above 0."""
     loss = settings.loss
@@ -163,11 +187,13 @@ def criterion(settings: Train) -> Criterion:
     return Criterion(used, loss.weights)
 
 
-def _optimizer(node: dict[str, Any], parameters: Any, lr: float) -> torch.optim.Optimizer:
+def make_optimizer(node: dict[str, Any], parameters: Any, lr: float) -> torch.optim.Optimizer:
+    """The optimiser of a node over these parameters."""
     return nodes.build(node, params=parameters, lr=lr)
 
 
-def _schedule(
+def make_schedule(
     node: dict[str, Any], optimizer: torch.optim.Optimizer, total_steps: int, val_every: int
 ) -> Any:
+    """The schedule of a node, as Lightning takes it; None for a rate that stays."""
     return nodes.build(node, optimizer=optimizer, total_steps=total_steps, val_every=val_every)

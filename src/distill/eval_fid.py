@@ -1,4 +1,4 @@
-"""python -m distill.eval_fid: how close the student is to its teacher, on held-out photos."""
+"""python -m distill.eval_fid: how close what is drawn is to what was wanted, on held-out photos."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from distill.settings import EvalFid
 def main(settings: EvalFid) -> None:
     from pathlib import Path
 
-    from distill import build, evaluation, results
+    from distill import build, evaluation, heldout, results, unpaired
     from distill.errors import DistillError
-    from distill.heldout import held_out
     from distill.runs import find_run
+    from distill.teachers.checkpoint import recipe_of
 
     features, missing = evaluation.features_or_reason(settings.features)
     if settings.a or settings.b:
@@ -26,10 +26,21 @@ def main(settings: EvalFid) -> None:
     else:
         run = find_run(settings)
         folder = Path(settings.output) if settings.output else run.folder / "eval"
-        student, trained = build.load_student(run.checkpoint(settings.checkpoint))
-        pictures = held_out(student, trained, settings)
-        scores = evaluation.against_teacher(pictures, features, settings)
-        results.write_sheet(pictures.rows(settings.sheet), folder)
+        checkpoint = run.checkpoint(settings.checkpoint)
+        network, trained = build.load_network(checkpoint, settings.direction)
+        pictures: heldout.HeldOut | unpaired.Looks
+        if recipe_of(trained) == "cyclegan":
+            if settings.output is None and settings.direction != "AtoB":
+                folder /= settings.direction
+            back, _ = build.load_network(checkpoint, unpaired.OTHER[settings.direction])
+            pictures = unpaired.held_out(network, back, trained, settings)
+            scores = unpaired.scores(pictures, features, settings)
+        else:
+            of_pairs = recipe_of(trained) == "pix2pix"
+            read = heldout.held_out_pairs if of_pairs else heldout.held_out
+            pictures = read(network, trained, settings)
+            scores = evaluation.against_teacher(pictures, features, settings)
+        results.write_sheet(pictures.rows(settings.sheet), pictures.titles, folder)
 
     results.write(scores, folder, missing)
     if missing:

@@ -1,7 +1,8 @@
 """The evaluation step by step: the paper's Table 2 for one style, with intervals.
 
 The held-out photos are split into halves A and B. T(A), T(B) are the teacher's pictures, S(B) the
-student's: the student is compared with teacher pictures of *other* photos, as FID is meant.
+student's: the student is compared with teacher pictures of *other* photos, as FID is meant. Of a
+run of recipe=pix2pix T are the targets of the pairs, and G(B) the generator's pictures.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ def features_or_reason(name: Any) -> tuple[FeatureNetwork | None, str]:
 
 def against_teacher(pictures: HeldOut, network: FeatureNetwork | None, settings: EvalFid) -> Row:
     """Every figure of the paper's Table 2 and the per-picture ones, as plain values."""
-    results: Row = {
-        "pictures": len(pictures.names),
-        "run": pictures.run["run"],
-        "style": pictures.run["style"]["name"],
-        "decoder": pictures.run["decoder"]["name"],
-        "similarity": _similarity(pictures, settings),
+    given, wanted, who = pictures.titles
+    compared = {
+        f"{who} to {wanted}": (pictures.student, pictures.teacher),
+        f"{given} to {wanted}": (pictures.photo, pictures.teacher),
     }
+    results: Row = {"pictures": len(pictures.names)} | pictures.about
+    results |= {"similarity": picture_by_picture(compared, settings)}
     if network is None:
         return results | {"features": None, "distances": None}
     if pictures.half < 2:
@@ -53,7 +54,7 @@ def against_teacher(pictures: HeldOut, network: FeatureNetwork | None, settings:
         )
     return (
         results
-        | _about(network, pictures.half)
+        | about(network, pictures.half)
         | {"distances": _distances(pictures, network, settings)}
     )
 
@@ -69,44 +70,47 @@ def two_folders(a: Path, b: Path, network: FeatureNetwork | None, settings: Eval
         features_of_files(network, photos, str(folder))
         for photos, folder in zip(found, (a, b), strict=True)
     )
-    about = _about(network, min(len(first), len(second)))
+    facts = about(network, min(len(first), len(second)))
     counts = {"pictures": [len(first), len(second)]}
-    row = _distance(first, second, settings)
-    return {"a": str(a), "b": str(b)} | counts | about | {"distances": {"a against b": row}}
+    row = distance(first, second, settings)
+    return {"a": str(a), "b": str(b)} | counts | facts | {"distances": {"a against b": row}}
 
 
-def _similarity(pictures: HeldOut, settings: EvalFid) -> Row:
+def picture_by_picture(compared: dict[str, tuple[Tensor, Tensor]], settings: EvalFid) -> Row:
+    """PSNR, SSIM and LPIPS where it is at hand, each a mean over 8-bit pictures (n, 3, H, W)."""
     measures: dict[str, Any] = {"PSNR (dB)": similarity.psnr, "SSIM": similarity.ssim}
     if lpips := similarity.lpips_or_none():
         measures["LPIPS"] = lpips
     rows: Row = {}
     for name, measure in measures.items():
-        for what, drawn in (("student", pictures.student), ("photo", pictures.photo)):
-            values = _per_picture(measure, drawn, pictures.teacher, settings.batch_size)
-            rows[f"{name}, {what} to teacher"] = {"value": float(values.mean())} | _with_interval(
+        for what, (drawn, wanted) in compared.items():
+            values = _per_picture(measure, drawn, wanted, settings.batch_size)
+            rows[f"{name}, {what}"] = {"value": float(values.mean())} | _with_interval(
                 settings, frechet.bootstrap, values
             )
     return rows
 
 
 def _distances(pictures: HeldOut, network: FeatureNetwork, settings: EvalFid) -> dict[str, Row]:
-    half = pictures.half
+    half, who = pictures.half, pictures.titles[2]
+    drawn = f"{who[0].upper()}(B)"
     sets = {
         "T(A)": pictures.teacher[:half],
         "T(B)": pictures.teacher[half:],
-        "S(B)": pictures.student[half:],
+        drawn: pictures.student[half:],
         "C(B)": pictures.ceiling[half:],
     }
     f = {name: features_of_set(network, pixels, name) for name, pixels in sets.items()}
     return {
-        "floor: T(A), T(B)": _distance(f["T(A)"], f["T(B)"], settings),
-        "student: T(A), S(B)": _distance(f["T(A)"], f["S(B)"], settings),
-        f"ceiling: T(A), {pictures.ceiling_name}": _distance(f["T(A)"], f["C(B)"], settings),
-        "paired: T(B), S(B)": _distance(f["T(B)"], f["S(B)"], settings),
+        "floor: T(A), T(B)": distance(f["T(A)"], f["T(B)"], settings),
+        f"{who}: T(A), {drawn}": distance(f["T(A)"], f[drawn], settings),
+        f"ceiling: T(A), {pictures.ceiling_name}": distance(f["T(A)"], f["C(B)"], settings),
+        f"paired: T(B), {drawn}": distance(f["T(B)"], f[drawn], settings),
     }
 
 
-def _distance(a: Features, b: Features, settings: EvalFid) -> Row:
+def distance(a: Features, b: Features, settings: EvalFid) -> Row:
+    """Fréchet and kernel distance of two sets of features, and an interval of the first."""
     row: Row = {"value": frechet.frechet_from_features(a, b), "kid": frechet.kid(a, b)}
     return row | _with_interval(settings, frechet.frechet_interval, a, b)
 
@@ -123,7 +127,8 @@ def _per_picture(measure: Any, a: Tensor, b: Tensor, size: int) -> Features:
     return np.concatenate([measure(x, y).double().numpy() for x, y in pairs])
 
 
-def _about(network: FeatureNetwork, count: int) -> Row:
+def about(network: FeatureNetwork, count: int) -> Row:
+    """What a result must say of its features, and that so few pictures bias it."""
     row: Row = {"features": network.title, "resize": network.resize, "pictures_per_side": count}
     row |= {"fid_name": network.fid, "kid_name": network.kid}
     if count < ENOUGH:

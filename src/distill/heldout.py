@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from distill import config, sources
+from distill.checks import check
 from distill.data.layouts import Pair, find_pairs
 from distill.data.photos import group_of
 from distill.data.pictures import from_bytes, over_white
@@ -20,14 +21,18 @@ from distill.data.sets import PairSet
 from distill.data.views import rng_for
 from distill.errors import DistillError
 from distill.progress import bar
-from distill.settings import EvalFid, Prepare
+from distill.settings import EvalFid, Paired, Prepare, Source
 
 _PAIR_SUFFIX = re.compile(r"-[0-9a-f]{8}(-v\d+)?$")  # what Photo.pair_name adds to a stem
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Held-out pictures as 8-bit values, in one order: photo, teacher's and student's picture."""
+    """Held-out pictures as 8-bit values, in one order: photo, teacher's and student's picture.
+
+    `about` says whose they are, `titles` what the three are called: of pairs it is input, target
+    and generator.
+    """
 
     names: list[str]
     photo: Tensor
@@ -35,14 +40,15 @@ class HeldOut:
     student: Tensor
     ceiling: Tensor
     ceiling_name: str
-    run: dict[str, Any]
+    about: dict[str, Any]
+    titles: tuple[str, str, str] = ("photo", "teacher", "student")
 
     @property
     def half(self) -> int:
         return len(self.names) // 2
 
     def rows(self, count: int) -> list[tuple[Tensor, ...]]:
-        """The first pictures as (photo, teacher, student), float in [0, 1], for a sheet."""
+        """The first pictures under `titles`, float in [0, 1], for a sheet."""
         three = zip(self.photo[:count], self.teacher[:count], self.student[:count], strict=True)
         return [tuple(as_float(picture) for picture in row) for row in three]
 
@@ -56,18 +62,46 @@ def held_out(student: nn.Module, trained: dict[str, Any], settings: EvalFid) -> 
     here = source.data.root is None and sources.has_photos(source)
     if here or (ours and not is_complete(root)):
         others = bool(settings.photos) and not _same(settings.photos or "", trained["photos"])
-        labels = sources.teacher(source.style, source.teacher)
-        root = sources.prepare_held_out(source, labels, all_of_them=others)
+        root = _labelled(source, root, others)
     d = source.data
-    pairs = sorted(
-        find_pairs(root, source.style.name, d.val_fraction, d.split_seed)["val"], key=_by_group
-    )
-    data = PairSet(pairs, source.style.resolution, train=False, alpha=trained["channels"] == 4)
-    photo, teacher = _read(data)
-    drawn = _draw(student, photo, settings.batch_size, "student draws")
-    ceiling, name = _ceiling(photo, settings)
-    facts = {key: trained[key] for key in ("run", "style", "decoder", "encoder")}
-    return HeldOut([pair.name for pair in pairs], photo, teacher, drawn, ceiling, name, facts)
+    pairs = find_pairs(root, source.style.name, d.val_fraction, d.split_seed)["val"]
+    about = {key: trained[key]["name"] for key in ("style", "decoder")}
+    photo, teacher = _read(pairs, source.style.resolution, alpha=trained["channels"] == 4)
+    drawn = draw(student, photo, settings.batch_size, "student draws")
+    ceiling, name = _ceiling(photo, settings, "photos")
+    names = [pair.name for pair in sorted(pairs, key=_by_group)]
+    return HeldOut(names, photo, teacher, drawn, ceiling, name, {"run": trained["run"]} | about)
+
+
+def held_out_pairs(network: nn.Module, trained: dict[str, Any], settings: EvalFid) -> HeldOut:
+    """The held-out pairs of a run of recipe=pix2pix, or of another folder of pairs."""
+    other = {"root": settings.photos} if settings.photos else {}
+    d = check(trained["data"] | other, Paired)
+    if d.root is None:
+        raise DistillError(
+            "data.root=null: the run does not say which pairs; name them: photos=DIR"
+        )
+    pairs = find_pairs(Path(d.root), None, d.val_fraction, d.split_seed)["val"]
+    alpha = trained["channels"] == 4
+    photo, target = _read(pairs, d.crop_size, alpha, swap=d.direction == "BtoA", pad=d.pad)
+    drawn = draw(network, photo, settings.batch_size, "generator draws")
+    ceiling, name = _ceiling(photo, settings, "inputs")
+    about = {"run": trained["run"], "recipe": "pix2pix", "generator": trained["generator"]["name"]}
+    titles = ("input", "target", "generator")
+    names = [pair.name for pair in sorted(pairs, key=_by_group)]
+    return HeldOut(names, photo, target, drawn, ceiling, name, about, titles)
+
+
+def _labelled(source: Source, root: Path, others: bool) -> Path:
+    """The set with every held-out pair; a finished one without its teacher, where that is gone."""
+    try:
+        labels = sources.teacher(source.style, source.teacher)
+    except DistillError as error:
+        if others or not is_complete(root):
+            raise
+        print(f"{root}: taken as it is, without a look at its photos: {error}")
+        return root
+    return sources.prepare_held_out(source, labels, all_of_them=others)
 
 
 def _same(photos: str, trained: str | list[str]) -> bool:
@@ -80,8 +114,9 @@ def _by_group(pair: Pair) -> tuple[float, str]:
     return rng_for("half", group).random(), pair.name
 
 
-def _read(data: PairSet) -> tuple[Tensor, Tensor]:
-    """Photos and targets as 8-bit values, a quarter of the memory of floats."""
+def _read(pairs: Iterable[Pair], size: int, alpha: bool, **how: Any) -> tuple[Tensor, Tensor]:
+    """Photos and targets in the order of their groups, 8-bit: a quarter of the memory of floats."""
+    data = PairSet(sorted(pairs, key=_by_group), size, train=False, alpha=alpha, **how)
     photos, targets = [], []
     for i in range(len(data)):
         sample = data[i]
@@ -90,15 +125,15 @@ def _read(data: PairSet) -> tuple[Tensor, Tensor]:
     return torch.stack(photos), torch.stack(targets)
 
 
-def _ceiling(photo: Tensor, settings: EvalFid) -> tuple[Tensor, str]:
+def _ceiling(photo: Tensor, settings: EvalFid, given: str) -> tuple[Tensor, str]:
     if settings.ceiling == "photos":
-        return photo, "photos(B)"
+        return photo, f"{given}(B)"
     if settings.ceiling not in config.choices("style"):
         known = ", ".join(["photos", *config.choices("style")])
         raise DistillError(f"ceiling={settings.ceiling}: no such style; allowed: {known}")
     other = config.load("prepare", [f"style={settings.ceiling}"], Prepare)
     teacher = sources.teacher(other.style, other.teacher).fast()
-    drawn = _draw(teacher, photo, settings.batch_size, f"{settings.ceiling} draws")
+    drawn = draw(teacher, photo, settings.batch_size, f"{settings.ceiling} draws")
     return drawn, f"{settings.ceiling}(B)"
 
 
@@ -115,7 +150,8 @@ def batches(pictures: Iterable[Tensor], size: int) -> Iterator[Tensor]:
 
 
 @torch.inference_mode()
-def _draw(network: nn.Module, photos: Tensor, batch_size: int, what: str) -> Tensor:
+def draw(network: nn.Module, photos: Tensor, batch_size: int, what: str) -> Tensor:
+    """What a network draws of 8-bit photos (n, 3, H, W), as such; transparency over white."""
     parts = []
     with bar(len(photos), " pictures", what, leave=False) as progress:
         for batch in batches(photos, batch_size):

@@ -38,6 +38,11 @@ def build(value: Mapping[str, Any], **given: Any) -> Any:
     return _target("", value)(**arguments, **given)
 
 
+def takes(value: Mapping[str, Any], argument: str) -> bool:
+    """Whether a Node's class has a parameter of that name."""
+    return argument in inspect.signature(_target("", value)).parameters
+
+
 def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
     """Refuse a Node that came in a file unless it is a `base` that `package` itself defines.
 

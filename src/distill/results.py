@@ -36,9 +36,9 @@ def write(results: Row, folder: Path, missing: str) -> None:
     print(f"results: {folder / 'results.json'}")
 
 
-def write_sheet(rows: Iterable[Sequence[Tensor]], folder: Path) -> None:
-    """contact_sheet.png: photo | teacher | student, the paper's Figure 1."""
-    save_png(sheet(list(rows), ("photo", "teacher", "student")), folder / "contact_sheet.png")
+def write_sheet(rows: Iterable[Sequence[Tensor]], titles: Sequence[str], folder: Path) -> None:
+    """contact_sheet.png: of a student photo | teacher | student, the paper's Figure 1."""
+    save_png(sheet(list(rows), titles), folder / "contact_sheet.png")
     print(f"contact sheet: {folder / 'contact_sheet.png'}")
 
 
@@ -55,7 +55,10 @@ def _lines(results: Row) -> list[tuple[str, str, str]]:
 
 
 def _notes(results: Row) -> list[str]:
-    notes = [f"pictures: {results.get('pictures', 'none')}"]
+    counts = results.get("pictures", "none")
+    if isinstance(counts, dict):  # of two looks
+        counts = ", ".join(f"{count} of {look}" for look, count in counts.items())
+    notes = [f"pictures: {counts}"]
     if results["features"]:
         notes += [f"features: {results['features']}", f"resize: {results['resize']}"]
     return notes + ([f"warning: {results['warning']}"] if "warning" in results else [])

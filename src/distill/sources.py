@@ -28,6 +28,10 @@ def teacher(style: Style, node: dict[str, Any]) -> Teacher:
     """The style's teacher with its weights found, verified and loaded."""
     if style.file is None and style.weights is None:
         return nodes.build(node)
+    if not nodes.takes(node, "weights"):  # another teacher than the style's own
+        if style.weights:
+            raise DistillError(f"style.weights={style.weights}: this teacher takes none; leave it")
+        return nodes.build(node)
     file = WeightsFile(style.file or "", style.url, style.sha256, style.git_blob)
     return nodes.build(node, weights=weights.find(file, style.weights, "style.weights"))
 
@@ -90,10 +94,16 @@ def check(settings: Train) -> None:
             f"data.root={root}: no such folder, and no photos={settings.photos} to make it from"
         )
     check_labelling(settings)
-    if settings.channels == 4:
+    if settings.channels == 4 and not _draws_rgba(settings):
         raise DistillError(
             "channels=4: the teacher draws RGB; name RGBA drawings of your own with data.root=DIR"
         )
+
+
+def _draws_rgba(settings: Source) -> bool:
+    """Of all teachers only a trained run may draw transparency, and it is at hand."""
+    of_run = settings.teacher["_target_"].startswith("distill.teachers.checkpoint.")
+    return of_run and teacher(settings.style, settings.teacher).transparent
 
 
 def check_labelling(settings: Source) -> None:

@@ -60,18 +60,22 @@ def studio(student: Painter, jobs: Sequence[Job], settings: Stylize) -> Studio:
 def _teacher(settings: Stylize) -> Hand | None:
     """Of a shipped student or a run, where it is at hand; a line says where it is not."""
     if settings.run is not None:
-        source = sources.source_of(_run(settings).config())
+        run = _run(settings).config()
+        if run.get("recipe", "distill") != "distill":
+            print(f"compare=true: recipe={run['recipe']} has no teacher", file=sys.stderr)
+            return None
+        source = sources.source_of(run)
     elif settings.model is None and (name := settings.style.name or DEFAULT_STYLE) in _styles():
         source = config.load("prepare", [f"style={name}"], Prepare)
     else:
         return None
-    if found := sources.teacher_at_hand(source.style, source.teacher):
-        return TeacherHand(found)
-    print(
-        f"compare=true: without the teacher, {source.style.file} is not at hand; put it into a "
-        "folder that DISTILL_WEIGHTS names",
-        file=sys.stderr,
-    )
+    try:
+        if found := sources.teacher_at_hand(source.style, source.teacher):
+            return TeacherHand(found)
+        why = f"{source.style.file} is not at hand; put it into a folder that DISTILL_WEIGHTS names"
+    except DistillError as error:  # a run that is its teacher may have gone elsewhere
+        why = str(error)
+    print(f"compare=true: without the teacher, {why}", file=sys.stderr)
     return None
 
 

@@ -21,6 +21,7 @@ from distill.metrics import complexity
 from distill.runs import Run
 from distill.saved import ended_early, step_of
 from distill.sweeps import Job, Outcome
+from distill.teachers.checkpoint import recipe_of
 from distill.weights import aside
 
 Row = dict[str, Any]
@@ -34,6 +35,8 @@ SHOWN: dict[str, Callable[[Any], str]] = {  # the figures, and how people read t
     "MACs": "{:,}".format,
     "parameters": "{:,}".format,
 }
+DISTANCE = "lowest val/frechet"  # of the recipes that measure one; a column where any run does
+SHOWN_TOO = SHOWN | {DISTANCE: "{:.2f}".format}
 ON_SCREEN = {  # what of it fits a terminal, under shorter names
     "best val/psnr (dB)": "PSNR",
     "at step": "at step",
@@ -42,7 +45,8 @@ ON_SCREEN = {  # what of it fits a terminal, under shorter names
 }
 NOTES = (
     "val/ssim, val/loss and living weights are those of the step with the best val/psnr; "
-    "checkpoints/best.ckpt is the step of the lowest val/loss.",
+    "checkpoints/best.ckpt is the step of the lowest val/loss, with recipe=pix2pix and cyclegan of "
+    "the lowest val/frechet.",
     "val/loss does not compare between jobs whose losses differ.",
 )
 
@@ -55,6 +59,8 @@ def write(folder: Path, jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> Non
         {"job": job.name, **job.swept, "state": state(run, job, outcome), **figures(run, table)}
         for run, job, outcome, table in zip(runs, jobs, outcomes, tables, strict=True)
     ]
+    if all(row[DISTANCE] is None for row in rows):
+        rows = [{key: value for key, value in row.items() if key != DISTANCE} for row in rows]
     with aside(folder / "summary.csv") as page, page.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()
@@ -74,21 +80,24 @@ def validations(table: Path) -> list[dict[str, float]]:
         return []
     with table.open(newline="") as stream:
         rows = [dict(_numbers(row)) for row in csv.DictReader(stream)]
-    return [row for row in rows if row.keys() >= {"step", "val/psnr"}]
+    return [row for row in rows if "step" in row and row.keys() & {"val/psnr", "val/frechet"}]
 
 
 def figures(run: Run, table: Sequence[dict[str, float]]) -> Row:
-    """The columns of SHOWN; None where a run has not come so far.
+    """The columns of SHOWN_TOO; None where a run has not come so far.
 
-    MACs are those of the student's convolutions at its run's resolution.
+    MACs are those of the network's convolutions at its run's resolution.
     """
-    row: Row = dict.fromkeys(SHOWN)
+    row: Row = dict.fromkeys(SHOWN_TOO)
     with suppress(DistillError):  # no checkpoint, or a damaged one
         row["steps"] = step_of(run.checkpoint("last"))
-        student, trained = build.load_student(run.checkpoint("best"))
-        row["MACs"] = complexity.module_macs(student, trained["style"]["resolution"])
-        row["parameters"] = complexity.parameters(student)
-    if table:
+        network, trained = build.load_network(run.checkpoint("best"))
+        distilled = recipe_of(trained) == "distill"
+        side = trained["style"]["resolution"] if distilled else trained["data"]["crop_size"]
+        row["MACs"] = complexity.module_macs(network, side)
+        row["parameters"] = complexity.parameters(network)
+    row[DISTANCE] = min((r["val/frechet"] for r in table if "val/frechet" in r), default=None)
+    if table := [r for r in table if "val/psnr" in r]:
         best = max(table, key=lambda row: row["val/psnr"])
         row["best val/psnr (dB)"], row["at step"] = best["val/psnr"], int(best["step"])
         row["val/ssim"], row["val/loss"] = best.get("val/ssim"), best.get("val/loss")
@@ -108,8 +117,13 @@ def state(run: Run, job: Job, outcome: Outcome) -> str:
         step, early = step_of(run.last), ended_early(run.last)
     except DistillError as error:
         return f"failed: {error}"
-    over = early or step >= job.settings.trainer.max_steps
+    over = early or step >= (job.settings.trainer.max_steps or _length(run))
     return "finished" if over else f"stopped at step {step}"
+
+
+def _length(run: Run) -> int:
+    """The length of a run that was given in epochs."""
+    return int(run.config()["trainer"]["max_steps"])
 
 
 def markdown(rows: Sequence[Row]) -> str:
@@ -133,7 +147,9 @@ def show(rows: Sequence[Row]) -> None:
 
 
 def _shown(row: Row) -> list[str]:
-    return ["" if value is None else SHOWN.get(column, str)(value) for column, value in row.items()]
+    return [
+        "" if value is None else SHOWN_TOO.get(column, str)(value) for column, value in row.items()
+    ]
 
 
 def _numbers(row: Mapping[str, str]) -> Iterator[tuple[str, float]]:

@@ -44,6 +44,11 @@ class WeightsFile:
             return f"sha256 {self.sha256}"
         return f"git blob {self.git_blob}" if self.git_blob else "no hash known"
 
+    @property
+    def verifiable(self) -> bool:
+        """Whether a hash of it is known."""
+        return bool(self.sha256 or self.git_blob)
+
 
 def git_blob_id(path: Path) -> str:
     """The id git gives a file's content."""
@@ -80,8 +85,9 @@ def find(file: WeightsFile, explicit: str | None = None, key: str | None = None)
     """Path of a weights file: `explicit`, then `$DISTILL_WEIGHTS`, then the cache, then a download.
 
     An explicit path is the user's own choice, so its hash is not checked. `key` names the setting
-    that takes such a path. Raises DistillError (which names file, URL, hash and ways to supply the
-    file) when nothing is found or a hash is wrong.
+    that takes such a path. A published file of which no hash is known is never downloaded, and
+    where it is at hand a line says that it was not checked. Raises DistillError (which names file,
+    URL, hash and ways to supply the file) when nothing is found or a hash is wrong.
     """
     if explicit:
         path = Path(explicit).expanduser()
@@ -92,6 +98,10 @@ def find(file: WeightsFile, explicit: str | None = None, key: str | None = None)
         if found is not None and found.is_file():
             if not matches(found, file):
                 raise DistillError(_help(file, f"{found} has another hash", key))
+            if file.url and not file.verifiable:
+                print(
+                    f"{found}: taken unchecked, no hash of it is known; its own is {sha256(found)}"
+                )
             return found
     return _download(file, cache_folder(), key)
 
@@ -133,7 +143,11 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 def load_into(module: torch.nn.Module, path: Path) -> None:
     """Load a weights file into a module, strictly; one line says what does not fit."""
-    state = load_tensors(path)
+    fill(module, load_tensors(path), path)
+
+
+def fill(module: torch.nn.Module, state: dict[str, Tensor], path: Path) -> None:
+    """The same with a state dict that came out of `path`."""
     expected = module.state_dict()
     shapes = {k for k in expected.keys() & state.keys() if expected[k].shape != state[k].shape}
     wrong = sorted((expected.keys() ^ state.keys()) | shapes)
@@ -163,6 +177,9 @@ def aside(target: Path) -> Iterator[Path]:
 def _download(file: WeightsFile, folder: Path, key: str | None) -> Path:
     if not file.url:
         raise DistillError(_help(file, "not found, and no public address is known", key))
+    if not file.verifiable:
+        reason = "not found, and not downloaded, since nothing could check it"
+        raise DistillError(_help(file, reason, key))
     target = folder / file.name
     try:
         with aside(target) as temporary:

@@ -39,11 +39,11 @@ MOVING = {"GIF", "PNG", "WEBP", "AVIF"}  # kinds that may hold a film; a TIFF ho
 class TeacherHand:
     """A teacher that draws as a student does."""
 
-    channels = 3
     reach = sys.maxsize  # most teachers normalise over the whole picture
 
     def __init__(self, teacher: Teacher) -> None:
         self._teacher, self.fixed = teacher.fast(), teacher.fixed
+        self.channels = 4 if teacher.transparent else 3
 
     @torch.inference_mode()
     def __call__(self, photo: Tensor) -> Tensor:

@@ -14,12 +14,13 @@ class Teacher(nn.Module):
     `multiple` is what the sides must divide by, 1 when any size goes; `fixed` the one (H, W) that
     it takes, if so.
     `gives_activations` says whether inner layers can be read (for GKA) or only the
-    picture comes out.
+    picture comes out. `transparent`: it draws RGBA, (N, 4, H, W).
     """
 
     multiple: int = 1
     fixed: tuple[int, int] | None = None
     gives_activations: bool = True
+    transparent: bool = False
 
     def freeze(self) -> Self:
         """No gradients, evaluation mode; call at the end of a constructor."""
