@@ -1,4 +1,4 @@
-"""python -m distill.export: a trained student to one ONNX file, checked, and to other formats."""
+"""python -m distill.export: a trained network to one ONNX file, checked, and to other formats."""
 
 from __future__ import annotations
 
@@ -10,21 +10,18 @@ from distill.settings import Export
 def main(settings: Export) -> None:
     from pathlib import Path
 
-    from distill import build, exporting
-    from distill.formats import steps
-    from distill.nodes import build as build_node
+    from distill.formats import pictures, steps, subject
     from distill.runs import find_run
 
-    steps.chosen(settings.formats)  # a typo ends here, before anything is read
+    steps.chosen(settings.formats or "onnx")  # a typo ends here, before anything is read
     run = find_run(settings)
     checkpoint = run.checkpoint(settings.checkpoint)
-    student, trained = build.load_student(checkpoint)
-    exporter = build_node(settings.exporter)
-    photos = exporting.parity_photos(trained, settings.photos, exporter.size)
-    folder = Path(settings.output).expanduser() if settings.output else run.folder / "export"
+    trained = subject.load(checkpoint, settings)
+    photos = pictures.parity(trained, settings.photos)
+    folder = Path(settings.output).expanduser() if settings.output else trained.folder(run.folder)
 
     print(f"exporting {checkpoint}")
-    steps.export(student, trained, exporter, settings, photos, folder)
+    steps.export(trained, settings, photos, folder)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ from onnx import TensorProto, numpy_helper
 
 from distill.errors import DistillError
 from distill.exporters.base import Source
-from distill.exporters.int8 import LEAST_PHOTOS, Int8, foreign_int8, tail
+from distill.exporters.int8 import LEAST_PHOTOS, Int8, foreign_int8, quantised, tail
+from distill.exporters.onnx import OnnxExporter
+from distill.generators.resnet import ResNetGenerator
 from distill.metrics.similarity import psnr
-from soft_photos import drawn, photos
+from soft_photos import SIZE, drawn, photos
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +82,18 @@ def test_the_profile_knows_what_is_foreign(made: Path, source: Source) -> None:
     model = onnx.load(made / "student_int8.onnx")
     model.graph.node[-1].op_type = "Tanh"
     assert foreign_int8(model, source.exporter.profile or "strict") == ["Tanh"]
+
+
+def test_a_residual_generator_keeps_its_norms_in_float(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    network = ResNetGenerator(1, 8).eval()
+    exporter = OnnxExporter(opset=13, size=SIZE, profile="cyclegan")
+    model = quantised(exporter.export(network), photos(40, seed=1).numpy(), tmp_path)
+    assert foreign_int8(model, "cyclegan") == []
+    norms = [n for n in model.graph.node if n.op_type == "InstanceNormalization"]
+    weights = {tensor.name for tensor in model.graph.initializer}
+    assert len(norms) == 7
+    assert all(set(node.input[1:]) <= weights for node in norms)
+    assert not caplog.records  # the quantiser has nothing to say
+    assert {n.op_type for n in model.graph.node} > {"QuantizeLinear", "ConvTranspose"}

@@ -18,9 +18,9 @@ from distill.exporters.onnx import (
     FLUSH,
     OnnxExporter,
     flush_subnormals,
-    foreign_operators,
     parity,
 )
+from distill.exporters.profiles import foreign_operators
 from distill.students.decoders.nnconv import NNConv
 from distill.students.encoder import MobileNetV2Encoder
 from distill.students.fold import fold_batchnorm
@@ -238,7 +238,8 @@ def test_other_transposed_convolutions_are_in_no_profile(changed: dict[str, Any]
 
 def test_unknown_profile_is_refused() -> None:
     with pytest.raises(
-        DistillError, match=r"exporter\.profile=loose: choose from strict, transposed"
+        DistillError,
+        match=r"exporter\.profile=loose: choose from strict, transposed, unet, cyclegan, any",
     ):
         OnnxExporter(profile="loose")  # type: ignore[arg-type]
 

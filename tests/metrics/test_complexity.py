@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,9 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
+from distill.exporters.onnx import OnnxExporter
+from distill.generators.resnet import ResNetGenerator
+from distill.generators.unet import UNet
 from distill.metrics.complexity import (
     graph_macs,
     graph_parameters,
@@ -161,3 +164,50 @@ def test_thop_counts_and_leaves_nothing_behind() -> None:
     assert list(network.state_dict()) == before
     assert network.training
     assert torch.equal(network[1].running_mean, torch.zeros(8))
+
+
+def test_as_published_a_transposed_convolution_counts_at_its_output() -> None:
+    nodes, weights, takes, gives, macs = GRAPHS["transposed"]
+    model = graph(nodes, weights, takes, gives)
+    assert graph_macs(model, published=True) == 4 * macs  # stride 2: four places for one
+    plain = graph(*GRAPHS["strided"][:4])
+    assert graph_macs(plain, published=True) == graph_macs(plain)
+
+
+def of_zeros(make: Callable[[], nn.Module]) -> nn.Module:
+    """A network with no time spent on drawing weights: they do not matter here."""
+    with torch.device("meta"):
+        network = make()
+    network = network.to_empty(device="cpu").eval()
+    for tensor in (*network.parameters(), *network.buffers()):
+        tensor.data.zero_()
+    return network
+
+
+# Convolutions of CycleGAN's generator by hand: 7×7 at both ends, two of stride 2, two blocks'
+# convolutions of 256 channels each at 64², and two transposed ones, at their inputs' size.
+ENDS = 2 * 256**2 * 64 * 3 * 49 + 128**2 * 128 * 64 * 9 + 64**2 * 256 * 128 * 9
+BLOCK, HALVES = 2 * 64**2 * 256 * 256 * 9, 64**2 * 256 * 128 * 9 + 128**2 * 128 * 64 * 9
+
+
+@pytest.mark.parametrize(
+    ("blocks", "count", "giga"), [(9, 11_378_179, 49.55), (6, 7_837_699, 35.06)]
+)
+def test_cyclegans_generator_as_it_is_exported(blocks: int, count: int, giga: float) -> None:
+    network = of_zeros(lambda: ResNetGenerator(blocks))
+    model = OnnxExporter(size=256, profile="cyclegan").export(network)
+    assert parameters(network) == count
+    assert graph_macs(model) == ENDS + blocks * BLOCK + HALVES
+    assert graph_macs(model) / 1e9 == pytest.approx(giga, abs=0.005)
+    published = graph_macs(model, published=True)
+    assert published == ENDS + blocks * BLOCK + 4 * HALVES
+    if blocks == 9:
+        assert published / 1e9 == pytest.approx(56.8, abs=0.005)  # GAN Compression, table 1
+
+
+def test_the_unet_of_the_paper_as_it_is_exported() -> None:
+    network = of_zeros(lambda: UNet(256, upsampling="transposed"))
+    model = OnnxExporter(size=256, profile="any").export(network)
+    assert parameters(network) == 54_414_531
+    assert graph_macs(model) / 1e9 == pytest.approx(6.05, abs=0.005)
+    assert graph_macs(model) == module_macs(network.eval(), 256)

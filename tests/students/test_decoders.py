@@ -15,7 +15,8 @@ import yaml
 from torch import nn
 
 from distill.errors import DistillError
-from distill.exporters.onnx import STRICT_OPERATORS, OnnxExporter, foreign_operators, parity
+from distill.exporters.onnx import OnnxExporter, parity
+from distill.exporters.profiles import STRICT_OPERATORS, foreign_operators
 from distill.metrics import complexity
 from distill.students.decoders.detail import Detail
 from distill.students.encoder import WIDTHS, MobileNetV2Encoder

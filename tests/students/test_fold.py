@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from distill.generators.unet import UNet, Upsampling
 from distill.students.fold import fold_batchnorm
 
 
@@ -55,6 +56,36 @@ def test_folds_transposed_convolutions(lively: Callable[..., nn.Module]) -> None
     folded = fold_batchnorm(network)
     assert norms(folded) == 0
     photo = torch.rand(2, 3, 8, 8)
+    with torch.no_grad():
+        torch.testing.assert_close(folded(photo), network(photo), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("groups", [2, 3, 6])
+@pytest.mark.parametrize("bias", [False, True])
+def test_folds_grouped_transposed_convolutions(
+    lively: Callable[..., nn.Module], groups: int, bias: bool
+) -> None:
+    """Its weights are (in, out / groups, …), where torch's own folding finds no output channels."""
+    layer = nn.ConvTranspose2d(6, 12, 4, 2, 1, groups=groups, bias=bias)
+    network = lively(nn.Sequential(nn.Conv2d(3, 6, 1), layer, nn.BatchNorm2d(12)), 16)
+    folded = fold_batchnorm(network)
+    assert norms(folded) == 0
+    photo = torch.rand(2, 3, 8, 8)
+    with torch.no_grad():
+        torch.testing.assert_close(folded(photo), network(photo), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("separable", [False, True])
+@pytest.mark.parametrize("upsampling", ["nearest", "transposed"])
+def test_folds_all_of_a_unet(
+    lively: Callable[..., nn.Module], separable: bool, upsampling: Upsampling
+) -> None:
+    kept = {"separable": separable, "upsampling": upsampling}
+    network = lively(UNet(32, encoder=0.25, decoder=0.25, **kept), 32)
+    folded = fold_batchnorm(network)
+    assert norms(network) > 0
+    assert norms(folded) == 0
+    photo = torch.rand(2, 3, 32, 32)
     with torch.no_grad():
         torch.testing.assert_close(folded(photo), network(photo), atol=1e-5, rtol=1e-5)
 

@@ -39,7 +39,7 @@ CONDITIONS = {
 OUTSIDE = Cause(
     "the provider leaves it to the CPU, and the picture travels there and back",
     TABLE,
-    "export without it; distill.export formats=[coreml] converts the student from PyTorch",
+    "export without it; distill.export formats=[coreml] converts the network from PyTorch",
 )
 BETTER = {"Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11"}
 TRANSPOSED = Cause(

@@ -44,7 +44,7 @@ OUTSIDE = Cause(
 )
 BETTER = {
     "Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11",
-    "ConvTranspose": "distill.export exporter.profile=strict draws the same without",
+    "ConvTranspose": "of a student: distill.export exporter.profile=strict draws the same without",
 }
 MODE = Cause("NNAPI has the other kind only", TABLE, "export with that one")
 DILATED = Cause("NNAPI's grouped convolution knows no dilation", CONV, "one group, or no dilation")

@@ -26,7 +26,7 @@ Runner = Callable[[np.ndarray], np.ndarray]
 class Source:
     """What a format is made from.
 
-    `folded` is the student without BatchNorm; `onnx` its float32 file, written by `exporter`, which
+    `folded` is the network without BatchNorm; `onnx` its float32 file, written by `exporter`, which
     names its profile; `calibration` gives photos of the training, (N, 3, S, S); `python` is an
     interpreter that has what the format's converter needs.
     """
@@ -40,13 +40,20 @@ class Source:
 
 
 class Format(ABC):
-    """One way to write a student. `least`: dB to the float student, mean and worst, to reach."""
+    """One way to write a network. `least`: dB to it in float32, mean and worst, to reach.
+
+    Its files are called `stem`, what the network is, and each of `endings`.
+    """
 
     name: ClassVar[str]
-    files: ClassVar[tuple[str, ...]]
+    endings: ClassVar[tuple[str, ...]]
     needs: ClassVar[str] = ""  # what is to be installed to convert
     runs_in: ClassVar[str] = ""  # the runtime that is here, if its package is
     least: ClassVar[tuple[float, float] | None] = None
+
+    def __init__(self, stem: str = "student") -> None:
+        self.stem = stem
+        self.files = tuple(stem + ending for ending in self.endings)
 
     @abstractmethod
     def convert(self, source: Source, folder: Path) -> None:

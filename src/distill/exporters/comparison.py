@@ -1,4 +1,4 @@
-"""All formats of one student side by side: on the terminal, as JSON and as Markdown."""
+"""All formats of one network side by side: on the terminal, as JSON and as Markdown."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from rich.table import Column, Table
 
 EQUAL = 99.95  # dB, where metrics.similarity.psnr ends: differences below 1e-5
 SMALLER = 0.98  # of float32's bytes: less than that is a matter of names in the file
-HEADS = ("format", "kB", "gzip", "dB to float", "to teacher", "ms", "verdict")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One format. `ms` and the PSNRs (dB, to the float student and to the teacher) are None where
-    nothing here runs it; `times_float` is its time over float32's with a 95 % interval. `problem`
-    is why it was not made."""
+    """One format. `ms` and the PSNRs are None where nothing here runs it.
+
+    PSNRs are in dB, to the float network and to what was wanted; `times_float` is its time over
+    float32's with a 95 % interval. `problem` is why it was not made.
+    """
 
     format: str
     files: Sequence[str] = ()
@@ -34,7 +35,7 @@ class Row:
 
     @property
     def short(self) -> bool:
-        """Whether it draws further from the float student than it may."""
+        """Whether it draws further from the float network than it may."""
         if self.least is None or self.mean is None or self.worst is None:
             return False
         return self.mean < self.least[0] or self.worst < self.least[1]
@@ -61,23 +62,29 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows, float32 first, and what they were measured on."""
+    """The rows, float32 first, and what they were measured on; `what` they draw like."""
 
     rows: Sequence[Row]
     facts: dict[str, Any]
+    what: str = "student"
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        wanted = "to teacher" if self.what == "student" else "to target"
+        return ("format", "kB", "gzip", "dB to float", wanted, "ms", "verdict")
 
     @property
     def lines(self) -> list[str]:
         """One line for each format that was not made or draws too differently."""
         found = [row.problem for row in self.rows if row.problem]
         return found + [
-            f"{row.format}: {row.mean:.1f} dB mean, {row.worst:.1f} worst to the float student"
+            f"{row.format}: {row.mean:.1f} dB mean, {row.worst:.1f} worst to the float {self.what}"
             for row in self.rows
             if row.short
         ]
 
     def print(self) -> None:
-        table = Table(*(Column(head, no_wrap=head != "verdict") for head in HEADS))
+        table = Table(*(Column(head, no_wrap=head != "verdict") for head in self.heads))
         for row in self.rows:
             odd = row.problem or row.short
             table.add_row(*self._cells(row), style="bold red" if odd else None)
@@ -89,8 +96,8 @@ class Comparison:
         return {**self.facts, "formats": rows}
 
     def to_markdown(self) -> str:
-        rules = ["---", *["---:"] * (len(HEADS) - 2), "---"]
-        rows = [HEADS, rules, *map(self._cells, self.rows)]
+        rules = ["---", *["---:"] * (len(self.heads) - 2), "---"]
+        rows = [self.heads, rules, *map(self._cells, self.rows)]
         table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
         problems = "".join(f"\n- {line}" for line in self.lines)
         return f"{table}\n\n{self._caption()}\n{problems}".rstrip() + "\n"
@@ -108,8 +115,11 @@ class Comparison:
         ]
 
     def _caption(self) -> str:
+        known = any(row.teacher is not None for row in self.rows)
+        wanted = "the teacher" if self.what == "student" else "the pair's other side"
+        also = f", mean to {wanted}," if known else ""
         return (
-            "PSNR: mean and worst to the float32 student in PyTorch, mean to the teacher, on "
+            f"PSNR: mean and worst to the float32 {self.what} in PyTorch{also} on "
             f"{self.facts['pictures']} held-out photos ({self.facts['photos']}) of "
             f"{self.facts['size']}×{self.facts['size']}. ms: one thread, all formats in turn, "
             "median; faster means with 95 % confidence."

@@ -25,7 +25,7 @@ class CoreML(Format):
     """
 
     name = "coreml"
-    files = ("student.mlpackage",)
+    endings = (".mlpackage",)
     needs = "pip install 'distill[coreml]'"
 
     def convert(self, source: Source, folder: Path) -> None:
@@ -43,7 +43,7 @@ class CoreML(Format):
 
 
 def _converted(ct: Any, source: Source) -> Any:
-    size, rgb = source.exporter.size, ct.colorlayout.RGB
+    size, rgb = source.exporter.side, ct.colorlayout.RGB
     shape = (1, 3, size, size)
     picture = source.channels == 3
     network = Scaled(source.folded, 255.0) if picture else source.folded

@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import onnx
+from torch import nn
 
 from distill.errors import DistillError
 from distill.exporters.base import Source
-from distill.exporters.onnx import foreign_operators
+from distill.exporters.onnx import OnnxExporter
+from distill.exporters.profiles import foreign_operators
 from distill.exporters.session import OnnxFormat
 
 OPSET = 11  # Resize; the Upsample of opset 9 is no operator that the converter halves
@@ -22,15 +24,18 @@ class Float16(OnnxFormat):
     """
 
     name = "onnx_fp16"
-    files = ("student_fp16.onnx",)
+    endings = ("_fp16.onnx",)
     least = (55.0, 0.0)
 
     def convert(self, source: Source, folder: Path) -> None:
-        exporter = replace(source.exporter, opset=max(source.exporter.opset, OPSET))
-        model = halved(exporter.export(source.folded))
-        if foreign := set(foreign_operators(model, exporter.profile or "strict")) - {"Cast"}:
-            raise DistillError(f"{self.name}: operators outside {exporter.profile}: {foreign}")
+        model, profile = self.graph(source.exporter, source.folded), source.exporter.profile
+        if foreign := set(foreign_operators(model, profile or "strict")) - {"Cast"}:
+            raise DistillError(f"{self.name}: operators outside {profile}: {foreign}")
         (folder / self.files[0]).write_bytes(model.SerializeToString())
+
+    def graph(self, exporter: OnnxExporter, folded: nn.Module) -> onnx.ModelProto:
+        """What the file holds."""
+        return halved(replace(exporter, opset=max(exporter.opset, OPSET)).export(folded))
 
 
 def halved(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -24,13 +24,15 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 from distill.errors import DistillError
 from distill.exporters.base import Source
 from distill.exporters.equalise import equalise
-from distill.exporters.onnx import Profile, foreign_operators
+from distill.exporters.profiles import Profile, foreign_operators
 from distill.exporters.session import OnnxFormat
 
 OPSET = 13  # QuantizeLinear per channel
 LEAST_PHOTOS = 40
 CHUNK = 8  # photos whose activations are held at once; 64 of them took 4 GB
 PERCENTILE = 99.999
+# Nothing here runs a norm in 8 bits, and per channel its scales, a row of numbers, cannot be.
+IN_FLOAT = frozenset({"Constant", "InstanceNormalization"})
 QUANTISED = frozenset({"QuantizeLinear", "DequantizeLinear"})
 
 
@@ -42,7 +44,7 @@ class Int8(OnnxFormat):
     """
 
     name = "onnx_int8"
-    files = ("student_int8.onnx",)
+    endings = ("_int8.onnx",)
     least = (37.0, 30.0)
 
     def convert(self, source: Source, folder: Path) -> None:
@@ -73,7 +75,7 @@ def quantised(model: onnx.ModelProto, photos: np.ndarray, scratch: Path) -> onnx
     plain.write_bytes(model.SerializeToString())
     quant_pre_process(plain, inferred, skip_optimization=True, skip_symbolic_shape=True)
     ready = onnx.load(str(inferred))
-    kinds = sorted({node.op_type for node in ready.graph.node} - {"Constant"})
+    kinds = sorted({node.op_type for node in ready.graph.node} - IN_FLOAT)
     quantizer = quantization.QDQQuantizer(
         ready,
         True,  # weights per channel

@@ -16,21 +16,21 @@ TIMEOUT = 300  # seconds; some 10 are usual
 
 
 class Ncnn(Format):
-    """student.ncnn.param and student.ncnn.bin; blob `in0` is RGB in [0, 1], `out0` the drawing."""
+    """NAME.ncnn.param and NAME.ncnn.bin; blob `in0` is RGB in [0, 1], `out0` the drawing."""
 
     name = "ncnn"
-    files = ("student.ncnn.param", "student.ncnn.bin")
+    endings = (".ncnn.param", ".ncnn.bin")
     needs = "pip install 'distill[ncnn]'"
     runs_in = "ncnn"
 
     def convert(self, source: Source, folder: Path) -> None:
         pnnx = self.package("pnnx")
-        size = source.exporter.size
+        size = source.exporter.side
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # tracing is deprecated, and what pnnx reads
             traced = torch.jit.trace(source.folded.eval(), torch.zeros(1, 3, size, size))
-        traced.save(str(folder / "student.pt"))
-        command = [pnnx.EXEC_PATH, "student.pt", f"inputshape=[1,3,{size},{size}]", "fp16=1"]
+        traced.save(str(folder / f"{self.stem}.pt"))
+        command = [pnnx.EXEC_PATH, f"{self.stem}.pt", f"inputshape=[1,3,{size},{size}]", "fp16=1"]
         try:
             done = subprocess.run(
                 command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT

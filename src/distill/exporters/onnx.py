@@ -1,69 +1,72 @@
 """ONNX that lens tools and phones read: one file, static, folded, flushed, no foreign operators.
 
-Which operators are foreign is a matter of the profile:
-  strict       what the lens models released with the paper are made of; they ran in the app.
-               Transposed convolutions are rewritten in it (strict.py), exactly, at some cost
-  transposed   and transposed convolutions of 2×2 with stride 2, which Snap's table of supported
-               layers allows on every device (kernel = stride, no padding, no dilation)
+Which operators are foreign is a matter of the profile (profiles.py).
 """
 
 from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import get_args
 
 import numpy as np
 import onnx
 import onnxruntime
 import torch
-from onnx import helper, numpy_helper
+from onnx import numpy_helper
 from torch import Tensor, nn
 
 from distill.errors import DistillError
+from distill.exporters.profiles import STATIC, Profile
 from distill.exporters.strict import doubles, in_strict_operators
+from distill.exporters.tidy import tidy
 
-Profile = Literal["strict", "transposed"]
-STRICT_OPERATORS = frozenset(
-    {"Conv", "Relu", "Add", "Resize", "Upsample", "Sigmoid", "Constant", "Mul"}
-)
 OPSETS = range(9, 21)
+SIDE = 256  # that students are trained at, and budgets speak of
 FLUSH = 1e-20  # |w| below it becomes zero: same output, and no subnormal arithmetic
 
 
 @dataclass(frozen=True)
 class OnnxExporter:
-    """How to write a student: `opset` 9 to 20, `size` of the side (divides by 32), fixed or not.
+    """How to write a network: `opset` 9 to 20, `size` of the side (divides by 32), fixed or not.
 
-    `profile` names the operators that may be in the file; None: what the decoder says.
+    `size` None: 256, or what the network was trained for. `profile` names the operators that may be
+    in the file; None: what the network's own settings say.
     """
 
     opset: int = 11
-    size: int = 256
+    size: int | None = None
     dynamic: bool = False
     profile: Profile | None = None
 
     def __post_init__(self) -> None:
         if self.opset not in OPSETS:
             raise DistillError(f"exporter.opset={self.opset}: from {OPSETS[0]} to {OPSETS[-1]}")
-        if self.size < 32 or self.size % 32:
+        if self.side < 32 or self.side % 32:
             raise DistillError(f"exporter.size={self.size}: must divide by 32")
         if self.profile not in (None, *get_args(Profile)):
             known = ", ".join(get_args(Profile))
             raise DistillError(f"exporter.profile={self.profile}: choose from {known}")
+        if self.dynamic and self.profile in STATIC:
+            raise DistillError(
+                f"exporter.dynamic=true: the profile {self.profile} holds one size; leave it out"
+            )
+
+    @property
+    def side(self) -> int:
+        """Of the input, in pixels."""
+        return SIDE if self.size is None else self.size
 
     def export(self, folded: nn.Module) -> onnx.ModelProto:
-        """The graph of a student whose BatchNorm is folded; input `photo`, output `stylized`.
+        """The graph of a network whose BatchNorm is folded; input `photo`, output `stylized`.
 
-        (1, 3, size, size) in [0, 1] to (1, 3 or 4, size, size) in [0, 1]. Passes onnx.checker.
+        (1, 3, side, side) in [0, 1] to (1, 3 or 4, side, side) in [0, 1]. Passes onnx.checker.
         """
         model = onnx.load_from_string(self._trace(self._in_profile(folded)))
         flush_subnormals(model)
-        _inline_identities(model.graph)
-        _strip(model)
+        tidy(model)
         onnx.checker.check_model(model, full_check=True)
         return model
 
@@ -86,7 +89,7 @@ class OnnxExporter:
             warnings.simplefilter("ignore")
             torch.onnx.export(
                 network.cpu().eval().to(memory_format=torch.contiguous_format),
-                (torch.zeros(1, 3, self.size, self.size),),
+                (torch.zeros(1, 3, self.side, self.side),),
                 buffer,  # type: ignore[arg-type]  # the tracing exporter takes any file
                 input_names=["photo"],
                 output_names=["stylized"],
@@ -99,29 +102,6 @@ class OnnxExporter:
 
 def _is_patches(module: nn.Module) -> bool:
     return isinstance(module, nn.ConvTranspose2d) and doubles(module)
-
-
-def foreign_operators(model: onnx.ModelProto, profile: Profile = "strict") -> list[str]:
-    """Operators outside the profile, Resize in another mode than nearest among them."""
-    return sorted({name for node in model.graph.node if (name := _foreign(node, profile))})
-
-
-def _foreign(node: onnx.NodeProto, profile: Profile) -> str | None:
-    """What to call an operator that the profile does not know; None for one that it knows."""
-    values = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    if node.op_type in ("Resize", "Upsample"):
-        mode = values.get("mode", b"nearest").decode()
-        return None if mode == "nearest" else f"{node.op_type}({mode})"
-    if node.op_type == "ConvTranspose" and profile == "transposed":
-        return None if _node_doubles(values) else "ConvTranspose(other than 2×2, stride 2)"
-    return None if node.op_type in STRICT_OPERATORS else node.op_type
-
-
-def _node_doubles(values: Mapping[str, Any]) -> bool:
-    """Kernel and stride 2, nothing else: every input pixel becomes a patch of its own."""
-    plain = {"pads": [0] * 4, "dilations": [1, 1], "output_padding": [0, 0], "group": 1}
-    two = values.get("kernel_shape") == values.get("strides") == [2, 2]
-    return two and all(values.get(name, default) == default for name, default in plain.items())
 
 
 def flush_subnormals(model: onnx.ModelProto) -> int:
@@ -148,30 +128,3 @@ def parity(path: Path, network: nn.Module, photos: Tensor) -> float:
         expected = network.eval()(photos).numpy()
     got = [np.asarray(session.run(None, {name: p[None].numpy()})[0]) for p in photos]
     return float(np.abs(np.concatenate(got) - expected).max())
-
-
-def _inline_identities(graph: onnx.GraphProto) -> None:
-    """Tensors that happen to be equal are exported once and reached through Identity: undo it."""
-    outputs = {value.name for value in graph.output}
-    source = {
-        node.output[0]: node.input[0]
-        for node in graph.node
-        if node.op_type == "Identity" and node.output[0] not in outputs
-    }
-    for node in list(graph.node):
-        if node.output[0] in source:
-            graph.node.remove(node)
-        for i, name in enumerate(node.input):
-            while name in source:
-                name = source[name]
-            node.input[i] = name
-
-
-def _strip(model: onnx.ModelProto) -> None:
-    """Drop doc strings and metadata: stack traces of the machine that exported it."""
-    model.doc_string = ""
-    model.graph.doc_string = ""
-    del model.metadata_props[:]
-    for node in model.graph.node:
-        node.doc_string = ""
-        del node.metadata_props[:]

@@ -28,11 +28,12 @@ class Check:
 
 @dataclass(frozen=True)
 class Report:
-    """All checks of one export, the teacher's figures beside the student's."""
+    """All checks of one export, the teacher's figures beside its own; `what` is exported."""
 
     checks: Sequence[Check]
     teacher: dict[str, Any]
     facts: dict[str, Any]
+    what: str = "student"
 
     @property
     def ok(self) -> bool:
@@ -40,17 +41,19 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         checks = [asdict(check) for check in self.checks]
-        return {"ok": self.ok, "student": checks, "teacher": self.teacher, **self.facts}
+        return {"ok": self.ok, self.what: checks, "teacher": self.teacher, **self.facts}
 
     def print(self) -> None:
         """The table on the terminal; what is over its limit stands out, in colour and in words."""
-        table = Table("", "student", "limit", "teacher")
+        beside = ["teacher"] if self.teacher else []
+        table = Table("", self.what, "limit", *beside)
         for check in self.checks:
             limit = "" if check.limit is None else _number(check.limit)
             style = None if check.ok else "bold red"
             verdict = "" if check.ok else "  ✗ over the limit"
-            beside = _number(self.teacher.get(check.name, ""))
-            table.add_row(check.name, _number(check.value) + verdict, limit, beside, style=style)
+            cells = [check.name, _number(check.value) + verdict, limit]
+            cells += [_number(self.teacher.get(check.name, ""))] if beside else []
+            table.add_row(*cells, style=style)
         Console().print(table)
 
 
@@ -61,5 +64,5 @@ def compressed_size(path: Path) -> int:
 
 def _number(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.3g}"
+        return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -33,7 +33,7 @@ class Float32(OnnxFormat):
     """The float32 file; the export step writes it, with its budget, before every other format."""
 
     name = "onnx"
-    files = ("student.onnx",)
+    endings = (".onnx",)
 
     def convert(self, source: Source, folder: Path) -> None:
         (folder / self.files[0]).write_bytes(source.onnx.read_bytes())

@@ -22,12 +22,12 @@ TIMEOUT = 600  # seconds; some 20 are usual
 class TfLite(Format):
     """float32, channels last, as phones have pictures: (1, S, S, 3) in [0, 1] to the same.
 
-    The folded student goes to the other interpreter as a torch.fx graph of plain torch layers, so
+    The folded network goes to the other interpreter as a torch.fx graph of plain torch layers, so
     that it needs nothing of ours.
     """
 
     name = "tflite"
-    files = ("student.tflite",)
+    endings = (".tflite",)
     needs = (
         "it has pins of its own: python -m venv ENV; ENV/bin/pip install litert-torch; then "
         "tflite.python=ENV/bin/python"
@@ -37,9 +37,9 @@ class TfLite(Format):
     def convert(self, source: Source, folder: Path) -> None:
         if source.python is None and find_spec("litert_torch") is None:
             raise DistillError(f"{self.name}: needs litert-torch; {self.needs}")
-        python, size = source.python or sys.executable, source.exporter.size
-        torch.save(torch.fx.symbolic_trace(source.folded), folder / "student.fx")
-        command = [_interpreter(python), "-", "student.fx", self.files[0], str(size)]
+        python, size = source.python or sys.executable, source.exporter.side
+        torch.save(torch.fx.symbolic_trace(source.folded), folder / "network.fx")
+        command = [_interpreter(python), "-", "network.fx", self.files[0], str(size)]
         try:
             # As text, not by its path: beside it lie onnx.py and ncnn.py, which it must not see.
             done = subprocess.run(

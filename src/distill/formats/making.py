@@ -1,4 +1,4 @@
-"""Formats made, tried and timed: from a student to the rows of the table."""
+"""Formats made, tried and timed: from a network to the rows of the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Photos for a student's formats: held-out ones to measure on, training ones to calibrate on."""
+"""Photos for an export: held-out ones to compare and measure on, training ones to calibrate on."""
 
 from __future__ import annotations
 
@@ -18,28 +18,36 @@ from distill.data.layouts import Pair, Pairs, find_pairs
 from distill.data.photos import BadPhoto, Photo, Side, centre_square, find_photos, read_photo
 from distill.data.pictures import to_tensor
 from distill.errors import DistillError
+from distill.formats import inputs
+from distill.formats.inputs import Inputs
+from distill.formats.subject import Subject
 
+PARITY = 4
 MEASURED = 64
 CALIBRATION = 96
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Photos (N, 3, S, S) and, where they are known, the teacher's drawings (N, 3 or 4, S, S)."""
+    """Photos (N, 3, S, S) and, where they are known, what was to be drawn (N, 3 or 4, S, S): the
+    teacher's drawings, or a pair's other side."""
 
     photos: Tensor
     teacher: Tensor | None
     where: str
 
 
-def measured(trained: dict[str, Any], folder: str | None, size: int) -> Measured:
-    """At most 64 photos, spread over a folder, or the run's held-out pairs.
+def measured(subject: Subject, folder: str | None) -> Measured:
+    """At most 64 photos, spread over a folder, or the run's held-out pictures.
 
-    The teacher drew at the run's resolution, so its drawings count at that size only.
+    A teacher drew at the run's resolution, so its drawings count at that size only.
     """
+    size, trained = subject.side, subject.trained
     if folder:
         found = spread(find_photos(Path(folder)), MEASURED)
         return Measured(_stacked(_photos(found, size), f"photos={folder}"), None, folder)
+    if subject.recipe != "distill":
+        return _of_generator(inputs.held_out(subject))
     root, pairs = _pairs(trained, "val", "photos")
     same = size == trained["style"]["resolution"]
     both = list(_read(spread(pairs, MEASURED), size, trained["channels"] == 4))
@@ -47,14 +55,48 @@ def measured(trained: dict[str, Any], folder: str | None, size: int) -> Measured
     return Measured(photos, torch.stack([t for _, t in both]) if same else None, root.name)
 
 
-def calibration(trained: dict[str, Any], folder: str | None, size: int) -> Tensor:
-    """At most 96 photos (N, 3, S, S), spread over a folder, or over the run's training pairs."""
+def _of_generator(found: Inputs) -> Measured:
+    drawn, wanted = zip(*found.at(spread(range(len(found)), MEASURED)), strict=True)
+    targets = torch.stack(wanted) if wanted[0] is not None else None
+    return Measured(torch.stack(drawn), targets, Path(found.where).name)
+
+
+def calibration(subject: Subject, folder: str | None) -> Tensor:
+    """At most 96 photos (N, 3, S, S), spread over a folder, or over the run's training pictures."""
     if folder:
-        photos = _photos(spread(find_photos(Path(folder), "calibration="), CALIBRATION), size)
-        return _stacked(photos, f"calibration={folder}")
-    root, pairs = _pairs(trained, "train", "calibration")
-    drawn = _read(spread(pairs, CALIBRATION), size, False)
-    return _stacked((photo for photo, _ in drawn), str(root))
+        photos = spread(find_photos(Path(folder), "calibration="), CALIBRATION)
+        return _stacked(_photos(photos, subject.side), f"calibration={folder}")
+    if subject.recipe != "distill":
+        found = inputs.learnt(subject)
+        drawn = found.at(list(range(min(len(found), CALIBRATION))))
+        return _stacked((photo for photo, _ in drawn), found.where)
+    root, pairs = _pairs(subject.trained, "train", "calibration")
+    both = _read(spread(pairs, CALIBRATION), subject.side, False)
+    return _stacked((photo for photo, _ in both), str(root))
+
+
+def parity(subject: Subject, folder: str | None) -> Tensor:
+    """Real photos (n, 3, S, S), the last one with a black border, where padding shows."""
+    if folder is None and subject.recipe != "distill":
+        found = inputs.held_out(subject)
+        first = list(range(min(len(found), PARITY)))
+        photos: Iterable[Tensor] = (photo for photo, _ in found.at(first))
+    else:
+        named = find_photos(Path(folder)) if folder else _validation_photos(subject.trained)
+        photos = _photos(named, subject.side)
+    pictures = list(islice(photos, PARITY))
+    if not pictures:
+        raise DistillError("no photo to compare PyTorch and ONNX Runtime on; name some: photos=DIR")
+    framed = torch.zeros_like(pictures[0])
+    edge = subject.side // 8
+    framed[:, edge:-edge, edge:-edge] = pictures[0][:, edge:-edge, edge:-edge]
+    return torch.stack([*pictures, framed])
+
+
+def _validation_photos(trained: dict[str, Any]) -> list[Photo]:
+    settings = sources.source_of(trained)
+    folder = sources.pairs_root(settings) / "val" / "photo"
+    return find_photos(folder) if folder.is_dir() else sources.photos(settings)
 
 
 def spread(items: Any, count: int) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ByteSize, Field
 
 from distill.settings.base import Given, Node, Positive, Settings
 from distill.settings.training import Budget, Decoder, Style
@@ -39,11 +39,13 @@ class TfLite(Settings):
 class Export(RunChoice):
     """distill.export"""
 
-    formats: str | Annotated[list[str], Field(min_length=1)]
+    direction: Literal["AtoB", "BtoA"]
+    formats: str | Annotated[list[str], Field(min_length=1)] | None
+    limit: Annotated[ByteSize, Field(gt=0)] | None
     photos: str | None
     calibration: str | None
     tflite: TfLite
-    parity: Annotated[float, Field(gt=0)]
+    parity: Annotated[float, Field(gt=0)] | None
     budget: Budget
     exporter: Annotated[Node, Given()]
 
@@ -57,6 +59,7 @@ class EvalFid(RunChoice):
     b: str | None
     features: Literal["inception", "mobilenet", "none"]
     ceiling: str
+    direction: Literal["AtoB", "BtoA"]
     bootstrap: Annotated[int, Field(ge=0)]
     batch_size: Positive
     sheet: Positive

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
+import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
@@ -11,7 +12,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 def fold_batchnorm(network: nn.Module) -> nn.Module:
     """A copy in evaluation mode in which no BatchNorm is left after a convolution.
 
-    Both must be neighbours in an nn.Sequential, as in every encoder and decoder here.
+    Both must be neighbours in an nn.Sequential, as in every encoder, decoder and generator here.
     """
     folded = deepcopy(network).eval()
     for module in list(folded.modules()):
@@ -24,6 +25,21 @@ def _fold_neighbours(sequence: nn.Sequential) -> None:
     for i in range(len(sequence) - 1):
         conv, norm = sequence[i], sequence[i + 1]
         if isinstance(conv, nn.Conv2d | nn.ConvTranspose2d) and isinstance(norm, nn.BatchNorm2d):
-            transposed = isinstance(conv, nn.ConvTranspose2d)
-            sequence[i] = fuse_conv_bn_eval(conv, norm, transpose=transposed)
+            sequence[i] = _fused(conv, norm)
             sequence[i + 1] = nn.Identity()
+
+
+def _fused(conv: nn.Conv2d | nn.ConvTranspose2d, norm: nn.BatchNorm2d) -> nn.Module:
+    if not isinstance(conv, nn.ConvTranspose2d) or conv.groups == 1:
+        return fuse_conv_bn_eval(conv, norm, transpose=isinstance(conv, nn.ConvTranspose2d))
+    # The weights of a transposed convolution are (in, out / groups, …): torch's own folding finds
+    # no axis of all output channels in them.
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    scale = norm.weight / (norm.running_var + norm.eps).sqrt()
+    weight, groups = conv.weight, conv.groups
+    each = weight.view(groups, -1, *weight.shape[1:]) * scale.view(groups, 1, -1, 1, 1)
+    bias = torch.zeros_like(scale) if conv.bias is None else conv.bias
+    conv.weight = nn.Parameter(each.view_as(weight).detach())
+    conv.bias = nn.Parameter((norm.bias + (bias - norm.running_mean) * scale).detach())
+    return conv

@@ -1,0 +1,58 @@
+"""Which operators may be in an exported file: named sets, and what lies outside of one.
+
+strict       what the lens models released with the paper are made of; they ran in the app.
+             Transposed convolutions are rewritten in it (strict.py), exactly, at some cost
+transposed   and transposed convolutions of 2×2 with stride 2, which Snap's table of supported
+             layers allows on every device (kernel = stride, no padding, no dilation)
+unet         strict and what a U-Net has besides: skips and the activations of its paper
+cyclegan     strict and what the residual generator of CycleGAN has besides
+any          no gate: a teacher for servers and pages, whatever it is made of
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import onnx
+from onnx import helper
+
+Profile = Literal["strict", "transposed", "unet", "cyclegan", "any"]
+STRICT_OPERATORS = frozenset(
+    {"Conv", "Relu", "Add", "Resize", "Upsample", "Sigmoid", "Constant", "Mul"}
+)
+OPERATORS: dict[Profile, frozenset[str] | None] = {
+    "strict": STRICT_OPERATORS,
+    "transposed": STRICT_OPERATORS | {"ConvTranspose"},
+    "unet": STRICT_OPERATORS | {"Concat", "LeakyRelu", "Tanh"},
+    "cyclegan": STRICT_OPERATORS | {"InstanceNormalization", "Pad", "ConvTranspose", "Tanh"},
+    "any": None,
+}
+STATIC: frozenset[Profile] = frozenset({"unet", "cyclegan"})  # profiles of one fixed size
+
+
+def foreign_operators(model: onnx.ModelProto, profile: Profile = "strict") -> list[str]:
+    """Operators outside the profile, Resize in another mode than nearest among them."""
+    allowed = OPERATORS[profile]
+    if allowed is None:
+        return []
+    found = {_foreign(node, allowed, profile) for node in model.graph.node}
+    return sorted(name for name in found if name)
+
+
+def _foreign(node: onnx.NodeProto, allowed: frozenset[str], profile: Profile) -> str | None:
+    """What to call an operator that the profile does not know; None for one that it knows."""
+    values = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    if node.op_type in ("Resize", "Upsample"):
+        mode = values.get("mode", b"nearest").decode()
+        return None if mode == "nearest" else f"{node.op_type}({mode})"
+    if node.op_type == "ConvTranspose" and profile == "transposed":
+        return None if _node_doubles(values) else "ConvTranspose(other than 2×2, stride 2)"
+    return None if node.op_type in allowed else node.op_type
+
+
+def _node_doubles(values: Mapping[str, Any]) -> bool:
+    """Kernel and stride 2, nothing else: every input pixel becomes a patch of its own."""
+    plain = {"pads": [0] * 4, "dilations": [1, 1], "output_padding": [0, 0], "group": 1}
+    two = values.get("kernel_shape") == values.get("strides") == [2, 2]
+    return two and all(values.get(name, default) == default for name, default in plain.items())
