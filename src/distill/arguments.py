@@ -10,8 +10,9 @@ from pathlib import Path
 from distill.errors import DistillError
 
 PATHS = {
-    *("photos", "val_photos", "drop", "data.root", "a", "b", "output", "runs", "checkpoint"),
-    *("model", "style.weights", "calibration", "tflite.python", "students", "sketches"),
+    *("photos", "val_photos", "drop", "data.root", "data.a", "data.b", "a", "b", "output", "runs"),
+    *("checkpoint", "model", "style.weights", "teacher.path", "calibration", "tflite.python"),
+    *("students", "sketches", "sketch.mask", "sketch.hed.weights"),
 }
 LISTS = {"photos", "val_photos", "students", "sketches"}
 OUTPUT = ("-o", "--output")
@@ -33,6 +34,12 @@ def split_inputs(arguments: list[str]) -> tuple[list[str], dict[str, list[str]]]
     file of conf/style/, a teacher."""
     kept, given = split_files(arguments)
     return [re.sub(r"^style=", "style.name=", word) for word in kept], given
+
+
+def split_recipe(arguments: list[str]) -> tuple[list[str], None]:
+    """recipe=NAME becomes recipe.name=NAME, since `recipe` alone would choose a file of
+    conf/recipe/, a way to train."""
+    return [re.sub(r"^recipe=", "recipe.name=", word) for word in arguments], None
 
 
 def split_files(arguments: list[str]) -> tuple[list[str], dict[str, list[str]]]:
