@@ -78,13 +78,14 @@ def data_for(module, count=6):
     return DistillData(Squares(names, count), Squares(names, 2), batch_size=1, workers=0)
 
 
-def fit(module, steps, *callbacks, folder="."):
+def fit(module, steps, *callbacks, folder=".", plugins=()):
     """Lightning over `steps` batches on the CPU; gives the trainer."""
     trainer = pl.Trainer(
         accelerator="cpu",
         max_steps=steps,
         max_epochs=-1,
         callbacks=list(callbacks),
+        plugins=list(plugins),
         val_check_interval=steps,
         check_val_every_n_epoch=None,
         num_sanity_val_steps=0,

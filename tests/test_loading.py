@@ -95,10 +95,11 @@ def test_padding_reaches_both_sides(tmp_path):
     for name, level in BLUE.items():
         for i in range(12):
             picture(tmp_path / name / f"{i}x.png", level, size=(144, 72))
-    item = paired(tmp_path, "data.pad=black").val[0]
-    for key in ("photo", "target"):
-        assert int(item[key][:16].max()) == int(item[key][48:].max()) == 0
-        assert int(item[key][16:48, :, 2].min()) >= 10
+    pairs = paired(tmp_path, "data.pad=black").val[0]
+    looks = unpaired(f"data.root={tmp_path}", "data.pad=black").val[0]
+    for drawn in (pairs["photo"], pairs["target"], looks["a"], looks["b"]):
+        assert int(drawn[:16].max()) == int(drawn[48:].max()) == 0
+        assert int(drawn[16:48, :, 2].min()) >= 10
 
 
 def test_four_channels_are_read_where_there_is_transparency(tmp_path):

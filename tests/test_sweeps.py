@@ -131,13 +131,24 @@ def test_names_never_collide():
     odd = ["a/b", "a_b", "a b", "a\nb", "ä", "a-lr=b", "a=b", "A" * 300, "A" * 301, "", ".", ".."]
     odd += [folders.safe("a/b"), folders.safe("a/b").replace("~", "_")]
     part = SimpleNamespace(name="x")
-    settings = SimpleNamespace(style=part, decoder=part, loss=part)
+    settings = SimpleNamespace(recipe="distill", style=part, decoder=part, loss=part)
     names = [
         folders.folder_name(sweeps.Job({"q": q, "z.lr": lr, "p": p}, [], settings))
         for q, lr, p in product(odd, odd, odd)
     ]
     assert len(set(names)) == len(names) == len(odd) ** 3
     assert all(len(name.encode()) <= 255 and not set(name) & set("/\\\n '") for name in names)
+
+
+def test_choices_of_one_kind_of_game_have_folders_of_their_own():
+    both = "adversarial=wasserstein,wasserstein_clip"
+    listed = config.jobs("train", ["recipe=cyclegan", both, "cycle=5,10"], ["-m"], train.RECIPES)
+    assert [job.name for job in folders.Folders().place(listed)] == [
+        "cyclegan-resnet-wasserstein-cycle=5",
+        "cyclegan-resnet-wasserstein-cycle=10",
+        "cyclegan-resnet-wasserstein_clip-cycle=5",
+        "cyclegan-resnet-wasserstein_clip-cycle=10",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -399,7 +410,7 @@ def test_commands_without_runs_take_lists_too(here, capsys):
     assert not (here / "runs").exists()
 
 
-def test_runs_without_pairs_are_told_by_their_distance(tmp_path, monkeypatch):
+def test_runs_without_pairs_are_told_by_their_distance(tmp_path, monkeypatch, capsys):
     from matplotlib.figure import Figure
 
     drawn = []
@@ -411,6 +422,7 @@ def test_runs_without_pairs_are_told_by_their_distance(tmp_path, monkeypatch):
     assert [row["lowest val/frechet"] for row in rows] == ["70.5", ""]
     assert [row["best val/psnr (dB)"] for row in rows] == ["", ""]
     assert "70.50" in (tmp_path / "summary.md").read_text()
+    assert "70.50" in capsys.readouterr().out
     assert [axes.get_ylabel() for axes in drawn[0].axes] == ["val/frechet", "val/kid"]
 
 

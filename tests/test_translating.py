@@ -13,8 +13,10 @@ import pytest
 import torch
 from PIL import Image
 
-from distill import train
+from distill import config, train, translating
+from distill.callbacks.distance import Distance
 from distill.callbacks.table import MetricsTable
+from distill.metrics.features import FeatureNetwork
 from helpers import run
 
 SMALL = [
@@ -101,7 +103,7 @@ def test_interrupted_and_resumed_equals_uninterrupted(folders, signal_at, recipe
     assert run(train, *options, "run=parts") == 0
     whole, parts = saved("whole"), saved("parts")
     assert len(whole["optimizer_states"]) == len(whole["lr_schedulers"]) == 2
-    for part in ("state_dict", "optimizer_states", "lr_schedulers", "global_step"):
+    for part in ("state_dict", "optimizer_states", "lr_schedulers", "global_step", "loops"):
         assert same(whole[part], parts[part]), part
     if recipe is CYCLEGAN:
         assert len(whole["state_dict"]["pool_a.pictures"]) == 6  # one a batch
@@ -165,6 +167,109 @@ def test_the_best_checkpoint_goes_by_the_distance_to_the_target(folders):
     assert best["global_step"] == int(least["step"])
 
 
+def hold_out(a, b):
+    for look, count in (("testA", a), ("testB", b)):
+        Path("looks", look).mkdir()
+        for i in range(count):
+            soft(i).save(Path("looks", look, f"{i}.png"))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "few"),
+    [(PIX2PIX, "data.val_limit=1"), (CYCLEGAN, "data.val_limit=8")],
+    ids=["val_limit", "one of two looks"],
+)
+def test_too_few_held_out_are_told_before_the_first_step(folders, monkeypatch, capsys, recipe, few):
+    monkeypatch.setattr(Distance, "of", lambda name: Distance(Grey()))
+    hold_out(1, 3)
+    assert run(train, *recipe, *LENGTH, few) == 1
+    assert "at least 2 held-out pictures of each side, not 1; hold" in capsys.readouterr().err
+    assert not list(Path("runs").glob("*/config.yaml"))
+
+
+GIVEN = [
+    "data.root=x",
+    "lr=1e-3",
+    "seed=4",
+    "trainer.clip=0.5",
+    "data.size=64",
+    "data.crop_size=64",
+]
+
+
+def made_by(*typed):
+    return translating.module(config.load("train", [*GIVEN, *typed], train.RECIPES))
+
+
+def test_settings_reach_the_recipes():
+    made = made_by("recipe=pix2pix", "l1=7", "adversarial=lsgan")
+    assert (made.l1, made.lr, made.seed, made.clip) == (7, 1e-3, 4, 0.5)
+    assert made.adversary.kind == "lsgan"
+    small = ["generator.build.blocks=1", "generator.build.width=8", "discriminator.width=0.125"]
+    made = made_by("recipe=cyclegan", "cycle=3", "identity=2", "pool=9", *small)
+    assert (made.cycle, made.identity, made.pool_a.size, made.pool_b.size) == (3, 2, 9, 9)
+
+
+def test_networks_begin_as_in_the_papers():
+    made = made_by("recipe=pix2pix")
+    for network in (made.generator, made.discriminator):
+        layers, norms = [], []
+        for module in network.modules():
+            if isinstance(module, torch.nn.BatchNorm2d):
+                norms.append(module.weight.detach())
+            elif isinstance(module, torch.nn.Conv2d):
+                layers.append(module.weight.detach().flatten())
+            else:
+                continue
+            assert module.bias is None or not module.bias.any()
+        layers, norms = torch.cat(layers), torch.cat(norms)
+        assert layers.mean().item() == pytest.approx(0.0, abs=1e-4)
+        assert layers.std().item() == pytest.approx(0.02, rel=0.01)
+        assert norms.mean().item() == pytest.approx(1.0, abs=0.003)
+        assert norms.std().item() == pytest.approx(0.02, rel=0.15)
+
+
+class Grey(FeatureNetwork):
+    """The mean of each channel, for distances that cost nothing."""
+
+    fid, kid = "Fréchet (means)", "KID (means) ×1000"
+
+    def forward(self, pictures):
+        return pictures.mean((2, 3))
+
+
+def watched_by(name):
+    best = torch.load(Path("runs") / name / "checkpoints" / "best.ckpt", weights_only=True)
+    (watched,) = (key for key in best["callbacks"] if key.startswith("ModelCheckpoint"))
+    return watched
+
+
+def test_without_pairs_best_checkpoint_and_early_end_go_by_the_distance(
+    folders, monkeypatch, capsys
+):
+    monkeypatch.setattr(Distance, "of", lambda name: Distance(Grey()))
+    monkeypatch.setattr(Distance, "_compare", lambda *features: (1.0, 1.0))  # no progress
+    hold_out(2, 2)
+    still = ["trainer.max_steps=12", "trainer.val_every=2", "trainer.patience=2"]
+    assert run(train, *CYCLEGAN, *still) == 0
+    said = capsys.readouterr().out
+    assert "val/frechet had not fallen for 2 validations" in said
+    assert "val/frechet" in watched_by("cyclegan-looks")
+
+
+def test_with_pairs_the_best_checkpoint_goes_by_them(folders, monkeypatch):
+    monkeypatch.setattr(Distance, "of", lambda name: Distance(Grey()))
+    assert run(train, *PIX2PIX, *LENGTH) == 0
+    assert "val/l1" in watched_by("pix2pix-pairs")
+
+
+def test_a_length_in_epochs_ends_with_a_validation(folders):
+    six = ["epochs=2", "decay_epochs=1", "trainer.val_every=4"]
+    assert run(train, *PIX2PIX, *six) == 0
+    length = 3 * (8 - len(list_of_held_out("pairs")))
+    assert saved("pix2pix-pairs")["global_step"] == round(length / 4) * 4
+
+
 def test_directions_differ(folders):
     assert run(train, *PIX2PIX, "trainer.max_steps=1", "run=a") == 0
     assert run(train, *PIX2PIX, "trainer.max_steps=1", "run=b", "data.direction=BtoA") == 0
@@ -200,6 +305,8 @@ WRONG = [
     (PIX2PIX, "trainer.accumulate=2", "trainer.accumulate=2: not with recipe=pix2pix"),
     (PIX2PIX, "trainer.compile=true", "trainer.compile=True: not with recipe=pix2pix"),
     (PIX2PIX, "trainer.devices=2", "trainer.devices=2 strategy=auto: recipe=pix2pix trains on one"),
+    (PIX2PIX, "trainer.devices=auto", "trainer.devices=auto strategy=auto: recipe=pix2pix trains"),
+    (CYCLEGAN, "channels=4", "channels=4: "),
     (PIX2PIX, "data.views=2", "data.views=2: "),
     (PIX2PIX, "data.root=nowhere", "data.root=nowhere: no such folder"),
     (PIX2PIX, "data.root=null", "data.root=null: "),

@@ -64,7 +64,8 @@ def folder_name(job: Job) -> str:
     if settings.recipe == "distill":
         parts = [settings.style.name, settings.decoder.name, settings.loss.name]
     else:
-        parts = [settings.recipe, settings.generator.name, settings.adversarial["kind"]]
+        game = job.swept.get("adversarial", settings.adversarial["kind"])  # two choices have a kind
+        parts = [settings.recipe, settings.generator.name, game]
     others = {key: value for key, value in job.swept.items() if key not in IN_NAME}
     named = [f"{safe(_last(key))}={safe(value)}" for key, value in others.items()]
     return safe("-".join([*(safe(part) for part in parts), *named]), 5 * LONGEST, keep="=~")

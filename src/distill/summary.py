@@ -43,10 +43,11 @@ ON_SCREEN = {  # what of it fits a terminal, under shorter names
     "val/ssim": "SSIM",
     "living weights": "alive",
 }
+GENERATORS_ON_SCREEN = {"steps": "steps", "best val/psnr (dB)": "PSNR", DISTANCE: "Fréchet"}
 NOTES = (
     "val/ssim, val/loss and living weights are those of the step with the best val/psnr; "
-    "checkpoints/best.ckpt is the step of the lowest val/loss, with recipe=pix2pix and cyclegan of "
-    "the lowest val/frechet.",
+    "checkpoints/best.ckpt is the step of the lowest val/loss, with recipe=pix2pix of the lowest "
+    "val/l1, with recipe=cyclegan of the lowest val/frechet.",
     "val/loss does not compare between jobs whose losses differ.",
 )
 
@@ -138,10 +139,11 @@ def show(rows: Sequence[Row]) -> None:
     table = Table(box=SIMPLE_HEAD)
     table.add_column("job", overflow="fold")
     table.add_column("state")
-    for heading in ON_SCREEN.values():
+    shown = ON_SCREEN if DISTANCE not in rows[0] else GENERATORS_ON_SCREEN
+    for heading in shown.values():
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        cells = _shown({column: row[column] for column in ("job", "state", *ON_SCREEN)})
+        cells = _shown({column: row[column] for column in ("job", "state", *shown)})
         table.add_row(*(escape(cell) for cell in cells))
     Console().print(table)
 

@@ -14,6 +14,7 @@ from distill import fitting, loading, nodes
 from distill.build import make_optimizer, make_schedule
 from distill.callbacks.distance import Distance
 from distill.data.module import DistillData
+from distill.data.sets import UnpairedSet
 from distill.errors import DistillError
 from distill.losses.adversarial import Adversary
 from distill.recipes.base import AdversarialModule, initialise
@@ -39,7 +40,10 @@ def train(settings: Adversarial, run: Run) -> None:
     pl.seed_everything(settings.seed, verbose=False)
     made = module(settings)
     distance = Distance.of(settings.distance)
-    monitor = distance.monitor if distance else made.monitor
+    if distance:
+        check_held_out(pictures)
+    # A target says more than a distance of a few pictures, which is all there is without one.
+    monitor = made.monitor or (distance.monitor if distance else None)
     if settings.trainer.patience and not monitor:
         raise DistillError(
             f"trainer.patience={settings.trainer.patience}: there is nothing to watch with "
@@ -62,7 +66,7 @@ def check(settings: Adversarial) -> None:
         key = "accumulate" if t.accumulate > 1 else "compile"
         value = getattr(t, key)
         raise DistillError(f"trainer.{key}={value}: not with recipe={settings.recipe}; leave it")
-    if t.devices not in (1, "auto") or t.strategy != "auto":
+    if t.devices != 1 or t.strategy != "auto":
         raise DistillError(
             f"trainer.devices={t.devices} strategy={t.strategy}: recipe={settings.recipe} trains "
             "on one device; set trainer.devices=1 trainer.strategy=auto"
@@ -73,6 +77,14 @@ def check(settings: Adversarial) -> None:
             "discriminator.norm=batch: a gradient penalty is one picture's, and batch statistics "
             "tie them together; set discriminator.norm=none"
         )
+
+
+def check_held_out(pictures: DistillData) -> None:
+    """Whether a distance can be had of them; known before the first step, not after hundreds."""
+    val = pictures.val
+    looks = val.looks.values() if isinstance(val, UnpairedSet) else [val]
+    count = min(len(look) for look in looks)  # type: ignore[arg-type]
+    Distance.check(min(count, pictures.val_limit or count))
 
 
 def data(settings: Adversarial) -> DistillData:
@@ -86,8 +98,15 @@ def data(settings: Adversarial) -> DistillData:
 def with_length(settings: Adversarial, pictures: DistillData) -> Adversarial:
     """The settings with the run's length in batches: as given, or that of all its epochs."""
     epochs = settings.epochs + settings.decay_epochs
-    steps = settings.trainer.max_steps or max(1, round(epochs * pictures.batches_per_pass))
+    steps = settings.trainer.max_steps or _even(
+        max(1, round(epochs * pictures.batches_per_pass)), settings.trainer.val_every
+    )
     return replace(settings, trainer=replace(settings.trainer, max_steps=steps))
+
+
+def _even(steps: int, val_every: int) -> int:
+    """To whole distances between validations, the last of which is at the end of the run."""
+    return steps if steps < val_every else round(steps / val_every) * val_every
 
 
 def module(settings: Adversarial) -> AdversarialModule:

@@ -38,6 +38,11 @@ def test_norms(norm, kind):
     assert not isinstance(layers[1], kind)  # none on the first layer
 
 
+def test_leaky_as_the_paper_s():
+    slopes = [m.negative_slope for m in PatchDiscriminator(3).model if type(m) is nn.LeakyReLU]
+    assert slopes == [0.2] * 4
+
+
 def test_a_critic_has_no_norm():
     layers = PatchDiscriminator(3, norm="none").model
     assert not [m for m in layers if isinstance(m, (nn.BatchNorm2d, nn.InstanceNorm2d))]

@@ -42,6 +42,14 @@ def test_layers_lie_as_in_the_public_implementation():
     assert state["model.1.bias"].shape == (64,)  # InstanceNorm has no shift: convolutions do
 
 
+def test_borders_are_reflected():
+    network = ResNetGenerator(2, 8)
+    pads = [m.padding[0] for m in network.modules() if isinstance(m, nn.ReflectionPad2d)]
+    assert pads == [3, 1, 1, 1, 1, 3]
+    zeros = [m for m in network.modules() if type(m) is nn.Conv2d and m.padding != (0, 0)]
+    assert [m.stride for m in zeros] == [(2, 2), (2, 2)]  # of the authors', the halving ones alone
+
+
 @pytest.mark.parametrize("side", [32, 36])
 def test_any_size_that_divides_by_four(side: int):
     drawn = ResNetGenerator(1, 8)(torch.rand(1, 3, side, 32))

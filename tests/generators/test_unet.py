@@ -56,10 +56,17 @@ def test_a_separable_block_is_depthwise_then_pointwise():
     assert [m.groups for m in separable.down[0] if isinstance(m, nn.Conv2d)] == [1]
 
 
-def test_dropout_in_the_three_blocks_after_the_innermost_and_in_training_only():
+def test_activations_are_the_paper_s():
+    network = UNet(64)
+    down = [[m for m in block if isinstance(m, nn.LeakyReLU)] for block in network.down]
+    assert [[m.negative_slope for m in found] for found in down] == [[], *[[0.2]] * 5]
+    assert all(type(block[0]) is nn.ReLU for block in network.up)
+
+
+def test_dropout_in_the_three_innermost_blocks_and_in_training_only():
     network = UNet(256, encoder=0.1, decoder=0.1)
     held = [any(isinstance(m, nn.Dropout) for m in block) for block in network.up]
-    assert held == [False, True, True, True, False, False, False, False]
+    assert held == [True, True, True, False, False, False, False, False]
     photo = torch.rand(2, 3, 256, 256)
     assert not torch.equal(network(photo), network(photo))
     network.eval()

@@ -116,6 +116,11 @@ def test_gradient_penalty_of_a_known_slope(slope):
     assert penalty.item() == pytest.approx((slope - 1) ** 2, abs=1e-5)
 
 
+def test_gradient_penalty_of_fakes_of_half_precision():
+    penalty = gradient_penalty(Linear(3.0, 48), of(0.25), of(0.75).bfloat16())
+    assert penalty.item() == pytest.approx(4, rel=1e-5)
+
+
 def test_gradient_penalty_moves_the_critic_and_is_weighed():
     game = Adversary("wasserstein", share=1.0, penalty=10.0)
     critic = Linear(3.0, 48)

@@ -33,6 +33,7 @@ Features = NDArray[np.float64]
 # What is drawn, what it is drawn from, the real pictures it is to look like, its names' ending.
 PAIRED = (("drawn", "drawn", "target", ""),)
 UNPAIRED = (("to_b", "a", "b", ""), ("to_a", "b", "a", "_a"))
+LEAST = 2  # pictures a side: one has no spread
 SAID = {"drawn": "drawn", "to_b": "A to B", "to_a": "B to A"}
 
 
@@ -71,6 +72,16 @@ class Distance(pl.Callback):
             network = feature_network(chosen)  # type: ignore[arg-type]
         assert network is not None
         return cls(network)
+
+    @staticmethod
+    def check(held_out: int) -> None:
+        """Raises DistillError for fewer pictures of a side than a distance can be had of."""
+        if held_out < LEAST:
+            raise DistillError(
+                f"distance: it needs at least {LEAST} held-out pictures of each side, not "
+                f"{held_out}; hold out more (data.val_fraction, data.val_limit), or set "
+                "distance=none"
+            )
 
     def on_validation_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._begin()
@@ -130,12 +141,7 @@ class Distance(pl.Callback):
         self._begin()
 
     def _compare(self, drawn: Features, real: Features) -> tuple[float, float]:
-        if min(len(drawn), len(real)) < 2:
-            raise DistillError(
-                f"distance: {len(drawn)} drawn and {len(real)} real held-out pictures, it needs at "
-                "least 2 of each; hold out more (data.val_fraction, data.val_limit), or set "
-                "distance=none"
-            )
+        self.check(min(len(drawn), len(real)))
         return frechet.frechet_from_features(drawn, real), frechet.kid(drawn, real)
 
 

@@ -24,6 +24,13 @@ class Progress(pl.Callback):
         self.bar = bar(trainer.max_steps, " steps", "training")
         self.bar.initial = self.bar.n = self.bar.last_print_n = trainer.global_step
 
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, *args: Any
+    ) -> None:
+        # What TensorBoard's curves go by. Lightning counts the step before a validation twice in a
+        # run that goes on from right after it.
+        trainer.fit_loop.epoch_loop._batches_that_stepped = trainer.global_step
+
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, *args: Any
     ) -> None:

@@ -64,7 +64,7 @@ class UNet(nn.Module):
                 separable and n > 0,
                 upsampling,
                 norm=n > 0,
-                dropout=dropout if last - DROPPED <= n < last else 0.0,
+                dropout=dropout if n > last - DROPPED else 0.0,
             )
             for n in reversed(range(len(full)))
         )

@@ -56,7 +56,7 @@ class Adversary:
         """The discriminator's loss on real pictures and fakes, (N, C, H, W); none reach back."""
         real, fake = real.detach(), fake.detach()
         on_real, on_fake = discriminator(real), discriminator(fake)
-        loss = self._want(on_real, self.real) + self._want(on_fake, self.fake)
+        loss = self._want(True, on_real, self.real) + self._want(False, on_fake, self.fake)
         loss = self.share * loss
         if self.penalty:
             loss = loss + self.penalty * gradient_penalty(discriminator, real, fake)
@@ -64,7 +64,7 @@ class Adversary:
 
     def fool(self, logits: Tensor) -> Tensor:
         """The generator's loss: its fakes should pass for real ones."""
-        return self._want(logits, (1.0, 1.0))
+        return self._want(True, logits, (1.0, 1.0))
 
     def clip_weights(self, critic: nn.Module) -> None:
         """After the critic's step: weights within ±`clip`, the first form of its bound."""
@@ -77,9 +77,9 @@ class Adversary:
         """Standard deviation of the instance noise after so many epochs."""
         return self.noise * max(0.0, 1.0 - epoch / self.noise_epochs)
 
-    def _want(self, logits: Tensor, labels: Sequence[float]) -> Tensor:
+    def _want(self, real: bool, logits: Tensor, labels: Sequence[float]) -> Tensor:
         if self.kind == "wasserstein":  # its values have no target: higher on one side than other
-            return logits.mean() if labels is self.fake else -logits.mean()
+            return -logits.mean() if real else logits.mean()
         wanted = smoothed(logits, labels)
         if self.kind == "lsgan":
             return F.mse_loss(logits, wanted)
@@ -111,7 +111,8 @@ def gradient_penalty(critic: nn.Module, real: Tensor, fake: Tensor) -> Tensor:
     The norm is that over [-1, 1], which the critic's network speaks: half of that over [0, 1].
     """
     share = torch.rand(len(real), 1, 1, 1, device=real.device)
-    between = torch.lerp(real, fake, share).detach().requires_grad_()
+    # Mixed precision gives fakes of half of it.
+    between = torch.lerp(real.float(), fake.float(), share).detach().requires_grad_()
     (gradient,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
     return (gradient.flatten(1).norm(dim=1) / 2 - 1).square().mean()
 

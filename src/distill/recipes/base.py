@@ -45,6 +45,7 @@ class AdversarialModule(pl.LightningModule):
         self.adversary = adversary
         self.make_optimizer, self.make_schedule, self.lr = make_optimizer, make_schedule, lr
         self.clip, self.seed = clip, seed
+        self._noise = 0.0  # standard deviation of this step's instance noise
 
     @property
     def generators(self) -> list[nn.Module]:
@@ -72,6 +73,9 @@ class AdversarialModule(pl.LightningModule):
         Lightning counts every optimiser's steps, and ends the run by that count; the counting
         hooks are left to one of the two, so that a step is a batch here as everywhere.
         """
+        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        assert isinstance(data, DistillData)
+        self._noise = self.adversary.noise_at(self.global_step / data.batches_per_pass)
         rank, step = self.global_rank, self.global_step
         torch.manual_seed(int(rng_for(self.seed, "step", step, rank).integers(2**63)))
         optimizers = self.optimizers()
@@ -91,12 +95,17 @@ class AdversarialModule(pl.LightningModule):
         def step(loss: Tensor) -> None:
             optimizer.zero_grad()
             self.manual_backward(loss)
-            if self.clip:
-                self.clip_gradients(optimizer.optimizer, self.clip, "norm")
             optimizer.step()
 
         yield step
         self.untoggle_optimizer(optimizer)
+
+    def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
+        # Here a loss that was scaled for half precision has its gradients' own size again. Not by
+        # Lightning's own, which refuses a fused optimiser under any mixed precision.
+        if self.clip:
+            values = [p for group in optimizer.param_groups for p in group["params"]]
+            nn.utils.clip_grad_norm_(values, self.clip)
 
     def finish(self, values: Mapping[str, Tensor | float], count: int) -> dict[str, Tensor]:
         """End a step: schedules move on, `values` are logged; what callbacks look at."""
@@ -107,11 +116,8 @@ class AdversarialModule(pl.LightningModule):
         return {"loss": torch.as_tensor(values["generator"]).detach()}
 
     def seen(self, picture: Tensor) -> Tensor:
-        """A picture as discriminators are shown it: with the instance noise of the day."""
-        data = self.trainer.datamodule  # type: ignore[attr-defined]
-        assert isinstance(data, DistillData)
-        sigma = self.adversary.noise_at(self.global_step / data.batches_per_pass)
-        return picture + sigma * torch.randn_like(picture) if sigma else picture
+        """A picture as discriminators are shown it: with the instance noise of this step."""
+        return picture + self._noise * torch.randn_like(picture) if self._noise else picture
 
 
 def initialise(network: nn.Module, deviation: float = 0.02) -> nn.Module:

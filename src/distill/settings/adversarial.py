@@ -109,6 +109,7 @@ class CycleGANTrain(Adversarial):
 
     recipe: Literal["cyclegan"]
     data: Unpaired
+    channels: Literal[3]  # pictures of both looks are given to a generator, too
     cycle: Annotated[float, Field(ge=0)]
     identity: Annotated[float, Field(ge=0)]
     pool: Annotated[int, Field(ge=0)]
