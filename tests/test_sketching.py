@@ -147,6 +147,19 @@ def test_what_cannot_be_used_is_listed(cats, capsys):
     assert f"{len(listed)} photos skipped" in capsys.readouterr().out
 
 
+def test_a_side_of_which_nothing_can_be_used_is_told_with_a_way_out(cats, capsys):
+    assert make() == 0
+    for path in SET.glob("val/A/*.png"):
+        Path(f"photos/cat {path.name[4]}.png").write_bytes(b"no")
+    assert make("data.root=other") == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("error: other: no val photo could be used; see other/skipped.tsv; ")
+    assert "val_photos=DIR data.root=DIR" in said
+    Path("more").mkdir()
+    head(9)[0].save("more/cat 9.png")
+    assert make("val_photos=more", "data.root=third") == 0
+
+
 def test_a_finished_set_says_so_and_stays(cats, capsys):
     Path("photos/cat 0.png.cat").unlink()
     make("sketch.points=cat")
@@ -299,6 +312,18 @@ def test_another_network_s_masks_make_another_set(cats, capsys):
     brightness(Path("a b.onnx"), scale=0.9)
     assert make(*mask) == 1
     assert "sketch.mask " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [(["sketch.mask=bad"], "sketch.mask=bad: not a readable ONNX file"),
+     (["sketch.outline=hed", "sketch.hed.weights=bad"], "bad: it holds more than tensors")],
+)  # fmt: skip
+def test_networks_that_cannot_be_used_end_in_one_line_and_leave_nothing(cats, capsys, chosen, said):
+    Path("bad").write_bytes(b"no")
+    assert make(*chosen, "label.workers=1") == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"error: {said}")
+    assert not SET.exists()
 
 
 def test_marks_are_drawn(cats):

@@ -503,8 +503,8 @@ def test_what_is_shipped(shop):
 def test_every_shipped_student_draws(name):
     """Whatever lies in src/distill/zoo: one size in its file, any size here, on the first try."""
     settings = Stylize(
-        style=Drawer(name=name), model=None, run=None, runs="", output=None, size=None,
-        upscale="whole", face="off", faces="largest", detector="lbp", compare=False,
+        style=Drawer(name=name), model=None, run=None, runs="", direction="AtoB",
+        output=None, size=None, upscale="whole", face="off", faces="largest", detector="lbp", compare=False,
         crf=18, smooth=0, stability=False, threads=1,
     )  # fmt: skip
     drawing, called = stylizing.choose(settings)

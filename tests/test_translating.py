@@ -13,11 +13,11 @@ import pytest
 import torch
 from PIL import Image
 
-from distill import config, train, translating
+from distill import config, eval_fid, export, train, translating
 from distill.callbacks.distance import Distance
 from distill.callbacks.table import MetricsTable
 from distill.metrics.features import FeatureNetwork
-from helpers import run
+from helpers import QUICK, run
 
 SMALL = [
     "data.size=36",
@@ -299,6 +299,18 @@ def test_real_outlines(assets, tmp_path, monkeypatch):
     assert saved("pix2pix-outline_ab")["global_step"] == 6
 
 
+def test_from_pairs_to_a_student_that_is_exported_and_scored(folders, capsys):
+    sizes = ["data.size=64", "data.crop_size=64"]
+    assert run(train, *PIX2PIX, *sizes, "trainer.max_steps=1") == 0
+    taught = ["style=custom", "teacher=checkpoint", "teacher.path=runs/pix2pix-pairs"]
+    assert run(train, *taught, "photos=looks", *QUICK, "run=mine", "trainer.max_steps=2") == 0
+    capsys.readouterr()
+    assert run(export, "run=mine", "exporter.size=128") == 0  # not the teacher's size
+    assert "no time and MACs of the teacher: it does not draw 128×128" in capsys.readouterr().out
+    assert run(eval_fid, "run=mine", "features=none") == 0
+    assert "student to teacher" in capsys.readouterr().out
+
+
 WRONG = [
     (PIX2PIX, "lr=auto", "lr='auto': "),
     (PIX2PIX, "schedule=plateau", "schedule=plateau: "),
@@ -310,7 +322,12 @@ WRONG = [
     (PIX2PIX, "data.views=2", "data.views=2: "),
     (PIX2PIX, "data.root=nowhere", "data.root=nowhere: no such folder"),
     (PIX2PIX, "data.root=null", "data.root=null: "),
-    (PIX2PIX, "data.crop_size=33", "data.crop_size=33: a U-Net halves"),
+    (PIX2PIX, "data.crop_size=96", "data.crop_size=96: a U-Net halves"),
+    (
+        PIX2PIX,
+        "data.crop_size=16",
+        "data.crop_size=16: input should be greater than or equal to 32",
+    ),
     (PIX2PIX, "adversarial.penalty=10", "penalty and clip bound a critic"),
     (PIX2PIX, "adversarial.real=[1,0]", "adversarial.real=[1"),
     (PIX2PIX, "generator.build.sperable=true", "generator.build.sperable: no such setting; did"),
@@ -323,7 +340,7 @@ WRONG = [
     (CYCLEGAN, "data.root=looks/A", "data.root=looks/A: no two folders of pictures in it"),
     (LOOKS, "generator=student", "generator=student: takes RGB of 64 pixels a side"),
     (CYCLEGAN, "trainer.patience=3", "trainer.patience=3: there is nothing to watch"),
-    (CYCLEGAN, "data.crop_size=30", "data.crop_size=30: this generator needs sides that divide"),
+    (CYCLEGAN, "data.crop_size=100", "data.crop_size=100: input should be a multiple of 32"),
     (
         [*CYCLEGAN, "adversarial=wasserstein"],
         "discriminator.norm=batch",

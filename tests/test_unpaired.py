@@ -95,11 +95,13 @@ def test_scores_are_the_formulas_on_the_halves(looks: dict) -> None:
     assert values == {
         "floor: B(1), B(2)": pytest.approx(expected(real[:4], real[4:]), abs=1e-6),
         "generator: B(1), A → B": pytest.approx(
-            expected(real[:4], source[:4] + 30 / 255), abs=1e-6
+            expected(real[:4], source[-4:] + 30 / 255), abs=1e-6
         ),
-        "ceiling: B(1), A": pytest.approx(expected(real[:4], source[:4]), abs=1e-6),
+        "ceiling: B(1), A": pytest.approx(expected(real[:4], source[-4:]), abs=1e-6),
     }
-    kid = frechet.kid(np.repeat(real[:4, None], 3, 1), np.repeat(source[:4, None] + 30 / 255, 3, 1))
+    kid = frechet.kid(
+        np.repeat(real[:4, None], 3, 1), np.repeat(source[-4:, None] + 30 / 255, 3, 1)
+    )
     assert scores["distances"]["generator: B(1), A → B"]["kid"] == pytest.approx(kid, rel=1e-4)
     assert scores["pictures_per_side"] == 4
     assert scores["pictures"] == {"A": 6, "B": 8}
@@ -108,6 +110,22 @@ def test_scores_are_the_formulas_on_the_halves(looks: dict) -> None:
     assert similarity["PSNR (dB), cycle: A → B → A to A"]["value"] == pytest.approx(psnr, abs=1e-3)
     psnr = 20 * np.log10(255 / 30)
     assert similarity["PSNR (dB), identity: B → B to B"]["value"] == pytest.approx(psnr, abs=1e-3)
+
+
+def test_who_is_in_both_looks_is_not_compared_with_himself(looks: dict, tmp_path: Path) -> None:
+    """The floor is of different persons; with everyone in both looks the others are too."""
+    grey(tmp_path / "both/testA", B)
+    grey(tmp_path / "both/testB", B)
+    for name in ("trainA", "trainB"):
+        grey(tmp_path / "both" / name, [1])
+    found = unpaired.held_out(
+        Shift(0), Shift(0), looks | {"data": looks["data"] | {"root": "both"}}, chosen()
+    )
+    distances = unpaired.scores(found, Corner(), chosen("bootstrap=0"))["distances"]
+    assert torch.equal(found.drawn, found.real)
+    floor, *others = distances.values()
+    assert floor["value"] > 1e-4
+    assert others == [floor, floor]
 
 
 @pytest.mark.parametrize(("direction", "place"), [("AtoB", "eval"), ("BtoA", "eval/BtoA")])

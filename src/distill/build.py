@@ -111,15 +111,16 @@ def load_network(
     return network, settings
 
 
-def student_graph(checkpoint: Path) -> onnx.ModelProto:
+def student_graph(checkpoint: Path, direction: Direction = "AtoB") -> onnx.ModelProto:
     """What a run of any recipe draws with as an ONNX graph, unchecked, of the size it takes.
 
-    A student's is of 256², a generator's of the pictures that it learnt on. Raises DistillError.
+    A student's is of 256², a generator's of the pictures that it learnt on. `direction` chooses
+    one of CycleGAN's two generators. Raises DistillError.
     """
     from distill.exporters.onnx import OnnxExporter
     from distill.students.fold import fold_batchnorm
 
-    trained, settings = load_network(checkpoint)
+    trained, settings = load_network(checkpoint, direction)
     exporter = OnnxExporter()
     if recipe_of(settings) != "distill":
         exporter = OnnxExporter(size=settings["data"]["crop_size"])

@@ -22,6 +22,7 @@ from distill.formats.subject import Subject, limits
 from distill.metrics import complexity, latency
 from distill.settings import Export
 from distill.students.fold import fold_batchnorm
+from distill.teachers.base import Teacher
 from distill.teachers.onnx import OnnxTeacher
 from distill.weights import aside
 
@@ -114,10 +115,20 @@ def _teacher_figures(subject: Subject) -> dict[str, Any]:
     figures: dict[str, Any] = {"name": settings.style.name}
     if isinstance(teacher, OnnxTeacher):
         return figures | _onnx_figures(teacher.path)
-    figures["ms, 1 thread of this CPU"] = latency.torch_ms(teacher, size)
+    return figures | _torch_figures(teacher, size)
+
+
+def _torch_figures(teacher: Teacher, size: int) -> dict[str, Any]:
+    """One that draws another size, as a U-Net does, is only counted."""
+    figures: dict[str, Any] = {}
+    of_size = teacher.fixed is None or teacher.fixed == (size, size)
+    if of_size:
+        figures["ms, 1 thread of this CPU"] = latency.torch_ms(teacher, size)
+    else:
+        print(f"no time and MACs of the teacher: it does not draw {size}×{size}")
     if count := complexity.parameters(teacher):
         figures |= {"parameters": count, "bytes": 4 * count}
-        figures["MACs"] = complexity.module_macs(teacher, size)
+        figures |= {"MACs": complexity.module_macs(teacher, size)} if of_size else {}
     return figures
 
 

@@ -83,7 +83,8 @@ def _check_type(key: str, value: Any, hint: Any) -> None:
     except PydanticUserError:
         return  # a hint pydantic cannot express says nothing about plain values
     except ValidationError as error:
-        raise DistillError(f"{key}={value!r}: {error.errors()[0]['msg'].lower()}") from None
+        said = error.errors()[0]["msg"]  # its own words begin large; values in it stay as they are
+        raise DistillError(f"{key}={value!r}: {said[0].lower()}{said[1:]}") from None
 
 
 def _required(parameter: inspect.Parameter) -> bool:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Literal
 
 from tqdm import tqdm
 
@@ -31,17 +32,21 @@ def choose(settings: Stylize) -> tuple[Painter, str]:
     named = [f"{key}={value}" for key, value in given.items() if value is not None]
     if len(named) > 1:
         raise DistillError(f"{' and '.join(named)}: name one student only")
+    path, name = _named(settings)
+    direction = settings.direction
+    return of_file(path, settings.threads, direction), name + f"-{direction}" * (
+        direction != "AtoB"
+    )
+
+
+def _named(settings: Stylize) -> tuple[Path, str]:
     if settings.run is not None:
-        return _of_run(settings), settings.run
+        return _run(settings).checkpoint("best"), settings.run
     if settings.model is not None:
         path = Path(settings.model).expanduser()
-        return of_file(path, settings.threads), path.stem
+        return path, path.stem
     name = settings.style.name or DEFAULT_STYLE
-    return of_file(zoo.find(name), settings.threads), name
-
-
-def _of_run(settings: Stylize) -> Painter:
-    return _of_checkpoint(_run(settings).checkpoint("best"), settings.threads)
+    return zoo.find(name), name
 
 
 def _run(settings: Stylize) -> Run:
@@ -83,18 +88,21 @@ def _styles() -> list[str]:
     return config.choices("style")
 
 
-def of_file(path: Path, threads: int | None = None) -> Painter:
-    """A student in an ONNX file or a checkpoint. Raises DistillError for any other file."""
+def of_file(
+    path: Path, threads: int | None = None, direction: Literal["AtoB", "BtoA"] = "AtoB"
+) -> Painter:
+    """A network in an ONNX file or a checkpoint. Raises DistillError for any other file.
+
+    A checkpoint is exported in memory: ONNX Runtime draws faster than PyTorch, and there is one
+    way to draw. `direction` chooses one of CycleGAN's two generators.
+    """
     if path.suffix.lower() == ".ckpt":
-        return _of_checkpoint(path, threads)
+        from distill.build import student_graph
+
+        return Painter(student_graph(path, direction), str(path), threads)
+    if direction != "AtoB":
+        raise DistillError(f"direction={direction}: {path} draws one way; leave direction out")
     return Painter(painter.load(path), str(path), threads)
-
-
-def _of_checkpoint(path: Path, threads: int | None) -> Painter:
-    """Exported in memory: ONNX Runtime draws faster than PyTorch, and there is one way to draw."""
-    from distill.build import student_graph
-
-    return Painter(student_graph(path), str(path), threads)
 
 
 def draw_all(jobs: Sequence[Job], student: Painter, settings: Stylize) -> None:

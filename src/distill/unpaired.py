@@ -133,8 +133,9 @@ def _distances(looks: Looks, network: FeatureNetwork, settings: EvalFid) -> dict
     sets = {
         first: looks.real[:n],
         second: looks.real[len(looks.real) // 2 :][:n],
-        f"{x} → {y}": looks.drawn[:n],
-        x: looks.source[:n],
+        # Whoever is in both looks lies at the same place in both: the last are others than B(1)'s.
+        f"{x} → {y}": looks.drawn[-n:],
+        x: looks.source[-n:],
     }
     f = {name: features_of_set(network, pixels, name) for name, pixels in sets.items()}
     return {

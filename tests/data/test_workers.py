@@ -1,5 +1,6 @@
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -71,3 +72,28 @@ class Facts:
 def test_workers_of_a_loader_start_so(give_way, priority):
     loader = DataLoader(Facts(), num_workers=1, collate_fn=list, worker_init_fn=starter(give_way))
     assert list(loader) == [[(priority, True)]]
+
+
+BROKEN = """
+import sys
+from torch.utils.data import DataLoader, Dataset
+from distill.data.workers import starter
+
+class Broken(Dataset):
+    def __len__(self):
+        return 9
+
+    def __getitem__(self, index):
+        raise RuntimeError("broken")
+
+try:
+    for _ in DataLoader(Broken(), num_workers=1, worker_init_fn=starter(False)):
+        pass
+except RuntimeError:
+    sys.exit(3)  # the error, and with it the loader, lives as long as the process
+"""
+
+
+def test_an_error_in_a_worker_does_not_keep_the_command_from_ending():
+    ended = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, timeout=60)
+    assert ended.returncode == 3

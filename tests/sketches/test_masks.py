@@ -36,6 +36,12 @@ def test_logits_go_through_a_sigmoid(tmp_path):
     torch.testing.assert_close(mask[0, 0, [0, -1]], torch.tensor([-5.0, 2.0]).sigmoid())
 
 
+def test_probabilities_that_overshoot_are_none_the_less_probabilities(tmp_path):
+    network = Network(brightness(tmp_path / "a.onnx", scale=1.1, offset=-0.05), 32, "none")
+    mask = network(halves(0.0, 1.0))
+    torch.testing.assert_close(mask[0, 0, [0, -1]], torch.tensor([0.0, 1.0]))
+
+
 def test_mean_and_deviation_of_imagenet(tmp_path):
     """A picture of the mean colour, one deviation brighter, is 1 everywhere."""
     colour = torch.tensor(MEAN) + torch.tensor(DEVIATION)

@@ -220,6 +220,13 @@ def test_commands_end_in_one_line(here: Path, capsys, words: list[str], said: st
     assert said in lines[0]
 
 
+def test_a_style_of_your_own_is_never_quietly_another_teacher(here: Path, capsys) -> None:
+    assert run(prepare, "style=custom", "photos=photos") == 1
+    assert "error: teacher.path: missing; name the folder" in capsys.readouterr().err
+    words = ["style=custom", "teacher=toon", "photos=photos", "label.workers=0"]
+    assert run(prepare, *words, "style.resolution=64") == 0
+
+
 def test_a_run_as_a_student_of_other_commands(here: Path, capsys) -> None:
     write(here / "runs/u", settings("pix2pix", UNET), generator=built(UNET))
     picture = next((here / "photos").iterdir())
@@ -228,6 +235,41 @@ def test_a_run_as_a_student_of_other_commands(here: Path, capsys) -> None:
     assert Image.open("out.png").size[0] >= 2 * Image.open(picture).size[0]
     words = ["run=u", "sizes=[64]", "threads=[1]", "rounds=2", "with_teacher=false"]
     assert run(benchmark, *words, "output=speed") == 0
+
+
+def test_stylize_draws_in_both_directions(here: Path, capsys) -> None:
+    there, back = built(RESNET, seed=1), built(RESNET, seed=2)
+    write(here / "runs/c", settings("cyclegan", RESNET), a_to_b=there, b_to_a=back)
+    picture = str(next((here / "photos").iterdir()))
+    assert run(stylize, picture, "run=c", "-o", "out") == 0
+    assert run(stylize, picture, "run=c", "direction=BtoA", "-o", "out") == 0
+    names = sorted(path.stem.removeprefix(Path(picture).stem) for path in Path("out").iterdir())
+    assert names == ["-c", "-c-BtoA"]
+    file = "model=runs/c/checkpoints/last.ckpt"
+    assert run(stylize, picture, file, "direction=BtoA", "-o", "out") == 0
+    first, second = (
+        next(Path("out").glob(f"*-{name}-BtoA.*")).read_bytes() for name in ("c", "last")
+    )
+    assert first == second
+    capsys.readouterr()
+    assert run(stylize, picture, "style=toon", "direction=BtoA") == 1
+    assert "toon.onnx draws one way; leave direction out" in capsys.readouterr().err
+    assert run(stylize, picture, "run=c", "direction=XtoA") == 1
+    assert "'AtoB' or 'BtoA'" in capsys.readouterr().err
+
+
+def test_a_student_is_exported_at_another_size_than_its_teacher_draws(here: Path, capsys) -> None:
+    write(here / "runs/u", settings("pix2pix", UNET), generator=built(UNET))
+    words = ["style=custom", "teacher=checkpoint", "teacher.path=runs/u", "style.resolution=64"]
+    assert go(*words, "trainer.max_steps=1", "run=mine") == 0
+    assert run(export, "run=mine", "exporter.size=96") == 0
+    assert "no time and MACs of the teacher: it does not draw 96×96" in capsys.readouterr().out
+    figures = json.loads((here / "runs/mine/export/report.json").read_text())["teacher"]
+    assert figures["bytes"] == 4 * figures["parameters"] > 0
+    assert figures.keys() == {"name", "parameters", "bytes"}
+    assert run(export, "run=mine", "exporter.size=64") == 0
+    figures = json.loads((here / "runs/mine/export/report.json").read_text())["teacher"]
+    assert figures["MACs"] > 0
 
 
 def test_a_distilled_student_is_a_teacher_too(here: Path) -> None:

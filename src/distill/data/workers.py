@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import multiprocessing
 import os
 import signal
 import sys
@@ -19,7 +21,17 @@ def starter(give_way: bool) -> Callable[[int], None]:
     With `give_way`, for a network on the CPU, they load where that leaves a core idle: its threads
     wait for each other, so one that loses its core for a while holds up all.
     """
+    atexit.unregister(_end_all)
+    atexit.register(_end_all)
     return partial(_start, os.getpid(), give_way)
+
+
+def _end_all() -> None:
+    """End the workers that an error left behind: multiprocessing sends SIGTERM, which they ignore,
+    and waits for them for ever."""
+    for child in multiprocessing.active_children():
+        if child.daemon:
+            child.kill()
 
 
 def _start(parent: int, give_way: bool, _worker: int) -> None:

@@ -22,7 +22,7 @@ class Pictures(Settings):
     val_fraction: Annotated[float, Field(gt=0, lt=1)]
     split_seed: int
     size: Annotated[int, Field(ge=16)]
-    crop_size: Annotated[int, Field(ge=16)]
+    crop_size: Annotated[int, Field(ge=32, multiple_of=32)]
     pad: Pad | None
     colour: Annotated[float, Field(ge=0, lt=1)]
     flip: bool

@@ -25,6 +25,7 @@ class Stylize(Settings):
     model: str | None
     run: str | None
     runs: str
+    direction: Literal["AtoB", "BtoA"]
     output: str | None
     size: Annotated[int, Field(ge=32, le=32768)] | None
     upscale: Literal["whole", "tiles", "guided"]

@@ -26,7 +26,7 @@ from distill.data.labelling import Report, remember
 from distill.data.photos import Photo
 from distill.data.pictures import save_png, to_bytes, to_image
 from distill.data.recipe import is_complete, recipe_at, stamp, write_manifest
-from distill.data.register import SIDES, SKIPPED
+from distill.data.register import SKIPPED
 from distill.data.workers import starter
 from distill.data.writing import writing
 from distill.errors import DistillError
@@ -50,7 +50,8 @@ def make(
 
     `drop` lists pictures to leave out, and the set keeps to it. A photo that was skipped is tried
     again once its file, its points or its mask have changed. Raises DistillError when `root` holds
-    another set, another process is at it, nothing can be written there or no photo is usable.
+    another set, another process is at it, nothing can be written there, a network cannot be used or
+    no photo can.
     """
     check_kind(root, recipe)
     before = stamp(root)
@@ -61,6 +62,8 @@ def make(
     todo = [job for job in missing if job.photo.key not in noted]
     if not todo and _finished(root, recipe, found, found.bridging | noted):
         return _checked(_report(root, found, 0, found.bridging | noted))
+    if todo:
+        sketcher.check()
     with writing(root):
         remember(root, recipe, found, before)
         bad = _make_all(todo, sketcher, root, workers)
@@ -159,8 +162,10 @@ def _report(root: Path, found: Arrangement, made: int, skipped: dict[str, str]) 
 
 
 def _checked(report: Report) -> Report:
-    for side in SIDES:
+    for side, left in (("train", report.val), ("val", report.train)):
         if not getattr(report, side):
-            listed = report.root / SKIPPED
-            raise DistillError(f"{report.root}: no {side} photo could be used; see {listed}")
+            said = f"{report.root}: no {side} photo could be used; see {report.root / SKIPPED}"
+            # Photos are placed before it is known which of them can be used.
+            hint = "; add photos, or name others with val_photos=DIR data.root=DIR" if left else ""
+            raise DistillError(said + hint)
     return report

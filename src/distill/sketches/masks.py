@@ -21,15 +21,17 @@ from distill.errors import DistillError
 
 # Of photographs of ImageNet, as torchvision and U²-Net count them.
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+SLACK = 0.1  # probabilities leave [0, 1] by so much where a file resizes them bicubically
 SKEWED = 0.02  # a mask may be this much wider or narrower than its photo: sizes are rounded
 
 
 class Network:
     """A saliency network in an ONNX file, such as U²-Net (Qin et al. 2020).
 
-    It takes one picture, N×3×S×S, and its first output is N×1×S×S: probabilities, or logits where
-    any value lies outside of [0, 1]. `size` is S where the file leaves that open. The file is
-    opened on the first call, so that the object can be handed to another process.
+    It takes one picture, N×3×S×S, and its first output is N×1×S×S: probabilities, as public files
+    of U²-Net give, or logits where any value lies clearly outside of [0, 1]. `size` is S where the
+    file leaves that open. The file is opened on the first call, so that the object can be handed
+    to another process.
 
     Raises DistillError on that call for a file that is no such network.
     """
@@ -45,9 +47,10 @@ class Network:
             mean, deviation = (torch.tensor(v)[None, :, None, None] for v in (MEAN, DEVIATION))
             small = (small - mean) / deviation
         values = torch.from_numpy(self._run(small.numpy()))
-        if values.min() < 0 or values.max() > 1:
+        if values.min() < -SLACK or values.max() > 1 + SLACK:
             values = values.sigmoid()
         size = picture.shape[-2:]
+        values = values.clamp(0, 1)
         return F.interpolate(values, size, mode="bilinear", antialias=True)[0].clamp(0, 1)
 
     def _run(self, picture: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -78,6 +79,14 @@ class Sketcher:
         outline = torch.from_numpy(self._outline(found, spots)).expand(3, -1, -1)
         target = _with_alpha(over_white, mask) if chosen.rgba else over_white
         return Steps(whole[:3], spots, square, mask, target, found, outline)
+
+    def check(self) -> None:
+        """Raises DistillError for a mask's network or HED's weights that cannot be used."""
+        trial = deepcopy(self)  # what has opened a network cannot be handed to another process
+        if isinstance(trial.masks, Network):
+            trial.masks(torch.zeros(3, self.settings.size, self.settings.size))
+        if self._hed:
+            _ = trial._network
 
     def sources(self, photo: Path) -> list[Path]:
         """The files that decide what becomes of a photo."""
