@@ -504,8 +504,8 @@ def test_every_shipped_student_draws(name):
     """Whatever lies in src/distill/zoo: one size in its file, any size here, on the first try."""
     settings = Stylize(
         style=Drawer(name=name), model=None, run=None, runs="", direction="AtoB",
-        output=None, size=None, upscale="whole", face="off", faces="largest", detector="lbp", compare=False,
-        crf=18, smooth=0, stability=False, threads=1,
+        output=None, size=None, upscale="whole", face="off", faces="largest",
+        detector="lbp", compare=False, crf=18, smooth=0, stability=False, threads=1,
     )  # fmt: skip
     drawing, called = stylizing.choose(settings)
     assert (called, drawing.fixed, drawing.channels) == (name, None, 3)

@@ -50,7 +50,7 @@ def read_cat(path: Path, size: tuple[int, int]) -> Points:
     `size` is the picture's width and height. Raises BadPhoto with what is wrong with the file.
     """
     try:
-        words = path.read_text(encoding="ascii").split()
+        words = path.read_text(encoding="utf-8-sig").split()
     except FileNotFoundError:
         raise BadPhoto(f"no points: there is no {path.name!r}") from None
     except (OSError, UnicodeDecodeError):
