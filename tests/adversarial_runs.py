@@ -50,6 +50,7 @@ def settings(
         "run": f"{recipe}-x",
         "channels": channels,
         "generator": {"name": name, "profile": "unet", "build": node},
+        "budget": {"macs": None, "parameters": None, "bytes": None},
         "data": DATA | {"size": side, "crop_size": side} | own | looks | data,
     }
 

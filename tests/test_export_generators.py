@@ -308,3 +308,44 @@ def test_int8_of_too_few_pictures_is_one_line(
     error = capsys.readouterr().err
     assert re.search(r"onnx_int8: [1-9] photos to calibrate on, 40 wanted", error)
     assert report("p2p/export")["sizes"][-1]["file"] is None
+
+
+DAMAGED = {
+    "budget": lambda said: said.pop("budget"),
+    "run": lambda said: said.pop("run"),
+    "profile": lambda said: said["generator"].pop("profile"),
+    "name": lambda said: said["generator"].pop("name"),
+    "direction": lambda said: said["data"].update(direction="up"),
+    "crop_size": lambda said: said["data"].update(crop_size=64.5),
+}
+
+
+@pytest.mark.parametrize("photos", [(), ("photos=own/A",)], ids=["own", "other"])
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_settings_of_a_file_from_elsewhere_are_looked_at(
+    damage: str, photos: tuple[str, ...], place: Path, lively: Lively, capsys
+) -> None:
+    pix2pix(lively)
+    path = Path("runs/p2p/checkpoints/last.ckpt")
+    saved = torch.load(path, weights_only=True)
+    DAMAGED[damage](saved["distill"])
+    torch.save(saved, path)
+    assert typed("p2p", *photos) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {path}: ")
+
+
+def test_nothing_that_a_file_from_elsewhere_names_is_imported(
+    place: Path, lively: Lively, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The discriminator and how it learnt matter to training alone."""
+    pix2pix(lively)
+    (place / "evil.py").write_text("open('owned', 'w')\nclass Thing: ...\n")
+    monkeypatch.syspath_prepend(place)
+    path = Path("runs/p2p/checkpoints/last.ckpt")
+    saved = torch.load(path, weights_only=True)
+    for part in ("discriminator", "adversarial", "optimizer", "schedule"):
+        saved["distill"][part] = {"_target_": "evil.Thing"}
+    torch.save(saved, path)
+    assert typed("p2p", "limit=10MB") == 0
+    assert not (place / "owned").exists()

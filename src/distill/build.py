@@ -17,11 +17,12 @@ from torch import nn
 from distill import nodes, sources
 from distill.callbacks.ema import StudentEMA
 from distill.callbacks.health import Health
+from distill.checks import fit
 from distill.errors import DistillError
 from distill.losses.combined import Criterion
 from distill.losses.gka import MIN_BATCH
 from distill.module import DistillModule
-from distill.settings import Train
+from distill.settings import Budget, Generator, Paired, Train, Unpaired
 from distill.students.student import Student
 from distill.teachers.base import Teacher
 from distill.teachers.checkpoint import Direction, read, recipe_of
@@ -97,18 +98,27 @@ def load_network(
     `direction` chooses one of CycleGAN's two generators. Raises DistillError as `read` does.
     """
     network, settings = read(checkpoint, direction)
-    if recipe_of(settings) != "distill":
-        return network, settings
     try:
-        # Before anything imports what it names: the teacher is built later, from these settings.
-        nodes.check_part(settings["teacher"], "distill.teachers", Teacher)
-        sources.source_of(settings)
+        if recipe_of(settings) != "distill":
+            _check_generator(settings)
+        else:
+            # Before anything imports what it names: the teacher is built later, from these.
+            nodes.check_part(settings["teacher"], "distill.teachers", Teacher)
+            sources.source_of(settings)
     except DistillError as error:
         raise DistillError(f"{checkpoint}: {error}") from error
     except Exception as error:  # whatever a file from elsewhere may hold
         reason = f"damaged, or not a checkpoint of distill.train ({type(error).__name__})"
         raise DistillError(f"{checkpoint}: {reason}") from error
     return network, settings
+
+
+def _check_generator(settings: dict[str, Any]) -> None:
+    """What the commands read of a generator's run is there; classes it names are not imported."""
+    settings["run"]
+    fit(settings["data"], Paired if recipe_of(settings) == "pix2pix" else Unpaired)
+    fit(settings["generator"], Generator)
+    fit(settings["budget"], Budget)
 
 
 def student_graph(checkpoint: Path, direction: Direction = "AtoB") -> onnx.ModelProto:

@@ -17,14 +17,22 @@ S = TypeVar("S")
 
 
 def check(values: Any, schema: type[S]) -> S:
-    """Plain values as a `schema` instance, every Node bound to its constructor's signature."""
-    try:
-        checked = TypeAdapter(schema).validate_python(values)
-    except ValidationError as error:
-        raise DistillError(_explain(error, schema)) from None
+    """Plain values as a `schema` instance, every Node bound to its constructor's signature.
+
+    That imports what the Nodes name: not for values out of a file from elsewhere.
+    """
+    checked = fit(values, schema)
     for key, value, given in _nodes(checked):
         bind(key, value, given)
     return checked
+
+
+def fit(values: Any, schema: type[S]) -> S:
+    """Plain values as a `schema` instance; what their Nodes name is neither looked at nor built."""
+    try:
+        return TypeAdapter(schema).validate_python(values)
+    except ValidationError as error:
+        raise DistillError(_explain(error, schema)) from None
 
 
 def _nodes(

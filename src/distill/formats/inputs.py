@@ -9,7 +9,8 @@ from typing import Any
 
 from torch import Tensor
 
-from distill import config, loading
+from distill import loading
+from distill.checks import fit
 from distill.data.module import DistillData
 from distill.data.pictures import from_bytes
 from distill.data.sets import UnpairedSet
@@ -56,7 +57,7 @@ def learnt(subject: Subject) -> Inputs:
 
 def _data(subject: Subject, key: str) -> tuple[DistillData, str]:
     """The run's data at the subject's size; `key` is the setting that names other pictures."""
-    settings: Any = config.check(
+    settings: Any = fit(  # it names classes, and may come from elsewhere
         subject.trained, Pix2PixTrain if subject.recipe == "pix2pix" else CycleGANTrain
     )
     side = subject.side

@@ -6,6 +6,7 @@ A `Node` names a class or function by `_target_` and gives its arguments.
 from distill.settings.adversarial import (
     Adversarial,
     CycleGANTrain,
+    Generator,
     Paired,
     Pictures,
     Pix2PixTrain,
