@@ -151,10 +151,8 @@ class Visit:
         return photo, drawn
 
     def settle(self) -> None:
-        """Until a still picture is drawn for good."""
-        count = -1
-        while count != (count := self.page.evaluate("distill.speed().frames")):
-            time.sleep(0.4)
+        """Until a still picture or a sketch is drawn for good."""
+        self.wait("!distill.busy()")
 
     def text(self, name: str) -> str:
         return str(self.page.inner_text(f"#{name}"))

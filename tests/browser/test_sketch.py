@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -32,7 +30,7 @@ def stroke(at, *points: tuple[float, float], steps: int = 1) -> None:
 
 def sketch(at) -> np.ndarray:
     """What the network saw at last, (256, 256): 1 on paper, 0 on a line."""
-    time.sleep(0.4)  # three pictures' time
+    at.settle()
     photo, drawn = at.last()
     assert np.abs(drawn[:, :3] - (1 - photo)).max() < 1e-5
     return photo[0, 0]
@@ -89,19 +87,31 @@ def test_the_sticker_is_as_see_through_as_the_network_draws_it(at):
     at.page.check("input[value=paint]", force=True)
     at.wait("document.getElementById('sketch-caption').textContent === 'paint'")
     at.wait("distill.last().then((l) => l.channels === 3)")
-    time.sleep(0.4)
+    at.settle()
     opaque = np.asarray(download(at.page, "#save-sticker").convert("RGBA"))
     assert tuple(opaque[20, 20]) == (0, 0, 0, 255)
 
 
 def test_pictures_come_at_the_chosen_rate(at):
-    stroke(at, (0.1, 0.1), (0.2, 0.1))
+    """Eight a second, and the last strokes get theirs; the page's clock is the test's."""
+    at.settle()
+    at.page.clock.install(time=0)
+    at.page.clock.pause_at(1)
     before = at.page.evaluate("distill.speed().frames")
-    start = time.monotonic()
-    while time.monotonic() < start + 1.5:
-        stroke(at, (0.2, 0.4), (0.8, 0.6), steps=5)
-    frames = at.page.evaluate("distill.speed().frames") - before
-    assert 2 <= frames <= 8 * (time.monotonic() - start) + 1
+    stroke(at, (0.1, 0.1), (0.2, 0.1))  # drawn at once
+    at.wait(f"distill.speed().frames === {before + 1}")
+    for more in (2, 3):
+        stroke(at, (0.2, 0.1 * more), (0.8, 0.6), steps=5)
+        at.page.clock.run_for(1000 / 8 - 1)
+        assert (
+            at.page.evaluate("distill.last().then(() => distill.speed().frames)")
+            == before + more - 1
+        )
+        at.page.clock.run_for(1)
+        at.wait(f"distill.speed().frames === {before + more}")
+    at.page.clock.run_for(1000)  # nothing new
+    assert not at.page.evaluate("distill.busy()")
+    assert at.page.evaluate("distill.speed().frames") == before + 3
 
 
 def test_the_outline_is_for_the_eye_only(at):

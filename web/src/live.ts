@@ -15,7 +15,7 @@ export class Live {
   private source: Source | null = null;
   private active = true;
   private changed = false;
-  private working = false;
+  working = false; // something waits to be drawn, or is
   private draws = 0;
   private good: { student: Student; side: number } | null = null;
 

@@ -33,7 +33,7 @@ class Page {
     $("view-photo").addEventListener("click", () => this.show("photo"));
     $("view-sketch").addEventListener("click", () => this.show("sketch"));
     $("size").addEventListener("change", () => this.resize());
-    offerHooks(this.engine, () => this.speed());
+    offerHooks(this.engine, () => this.busy(), () => this.speed());
     this.show(photo ? "photo" : "sketch");
   }
 
@@ -48,6 +48,10 @@ class Page {
       this.show("photo"),
     );
     void photos.showExample().then(() => photos.startIfAllowed());
+  }
+
+  private busy(): boolean {
+    return (this.live?.working || this.sketching?.working) ?? false;
   }
 
   private speed() {

@@ -14,7 +14,7 @@ export class Sketching {
   private readonly pause: number;
   private active = false;
   private changed = false;
-  private working = false;
+  working = false; // something waits to be drawn, or is
 
   constructor(
     private readonly engine: Engine,
