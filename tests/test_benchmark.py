@@ -15,7 +15,7 @@ from distill import benchmark, zoo
 from distill.errors import DistillError
 from distill.exporters.onnx import OnnxExporter
 from distill.metrics import sessions
-from distill.speed import contenders, report
+from distill.speed import contenders, graphs, report
 from distill.speed.figures import Figures
 from distill.teachers.base import Teacher
 from graphs import build, picture, weight
@@ -89,11 +89,11 @@ def test_subnormals_are_said_and_only_the_flushed_file_is_compared_with(shop):
 
 def test_the_flushed_graph_has_zeros_and_draws_the_same():
     model = tiny(1e-39, 1e-30)
-    graphs = [contenders.at_size(model, 64)]
+    both = [graphs.at_size(model, 64)]
     contenders.flush_subnormals(model)
-    graphs.append(contenders.at_size(model, 64))
-    raw, flushed = (sessions.call(sessions.start(graph, 1))()[0] for graph in graphs)
-    assert contenders.subnormals(graphs[1]) == 0
+    both.append(graphs.at_size(model, 64))
+    raw, flushed = (sessions.call(sessions.start(graph, 1))()[0] for graph in both)
+    assert graphs.subnormals(both[1]) == 0
     np.testing.assert_array_equal(raw, flushed)
 
 
@@ -181,8 +181,8 @@ def test_a_teacher_s_graph_is_used_only_if_it_draws_the_same():
             self.calls += 1
             return photo * float(self.calls)
 
-    assert contenders.graph_of(Honest(), 32) is not None
-    assert contenders.graph_of(Changing(), 32) is None
+    assert graphs.graph_of(Honest(), 32) is not None
+    assert graphs.graph_of(Changing(), 32) is None
 
 
 def test_a_style_without_a_shipped_student_says_what_to_name(shop, capsys):
@@ -272,7 +272,7 @@ def test_at_size(kind):
     given, expected = SHAPES[kind]
     node = helper.make_node("Relu", ["x"], ["y"])
     model = build([node], inputs=[picture("x", *given)], outputs=[picture("y", *given)])
-    fixed = contenders.at_size(model, 32)
+    fixed = graphs.at_size(model, 32)
     assert [d.dim_value for d in fixed.graph.input[0].type.tensor_type.shape.dim] == expected
     assert list(sessions.call(sessions.start(fixed, 1))()[0].shape) == expected
 
@@ -286,7 +286,7 @@ def test_a_busy_machine_is_warned_of():
 def test_a_real_teacher_as_a_graph(assets):
     from distill.teachers.animegan2 import AnimeGANv2
 
-    graph = contenders.graph_of(AnimeGANv2(assets / "teachers/animegan2_hayao.pt"), 64)
+    graph = graphs.graph_of(AnimeGANv2(assets / "teachers/animegan2_hayao.pt"), 64)
     assert graph is not None
 
 

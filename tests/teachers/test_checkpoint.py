@@ -17,6 +17,7 @@ from helpers import go, run
 
 NODES = {"unet": UNET, "resnet": RESNET, "student": STUDENT}
 PHOTOS = torch.rand(2, 3, 80, 72, generator=torch.Generator().manual_seed(3))
+TIMED = ["sizes=[64]", "threads=[1]", "rounds=2"]
 SQUARE = PHOTOS[..., :SIDE, :SIDE]
 
 
@@ -173,8 +174,14 @@ def test_a_student_of_a_cyclegan_outlives_its_teacher(here: Path, capsys) -> Non
     expected = CheckpointTeacher(path)(photo)
     torch.testing.assert_close(drawn, expected, rtol=0, atol=0.5 / 255 + 1e-6)
     assert go(*reversed(words), "trainer.max_steps=1") == 0  # the words' order is all the same
+    assert run(benchmark, "run=mine-residual", *TIMED) == 0  # beside its own teacher, not hayao's
+    rows = json.loads((here / "runs/benchmarks/speed.json").read_text())["rows"]
+    assert [row["name"] for row in rows] == ["teacher mine", "mine-residual"]
+    assert rows[0]["bytes"] == 4 * sum(p.numel() for p in CheckpointTeacher(path).parameters())
     shutil.rmtree(path)
     capsys.readouterr()
+    assert run(benchmark, "run=mine-residual", *TIMED) == 0
+    assert "no teacher: teacher.path=" in capsys.readouterr().out
     assert run(export, "exporter.size=64", "run=mine-residual") == 0
     assert "no figures of the teacher: teacher.path=" in capsys.readouterr().out
     assert run(eval_fid, "run=mine-residual", "features=none") == 0
@@ -233,8 +240,8 @@ def test_a_run_as_a_student_of_other_commands(here: Path, capsys) -> None:
     assert run(stylize, str(picture), "run=u", "compare=true", "-o", "out.png") == 0
     assert "compare=true: recipe=pix2pix has no teacher" in capsys.readouterr().err
     assert Image.open("out.png").size[0] >= 2 * Image.open(picture).size[0]
-    words = ["run=u", "sizes=[64]", "threads=[1]", "rounds=2", "with_teacher=false"]
-    assert run(benchmark, *words, "output=speed") == 0
+    assert run(benchmark, "run=u", *TIMED) == 0
+    assert "recipe=pix2pix learns from pictures alone" in capsys.readouterr().out
 
 
 def test_stylize_draws_in_both_directions(here: Path, capsys) -> None:
