@@ -312,7 +312,11 @@ def test_from_pairs_to_a_student_that_is_exported_and_scored(folders, capsys):
 
 
 WRONG = [
-    (PIX2PIX, "lr=auto", "lr='auto': "),
+    (
+        PIX2PIX,
+        "lr=auto",
+        "lr='auto': networks against each other have no loss",
+    ),
     (PIX2PIX, "schedule=plateau", "schedule=plateau: "),
     (PIX2PIX, "trainer.accumulate=2", "trainer.accumulate=2: not with recipe=pix2pix"),
     (PIX2PIX, "trainer.compile=true", "trainer.compile=True: not with recipe=pix2pix"),

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from distill.settings.base import Given, Name, Node, Positive, Settings
 from distill.settings.training import Budget, Machine
 
 Pad = Literal["white", "black", "edge"]
 Feature = Literal["auto", "inception", "mobilenet", "none"]
+
+
+def _no_search(lr: Any) -> Any:
+    if lr == "auto":
+        raise PydanticCustomError(
+            "no_search",
+            "networks against each other have no loss whose fall could be watched; set a rate "
+            "(lr=2e-4 is the papers')",
+        )
+    return lr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +91,7 @@ class Adversarial(Settings):
     sweep: Name | None
     resume: bool
     seed: int
-    lr: Annotated[float, Field(gt=0)]
+    lr: Annotated[float, BeforeValidator(_no_search), Field(gt=0)]
     epochs: Positive
     decay_epochs: Annotated[int, Field(ge=0)]
     channels: Literal[3, 4]
