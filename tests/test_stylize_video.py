@@ -203,7 +203,7 @@ def test_a_see_through_drawing_lies_on_white(shop):
     assert np.abs(drawn - expected).mean() < 5
 
 
-def started(count=400):
+def started(count=800):
     """A long job in a process of its own, running when this returns."""
     film("clip.mp4", count, 128, 96)
     command = [sys.executable, "-m", "distill.stylize", "clip.mp4", f"model={zoo.find('toon')}"]
