@@ -176,6 +176,11 @@ def find_run(choice: RunChoice) -> Run:
     return max(found, key=lambda r: r.last.stat().st_mtime)
 
 
+def named(run: str | None, runs: str) -> Run:
+    """The run of that name under `runs`, its best checkpoint meant where one is wanted."""
+    return find_run(RunChoice(run=run, runs=runs, checkpoint="best", output=None))
+
+
 def _run_of(checkpoint: Path, output: str | None) -> Run:
     """The run a checkpoint lies in; one from elsewhere has no folder for what comes of it."""
     if checkpoint.parent.name == "checkpoints":

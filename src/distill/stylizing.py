@@ -11,7 +11,7 @@ from typing import Literal
 
 from tqdm import tqdm
 
-from distill import config, sources, zoo
+from distill import config, runs, sources, zoo
 from distill.data.photos import BadPhoto
 from distill.drawing import films, painter, portraits
 from distill.drawing.painter import Hand, Painter
@@ -19,8 +19,7 @@ from distill.drawing.stills import Studio, TeacherHand, draw_one
 from distill.drawing.targets import Job
 from distill.errors import DistillError
 from distill.progress import bar
-from distill.runs import Run, find_run
-from distill.settings import Prepare, RunChoice, Stylize
+from distill.settings import Prepare, Stylize
 from distill.video.formats import BadVideo
 
 DEFAULT_STYLE = "hayao"
@@ -41,17 +40,12 @@ def choose(settings: Stylize) -> tuple[Painter, str]:
 
 def _named(settings: Stylize) -> tuple[Path, str]:
     if settings.run is not None:
-        return _run(settings).checkpoint("best"), settings.run
+        return runs.named(settings.run, settings.runs).checkpoint("best"), settings.run
     if settings.model is not None:
         path = Path(settings.model).expanduser()
         return path, path.stem
     name = settings.style.name or DEFAULT_STYLE
     return zoo.find(name), name
-
-
-def _run(settings: Stylize) -> Run:
-    choice = RunChoice(run=settings.run, runs=settings.runs, checkpoint="best", output=None)
-    return find_run(choice)
 
 
 def studio(student: Painter, jobs: Sequence[Job], settings: Stylize) -> Studio:
@@ -65,7 +59,7 @@ def studio(student: Painter, jobs: Sequence[Job], settings: Stylize) -> Studio:
 def _teacher(settings: Stylize) -> Hand | None:
     """Of a shipped student or a run, where it is at hand; a line says where it is not."""
     if settings.run is not None:
-        run = _run(settings).config()
+        run = runs.named(settings.run, settings.runs).config()
         if run.get("recipe", "distill") != "distill":
             print(f"compare=true: recipe={run['recipe']} has no teacher", file=sys.stderr)
             return None

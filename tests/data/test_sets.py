@@ -209,10 +209,10 @@ def test_nothing_readable_at_all_is_an_error_and_no_endless_loop(tmp_path):
     pairs, found = inverted_pairs(tmp_path / "a", 2), photos(tmp_path / "b", 2)
     for path in [pair.photo for pair in pairs] + [photo.path for photo in found]:
         path.write_bytes(b"")
-    with pytest.raises(DistillError, match="no pair of the set can be read"):
+    with pytest.raises(DistillError, match="no pair of the training set can be read"):
         PairSet(pairs, 64, train=True)[0]
-    with pytest.raises(DistillError, match="no photo of the set can be read"):
-        PhotoSet(found, 64, train=True)[0]
+    with pytest.raises(DistillError, match="no photo of the held-out set can be read"):
+        PhotoSet(found, 64, train=False)[0]
 
 
 # Photos

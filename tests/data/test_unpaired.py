@@ -315,7 +315,10 @@ def test_a_look_without_a_readable_picture_is_an_error(tmp_path):
     data = both(tmp_path, 2, 2)
     for i in range(2):
         (tmp_path / "b" / f"{i}.png").write_text("<html>")
-    with pytest.raises(DistillError, match="no picture of B of the set can be read"):
+    with pytest.raises(
+        DistillError,
+        match="no picture of B of the training set can be read",
+    ):
         data[0]
 
 

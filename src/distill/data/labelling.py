@@ -191,5 +191,6 @@ def _checked(report: Report, sides: Sequence[Side]) -> Report:
     for side in sides:
         if not getattr(report, side):
             listed = report.root / SKIPPED
-            raise DistillError(f"{report.root}: no {side} photo could be read; see {listed}")
+            said = f"{report.root}: no {side} photo could be read; see {listed}"
+            raise DistillError(f"{said}, mend those or add others")
     return report

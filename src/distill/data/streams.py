@@ -124,4 +124,8 @@ class Streamed(Order, Dataset, ABC):
                 if index not in self._bad:
                     self._bad.add(index)
                     print(f"skipped {str(self.path(index))!r}: {reason}")
-        raise DistillError(f"no {self.what} of the set can be read")
+        side = "training" if self.shuffle else "held-out"
+        raise DistillError(
+            f"no {self.what} of the {side} set can be read ({self.count} there, first "
+            f"{str(self.path(0))!r}); mend them, or add others to that set"
+        )

@@ -15,7 +15,7 @@ from distill import zoo
 from distill.drawing import painter
 from distill.drawing.painter import Painter
 from distill.errors import DistillError
-from distill.settings import Lens, RunChoice
+from distill.settings import Lens
 
 SIDE = 256  # of a network that takes any size: what students learn on
 
@@ -97,10 +97,10 @@ def _shown(model: onnx.ModelProto, name: str, source: str, kind: str, licence: s
 
 
 def _of_run(settings: Lens) -> Shown:
-    from distill.runs import find_run
+    from distill import runs
 
-    choice = RunChoice(run=settings.run, runs=settings.runs, checkpoint="best", output=None)
-    return _of_checkpoint(find_run(choice).checkpoint("best"), str(settings.run), "photo")
+    best = runs.named(settings.run, settings.runs).checkpoint("best")
+    return _of_checkpoint(best, str(settings.run), "photo")
 
 
 def _of_checkpoint(path: Path, name: str, kind: str) -> Shown:

@@ -18,11 +18,10 @@ from distill.drawing.painter import load
 from distill.errors import DistillError
 from distill.exporters.onnx import flush_subnormals
 from distill.metrics import complexity
-from distill.settings import Benchmark, RunChoice
+from distill.settings import Benchmark
 from distill.speed.graphs import at_size, graph_of, subnormals
 from distill.teachers.checkpoint import recipe_of
 from distill.teachers.onnx import OnnxTeacher
-from distill.weights import cache_folder, supplied
 
 Role = Literal["teacher", "student", "file", "file, unflushed"]
 
@@ -73,10 +72,9 @@ def _checkpoint(settings: Benchmark) -> Path | None:
     if settings.model is not None and settings.run is not None:
         raise DistillError(f"model={settings.model} and run={settings.run}: name one student only")
     if settings.run is not None:
-        from distill.runs import find_run
+        from distill import runs
 
-        choice = RunChoice(run=settings.run, runs=settings.runs, checkpoint="best", output=None)
-        return find_run(choice).checkpoint("best")
+        return runs.named(settings.run, settings.runs).checkpoint("best")
     path = Path(settings.model or "").expanduser()
     return path if path.suffix.lower() == ".ckpt" else None
 
@@ -93,19 +91,18 @@ def teacher(settings: Benchmark, checkpoint: Path | None) -> Contender | None:
             return None
         own = sources.source_of(trained)
         node, style = own.teacher, replace(own.style, weights=style.weights or own.style.weights)
-    at_hand = style.weights or style.file is None or supplied(style.file)
-    if not (at_hand or (cache_folder() / str(style.file)).is_file()):
-        print(
-            f"no teacher: {style.file} of style={style.name} is not at hand; put it into a folder "
-            "named by DISTILL_WEIGHTS, or pass style.weights=FILE"
-        )
-        return None
     try:
-        made, name = sources.teacher(style, node), f"teacher {style.name}"
+        made, name = sources.teacher_at_hand(style, node), f"teacher {style.name}"
     except DistillError as error:
         if not checkpoint:
             raise
         print(f"no teacher: {error}")  # a run outlives what it was taught by
+        return None
+    if made is None:
+        print(
+            f"no teacher: {style.file} of style={style.name} is not at hand; put it into a folder "
+            "named by DISTILL_WEIGHTS, or pass style.weights=FILE"
+        )
         return None
     if isinstance(made, OnnxTeacher):
         return replace(next(of_file(made.path, "teacher")), name=name)
