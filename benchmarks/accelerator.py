@@ -32,9 +32,9 @@ from accelerator_device import peaks
 from accelerator_steps import LABELLED, STEPS, Form, race, settings_for
 from common import Table, apart, machine, parser, spread, teacher_file, write
 
-from distill import build
 from distill.metrics.complexity import module_macs
-from distill.teachers.animegan2 import AnimeGANv2
+from distill.models.teachers.animegan2 import AnimeGANv2
+from distill.training import student_training
 
 Macs = tuple[int, int]  # of student and teacher
 Peaks = Mapping[str, float]  # see accelerator_device.peaks
@@ -65,7 +65,7 @@ def steps(args: argparse.Namespace, file: Path) -> dict[int, dict[str, dict[str,
 
 def costs(size: int) -> Macs:
     """MACs a picture of student and teacher."""
-    student = build.module(settings_for(4, size), None).student.eval()
+    student = student_training.student_module(settings_for(4, size), None).student.eval()
     return module_macs(student, size) or 0, module_macs(AnimeGANv2(), size) or 0
 
 

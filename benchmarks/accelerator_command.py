@@ -13,9 +13,11 @@ from common import alternate, apart, take_photos
 from torch.utils.data import DataLoader
 from watched import TAIL, Stamps, train_for
 
-from distill import build, config, loading
-from distill.data.sets import Stream
-from distill.settings import Train
+from distill.config import compose
+from distill.config.settings import Train
+from distill.data import loaders
+from distill.data.datasets import Stream
+from distill.training import student_training
 
 COMMANDS = {
     "as shipped": [],
@@ -36,8 +38,8 @@ def command(asked: Sequence[str], length: tuple[int, int, int]) -> float:
 def loader(asked: Sequence[str], length: tuple[int, int, int]) -> float:
     """Pictures a second that the command's workers read, with nobody who uses them."""
     batch, warm, steps = length
-    settings = config.load("train", asked, Train)
-    pictures = loading.data(settings, build.teacher(settings)).train
+    settings = compose.load("train", asked, Train)
+    pictures = loaders.data(settings, student_training.needed_teacher(settings)).train
     total = (warm + steps) * batch
     sampler, stamps = Stream(total, batch=batch), []
     for _ in DataLoader(pictures, batch, sampler=sampler, num_workers=settings.data.workers):

@@ -14,10 +14,11 @@ from accelerator_device import WARM, Traffic, conditions, timed
 from common import alternate
 from torch import Tensor, nn
 
-from distill import build, config
-from distill.module import DistillModule
-from distill.settings import Train
-from distill.teachers.animegan2 import AnimeGANv2
+from distill.config import compose
+from distill.config.settings import Train
+from distill.models.teachers.animegan2 import AnimeGANv2
+from distill.training import student_training
+from distill.training.distillation import DistillModule
 
 Run = Callable[[], object]
 BF16 = torch.bfloat16
@@ -81,14 +82,18 @@ class Halved(nn.Module):
 def settings_for(batch: int, size: int) -> Train:
     """What `trainer=gpu data=photos` trains with, without weights to look for."""
     asked = ["trainer=gpu", "data=photos", "style=hayao", "encoder.weights=none"]
-    return config.load(
+    return compose.load(
         "train", [*asked, f"style.resolution={size}", f"data.batch_size={batch}"], Train
     )
 
 
 def make(form: Form, batch: int, size: int, device: str, file: Path) -> Run:
     """One training step of the product on a resident batch: loss, gradients, optimiser."""
-    module = build.module(settings_for(batch, size), AnimeGANv2(file)).to(device).train()
+    module = (
+        student_training.student_module(settings_for(batch, size), AnimeGANv2(file))
+        .to(device)
+        .train()
+    )
     module.teacher = _teacher(module, form.teacher)
     if form.compiled:
         module.compile_training()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
-import platform
 import shutil
 import statistics
 import sys
@@ -14,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,31 +20,18 @@ import numpy as np
 import torch
 from PIL import Image
 
-from distill.data.demo import demo_photos
-from distill.data.photos import BadPhoto, find_photos, read_photo
-from distill.memory import keep_freed
-from distill.progress import bar
-from distill.teachers.animegan2 import AnimeGANv2
-from distill.weights import aside, supplied
+from distill.core.process import keep_freed
+from distill.core.progress import bar
+from distill.core.weights import supplied
+from distill.data.photos import BadPhoto, demo_photos, find_photos, read_photo
+from distill.evaluation.fidelity.fidelity_report import Table, write
+from distill.metrics.machine import software as machine
+from distill.models.teachers.animegan2 import AnimeGANv2
 
 TEACHER = "animegan2_hayao.pt"
 
 
 Forms = Mapping[str, Sequence[float]]  # name → seconds a picture, round by round
-
-
-@dataclass(frozen=True)
-class Table:
-    """A titled Markdown table; `rows` hold the cells of each `columns` entry."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-    def __str__(self) -> str:
-        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-        return f"## {self.title}\n\n{body}\n"
 
 
 def parser(text: str | None, photos: bool = True, rounds: int = 3) -> argparse.ArgumentParser:
@@ -181,26 +165,4 @@ def wanted(values: Sequence[float], least: float) -> str:
     return f"{spread(values, 2)}, wanted ≥ {least:.2f}: {met}"
 
 
-def machine() -> dict[str, object]:
-    """What the figures depend on; says nothing of whose machine it is."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {
-        "system": f"{platform.system()} {platform.machine()}",
-        "cores": cores,
-        "torch threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "load before": round(os.getloadavg()[0], 2),
-    }
-
-
-def write(name: str, out: Path, facts: dict[str, object], figures: object, *tables: Table) -> None:
-    """Print the tables; keep them as OUT/NAME.md and all figures as OUT/NAME.json."""
-    said = ", ".join(f"{key} {value}" for key, value in facts.items())
-    page = "\n".join([f"# {name}\n\n{said}\n", *map(str, tables)])
-    print(page)
-    with aside(out / f"{name}.md") as temporary:
-        temporary.write_text(page, encoding="utf-8")
-    with aside(out / f"{name}.json") as temporary:
-        temporary.write_text(json.dumps({"machine": facts, "figures": figures}, indent=2) + "\n")
-    print(f"written to {out / name}.md and .json")
+__all__ = ["Table", "machine", "write"]  # for the other benchmarks

@@ -18,8 +18,8 @@ import torchvision
 from PIL import Image, ImageEnhance, ImageFilter
 from torch import nn
 
-from distill.data.demo import demo_photos
-from distill.data.pictures import to_tensor
+from distill.core.images import to_tensor
+from distill.data.photos import demo_photos
 from distill.metrics.features import INCEPTION
 
 SIZE = 256

@@ -15,9 +15,10 @@ import torch
 from common import alternate
 from torch import Tensor, nn
 
-from distill import build, config
-from distill.settings import Train
-from distill.teachers.animegan2 import AnimeGANv2
+from distill.config import compose
+from distill.config.settings import Train
+from distill.models.teachers.animegan2 import AnimeGANv2
+from distill.training import student_training
 
 Run = Callable[[], object]
 LAST = torch.channels_last
@@ -60,7 +61,7 @@ def student_step(
 ) -> Callable[[], None]:
     """Forward, backward and optimiser step of the paper's student on one resident batch."""
     settings = settings_of(size)
-    module = build.module(settings, None)
+    module = student_training.student_module(settings, None)
     student: nn.Module = module.student.train()
     layout = LAST if last else torch.contiguous_format
     student.to(memory_format=layout)
@@ -80,7 +81,7 @@ def student_step(
 def settings_of(size: int) -> Train:
     """The default training settings but for student and loss, without weights to look for."""
     asked = [*STUDENT, f"style.resolution={size}", "encoder.weights=none"]
-    return config.load("train", asked, Train)
+    return compose.load("train", asked, Train)
 
 
 def photos(count: int, size: int = 256) -> Tensor:

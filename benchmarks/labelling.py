@@ -42,10 +42,12 @@ from torch import Tensor
 from torchvision import transforms
 from torchvision.transforms.functional import to_pil_image
 
-from distill import config, sources
-from distill.data.pictures import to_image, to_tensor
-from distill.settings import Prepare
-from distill.teachers.animegan2 import AnimeGANv2
+from distill.config import compose
+from distill.config.settings import Prepare
+from distill.core.images import to_image, to_tensor
+from distill.data import sources
+from distill.models import build
+from distill.models.teachers.animegan2 import AnimeGANv2
 
 SIZE = 256
 
@@ -66,8 +68,8 @@ def product(file: Path, photos: Path, root: Path) -> dict[str, Any]:
     """Seconds a picture of the command's own work, the batch it took, and the pairs it made."""
     os.environ["DISTILL_CACHE"] = f"{root}-cache"  # nothing is known of these photos yet
     asked = [f"style.weights='{file}'", f"photos='{photos}'", f"data.root='{root}'"]
-    settings = config.load("prepare", ["style=hayao", "label.device=cpu", *asked], Prepare)
-    teacher = sources.teacher(settings.style, settings.teacher)
+    settings = compose.load("prepare", ["style=hayao", "label.device=cpu", *asked], Prepare)
+    teacher = build.load_teacher(settings.style, settings.teacher)
     batches: list[int] = []
     teacher.register_forward_pre_hook(lambda _, given: batches.append(len(given[0])))
     begun = time.perf_counter()

@@ -18,10 +18,10 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from distill import lensing
-from distill.config import load
-from distill.live import exhibits, serving, webpage
-from distill.settings import Lens
+from distill.config.compose import load
+from distill.config.settings import Lens
+from distill.live import lens_folder, page_students, webpage
+from distill.live.server import bind
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from browser.conftest import FLAGS, chromium, write_clip
@@ -37,8 +37,8 @@ def main() -> None:
         write_clip(clip)
         names = ",".join(options.students)
         settings = load("lens", [f"students=[{names}]", f"output={folder}", "port=0"], Lens)
-        lensing.build(webpage.find(), exhibits.choose(settings), settings)
-        server = serving.bind(folder, settings)
+        lens_folder.build(webpage.find(), page_students.choose(settings), settings)
+        server = bind(folder, settings)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         flags = [*FLAGS, f"--use-file-for-fake-video-capture={clip}"]
         with sync_playwright() as playwright:

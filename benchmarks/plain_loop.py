@@ -17,9 +17,10 @@ from torch.utils.data import DataLoader, Dataset, default_collate
 from torch.utils.tensorboard import SummaryWriter
 from torchvision import transforms
 
-from distill import build
+from distill.data.datasets import PairSet
 from distill.data.layouts import find_pairs
-from distill.data.sets import PairSet
+from distill.models import build
+from distill.training import student_training
 
 _ACROSS = torch.tensor([[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]]) / 8
 
@@ -63,7 +64,9 @@ def plain(root: Path, workers: int, batch: int, warm: int, steps: int, size: int
         Files(root, size, length), batch, shuffle=True, num_workers=workers, drop_last=True
     )
     settings = settings_of(size)
-    student = build.student(settings.encoder, settings.decoder.build, settings.channels).train()
+    student = build.build_student(
+        settings.encoder, settings.decoder.build, settings.channels
+    ).train()
     optimiser = torch.optim.Adam(student.parameters(), lr=RATE)
     seconds = []
     with tempfile.TemporaryDirectory() as folder, SummaryWriter(folder) as writer:
@@ -81,7 +84,7 @@ def plain(root: Path, workers: int, batch: int, warm: int, steps: int, size: int
 def loss_difference(size: int) -> float:
     """Of the two losses, on random pictures: nothing but rounding."""
     drawn, target = photos(4, size), photos(4, size)
-    ours, _ = build.criterion(settings_of(size))(drawn, target)
+    ours, _ = student_training.criterion(settings_of(size))(drawn, target)
     return abs(float(ours - plain_loss(drawn, target)))
 
 

@@ -28,7 +28,7 @@ from common import Table, alternate, apart, machine, parser, spread, write
 from PIL import Image
 from watched import train_for
 
-from distill import config
+from distill.config import compose
 
 SIZE = 64
 DISTINCT = 300  # pictures; the other files are links to them
@@ -107,7 +107,7 @@ def seconds_of(command: Sequence[str]) -> float:
 
 def help_table(args: argparse.Namespace) -> tuple[dict[str, list[float]], Table]:
     """Every command's `--help`, beside what Python and `import torch` take alone."""
-    commands = sorted(path.stem for path in config.conf_folder().glob("*.yaml"))
+    commands = sorted(path.stem for path in compose.conf_folder().glob("*.yaml"))
     runs: dict[str, Callable[[], float]] = {
         f"python -m distill.{name} --help": partial(seconds_of, ["-m", f"distill.{name}", "--help"])
         for name in commands

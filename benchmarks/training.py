@@ -40,15 +40,17 @@ from plain_loop import loading_costs, loss_difference, plain
 from pytorch_lightning.profilers import SimpleProfiler
 from watched import TAIL, Stamps, train_for
 
-from distill import config, sources
-from distill.settings import Prepare
+from distill.config import compose
+from distill.config.settings import Prepare
+from distill.data import sources
+from distill.models import build
 
 
 def pairs(photos: Path, root: Path) -> None:
     """The set to train on, made by the command itself."""
     asked = [f"photos='{photos}'", f"data.root='{root}'", "style=toon"]
-    settings = config.load("prepare", asked, Prepare)
-    sources.prepare(settings, sources.teacher(settings.style, settings.teacher))
+    settings = compose.load("prepare", asked, Prepare)
+    sources.prepare(settings, build.load_teacher(settings.style, settings.teacher))
 
 
 def bare(batch: int, warm: int, steps: int, size: int) -> float:

@@ -20,15 +20,15 @@ from PIL import Image
 from torch import Tensor
 
 from distill import zoo
-from distill.data.demo import demo_photos
-from distill.data.photos import find_photos, read_photo
-from distill.data.pictures import to_image, to_tensor
-from distill.drawing import brush, guided, painter
-from distill.drawing.painter import Painter
+from distill.core import sessions
+from distill.core.images import to_image, to_tensor
+from distill.core.progress import bar
+from distill.core.weights import supplied
+from distill.data.photos import demo_photos, find_photos, read_photo
+from distill.inference import guided, render
+from distill.inference.onnx_student import Painter
 from distill.metrics.similarity import edge_psnr, psnr, ssim
-from distill.progress import bar
-from distill.teachers.animegan2 import AnimeGANv2
-from distill.weights import supplied
+from distill.models.teachers.animegan2 import AnimeGANv2
 
 SIDE = 1024
 OURS = ("astronaut", "chelsea", "coffee", "rocket")
@@ -54,12 +54,12 @@ def ways(student: Painter, forms: bool) -> dict[str, Draw]:
     """What is compared, by name."""
     found: dict[str, Draw] = {
         "photo": lambda photo: photo,
-        "whole": lambda photo: brush.draw(photo, student, SIDE),
-        "whole, size=512": lambda photo: brush.draw(photo, student, 512),
-        "whole, size=256": lambda photo: brush.draw(photo, student, 256),
-        "tiles": lambda photo: brush.draw(photo, student, SIDE, "tiles"),
-        "guided": lambda photo: brush.draw(photo, student, None, "guided"),
-        "guided, size=512": lambda photo: brush.draw(photo, student, 512, "guided"),
+        "whole": lambda photo: render.draw(photo, student, SIDE),
+        "whole, size=512": lambda photo: render.draw(photo, student, 512),
+        "whole, size=256": lambda photo: render.draw(photo, student, 256),
+        "tiles": lambda photo: render.draw(photo, student, SIDE, "tiles"),
+        "guided": lambda photo: render.draw(photo, student, None, "guided"),
+        "guided, size=512": lambda photo: render.draw(photo, student, 512, "guided"),
     }
     if forms:
         for radius in (1, 2, 4, 8):
@@ -70,9 +70,9 @@ def ways(student: Painter, forms: bool) -> dict[str, Draw]:
 
 
 def _guided(student: Painter, radius: int, eps: float, photo: Image.Image) -> Image.Image:
-    size = brush.drawn_at(photo.size, student, None, "guided")
+    size = render.drawn_at(photo.size, student, None, "guided")
     small = photo.resize(size, Image.Resampling.LANCZOS)
-    return guided.carry(photo, small, brush.draw(small, student), radius, eps)
+    return guided.carry(photo, small, render.draw(small, student), radius, eps)
 
 
 def score(draw: Draw, photo: Image.Image, target: Tensor, keep: Path) -> Row:
@@ -106,7 +106,7 @@ def main() -> None:
     if weights is None:
         sys.exit(f"needs {TEACHER} in a folder that DISTILL_WEIGHTS names")
     teacher = AnimeGANv2(weights).fast()
-    student = Painter(painter.load(zoo.find("hayao")), "hayao", 1)
+    student = Painter(sessions.load(zoo.find("hayao")), "hayao", 1)
     contenders, given = ways(student, args.forms), photos(args.photos, args.count)
     folder = args.out / "upscale"
     folder.mkdir(parents=True, exist_ok=True)

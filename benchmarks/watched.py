@@ -11,7 +11,8 @@ from typing import Any
 import pytorch_lightning as pl
 from pytorch_lightning.profilers import Profiler
 
-from distill import fitting, train
+from distill import train
+from distill.training import trainer
 
 TAIL = 5  # batches after the last that counts: workers at the end of their work leave more time
 
@@ -34,16 +35,16 @@ def train_for(
     steps: int, words: Sequence[str], watch: pl.Callback, profiler: Profiler | None = None
 ) -> None:
     """`steps` steps of the real command, one validation at the end; what it writes is deleted."""
-    make = fitting.trainer
+    make = trainer.make_trainer
 
-    def trainer(*given: Any, **named: Any) -> pl.Trainer:
+    def watched(*given: Any, **named: Any) -> pl.Trainer:
         made = make(*given, **named)
         made.callbacks.append(watch)  # type: ignore[attr-defined]
         if profiler:
             made.profiler = profiler  # type: ignore[attr-defined]
         return made
 
-    fitting.trainer = trainer
+    trainer.make_trainer = watched
     with tempfile.TemporaryDirectory() as runs:
         sys.argv = ["train", *words, f"runs={runs}"]
         sys.argv += [f"trainer.max_steps={steps}", f"trainer.val_every={steps}"]

@@ -62,7 +62,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder, with `hayao` (the negative) and `toon` (a student) shipped."""
-    from easel import open_shop
+    from support.stylize_setup import open_shop
 
     return open_shop(tmp_path, monkeypatch)
 
@@ -74,7 +74,7 @@ def no_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(url: str, target: Path) -> None:
         raise OSError(f"no network in tests: {url}")
 
-    monkeypatch.setattr("distill.weights._fetch", refuse)
+    monkeypatch.setattr("distill.core.weights._fetch", refuse)
 
 
 @pytest.fixture(scope="session")

@@ -10,15 +10,17 @@ from typing import Any
 import torch
 from PIL import Image
 
-from distill import build, sources
-from distill.data.demo import demo_photos
-from distill.data.photos import centre_square, read_photo
-from distill.data.pictures import sheet, to_tensor
-from distill.data.register import read_rows
-from distill.drawing.brush import draw
-from distill.saved import step_of
-from distill.settings import Train
-from distill.stylizing import of_file
+from distill.config.settings import Train
+from distill.config.trained import source_of
+from distill.core.images import sheet, to_tensor
+from distill.data import sources
+from distill.data.labelled.register import read_rows
+from distill.data.photos import centre_square, demo_photos, read_photo
+from distill.inference.render import draw
+from distill.inference.stylizing import of_file
+from distill.models.build import load_teacher
+from distill.models.checkpoint import load_student
+from distill.runs.run_folder import step_of
 
 Facts = dict[str, Any]
 PAUSE = 600  # seconds without a word in the log: the run was not running
@@ -37,7 +39,7 @@ def pairs_of(settings: Train) -> Path:
 def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Facts:
     """Everything the card says, as plain values."""
     checkpoint = run / "checkpoints/last.ckpt"
-    _, trained = build.load_student(checkpoint)
+    _, trained = load_student(checkpoint)
     figures = {name: row["scores"] for name, row in scores["subsets"].items()}
     return {
         "style": style,
@@ -59,7 +61,7 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
 
 def stages(checkpoint: Path) -> list[Facts]:
     """How the student came about: its run, and before it those whose students it started from."""
-    _, trained = build.load_student(checkpoint)
+    _, trained = load_student(checkpoint)
     steps, batch = step_of(checkpoint), trained["data"]["batch_size"]
     stage = {
         "loss": {term: weight for term, weight in trained["loss"]["weights"].items() if weight},
@@ -113,9 +115,9 @@ def sheet_of(run: Path, facts: Facts, baseline: str | None = None) -> Image.Imag
 
     `baseline`, NAME=FILE, has a column before the student's.
     """
-    _, trained = build.load_student(run / "checkpoints/last.ckpt")
-    settings = sources.source_of(trained)
-    teacher = sources.teacher(settings.style, settings.teacher).fast()
+    _, trained = load_student(run / "checkpoints/last.ckpt")
+    settings = source_of(trained)
+    teacher = load_teacher(settings.style, settings.teacher).fast()
     name, _, file = (baseline or "").partition("=")
     files = [Path(file)] if file else []
     painters = [of_file(path) for path in [*files, run / "export/student.onnx"]]

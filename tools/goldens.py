@@ -1,7 +1,7 @@
 """Record what the commands make, and compare it after a refactoring that should change nothing.
 
     python tools/goldens.py record DIR                 with the code before
-    python tools/goldens.py compare DIR                with the code after; exit status 1: it differs
+    python tools/goldens.py compare DIR                with the code after; else exit 1
     python tools/goldens.py compare DIR --wanted FILE  FILE lists differences that are meant
 
 Recorded are the settings of all eight commands (`--cfg job`; of a `_target_` the class alone, since

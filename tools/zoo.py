@@ -23,9 +23,9 @@ from pathlib import Path
 import card
 import yaml
 
-from distill import config
-from distill.errors import DistillError, OneLine
-from distill.settings import Train
+from distill.config import compose
+from distill.config.settings import Train
+from distill.core.errors import DistillError, OneLine
 
 ROOT = Path(__file__).resolve().parents[1]
 ZOO = ROOT / "src/distill/zoo"
@@ -63,7 +63,7 @@ def make(style: str, overrides: list[str], args: argparse.Namespace) -> None:
 
 def train(typed: list[str]) -> Train:
     """A run, or what is left of it; gives its settings."""
-    settings = config.load("train", typed, Train)
+    settings = compose.load("train", typed, Train)
     command("-m", "distill.train", *typed)
     return settings
 
@@ -114,9 +114,9 @@ def main() -> None:
     overrides = [word for word in args.words if "=" in word]
     with OneLine():
         styles = [word for word in args.words if "=" not in word]
-        if unknown := sorted({*styles} - {*config.choices("style")}):
+        if unknown := sorted({*styles} - {*compose.choices("style")}):
             raise DistillError(
-                f"{unknown[0]}: no style; there are {', '.join(config.choices('style'))}"
+                f"{unknown[0]}: no style; there are {', '.join(compose.choices('style'))}"
             )
         for style in styles:
             make(style, overrides, args)

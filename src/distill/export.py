@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from distill.config import entry
-from distill.settings import Export
+from distill.config.compose import entry
+from distill.config.settings import Export
 
 
 @entry("export", Export)
 def main(settings: Export) -> None:
     from pathlib import Path
 
-    from distill.formats import pictures, steps, subject
-    from distill.runs import find_run
+    from distill.exporters import conversion, samples, subject
+    from distill.runs.run_folder import find_run
 
-    steps.chosen(settings.formats or "onnx")  # a typo ends here, before anything is read
+    conversion.chosen(settings.formats or "onnx")  # a typo ends here, before anything is read
     run = find_run(settings)
     checkpoint = run.checkpoint(settings.checkpoint)
     trained = subject.load(checkpoint, settings)
-    photos = pictures.parity(trained, settings.photos)
+    photos = samples.parity(trained, settings.photos)
     folder = Path(settings.output).expanduser() if settings.output else trained.folder(run.folder)
 
     print(f"exporting {checkpoint}")
-    steps.export(trained, settings, photos, folder)
+    conversion.export(trained, settings, photos, folder)
 
 
 if __name__ == "__main__":

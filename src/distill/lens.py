@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from distill.config import entry
-from distill.settings import Lens
+from distill.config.compose import entry
+from distill.config.settings import Lens
 
 
 @entry("lens", Lens)
 def main(settings: Lens) -> None:
-    from distill import lensing
-    from distill.live import exhibits, serving, webpage
+    from distill.live import lens_folder, page_students, server, webpage
 
     page = webpage.find()
-    students = exhibits.choose(settings)
-    folder = lensing.build(page, students, settings)
-    print(lensing.told(folder, students), flush=True)
+    students = page_students.choose(settings)
+    folder = lens_folder.build(page, students, settings)
+    print(lens_folder.told(folder, students), flush=True)
 
     if settings.serve:
-        serving.serve(folder, settings)
+        server.serve(folder, settings)
 
 
 if __name__ == "__main__":

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from distill.arguments import split_recipe
-from distill.config import entry
-from distill.settings import Prepare
+from distill.config.arguments import split_recipe
+from distill.config.compose import entry
+from distill.config.settings import Prepare
 
 
 @entry("prepare", Prepare, words=split_recipe)
 def main(settings: Prepare) -> None:
-    from distill import sketching, sources
+    from distill.data import sources
+    from distill.data.sketches import making
+    from distill.models import build
 
     if settings.recipe.name == "pix2pix":
-        sketching.prepare(settings)
+        making.prepare(settings)
         return
     sources.check_labelling(settings)  # what is wrong is said before weights are fetched
-    sources.prepare(settings, sources.teacher(settings.style, settings.teacher))
+    sources.prepare(settings, build.load_teacher(settings.style, settings.teacher))
 
 
 if __name__ == "__main__":

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from distill.arguments import split_inputs
-from distill.config import entry
-from distill.settings import Stylize
+from distill.config.arguments import split_inputs
+from distill.config.compose import entry
+from distill.config.settings import Stylize
 
 
 @entry("stylize", Stylize, words=split_inputs)
 def main(settings: Stylize) -> None:
-    from distill import stylizing
-    from distill.drawing import brush, targets
+    from distill.inference import render, stylizing
+    from distill.inference.jobs import find, plan
 
-    found = targets.find(settings.inputs, settings.output)
+    found = find(settings.inputs, settings.output)
     student, name = stylizing.choose(settings)
-    brush.check_size(settings.size, student, settings.upscale)
+    render.check_size(settings.size, student, settings.upscale)
     ending = f"{name}-compare" if settings.compare else name
     alpha = student.channels == 4
-    jobs = targets.plan(found, settings.inputs, settings.output, ending, alpha)
+    jobs = plan(found, settings.inputs, settings.output, ending, alpha)
 
     stylizing.draw_all(jobs, student, settings)
 

@@ -2,12 +2,11 @@ import os
 
 import pytest
 
-from distill.data.folders import find_all, folder_names
-from distill.data.photos import find_photos
-from distill.data.recipe import Recipe
-from distill.data.register import folders_of, read_rows
-from distill.errors import DistillError
-from survival import RECIPE, add, add_copies, hashes, make, sides
+from distill.core.errors import DistillError
+from distill.data.labelled.manifest import Recipe
+from distill.data.labelled.register import folders_of, read_rows
+from distill.data.photos import find_all, find_photos, folder_names
+from support.labelling import RECIPE, add, add_copies, hashes, make, sides
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from distill.core.errors import DistillError
 from distill.data.layouts import Pair, Pairs, find_pairs
 from distill.data.photos import BadPhoto
-from distill.errors import DistillError
 
 PHOTO, DRAWING = (200, 40, 40), (40, 40, 200)
 

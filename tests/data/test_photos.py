@@ -7,17 +7,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from distill.core.errors import DistillError
 from distill.data import photos as module
-from distill.data.photos import (
-    BadPhoto,
-    Photo,
-    centre_square,
-    find_photos,
-    group_of,
-    read_photo,
-)
-from distill.data.sides import side_of, split
-from distill.errors import DistillError
+from distill.data.labelled.split import side_of, split
+from distill.data.photos import BadPhoto, Photo, centre_square, find_photos, group_of, read_photo
 
 RED, GREEN, BLUE, YELLOW = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0)
 

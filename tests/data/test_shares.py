@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
+from distill.core.errors import DistillError
+from distill.data.augment import rng_for
+from distill.data.datasets import PhotoSet
 from distill.data.photos import Photo
-from distill.data.sets import PhotoSet
-from distill.data.shares import counts, shares_of
-from distill.data.views import rng_for
-from distill.errors import DistillError
+from distill.data.sampler import counts, shares_of
 
 SIZES = {"a": 40, "b": 8, "c": 3}
 FOLDERS = [name for name, size in SIZES.items() for _ in range(size)]

@@ -11,9 +11,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from skimage.data import astronaut
 
+from distill.core.errors import DistillError
+from distill.core.weights import matches
 from distill.data.yunet import FILE, OUTPUTS, SIDE, STRIDES, YuNet, decode
-from distill.errors import DistillError
-from distill.weights import matches
 
 WIDTHS = {"cls": 1, "obj": 1, "bbox": 4, "kps": 10}
 

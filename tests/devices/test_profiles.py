@@ -9,10 +9,10 @@ import pytest
 from onnx import helper, numpy_helper
 
 from distill import zoo
-from distill.devices import coreml, nnapi, web
-from distill.devices.profiles import PROFILES
+from distill.devices import coreml_profile, nnapi_profile, web_profile
 from distill.devices.reading import read
-from graphs import CHANNELS, SIZE, build, clean, picture, save, weight
+from distill.devices.result import PROFILES
+from support.device_graphs import CHANNELS, SIZE, build, clean, picture, save, weight
 
 ALWAYS = "NNAPI is deprecated"
 PADS = numpy_helper.from_array(np.zeros(8, np.int64), "p")
@@ -139,8 +139,8 @@ def test_a_dynamic_input_goes_in_browsers_only(profile, level, tmp_path):
 
 
 TABLES = {
-    "coreml_supported_mlprogram_ops.md": coreml.OPERATORS,
-    "nnapi_supported_ops.md": nnapi.OPERATORS,
+    "coreml_supported_mlprogram_ops.md": coreml_profile.OPERATORS,
+    "nnapi_supported_ops.md": nnapi_profile.OPERATORS,
 }
 
 
@@ -157,8 +157,8 @@ def test_tables_are_onnx_runtime_s_own(name):
 
 def test_web_s_table_has_what_students_are_made_of():
     made_of = {"Conv", "Relu", "Add", "Resize", "Sigmoid", "Mul", "ConvTranspose"}
-    assert made_of <= web.OPERATORS
-    assert "Upsample" not in web.OPERATORS
+    assert made_of <= web_profile.OPERATORS
+    assert "Upsample" not in web_profile.OPERATORS
 
 
 def test_shipped_students_by_profile():

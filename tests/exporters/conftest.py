@@ -8,14 +8,14 @@ import pytest
 import torch
 from torch import nn
 
-from distill.exporters.base import Source
+from distill.exporters.format import ConversionSource
 from distill.exporters.onnx import OnnxExporter
-from distill.students.decoders.detail import Detail
-from distill.students.decoders.nnconv import NNConv
-from distill.students.encoder import MobileNetV2Encoder
-from distill.students.fold import fold_batchnorm
-from distill.students.student import Student
-from soft_photos import SIZE, photos
+from distill.models.fold import fold_batchnorm
+from distill.models.students.decoders.detail import Detail
+from distill.models.students.decoders.nnconv import NNConv
+from distill.models.students.encoder import MobileNetV2Encoder
+from distill.models.students.student import Student
+from support.export_photos import SIZE, photos
 
 
 @pytest.fixture(scope="session", params=["nnconv", "detail"])
@@ -23,7 +23,7 @@ def source(
     request: pytest.FixtureRequest,
     lively: Callable[..., nn.Module],
     tmp_path_factory: pytest.TempPathFactory,
-) -> Source:
+) -> ConversionSource:
     """A small folded student of either profile, its float32 file and 48 soft photos."""
     torch.manual_seed(4)
     encoder = MobileNetV2Encoder(0.35, weights="none")
@@ -36,4 +36,4 @@ def source(
     exporter = OnnxExporter(opset=9, size=SIZE, profile=profile)
     path: Path = tmp_path_factory.mktemp("float") / "student.onnx"
     onnx.save(exporter.export(folded), path)
-    return Source(folded, path, exporter, 3, lambda: photos(48, seed=1))
+    return ConversionSource(folded, path, exporter, 3, lambda: photos(48, seed=1))

@@ -9,14 +9,14 @@ import pytest
 import torch
 from torch import nn
 
-from distill.exporters.base import Source
 from distill.exporters.coreml import CoreML
-from soft_photos import SIZE
+from distill.exporters.format import ConversionSource
+from support.export_photos import SIZE
 
 pytest.importorskip("coremltools", reason="the extra distill[coreml] is not installed")
 
 
-def spec_of(source: Source, folder: Path) -> Any:
+def spec_of(source: ConversionSource, folder: Path) -> Any:
     import coremltools
 
     CoreML().convert(source, folder)
@@ -33,7 +33,7 @@ def operations(spec: Any) -> Counter:
 
 
 def test_an_ml_program_in_half_precision_from_picture_to_picture(
-    source: Source, tmp_path: Path
+    source: ConversionSource, tmp_path: Path
 ) -> None:
     before = {k: v.clone() for k, v in source.folded.state_dict().items()}
     spec = spec_of(source, tmp_path)
@@ -59,7 +59,7 @@ def test_an_ml_program_in_half_precision_from_picture_to_picture(
     assert all(p.stat().st_mode & 0o044 for p in tmp_path.rglob("*") if p.is_file())
 
 
-def test_transparency_comes_as_an_array(tmp_path: Path, source: Source) -> None:
+def test_transparency_comes_as_an_array(tmp_path: Path, source: ConversionSource) -> None:
     network = nn.Sequential(nn.Conv2d(3, 4, 1), nn.Sigmoid()).eval()
     spec = spec_of(replace(source, folded=network, channels=4), tmp_path)
     end = spec.description.output[0].type

@@ -7,13 +7,13 @@ import onnx
 import torch
 from onnx import TensorProto, numpy_helper
 
-from distill.exporters.base import Source
+from distill.exporters.format import ConversionSource
 from distill.exporters.fp16 import Float16
 from distill.metrics.similarity import psnr
-from soft_photos import drawn, photos
+from support.export_photos import drawn, photos
 
 
-def test_half_inside_float_outside(source: Source, tmp_path: Path) -> None:
+def test_half_inside_float_outside(source: ConversionSource, tmp_path: Path) -> None:
     Float16().convert(source, tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["student_fp16.onnx"]
     model = onnx.load(tmp_path / "student_fp16.onnx")
@@ -28,7 +28,7 @@ def test_half_inside_float_outside(source: Source, tmp_path: Path) -> None:
     assert (tmp_path / "student_fp16.onnx").stat().st_size < 2 * count + 60_000
 
 
-def test_draws_what_pytorch_draws(source: Source, tmp_path: Path) -> None:
+def test_draws_what_pytorch_draws(source: ConversionSource, tmp_path: Path) -> None:
     Float16().convert(source, tmp_path)
     run = Float16().open(tmp_path)
     got = torch.cat([torch.from_numpy(run(p[None].numpy())) for p in photos(4)])

@@ -9,23 +9,23 @@ import pytest
 import torch
 from onnx import TensorProto, numpy_helper
 
-from distill.errors import DistillError
-from distill.exporters.base import Source
+from distill.core.errors import DistillError
+from distill.exporters.format import ConversionSource
 from distill.exporters.int8 import LEAST_PHOTOS, Int8, foreign_int8, quantised, tail
 from distill.exporters.onnx import OnnxExporter
-from distill.generators.resnet import ResNetGenerator
 from distill.metrics.similarity import psnr
-from soft_photos import SIZE, drawn, photos
+from distill.models.generators.resnet import ResNetGenerator
+from support.export_photos import SIZE, drawn, photos
 
 
 @pytest.fixture(scope="module")
-def made(source: Source, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(source: ConversionSource, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("int8")
     Int8().convert(source, folder)
     return folder
 
 
-def test_static_qdq_with_float_ends(made: Path, source: Source) -> None:
+def test_static_qdq_with_float_ends(made: Path, source: ConversionSource) -> None:
     assert [p.name for p in made.iterdir()] == ["student_int8.onnx"]
     model = onnx.load(made / "student_int8.onnx")
     onnx.checker.check_model(model, full_check=True)
@@ -51,7 +51,7 @@ def test_weights_are_int8_with_a_scale_for_each_channel(made: Path) -> None:
     assert all(w.dtype == np.int8 and s.shape == (w.shape[0],) for w, s in weights)
 
 
-def test_draws_nearly_what_pytorch_draws(made: Path, source: Source) -> None:
+def test_draws_nearly_what_pytorch_draws(made: Path, source: ConversionSource) -> None:
     """A random network scatters more than a trained one, so: against the picture's mean colour."""
     run = Int8().open(made)
     got = torch.cat([torch.from_numpy(run(p[None].numpy())) for p in photos(4)])
@@ -62,14 +62,14 @@ def test_draws_nearly_what_pytorch_draws(made: Path, source: Source) -> None:
     assert like.max() < 90
 
 
-def test_too_few_photos(source: Source, tmp_path: Path) -> None:
+def test_too_few_photos(source: ConversionSource, tmp_path: Path) -> None:
     few = replace(source, calibration=lambda: photos(LEAST_PHOTOS - 1))
     with pytest.raises(DistillError, match=r"onnx_int8: 39 photos .* 40 wanted; .*calibration=DIR"):
         Int8().convert(few, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-def test_the_tail_is_what_draws_at_half_size_and_above(source: Source) -> None:
+def test_the_tail_is_what_draws_at_half_size_and_above(source: ConversionSource) -> None:
     model = replace(source.exporter, opset=13).export(source.folded)
     names = set(tail(model))
     kinds = [n.op_type for n in model.graph.node if n.name in names]
@@ -78,7 +78,7 @@ def test_the_tail_is_what_draws_at_half_size_and_above(source: Source) -> None:
     assert not any(name.startswith("/encoder") for name in names)
 
 
-def test_the_profile_knows_what_is_foreign(made: Path, source: Source) -> None:
+def test_the_profile_knows_what_is_foreign(made: Path, source: ConversionSource) -> None:
     model = onnx.load(made / "student_int8.onnx")
     model.graph.node[-1].op_type = "Tanh"
     assert foreign_int8(model, source.exporter.profile or "strict") == ["Tanh"]

@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from distill.exporters.base import Source
+from distill.exporters.format import ConversionSource
 from distill.exporters.ncnn import Ncnn
 from distill.metrics.similarity import psnr
-from soft_photos import drawn, photos
+from support.export_photos import drawn, photos
 
 for package in ("pnnx", "ncnn"):
     pytest.importorskip(package, reason="the extra distill[ncnn] is not installed")
 
 
 def test_two_files_in_half_precision_draw_what_pytorch_draws(
-    source: Source, tmp_path: Path
+    source: ConversionSource, tmp_path: Path
 ) -> None:
     Ncnn().convert(source, tmp_path)
     run = Ncnn().open(tmp_path)

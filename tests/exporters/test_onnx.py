@@ -13,18 +13,13 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
-from distill.errors import DistillError
-from distill.exporters.onnx import (
-    FLUSH,
-    OnnxExporter,
-    flush_subnormals,
-    parity,
-)
-from distill.exporters.profiles import foreign_operators
-from distill.students.decoders.nnconv import NNConv
-from distill.students.encoder import MobileNetV2Encoder
-from distill.students.fold import fold_batchnorm
-from distill.students.student import Student
+from distill.core.errors import DistillError
+from distill.exporters.graph.operator_sets import foreign_operators
+from distill.exporters.onnx import FLUSH, OnnxExporter, flush_subnormals, parity
+from distill.models.fold import fold_batchnorm
+from distill.models.students.decoders.nnconv import NNConv
+from distill.models.students.encoder import MobileNetV2Encoder
+from distill.models.students.student import Student
 
 
 @pytest.fixture(scope="module")

@@ -15,18 +15,18 @@ import numpy as np
 import pytest
 import torch
 
-from distill.errors import DistillError
-from distill.exporters.base import Source
+from distill.core.errors import DistillError
+from distill.exporters.format import ConversionSource
 from distill.exporters.tflite import TfLite
 from distill.metrics.similarity import psnr
-from soft_photos import SIZE, drawn, photos
+from support.export_photos import SIZE, drawn, photos
 
 PYTHON = os.environ.get("DISTILL_LITERT_PYTHON")
 absent = pytest.mark.skipif(find_spec("litert_torch") is not None, reason="litert-torch is here")
 
 
 @pytest.mark.skipif(not PYTHON, reason="no DISTILL_LITERT_PYTHON, an interpreter with litert-torch")
-def test_draws_what_pytorch_draws(source: Source, tmp_path: Path) -> None:
+def test_draws_what_pytorch_draws(source: ConversionSource, tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="the extra distill[tflite] is not installed")
     TfLite().convert(replace(source, python=PYTHON), tmp_path)
     run = TfLite().open(tmp_path)
@@ -37,25 +37,25 @@ def test_draws_what_pytorch_draws(source: Source, tmp_path: Path) -> None:
 
 
 @absent
-def test_says_how_to_get_the_converter(source: Source, tmp_path: Path) -> None:
+def test_says_how_to_get_the_converter(source: ConversionSource, tmp_path: Path) -> None:
     with pytest.raises(DistillError, match=r"needs litert-torch; .*tflite\.python=ENV") as caught:
         TfLite().convert(source, tmp_path)
     assert "\n" not in str(caught.value)
 
 
 @absent
-def test_an_interpreter_without_it(source: Source, tmp_path: Path) -> None:
+def test_an_interpreter_without_it(source: ConversionSource, tmp_path: Path) -> None:
     with pytest.raises(DistillError, match=r"has no litert-torch; .*pip install litert-torch"):
         TfLite().convert(replace(source, python=sys.executable), tmp_path)
 
 
-def test_an_interpreter_that_is_not_there(source: Source, tmp_path: Path) -> None:
+def test_an_interpreter_that_is_not_there(source: ConversionSource, tmp_path: Path) -> None:
     with pytest.raises(DistillError, match=r"tflite\.python=nowhere/python: cannot be run"):
         TfLite().convert(replace(source, python="nowhere/python"), tmp_path)
 
 
 def test_a_path_counts_from_where_it_was_typed(
-    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: ConversionSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The converter runs in another folder; `env/bin/python` is what the help says to type."""
     monkeypatch.chdir(tmp_path)
@@ -68,7 +68,7 @@ def test_a_path_counts_from_where_it_was_typed(
     assert (tmp_path / "scratch/student.tflite").read_text() == "made\n"
 
 
-def test_a_converter_that_ends_without_a_word(source: Source, tmp_path: Path) -> None:
+def test_a_converter_that_ends_without_a_word(source: ConversionSource, tmp_path: Path) -> None:
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\nexit 7\n")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
@@ -76,7 +76,9 @@ def test_a_converter_that_ends_without_a_word(source: Source, tmp_path: Path) ->
         TfLite().convert(replace(source, python=str(fake)), tmp_path)
 
 
-def test_a_converter_that_breaks_says_its_last_line(source: Source, tmp_path: Path) -> None:
+def test_a_converter_that_breaks_says_its_last_line(
+    source: ConversionSource, tmp_path: Path
+) -> None:
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\necho 'first' >&2\necho 'RuntimeError: no such op' >&2\nexit 1\n")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
@@ -84,7 +86,9 @@ def test_a_converter_that_breaks_says_its_last_line(source: Source, tmp_path: Pa
         TfLite().convert(replace(source, python=str(fake)), tmp_path)
 
 
-def test_the_graph_that_travels_needs_nothing_of_ours(source: Source, tmp_path: Path) -> None:
+def test_the_graph_that_travels_needs_nothing_of_ours(
+    source: ConversionSource, tmp_path: Path
+) -> None:
     """Read back by another process without this package, it draws the same."""
     graph = tmp_path / "student.fx"
     torch.save(torch.fx.symbolic_trace(source.folded), graph)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from distill.errors import DistillError
+from distill.core.errors import DistillError
 from distill.losses.adversarial import Adversary, distance, gradient_penalty, smoothed
 
 

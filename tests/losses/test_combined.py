@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from distill.errors import DistillError
-from distill.losses.combined import Criterion
+from distill.core.errors import DistillError
+from distill.losses.criterion import Criterion
 from distill.losses.gka import GKA
 from distill.losses.smooth_l1 import SmoothL1
 from distill.losses.sobel import Sobel

@@ -6,7 +6,7 @@ from kornia.losses import total_variation
 
 from distill.losses.differences import Differences, difference_loss
 from distill.losses.sobel import sobel_loss
-from helpers import descend
+from support.commands import descend
 
 
 def test_is_the_total_variation_of_the_difference() -> None:

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from distill.errors import DistillError
+from distill.core.errors import DistillError
 from distill.losses.gka import GKA, gka
 
 

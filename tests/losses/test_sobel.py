@@ -7,7 +7,7 @@ from kornia.filters import spatial_gradient
 from torch import Tensor
 
 from distill.losses.sobel import Sobel, sobel_loss
-from helpers import descend
+from support.commands import descend
 
 
 def sobel_by_hand(picture: np.ndarray) -> np.ndarray:

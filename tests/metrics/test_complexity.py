@@ -11,8 +11,6 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
 from distill.exporters.onnx import OnnxExporter
-from distill.generators.resnet import ResNetGenerator
-from distill.generators.unet import UNet
 from distill.metrics.complexity import (
     graph_macs,
     graph_parameters,
@@ -22,6 +20,8 @@ from distill.metrics.complexity import (
     parameters,
     thop_macs,
 )
+from distill.models.generators.resnet import ResNetGenerator
+from distill.models.generators.unet import UNet
 
 Shape = Sequence[int | str]
 

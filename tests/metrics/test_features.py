@@ -13,7 +13,7 @@ import torchvision
 from PIL import Image
 from torch import Tensor, nn
 
-from distill.errors import DistillError
+from distill.core.errors import DistillError
 from distill.metrics import features
 from distill.metrics.features import FeatureNetwork, Inception, MobileNet, feature_network
 from distill.metrics.frechet import frechet_from_features

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from distill.errors import DistillError
+from distill.core.errors import DistillError
 from distill.metrics.frechet import (
     Gaussian,
     bootstrap,

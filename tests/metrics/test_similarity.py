@@ -147,6 +147,6 @@ def test_lpips_only_where_the_weights_are(monkeypatch: pytest.MonkeyPatch, tmp_p
     def refuse(*_args: object) -> None:
         raise AssertionError("LPIPS must not download on its own")
 
-    monkeypatch.setattr("distill.weights._fetch", refuse)
+    monkeypatch.setattr("distill.core.weights._fetch", refuse)
     monkeypatch.setenv("DISTILL_WEIGHTS", str(tmp_path))
     assert lpips_or_none() is None

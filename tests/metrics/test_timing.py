@@ -10,10 +10,11 @@ import onnxruntime
 import pytest
 from onnx import helper
 
-from distill.metrics import footprint, machine, sessions, timing
+from distill.core import sessions
+from distill.metrics import footprint, machine, timing
 from distill.metrics.complexity import graph_macs
 from distill.metrics.timing import Times
-from graphs import build, clean, picture
+from support.device_graphs import build, clean, picture
 
 
 def test_median_percentiles_and_fps():

@@ -13,10 +13,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from distill.core.errors import DistillError
+from distill.data.labelled.split import split
 from distill.data.pairs import Pair, Pairs
 from distill.data.photos import SUFFIXES, BadPhoto, Photo, Side, read_photo
-from distill.data.sides import split
-from distill.errors import DistillError
 
 __all__ = ["Pair", "Pairs", "find_pairs"]
 

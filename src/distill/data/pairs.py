@@ -12,9 +12,9 @@ from typing import overload
 import numpy as np
 from PIL import Image
 
-from distill.data.colour import to_rgb
+from distill.core.errors import DistillError
+from distill.data.decode import to_rgb
 from distill.data.photos import BadPhoto, read_photo
-from distill.errors import DistillError
 
 LOOKS = 16  # targets that are looked at for transparency
 OPAQUE = 255

@@ -6,22 +6,24 @@ import hashlib
 import os
 import re
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 from PIL import Image, UnidentifiedImageError
 
-from distill.data.colour import to_rgb
-from distill.data.files import BadPhoto, check_file, check_whole
-from distill.errors import DistillError
+from distill.core.errors import DistillError
+from distill.data.decode import BadPhoto, check_file, check_whole, to_rgb
 
 Side = Literal["train", "val"]
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}
+
 MIN_SIDE = 64  # pixels; a smaller picture holds nothing to learn a style from
+
 MAX_PIXELS = 89_478_485  # Pillow's own bound, 256 MiB as RGB; above it a file is taken for a bomb
 
 # What cameras and exporters put before a running number: no name of a person or a scene, so the
@@ -29,9 +31,11 @@ MAX_PIXELS = 89_478_485  # Pillow's own bound, 256 MiB as RGB; above it a file i
 _CAMERA = re.compile(
     r"(?i)^(img|_?mg|dsc[fn]?|_dsc|p|pxl|gopr|image|photo|picture|pic|frame|screenshot)?$"
 )
+
 _NUMBER = re.compile(r"(_\d{4}|-\d+)$")
 
 _ORIENTATION = 274  # EXIF 2.3; the turns that set each of its values upright
+
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -167,3 +171,62 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read ({error.strerror})"
     return f"unreadable or cut short ({' '.join(str(error).split())[:120] or type(error).__name__})"
+
+
+TRAIN = ("chelsea.png", "coffee.png", "rocket.jpg", "motorcycle_left.png", "motorcycle_right.png")
+
+VAL = ("astronaut.png",)
+
+
+def demo_photos() -> list[Photo]:
+    """Five photographs to train on and the astronaut, held out."""
+    spec = find_spec("skimage")
+    if spec is None or spec.origin is None:
+        raise DistillError("data=demo: needs scikit-image; pip install scikit-image")
+    folder = Path(spec.origin).parent / "data"
+    train = [Photo(folder / name, name, "train") for name in TRAIN]
+    val = [Photo(folder / name, name, "val") for name in VAL]
+    return [p for p in train + val if p.path.is_file()]
+
+
+def find_all(train: Sequence[Path], val: Sequence[Path]) -> list[Photo]:
+    """The photos of all folders; those of several are told apart by their folder's name.
+
+    Without `val` every photo may fall on either side; with it, each belongs where its folder says.
+    Raises DistillError for a folder that is missing, empty or named twice.
+    """
+    if len(train) == 1 and not val:
+        return find_photos(train[0])
+    _check_different([*train, *val])
+    names = folder_names([*train, *val])
+    own: Side | None = "train" if val else None
+    found = [_inside(*each, own, "photos=") for each in zip(names, train, strict=False)]
+    held_out = zip(names[len(train) :], val, strict=True)
+    found += [_inside(*each, "val", "val_photos=") for each in held_out]
+    return [photo for photos in found for photo in photos]
+
+
+def _inside(name: str, folder: Path, side: Side | None, key: str) -> list[Photo]:
+    return [
+        replace(photo, key=f"{name}/{photo.key}", side=side, folder=name)
+        for photo in find_photos(folder, key)
+    ]
+
+
+def folder_names(folders: Sequence[Path]) -> list[str]:
+    """The folders' own names, with a number behind one that is there already."""
+    names: list[str] = []
+    for folder in folders:
+        name = folder.resolve().name or "root"
+        taken = (f"{name}-{n}" if n > 1 else name for n in range(1, len(folders) + 2))
+        names.append(next(each for each in taken if each not in names))
+    return names
+
+
+def _check_different(folders: Sequence[Path]) -> None:
+    resolved = [folder.resolve() for folder in folders]
+    for i, folder in enumerate(resolved):
+        if folder in resolved[:i]:
+            raise DistillError(
+                f"{folders[i]}: named twice; its photos would be in the set twice, or on both sides"
+            )

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from torchvision.ops import nms
 
+from distill.core.errors import DistillError
+from distill.core.weights import WeightsFile
 from distill.data.faces import Box, Face
-from distill.errors import DistillError
-from distill.weights import WeightsFile
 
 FILE = WeightsFile(
     "face_detection_yunet_2023mar.onnx",

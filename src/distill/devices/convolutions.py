@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from distill.devices.finding import Cause, Finding, Rule
-from distill.devices.graph import Graph, Node
+from distill.devices.onnx_graph import Graph, Node
 
 CHANNELS = {"Conv": 1, "ConvTranspose": 0}  # where a weight's shape has the channels that go in
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from distill.devices.graph import Graph, Node
+from distill.devices.onnx_graph import Graph, Node
 
 Level = Literal["finding", "note"]
 

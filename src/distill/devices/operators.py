@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from collections.abc import Iterator as Found
 
 from distill.devices.finding import Cause, Finding, Level, Rule
-from distill.devices.graph import STANDARD, Graph, Node
+from distill.devices.onnx_graph import STANDARD, Graph, Node
 
 
 def names(table: str) -> frozenset[str]:

@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, inliner, numpy_helper, shape_inference
 
-from distill.devices.graph import STANDARD, Graph, Node, Shape, Tensor
-from distill.errors import DistillError
+from distill.core.errors import DistillError
+from distill.devices.onnx_graph import STANDARD, Graph, Node, Shape, Tensor
 
 
 def read(path: Path) -> Graph:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from distill.devices import lens
+from distill.core.errors import DistillError
+from distill.devices import coreml_profile, lens_studio, nnapi_profile, snapml_profile, web_profile
 from distill.devices.finding import Finding, Profile
-from distill.devices.graph import Graph
+from distill.devices.onnx_graph import Graph
 from distill.devices.reading import read
-from distill.errors import DistillError
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Result:
     path: Path
     graph: Graph | None
     found: Sequence[Finding] = ()
-    settings: lens.ImportSettings | None = None
+    settings: lens_studio.ImportSettings | None = None
     error: str = ""
 
     @property
@@ -38,5 +38,11 @@ def check(path: Path, profile: Profile) -> Result:
         graph = read(path)
     except DistillError as error:
         return Result(path, None, error=str(error))
-    settings = lens.settings(graph) if profile.name == "snapml" else None
+    settings = lens_studio.settings(graph) if profile.name == "snapml" else None
     return Result(path, graph, profile.check(graph), settings)
+
+
+PROFILES: dict[str, Profile] = {
+    each.PROFILE.name: each.PROFILE
+    for each in (snapml_profile, coreml_profile, nnapi_profile, web_profile)
+}

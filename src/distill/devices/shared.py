@@ -8,7 +8,7 @@ import numpy as np
 from onnx import checker
 
 from distill.devices.finding import Cause, Finding, Rule
-from distill.devices.graph import STANDARD, Graph
+from distill.devices.onnx_graph import STANDARD, Graph
 
 ONNX_SPEC = "ONNX, Open Neural Network Exchange Intermediate Representation (IR) Specification"
 ORT_FIXED = 'ONNX Runtime, "Making dynamic input shapes fixed" (read 2026-11)'

@@ -14,7 +14,7 @@ SMALLER = 0.98  # of float32's bytes: less than that is a matter of names in the
 
 
 @dataclass(frozen=True)
-class Row:
+class FormatRow:
     """One format. `ms` and the PSNRs are None where nothing here runs it.
 
     PSNRs are in dB, to the float network and to what was wanted; `times_float` is its time over
@@ -40,7 +40,7 @@ class Row:
             return False
         return self.mean < self.least[0] or self.worst < self.least[1]
 
-    def verdict(self, plain: Row) -> str:
+    def verdict(self, plain: FormatRow) -> str:
         """In words: smaller or faster than float32 (`plain`), or neither."""
         if self.problem:
             return "not made"
@@ -51,7 +51,7 @@ class Row:
             words += f"; short of {self.least[0]:g} dB mean, {self.least[1]:g} worst"
         return words
 
-    def _gains(self, plain: Row) -> str:
+    def _gains(self, plain: FormatRow) -> str:
         smaller = (self.bytes or 0) < SMALLER * (plain.bytes or 0)
         if self.ms is None:
             return f"{'smaller' if smaller else 'not smaller'}; no runtime here"
@@ -64,7 +64,7 @@ class Row:
 class Comparison:
     """The rows, float32 first, and what they were measured on; `what` they draw like."""
 
-    rows: Sequence[Row]
+    rows: Sequence[FormatRow]
     facts: dict[str, Any]
     what: str = "student"
 
@@ -102,7 +102,7 @@ class Comparison:
         problems = "".join(f"\n- {line}" for line in self.lines)
         return f"{table}\n\n{self._caption()}\n{problems}".rstrip() + "\n"
 
-    def _cells(self, row: Row) -> list[str]:
+    def _cells(self, row: FormatRow) -> list[str]:
         like = f"{_decibels(row.mean)}, {_decibels(row.worst)}" if row.mean is not None else _NONE
         return [
             row.format,

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from distill.exporters.base import Format, Source
+from distill.exporters.format import ConversionSource, Format
 
 
 class CoreML(Format):
@@ -28,7 +28,7 @@ class CoreML(Format):
     endings = (".mlpackage",)
     needs = "pip install 'distill[coreml]'"
 
-    def convert(self, source: Source, folder: Path) -> None:
+    def convert(self, source: ConversionSource, folder: Path) -> None:
         logging.getLogger("coremltools").setLevel(logging.ERROR)  # it misses its runtime on Linux
         ct = self.package("coremltools")
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
@@ -42,7 +42,7 @@ class CoreML(Format):
             path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-def _converted(ct: Any, source: Source) -> Any:
+def _converted(ct: Any, source: ConversionSource) -> Any:
     size, rgb = source.exporter.side, ct.colorlayout.RGB
     shape = (1, 3, size, size)
     picture = source.channels == 3

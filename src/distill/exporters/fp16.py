@@ -8,11 +8,11 @@ from pathlib import Path
 import onnx
 from torch import nn
 
-from distill.errors import DistillError
-from distill.exporters.base import Source
+from distill.core.errors import DistillError
+from distill.exporters.float32 import OnnxFormat
+from distill.exporters.format import ConversionSource
+from distill.exporters.graph.operator_sets import foreign_operators
 from distill.exporters.onnx import OnnxExporter
-from distill.exporters.profiles import foreign_operators
-from distill.exporters.session import OnnxFormat
 
 OPSET = 11  # Resize; the Upsample of opset 9 is no operator that the converter halves
 
@@ -27,7 +27,7 @@ class Float16(OnnxFormat):
     endings = ("_fp16.onnx",)
     least = (55.0, 0.0)
 
-    def convert(self, source: Source, folder: Path) -> None:
+    def convert(self, source: ConversionSource, folder: Path) -> None:
         model, profile = self.graph(source.exporter, source.folded), source.exporter.profile
         if foreign := set(foreign_operators(model, profile or "strict")) - {"Cast"}:
             raise DistillError(f"{self.name}: operators outside {profile}: {foreign}")

@@ -21,11 +21,11 @@ from onnx import shape_inference
 from onnxruntime import quantization
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
-from distill.errors import DistillError
-from distill.exporters.base import Source
-from distill.exporters.equalise import equalise
-from distill.exporters.profiles import Profile, foreign_operators
-from distill.exporters.session import OnnxFormat
+from distill.core.errors import DistillError
+from distill.exporters.float32 import OnnxFormat
+from distill.exporters.format import ConversionSource
+from distill.exporters.graph.equalise import equalise
+from distill.exporters.graph.operator_sets import Profile, foreign_operators
 
 OPSET = 13  # QuantizeLinear per channel
 LEAST_PHOTOS = 40
@@ -47,7 +47,7 @@ class Int8(OnnxFormat):
     endings = ("_int8.onnx",)
     least = (37.0, 30.0)
 
-    def convert(self, source: Source, folder: Path) -> None:
+    def convert(self, source: ConversionSource, folder: Path) -> None:
         photos = source.calibration().numpy()
         if len(photos) < LEAST_PHOTOS:
             raise DistillError(

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from distill.errors import DistillError
-from distill.exporters.base import Format, Runner, Source
+from distill.core.errors import DistillError
+from distill.exporters.format import ConversionSource, Format, Runner
 
 TIMEOUT = 300  # seconds; some 10 are usual
 
@@ -23,7 +23,7 @@ class Ncnn(Format):
     needs = "pip install 'distill[ncnn]'"
     runs_in = "ncnn"
 
-    def convert(self, source: Source, folder: Path) -> None:
+    def convert(self, source: ConversionSource, folder: Path) -> None:
         pnnx = self.package("pnnx")
         size = source.exporter.side
         with warnings.catch_warnings():

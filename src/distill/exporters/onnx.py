@@ -18,10 +18,10 @@ import torch
 from onnx import numpy_helper
 from torch import Tensor, nn
 
-from distill.errors import DistillError
-from distill.exporters.profiles import STATIC, Profile
-from distill.exporters.strict import doubles, in_strict_operators
-from distill.exporters.tidy import tidy
+from distill.core.errors import DistillError
+from distill.exporters.graph.operator_sets import STATIC, Profile
+from distill.exporters.graph.strict import doubles, in_strict_operators
+from distill.exporters.graph.tidy import tidy
 
 OPSETS = range(9, 21)
 SIDE = 256  # that students are trained at, and budgets speak of

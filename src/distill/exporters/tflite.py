@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from distill.errors import DistillError
-from distill.exporters.base import Format, Runner, Source
+from distill.core.errors import DistillError
+from distill.exporters.format import ConversionSource, Format, Runner
 
 WORKER = Path(__file__).with_name("tflite_worker.py")
 TIMEOUT = 600  # seconds; some 20 are usual
@@ -34,7 +34,7 @@ class TfLite(Format):
     )
     runs_in = "LiteRT"
 
-    def convert(self, source: Source, folder: Path) -> None:
+    def convert(self, source: ConversionSource, folder: Path) -> None:
         if source.python is None and find_spec("litert_torch") is None:
             raise DistillError(f"{self.name}: needs litert-torch; {self.needs}")
         python, size = source.python or sys.executable, source.exporter.side

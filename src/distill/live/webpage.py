@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from distill.errors import DistillError
+from distill.core.errors import DistillError
 
 PAGE = Path(__file__).resolve().parent / "page"
 SOURCES = Path(__file__).resolve().parents[3] / "web"

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from distill.errors import DistillError
+from distill.core.errors import DistillError
 
 Kind = Literal["bce", "lsgan", "wasserstein"]
 

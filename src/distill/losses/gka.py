@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from distill.errors import DistillError
+from distill.core.errors import DistillError
 
 Layers = Mapping[str, str] | Sequence[Sequence[str]]
 

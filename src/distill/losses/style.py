@@ -10,9 +10,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torchvision.models import vgg
 
-from distill import weights as weights_files
-from distill.errors import DistillError
-from distill.weights import WeightsFile
+from distill.core import weights as weights_files
+from distill.core.errors import DistillError
+from distill.core.weights import WeightsFile
 
 _VGG16 = WeightsFile(
     "vgg16-397923af.pth",

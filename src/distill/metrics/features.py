@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
+from pathlib import Path
+from typing import Literal, TypeVar
 
 import numpy as np
 import pytorch_fid.inception as fid_inception
@@ -16,16 +19,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from distill import weights as weights_files
-from distill.metrics.workers import side_by_side
-from distill.progress import bar
-from distill.weights import WeightsFile
+from distill.core import weights as weights_files
+from distill.core.files import aside, cache_folder
+from distill.core.progress import bar
+from distill.core.weights import WeightsFile
 
 FeatureName = Literal["inception", "mobilenet", "none"]
 
 # Pictures that a network takes at a time. A batch of 50 leaves the processor's cache and takes a
 # fifth longer a picture. Fixed, so that no setting changes the last digits of a feature.
 BATCH = 4
+
 # Of reading, resizing and arithmetic: features kept under another version are computed anew.
 VERSION = 1
 
@@ -34,6 +38,7 @@ INCEPTION = WeightsFile(
     fid_inception.FID_WEIGHTS_URL,
     sha256="6726825d",
 )
+
 MOBILENET = WeightsFile(
     "mobilenet_v2_100.safetensors",
     sha256="8da30642b6d52a18d0d1c730e687a108d6d05de902c5def89146122fc16fb5f7",
@@ -148,3 +153,72 @@ def _quicken(network: nn.Module) -> None:
 
 def _device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+Array = NDArray[np.float64]
+
+
+def key(network: str, pictures: Iterable[bytes]) -> str:
+    """The name of a set's features: a hash of the network's fingerprint and the set's content.
+
+    `pictures` are the bytes of each picture, in order, of files or of pixels.
+    """
+    digest = hashlib.sha256(network.encode())
+    for content in pictures:
+        digest.update(len(content).to_bytes(8, "big"))  # so that no two sets join to the same bytes
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def remembered(name: str, what: str, compute: Callable[[], Array]) -> Array:
+    """The (n, d) features kept as `name`; without them those of `compute`, which are then kept.
+
+    They are float32 values, so those read back are the same to the last bit. A damaged file counts
+    as none; where none can be written, that is said and nothing else.
+    """
+    path = cache_folder() / "features" / f"{name}.npz"
+    kept = _read(path)
+    if kept is not None:
+        print(f"features of {what}: {len(kept)} pictures, kept from an earlier run")
+        return kept
+    features = compute()
+    try:
+        with aside(path) as temporary, temporary.open("wb") as stream:
+            np.savez(stream, features=features.astype(np.float32))
+    except OSError as error:
+        print(f"features of {what} are not kept: {error}")
+    return features
+
+
+def _read(path: Path) -> Array | None:
+    try:
+        with np.load(path) as archive:  # reading checks the archive's checksum
+            return archive["features"].astype(np.float64)
+    except Exception:  # no file, or whatever a damaged one makes its reader raise
+        return None
+
+
+Item = TypeVar("Item")
+
+Result = TypeVar("Result")
+
+
+def side_by_side(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """The results of `work` in order, by as many threads as torch uses, each item on one of them.
+
+    Threads that share a convolution meet at its end and wait for the slowest. That takes twice as
+    long as this where other programs use the cores too; on idle cores both take the same.
+    Meanwhile the caller's thread makes the next items, and few of them wait.
+    """
+    count = torch.get_num_threads()
+    waiting: deque[Future[Result]] = deque()
+    try:
+        with ThreadPoolExecutor(count, "work", torch.set_num_threads, (1,)) as pool:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > 2 * count:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+    finally:
+        torch.set_num_threads(count)  # a worker's setting reaches parts of the whole process

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import onnx
 
-from distill.metrics import sessions
+from distill.core import sessions
 
 RUNS = 3
 TIMEOUT = 120  # seconds

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distill.errors import DistillError
+from distill.core.errors import DistillError
 
 Array = NDArray[np.floating]
 Counts = NDArray[np.intp]

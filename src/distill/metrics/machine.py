@@ -14,7 +14,7 @@ import onnxruntime
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from distill.metrics import sessions
+from distill.core import sessions
 
 # Of square matrices: large enough to keep all units busy, and the smaller ones done before a busy
 # system turns to another program.
@@ -91,3 +91,16 @@ def product(side: int) -> onnx.ModelProto:
 def rate(macs: int, milliseconds: float) -> float:
     """GMAC/s."""
     return macs / milliseconds / 1e6
+
+
+def software() -> dict[str, object]:
+    """What the figures depend on; says nothing of whose machine it is."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": cores,
+        "torch threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "load before": round(os.getloadavg()[0], 2),
+    }

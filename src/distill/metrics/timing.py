@@ -6,15 +6,25 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
+from pathlib import Path
+from statistics import median
 from typing import TypeVar
 
 import numpy as np
+import onnxruntime
+import torch
+from torch import nn
 
 Call = Callable[[], object]
+
 Key = TypeVar("Key", bound=Hashable)
+
 SPAN = 0.05  # seconds a contender measures for in one round, where one run takes less
+
 MOST = 10  # runs in a round
+
 SHORT = 0.1  # seconds; shorter runs are repeated once unmeasured, after another one's turn
+
 WARM = 3
 
 
@@ -107,3 +117,36 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[
         k += 1
     k = max(k, 1)
     return ordered[k - 1], ordered[n - k]
+
+
+def onnx_ms(path: Path, size: int, repeats: int = 30) -> float:
+    """Median milliseconds of an exported student in ONNX Runtime, 1 thread, batch 1."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    photo = np.full((1, 3, size, size), 0.5, np.float32)
+    name = session.get_inputs()[0].name
+    return _median_ms(lambda: session.run(None, {name: photo}), repeats)
+
+
+def torch_ms(network: nn.Module, size: int, repeats: int = 3) -> float:
+    """Median milliseconds of a PyTorch network, 1 thread, batch 1."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.inference_mode():
+            photo = torch.full((1, 3, size, size), 0.5)
+            return _median_ms(lambda: network(photo), repeats)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _median_ms(call: Callable[[], object], repeats: int) -> float:
+    call()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return 1000 * median(times)

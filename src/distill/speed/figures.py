@@ -11,7 +11,7 @@ import onnx
 
 from distill.metrics import complexity, footprint, machine, timing
 from distill.metrics.timing import Times
-from distill.speed.contenders import Contender
+from distill.speed.candidates import Contender
 
 Row = dict[str, Any]
 

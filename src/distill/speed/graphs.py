@@ -15,8 +15,8 @@ import onnx
 import torch
 from onnx import numpy_helper
 
-from distill.metrics import sessions
-from distill.teachers.base import Teacher
+from distill.core import sessions
+from distill.models.teachers.teacher import Teacher
 
 TEACHER_OPSET = 17
 SAME = 1e-3  # largest difference of a teacher's graph from PyTorch, of values in [0, 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from distill.errors import DistillError
+from distill.core.errors import DistillError
 
 FOLDER = Path(__file__).resolve().parent
 

@@ -1,0 +1,226 @@
+"""Compose and check: the only module besides the entry points that knows Hydra."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+from typing import Any, TypeVar
+
+import hydra
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, Quote, QuotedString, Transformer
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from distill.config import multirun
+from distill.config.arguments import split_arguments
+from distill.config.validate import check
+from distill.core.errors import DistillError, OneLine
+from distill.core.nodes import no_such
+from distill.core.process import keep_freed
+
+MULTIRUN, HELP = {"-m", "--multirun"}, {"-h", "--help"}
+
+RECIPE = "recipe"  # the setting that says which of several schemas a command's settings have
+
+S = TypeVar("S")
+Task = Callable[[Any], None]
+Schema = type | Mapping[str, type]
+Given = Mapping[str, Any] | None
+Words = Callable[[list[str]], tuple[list[str], Given]]
+
+
+def conf_folder() -> Path:
+    """conf/ inside the package (wheel) or two levels up (checkout)."""
+    package = Path(__file__).resolve().parents[1]
+    places = (package / "conf", package.parents[1] / "conf")
+    return next(folder for folder in places if folder.is_dir())
+
+
+def settings_only(arguments: list[str]) -> tuple[list[str], Given]:
+    """Most commands take settings and flags, and nothing else."""
+    return arguments, None
+
+
+def entry(
+    name: str,
+    schema: Schema,
+    sweep: multirun.Sweep = multirun.NO_FOLDERS,
+    words: Words = settings_only,
+) -> Callable[[Task], Callable[[], None]]:
+    """Make a task a command: `conf/NAME.yaml` plus overrides, checked, as a `schema` instance.
+
+    Of several schemas the one that the setting `recipe` names.
+
+    A DistillError ends the command with its one line on standard error and its exit status. With
+    -m it runs once for every combination of the values given; `sweep` says what is around that.
+    `words` takes out of what was typed what is no setting, and gives it as values of its own.
+    """
+
+    def decorate(task: Task) -> Callable[[], None]:
+        @functools.wraps(task)
+        def command() -> None:
+            keep_freed()
+            with OneLine():
+                arguments, given = words(sys.argv[1:])
+                several = bool(MULTIRUN & set(arguments))
+                overrides, flags = split_arguments(arguments, several)
+                if HELP & set(arguments):
+                    _hydra_main(name, schema, task, flags, given)  # whatever the settings are
+                elif several:
+                    multirun.run(task, jobs(name, overrides, flags, schema, given), sweep)
+                else:
+                    # A typo ends in our one line.
+                    settings: Any = load(name, overrides, schema, given)
+                    if flags:  # --cfg and others
+                        _hydra_main(name, schema, task, [*overrides, *flags], given)
+                    else:
+                        sweep.alone(settings)
+                        task(settings)
+
+        return command
+
+    return decorate
+
+
+def _hydra_main(name: str, schema: Schema, task: Task, arguments: list[str], given: Given) -> None:
+    def run(cfg: DictConfig) -> None:
+        with OneLine():
+            task(_checked(_plain(cfg, given), schema))
+
+    sys.argv = [f"distill.{name}", *arguments]
+    hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=name)(run)()
+
+
+def jobs(
+    name: str,
+    overrides: list[str],
+    flags: list[str],
+    schema: Schema,
+    given: Given = None,
+) -> list[multirun.Job]:
+    """Every combination of the values given, in the order typed; all are checked here."""
+    if other := [flag for flag in flags if flag not in MULTIRUN]:
+        raise DistillError(f"{other[0]}: beside -m only settings can stand (KEY=VALUE,VALUE)")
+    with _hydra(name) as parser:
+        parsed = parser.parse_overrides(overrides)
+        values = [_values(override) for override in parsed]
+    keys = [o.key_or_group if o.is_sweep_override() else None for o in parsed]
+    found = []
+    for chosen in product(*values):
+        swept = {key: shown for key, (shown, _) in zip(keys, chosen, strict=True) if key}
+        typed = [override for _, override in chosen]
+        found.append(multirun.Job(swept, typed, load(name, typed, schema, given)))
+    return found
+
+
+def _values(override: Override) -> list[tuple[str, str]]:
+    """What a setting is to be, one after the other: the value as people read it, the override."""
+    if not override.is_sweep_override():
+        return [("", str(override.input_line))]
+    key = override.key_or_group
+    if not override.is_discrete_sweep():
+        raise DistillError(f"{key}: an interval holds no list of values; use range(FROM,TO,STEP)")
+    found = list(override.sweep_iterator())
+    if not found:
+        raise DistillError(f"{override.input_line}: no value fits; there is nothing to run")
+    element = override.get_key_element()
+    return [(shown, f"{element}={typed}") for shown, typed in map(_both, found)]
+
+
+def _both(value: Any) -> tuple[str, str]:
+    text = Transformer.str(value)
+    if isinstance(value, str) and text != value:  # its escapes would not survive our own quoting
+        value = QuotedString(value, Quote.single)
+    return (value.text, value.with_quotes()) if isinstance(value, QuotedString) else (text, text)
+
+
+def load(
+    name: str,
+    overrides: Iterable[str],
+    schema: type[S] | Mapping[str, type[S]],
+    given: Given = None,
+) -> S:
+    """Compose `conf/NAME.yaml` with overrides and check it. Raises DistillError in one line."""
+    with _hydra(name, overrides := list(overrides)):
+        return _checked(_plain(compose(name, overrides), given), schema)
+
+
+def _checked(values: dict[str, Any], schema: type[S] | Mapping[str, type[S]]) -> S:
+    return check(values, schema[values[RECIPE]] if isinstance(schema, Mapping) else schema)
+
+
+def _plain(cfg: DictConfig, given: Given) -> dict[str, Any]:
+    values: Any = OmegaConf.to_container(cfg, resolve=True)
+    return values | dict(given or {})
+
+
+@contextmanager
+def _hydra(name: str, overrides: Iterable[str] = ()) -> Iterator[OverridesParser]:
+    """Hydra over conf/, its errors in one line; gives its parser of overrides."""
+    OmegaConf.register_new_resolver("name_of", _name_of, replace=True)
+    outer = GlobalHydra.instance().hydra  # set while a command runs: commands may compose too
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+            try:
+                yield OverridesParser.create(GlobalHydra.instance().config_loader())
+            except (HydraException, OmegaConfBaseException) as error:
+                raise DistillError(_explain(name, error, overrides)) from error
+    finally:
+        GlobalHydra.instance().hydra = outer
+
+
+def _name_of(folder: Any) -> str:
+    """A folder's own name, as a part of a run's name: ${name_of:${data.root}}."""
+    return Path(str(folder)).resolve().name if folder else "data"
+
+
+def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
+    text = str(error)
+    if found := re.search(r"Could not find '([^']+)/([^'/]+)'", text):
+        group, choice = found.groups()
+        return no_such(f"{group}={choice}", [f"{group}={c}" for c in choices(group)], "choice")
+    if found := re.search(r"Could not override '([^']+)'|Key '([^']+)' is not in struct", text):
+        key = next(filter(None, found.groups()))
+        full = re.search(r"full_key: (\S+)", text)
+        key = full.group(1) if full else key
+        return no_such(key, _all_keys(name, key, overrides))
+    return " ".join(text.split())
+
+
+def choices(group: str) -> list[str]:
+    """The choices of a config group: its YAML files."""
+    return sorted(p.stem for p in (conf_folder() / group).glob("*.yaml"))
+
+
+def _all_keys(name: str, key: str, overrides: Iterable[str]) -> list[str]:
+    """The keys that could have been meant: siblings of the wrong one, in what was chosen."""
+    groups = [each for each in overrides if (conf_folder() / each.partition("=")[0]).is_dir()]
+    try:
+        chosen = compose(name, groups)
+    except HydraException:  # the wrong one is among them
+        chosen = compose(name, [each for each in groups if each.startswith(f"{RECIPE}=")])
+    tree: Any = OmegaConf.to_container(chosen, resolve=False)
+    *parents, _ = key.split(".")
+    for parent in parents:
+        tree = tree.get(parent, {}) if isinstance(tree, dict) else {}
+    keys = [str(k) for k in tree] if isinstance(tree, dict) else []
+    if parents:
+        return [".".join([*parents, k]) for k in keys]
+    return list(dict.fromkeys([*_groups(name), *keys]))
+
+
+def _groups(name: str) -> list[str]:
+    """The config groups a command takes, also those that are empty by default."""
+    defaults: Any = OmegaConf.load(conf_folder() / f"{name}.yaml").defaults
+    named = [str(key) for item in defaults if isinstance(item, Mapping) for key in item]
+    return [key for key in named if not key.startswith("override ")]

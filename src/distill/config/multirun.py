@@ -1,0 +1,115 @@
+"""Several jobs of one command, one after the other: what -m makes of lists of values."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from distill.core.errors import INTERRUPTED, DistillError, OneLine
+
+
+@dataclass(frozen=True)
+class Job:
+    """One combination of values: what it sets (key: value), its own command line, its settings."""
+
+    swept: Mapping[str, str]
+    overrides: Sequence[str]
+    settings: Any
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended; `status` None: it was not reached."""
+
+    status: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a command does around its jobs; this one only names them by their values."""
+
+    def alone(self, settings: Any) -> None:
+        """Refuse settings that mean something for several jobs only."""
+
+    def place(self, jobs: Sequence[Job]) -> list[Job]:
+        """The jobs with their names."""
+        return [replace(j, name=" ".join(f"{k}={v}" for k, v in j.swept.items())) for j in jobs]
+
+    def report(self, jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
+        """Say what came of the jobs, in the order of `jobs`."""
+
+
+NO_FOLDERS = Sweep()
+
+
+def run(task: Callable[[Any], None], jobs: Sequence[Job], sweep: Sweep) -> None:
+    """Every job in turn, whatever becomes of the others; Ctrl-C ends them all.
+
+    Raises DistillError when a job failed, SystemExit(130) when one was interrupted.
+    """
+    if not any(job.swept for job in jobs):
+        raise DistillError("-m: no setting has several values; KEY=VALUE,VALUE, or leave -m out")
+    jobs, outcomes = sweep.place(jobs), [Outcome()] * len(jobs)
+    for i, job in enumerate(jobs):
+        print(f"[{i + 1}/{len(jobs)}] {job.name}", flush=True)
+        outcomes[i] = _attempt(task, job)
+        if outcomes[i].status == INTERRUPTED:
+            break
+    sweep.report(jobs, outcomes)
+    if INTERRUPTED in [outcome.status for outcome in outcomes]:
+        sys.exit(INTERRUPTED)
+    failed = [job.name for job, outcome in zip(jobs, outcomes, strict=True) if outcome.status]
+    if failed:
+        raise DistillError(f"{len(failed)} of {len(jobs)} jobs failed: {', '.join(failed)}")
+
+
+def _attempt(task: Callable[[Any], None], job: Job) -> Outcome:
+    lines = OneLine()
+    with _process(job):
+        try:
+            with lines:
+                task(job.settings)
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+            return Outcome(status, lines.reason or f"exit status {status}")
+        except Exception as error:  # a bug, or no memory left: the other jobs need not care
+            traceback.print_exc()
+            return Outcome(1, f"{type(error).__name__}: {error}")
+    return Outcome(0)
+
+
+@contextmanager
+def _process(job: Job) -> Iterator[None]:
+    """The process as if it ran this job alone, and as it was when the job is over."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    handlers = [signal.getsignal(number) for number in numbers]
+    arguments, environment = sys.argv, dict(os.environ)
+    sys.argv = [arguments[0], *job.overrides]
+    try:
+        yield
+    finally:
+        sys.argv = arguments
+        for number, handler in zip(numbers, handlers, strict=True):
+            signal.signal(number, handler)
+        for name in os.environ.keys() - environment.keys():
+            del os.environ[name]
+        os.environ.update(environment)
+        _leave_group()
+        gc.collect()  # a trainer refers to itself, and its memory is the next one's
+
+
+def _leave_group() -> None:
+    """Leave the processes of a distributed training: the next one brings its own."""
+    from torch import distributed
+
+    if distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()

@@ -1,0 +1,274 @@
+"""Settings of distill.prepare and distill.train."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from distill.config.settings.base import Folders, Fraction, Given, Name, Node, Positive, Settings
+from distill.config.settings.sketching import PairsOf, Sketch
+
+
+@dataclass(frozen=True, kw_only=True)
+class StyleSettings(Settings):
+    """What to imitate: the teacher's weights file, where it comes from and under which terms."""
+
+    name: Name
+    resolution: Annotated[int, Field(ge=64, multiple_of=32)]
+    weights: str | None
+    file: str | None
+    url: str | None
+    sha256: str | None
+    git_blob: str | None
+    licence: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data(Settings):
+    """Where pictures come from and how they are fed."""
+
+    kind: Literal["pairs", "photos", "demo"]
+    root: str | None
+    val_fraction: Annotated[float, Field(gt=0, lt=1)]
+    split_seed: int
+    views: Positive
+    colour: Annotated[float, Field(ge=0, lt=1)]
+    batch_size: Positive
+    crop_size: Annotated[int, Field(ge=32, multiple_of=32)] | None
+    flip: bool
+    weights: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] | None = None
+    val_limit: Positive | None
+    workers: Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss(Settings):
+    """Terms by name and the weight of each; a term of weight 0 is not built."""
+
+    name: str
+    weights: dict[str, Annotated[float, Field(ge=0)]]
+    balance: bool
+    terms: dict[str, Node]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget(Settings):
+    """Limits of an export at 256²: MACs, trained values, bytes of the file."""
+
+    macs: int | None
+    parameters: int | None
+    bytes: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine(Settings):
+    """The machine that trains, and how often it looks at the result."""
+
+    accelerator: Literal["cpu", "gpu", "mps", "auto"]
+    devices: int | Literal["auto"]
+    strategy: str
+    precision: Literal["32-true", "16-mixed", "bf16-mixed"]
+    val_every: Positive
+    log_every: Positive
+    clip: Annotated[float, Field(gt=0)] | None
+    accumulate: Positive
+    patience: Positive | None
+    compile: bool
+    fused: bool
+    threads: Positive | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trainer(Machine):
+    """The machine and the length of a run; steps are optimiser steps."""
+
+    max_steps: Positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labelling(Settings):
+    """How the teacher labels; none of it changes a pixel."""
+
+    batch_size: Positive | None
+    workers: Annotated[int, Field(ge=0)]
+    device: Literal["auto", "cpu", "cuda", "mps"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhotoSource(Settings):
+    """What prepare and train share: photos, teacher, and the set made of them."""
+
+    photos: Folders
+    val_photos: Folders | None = None
+    drop: str | None = None
+    crop: Fraction
+    style: StyleSettings
+    data: Data
+    label: Labelling
+    gka_layers: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
+    teacher: Annotated[Node, Given(("weights",))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepare(PhotoSource):
+    """distill.prepare"""
+
+    recipe: PairsOf
+    sketch: Sketch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoder(Settings):
+    """A decoder's name, which also names the run, its class, and what it asks of others.
+
+    `profile` says which operators it exports to, `without` which encoder blocks it needs not.
+    """
+
+    name: Name
+    profile: Literal["strict", "transposed"]
+    without: list[int]
+    build: Annotated[Node, Given(("channels", "strides", "out_channels"))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train(PhotoSource):
+    """distill.train recipe=distill"""
+
+    recipe: Literal["distill"] = "distill"  # runs from before there were others have none
+    run: Name
+    runs: str
+    sweep: Name | None
+    resume: bool
+    init: str | None = None  # runs from before it have none
+    seed: int
+    lr: Annotated[float, Field(gt=0)] | Literal["auto"]
+    ema: Annotated[float, Field(ge=0, lt=1)]
+    channels: Literal[3, 4]
+    style_backbone: Literal["vgg16", "vgg19_relu3_1"]
+    decoder: Decoder
+    loss: Loss
+    budget: Budget
+    trainer: Trainer
+    encoder: Annotated[Node, Given()]
+    optimizer: Annotated[Node, Given(("params", "lr"))]
+    schedule: Annotated[Node, Given(("optimizer", "total_steps", "val_every"))]
+
+
+Pad = Literal["white", "black", "edge"]
+
+Feature = Literal["auto", "inception", "mobilenet", "none"]
+
+
+def _no_search(lr: Any) -> Any:
+    if lr == "auto":
+        raise PydanticCustomError(
+            "no_search",
+            "networks against each other have no loss whose fall could be watched; set a rate "
+            "(lr=2e-4 is the papers')",
+        )
+    return lr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pictures(Settings):
+    """What both recipes' data share: `size` before, `crop_size` after the random crop."""
+
+    root: str | None
+    val_fraction: Annotated[float, Field(gt=0, lt=1)]
+    split_seed: int
+    size: Annotated[int, Field(ge=16)]
+    crop_size: Annotated[int, Field(ge=32, multiple_of=32)]
+    pad: Pad | None
+    colour: Annotated[float, Field(ge=0, lt=1)]
+    flip: bool
+    batch_size: Positive
+    val_limit: Positive | None
+    workers: Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paired(Pictures):
+    """Pairs of pictures; `direction` says which side is drawn from which.
+
+    `weights` and `views` are settings of labelled photos and come along with data=pairs.
+    """
+
+    kind: Literal["pairs"]
+    direction: Literal["AtoB", "BtoA"]
+    weights: None = None
+    views: Literal[1] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unpaired(Pictures):
+    """Two folders of pictures that show the same kind of thing in two looks."""
+
+    kind: Literal["unpaired"]
+    a: str | None
+    b: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdversarialTrainer(Machine):
+    """The machine and the length of a run in batches; null: all of its epochs."""
+
+    max_steps: Positive | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generator(Settings):
+    """A generator's name, its class, and which operators it exports to."""
+
+    name: Name
+    profile: Literal["strict", "transposed", "unet", "cyclegan", "any"]
+    build: Annotated[Node, Given(("size", "in_channels", "out_channels"))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adversarial(Settings):
+    """What recipe=pix2pix and recipe=cyclegan share."""
+
+    recipe: Literal["pix2pix", "cyclegan"]
+    data: Pictures
+    run: Name
+    runs: str
+    sweep: Name | None
+    resume: bool
+    seed: int
+    lr: Annotated[float, BeforeValidator(_no_search), Field(gt=0)]
+    epochs: Positive
+    decay_epochs: Annotated[int, Field(ge=0)]
+    channels: Literal[3, 4]
+    distance: Feature
+    generator: Generator
+    budget: Budget
+    trainer: AdversarialTrainer
+    discriminator: Annotated[Node, Given(("channels",))]
+    adversarial: Annotated[Node, Given()]
+    optimizer: Annotated[Node, Given(("params", "lr"))]
+    schedule: Annotated[Node, Given(("optimizer", "total_steps", "val_every"))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pix2PixTrain(Adversarial):
+    """distill.train recipe=pix2pix"""
+
+    recipe: Literal["pix2pix"]
+    data: Paired
+    l1: Annotated[float, Field(ge=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CycleGANTrain(Adversarial):
+    """distill.train recipe=cyclegan"""
+
+    recipe: Literal["cyclegan"]
+    data: Unpaired
+    channels: Literal[3]  # pictures of both looks are given to a generator, too
+    cycle: Annotated[float, Field(ge=0)]
+    identity: Annotated[float, Field(ge=0)]
+    pool: Annotated[int, Field(ge=0)]

@@ -1,0 +1,20 @@
+"""The settings of a trained run, as its checkpoint holds them, checked anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distill.config import compose
+from distill.config.settings import PhotoSource
+
+
+def source_of(trained: dict[str, Any], photos: str | None = None) -> PhotoSource:
+    """The photos, teacher and set of a trained run, or the same with other photos."""
+    kept = {
+        key: trained[key] for key in ("crop", "style", "data", "label", "gka_layers", "teacher")
+    }
+    if photos:
+        kept["data"] = kept["data"] | {"root": None, "kind": "pairs", "weights": None}
+    kept["photos"] = photos or trained["photos"]
+    kept["val_photos"] = None if photos else trained.get("val_photos")
+    return compose.check(kept | {"drop": None}, PhotoSource)  # the set remembers what was dropped

@@ -1,0 +1,89 @@
+"""Plain values as checked settings; what does not fit ends in one line that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from distill.config.settings import Given
+from distill.core.errors import DistillError
+from distill.core.nodes import bind, no_such
+
+S = TypeVar("S")
+
+
+def check(values: Any, schema: type[S]) -> S:
+    """Plain values as a `schema` instance, every Node bound to its constructor's signature.
+
+    That imports what the Nodes name: not for values out of a file from elsewhere.
+    """
+    checked = fit(values, schema)
+    for key, value, given in _nodes(checked):
+        bind(key, value, given)
+    return checked
+
+
+def fit(values: Any, schema: type[S]) -> S:
+    """Plain values as a `schema` instance; what their Nodes name is neither looked at nor built."""
+    try:
+        return TypeAdapter(schema).validate_python(values)
+    except ValidationError as error:
+        raise DistillError(_explain(error, schema)) from None
+
+
+def _nodes(
+    settings: Any, prefix: str = ""
+) -> Iterable[tuple[str, dict[str, Any], tuple[str, ...]]]:
+    hints = get_type_hints(type(settings), include_extras=True)
+    for item in fields(settings):
+        value, key = getattr(settings, item.name), f"{prefix}{item.name}"
+        given = [m for m in getattr(hints[item.name], "__metadata__", ()) if isinstance(m, Given)]
+        if is_dataclass(value):
+            yield from _nodes(value, f"{key}.")
+        elif given:
+            yield key, value, given[0].names
+        elif item.name == "terms":
+            yield from ((f"{key}.{name}", term, ()) for name, term in value.items())
+
+
+def _explain(error: ValidationError, schema: type) -> str:
+    """The first wrong key; where a setting takes several kinds of values, what each would be."""
+    # A wrong kind comes first: it decides which other keys there are.
+    errors = sorted(error.errors(), key=lambda each: each["loc"][-1:] != ("kind",))
+    path, owner = _place(errors[0]["loc"], schema)
+    key = ".".join(path)
+    if errors[0]["type"] == "unexpected_keyword_argument":
+        prefix = "".join(f"{p}." for p in path[:-1])
+        return no_such(key, [f"{prefix}{f.name}" for f in fields(owner)])
+    if errors[0]["type"] == "missing":
+        return f"{key}: missing"
+    reasons = [e["msg"] for e in errors if _place(e["loc"], schema)[0] == path]
+    said = ", or ".join(dict.fromkeys(f"{msg[0].lower()}{msg[1:]}" for msg in reasons))
+    return f"{key}={errors[0]['input']!r}: {said}"
+
+
+def _place(loc: tuple[int | str, ...], schema: Any) -> tuple[list[str], Any]:
+    """A key as the user types it, and the schema it belongs to.
+
+    pydantic adds which member of a union or which validator failed; those are no part of the key.
+    """
+    path, owner, inner = [], schema, schema
+    for part in loc:
+        if is_dataclass(inner):
+            owner, hints = inner, get_type_hints(inner)
+            path.append(str(part))
+            inner = _without_none(hints.get(str(part)))
+        elif get_origin(inner) in (dict, list):
+            path.append(str(part))
+            inner = _without_none(get_args(inner)[-1])
+    return path, owner
+
+
+def _without_none(hint: Any) -> Any:
+    members = [m for m in get_args(hint) if m is not type(None)]
+    is_union = get_origin(hint) in (Union, UnionType)
+    return members[0] if is_union and len(members) == 1 else hint

@@ -1,0 +1,99 @@
+"""Nodes: a class by `_target_` and its arguments, checked against its signature, then built."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from pkgutil import resolve_name
+from typing import Any, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+
+from distill.core.errors import DistillError
+
+
+def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
+    """Check that a Node's class exists and takes these arguments with these types."""
+    target = _target(key, value)
+    signature = inspect.signature(target)
+    allowed = [n for n in signature.parameters if n not in given]
+    hints = get_type_hints(target.__init__ if inspect.isclass(target) else target)
+    arguments = {k: v for k, v in value.items() if k != "_target_"}
+    for name, argument in arguments.items():
+        if name not in allowed:
+            raise DistillError(no_such(f"{key}.{name}", [f"{key}.{n}" for n in allowed]))
+        _check_type(f"{key}.{name}", argument, hints.get(name, Any))
+    required = [n for n in allowed if _required(signature.parameters[n])]
+    for name in required:
+        if name not in arguments:
+            raise DistillError(f"{key}.{name}: missing; {value['_target_']} needs it")
+
+
+def build(value: Mapping[str, Any], **given: Any) -> Any:
+    """The object a Node describes, with further arguments from code."""
+    arguments = {k: v for k, v in value.items() if k != "_target_"}
+    return _target("", value)(**arguments, **given)
+
+
+def takes(value: Mapping[str, Any], argument: str) -> bool:
+    """Whether a Node's class has a parameter of that name."""
+    return argument in inspect.signature(_target("", value)).parameters
+
+
+def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
+    """Refuse a Node that came in a file unless it is a `base` that `package` itself defines.
+
+    A config of one's own may name any class; a checkpoint from elsewhere must not, since building
+    `os.system` from it would run whatever it says.
+    """
+    name = str(value.get("_target_"))
+    module, _, cls = name.rpartition(".")
+    found = _module_of(module, package).get(cls)
+    if not inspect.isclass(found) or not issubclass(found, base) or found.__module__ != module:
+        raise DistillError(f"{name}: refused; only classes of {package} are built from a file")
+
+
+def _module_of(module: str, package: str) -> dict[str, Any]:
+    """What a module below a package holds; nothing for any other module, which is not imported."""
+    if not module.startswith(f"{package}."):
+        return {}
+    try:
+        return vars(import_module(module))
+    except ModuleNotFoundError:
+        return {}
+
+
+def _target(key: str, value: Mapping[str, Any]) -> Any:
+    name = value.get("_target_")
+    if not isinstance(name, str):
+        raise DistillError(f"{key}._target_: missing; it names the class to build")
+    try:
+        return resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise DistillError(f"{key}._target_={name}: cannot be imported ({error})") from error
+
+
+def _check_type(key: str, value: Any, hint: Any) -> None:
+    try:
+        adapter = TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
+        adapter.validate_python(value)
+    except PydanticUserError:
+        return  # a hint pydantic cannot express says nothing about plain values
+    except ValidationError as error:
+        said = error.errors()[0]["msg"]  # its own words begin large; values in it stay as they are
+        raise DistillError(f"{key}={value!r}: {said[0].lower()}{said[1:]}") from None
+
+
+def _required(parameter: inspect.Parameter) -> bool:
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return parameter.default is inspect.Parameter.empty and parameter.kind not in variadic
+
+
+def no_such(key: str, allowed: list[str], what: str = "setting") -> str:
+    """The one line for a name that does not exist: what was meant, perhaps, and what there is."""
+    close = difflib.get_close_matches(key, allowed, n=1, cutoff=0.5)
+    guess = f"did you mean {close[0]}? " if close else ""
+    return f"{key}: no such {what}; {guess}allowed: {', '.join(allowed) or 'nothing here'}"

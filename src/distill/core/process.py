@@ -1,0 +1,78 @@
+"""The process and those beside it: memory that is kept, and workers that load pictures."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable
+from functools import partial
+
+# From glibc's malloc.h.
+M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8
+
+KEPT = 2**31 - 1  # bytes of free memory to hold on to, the most that can be named
+
+
+def keep_freed() -> None:
+    """Have glibc keep large blocks when they are freed; elsewhere nothing changes.
+
+    Left alone it gives them back to the system, which maps and clears every page of them anew at
+    the next step, one at a time: a third of a training step on a CPU (benchmarks/training.py). No
+    value changes. Whoever sets MALLOC_… variables is left to it.
+    """
+    if sys.platform != "linux" or any(name.startswith("MALLOC_") for name in os.environ):
+        return
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
+        mallopt(M_MMAP_MAX, 0)
+        mallopt(M_TRIM_THRESHOLD, KEPT)
+        mallopt(M_ARENA_MAX, 1)  # other threads' own arenas would go on as before
+
+
+LOWEST = 19  # priority of a process, as `nice` counts it
+
+PR_SET_PDEATHSIG = 1  # from Linux's prctl.h
+
+
+def starter(give_way: bool) -> Callable[[int], None]:
+    """What a loader's workers do first.
+
+    With `give_way`, for a network on the CPU, they load where that leaves a core idle: its threads
+    wait for each other, so one that loses its core for a while holds up all.
+    """
+    atexit.unregister(_end_all)
+    atexit.register(_end_all)
+    return partial(_start, os.getpid(), give_way)
+
+
+def _end_all() -> None:
+    """End the workers that an error left behind: multiprocessing sends SIGTERM, which they ignore,
+    and waits for them for ever."""
+    for child in multiprocessing.active_children():
+        if child.daemon:
+            child.kill()
+
+
+def _start(parent: int, give_way: bool, _worker: int) -> None:
+    # Ctrl-C reaches every process of a terminal, and a batch system's SIGTERM every one of a job;
+    # only the main one shall decide what they mean.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    die_with(parent)
+    if give_way and hasattr(os, "nice"):
+        os.nice(LOWEST)
+
+
+def die_with(parent: int) -> None:
+    """End with the parent process, however that ends.
+
+    torch's workers look for it from time to time, but one whose parent was killed before its first
+    look waits for ever and keeps the terminal's pipes open.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)

@@ -1,0 +1,176 @@
+"""Find, download, verify and load weights files; the only module that touches the network."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import pickle
+import urllib.request
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from distill.core.errors import DistillError
+from distill.core.files import CHUNK, aside, cache_folder, git_blob_id, sha256
+from distill.core.progress import bar
+
+TIMEOUT = 20  # seconds without a byte before a download is given up
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """A weights file as published: its name, address and hash.
+
+    `sha256` may be a prefix of 8 or more digits, as torchvision puts into its file names;
+    `git_blob` is the id that a git repository gives the content: SHA-1 of `blob SIZE\\0` + content.
+    """
+
+    name: str
+    url: str | None = None
+    sha256: str | None = None
+    git_blob: str | None = None
+
+    @property
+    def expected(self) -> str:
+        """The expected hash in words, for messages."""
+        if self.sha256:
+            return f"sha256 {self.sha256}"
+        return f"git blob {self.git_blob}" if self.git_blob else "no hash known"
+
+    @property
+    def verifiable(self) -> bool:
+        """Whether a hash of it is known."""
+        return bool(self.sha256 or self.git_blob)
+
+
+def matches(path: Path, file: WeightsFile) -> bool:
+    """Whether the file has every hash that is known of it."""
+    if file.sha256 and not sha256(path).startswith(file.sha256.lower()):
+        return False
+    return not file.git_blob or git_blob_id(path) == file.git_blob.lower()
+
+
+def supplied(name: str) -> Path | None:
+    """The file of that name in the folders of `$DISTILL_WEIGHTS` (separated as in PATH), if any."""
+    folders = os.environ.get("DISTILL_WEIGHTS", "").split(os.pathsep)
+    candidates = (Path(folder).expanduser() / name for folder in folders if folder)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def find(file: WeightsFile, explicit: str | None = None, key: str | None = None) -> Path:
+    """Path of a weights file: `explicit`, then `$DISTILL_WEIGHTS`, then the cache, then a download.
+
+    An explicit path is the user's own choice, so its hash is not checked. `key` names the setting
+    that takes such a path. A published file of which no hash is known is never downloaded, and
+    where it is at hand a line says that it was not checked. Raises DistillError (which names file,
+    URL, hash and ways to supply the file) when nothing is found or a hash is wrong.
+    """
+    if explicit:
+        path = Path(explicit).expanduser()
+        if not path.is_file():
+            raise DistillError(f"{key or 'weights'}={explicit}: no such file")
+        return path
+    for found in (supplied(file.name), cache_folder() / file.name):
+        if found is not None and found.is_file():
+            if not matches(found, file):
+                raise DistillError(_help(file, f"{found} has another hash", key))
+            if file.url and not file.verifiable:
+                print(
+                    f"{found}: taken unchecked, no hash of it is known; its own is {sha256(found)}"
+                )
+            return found
+    return _download(file, cache_folder(), key)
+
+
+def find_or_none(*files: WeightsFile, download: bool = False) -> Path | None:
+    """The first of several files that is at hand (or, with `download`, can be fetched).
+
+    A file at hand with a wrong hash is an error; that nothing can be fetched is not.
+    """
+    for file in files:
+        if supplied(file.name) or (cache_folder() / file.name).is_file():
+            return find(file)
+        if download and file.url:
+            with suppress(DistillError):
+                return find(file)
+    return None
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """A state dict on the CPU, from safetensors or a PyTorch file that holds tensors only.
+
+    Raises DistillError for a file that is damaged, holds no state dict or would run code.
+    """
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        reason = "it holds more than tensors, or is damaged; refused, since it could run code"
+        raise DistillError(f"{path}: {reason}") from error
+    except Exception as error:  # loaders raise whatever a damaged file makes them raise
+        raise DistillError(f"{path}: not a readable weights file (damaged or cut short)") from error
+    if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
+        state = state["state_dict"]
+    if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
+        raise DistillError(f"{path}: no state dict (names and tensors) in this file")
+    return state
+
+
+def load_into(module: torch.nn.Module, path: Path) -> None:
+    """Load a weights file into a module, strictly; one line says what does not fit."""
+    fill(module, load_tensors(path), path)
+
+
+def fill(module: torch.nn.Module, state: dict[str, Tensor], path: Path) -> None:
+    """The same with a state dict that came out of `path`."""
+    expected = module.state_dict()
+    shapes = {k for k in expected.keys() & state.keys() if expected[k].shape != state[k].shape}
+    wrong = sorted((expected.keys() ^ state.keys()) | shapes)
+    if wrong:
+        raise DistillError(
+            f"{path}: does not fit {type(module).__name__}: {len(wrong)} tensors are missing, "
+            f"unknown or of another shape, first {wrong[0]}"
+        )
+    module.load_state_dict(state)
+
+
+def _download(file: WeightsFile, folder: Path, key: str | None) -> Path:
+    if not file.url:
+        raise DistillError(_help(file, "not found, and no public address is known", key))
+    if not file.verifiable:
+        reason = "not found, and not downloaded, since nothing could check it"
+        raise DistillError(_help(file, reason, key))
+    target = folder / file.name
+    try:
+        with aside(target) as temporary:
+            _fetch(file.url, temporary)
+            if not matches(temporary, file):
+                raise DistillError(_help(file, "the download has another hash", key))
+    # ValueError is an address of no known kind, HTTPException a reply that breaks off in a chunk.
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise DistillError(_help(file, f"cannot be downloaded ({error})", key)) from error
+    return target
+
+
+def _fetch(url: str, target: Path) -> None:
+    with urllib.request.urlopen(url, timeout=TIMEOUT) as reply, target.open("wb") as out:
+        size = int(reply.headers.get("Content-Length") or 0)
+        name = url.rsplit("/", 1)[-1]
+        with bar(size or None, "B", name, bytes_=True) as progress:
+            while chunk := reply.read(CHUNK):
+                out.write(chunk)
+                progress.update(len(chunk))
+    if size and target.stat().st_size != size:
+        raise OSError(f"cut short: {target.stat().st_size} of {size} bytes")
+
+
+def _help(file: WeightsFile, what: str, key: str | None) -> str:
+    ways = f"put {file.name} into a folder named by DISTILL_WEIGHTS or into {cache_folder()}"
+    if key:
+        ways += f", or pass {key}=FILE (its hash is then not checked)"
+    return f"weights file {file.name}: {what}; URL {file.url or 'none'}; {file.expected}; {ways}"

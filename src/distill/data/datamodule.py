@@ -1,0 +1,75 @@
+"""The data module: a training stream that can start anywhere, and a fixed validation set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytorch_lightning as pl
+from torch.utils.data import DataLoader, Dataset, Subset
+
+from distill.core.images import from_bytes
+from distill.core.process import starter
+from distill.data.sampler import Stream
+
+PICTURES = ("photo", "target", "a", "b")  # of a batch
+
+
+class DistillData(pl.LightningDataModule):
+    """Batches of {photo, name} and, for pairs, {target}, or of {a, b, name}: pictures in [0, 1].
+
+    The training side of the two datasets takes stream positions.
+    One epoch is the whole run (`max_steps` batches); it starts at the batches already done, which
+    Lightning knows from the checkpoint. `val_limit` bounds the pictures of a validation.
+    """
+
+    def __init__(
+        self,
+        train: Dataset,
+        val: Dataset,
+        batch_size: int = 16,
+        workers: int = 2,
+        val_limit: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.train, self.val = train, val
+        self.batch_size, self.workers, self.val_limit = batch_size, workers, val_limit
+
+    def train_dataloader(self) -> DataLoader:
+        trainer = self.trainer
+        assert trainer is not None
+        world, batches = trainer.world_size, trainer.accumulate_grad_batches
+        step = batches * self.batch_size * world
+        total, start = trainer.max_steps * step, trainer.global_step * step
+        sampler = Stream(total, start, trainer.global_rank, world, self.batch_size)
+        return self._loader(self.train, self.workers, sampler=sampler)
+
+    @property
+    def batches_per_pass(self) -> float:
+        """Batches in which every training picture comes once."""
+        return len(self.train) / self.batch_size  # type: ignore[arg-type]
+
+    def first_batches(self, count: int) -> DataLoader:
+        """The first `count` batches of the stream, whatever has been trained."""
+        return self._loader(self.train, 0, sampler=Stream(count * self.batch_size))
+
+    def val_dataloader(self) -> DataLoader:
+        count = len(self.val)  # type: ignore[arg-type]
+        limited = Subset(self.val, range(min(count, self.val_limit or count)))
+        return self._loader(limited, workers=0)
+
+    def on_after_batch_transfer(self, batch: dict[str, Any], dataloader_idx: int) -> dict[str, Any]:
+        """The samples' bytes as pictures, where the network is."""
+        pictures = {key: from_bytes(batch[key]) for key in PICTURES if key in batch}
+        return batch | pictures
+
+    def _loader(self, dataset: Dataset, workers: int, sampler: Stream | None = None) -> DataLoader:
+        accelerator = type(self.trainer.accelerator).__name__ if self.trainer else ""
+        return DataLoader(
+            dataset,
+            self.batch_size,
+            sampler=sampler,
+            num_workers=workers,
+            persistent_workers=workers > 0,
+            worker_init_fn=starter(give_way=accelerator == "CPUAccelerator"),
+            pin_memory=accelerator == "CUDAAccelerator",
+        )

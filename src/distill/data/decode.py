@@ -1,0 +1,117 @@
+"""What a picture file holds: whole or not, any Pillow mode and colour profile as 8-bit sRGB."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from PIL import Image, ImageCms
+
+# What Pillow opens and what a camera or a page may have called .jpg. Not EPS and the like, for
+# which Pillow starts another program.
+KINDS = {"JPEG", "MPO", "PNG", "WEBP", "AVIF", "GIF", "BMP", "TIFF"}
+
+SECTOR = 512  # bytes; what a crash or a broken-off download leaves blank is a multiple of it
+
+
+class BadPhoto(Exception):
+    """This file cannot be used as a photo; the message is the reason."""
+
+
+def check_file(path: Path) -> None:
+    """Raises BadPhoto for an empty file and for what must not be opened: a pipe waits for ever."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise BadPhoto("not a file but a folder, pipe, socket or device")
+    if not status.st_size:
+        raise BadPhoto("not a picture: the file is empty")
+
+
+def check_whole(stream: BinaryIO, kind: str | None) -> None:
+    """Raises BadPhoto for a kind that is no photo's and whatever Pillow does for a lost end.
+
+    Decoders draw something for a blank end. PNG says so by its checksums, which Pillow's decoder
+    does not look at; JPEG and WebP have none, but never end in a sector of zeros, unless a JPEG is
+    padded behind its end mark.
+    """
+    if kind not in KINDS:
+        raise BadPhoto(f"not a photo but a file of the kind {kind}")
+    stream.seek(0)
+    if kind == "PNG":
+        with Image.open(stream) as image:
+            image.verify()
+    elif kind in ("JPEG", "MPO", "WEBP") and _lost_end(stream):
+        raise BadPhoto("cut short: the end of the file is blank")
+
+
+def _lost_end(stream: BinaryIO) -> bool:
+    """Whether the last sector holds zeros only, and not as padding behind a JPEG's end mark."""
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, size - SECTOR))
+    if any(stream.read()):
+        return False
+    stream.seek(0)
+    return not stream.read().rstrip(b"\0").endswith(b"\xff\xd9")
+
+
+# Levels of 255. Profiles called sRGB differ by their rounding: their pixels stay as they are.
+TOLERANCE = 3
+
+_SEE_THROUGH = ("RGBA", "LA", "PA", "La", "RGBa")
+
+
+def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
+    """Any Pillow mode as 8-bit sRGB, transparency over white (kept, as RGBA, with `alpha`).
+
+    An embedded ICC profile is applied, so that a phone's Display P3 keeps its colours; one that is
+    damaged or meant for other pixels is left out. Raises ValueError for pixels without a known
+    range.
+    """
+    profile = image.info.get("icc_profile")
+    picture = _eight_bits(image)
+    if profile:
+        picture = _by_profile(picture, profile)
+    if picture.mode == "RGBA" and not alpha:
+        picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
+    plain = picture.convert("RGBA" if alpha else "RGB")
+    plain.info = {}  # a profile that is saved with a copy would be applied a second time
+    return plain
+
+
+def _eight_bits(image: Image.Image) -> Image.Image:
+    """As RGBA where anything is see-through, else as L, CMYK or RGB; 16 bits scaled to 8."""
+    if image.mode in ("F", "LAB"):
+        raise ValueError(f"pixels of the kind {image.mode} are not supported")
+    if image.mode.startswith("I"):
+        grey = np.asarray(image).astype(np.float64)
+        return Image.fromarray((grey / 257).round().clip(0, 255).astype(np.uint8))
+    if image.mode in _SEE_THROUGH or "transparency" in image.info:
+        return image.convert("RGBA")
+    return image if image.mode in ("L", "CMYK") else image.convert("RGB")
+
+
+def _by_profile(picture: Image.Image, profile: bytes) -> Image.Image:
+    transform = _transform(profile, picture.mode)
+    return picture if transform is None else transform.apply(picture)
+
+
+@lru_cache(maxsize=8)
+def _transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
+    """From an ICC profile to sRGB; None where that changes nothing or cannot be done."""
+    out = "RGBA" if mode == "RGBA" else "RGB"
+    try:
+        srgb = ImageCms.createProfile("sRGB")
+        transform = ImageCms.buildTransform(io.BytesIO(profile), srgb, mode, out)
+    except ImageCms.PyCMSError:
+        return None
+    levels = np.linspace(0, 255, 9).round().astype(np.uint8)
+    every = np.stack(np.meshgrid(levels, levels, levels), -1).reshape(27, 27, 3)
+    probe = Image.fromarray(every).convert(mode)
+    plain = np.asarray(probe.convert("RGB"), np.int16)
+    changed = np.asarray(transform.apply(probe).convert("RGB"), np.int16)
+    return None if np.abs(changed - plain).max() <= TOLERANCE else transform

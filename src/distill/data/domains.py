@@ -1,0 +1,110 @@
+"""Two folders of pictures in two looks, A and B, that show no pairs.
+
+ROOT/trainA + ROOT/trainB    and, to hold out, testA + testB (or valA + valB)
+ROOT/train/A + ROOT/train/B  the same, one level lower
+ROOT/A + ROOT/B              split by a hash of the names
+any two folders              the same
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from distill.core.errors import DistillError
+from distill.data.labelled.split import split
+from distill.data.photos import Photo, Side, find_photos, group_of
+
+Looks = tuple[list[Photo], list[Photo]]  # of A and of B
+
+_HELD_OUT = ("val", "valid", "test")
+_WANTED = (
+    "give a folder with trainA/ + trainB/ or with A/ + B/ as data.root=DIR, "
+    "or two folders as data.a=DIR data.b=DIR"
+)
+
+
+def find_unpaired(
+    root: Path | None, a: Path | None, b: Path | None, val_fraction: float, seed: int
+) -> dict[Side, Looks]:
+    """Both sides of a folder with two looks, or of two folders `a` and `b` given without `root`.
+
+    What is not held out by its folder is split by a hash of the names, whole groups (persons) at
+    a time: one that is in both looks falls on the same side in both. A folder with pictures to
+    hold out alone has no training side: it is there to be evaluated on.
+
+    Raises DistillError for a folder that is missing, empty, or given for both looks.
+    """
+    if root is None:
+        return _split(_read(*_two_given(a, b), "data.a=", "data.b="), val_fraction, seed)
+    if a or b:
+        raise DistillError("data.root and data.a, data.b say where the pictures are: give either")
+    if not root.is_dir():
+        raise DistillError(f"data.root={root}: no such folder; {_WANTED}")
+    train, held_out = _two_in(root, ["train", ""]), _two_in(root, _HELD_OUT)
+    if held_out:
+        return {"train": _read(*train) if train else ([], []), "val": _read(*held_out)}
+    if not train:
+        raise DistillError(f"data.root={root}: no two folders of pictures in it; {_WANTED}")
+    return _split(_read(*train), val_fraction, seed)
+
+
+def _two_given(a: Path | None, b: Path | None) -> tuple[Path, Path]:
+    if not a and not b:
+        raise DistillError(f"data.root=null: no pictures to learn from; {_WANTED}")
+    if not a or not b:
+        missing, other = ("a", f"data.b={b}") if not a else ("b", f"data.a={a}")
+        raise DistillError(f"data.{missing}=null: {other} is one of two folders; give both")
+    return a, b
+
+
+def _two_in(root: Path, names: Iterable[str]) -> tuple[Path, Path] | None:
+    """The first two folders of one name that are there. Raises DistillError for one alone."""
+    for name in names:
+        for a, b in ((f"{name}A", f"{name}B"), (f"{name}/A", f"{name}/B")):
+            two = root / a.strip("/"), root / b.strip("/")
+            there = [folder.is_dir() for folder in two]
+            if all(there):
+                return two
+            if any(there):
+                raise DistillError(
+                    f"data.root={root}: holds {two[there.index(True)].relative_to(root)}/ "
+                    f"but no {two[there.index(False)].relative_to(root)}/; {_WANTED}"
+                )
+    return None
+
+
+def _read(a: Path, b: Path, key_a: str = "", key_b: str = "") -> Looks:
+    """The pictures of both folders; the keys are the settings that named them."""
+    found = find_photos(a, key_a), find_photos(b, key_b)
+    one, other = a.resolve(), b.resolve()
+    if one == other:
+        raise DistillError(f"{a}: given for A and for B; there would be nothing to learn")
+    if one in other.parents or other in one.parents:
+        raise DistillError(f"{a} and {b}: one lies inside the other, so A and B share pictures")
+    return found
+
+
+def _split(looks: Looks, val_fraction: float, seed: int) -> dict[Side, Looks]:
+    """Each look by itself; then what either holds out is held out of both."""
+    for photos in looks:
+        if len(photos) == 1:
+            raise DistillError(
+                f"{photos[0].path}: one picture alone cannot be split into training and "
+                "validation; add more"
+            )
+    alone = [split(photos, val_fraction, seed) for photos in looks]
+    held_out = {group_of(photo.key) for sides in alone for photo in sides["val"]}
+    together = [_by_group(photos, held_out) for photos in looks]
+    if not all(sides["train"] for sides in together):
+        print("A and B have too few groups of names in common to hold the same ones out of both")
+        together = alone
+    a, b = together
+    return {"train": (a["train"], b["train"]), "val": (a["val"], b["val"])}
+
+
+def _by_group(photos: Iterable[Photo], held_out: set[str]) -> dict[Side, list[Photo]]:
+    sides: dict[Side, list[Photo]] = {"train": [], "val": []}
+    for photo in photos:
+        sides["val" if group_of(photo.key) in held_out else "train"].append(photo)
+    return sides

@@ -1,0 +1,218 @@
+"""Which side of a set a photo is on: as remembered, by the split, or beside its near-duplicates."""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from distill.data.labelled import register
+from distill.data.labelled.droplist import meant, warn
+from distill.data.labelled.duplicates import find_twins
+from distill.data.labelled.manifest import Recipe
+from distill.data.labelled.register import SIDES, RegisterRow
+from distill.data.labelled.split import NO_TWINS, Edges, fresh_sides
+from distill.data.photos import Photo, Side, group_of
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """The photos of a set in order, the side of each, and what the set shall remember.
+
+    `bridging` are photos that belong to both sides (key → reason), `dropped` the list of what to
+    leave out and `left_out` how many photos that is, `obsolete` the files of their pairs, `disk`
+    the pairs that are there, `remembered` whether the set holds all this already.
+    """
+
+    sides: list[tuple[Photo, Side]]
+    rows: list[RegisterRow]
+    bridging: dict[str, str]
+    dropped: list[str]
+    left_out: int
+    obsolete: list[Path]
+    disk: dict[Side, set[str]]
+    remembered: bool
+
+    @property
+    def split(self) -> dict[Side, list[Photo]]:
+        return {side: [p for p, own in self.sides if own == side] for side in SIDES}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        twins = sum(row.twin for row in self.rows)
+        return {"twins": twins, "bridging": len(self.bridging), "dropped": self.left_out}
+
+
+def arrange(
+    photos: Sequence[Photo], recipe: Recipe, root: Path, drop: Path | None = None
+) -> Arrangement:
+    """Place every photo; changes nothing on disk but the cache of thumbnails.
+
+    What the set at `root` has placed stays where it is. `drop` replaces its list of dropped ones.
+    """
+    known, disk = register.read_rows(root), register.pairs_on_disk(root)
+    there = {register.pair_of(name): side for side in SIDES for name in disk[side]}
+    remembered_lines = register.read_dropped(root / register.DROPPED)
+    lines = register.read_dropped(drop) if drop else remembered_lines
+    left_out, idle = meant(lines, photos, there.keys())
+    if drop:
+        warn(idle)
+    kept = [photo for photo in photos if photo.pair_name not in left_out]
+    rows = {p.pair_name: row for p in kept if (row := _row(p, known, there))}
+    gone = known.keys() - {p.pair_name for p in kept} - left_out
+    orphans = [known[pair] for pair in sorted(gone & there.keys())]
+    settled = len(rows) == len(kept) and not known.keys() & left_out
+    if not settled:
+        rows = _place(kept, rows, [_orphan(row, there, root) for row in orphans], recipe)
+    written = [*(rows[photo.pair_name] for photo in kept), *orphans]
+    obsolete = register.leftovers(root, left_out) if left_out else []
+    same = not known or list(known.values()) == written
+    return Arrangement(
+        sides=[(p, side) for p in kept if (side := rows[p.pair_name].side)],
+        rows=written,
+        bridging={p.key: r.reason for p in kept if (r := rows[p.pair_name]).side is None},
+        dropped=lines,
+        left_out=len(photos) - len(kept),
+        obsolete=obsolete,
+        disk=disk,
+        remembered=settled and same and lines == remembered_lines and not obsolete,
+    )
+
+
+def _row(photo: Photo, known: dict[str, RegisterRow], there: dict[str, Side]) -> RegisterRow | None:
+    """What the set knows of a photo; a set from before photos.tsv shows it by its pairs."""
+    row, side = known.get(photo.pair_name), there.get(photo.pair_name)
+    if side and (row is None or row.side != side):
+        return RegisterRow.of(photo, side)
+    return row
+
+
+def _orphan(row: RegisterRow, there: dict[str, Side], root: Path) -> tuple[Photo, Side]:
+    """A pair whose photo is gone: its own copy of the photo still keeps its twins beside it."""
+    side = there[row.pair]
+    return Photo(root / side / "photo" / f"{row.pair}.png", literal_eval(row.key)), side
+
+
+def _place(
+    kept: Sequence[Photo],
+    rows: dict[str, RegisterRow],
+    orphans: Sequence[tuple[Photo, Side]],
+    recipe: Recipe,
+) -> dict[str, RegisterRow]:
+    """A row for every photo, newcomers placed; those left out before are tried again."""
+    photos = [*kept, *(photo for photo, _ in orphans)]
+    placed = [rows[p.pair_name].side if p.pair_name in rows else None for p in kept]
+    sides = [*placed, *(side for _, side in orphans)]
+    one_side = len({photo.side for photo in photos}) == 1 and photos[0].side is not None
+    twins = NO_TWINS if one_side else find_twins(photos, recipe.photos)
+    placing = Placing(photos, sides, twins)
+    placing.run(recipe.val_fraction, recipe.seed)
+    twin = set(twins.ravel().tolist())
+    return {
+        photo.pair_name: RegisterRow.of(
+            photo, placing.sides[i], i in twin, placing.dropped.get(i, "")
+        )
+        for i, photo in enumerate(kept)
+    }
+
+
+_WORDS = {"train": "training", "val": "validation"}
+
+
+class Placing:
+    """Places photos breadth-first from those that have a side.
+
+    `sides` holds the side of what is placed and None for newcomers; after `run` None is left only
+    for those in `dropped`: index → reason. A newcomer near one side joins it, one near both sides
+    is dropped, and one near none goes where the split of all photos puts it. A photo that belongs
+    to a side by itself (`Photo.side`) is dropped when it is near the other one, validation first.
+    """
+
+    def __init__(self, photos: Sequence[Photo], sides: Sequence[Side | None], twins: Edges) -> None:
+        self.photos, self.sides = photos, list(sides)
+        self.dropped: dict[int, str] = {}
+        self._edges, self._twins = twins, _Neighbours(len(photos), twins)
+        self._group = self._groups()
+        self._members: dict[str, list[int]] = defaultdict(list)
+        for i, group in enumerate(self._group):
+            if group is not None:
+                self._members[group].append(i)
+        self._met: dict[str, int] = {}  # group → the first of it that has a side
+        self._queue = deque(i for i, side in enumerate(self.sides) if side)
+        for i in self._queue:
+            self._meet(i)
+
+    def run(self, val_fraction: float, seed: int) -> None:
+        """Place every newcomer."""
+        for side in ("val", "train"):
+            self._settle(i for i in self._open() if self.photos[i].side == side)
+        while self._queue:
+            self._settle(self._near(self._queue.popleft()))
+        left = list(self._open())
+        if left:
+            fresh = fresh_sides(self.photos, val_fraction, seed, self._edges)
+            for i in left:
+                self.sides[i] = fresh[i]
+
+    def _groups(self) -> list[str | None]:
+        """The name group of each photo that is free to move; a group on both sides is none."""
+        names = [None if p.side else group_of(p.key) for p in self.photos]
+        on: dict[str | None, set[Side]] = defaultdict(set)
+        for name, side in zip(names, self.sides, strict=True):
+            if side:
+                on[name].add(side)
+        return [None if len(on[name]) == 2 else name for name in names]
+
+    def _open(self) -> Iterator[int]:
+        return (i for i, s in enumerate(self.sides) if s is None and i not in self.dropped)
+
+    def _near(self, i: int) -> Iterator[int]:
+        """Newcomers beside photo `i`: its twins, and once for every group all of the group."""
+        group = self._group[i]
+        members = self._members.pop(group, []) if group is not None else []
+        for j in [*self._twins[i], *members]:
+            if self.sides[j] is None and j not in self.dropped:
+                yield j
+
+    def _settle(self, newcomers: Iterable[int]) -> None:
+        for i in newcomers:
+            beside = self._beside(i)
+            own = self.photos[i].side
+            if len(beside) == 2 or (own and beside.keys() - {own}):
+                self.dropped[i] = self._reason(beside)
+            elif own or beside:
+                self.sides[i] = own or next(iter(beside))
+                self._queue.append(i)
+                self._meet(i)
+
+    def _beside(self, i: int) -> dict[Side, int]:
+        """For each side a photo of it that is a twin of `i` or of its name."""
+        group = self._group[i]
+        near = [*self._twins[i], *([self._met[group]] if group in self._met else [])]
+        return {side: j for j in reversed(near) if (side := self.sides[j])}
+
+    def _meet(self, i: int) -> None:
+        group = self._group[i]
+        if group is not None:
+            self._met.setdefault(group, i)
+
+    def _reason(self, beside: dict[Side, int]) -> str:
+        near = (f"{self.photos[i].key!r} in {_WORDS[side]}" for side, i in sorted(beside.items()))
+        return f"belongs with {' and with '.join(near)} (a near-duplicate, or of one name)"
+
+
+class _Neighbours:
+    """The twins of a photo, in order, out of an array of pairs."""
+
+    def __init__(self, count: int, twins: Edges) -> None:
+        both = np.concatenate([twins, twins[:, ::-1]])
+        both = both[np.lexsort((both[:, 1], both[:, 0]))]
+        self._starts = np.searchsorted(both[:, 0], np.arange(count + 1))
+        self._others = both[:, 1]
+
+    def __getitem__(self, i: int) -> list[int]:
+        return self._others[self._starts[i] : self._starts[i + 1]].tolist()

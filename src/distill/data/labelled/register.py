@@ -1,0 +1,137 @@
+"""What a set remembers of its photos: on which side each belongs, and which are left out.
+
+ROOT/photos.tsv    pair, side (- for none), folder, twin, photo, reason; written before a
+                   picture is drawn, so that a killed run goes on with the same plan
+ROOT/dropped.txt   the pictures that drop=FILE named
+ROOT/skipped.tsv   photos that could not be used, with the reason
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from ast import literal_eval
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from distill.core.files import aside
+from distill.data.photos import Photo, Side
+
+PHOTOS, DROPPED, SKIPPED = "photos.tsv", "dropped.txt", "skipped.tsv"
+SIDES: tuple[Side, ...] = ("train", "val")
+_SIDE: dict[str, Side | None] = {"train": "train", "val": "val", "-": None}
+_VIEW = re.compile(r"(-v\d{3,})?\.png$")
+# Folders of both pictures of a pair: as a teacher's labels lie, and as sketches do.
+KINDS = (("photo", "stylized"), ("A", "B"))
+HEAD = "pair\tside\tfolder\ttwin\tphoto\treason\n"
+
+
+@dataclass(frozen=True)
+class RegisterRow:
+    """One photo of a set, `key` as `repr` gives it; without a side `reason` says why."""
+
+    pair: str
+    side: Side | None
+    folder: str
+    twin: bool
+    key: str
+    reason: str = ""
+
+    @classmethod
+    def of(
+        cls, photo: Photo, side: Side | None, twin: bool = False, reason: str = ""
+    ) -> RegisterRow:
+        return cls(photo.pair_name, side, photo.folder, twin, repr(photo.key), reason)
+
+    def __str__(self) -> str:
+        side, twin = self.side or "-", str(int(self.twin))
+        return "\t".join((self.pair, side, repr(self.folder), twin, self.key, self.reason)) + "\n"
+
+
+def pair_of(file: str) -> str:
+    """The pair name in a PNG's name: without the number of the view."""
+    return _VIEW.sub("", file)
+
+
+def read_rows(root: Path) -> dict[str, RegisterRow]:
+    """The set's photos by pair name; empty where there is no photos.tsv."""
+    rows = {}
+    for line in _lines(root / PHOTOS)[1:]:
+        pair, side, folder, twin, key, reason = line.split("\t")
+        rows[pair] = RegisterRow(pair, _SIDE[side], literal_eval(folder), twin == "1", key, reason)
+    return rows
+
+
+def write_rows(root: Path, rows: Iterable[RegisterRow]) -> None:
+    _write(root / PHOTOS, "".join([HEAD, *map(str, rows)]))
+
+
+def read_dropped(path: Path) -> list[str]:
+    """The lines of a list of pictures to leave out, without empty ones."""
+    return [line for line in _lines(path) if line.strip()]
+
+
+def write_dropped(root: Path, lines: list[str]) -> None:
+    """Keep the list; a set from which nothing was ever left out has none."""
+    if lines or (root / DROPPED).is_file():
+        _write(root / DROPPED, "".join(f"{line}\n" for line in lines))
+
+
+def read_skipped(root: Path) -> dict[str, str]:
+    """Photos that could not be used (`repr` of the key) and the reason."""
+    rows = (line.partition("\t") for line in _lines(root / SKIPPED)[1:])
+    return {name: reason for name, _, reason in rows}
+
+
+def write_skipped(root: Path, skipped: dict[str, str]) -> None:
+    lines = [f"{key!r}\t{reason}\n" for key, reason in sorted(skipped.items())]
+    _write(root / SKIPPED, "".join(["photo\treason\n", *lines]))
+
+
+def names(root: Path, side: Side, kind: str) -> set[str]:
+    """The PNG files in ROOT/SIDE/KIND."""
+    folder = root / side / kind
+    if not folder.is_dir():
+        return set()
+    with os.scandir(folder) as found:
+        return {e.name for e in found if e.name.endswith(".png") and not e.name.startswith(".")}
+
+
+def pairs_on_disk(root: Path) -> dict[Side, set[str]]:
+    """The names of the whole pairs of each side."""
+    return {
+        side: set().union(*(names(root, side, a) & names(root, side, b) for a, b in KINDS))
+        for side in SIDES
+    }
+
+
+def folders_of(root: Path, files: Sequence[str]) -> list[str]:
+    """The folder each PNG's photo came from; empty where the set has one folder or does not say."""
+    rows = read_rows(root)
+    found = (rows.get(pair_of(file)) for file in files)
+    return [row.folder if row else "" for row in found]
+
+
+def leftovers(root: Path, pairs: set[str]) -> list[Path]:
+    """The files of these pairs, the drawings first: what is left of a pair is then no pair."""
+    return [
+        root / side / kind / name
+        for kind in ("stylized", "photo", "A", "B")
+        for side in SIDES
+        for name in sorted(names(root, side, kind))
+        if pair_of(name) in pairs
+    ]
+
+
+def _lines(path: Path) -> list[str]:
+    """Lines end at a newline only: other names of line ends may be part of a photo's name."""
+    if not path.is_file():
+        return []
+    text = path.read_bytes().decode("utf-8-sig", errors="surrogateescape")
+    return [line.removesuffix("\r") for line in text.split("\n") if line]
+
+
+def _write(path: Path, text: str) -> None:
+    with aside(path) as temporary:
+        temporary.write_bytes(text.encode(errors="surrogateescape"))

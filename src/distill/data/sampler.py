@@ -1,0 +1,179 @@
+"""Positions in an endless stream of pictures, what a position means, and the shares of folders."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch.utils.data import Dataset, Sampler
+
+from distill.core.errors import DistillError
+from distill.data.augment import rng_for
+from distill.data.decode import BadPhoto
+
+Content = TypeVar("Content")
+
+
+class Stream(Sampler[int]):
+    """Positions of one long epoch: `total` of them, starting at `start`, in batches of `batch`.
+
+    A dataset turns a position into a picture and its augmentation, so a run that goes on at
+    position k sees exactly what it would have seen without the interruption. Of several processes
+    each takes every `world`-th batch, so that together they see the batches that one process
+    would accumulate. The length is that of the whole stream: Lightning counts the completed
+    batches in.
+    """
+
+    def __init__(
+        self, total: int, start: int = 0, rank: int = 0, world: int = 1, batch: int = 1
+    ) -> None:
+        self.total, self.start, self.rank, self.world = total, start, rank, world
+        self.batch = batch
+
+    def __len__(self) -> int:
+        return self.total // self.world
+
+    def __iter__(self) -> Iterator[int]:
+        for first in range(self.start + self.rank * self.batch, self.total, self._stride):
+            yield from range(first, first + self.batch)
+
+    @property
+    def _stride(self) -> int:
+        return self.world * self.batch
+
+
+class Order:
+    """Position → index of a picture: a fresh order for every pass, from the seed alone.
+
+    Without `shuffle` position p is picture p. With `shares` every pass takes of each folder its
+    share of the positions: each folder's pictures in an endless shuffled stream of their own, a
+    part of it per pass, then mixed.
+    """
+
+    def __init__(
+        self, count: int, seed: object, shuffle: bool, shares: Sequence[Share] | None = None
+    ) -> None:
+        self.count, self.seed, self.shuffle = count, seed, shuffle
+        self.shares = list(zip(shares, counts(shares, count), strict=True)) if shares else None
+        self._pass, self._order = -1, np.arange(count)
+
+    def index(self, position: int) -> int:
+        if not self.shuffle:
+            return position
+        number, offset = divmod(position, self.count)
+        if number != self._pass:
+            self._pass, self._order = number, self._ordered(number)
+        return int(self._order[offset])
+
+    def _ordered(self, number: int) -> Indices:
+        if not self.shares:
+            return rng_for(self.seed, number).permutation(self.count)
+        parts = [
+            self._part(folder, share.members, range(number * taken, (number + 1) * taken))
+            for folder, (share, taken) in enumerate(self.shares)
+        ]
+        return rng_for(self.seed, number).permutation(np.concatenate(parts))
+
+    def _part(self, folder: int, members: Indices, places: range) -> Indices:
+        """The members at these places of the folder's endless stream of shuffled passes."""
+        first, last = places.start // len(members), max(places.stop - 1, 0) // len(members)
+        passes = [
+            rng_for(self.seed, "folder", folder, each).permutation(members)
+            for each in range(first, last + 1)
+        ]
+        start = places.start - first * len(members)
+        return np.concatenate(passes)[start : start + len(places)]
+
+
+class Streamed(Order, Dataset, ABC):
+    """Position → item; what cannot be read is replaced by the next one.
+
+    `what` a set consists of is for the line that says that none of it can be read.
+    """
+
+    what: str
+
+    def __init__(
+        self, count: int, seed: object, shuffle: bool, shares: Sequence[Share] | None = None
+    ) -> None:
+        super().__init__(count, seed, shuffle, shares)
+        self._bad: set[int] = set()
+
+    def __len__(self) -> int:
+        return self.count
+
+    @abstractmethod
+    def path(self, index: int) -> Path:
+        """The file that a bad item is named by."""
+
+    def first_readable(self, position: int, read: Callable[[int], Content]) -> tuple[int, Content]:
+        """Index and content of the item at `position` or of the next one; names a bad one once.
+
+        Raises DistillError where none can be read.
+        """
+        first = self.index(position)
+        for step in range(self.count):
+            index = (first + step) % self.count
+            try:
+                return index, read(index)
+            except BadPhoto as reason:
+                if index not in self._bad:
+                    self._bad.add(index)
+                    print(f"skipped {str(self.path(index))!r}: {reason}")
+        side = "training" if self.shuffle else "held-out"
+        raise DistillError(
+            f"no {self.what} of the {side} set can be read ({self.count} there, first "
+            f"{str(self.path(0))!r}); mend them, or add others to that set"
+        )
+
+
+Indices = NDArray[np.int64]
+
+
+class Share(NamedTuple):
+    """The pictures of one folder, by index, and the folder's weight in training."""
+
+    members: Indices
+    weight: float
+
+
+def check_weights(weights: Sequence[float] | None, folders: int) -> None:
+    """Raises DistillError where there is not one weight for every folder of photos."""
+    if weights is not None and len(weights) != folders:
+        raise DistillError(
+            f"data.weights: {len(weights)} weights, but the photos come from {folders} "
+            f"folder{'s' * (folders > 1)}; give one weight for each folder of photos=[A,B]"
+        )
+
+
+def shares_of(
+    weights: Sequence[float] | None, names: Sequence[str], folders: Sequence[str]
+) -> list[Share] | None:
+    """The share of every folder in `names`; `folders` says where each picture comes from.
+
+    None where every picture counts alike. Raises DistillError for a folder without a picture.
+    """
+    check_weights(weights, max(1, len(names)))
+    if weights is None or len(names) < 2:
+        return None
+    where = np.array(folders)
+    shares = [Share(np.flatnonzero(where == n), w) for n, w in zip(names, weights, strict=True)]
+    for name, share in zip(names, shares, strict=True):
+        if not len(share.members):
+            raise DistillError(f"data.weights: {name} has no picture to train on; leave it out")
+    return shares
+
+
+def counts(shares: Sequence[Share], count: int) -> list[int]:
+    """How many of `count` positions each share takes: the largest remainders are rounded up."""
+    whole = sum(share.weight for share in shares)
+    exact = [count * share.weight / whole for share in shares]
+    taken = [int(value) for value in exact]
+    by_rest = sorted(range(len(shares)), key=lambda i: taken[i] - exact[i])
+    for i in by_rest[: count - sum(taken)]:
+        taken[i] += 1
+    return taken

@@ -1,0 +1,135 @@
+"""What of a picture is the subject: a saliency network's answer, a folder of masks, or alpha."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import onnxruntime
+import torch
+from PIL import Image
+from torch import Tensor
+from torch.nn import functional as F
+
+from distill.core.errors import DistillError
+from distill.core.images import to_tensor
+from distill.data.decode import BadPhoto
+from distill.data.photos import SUFFIXES, read_photo
+
+# Of photographs of ImageNet, as torchvision and U²-Net count them.
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+SLACK = 0.1  # probabilities leave [0, 1] by so much where a file resizes them bicubically
+SKEWED = 0.02  # a mask may be this much wider or narrower than its photo: sizes are rounded
+
+
+class Network:
+    """A saliency network in an ONNX file, such as U²-Net (Qin et al. 2020).
+
+    It takes one picture, N×3×S×S, and its first output is N×1×S×S: probabilities, as public files
+    of U²-Net give, or logits where any value lies clearly outside of [0, 1]. `size` is S where the
+    file leaves that open. The file is opened on the first call, so that the object can be handed
+    to another process.
+
+    Raises DistillError on that call for a file that is no such network.
+    """
+
+    def __init__(self, path: Path, size: int, norm: Literal["imagenet", "none"]) -> None:
+        self.path, self.size, self.norm = path, size, norm
+
+    def __call__(self, picture: Tensor) -> Tensor:
+        """The mask (1, H, W) in [0, 1] of an RGB picture (3, H, W)."""
+        side = self._side
+        small = F.interpolate(picture[None], (side, side), mode="bilinear", antialias=True)
+        if self.norm == "imagenet":
+            mean, deviation = (torch.tensor(v)[None, :, None, None] for v in (MEAN, DEVIATION))
+            small = (small - mean) / deviation
+        values = torch.from_numpy(self._run(small.numpy()))
+        if values.min() < -SLACK or values.max() > 1 + SLACK:
+            values = values.sigmoid()
+        size = picture.shape[-2:]
+        values = values.clamp(0, 1)
+        return F.interpolate(values, size, mode="bilinear", antialias=True)[0].clamp(0, 1)
+
+    def _run(self, picture: np.ndarray) -> np.ndarray:
+        try:
+            values = self._session.run(None, {self._input.name: picture})[0]
+        except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
+            raise DistillError(f"{self._named}: cannot run on {picture.shape} float32") from error
+        if values.ndim != 4 or values.shape[:2] != (1, 1):
+            raise DistillError(f"{self._named}: its first output is {values.shape}, not N×1×S×S")
+        return np.asarray(values, np.float32)
+
+    @cached_property
+    def _session(self) -> Any:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        options.intra_op_num_threads = torch.get_num_threads()
+        try:
+            return onnxruntime.InferenceSession(
+                self.path, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:
+            raise DistillError(f"{self._named}: not a readable ONNX file") from error
+
+    @property
+    def _input(self) -> Any:
+        inputs = self._session.get_inputs()
+        shape = inputs[0].shape
+        if len(inputs) != 1 or len(shape) != 4 or shape[1] != 3:
+            raise DistillError(f"{self._named}: takes no picture N×3×S×S, but {shape}")
+        return inputs[0]
+
+    @property
+    def _side(self) -> int:
+        height, width = self._input.shape[2:]
+        if isinstance(height, int) and isinstance(width, int) and height != width:
+            raise DistillError(f"{self._named}: takes {height}×{width} pixels, not a square")
+        return height if isinstance(height, int) else self.size
+
+    @property
+    def _named(self) -> str:
+        return f"sketch.mask={self.path}"
+
+
+class Folder:
+    """Masks in a folder, with the stem of their photo: grey, white is the subject, any size."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        names = sorted(name for name in os.listdir(path) if not name.startswith("."))
+        found = [Path(name) for name in names if Path(name).suffix.lower() in SUFFIXES]
+        self._by_stem = {name.stem: path / name for name in found}
+        if not found:
+            raise DistillError(f"sketch.mask={path}: no masks in it (jpg, jpeg, png or webp)")
+
+    def file(self, photo: Path) -> Path | None:
+        return self._by_stem.get(photo.stem)
+
+    def __call__(self, photo: Path, size: tuple[int, int]) -> Tensor:
+        """The mask (1, H, W) in [0, 1] of a photo of that width and height. Raises BadPhoto."""
+        path = self.file(photo)
+        if path is None:
+            raise BadPhoto(f"no mask of the name {photo.stem!r}")
+        try:
+            mask = read_photo(path, least=1).convert("L")
+        except BadPhoto as reason:
+            raise BadPhoto(f"its mask {path.name!r}: {reason}") from None
+        skew = mask.width * size[1] / (mask.height * size[0])
+        if abs(np.log(skew)) > SKEWED:
+            raise BadPhoto(
+                f"its mask is {mask.width}×{mask.height}, which does not fit {size[0]}×{size[1]}"
+            )
+        if mask.size != size:
+            mask = mask.resize(size, Image.Resampling.BILINEAR)
+        return torch.from_numpy(np.asarray(mask, np.float32) / 255)[None]
+
+
+def of_alpha(picture: Image.Image) -> Tensor:
+    """The transparency of an RGBA picture, (1, H, W). Raises BadPhoto where it has none."""
+    alpha = to_tensor(picture)[3:]
+    if alpha.min() == 1:
+        raise BadPhoto("nothing in it is transparent")
+    return alpha

@@ -1,0 +1,61 @@
+"""Sets of pictures to features: each set goes through a network once, and is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from distill.core.errors import DistillError
+from distill.core.images import batches
+from distill.data.photos import BadPhoto, Photo, read_photo
+from distill.metrics.features import BATCH, FeatureNetwork, key, remembered
+
+Features = NDArray[np.float64]
+
+
+def features_of_set(network: FeatureNetwork, pictures: Tensor, what: str) -> Features:
+    """Features, (n, d), of 8-bit pictures (n, 3, H, W) in memory."""
+    shape = str(tuple(pictures.shape)).encode()
+    name = key(network.fingerprint, [shape, *(p.numpy().tobytes() for p in pictures)])
+    return remembered(
+        name, what, lambda: network.features(batches(pictures, BATCH), len(pictures), what)
+    )
+
+
+def features_of_files(network: FeatureNetwork, photos: Sequence[Photo], what: str) -> Features:
+    """Features, (n, d), of every readable picture file, of which a few are in memory at a time.
+
+    Raises DistillError when fewer than 2 can be read.
+    """
+    name = key(network.fingerprint, (_bytes(photo.path) for photo in photos))
+    return remembered(
+        name,
+        what,
+        lambda: network.features(batches(_readable(photos, what), BATCH), len(photos), what),
+    )
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # reading it as a picture says why
+        return b""
+
+
+def _readable(photos: Sequence[Photo], what: str) -> Iterator[Tensor]:
+    count = 0
+    for photo in photos:
+        try:
+            picture = read_photo(photo.path, least=1)
+        except BadPhoto as reason:
+            print(f"skipped {str(photo.path)!r}: {reason}")
+            continue
+        count += 1
+        yield torch.from_numpy(np.array(picture)).permute(2, 0, 1)
+    if count < 2:
+        raise DistillError(f"{what}: needs at least 2 readable pictures")

@@ -1,0 +1,234 @@
+"""How close students come to their teacher on held-out photos, and what each of them costs.
+
+    python benchmarks/fidelity.py --pairs data/pairs/SET NAME=FILE...
+
+Held out is the val side of a set that distill.prepare made: it shares no photo, no near-twin and no
+person with the other side. FILE is a checkpoint of distill.train, whose own training photos are
+checked against these, or an ONNX file; @255 behind it says that it draws in [0, 255].
+
+PSNR, SSIM, PSNR of edges, the checkerboard beyond the teacher's, LPIPS where its weights are, and
+PSNR of the face are means over the pictures of each folder, and of all. Sets of 1,000 pictures and
+more are compared by their Fréchet distance too: FD(T, S) over the same photos, and the gap |FD(T,
+T') - FD(T, S)| with T of one half of the photos, T' and S of the other; smaller sets by their
+kernel distance. `photo` is the photo left as it is. Milliseconds are those of all students in turn
+in one run, batch 1, one thread, with BatchNorm folded and subnormal weights at zero.
+
+Written are fidelity.json and .md, and as .png fidelity_pareto, fidelity_sheet and fidelity_zoom.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+from torch import Tensor
+
+from distill.core.errors import DistillError, OneLine
+from distill.core.images import as_float
+from distill.core.progress import bar
+from distill.data.labelled.manifest import is_complete, recipe_at
+from distill.evaluation.fidelity import fidelity_report, heldout_set, scored_students
+from distill.evaluation.fidelity import scores as scoring
+from distill.evaluation.fidelity.fidelity_report import write
+from distill.evaluation.fidelity.heldout_set import HeldOut
+from distill.evaluation.fidelity.scores import Measured
+from distill.evaluation.paired_scores import features_or_reason
+from distill.metrics.features import FeatureNetwork
+from distill.metrics.machine import software as machine
+
+TIMINGS, WARM = 200, 10  # rounds timed, and rounds before them
+Row = dict[str, Any]
+
+
+def run(args: argparse.Namespace) -> Row:
+    """Score all students and write the report; gives its figures."""
+    named = scored_students.parse(args.students)
+    network, missing = features_or_reason(args.features)
+    facts = machine() | {"onnxruntime": onnxruntime.__version__}
+    held = heldout_set.read(args.pairs, args.limit, args.out / "fidelity_faces.json")
+    with tempfile.TemporaryDirectory() as folder:
+        entered = [scored_students.load(each, held, Path(folder)) for each in named]
+        cost = costs(entered, held)
+        shown = Shown(held, args.sheet)
+        measured = measure(entered, held, network, shown)
+    figures: Row = {
+        "set": about(held),
+        "features": network.title if network else None,
+        "rounds": args.rounds,
+        "subsets": score(held, measured, network, args.rounds),
+        "cost": cost,
+        "notes": [*notes(held, args, network, missing), *((e.name, e.note) for e in entered)],
+    }
+    facts |= {"set": args.pairs.resolve().name, "held-out pictures": len(held.files)}
+    write("fidelity", args.out, facts, figures, *fidelity_report.tables(figures))
+    fidelity_report.plot(figures, args.out / "fidelity_pareto.png")
+    shown.write(args.out)
+    return figures
+
+
+class Shown:
+    """The pictures that go onto the sheets: a few of every subset, and a few with a face."""
+
+    def __init__(self, held: HeldOut, count: int) -> None:
+        self.held = held
+        self.at, self.faces = held.some(count), held.some(count, faces=True)
+        self._drawn: dict[str, Tensor] = {}
+        self._faces: dict[str, Tensor] = {}
+
+    def add(self, name: str, drawn: Tensor) -> None:
+        self._drawn[name], self._faces[name] = drawn[self.at], drawn[self.faces]
+
+    def write(self, out: Path) -> None:
+        if self.at:
+            fidelity_report.whole(self.held, self.at, self._drawn, out / "fidelity_sheet.png")
+        if self.faces:
+            fidelity_report.zoomed(self.held, self.faces, self._faces, out / "fidelity_zoom.png")
+
+
+def costs(entered: Sequence[scored_students.Student], held: HeldOut) -> dict[str, Row]:
+    """What each student costs, and its milliseconds to those of the first."""
+    timed = interleaved(entered, held.photo[:1])
+    times = {name: np.array(each) for name, each in timed.items()}
+    first = times[entered[0].name]
+    return {
+        each.name: each.cost
+        | {"ms": _middle(times[each.name]), "ratio": _middle(times[each.name] / first)}
+        for each in entered
+    }
+
+
+def _middle(values: NDArray[np.float64]) -> Row:
+    low, middle, high = np.quantile(values, [0.05, 0.5, 0.95]).tolist()
+    return {"value": middle, "low": low, "high": high}
+
+
+def interleaved(
+    entered: Sequence[scored_students.Student], photo: Tensor
+) -> dict[str, list[float]]:
+    """Milliseconds of every round, A B C A B C …: what slows the machine slows all of them."""
+    sessions = {each.name: scored_students.open_session(each.graph) for each in entered}
+    picture = as_float(photo).numpy()
+    feeds = {name: {s.get_inputs()[0].name: picture} for name, s in sessions.items()}
+    times: dict[str, list[float]] = {name: [] for name in sessions}
+    with bar(WARM + TIMINGS, " rounds", "timing", leave=False) as progress:
+        for number in range(WARM + TIMINGS):
+            for name, session in sessions.items():
+                begun = time.perf_counter()
+                session.run(None, feeds[name])
+                if number >= WARM:
+                    times[name].append(1000 * (time.perf_counter() - begun))
+            progress.update()
+    return times
+
+
+def measure(
+    entered: Sequence[scored_students.Student],
+    held: HeldOut,
+    network: FeatureNetwork | None,
+    shown: Shown,
+) -> dict[str, Measured]:
+    """Figures of the teacher, the photo and every student; one student's pictures at a time."""
+    by = scoring.measures()
+    measured = {
+        name: scoring.measure(held, pictures, by, network, name)
+        for name, pictures in (("teacher", held.teacher), ("photo", held.photo))
+    }
+    for each in entered:
+        drawn = scored_students.draw(each, held.photo)
+        shown.add(each.name, drawn)
+        measured[each.name] = scoring.measure(held, drawn, by, network, each.name)
+    return measured
+
+
+def score(
+    held: HeldOut, measured: Mapping[str, Measured], network: FeatureNetwork | None, rounds: int
+) -> dict[str, Row]:
+    """Every figure of every student, subset by subset; leads are over the first student."""
+    teacher = measured["teacher"]
+    names = [name for name in measured if name != "teacher"]
+    first, subsets = names[1], held.subsets()
+    results: dict[str, Row] = {subset: {"pictures": len(at)} for subset, at in subsets.items()}
+    with bar(len(subsets) * len(names), " scores", "scoring", leave=False) as progress:
+        for subset, at in subsets.items():
+            scores = results[subset]["scores"] = {}
+            for name in names:
+                scores[name] = scoring.score(at, measured[name], teacher, network, rounds)
+                if name not in ("photo", first):
+                    ahead = scoring.lead(at, measured[name], measured[first], rounds)
+                    scores[name][f"PSNR above {first} (dB)"] = ahead
+                progress.update()
+    return results
+
+
+def about(held: HeldOut) -> Row:
+    """The set in words that hold on every machine."""
+    recipe = recipe_at(held.root) or {}
+    kept = ("style", "teacher", "size", "crop", "val_fraction", "seed", "folders", "val_folders")
+    persons = {name: len({held.who[i] for i in at}) for name, at in held.subsets().items()}
+    faces = sum(box is not None for box in held.boxes)
+    return {"name": held.root.resolve().name, "persons": persons, "with a face": faces} | {
+        key: recipe.get(key) for key in kept
+    }
+
+
+def notes(
+    held: HeldOut, args: argparse.Namespace, network: FeatureNetwork | None, missing: str
+) -> list[tuple[str, str]]:
+    """What a reader must know besides the figures."""
+    said = [
+        ("intervals", f"95 %, {args.rounds} resamples of pictures (not of persons)"),
+        ("faces", f"largest box of the {heldout_set.DETECTOR}, found on the photos"),
+        ("parameters", "trained values of a checkpoint, BatchNorm's too; those in an ONNX file"),
+    ]
+    if "LPIPS" not in scoring.measures():
+        said.append(("LPIPS", "missing: AlexNet's weights are not at hand"))
+    if network:
+        said.append(("features", f"{network.title}; {network.resize}"))
+    if missing:
+        said.append(("features", f"missing: {missing}"))
+    if args.limit:
+        said.append(("limit", f"only the first {args.limit} pictures of every folder"))
+    if not is_complete(held.root):
+        said.append(("set", "still being labelled: these are the pairs that were there"))
+    return said
+
+
+def options() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("students", nargs="+", metavar="NAME=FILE", help="the first is the baseline")
+    made.add_argument("--pairs", type=Path, required=True, help="a set of distill.prepare")
+    made.add_argument("--features", choices=("mobilenet", "inception", "none"), default="mobilenet")
+    made.add_argument("--limit", type=_positive, help="pictures of each folder at most")
+    made.add_argument("--sheet", type=_positive, default=8, help="rows of pictures (%(default)s)")
+    made.add_argument("--rounds", type=int, default=200, help="resamples; 0: none (%(default)s)")
+    made.add_argument(
+        "--out", type=Path, default=Path("runs/benchmarks"), help="folder of reports (%(default)s)"
+    )
+    return made
+
+
+def _positive(text: str) -> int:
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: at least 1")
+    return int(text)
+
+
+def main() -> None:
+    args = options().parse_args()
+    with OneLine():
+        if args.rounds < 0:
+            raise DistillError(f"--rounds {args.rounds}: 0 or more")
+        run(args)
+
+
+if __name__ == "__main__":
+    main()

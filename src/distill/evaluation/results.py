@@ -1,0 +1,68 @@
+"""An evaluation's results for people: JSON, Markdown, a table on the terminal, a contact sheet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor
+
+from distill.core.files import aside
+from distill.core.images import save_png, sheet
+
+Row = dict[str, Any]
+
+
+def write(results: Row, folder: Path, missing: str) -> None:
+    """results.json, results.md and the same table on the terminal."""
+    results = results | {"fid_missing": missing or None}
+    lines = _lines(results)
+    with aside(folder / "results.json") as page:
+        page.write_text(json.dumps(results, indent=2) + "\n")
+    with aside(folder / "results.md") as page:
+        table = ["| figure | value | 95 % interval |", "| --- | --- | --- |"]
+        table += [f"| {name} | {value} | {interval} |" for name, value, interval in lines]
+        page.write_text("\n".join([*table, "", *_notes(results)]) + "\n")
+    screen = Table("figure", "value", "95 % interval")
+    for line in lines:
+        screen.add_row(*line)
+    Console().print(screen)
+    for note in _notes(results):
+        print(note)
+    print(f"results: {folder / 'results.json'}")
+
+
+def write_sheet(rows: Iterable[Sequence[Tensor]], titles: Sequence[str], folder: Path) -> None:
+    """contact_sheet.png: of a student photo | teacher | student, the paper's Figure 1."""
+    save_png(sheet(list(rows), titles), folder / "contact_sheet.png")
+    print(f"contact sheet: {folder / 'contact_sheet.png'}")
+
+
+def _lines(results: Row) -> list[tuple[str, str, str]]:
+    lines = []
+    for name, row in (results.get("distances") or {}).items():
+        lines.append((f"{results['fid_name']}, {name}", f"{row['value']:.3f}", _span(row)))
+        lines.append((f"{results['kid_name']}, {name}", f"{1000 * row['kid']:.3f}", ""))
+    for name, row in results.get("similarity", {}).items():
+        lines.append((name, f"{row['value']:.4g}", _span(row)))
+    if results["fid_missing"]:
+        lines.insert(0, ("FID", "missing", ""))
+    return lines
+
+
+def _notes(results: Row) -> list[str]:
+    counts = results.get("pictures", "none")
+    if isinstance(counts, dict):  # of two looks
+        counts = ", ".join(f"{count} of {look}" for look, count in counts.items())
+    notes = [f"pictures: {counts}"]
+    if results["features"]:
+        notes += [f"features: {results['features']}", f"resize: {results['resize']}"]
+    return notes + ([f"warning: {results['warning']}"] if "warning" in results else [])
+
+
+def _span(row: Row) -> str:
+    return "" if row["interval"] is None else f"{row['interval'][0]:.4g} – {row['interval'][1]:.4g}"

@@ -1,0 +1,123 @@
+"""What is exported: a student or a generator, how it is written, and what it may cost."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import onnx
+from torch import nn
+
+from distill.config.settings import Budget, Export
+from distill.core.errors import DistillError
+from distill.core.nodes import build as build_node
+from distill.exporters.onnx import SIDE, OnnxExporter
+from distill.models.checkpoint import Direction, load_network, recipe_of
+
+RGBA_EXTRA = {"macs": 3_300_000, "parameters": 64, "bytes": 1_000}  # a fourth output channel
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A trained network and its run's settings; `exporter` knows the profile and the size.
+
+    `direction` is the one that a generator of recipe=cyclegan draws in.
+    """
+
+    network: nn.Module
+    trained: dict[str, Any]
+    exporter: OnnxExporter
+    direction: Direction = "AtoB"
+
+    @property
+    def recipe(self) -> str:
+        return recipe_of(self.trained)
+
+    @property
+    def stem(self) -> str:
+        """What its files are called."""
+        return "student" if self.recipe == "distill" else "generator"
+
+    @property
+    def side(self) -> int:
+        return self.exporter.side
+
+    @property
+    def halved(self) -> bool:
+        """Whether its limit of bytes is for the half-precision file: a lens loads that one."""
+        return self.recipe == "pix2pix" and self.trained["generator"]["name"] != "student"
+
+    @property
+    def parity(self) -> float:
+        """How far ONNX Runtime may be from PyTorch where nothing else is asked for.
+
+        Its InstanceNormalization sums whole pictures in float32: on one with a black frame an
+        untrained ResNet of 9 blocks is 1.5e-4 off a computation in float64, PyTorch 3.5e-6. So
+        the limit is a quarter of an 8-bit step there.
+        """
+        summed = any(isinstance(m, nn.InstanceNorm2d) for m in self.network.modules())
+        return 1e-3 if summed else 1e-4
+
+    @property
+    def formats(self) -> list[str]:
+        """What it is written as where nothing else is asked for."""
+        return ["onnx", "onnx_fp16"] if self.halved else ["onnx"]
+
+    def folder(self, run: Path) -> Path:
+        """Where its files go: of two directions the second has a place of its own."""
+        return run / "export" if self.direction == "AtoB" else run / "export" / self.direction
+
+
+def load(checkpoint: Path, settings: Export) -> Subject:
+    """The checkpoint's network, ready to be exported. Raises DistillError in one line."""
+    network, trained = load_network(checkpoint, settings.direction)
+    exporter: OnnxExporter = build_node(settings.exporter)
+    if recipe_of(trained) == "distill":
+        own = trained["decoder"].get("profile", "strict"), SIDE  # older runs know of no profile
+    else:
+        own = trained["generator"]["profile"], trained["data"]["crop_size"]
+        _check_size(exporter, trained["generator"]["name"], own[1])
+    exporter = replace(exporter, profile=exporter.profile or own[0], size=exporter.size or own[1])
+    return Subject(network, trained, exporter, settings.direction)
+
+
+def _check_size(exporter: OnnxExporter, name: str, own: int) -> None:
+    if name.startswith("unet") and exporter.size not in (None, own):
+        raise DistillError(
+            f"exporter.size={exporter.size}: a U-Net's depth follows its size, and this one draws "
+            f"{own}×{own}; leave it out"
+        )
+
+
+def limits(subject: Subject, settings: Export) -> Budget:
+    """What was asked for where it is set, else the limit of the run.
+
+    That limit is for RGB at 256²: a larger picture gets its share more MACs, a student's fourth
+    output channel what it costs. `limit` is another way to write `budget.bytes`.
+    """
+    own = {key: value for key, value in asdict(settings.budget).items() if value is not None}
+    if settings.limit is not None:
+        own["bytes"] = int(settings.limit)
+    budget = dict(subject.trained["budget"])
+    if subject.trained["channels"] == 4 and not subject.halved:
+        for key, extra in RGBA_EXTRA.items():
+            budget[key] = budget[key] and budget[key] + extra
+    budget["macs"] = budget["macs"] and round(budget["macs"] * (subject.side / SIDE) ** 2)
+    return Budget(**(budget | own))
+
+
+def student_graph(checkpoint: Path, direction: Direction = "AtoB") -> onnx.ModelProto:
+    """What a run of any recipe draws with as an ONNX graph, unchecked, of the size it takes.
+
+    A student's is of 256², a generator's of the pictures that it learnt on. `direction` chooses
+    one of CycleGAN's two generators. Raises DistillError.
+    """
+    from distill.exporters.onnx import OnnxExporter
+    from distill.models.fold import fold_batchnorm
+
+    trained, settings = load_network(checkpoint, direction)
+    exporter = OnnxExporter()
+    if recipe_of(settings) != "distill":
+        exporter = OnnxExporter(size=settings["data"]["crop_size"])
+    return exporter.export(fold_batchnorm(trained))

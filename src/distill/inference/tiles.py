@@ -1,0 +1,63 @@
+"""Pictures of any size in tiles: the memory of one, and no seams.
+
+A network of convolutions looks only so far. Where a tile keeps that distance from what it hands
+over, it draws there what the whole picture would: the tiles are equal where they meet, and the
+blend across only hides what a network that looks further leaves.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from PIL import Image
+
+from distill.core.images import to_image, to_tensor
+from distill.inference.onnx_student import STRIDE, Hand
+
+TILE = 1024  # pixels a side that are drawn at once
+BLEND = 32  # pixels from one tile to the next
+MOST = 320  # pixels of overlap to a side at most, for a network that looks at everything
+
+
+def draw(picture: Image.Image, painter: Hand) -> Image.Image:
+    """An RGB picture drawn at its own size, whose sides divide by 32; any size where the network
+    is of one size, and then at least as large."""
+    height, width = painter.fixed or (TILE, TILE)
+    rows = _spans(picture.height, height, margin(painter, height))
+    columns = _spans(picture.width, width, margin(painter, width))
+    mode = "RGB" if painter.channels == 3 else "RGBA"
+    canvas = Image.new(mode, picture.size)
+    for top, bottom, down in rows:
+        for left, right, across in columns:
+            tile = to_tensor(picture.crop((left, top, right, bottom)))
+            share = Image.fromarray((255 * down[:, None] * across).round().astype(np.uint8))
+            canvas.paste(to_image(painter(tile[None])[0]), (left, top), share)
+    return canvas
+
+
+def margin(painter: Hand, side: int) -> int:
+    """Pixels that a tile of that side draws on each side and does not hand over alone."""
+    # One cell of the deepest features more: a border pads every layer, which a change does not.
+    wanted = -(-(painter.reach + STRIDE + BLEND // 2) // STRIDE) * STRIDE
+    return min(wanted, MOST, side // 4 // STRIDE * STRIDE or side // 4)
+
+
+def _spans(length: int, tile: int, margin: int) -> list[tuple[int, int, np.ndarray]]:
+    """First and last pixel of every tile along one side, and how much of each pixel is its own.
+
+    A tile is put over those before it: it fades in around the middle of what it shares with the one
+    before, and ends where the next one has taken over, since its rim is not to be seen.
+    """
+    if length <= tile:
+        return [(0, length, np.ones(length))]
+    last = length - tile
+    starts = [*range(0, last, tile - 2 * margin), last]
+    middles = [-BLEND, *((one + tile + two) / 2 for one, two in pairwise(starts)), length + BLEND]
+    spans = []
+    for i, start in enumerate(starts):
+        pixels = np.arange(start, start + tile) + 0.5
+        share = np.clip((pixels - middles[i]) / BLEND + 0.5, 0, 1)
+        share[pixels > middles[i + 1] + BLEND / 2] = 0
+        spans.append((start, start + tile, share))
+    return spans

@@ -1,0 +1,97 @@
+"""For other devices in the network: this machine's addresses, a certificate, a QR code."""
+
+from __future__ import annotations
+
+import io
+import ssl
+import tempfile
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from ipaddress import ip_address
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from distill.core.errors import DistillError
+
+ANY = {"0.0.0.0", "::"}
+DAYS = 30  # that a certificate is good for; it is made anew at every start
+
+
+def _extra(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise DistillError(
+            f"https=true: needs {name.partition('.')[0]}; pip install 'distill[lens]'"
+        ) from error
+
+
+def addresses(host: str, needed: bool) -> list[str]:
+    """Where other devices find this machine. Without `needed`, none where no package tells."""
+    if host not in ANY:
+        return [host]
+    try:
+        adapters = _extra("ifaddr").get_adapters()
+    except DistillError:
+        if needed:
+            raise
+        return []
+    found = [ip.ip for adapter in adapters for ip in adapter.ips if isinstance(ip.ip, str)]
+    usable = [ip for ip in found if _elsewhere(ip)]
+    return sorted(usable, key=lambda ip: not ip.startswith("192.168."))  # home networks first
+
+
+def _elsewhere(ip: str) -> bool:
+    """Whether others reach this machine there."""
+    return not (ip_address(ip).is_loopback or ip_address(ip).is_link_local)
+
+
+def certificate(names: list[str]) -> tuple[bytes, bytes]:
+    """Certificate and private key, PEM, for these names and addresses, signed by itself."""
+    x509: Any = _extra("cryptography.x509")
+    ec: Any = _extra("cryptography.hazmat.primitives.asymmetric.ec")
+    forms: Any = _extra("cryptography.hazmat.primitives.serialization")
+    hashes: Any = _extra("cryptography.hazmat.primitives.hashes")
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "distill lens")])
+    now = datetime.now(UTC)
+    alternatives = x509.SubjectAlternativeName([_name(x509, name) for name in names])
+    signed = (
+        x509.CertificateBuilder(subject_name=subject, issuer_name=subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))  # clocks differ
+        .not_valid_after(now + timedelta(days=DAYS))
+        .add_extension(alternatives, critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.SERVER_AUTH]), False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = forms.Encoding.PEM
+    secret = key.private_bytes(pem, forms.PrivateFormat.PKCS8, forms.NoEncryption())
+    return signed.public_bytes(pem), secret
+
+
+def _name(x509: Any, name: str) -> Any:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def context(names: list[str]) -> ssl.SSLContext:
+    """A server's TLS with a new certificate, whose key leaves no file."""
+    found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "both.pem"  # the folder is the user's alone
+        file.write_bytes(b"".join(certificate(names)))
+        found.load_cert_chain(file)
+    return found
+
+
+def qr_code(text: str) -> str:
+    """For the terminal, two rows of modules a line."""
+    out = io.StringIO()
+    _extra("segno").make(text, error="l", micro=False).terminal(out, compact=True)
+    return out.getvalue()

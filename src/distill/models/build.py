@@ -1,0 +1,41 @@
+"""Networks from their nodes: students, and teachers with their weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distill.config.settings import StyleSettings
+from distill.core import nodes, weights
+from distill.core.errors import DistillError
+from distill.core.weights import WeightsFile
+from distill.models.students.student import Student
+from distill.models.teachers.teacher import Teacher
+
+
+def build_student(encoder: dict[str, Any], decoder: dict[str, Any], channels: int) -> Student:
+    """Encoder and decoder from their nodes."""
+    built = nodes.build(encoder)
+    out = nodes.build(
+        decoder, channels=built.channels, strides=built.strides, out_channels=channels
+    )
+    return Student(built, out)
+
+
+def load_teacher(style: StyleSettings, node: dict[str, Any]) -> Teacher:
+    """The style's teacher with its weights found, verified and loaded."""
+    if style.file is None and style.weights is None:
+        return nodes.build(node)
+    if not nodes.takes(node, "weights"):  # another teacher than the style's own
+        if style.weights:
+            raise DistillError(f"style.weights={style.weights}: this teacher takes none; leave it")
+        return nodes.build(node)
+    file = WeightsFile(style.file or "", style.url, style.sha256, style.git_blob)
+    return nodes.build(node, weights=weights.find(file, style.weights, "style.weights"))
+
+
+def teacher_at_hand(style: StyleSettings, node: dict[str, Any]) -> Teacher | None:
+    """The same without a download: None where a published file would have to be fetched first."""
+    file = WeightsFile(style.file or "", style.url, style.sha256, style.git_blob)
+    if style.file and style.weights is None and weights.find_or_none(file) is None:
+        return None
+    return load_teacher(style, node)

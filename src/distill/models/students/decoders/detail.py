@@ -1,0 +1,88 @@
+"""`detail`: thinks at low resolution, and draws onto the photo's own pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from distill.core.errors import DistillError
+from distill.models.students.blocks import AddedSeparable, conv_norm, double, small
+
+LOGITS = 4.0  # a photo x enters the last layer as 4x - 2, so an untrained student draws the photo
+
+
+class Detail(nn.Module):
+    """Features of strides 1 … 32, the photo first, to a picture in [0, 1].
+
+    At each step a 1×1 convolution works before the ×2, where the picture is smallest, and meets a
+    1×1 of the skip. At half size the skip is the photo itself, its 2×2 patches as channels; the
+    last layer writes 2×2 patches again, a transposed convolution without overlap. So the photo's
+    every pixel reaches the drawing, and nothing is convolved at full size, where it costs most.
+    `blocks` says how many separable blocks work at half, a quarter and an eighth of the size.
+    Exports under the profile `transposed`.
+    """
+
+    def __init__(
+        self,
+        channels: Sequence[int],
+        strides: Sequence[int],
+        out_channels: int = 3,
+        half: int = 16,
+        quarter: int = 32,
+        eighth: int = 48,
+        blocks: Sequence[int] = (2, 2, 0),
+        kernel: int = 5,
+    ) -> None:
+        super().__init__()
+        _check(half, blocks, kernel, channels[0])
+        photo, _, fourth, eight, sixteenth, deepest = channels
+        at2, at4, at8 = (
+            nn.Sequential(*(AddedSeparable(width, kernel) for _ in range(count)))
+            for width, count in zip((half, quarter, eighth), blocks, strict=True)
+        )
+        self.up16 = conv_norm(deepest, sixteenth)
+        self.up8, self.skip8 = conv_norm(sixteenth, eighth), conv_norm(eight, eighth)
+        self.at8 = at8
+        self.up4, self.skip4 = conv_norm(eighth, quarter), conv_norm(fourth, quarter)
+        self.at4 = at4
+        self.up2, self.patches = conv_norm(quarter, half), nn.Conv2d(photo, half, 2, 2)
+        small(self.up2[1])  # type: ignore[arg-type]
+        self.at2 = at2
+        self.out = nn.ConvTranspose2d(half, out_channels, 2, 2)
+        self._start_at_the_photo(photo)
+
+    def forward(self, features: list[Tensor]) -> Tensor:
+        photo, _, fourth, eight, sixteenth, deepest = features
+        x = torch.relu(double(self.up16(deepest)) + sixteenth)
+        x = self.at8(torch.relu(double(self.up8(x)) + self.skip8(eight)))
+        x = self.at4(torch.relu(double(self.up4(x)) + self.skip4(fourth)))
+        x = self.at2(torch.relu(double(self.up2(x)) + self.patches(photo)))
+        return torch.sigmoid(self.out(x))
+
+    @torch.no_grad()
+    def _start_at_the_photo(self, channels: int) -> None:
+        """Channel 4c + 2i + j of the patches is pixel (i, j) of colour c, going in and out."""
+        assert self.patches.bias is not None
+        assert self.out.bias is not None
+        count = 4 * channels
+        self.patches.bias.zero_()
+        self.patches.weight[:count] = 0.0
+        self.out.weight.mul_(0.1)
+        self.out.weight[:count] = 0.0
+        self.out.bias.fill_(-LOGITS / 2)
+        self.out.bias[channels:] = LOGITS  # opaque
+        for channel in range(count):
+            colour, (row, column) = channel // 4, divmod(channel % 4, 2)
+            self.patches.weight[channel, colour, row, column] = LOGITS
+            self.out.weight[channel, colour, row, column] = 1.0
+
+
+def _check(half: int, blocks: Sequence[int], kernel: int, photo: int) -> None:
+    if len(blocks) != 3 or min(blocks) < 0:
+        raise DistillError(f"decoder.build.blocks={list(blocks)}: three numbers, 0 or more each")
+    if half < 4 * photo:
+        raise DistillError(f"decoder.build.half={half}: at least {4 * photo}, the photo's patches")
+    if kernel % 2 == 0:
+        raise DistillError(f"decoder.build.kernel={kernel}: must be odd")

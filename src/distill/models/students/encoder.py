@@ -1,0 +1,171 @@
+"""The student's encoder: MobileNetV2 (Sandler et al. 2018) up to block 16, with ReLU for ReLU6."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import torchvision
+from torch import Tensor, nn
+
+from distill.core import weights as weights_files
+from distill.core.errors import DistillError
+from distill.core.weights import WeightsFile
+
+TAPS = (1, 3, 6, 13)  # blocks whose outputs feed the skips: strides 2, 4, 8, 16
+BLOCKS = 17  # torchvision's features[0:17]; the last one has stride 32
+ADDING = (3, 5, 6, 8, 9, 10, 12, 13, 15, 16)  # blocks that add to what they are given
+WIDTHS = (0.35, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What a pretrained network expects of a picture in [0, 1]: x·scale + shift, per channel."""
+
+    scale: tuple[float, ...]
+    shift: tuple[float, ...]
+
+
+_MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+IMAGENET = Scaling(
+    tuple(1 / s for s in _STD), tuple(-m / s for m, s in zip(_MEAN, _STD, strict=True))
+)
+SYMMETRIC = Scaling((2.0,) * 3, (-1.0,) * 3)
+
+# Full width, sliced to what is asked for. The first two are torchvision's own releases.
+FULL_WIDTH = {
+    WeightsFile(
+        "mobilenet_v2-7ebf99e0.pth",
+        "https://download.pytorch.org/models/mobilenet_v2-7ebf99e0.pth",
+        sha256="7ebf99e0",
+    ): IMAGENET,
+    WeightsFile(
+        "mobilenet_v2-b0353104.pth",
+        "https://download.pytorch.org/models/mobilenet_v2-b0353104.pth",
+        sha256="b0353104",
+    ): IMAGENET,
+    WeightsFile("mobilenet_v2_100.safetensors"): SYMMETRIC,
+}
+
+
+class MobileNetV2Encoder(nn.Module):
+    """(N, 3, H, W) RGB in [0, 1] to a list of features, the photo itself first.
+
+    Strides 1, 2, 4, 8, 16, 32; `channels` and `strides` describe the list for a decoder. The sides
+    must divide by 32. `width` is 0.35, 0.5, 0.75 or 1.0. `weights` is `imagenet` (weights of this
+    width where a file is at hand, else full-width ones sliced, else random with a warning), `none`
+    or a path to a file with torchvision's names. `without` names blocks to leave out, of those
+    that only add to their input (ADDING).
+    """
+
+    strides = (1, 2, 4, 8, 16, 32)
+
+    def __init__(
+        self,
+        width: float = 0.5,
+        weights: str = "imagenet",
+        download: bool = True,
+        without: Sequence[int] = (),
+    ) -> None:
+        super().__init__()
+        if width not in WIDTHS:
+            raise DistillError(f"encoder.width={width}: choose from {', '.join(map(str, WIDTHS))}")
+        self.width = width
+        full = torchvision.models.mobilenet_v2(weights=None, width_mult=width)
+        self.blocks = nn.Sequential(*full.features[:BLOCKS])
+        _relu_for_relu6(self.blocks)
+        self.channels = (3, *(_channels(self.blocks[i]) for i in (*TAPS, BLOCKS - 1)))
+        self._leave_out(without)
+        self._initialise(weights, download)
+
+    def forward(self, photo: Tensor) -> list[Tensor]:
+        features, x = [photo], photo
+        for number, block in enumerate(self.blocks):
+            x = block(x)
+            if number in TAPS:
+                features.append(x)
+        return [*features, x]
+
+    def _leave_out(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            block = self.blocks[number] if 0 <= number < BLOCKS else None
+            if not getattr(block, "use_res_connect", False):
+                raise DistillError(
+                    f"encoder.without={list(numbers)}: block {number} cannot be left out; "
+                    f"allowed: {', '.join(map(str, ADDING))}"
+                )
+            self.blocks[number] = nn.Identity()
+
+    def _initialise(self, weights: str, download: bool) -> None:
+        if weights == "none":
+            return
+        if weights != "imagenet":
+            path = weights_files.find(WeightsFile(Path(weights).name), weights, "encoder.weights")
+            self.load(path, IMAGENET if path.suffix == ".pth" else SYMMETRIC)
+        elif found := self._imagenet(download):
+            self.load(*found)
+        else:
+            warnings.warn(
+                "no ImageNet weights for the encoder (looked in DISTILL_WEIGHTS, the cache and at "
+                "torchvision's address): it starts from random weights and will learn more slowly",
+                stacklevel=2,
+            )
+
+    def _imagenet(self, download: bool) -> tuple[Path, Scaling] | None:
+        own = WeightsFile(f"mobilenet_v2_{round(self.width * 100):03d}_features.safetensors")
+        files = {own: SYMMETRIC} | FULL_WIDTH
+        for may_download in (False, download):
+            for file, scaling in files.items():
+                if path := weights_files.find_or_none(file, download=may_download):
+                    return path, scaling
+        return None
+
+    def load(self, path: Path, scaling: Scaling) -> None:
+        """Load a MobileNetV2 file of this width or a larger one (sliced), for inputs in [0, 1]."""
+        state = {
+            k.removeprefix("features."): v for k, v in weights_files.load_tensors(path).items()
+        }
+        target = self.blocks.state_dict()
+        missing = sorted(target.keys() - state.keys())
+        if missing:
+            raise DistillError(f"{path}: no MobileNetV2 in torchvision's names; lacks {missing[0]}")
+        self.blocks.load_state_dict({k: _slice(state[k], v.shape) for k, v in target.items()})
+        conv, norm, _ = self.blocks[0].children()
+        assert isinstance(conv, nn.Conv2d)
+        assert isinstance(norm, nn.BatchNorm2d)
+        fold_scaling(conv, norm, scaling)
+
+
+def fold_scaling(conv: nn.Conv2d, norm: nn.BatchNorm2d, scaling: Scaling) -> None:
+    """Rewrite conv and norm in place: norm(conv(x)) becomes what norm(conv(x·scale + shift)) was.
+
+    Exact but for the border, where the convolution pads with zeros of the new range; done once,
+    before training, so that the exported graph needs no extra operator.
+    """
+    scale, shift = torch.tensor(scaling.scale), torch.tensor(scaling.shift)
+    assert norm.running_mean is not None
+    with torch.no_grad():
+        norm.running_mean -= (conv.weight * shift[:, None, None]).sum((1, 2, 3))
+        conv.weight *= scale[:, None, None]
+
+
+def _relu_for_relu6(module: nn.Module) -> None:
+    for name, child in module.named_children():
+        if isinstance(child, nn.ReLU6):
+            setattr(module, name, nn.ReLU())
+        _relu_for_relu6(child)
+
+
+def _channels(block: nn.Module) -> int:
+    return [m for m in block.modules() if isinstance(m, nn.BatchNorm2d)][-1].num_features
+
+
+def _slice(tensor: Tensor, shape: torch.Size) -> Tensor:
+    if any(have < want for have, want in zip(tensor.shape, shape, strict=True)):
+        raise DistillError(
+            f"encoder weights of shape {tuple(tensor.shape)} are too narrow for {tuple(shape)}"
+        )
+    return tensor[tuple(slice(0, n) for n in shape)].clone()

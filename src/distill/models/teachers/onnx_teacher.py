@@ -1,0 +1,131 @@
+"""Any image-to-image ONNX file as a teacher, through ONNX Runtime."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import onnxruntime
+import torch
+from torch import Tensor
+
+from distill.core.errors import DistillError
+from distill.models.teachers.teacher import Teacher
+
+
+class OnnxTeacher(Teacher):
+    """A network in an ONNX file: (N, 3, H, W) RGB in [0, 1] to the same, on the CPU.
+
+    `input_range` and `output_range` are the network's own values for black and white, `channels`
+    and `layout` its order; `input` and `output` name its tensors (default: the first of each).
+    A network with a fixed size or batch takes only that size, one batch at a time. It gives no
+    activations and no gradients: it labels pairs.
+    """
+
+    gives_activations = False
+
+    def __init__(
+        self,
+        weights: Path,
+        input_range: Sequence[float] = (-1.0, 1.0),
+        output_range: Sequence[float] = (-1.0, 1.0),
+        channels: Literal["rgb", "bgr"] = "rgb",
+        layout: Literal["nchw", "nhwc"] = "nchw",
+        input: str | None = None,
+        output: str | None = None,
+    ) -> None:
+        super().__init__()
+        for name, span in (("input_range", input_range), ("output_range", output_range)):
+            if len(span) != 2 or span[0] == span[1]:
+                raise DistillError(f"teacher.{name}={list(span)}: want two different values")
+        self.path = weights
+        self.input_range = [float(v) for v in input_range]
+        self.output_range = [float(v) for v in output_range]
+        self.channels, self.layout = channels, layout
+        self._session = _open(weights)
+        self.input = _pick(input, self._session.get_inputs(), weights, "input")
+        self.output = _pick(output, self._session.get_outputs(), weights, "output")
+        shape = next(i.shape for i in self._session.get_inputs() if i.name == self.input)
+        if len(shape) != 4:
+            raise DistillError(f"{weights}: input {self.input} is {shape}, want four dimensions")
+        self._batch = shape[0] if isinstance(shape[0], int) else None
+        self._size = [d if isinstance(d, int) else None for d in self._sides(shape)]
+        height, width = self._size
+        self.fixed = (height, width) if height and width else None
+        self.freeze()
+
+    def settings(self) -> str:
+        digest = hashlib.sha256(self.path.read_bytes()).hexdigest()
+        span = f"{self.input_range} {self.output_range} {self.channels} {self.layout}"
+        return f"{digest} {span} {self.input} {self.output}"
+
+    def forward(self, photo: Tensor) -> Tensor:
+        self._check_size(photo)
+        low, high = self.input_range
+        x = self._reorder(photo * (high - low) + low).cpu().numpy().astype(np.float32)
+        step = self._batch or len(x)
+        parts = [self._run(x[i : i + step]) for i in range(0, len(x), step)]
+        drawn = np.concatenate(parts)
+        if drawn.shape != x.shape:
+            raise DistillError(
+                f"{self.path}: output {self.output} is {drawn.shape} for an input of {x.shape}: "
+                "not an image-to-image network, or another layout"
+            )
+        y = torch.from_numpy(drawn).to(photo.device, photo.dtype)
+        if self.layout == "nhwc":
+            y = y.permute(0, 3, 1, 2)
+        low, high = self.output_range
+        return self._order(((y - low) / (high - low)).clamp(0, 1)).contiguous()
+
+    def _run(self, x: np.ndarray) -> np.ndarray:
+        short = (self._batch or len(x)) - len(x)  # a fixed batch is filled up, then cut again
+        full = np.concatenate([x, np.repeat(x[-1:], short, axis=0)]) if short else x
+        try:
+            drawn = self._session.run([self.output], {self.input: full})[0]
+        except Exception as error:  # see _open
+            raise DistillError(
+                f"{self.path}: cannot run on {full.shape} float32 ({_first_line(error)})"
+            ) from error
+        return np.atleast_1d(np.asarray(drawn))[: len(x)]
+
+    def _reorder(self, x: Tensor) -> Tensor:
+        x = self._order(x)
+        return x.permute(0, 2, 3, 1) if self.layout == "nhwc" else x
+
+    def _order(self, x: Tensor) -> Tensor:
+        return x.flip(1) if self.channels == "bgr" else x
+
+    def _sides(self, shape: Sequence[Any]) -> Sequence[Any]:
+        return shape[1:3] if self.layout == "nhwc" else shape[2:4]
+
+    def _check_size(self, photo: Tensor) -> None:
+        wrong = any(w not in (None, h) for w, h in zip(self._size, photo.shape[-2:], strict=True))
+        if wrong:
+            raise DistillError(
+                f"{self.path}: takes pictures of {self._size[0]}×{self._size[1]} only, got "
+                f"{photo.shape[-2]}×{photo.shape[-1]}; set style.resolution to fit"
+            )
+
+
+def _open(path: Path) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = torch.get_num_threads()
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
+        raise DistillError(f"{path}: not a readable ONNX file ({_first_line(error)})") from error
+
+
+def _pick(name: str | None, tensors: Sequence[Any], path: Path, key: str) -> str:
+    names = [t.name for t in tensors]
+    if name is not None and name not in names:
+        raise DistillError(f"teacher.{key}={name}: {path} has {', '.join(names)}")
+    return name or names[0]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

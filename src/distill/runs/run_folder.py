@@ -1,0 +1,256 @@
+"""The folder of a run: what is in it, which one is meant, and whether it goes on.
+
+RUN/config.yaml  checkpoints/{last,previous,best}.ckpt  tensorboard/  metrics.csv  previews/
+RUN/measured.yaml  lr_finder.png    with lr=auto or loss.balance=true
+RUN/export/  eval/    written by distill.export and distill.eval_fid
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from filelock import FileLock, Timeout
+
+from distill.config.settings import RunChoice
+from distill.core.errors import DistillError
+from distill.core.files import aside
+
+# What may differ when a run goes on: its length, the machine and what it says.
+_TRAINER = ("max_steps", "accelerator", "devices", "strategy", "threads", "log_every")
+
+_FREE = (
+    *(f"trainer.{name}" for name in _TRAINER),
+    *("resume", "runs", "sweep", "label", "data.workers", "budget"),
+    *("decoder.profile", "generator.profile"),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run's folder."""
+
+    folder: Path
+
+    @property
+    def last(self) -> Path:
+        return self.folder / "checkpoints" / "last.ckpt"
+
+    @property
+    def previous(self) -> Path:
+        """The checkpoint before the last one, in case a crash cut that short."""
+        return self.folder / "checkpoints" / "previous.ckpt"
+
+    @property
+    def best(self) -> Path:
+        return self.folder / "checkpoints" / "best.ckpt"
+
+    @property
+    def measured(self) -> Path:
+        """What lr=auto and loss.balance found before the first step."""
+        return self.folder / "measured.yaml"
+
+    def config(self) -> dict[str, Any]:
+        """The settings the run was started with, as plain values."""
+        path = self.folder / "config.yaml"
+        if not path.is_file():
+            raise DistillError(f"{path}: missing, so this is no run of distill.train")
+        try:
+            config = yaml.safe_load(path.read_text())
+        except yaml.YAMLError:
+            config = None
+        if not isinstance(config, dict):
+            raise DistillError(f"{path}: damaged; start anew with resume=false")
+        return config
+
+    def save_config(self, config: dict[str, Any]) -> None:
+        with aside(self.folder / "config.yaml") as temporary:
+            temporary.write_text(yaml.safe_dump(config, sort_keys=False))
+
+    def checkpoint(self, which: str) -> Path:
+        """`best`, `last` or a path; best falls back to last. DistillError when there is none."""
+        if which not in ("best", "last"):
+            path = Path(which)
+        else:
+            path = self.best if which == "best" and self.best.is_file() else self.last
+        if not path.is_file():
+            raise DistillError(f"{path}: no such checkpoint; train first: python -m distill.train")
+        return path
+
+    def resumable(self, config: dict[str, Any], resume: bool) -> Path | None:
+        """The checkpoint to go on from, None for a new run; changes nothing.
+
+        Raises DistillError when settings that decide the outcome differ from the earlier run's.
+        """
+        if not resume or not self.last.is_file():
+            return None
+        self._check_same(config)
+        return self._readable()
+
+    def _readable(self) -> Path:
+        """The last checkpoint, or the one before it where a crash damaged the last."""
+        try:
+            step_of(self.last)
+        except DistillError as damage:
+            if not self.previous.is_file():
+                raise
+            print(f"{damage}; {self.previous.name}, step {step_of(self.previous)}, is used instead")
+            return self.previous
+        return self.last
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keeps other processes out of the run; the system lets go when this one dies.
+
+        Raises DistillError when another one is there, or the folder cannot be written into.
+        """
+        there = next(p for p in (self.folder, *self.folder.parents) if p.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK):
+            raise DistillError(f"{there}: not a folder to write runs into; name one with runs=DIR")
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        # Beside the folder, which resume=false renames.
+        lock = FileLock(self.folder.with_name(f".{self.folder.name}.lock"))
+        try:
+            held = lock.acquire(blocking=False)
+        except Timeout:
+            raise DistillError(
+                f"{self.folder}: another distill.train is at work in it; wait for it, or choose "
+                "another name with run=NAME"
+            ) from None
+        with held:
+            yield
+
+    def start(self, config: dict[str, Any], resume: bool) -> None:
+        """Ready the folder. With `resume=False` an earlier run is renamed, not deleted."""
+        if self.last.is_file() and not resume:
+            kept = next(p for n in range(1, 10_000) if not (p := self._numbered(n)).exists())
+            self.folder.rename(kept)
+            print(f"{self.folder}: starts anew; the earlier run is kept as {kept}")
+        self.save_config(config)
+
+    def _numbered(self, number: int) -> Path:
+        return self.folder.with_name(f"{self.folder.name}.old-{number}")
+
+    def _check_same(self, config: dict[str, Any]) -> None:
+        changed = differences(self.config(), config)
+        if changed:
+            shown = "; ".join(
+                f"{key}: {old!r} then, {new!r} now" for key, (old, new) in changed.items()
+            )
+            raise DistillError(
+                f"{self.folder}: this run has other settings ({shown}); use them again, start anew "
+                "with resume=false, or choose another name with run=NAME"
+            )
+
+
+def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Settings that decide the outcome and differ, by dotted name.
+
+    A list that an older run does not know of is one that is empty, a term of the loss one of
+    weight 0, which does not matter.
+    """
+    a, b = _flat(_in_use(old)), _flat(_in_use(new))
+    keys = [key for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)]
+    return {key: (a.get(key), b.get(key)) for key in keys if _matters(key)}
+
+
+def find_run(choice: RunChoice) -> Run:
+    """The run that was named, or the latest one that fits style and decoder."""
+    runs = Path(choice.runs)
+    if choice.checkpoint not in ("best", "last"):
+        return _run_of(Path(choice.checkpoint), choice.output)
+    if choice.run is not None:
+        if not (runs / choice.run).is_dir():
+            raise DistillError(f"{runs / choice.run}: no such run; {_known(runs)}")
+        return Run(runs / choice.run)
+    style, decoder = (part.name if part else "*" for part in (choice.style, choice.decoder))
+    wanted = "*" if style == decoder == "*" else f"{style}-{decoder}"
+    found = [Run(p) for p in runs.glob(wanted) if Run(p).last.is_file() and ".old-" not in p.name]
+    if not found:
+        raise DistillError(f"{runs / wanted}: no trained run; {_known(runs)}")
+    return max(found, key=lambda r: r.last.stat().st_mtime)
+
+
+def named(run: str | None, runs: str) -> Run:
+    """The run of that name under `runs`, its best checkpoint meant where one is wanted."""
+    return find_run(RunChoice(run=run, runs=runs, checkpoint="best", output=None))
+
+
+def _run_of(checkpoint: Path, output: str | None) -> Run:
+    """The run a checkpoint lies in; one from elsewhere has no folder for what comes of it."""
+    if checkpoint.parent.name == "checkpoints":
+        return Run(checkpoint.parent.parent)
+    if output is None:
+        raise DistillError(f"checkpoint={checkpoint}: lies in no run; say where to: output=DIR")
+    return Run(checkpoint.parent)
+
+
+def _known(runs: Path) -> str:
+    names = sorted(p.name for p in runs.glob("*") if Run(p).last.is_file())
+    return f"there are: {', '.join(names)}" if names else "train first: python -m distill.train"
+
+
+def _in_use(config: dict[str, Any]) -> dict[str, Any]:
+    """The settings with their recipe, and without the terms of the loss whose weight is 0."""
+    loss = config.get("loss") or {}
+    used = {name for name, weight in loss.get("weights", {}).items() if weight}
+    kept = {
+        key: {name: value for name, value in part.items() if name in used}
+        for key, part in loss.items()
+        if key in ("weights", "terms")
+    }
+    return {"recipe": "distill"} | config | {"loss": loss | kept}
+
+
+def _matters(key: str) -> bool:
+    return not any(key == f or key.startswith(f"{f}.") for f in _FREE)
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{key}.")
+        elif value != []:
+            flat[prefix + key] = value
+    return flat
+
+
+def step_of(checkpoint: Path) -> int:
+    """The number of optimiser steps a checkpoint was saved after."""
+    return int(_saved(checkpoint)["global_step"])
+
+
+def over(checkpoint: Path, max_steps: int) -> str:
+    """In words, that the run is at its end and why; empty where it may go on."""
+    step = step_of(checkpoint)
+    if why := ended_early(checkpoint):
+        return f"ended early at step {step}: {why}"
+    return f"finished at step {step}; for more: trainer.max_steps=N" if step >= max_steps else ""
+
+
+def ended_early(checkpoint: Path) -> str | None:
+    """Why the run had ended before its last step, None where it had not."""
+    for key, state in _saved(checkpoint)["callbacks"].items():
+        if key.startswith("EarlyStopping") and state["wait_count"] >= state["patience"]:
+            watched = re.search(r"'monitor': '([^']+)'", key)
+            name = watched.group(1) if watched else "val/loss"
+            return f"{name} had not fallen for {state['patience']} validations"
+    return None
+
+
+def _saved(checkpoint: Path) -> dict[str, Any]:
+    try:
+        saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
+        return {"global_step": saved["global_step"], "callbacks": saved.get("callbacks", {})}
+    except Exception as error:
+        raise DistillError(
+            f"{checkpoint}: damaged ({type(error).__name__}); delete it, or use resume=false"
+        ) from error

@@ -1,0 +1,97 @@
+"""Where the runs of a sweep go: a folder each, named by what the jobs differ in."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from distill.config.multirun import Job, Outcome, Sweep
+from distill.core.errors import DistillError
+
+# The groups that every job's folder names anyway.
+IN_NAME = ("recipe", "style", "decoder", "loss", "generator", "adversarial")
+LONGEST = 40  # characters of one value in a folder's name
+
+
+@dataclass(frozen=True)
+class Folders(Sweep):
+    """A run's folder for each job, RUNS/sweep-NAME/STYLE-DECODER-LOSS/, and a summary of all."""
+
+    def alone(self, settings: Any) -> None:
+        if settings.sweep is not None:
+            raise DistillError(
+                f"sweep={settings.sweep}: names the folder of several jobs; add -m and give a "
+                "setting several values, or name a single run with run=NAME"
+            )
+
+    def place(self, jobs: Sequence[Job]) -> list[Job]:
+        _check_typed(jobs[0])
+        settings = jobs[0].settings
+        name = settings.sweep or safe("+".join(jobs[0].swept), 3 * LONGEST)
+        folder = str(Path(settings.runs) / f"sweep-{name}")
+        placed = [self._into(folder, job) for job in jobs]
+        names = [job.name for job in placed]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise DistillError(
+                f"{folder}/{twice[0]}: two jobs have this folder; name each value once"
+            )
+        return placed
+
+    def report(self, jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
+        from distill.runs import summary
+
+        summary.write(Path(jobs[0].settings.runs), jobs, outcomes)
+
+    def _into(self, folder: str, job: Job) -> Job:
+        name = folder_name(job)
+        # Processes that Lightning starts for further devices are given this command line.
+        typed = [o for o in job.overrides if _key(o) not in ("runs", "sweep")]
+        own = replace(job.settings, run=name, runs=folder, sweep=None)
+        return Job(job.swept, [*typed, f"run='{name}'", f"runs={folder}"], own, name)
+
+
+def folder_name(job: Job) -> str:
+    """STYLE-DECODER-LOSS, then -KEY=VALUE for everything else that the jobs differ in.
+
+    With other recipes RECIPE-GENERATOR-GAME. Names of one sweep are equal only where all its
+    values are.
+    """
+    settings = job.settings
+    if settings.recipe == "distill":
+        parts = [settings.style.name, settings.decoder.name, settings.loss.name]
+    else:
+        game = job.swept.get("adversarial", settings.adversarial["kind"])  # two choices have a kind
+        parts = [settings.recipe, settings.generator.name, game]
+    others = {key: value for key, value in job.swept.items() if key not in IN_NAME}
+    named = [f"{safe(_last(key))}={safe(value)}" for key, value in others.items()]
+    return safe("-".join([*(safe(part) for part in parts), *named]), 5 * LONGEST, keep="=~")
+
+
+def safe(text: str, longest: int = LONGEST, keep: str = "") -> str:
+    """Text as a part of a folder's name.
+
+    What had to be changed or cut ends in ~ and a digest, so that two texts never become one.
+    """
+    plain = re.sub(rf"[^A-Za-z0-9_.+{keep}-]+", "_", text)[:longest]
+    if plain == text:
+        return text
+    return f"{plain}~{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+def _check_typed(job: Job) -> None:
+    if any(_key(override) == "run" for override in job.overrides):
+        raise DistillError("run: a sweep names its runs itself; name the sweep with sweep=NAME")
+    if fixed := {"runs", "sweep"} & job.swept.keys():
+        raise DistillError(f"{min(fixed)}: one for all jobs of a sweep, not several")
+
+
+def _key(override: str) -> str:
+    return override.partition("=")[0].lstrip("+")
+
+
+def _last(key: str) -> str:
+    return re.split(r"[./]", key)[-1]

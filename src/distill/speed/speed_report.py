@@ -1,0 +1,203 @@
+"""The figures of distill.benchmark for people: tables, JSON, Markdown, a bar chart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from distill.core.files import aside
+from distill.metrics import machine
+from distill.speed.figures import Figures, Row
+
+ENOUGH = 6  # rounds for an interval of 95 %, see timing.median_interval
+BUSY = 0.5  # of a core wanted by others before the start: figures are then not to be trusted
+Cells = Sequence[tuple[str, Callable[[Row], str]]]
+
+
+def _number(key: str, form: str = ",.0f", unit: float = 1) -> Callable[[Row], str]:
+    return lambda row: "" if row[key] is None else format(row[key] / unit, form)
+
+
+def _ms(key: str) -> Callable[[Row], str]:
+    return lambda row: f"{row[key]:,.0f}" if row[key] >= 100 else f"{row[key]:.2f}"
+
+
+WHERE: Cells = (
+    ("size", lambda row: f"{row['size']}²"),
+    ("threads", lambda row: str(row["threads"])),
+    ("provider", lambda row: row["provider"].removesuffix("ExecutionProvider")),
+)
+NAME: Cells = (("network", lambda row: row["name"]),)
+SPEED: Cells = (
+    ("ms", _ms("ms")),
+    ("5 %", _ms("ms_p5")),
+    ("95 %", _ms("ms_p95")),
+    ("FPS", _number("fps", ".1f")),
+    ("MMACs", _number("macs", ",.1f", 1e6)),
+    ("GMAC/s", _number("gmacs_per_s", ".1f")),
+    ("of peak", _number("share_of_peak", ".0%")),
+    ("MiB", _number("memory_mib", ".0f")),
+)
+RATIOS: Cells = (
+    ("times as long", lambda row: f"{row['median']:.3g}"),
+    ("95 % interval", lambda row: f"{row['low']:.3g} – {row['high']:.3g}"),
+    ("the student takes", lambda row: f"{1 / row['median']:.3g} of it"),
+)
+TABLE_3: Cells = (
+    ("model", lambda row: row["name"]),
+    ("MMACs", _number("macs", ",.1f", 1e6)),
+    ("parameters", _number("parameters")),
+    ("bytes", _number("bytes")),
+    ("ms", _ms("ms")),
+    ("FPS", _number("fps", ".1f")),
+    ("by", lambda row: row["runtime"]),
+)
+
+
+def show(figures: Figures) -> None:
+    """The tables on the terminal, one for each place, the machine above them."""
+    console = Console()
+    console.print(escape(_machine(figures)), highlight=False)
+    for place in _places(figures.rows):
+        for cells, rows in ((SPEED, figures.rows), (RATIOS, figures.ratios)):
+            here = [row for row in rows if _place(row) == place]
+            if here:
+                console.print(_screen((*NAME, *cells), here, f"{', '.join(place)}, batch 1"))
+    for line in _notes(figures):
+        print(line)
+
+
+def _places(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    return list(dict.fromkeys(map(_place, rows)))
+
+
+def _place(row: Row) -> tuple[str, ...]:
+    threads = f"{row['threads']} thread{'s'[: row['threads'] != 1]}"
+    return f"{row['size']}²", threads, row["provider"].removesuffix("ExecutionProvider")
+
+
+def _screen(cells: Cells, rows: Sequence[Row], title: str) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for index, (name, _) in enumerate(cells):
+        table.add_column(name, justify="right" if index else "left", no_wrap=bool(index))
+    for row in rows:
+        table.add_row(*(escape(cell(row)) for _, cell in cells))
+    return table
+
+
+def _machine(figures: Figures) -> str:
+    facts = figures.machine
+    return (
+        f"{facts['processor']}, {facts['cores']} cores, {facts['system']}, ONNX Runtime "
+        f"{facts['onnxruntime']}, PyTorch {facts['torch']}, Python {facts['python']}"
+    )
+
+
+def _notes(figures: Figures) -> list[str]:
+    """What is to be known beside the tables."""
+    best: dict[tuple[str, int], float] = {}
+    for each in figures.peaks:
+        key = each["provider"], each["threads"]
+        best[key] = max(best.get(key, 0), each["gmacs_per_s"] or 0)
+    peaks = [
+        f"peak: {rate:.1f} GMAC/s on {threads} thread{'s'[: threads != 1]} of {provider}, the "
+        f"fastest float32 product of {' or '.join(f'{side}²' for side in machine.SIDES)} matrices"
+        for (provider, threads), rate in best.items()
+        if rate
+    ]
+    notes = [
+        *peaks,
+        "MiB: the most memory beyond ONNX Runtime itself, in a process of its own",
+        "parameters of a file: the values in it, BatchNorm folded",
+    ]
+    tiny = [row for row in figures.rows if row["role"] == "file, unflushed"]
+    for name, count in {row["name"]: row["subnormal_weights"] for row in tiny}.items():
+        notes.append(f"{name}: {count:,} subnormal weights; no ratio is taken with it")
+    if figures.machine.get("rounds", ENOUGH) < ENOUGH:
+        notes.append(f"fewer than {ENOUGH} rounds: the intervals are ranges, less than 95 % sure")
+    before = figures.machine["load_before"]
+    if before is not None and before > BUSY:
+        notes.append(f"warning: the machine was busy (load {before} before the start); take anew")
+    return notes
+
+
+def write(figures: Figures, folder: Path) -> None:
+    """speed.json, speed.md and speed.png."""
+    with aside(folder / "speed.json") as page:
+        page.write_text(json.dumps(asdict(figures), indent=2, ensure_ascii=False) + "\n")
+    with aside(folder / "speed.md") as page:
+        page.write_text(_markdown(figures), encoding="utf-8")
+    if figures.rows:
+        with aside(folder / "speed.png") as picture:
+            _draw(figures, picture)
+    print(f"figures: {folder / 'speed.json'}, speed.md and speed.png")
+
+
+def _markdown(figures: Figures) -> str:
+    first = figures.rows[0] if figures.rows else {}
+    threads = min((row["threads"] for row in figures.rows), default=1)
+    same = ("provider", "size")
+    rows = [r for r in figures.rows if r["threads"] == threads]
+    rows = [row for row in rows if all(row[key] == first[key] for key in same)]
+    size = first.get("size", "")
+    title = f"The paper's Table 3 on this machine: {size}², batch 1, {threads} thread(s)"
+    parts = [
+        "# Speed", _machine(figures),
+        "## All figures", _table((*NAME, *WHERE, *SPEED), figures.rows),
+        "## Against the student, round by round", _table((*NAME, *WHERE, *RATIOS), figures.ratios),
+        f"## {title}", _table(TABLE_3, rows),
+        "## Notes", "\n".join(f"- {line}" for line in [*_notes(figures), *figures.skipped]),
+    ]  # fmt: skip
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(cells: Cells, rows: Sequence[Row]) -> str:
+    lines = [[name for name, _ in cells], ["---"] * len(cells)]
+    lines += [[cell(row).replace("|", "\\|") for _, cell in cells] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _draw(figures: Figures, target: Path) -> None:
+    """Milliseconds by a bar each, on a logarithmic scale; whiskers from 5 to 95 %."""
+    from matplotlib.figure import Figure
+
+    several = len({row["provider"] for row in figures.rows}) > 1
+    rows = figures.rows[::-1]
+    labels = [_label(row, several) for row in rows]
+    figure = Figure(figsize=(9, 1.2 + 0.36 * len(rows)), layout="constrained")
+    axes = figure.subplots()
+    values = [row["ms"] for row in rows]
+    spread = [
+        [max(row["ms"] - row["ms_p5"], 0) for row in rows],
+        [max(row["ms_p95"] - row["ms"], 0) for row in rows],
+    ]
+    colours = [COLOURS[row["role"]] for row in rows]
+    axes.barh(labels, values, xerr=spread, color=colours, ecolor="#444444", capsize=2)
+    for place, row in enumerate(rows):
+        axes.annotate(
+            f"{_ms('ms')(row)} ms · {row['fps']:,.1f} FPS", (row["ms_p95"], place),
+            xytext=(5, 0), textcoords="offset points", va="center", fontsize=8,
+        )  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_xlim(min(values) / 2, max(row["ms_p95"] for row in rows) * 6)
+    axes.set_xlabel("milliseconds a picture, batch 1")
+    axes.set_title(str(figures.machine["processor"]), fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(target, format="png", dpi=150)
+
+
+COLOURS = {"teacher": "#9a9a9a", "student": "#1f77b4", "file": "#e0a030"} | {
+    "file, unflushed": "#f0d9a8"
+}
+
+
+def _label(row: Row, several: bool) -> str:
+    name = row["name"].replace("$", r"\$")  # no formula
+    return f"{name}\n{', '.join(_place(row)[: 3 if several else 2])}"

@@ -1,0 +1,97 @@
+"""last.ckpt and the one before it, from which a run goes on exactly; Ctrl-C and SIGTERM."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from types import FrameType
+from typing import Any
+
+import pytorch_lightning as pl
+
+from distill.core.files import aside
+from distill.runs.run_folder import Run
+
+EVERY = 30  # seconds between checkpoints: what a killed run loses at most
+
+
+class Interrupted(Exception):
+    """A signal asked for an end; the checkpoint is written."""
+
+
+class Checkpoints(pl.Callback):
+    """Saves between two steps, and stops there once a signal came.
+
+    Between steps means at the start of the next one: all of the last step is done by then, its
+    validation and what follows from it too. (At the end of a batch, where Lightning saves, a
+    validation that is due would be lost, and with it a plateau schedule's step.) A second signal
+    ends the process at once.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.asked = run, False
+        self._saved_at = time.monotonic()
+        self._between_steps = False
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        # Here, not earlier: Lightning has set its own handler for SIGTERM, which saves nothing.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._ask)
+
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        if batch_idx % trainer.accumulate_grad_batches:
+            return
+        asked = self._any(trainer, self.asked)
+        if asked or self._any(trainer, time.monotonic() - self._saved_at >= EVERY):
+            self._between_steps = True
+            self.save(trainer)
+            self._between_steps = False
+        if asked:
+            raise Interrupted
+
+    def on_save_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        if self._between_steps:
+            # The next batch is announced but not trained: as if it had not been fetched yet.
+            progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
+            for count in ("total", "current"):
+                progress[count]["ready"] = progress[count]["completed"]
+
+    def save(self, trainer: pl.Trainer) -> None:
+        """Write last.ckpt whole; the earlier one becomes previous.ckpt, in case of a crash."""
+        self._saved_at = time.monotonic()
+        if not trainer.is_global_zero:
+            trainer.save_checkpoint(self.run.last)  # takes part, writes nothing
+            return
+        with aside(self.run.last) as temporary:
+            trainer.save_checkpoint(temporary)
+            if self.run.last.is_file():
+                with aside(self.run.previous) as kept:
+                    shutil.copyfile(self.run.last, kept)
+
+    def _any(self, trainer: pl.Trainer, mine: bool) -> bool:
+        """Whether it is so in any process: all must act at the same step."""
+        return trainer.strategy.reduce_boolean_decision(mine, all=False)
+
+    def _ask(self, number: int, _frame: FrameType | None) -> None:
+        self.asked = True
+        signal.signal(number, signal.SIG_DFL)
+        # Not print: the signal may have come in the middle of one.
+        os.write(2, b"\nfinishing the step, then saving; once more: ends at once\n")
+
+
+class Provenance(pl.Callback):
+    """Puts the run's settings, as plain values, under `distill` into every checkpoint."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+
+    def on_save_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        checkpoint["distill"] = self.settings

@@ -1,0 +1,164 @@
+"""Fréchet and kernel distance of held-out pictures at every validation: how far a GAN has come.
+
+The losses of two networks that train against each other do not say it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from distill.core import weights
+from distill.core.errors import DistillError
+from distill.core.images import over_white
+from distill.metrics import frechet
+from distill.metrics.features import (
+    BATCH,
+    INCEPTION,
+    MOBILENET,
+    FeatureName,
+    FeatureNetwork,
+    feature_network,
+)
+
+Features = NDArray[np.float64]
+# What is drawn, what it is drawn from, the real pictures it is to look like, its names' ending.
+PAIRED = (("drawn", "drawn", "target", ""),)
+UNPAIRED = (("to_b", "a", "b", ""), ("to_a", "b", "a", "_a"))
+LEAST = 2  # pictures a side: one has no spread
+SAID = {"drawn": "drawn", "to_b": "A to B", "to_a": "B to A"}
+
+
+class Distance(pl.Callback):
+    """Logs val/frechet and val/kid (the kernel distance itself, not ×1000) per validation.
+
+    A validation step gives {drawn, target}, or {a, to_b, b, to_a} of two unpaired sides, pictures
+    (N, 3 or 4, H, W) in [0, 1]; then val/frechet and val/kid are those of to_b against b, and
+    val/frechet_a and val/kid_a those of to_a against a. Pictures are rounded to 8 bits first, as
+    files of them would be. Where the shorter of two unpaired sides begins again, its pictures are
+    not counted twice. The real pictures' features are computed at the first validation.
+
+    Few pictures bias a Fréchet distance upwards: it compares steps of one run, not runs whose
+    held-out pictures differ. For training on one device. Raises DistillError for less than 2
+    pictures a side.
+    """
+
+    monitor = "val/frechet"
+
+    def __init__(self, network: FeatureNetwork) -> None:
+        self.network = network.requires_grad_(False).eval()
+        self.real: dict[str, Features] = {}
+        self._begin()
+
+    @classmethod
+    def of(cls, name: FeatureName | str) -> Self | None:
+        """With the network of that name; `auto` is Inception, else MobileNet, if at hand.
+
+        None for `none`, and, with a line that says so, where auto finds neither. Raises
+        DistillError where the weights of a network that was named cannot be had.
+        """
+        chosen = _at_hand() if name == "auto" else name
+        if chosen == "none":
+            return None
+        with torch.random.fork_rng(devices=[]):  # a network is born with random weights
+            network = feature_network(chosen)  # type: ignore[arg-type]
+        assert network is not None
+        return cls(network)
+
+    @staticmethod
+    def check(held_out: int) -> None:
+        """Raises DistillError for fewer pictures of a side than a distance can be had of."""
+        if held_out < LEAST:
+            raise DistillError(
+                f"distance: it needs at least {LEAST} held-out pictures of each side, not "
+                f"{held_out}; hold out more (data.val_fraction, data.val_limit), or set "
+                "distance=none"
+            )
+
+    def on_validation_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._parts: dict[str, list[Features]] = {}
+        self._seen: set[tuple[str, bytes]] = set()
+
+    def on_validation_batch_end(
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        if trainer.sanity_checking or not isinstance(outputs, Mapping):
+            return
+        for drawn, source, real, _ in _sides(outputs):
+            self._add(drawn, _bytes(outputs[drawn]), self._new(source, _bytes(outputs[source])))
+            if real not in self.real:
+                pictures = _bytes(outputs[real])
+                self._add(real, pictures, self._new(f"real {real}", pictures))
+
+    def _new(self, side: str, pictures: Tensor) -> list[int]:
+        """Which pictures of a side are not there yet."""
+        if side in ("drawn", "real target"):
+            return list(range(len(pictures)))  # pairs never begin again
+        keys = [(side, hashlib.sha256(p.cpu().numpy().tobytes()).digest()) for p in pictures]
+        new = [i for i, key in enumerate(keys) if key not in self._seen and key not in keys[:i]]
+        self._seen.update(keys)
+        return new
+
+    def _add(self, side: str, pictures: Tensor, which: list[int]) -> None:
+        self.network.to(pictures.device)
+        self._parts.setdefault(side, [])
+        for part in pictures[which].split(BATCH) if which else ():
+            self._parts[side].append(self._features(part))
+
+    @torch.inference_mode()
+    def _features(self, pictures: Tensor) -> Features:
+        with torch.autocast(pictures.device.type, enabled=False):
+            return self.network(pictures.float() / 255).cpu().double().numpy()
+
+    def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if trainer.sanity_checking or not self._parts:
+            return
+        found = {side: np.concatenate(parts) for side, parts in self._parts.items() if parts}
+        self.real |= {r: found[r] for _, _, r, _ in _sides(found) if r not in self.real}
+        for drawn, _, real, ending in _sides(found):
+            fid, kid = self._compare(found[drawn], self.real[real])
+            pl_module.log_dict({f"val/frechet{ending}": fid, f"val/kid{ending}": kid})
+            count = f"{len(found[drawn])} drawn, {len(self.real[real])} real"
+            line = f"{self.network.fid} {fid:.2f}, {self.network.kid} {1000 * kid:.2f} ({count})"
+            tqdm.write(f"step {trainer.global_step}, {SAID[drawn]}: {line}")
+        self._begin()
+
+    def _compare(self, drawn: Features, real: Features) -> tuple[float, float]:
+        self.check(min(len(drawn), len(real)))
+        return frechet.frechet_from_features(drawn, real), frechet.kid(drawn, real)
+
+
+def _sides(given: Mapping[str, Any]) -> tuple[tuple[str, str, str, str], ...]:
+    return PAIRED if "drawn" in given else UNPAIRED
+
+
+def _at_hand() -> str:
+    for name, file in (("inception", INCEPTION), ("mobilenet", MOBILENET)):
+        if weights.find_or_none(file):
+            return name
+    print(
+        f"distance=auto: none is logged, neither {INCEPTION.name} nor {MOBILENET.name} is at hand; "
+        "put one into a folder that DISTILL_WEIGHTS names"
+    )
+    return "none"
+
+
+def _bytes(pictures: Tensor) -> Tensor:
+    return over_white(pictures.detach().float()).clamp(0, 1).mul(255).round().byte()

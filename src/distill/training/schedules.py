@@ -1,0 +1,87 @@
+"""Learning-rate schedules as Lightning takes them; conf/schedule chooses one.
+
+`total_steps` is the run's length in optimiser steps, `val_every` the batches between validations.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import torch
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
+
+from distill.core import nodes
+
+
+def cosine(
+    optimizer: Optimizer, total_steps: int, val_every: int, warmup: int = 100, floor: float = 0.01
+) -> dict[str, Any]:
+    """Linear rise over `warmup` steps, then half a cosine down to `floor` times the rate.
+
+    The warm-up never takes more than a tenth of the run.
+    """
+    rise = max(1, min(warmup, total_steps // 10))
+    factor = partial(_cosine_factor, rise=rise, total=total_steps, floor=floor)
+    return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}
+
+
+def plateau(
+    optimizer: Optimizer,
+    total_steps: int,
+    val_every: int,
+    factor: float = 0.5,
+    patience: int = 5,
+    threshold: float = 1e-3,
+) -> dict[str, Any]:
+    """Times `factor` after `patience` validations without val/loss falling by `threshold` of it."""
+    scheduler = ReduceLROnPlateau(optimizer, factor=factor, patience=patience, threshold=threshold)
+    # By steps, at the distance of the validations: the whole run is a single epoch.
+    # Not strict: a run that goes on from right after a validation has done this step already.
+    when = {"interval": "step", "frequency": val_every, "monitor": "val/loss", "strict": False}
+    return {"scheduler": scheduler, **when}
+
+
+def linear(
+    optimizer: Optimizer, total_steps: int, val_every: int, epochs: float, decay_epochs: float
+) -> dict[str, Any]:
+    """The full rate, then a straight line that reaches zero at the end of the run (CycleGAN).
+
+    `epochs` and `decay_epochs` share the run's steps between the two.
+    """
+    factor = partial(
+        _linear_factor, held=total_steps * epochs / (epochs + decay_epochs), total=total_steps
+    )
+    return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}
+
+
+def constant(optimizer: Optimizer, total_steps: int, val_every: int) -> None:
+    """The rate stays what it is."""
+
+
+def _cosine_factor(step: int, rise: int, total: int, floor: float) -> float:
+    if step < rise:
+        return (step + 1) / rise
+    done = min(1.0, (step - rise) / max(1, total - rise))
+    return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * done))
+
+
+def _linear_factor(step: int, held: float, total: int) -> float:
+    return min(1.0, max(0.0, (total - step) / (total - held))) if held < total else 1.0
+
+
+DEFAULT_RATE = 1e-3  # where lr=auto finds none
+
+
+def make_optimizer(node: dict[str, Any], parameters: Any, lr: float) -> torch.optim.Optimizer:
+    """The optimiser of a node over these parameters."""
+    return nodes.build(node, params=parameters, lr=lr)
+
+
+def make_schedule(
+    node: dict[str, Any], optimizer: torch.optim.Optimizer, total_steps: int, val_every: int
+) -> Any:
+    """The schedule of a node, as Lightning takes it; None for a rate that stays."""
+    return nodes.build(node, optimizer=optimizer, total_steps=total_steps, val_every=val_every)

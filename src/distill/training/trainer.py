@@ -1,0 +1,180 @@
+"""Lightning's trainer with this project's callbacks, writing into a run's folder."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import EarlyStopping, LearningRateMonitor, ModelCheckpoint
+from pytorch_lightning.loggers import TensorBoardLogger
+from pytorch_lightning.utilities import rank_zero_only
+
+from distill.config.settings import Adversarial, Train
+from distill.core.errors import INTERRUPTED, DistillError
+from distill.runs.run_folder import Run, over
+from distill.training.callbacks.checkpoints import Checkpoints, Interrupted, Provenance
+from distill.training.callbacks.finite import Finite
+from distill.training.callbacks.previews import Previews
+from distill.training.callbacks.progress_bar import Progress
+from distill.training.callbacks.table import MetricsTable
+
+
+def make_trainer(
+    settings: Train | Adversarial,
+    run: Run,
+    own: Sequence[pl.Callback],
+    monitor: str | None = "val/loss",
+) -> pl.Trainer:
+    """Lightning's trainer, writing into the run's folder.
+
+    `own` are the recipe's callbacks; the best checkpoint and an early end go by `monitor`, of which
+    less is better.
+    """
+    t = settings.trainer
+    if t.threads:
+        torch.set_num_threads(t.threads)
+    _mute_known_noise()
+    _check(settings)
+    by_hand = isinstance(settings, Adversarial)  # then clipping is the module's affair
+    assert t.max_steps is not None
+    try:
+        made = pl.Trainer(
+            accelerator=t.accelerator,
+            devices=t.devices,
+            strategy=t.strategy,
+            precision=t.precision,
+            max_steps=t.max_steps,
+            max_epochs=-1,
+            # Several validations of equal distance, the last one at the end of the run.
+            val_check_interval=_val_interval(t.max_steps, t.val_every) * t.accumulate,
+            check_val_every_n_epoch=None,
+            log_every_n_steps=min(t.log_every, t.max_steps),
+            gradient_clip_val=None if by_hand else t.clip,
+            accumulate_grad_batches=t.accumulate,
+            num_sanity_val_steps=0,
+            use_distributed_sampler=False,
+            # Else Lightning adds one of its own, which keeps whatever was last.
+            enable_checkpointing=monitor is not None,
+            enable_model_summary=False,
+            enable_progress_bar=False,
+            logger=TensorBoardLogger(str(run.folder), name="tensorboard", version=""),
+            callbacks=[*own, *_callbacks(settings, run, monitor)],
+        )
+    except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
+        raise DistillError(f"trainer: {' '.join(str(error).split())}") from error
+    if made.strategy.root_device.type == "cuda":
+        # TF32 for the losses' Gram matrices too; PyTorch gives it to convolutions alone.
+        torch.set_float32_matmul_precision("high")
+    return made
+
+
+@contextmanager
+def ctrl_c() -> Iterator[None]:
+    """Lightning makes exit status 1 of a signal; here it is KeyboardInterrupt, as anywhere."""
+    try:
+        yield
+    except SystemExit:
+        raise KeyboardInterrupt from None
+
+
+def is_first_process() -> bool:
+    """Whether this is the process that the user started; further ones are made to say nothing."""
+    first = rank_zero_only.rank == 0  # type: ignore[attr-defined]
+    if not first:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
+    return first
+
+
+def fit(
+    made: pl.Trainer,
+    module: pl.LightningModule,
+    data: pl.LightningDataModule,
+    run: Run,
+    checkpoint: Path | None,
+) -> None:
+    """Train to the end, or to a signal (exit status 130), and leave last.ckpt there."""
+    checkpoints = next(each for each in made.callbacks if isinstance(each, Checkpoints))  # type: ignore[attr-defined]
+    try:
+        with ctrl_c():
+            made.fit(module, data, ckpt_path=checkpoint, weights_only=True)
+    except Interrupted:
+        print(f"{run.folder}: stopped at step {made.global_step}; the same command goes on")
+        sys.exit(INTERRUPTED)
+    checkpoints.save(made)
+    if made.global_step < made.max_steps:
+        print(f"{run.folder}: {over(run.last, made.max_steps)}")
+    print(f"{run.folder}: trained; best checkpoint {run.checkpoint('best')}")
+
+
+def _check(settings: Train | Adversarial) -> None:
+    """What of the trainer's settings does not go together, or not on this machine."""
+    t = settings.trainer
+    if t.clip and t.precision == "16-mixed" and settings.optimizer.get("fused"):
+        raise DistillError(
+            "trainer.precision=16-mixed: scales the gradients, and a fused optimiser undoes that "
+            "too late to clip them; set trainer.fused=false or trainer.clip=null"
+        )
+    if t.accelerator != "gpu":
+        return
+    if not (torch.cuda.is_available() or torch.backends.mps.is_available()):
+        missing = "finds no NVIDIA driver with a card" if torch.version.cuda else "has no CUDA"
+        raise DistillError(
+            f"trainer.accelerator=gpu: no GPU here (torch {torch.__version__} {missing}); "
+            "train on the CPU with trainer=cpu"
+        )
+    if t.precision == "bf16-mixed" and not _has_bfloat16():
+        raise DistillError(
+            "trainer.precision=bf16-mixed: this GPU has no bfloat16; set "
+            "trainer.precision=16-mixed trainer.fused=false"
+        )
+
+
+def _has_bfloat16() -> bool:
+    cuda = torch.cuda.is_available()
+    return not cuda or torch.cuda.is_bf16_supported(including_emulation=False)
+
+
+def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> list[pl.Callback]:
+    callbacks: list[pl.Callback] = [
+        Finite(),
+        Progress(),
+        Previews(run.folder / "previews"),
+        MetricsTable(run.folder / "metrics.csv"),
+        LearningRateMonitor("step"),
+        Provenance(asdict(settings)),
+    ]
+    if monitor:
+        folder, name = run.best.parent, run.best.stem
+        best = ModelCheckpoint(folder, name, monitor=monitor, enable_version_counter=False)
+        callbacks.append(best)
+    if settings.trainer.patience and monitor:
+        callbacks.append(EarlyStopping(monitor, patience=settings.trainer.patience))
+    return [*callbacks, Checkpoints(run)]
+
+
+def _val_interval(max_steps: int, val_every: int) -> int:
+    """The divisor of the run's length next to `val_every`: the last validation is at its end."""
+    divisors = [d for d in range(1, max_steps + 1) if max_steps % d == 0 and 2 * d >= val_every]
+    return min(divisors or [max_steps], key=lambda d: abs(d - val_every))
+
+
+def _mute_known_noise() -> None:
+    """Lightning's advertisements, and advice that does not apply to this use of it."""
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    for text in (
+        ".*does not have many workers.*",
+        ".*exists and is not empty.*",
+        ".*treespec, LeafSpec.*",
+        ".*module.s. in eval mode at the start.*",  # the frozen ones
+        ".*your dataloader is not resumable.*",  # it is: the stream starts at the right picture
+        ".*ReduceLROnPlateau conditioned on metric val/loss.*",  # done before the checkpoint
+    ):
+        warnings.filterwarnings("ignore", message=text)

@@ -1,0 +1,158 @@
+"""Pictures and networks that distill.stylize cannot use: one clear line each, the rest goes on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from PIL import Image
+
+from distill import stylize
+from distill.core.errors import DistillError
+from distill.inference.onnx_student import Painter
+from support.commands import run
+from support.odd_pictures import wide
+from support.stylize_setup import close, files, picture, pixels, put
+
+
+def lines(text):
+    """What was said, without the progress bar that shares the line's beginning."""
+    parts = text.replace("\r", "\n").splitlines()
+    return [part.strip() for part in parts if part.strip() and "pictures/s" not in part]
+
+
+BAD = {
+    "empty.jpg": (lambda good: b"", "not a picture: the file is empty"),
+    "cut.jpg": (lambda good: good[: len(good) // 2], "unreadable or cut short"),
+    "text.jpg": (lambda good: b"no picture at all\n" * 20, "not a picture, or of an unknown kind"),
+    "blank.jpg": (lambda good: good[: len(good) // 2] + bytes(4096), "cut short: the end"),
+    "huge.png": (lambda good: wide(50_000, 2_000), "larger than 89478485 pixels"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_one_line_and_the_rest_goes_on(shop, name, capsys):
+    put("good.jpg", picture(300, 200))
+    make, reason = BAD[name]
+    Path(name).write_bytes(make(Path("good.jpg").read_bytes()))
+    assert run(stylize, name, "good.jpg") == 1
+    said = capsys.readouterr()
+    skipped, counted = lines(said.err)
+    assert skipped.startswith(f"skipped '{name}': {reason}")
+    assert counted == "error: 1 of 2 pictures skipped"
+    assert files("stylized") == ["good-hayao.jpg"]
+
+
+def test_a_wrong_extension_is_no_reason(shop, capsys):
+    put("a.png", picture(70, 50))
+    os.rename("a.png", "a.jpg")
+    assert run(stylize, "a.jpg", "-o", "a.png") == 0
+    assert capsys.readouterr().err == ""
+    assert close(pixels("a.png"), 255 - pixels("a.jpg"), 1)
+
+
+@pytest.mark.parametrize("upscale", ["whole", "tiles", "guided"])
+def test_the_smallest_and_the_longest(shop, upscale):
+    put("dot.png", Image.new("RGB", (1, 1), (10, 20, 30)))
+    put("line.png", Image.new("RGB", (20_000, 4), (10, 20, 30)))
+    assert run(stylize, "dot.png", "line.png", f"upscale={upscale}") == 0
+    for name, shape in (("dot", (1, 1, 3)), ("line", (4, 20_000, 3))):
+        drawn = pixels(f"stylized/{name}-hayao.png")
+        assert close(drawn, np.full(shape, (245, 235, 225)), 1)
+
+
+@pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP"])
+def test_of_an_animation_the_first_picture_and_said(shop, kind, capsys):
+    first, second = Image.new("RGB", (40, 30), (200, 0, 0)), Image.new("RGB", (40, 30), (0, 0, 200))
+    name = f"film.{kind.lower()}"
+    options = {"lossless": True} if kind == "WEBP" else {}
+    put(name, first, format=kind, save_all=True, append_images=[second, first], **options)
+    assert run(stylize, name, "-o", "drawn.png") == 0
+    assert capsys.readouterr().err == f"'{name}': its first picture of 3 is drawn\n"
+    assert close(pixels("drawn.png"), np.full((30, 40, 3), (55, 255, 255)), 1)
+
+
+def test_a_still_gif_is_nothing_to_speak_of(shop, capsys):
+    put("still.gif")
+    assert run(stylize, "still.gif") == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("typed", ["-o closed/", "-o closed/deeper", "-o a.png/"])
+def test_an_output_folder_that_cannot_be_written(shop, typed, capsys):
+    put("a.png")
+    put("b.png")
+    Path("closed").write_text("a file in the way")
+    assert run(stylize, "a.png", "b.png", *typed.split()) == 1
+    said = lines(capsys.readouterr().err)
+    assert len(said) == 1
+    assert "cannot be written" in said[0]
+    place = shop / "closed" if "deeper" in typed else typed[3:].rstrip("/")
+    assert said[0].startswith(f"error: {place}: ")
+    assert files() == ["a.png", "b.png", "closed"]
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="nothing is closed to root")
+def test_a_folder_without_the_right_to_write(shop, capsys):
+    put("a.png")
+    Path("closed").mkdir(mode=0o500)
+    assert run(stylize, "a.png", "-o", "closed/") == 1
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_one_folder_of_many_that_cannot_be_written(shop, capsys):
+    put("in/a.png")
+    put("in/sub/b.png")
+    Path("out").mkdir()
+    Path("out/sub").write_text("a file in the way")
+    assert run(stylize, "in", "-o", "out") == 1
+    said = lines(capsys.readouterr().err)
+    assert said[0].startswith("skipped 'in/sub/b.png': 'out/sub/b-hayao.png' cannot be written (")
+    assert said[1] == "error: 1 of 2 pictures skipped"
+    assert files("out") == ["a-hayao.png", "sub"]
+
+
+# Networks
+
+
+def network(shape, kind=TensorProto.FLOAT):
+    """A graph that hands its input on."""
+    ends = [helper.make_tensor_value_info(name, kind, shape) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", ends[:1], ends[1:])
+    opset = helper.make_opsetid("", 13)
+    return helper.make_model(graph, opset_imports=[opset], ir_version=8)
+
+
+LAYOUTS = {
+    "its input is float32 (1, 256, 256, 3)": network([1, 256, 256, 3]),
+    "its input is float32 (1, 1, 256, 256)": network([1, 1, 256, 256]),
+    "its input is uint8 (1, 3, 256, 256)": network([1, 3, 256, 256], TensorProto.UINT8),
+    "its input is float16 (1, 3, h, w)": network([1, 3, "h", "w"], TensorProto.FLOAT16),
+    "its input is float32 (8, 3, 256, 256)": network([8, 3, 256, 256]),
+    "its input is float32 (3, 256, 256)": network([3, 256, 256]),
+}
+
+
+@pytest.mark.parametrize("said", LAYOUTS)
+def test_another_layout(shop, said, capsys):
+    onnx.save(LAYOUTS[said], "other.onnx")
+    put("a.png")
+    assert run(stylize, "a.png", "model=other.onnx") == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: other.onnx: {said}, want float32 (1, 3, height, width), RGB in")
+    assert ("channels last" in err) == ("256, 256, 3" in said)
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("shape", [[1, 3, "h", "w"], ["n", "c", "h", "w"], [1, 3, 64, 64], None])
+def test_a_layout_that_fits_or_is_left_open(shape):
+    assert Painter(network(shape), "open", 1).channels == 3
+
+
+def test_the_layout_is_named_with_the_file():
+    with pytest.raises(DistillError, match=r"^name: its input is float64"):
+        Painter(network([1, 3, 8, 8], TensorProto.DOUBLE), "name", 1)

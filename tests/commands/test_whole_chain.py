@@ -1,0 +1,245 @@
+"""The whole path as a user types it, in one process, on small pictures and few steps."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+
+import onnx
+import pytest
+import torch
+from PIL import Image
+
+from distill import eval_fid, export, prepare, train
+from distill.core.errors import DistillError
+from distill.models.checkpoint import lineage, load_student
+from support.commands import QUICK, SMALL, go, run
+
+
+def test_prepare_train_resume_export_evaluate(here, capsys):
+    assert run(prepare, "photos=photos", *SMALL) == 0
+    root = here / "data/pairs/toon-photos-64-crop90"
+    assert json.loads((root / "dataset.json").read_text())["counts"]["skipped"] == 0
+    stamps = {p: p.stat().st_mtime_ns for p in root.rglob("*.png")}
+
+    assert go("trainer.max_steps=4", "trainer.val_every=2") == 0
+    folder = here / "runs/toon-residual"
+    assert {p: p.stat().st_mtime_ns for p in root.rglob("*.png")} == stamps  # labelled once
+    for name in ("config.yaml", "metrics.csv", "checkpoints/last.ckpt", "checkpoints/best.ckpt"):
+        assert (folder / name).is_file(), name
+    assert sorted(p.name for p in (folder / "previews").iterdir()) == [
+        "step-000002.png", "step-000004.png",
+    ]  # fmt: skip
+    assert list((folder / "tensorboard").glob("events.*"))
+    rows = list(csv.DictReader((folder / "metrics.csv").open()))
+    assert [int(r["step"]) for r in rows if r["train/loss"]] == [1, 2, 3, 4]
+    assert [int(r["step"]) for r in rows if r["val/psnr"]] == [2, 4]
+    assert all(float(r["health/living_weights"]) > 0.9 for r in rows if r["val/psnr"])
+
+    capsys.readouterr()
+    assert go("trainer.max_steps=4", "trainer.val_every=2") == 0
+    assert "finished at step 4" in capsys.readouterr().out
+    assert go("trainer.max_steps=6", "trainer.val_every=2") == 0
+    assert "resumes at step 4" in capsys.readouterr().out
+    rows = list(csv.DictReader((folder / "metrics.csv").open()))
+    assert [int(r["step"]) for r in rows if r["train/loss"]] == [1, 2, 3, 4, 5, 6]
+
+    assert run(export, "exporter.size=64") == 0
+    report = json.loads((folder / "export/report.json").read_text())
+    assert report["ok"]
+    model = onnx.load(str(folder / "export/student.onnx"))
+    assert [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim] == [1, 3, 64, 64]
+    assert run(export, "exporter.size=64", "budget.macs=1000") == 1
+    assert not (folder / "export/student.onnx").exists()
+    assert not json.loads((folder / "export/report.json").read_text())["ok"]
+
+    assert run(eval_fid, "features=none", "bootstrap=10") == 0
+    results = json.loads((folder / "eval/results.json").read_text())
+    assert results["similarity"]["PSNR (dB), student to teacher"]["value"] > 5
+    assert (folder / "eval/contact_sheet.png").is_file()
+    assert run(eval_fid, "features=inception", "bootstrap=0") == 3  # no weights, all else done
+    assert "pt_inception" in json.loads((folder / "eval/results.json").read_text())["fid_missing"]
+    assert run(eval_fid, "features=none", "photos=photos", "ceiling=toon") == 0
+
+
+def test_changed_settings_are_refused_and_resume_false_keeps_the_old_run(here, capsys):
+    assert go("trainer.max_steps=1") == 0
+    assert go("trainer.max_steps=2", "lr=0.5") == 1
+    assert "lr: 0.003 then, 0.5 now" in capsys.readouterr().err
+    assert go("trainer.max_steps=2", "lr=0.5", "resume=false") == 0
+    assert (here / "runs/toon-residual.old-1/checkpoints/last.ckpt").is_file()
+
+
+def test_plateau_counts_validations(here):
+    # A threshold of 99 % is never met: after the first validation every one halves the rate.
+    never = ["schedule=plateau", "schedule.patience=0", "schedule.threshold=0.99"]
+    assert go("run=flat", *never, "trainer.max_steps=8", "trainer.val_every=2", "lr=1e-3") == 0
+    rows = list(csv.DictReader((here / "runs/flat/metrics.csv").open()))
+    rates = {int(r["step"]): float(r["lr"]) for r in rows if r["train/loss"]}
+    assert [rates[s] for s in range(1, 9)] == [1e-3] * 4 + [5e-4] * 2 + [2.5e-4] * 2
+
+
+def test_on_the_fly_with_all_four_kinds_of_terms_but_style(here):
+    gka = ["loss.weights.gka=0.5", "data=photos", "data.batch_size=4", "trainer.max_steps=2"]
+    assert go("run=fly", *gka) == 0
+    header = (here / "runs/fly/metrics.csv").read_text().splitlines()[0].split(",")
+    assert {"train/gka", "train/gka_weighted", "train/l1", "val/psnr"} <= set(header)
+
+
+def test_pairs_of_one_s_own_need_no_teacher(here):
+    for side in ("A", "B"):
+        (here / "own" / side).mkdir(parents=True)
+    for i in range(12):
+        picture = Image.new("RGBA", (80, 64), (20 * i, 99, 0, 255 - 20 * i))
+        picture.convert("RGB").save(here / f"own/A/{i}.png")
+        picture.save(here / f"own/B/{i}.png")
+    own = ["data.root=own", "run=own", "channels=4", "style=paprika", "trainer.max_steps=2"]
+    assert go(*own) == 0
+    assert run(export, "run=own", "exporter.size=64") == 0
+    model = onnx.load(str(here / "runs/own/export/student.onnx"))
+    assert [d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim] == [1, 4, 64, 64]
+    assert run(eval_fid, "run=own", "features=none") == 0
+
+
+def test_a_loss_that_is_not_finite_names_step_terms_and_pictures(here, capsys):
+    assert go("lr=1e30", "trainer.clip=null", "trainer.max_steps=9", "schedule=constant") == 1
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert message.startswith("error: the loss is nan at step ")
+    assert "l1 nan" in message
+    assert ".png" in message
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["photos=nowhere"], "photos=nowhere: no such folder; put photos there"),
+        (["photos=photos", "loss.weights.gka=1", "data.batch_size=2"], "needs at least 4"),
+        (
+            [
+                "photos=photos",
+                "gka_layers=[[no,smooth]]",
+                "loss.weights.gka=1",
+                "data.batch_size=4",
+            ],
+            "no layer 'no'",
+        ),
+        (["photos=photos", "channels=4"], "channels=4: the teacher draws RGB"),
+        (["photos=photos", "runs=photos/Person_0_0001.png"], "name one with runs=DIR"),
+        (["photos=photos", "optimizer.weight_decay=-1"], "optimizer: Invalid weight_decay"),
+        (["photos=photos", "trainer.precision=16-mixed"], "set trainer.fused=false"),
+        (["photos=photos", "decoder=fastdepth", "decoder.build.kernel=4"], "must be odd"),
+        (["photos=photos", "run=../up"], "run='../up'"),
+        (["photos=photos", "loss=l1", "loss.weights.l1=0"], "every loss weight is 0"),
+        (["data.root=nowhere"], "data.root=nowhere: no such folder, and no photos=data/photos"),
+        (["photos=photos", "style=paprika", "style.weights=no.pt"], "style.weights=no.pt: no such"),
+        (["photos=photos", "style.resolution=100"], "should be a multiple of 32"),
+    ],
+)
+def test_bad_input_ends_in_one_line(here, capsys, overrides, message):
+    assert run(train, *QUICK, "trainer.max_steps=1", *overrides) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error: ")
+    assert message in error
+    assert not (here / "data").exists()  # found out before anything was labelled
+
+
+def test_missing_weights_say_how_to_supply_them(here, capsys, monkeypatch):
+    monkeypatch.setenv("DISTILL_WEIGHTS", "")
+    assert run(prepare, "photos=photos", "style=hayao") == 1
+    message = capsys.readouterr().err
+    for part in ("animegan2_hayao.pt", "a01e0ca5", "DISTILL_WEIGHTS", "style.weights=FILE"):
+        assert part in message
+
+
+def test_export_and_evaluation_without_a_run(here, capsys):
+    assert run(export) == 1
+    assert run(eval_fid, "features=none") == 1
+    assert run(eval_fid, "features=none", "a=photos") == 1
+    assert run(eval_fid, "features=none", "a=photos", "b=nowhere") == 1
+    assert run(eval_fid, "features=none", "a=photos", "b=photos") == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if line.startswith("error: ")] == lines
+    assert len(lines) == 5
+
+
+@pytest.mark.parametrize("part", ["teacher", "module", "decoder"])
+def test_a_checkpoint_from_elsewhere_cannot_run_code(here, capsys, monkeypatch, part):
+    assert go("trainer.max_steps=1") == 0
+    checkpoint = here / "runs/toon-residual/checkpoints/last.ckpt"
+    saved = torch.load(checkpoint, weights_only=True)
+    (here / "hubconf.py").write_text("open('owned', 'w')")
+    if part == "module":  # importing it would be enough
+        monkeypatch.syspath_prepend(here)
+        (here / "evil.py").write_text("open('owned', 'w')")
+        saved["distill"]["teacher"] = {"_target_": "evil.Thing"}
+    elif part == "teacher":
+        saved["distill"]["teacher"] = {"_target_": "os.system", "command": "touch owned"}
+    else:
+        saved["distill"]["decoder"]["build"] = {
+            "_target_": "distill.models.students.encoder.torch.hub.load",
+            "repo_or_dir": str(here),
+            "model": "x",
+            "source": "local",
+        }
+    torch.save(saved, checkpoint)
+    capsys.readouterr()
+    for command in (export, eval_fid):
+        assert run(command, "checkpoint=last") == 1
+        assert "refused; only classes of distill." in capsys.readouterr().err
+    assert not (here / "owned").exists()
+
+
+def test_eval_never_takes_a_set_that_was_split_otherwise(here, capsys):
+    # The same name of a set, but another split: its held-out photos may have been trained on.
+    assert go("data=photos", "trainer.max_steps=1") == 0
+    shutil.rmtree("data")
+    assert run(prepare, "photos=photos", *SMALL, "data.val_fraction=0.6") == 0
+    for again in (lambda: run(eval_fid, "features=none"), lambda: go("data=photos", "run=other")):
+        assert again() == 1
+        assert "val_fraction 0.6 there, 0.4 now" in capsys.readouterr().err
+
+
+def test_eval_goes_on_without_the_photos_where_the_set_is_complete(here):
+    assert go("trainer.max_steps=1") == 0
+    (here / "photos").rename(here / "elsewhere")
+    assert run(eval_fid, "features=none", "bootstrap=0") == 0
+
+
+def test_photos_beside_a_run_are_all_held_out_in_eval(here):
+    assert go("trainer.max_steps=1") == 0
+    (here / "three").mkdir()
+    for i in range(3):
+        Image.new("RGB", (70, 70), (80 * i, 0, 99)).save(here / f"three/{i}.png")
+    assert run(eval_fid, "photos=three", "features=none", "bootstrap=0") == 0
+    results = json.loads((here / "runs/toon-residual/eval/results.json").read_text())
+    assert results["pictures"] == 3
+
+
+def test_a_set_is_made_where_data_root_says(here):
+    assert go("data.root=made", "trainer.max_steps=1", "photos=photos") == 0
+    assert (here / "made/dataset.json").is_file()
+    assert go("data.root=made", "trainer.max_steps=2", "photos=photos") == 0
+
+
+def test_a_run_starts_from_a_trained_student(here, capsys):
+    assert go("run=first", "trainer.max_steps=3") == 0
+    first = here / "runs/first/checkpoints/last.ckpt"
+    named = [f"init={first}", "run=second", "trainer.max_steps=1"]
+    assert go(*named, "lr=1e-9", "encoder.weights=missing.safetensors") == 0  # not read
+    before, _ = load_student(first)  # the averaged weights
+    after, settings = load_student(here / "runs/second/checkpoints/last.ckpt")
+    for name, value in before.named_parameters():
+        torch.testing.assert_close(after.get_parameter(name), value, atol=1e-7, rtol=0)
+    assert [made["run"] for made in lineage(settings)] == ["second", "first"]
+
+    capsys.readouterr()
+    assert go(*named, "run=third", "decoder=nnconv") == 1
+    error = f"error: init={first}: another network than this run's; set encoder=, decoder= and"
+    assert error in capsys.readouterr().err
+    first.unlink()
+    assert go(*named, "run=third") == 1
+    assert f"error: {first}: " in capsys.readouterr().err
+    with pytest.raises(DistillError, match=re.escape(str(first))):
+        lineage(settings)

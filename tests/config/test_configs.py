@@ -1,0 +1,178 @@
+"""Every shipped YAML composes, and every node in it fits its constructor."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+from distill import train
+from distill.config import compose
+from distill.config.settings import (
+    Benchmark,
+    CheckSettings,
+    EvalFid,
+    Export,
+    Prepare,
+    Stylize,
+    Train,
+)
+from distill.core.errors import DistillError
+
+SCHEMAS = {
+    "train": train.RECIPES, "prepare": Prepare, "export": Export, "eval_fid": EvalFid,
+    "stylize": Stylize, "check": CheckSettings, "benchmark": Benchmark,
+}  # fmt: skip
+GROUPS = {  # what each command's settings choose from, in train by recipe
+    "train recipe=distill": ["recipe", "style", "teacher", "encoder", "decoder", "loss", "data",
+                             "optimizer", "schedule", "trainer", "label"],
+    "train recipe=pix2pix": ["generator", "discriminator", "adversarial", "schedule", "trainer"],
+    "train recipe=cyclegan": ["generator", "discriminator", "adversarial", "schedule", "trainer"],
+    "prepare": ["style", "teacher", "data", "label"],
+    "export": ["exporter"],
+    "benchmark": ["style", "teacher"],
+}  # fmt: skip
+ELSEWHERE = {  # choices of a group that belong to another recipe
+    ("train recipe=distill", "data", "unpaired"),
+    ("prepare", "data", "unpaired"),
+    ("train recipe=distill", "schedule", "linear"),
+}
+CHOICES = [
+    (command, group, choice)
+    for command, groups in GROUPS.items()
+    for group in groups
+    for choice in compose.choices(group)
+    if (command, group, choice) not in ELSEWHERE
+]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_defaults_compose(name: str):
+    compose.load(name, [], SCHEMAS[name])
+
+
+@pytest.mark.parametrize(("command", "group", "choice"), CHOICES)
+def test_every_choice_composes(command: str, group: str, choice: str):
+    name, *recipe = command.split()
+    compose.load(name, [*recipe, f"{group}={choice}"], SCHEMAS[name])
+
+
+@pytest.mark.parametrize(("command", "group", "choice"), sorted(ELSEWHERE))
+def test_a_choice_of_another_recipe_is_refused(command: str, group: str, choice: str):
+    name, *recipe = command.split()
+    with pytest.raises(DistillError):
+        compose.load(name, [*recipe, f"{group}={choice}"], SCHEMAS[name])
+
+
+@pytest.mark.parametrize("recipe", train.RECIPES)
+def test_recipes_have_settings_of_their_own(recipe: str):
+    settings = compose.load("train", [f"recipe={recipe}"], train.RECIPES)
+    assert type(settings) is train.RECIPES[recipe]
+    assert settings.recipe == recipe
+
+
+def test_every_group_is_tried():
+    folders = {p.name for p in compose.conf_folder().iterdir() if p.is_dir()}
+    assert folders == {group for groups in GROUPS.values() for group in groups}
+
+
+@pytest.mark.parametrize("group", ["style", "decoder"])
+def test_choices_carry_their_own_name(group: str):
+    for choice in compose.choices(group):
+        settings = compose.load("train", [f"{group}={choice}"], Train)
+        assert getattr(settings, group).name == choice
+
+
+@pytest.mark.parametrize(
+    "path", sorted(compose.conf_folder().rglob("*.yaml")), ids=lambda p: p.stem
+)
+def test_every_file_says_what_it_is(path):
+    comments = [line for line in path.read_text().splitlines() if line.startswith("# ")]
+    assert any("@package" not in line for line in comments)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_help_names_every_setting(name: str):
+    content = yaml.safe_load((compose.conf_folder() / f"{name}.yaml").read_text())
+    text = content["hydra"]["help"]["template"]
+    recipes = sorted((compose.conf_folder() / "recipe").glob("*.yaml")) if name == "train" else []
+    keys = {*content, *(key for path in recipes for key in yaml.safe_load(path.read_text()))}
+    keys -= {"defaults", "hydra", "discriminator", "optimizer"}  # groups, named above
+    assert not [key for key in keys if not re.search(rf"\b{key}\b", text)]
+
+
+def test_style_brings_its_teacher_and_the_command_line_wins():
+    assert "AnimeGANv2" in compose.load("train", ["style=paprika"], Train).teacher["_target_"]
+    mixed = compose.load("train", ["style=paprika", "teacher=toon"], Train)
+    assert "Toon" in mixed.teacher["_target_"]
+
+
+def test_names_of_runs():
+    assert compose.load("train", ["style=paprika", "decoder=fastdepth"], Train).run == (
+        "paprika-fastdepth"
+    )
+    assert compose.load("train", ["run=5"], Train).run == "5"
+
+
+def test_paper_preset_is_the_paper_s_code():
+    settings = compose.load("train", ["loss=paper"], Train)
+    assert settings.loss.weights == {
+        "l1": 1000,
+        "sobel": 1000,
+        "differences": 0,
+        "style": 0,
+        "gka": 0,
+    }
+    assert settings.loss.terms["l1"]["beta"] == 1
+    assert settings.optimizer == {
+        "_target_": "torch.optim.Adam", "weight_decay": 1e-4, "fused": True,
+    }  # fmt: skip
+    assert (settings.lr, settings.data.batch_size, settings.ema, settings.trainer.clip) == (
+        1e-3, 42, 0, None,
+    )  # fmt: skip
+    assert compose.load("train", ["loss=paper", "data.batch_size=8"], Train).data.batch_size == 8
+
+
+PORT = {  # file: git blob id, as the port's repository has them
+    "paprika": ("paprika.pt", "58086c9db9fc7a9e5c2876ca31b8079599352643"),
+    "webtoon": ("celeba_distill.pt", "3b7ea61b02254980831cc3bc77af30666dbc999c"),
+    "face_v1": ("face_paint_512_v1.pt", "19c1a1da4d9580186109a2b055d91044e5127de6"),
+    "face_v2": ("face_paint_512_v2.pt", "d75102f8f201ddaf8dbe6b913b1a97585b55f838"),
+}
+
+
+@pytest.mark.parametrize("style", PORT)
+def test_the_port_s_weights(style: str):
+    settings = compose.load("prepare", [f"style={style}"], Prepare).style
+    assert (settings.file, settings.git_blob) == PORT[style]
+    assert settings.url is not None
+    assert settings.url.endswith(f"bryandlee/animegan2-pytorch/main/weights/{settings.file}")
+
+
+WRONG = {
+    "stlye=paprika": "stlye: no such setting; did you mean style?",
+    "style=papirka": "style=papirka: no such choice; did you mean style=paprika?",
+    "data.batch_sze=3": "data.batch_sze: no such setting; did you mean data.batch_size?",
+    "loss.terms.l1.bta=1": "loss.terms.l1.bta: no such setting; did you mean loss.terms.l1.beta?",
+    "+foo=1": "foo: no such setting",
+    "+decoder.build.foo=1": "decoder.build.foo: no such setting",
+    "+decoder.build.channels=[1]": "decoder.build.channels: no such setting",
+    "trainer.max_steps=-1": "trainer.max_steps=-1: input should be greater than 0",
+    "trainer.max_steps=many": "trainer.max_steps='many': input should be a valid integer",
+    "trainer.accelerator=tpu": "trainer.accelerator='tpu': input should be 'cpu', 'gpu'",
+    "crop=1.5": "crop=1.5: input should be less than or equal to 1",
+    "optimizer.weight_decay=slow": "optimizer.weight_decay='slow': input should be a valid number",
+    "lr=fast": "lr='fast': input should be a valid number, unable to parse string as a number, or ",
+    "teacher.ink=[1]": "teacher.ink=[1]: input should be a valid number",
+    "decoder.build._target_=distill.no.Such": "decoder.build._target_=distill.no.Such: cannot be",
+    "data.crop_size=100": "data.crop_size=100: input should be a multiple of 32",
+}
+
+
+@pytest.mark.parametrize("override", WRONG)
+def test_a_wrong_override_ends_in_one_line_that_names_it(override: str):
+    with pytest.raises(DistillError) as error:
+        compose.load("train", [override], Train)
+    assert str(error.value).startswith(WRONG[override])
+    assert "\n" not in str(error.value)

@@ -1,0 +1,203 @@
+import hashlib
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from distill.data.augment import (
+    as_square,
+    random_square,
+    recolour,
+    rng_for,
+    same_crop_and_flip,
+    view,
+)
+from distill.data.photos import centre_square
+
+
+def ramps(width, height):
+    """Red grows with x, green with y, from 0 to 250: a square's place can be read off it."""
+    picture = np.zeros((height, width, 3))
+    picture[..., 0] = 250 * (np.arange(width) + 0.5) / width
+    picture[..., 1] = 250 * (np.arange(height)[:, None] + 0.5) / height
+    return Image.fromarray(picture.round().astype(np.uint8))
+
+
+def place(square, width, height):
+    """(left, top, side across, side down, mirrored) of a square cut from `ramps`, in pixels."""
+    array = np.asarray(square).astype(float)
+    size = len(array)
+    x = array[..., 0].mean(0) / 250 * width
+    y = array[..., 1].mean(1) / 250 * height
+    inner = np.arange(size)[4:-4]  # the filter bends the ramp at the picture's rim
+    slope_x, at_x = np.polyfit(inner, x[4:-4], 1)
+    slope_y, at_y = np.polyfit(inner, y[4:-4], 1)
+    low_x = min(at_x - slope_x / 2, at_x + slope_x * (size - 0.5))
+    return low_x, at_y - slope_y / 2, abs(slope_x) * size, slope_y * size, slope_x < 0
+
+
+@pytest.mark.parametrize("crop", [1.0, 0.6])
+def test_random_squares_stay_inside_and_vary(crop):
+    width, height = 160, 128
+    image = ramps(width, height)
+    places = [place(random_square(image, 32, crop, rng_for(i)), width, height) for i in range(60)]
+    left, top, across, down, mirrored = map(np.array, zip(*places, strict=True))
+    short = height * crop
+    assert np.abs(across - down).max() < 3
+    assert across.min() > 0.45 * short - 3
+    assert across.max() < short + 3
+    assert left.min() > width * (1 - crop) / 2 - 2
+    assert top.min() > height * (1 - crop) / 2 - 2
+    assert (left + across).max() < width * (1 + crop) / 2 + 2
+    assert (top + down).max() < height * (1 + crop) / 2 + 2
+    # 60 draws: sizes over most of the range, both mirror images, 4 sigma around a fair coin.
+    assert np.ptp(across) > 0.4 * short
+    assert abs(mirrored.sum() - 30) < 4 * 60**0.5 / 2
+
+
+def test_a_generator_depends_on_its_parts_alone():
+    # The same number from the definition: 8 bytes of a SHA-256 as the seed.
+    seed = int.from_bytes(hashlib.sha256(b"7:a photo.jpg:3").digest()[:8], "big")
+    expected = np.random.default_rng(seed).random(5)
+    assert (rng_for(7, "a photo.jpg", 3).random(5) == expected).all()
+
+
+@pytest.mark.parametrize("other", [(8, "a", 3), (7, "b", 3), (7, "a", 4), (7, "a")])
+def test_every_part_changes_the_draws(other):
+    assert rng_for(7, "a", 3).random() != rng_for(*other).random()
+
+
+def test_a_generator_takes_a_name_that_is_no_utf_8():
+    assert 0 <= rng_for("caf\udce9.jpg").random() < 1
+
+
+def test_no_strength_leaves_the_colours():
+    image = ramps(64, 64)
+    assert (np.asarray(recolour(image, 0.0, rng_for(0))) == np.asarray(image)).all()
+
+
+def test_recolouring_a_uniform_grey_changes_its_brightness_alone():
+    # Contrast pulls to the mean and saturation to the grey: on a uniform grey both do nothing.
+    greys = []
+    for i in range(40):
+        array = np.asarray(recolour(Image.new("RGB", (8, 8), (100, 100, 100)), 0.2, rng_for(i)))
+        assert array.min() == array.max()
+        greys.append(int(array[0, 0, 0]))
+    assert min(greys) >= 79
+    assert max(greys) <= 120
+    assert max(greys) - min(greys) > 20
+
+
+def test_recolouring_changes_saturation():
+    saturations = []
+    for i in range(40):
+        image = recolour(Image.new("RGB", (8, 8), (150, 100, 50)), 0.5, rng_for(i))
+        red, _, blue = image.getpixel((0, 0))
+        saturations.append((red - blue) / max(red, 1))
+    assert max(saturations) > 2 / 3 + 0.05
+    assert min(saturations) < 2 / 3 - 0.05
+
+
+def test_the_first_view_is_the_plain_centre_square():
+    image = ramps(100, 80)
+    first = view(image, 0, 32, 0.8, 0.2, rng_for(0))
+    assert (np.asarray(first) == np.asarray(centre_square(image, 32, 0.8))).all()
+
+
+def test_other_views_repeat_by_their_generator_alone():
+    image = ramps(100, 80)
+    views = [np.asarray(view(image, n, 32, 1.0, 0.2, rng_for(0, "x", n))) for n in (1, 2, 1)]
+    assert (views[0] == views[2]).all()
+    assert (views[0] != views[1]).any()
+    assert views[0].shape == (32, 32, 3)
+
+
+def coordinates(height, width):
+    """(H, W, 2): the row and the column of every pixel."""
+    return torch.stack(torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij"), -1)
+
+
+def test_crop_and_flip_are_the_same_for_all_pictures():
+    one = coordinates(20, 30)
+    other = torch.cat([-one, one[..., :1]], -1)  # another number of channels, as for RGBA
+    for i in range(30):
+        cut, also = same_crop_and_flip([one, other], 12, True, rng_for(i))
+        assert cut.shape == (12, 12, 2)
+        assert torch.equal(also, torch.cat([-cut, cut[..., :1]], -1))
+
+
+def test_crops_are_whole_windows_that_reach_everywhere():
+    tops, lefts, flips = set(), set(), 0
+    for i in range(300):
+        (cut,) = same_crop_and_flip([coordinates(8, 9)], 6, True, rng_for(i))
+        flipped = bool(cut[0, 0, 1] > cut[0, -1, 1])
+        cut = cut.flip(1) if flipped else cut
+        top, left = cut[0, 0].tolist()
+        assert torch.equal(cut, coordinates(8, 9)[top : top + 6, left : left + 6])
+        tops.add(top)
+        lefts.add(left)
+        flips += flipped
+    assert (tops, lefts) == ({0, 1, 2}, {0, 1, 2, 3})
+    assert abs(flips - 150) < 4 * 300**0.5 / 2
+
+
+@pytest.mark.parametrize("size", [None, 8, 20])
+def test_without_a_smaller_size_nothing_is_cropped(size):
+    for i in range(10):
+        (same,) = same_crop_and_flip([coordinates(8, 9)], size, False, rng_for(i))
+        assert torch.equal(same, coordinates(8, 9))
+
+
+def test_without_flip_nothing_is_mirrored():
+    for i in range(20):
+        (cut,) = same_crop_and_flip([coordinates(8, 9)], 4, False, rng_for(i))
+        assert cut[0, 0, 1] < cut[0, -1, 1]
+
+
+# Squares
+
+
+def test_a_square_of_the_size_is_left_as_it_is():
+    image = ramps(64, 64)
+    assert all(as_square(image, 64, pad) is image for pad in (None, "white", "edge"))
+
+
+def test_without_padding_the_centre_square_is_cut():
+    image = ramps(160, 128)
+    assert as_square(image, 32, None).tobytes() == centre_square(image, 32).tobytes()
+
+
+@pytest.mark.parametrize("pad", ["white", "black", "edge"])
+@pytest.mark.parametrize("size", [(200, 75), (75, 200), (201, 3000), (64, 65)])
+def test_padding_keeps_the_whole_picture_in_the_middle(pad, size):
+    image = Image.new("RGB", size, (100, 150, 200))
+    square = np.asarray(as_square(image, 64, pad))
+    assert square.shape == (64, 64, 3)
+    inside = (square == (100, 150, 200)).all(-1)
+    if pad == "edge":
+        assert inside.all()
+        return
+    across, down = (max(1, round(side * 64 / max(size))) for side in size)
+    rows, columns = (inside.any(axis) for axis in (1, 0))
+    assert (int(columns.sum()), int(rows.sum()), int(inside.sum())) == (across, down, across * down)
+    for filled, length in ((columns, across), (rows, down)):
+        before, after = filled.argmax(), filled[::-1].argmax()
+        assert before + after + length == 64
+        assert abs(int(before) - int(after)) <= 1
+
+
+def test_what_is_padded_on_a_see_through_picture_is_see_through():
+    image = Image.new("RGBA", (64, 32), (1, 2, 3, 200))
+    for pad, corner in (("white", (255, 255, 255, 0)), ("black", (0, 0, 0, 0))):
+        square = as_square(image, 64, pad)
+        assert square.getpixel((0, 0)) == square.getpixel((63, 63)) == corner
+        assert square.getpixel((32, 32)) == (1, 2, 3, 200)
+    assert as_square(image, 64, "edge").getcolors() == [(64 * 64, (1, 2, 3, 200))]
+
+
+def test_colours_vary_and_transparency_does_not():
+    image = Image.new("RGBA", (32, 32), (90, 60, 30, 77))
+    varied = recolour(image, 0.5, rng_for(0))
+    assert varied.getchannel("A").getextrema() == (77, 77)
+    assert varied.convert("RGB").tobytes() != image.convert("RGB").tobytes()

@@ -1,0 +1,356 @@
+import itertools
+import os
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader
+
+from distill.core.errors import DistillError
+from distill.data.datasets import PairSet, PhotoSet
+from distill.data.layouts import Pair
+from distill.data.photos import Photo
+from distill.data.sampler import Stream
+
+
+def noise(path, seed, size=(72, 64)):
+    """A picture without any symmetry, so that no crop or mirror image looks like another."""
+    array = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), np.uint8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(array).save(path)
+    return path
+
+
+def inverted_pairs(folder, count, size=(72, 64)):
+    """Pairs whose drawing is the photo's negative."""
+    for i in range(count):
+        with Image.open(noise(folder / "photo" / f"{i}.png", i, size)) as photo:
+            (folder / "stylized").mkdir(exist_ok=True)
+            Image.fromarray(255 - np.asarray(photo)).save(folder / "stylized" / f"{i}.png")
+    return [
+        Pair(folder / "photo" / f"{i}.png", folder / "stylized" / f"{i}.png") for i in range(count)
+    ]
+
+
+def photos(folder, count):
+    return [Photo(noise(folder / f"{i}.png", i, (96, 80)), f"{i}.png") for i in range(count)]
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(
+        torch.equal(one[k], other[k]) if torch.is_tensor(one[k]) else one[k] == other[k]
+        for k in one
+    )
+
+
+KINDS = {
+    "pairs": lambda folder, seed=0: PairSet(
+        inverted_pairs(folder, 5), 64, train=True, crop_size=48, seed=seed
+    ),
+    "photos": lambda folder, seed=0: PhotoSet(photos(folder, 5), 48, train=True, seed=seed),
+}
+every_kind = pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+
+
+# The stream of positions
+
+
+@pytest.mark.parametrize("start", [0, 8, 24])
+@pytest.mark.parametrize("world", [1, 2, 4])
+def test_ranks_share_the_rest_of_the_stream_between_them(start, world):
+    parts = [list(Stream(24, start, rank, world)) for rank in range(world)]
+    assert sorted(itertools.chain(*parts)) == list(range(start, 24))
+    assert len({len(part) for part in parts}) == 1
+
+
+def test_ranks_take_whole_batches_in_turn():
+    """Together they see the batches that one process would accumulate."""
+    first, second = (list(Stream(24, 8, rank, 2, batch=4)) for rank in (0, 1))
+    assert first == [8, 9, 10, 11, 16, 17, 18, 19]
+    assert second == [12, 13, 14, 15, 20, 21, 22, 23]
+    assert list(Stream(24, 8, batch=4)) == list(range(8, 24))
+
+
+def test_ranks_take_turns():
+    assert list(Stream(9, 2, 1, 3)) == [3, 6]
+
+
+@pytest.mark.parametrize(("world", "length"), [(1, 24), (2, 12), (4, 6)])
+def test_the_length_is_that_of_the_whole_stream_wherever_it_starts(world, length):
+    assert len(Stream(24, 0, 0, world)) == len(Stream(24, 16, 0, world)) == length
+
+
+def test_a_stream_can_be_walked_twice():
+    stream = Stream(6, 2)
+    assert list(stream) == list(stream) == [2, 3, 4, 5]
+
+
+# What a position gives
+
+
+@every_kind
+def test_a_position_gives_the_same_item_in_any_order_and_any_object(tmp_path, make):
+    one, other = make(tmp_path), make(tmp_path)
+    forward = {p: one[p] for p in range(12)}
+    for position in (11, 0, 7, 3, 7, 5):
+        assert same(other[position], forward[position])
+
+
+@every_kind
+def test_worker_processes_give_what_the_main_process_gives(tmp_path, make):
+    data, start = make(tmp_path), 3
+    loader = DataLoader(data, 2, sampler=Stream(11, start), num_workers=2)
+    loaded = [
+        {k: v[i] for k, v in batch.items()} for batch in loader for i in range(len(batch["name"]))
+    ]
+    assert len(loaded) == 8
+    assert all(same(item, data[start + i]) for i, item in enumerate(loaded))
+
+
+@every_kind
+def test_every_picture_is_seen_once_per_pass_in_a_new_order(tmp_path, make):
+    data = make(tmp_path)
+    names = [data[p]["name"] for p in range(30)]
+    passes = [names[i : i + 5] for i in range(0, 30, 5)]
+    assert all(sorted(each) == [f"{i}.png" for i in range(5)] for each in passes)
+    assert len({tuple(each) for each in passes}) > 1
+
+
+@every_kind
+def test_a_picture_looks_different_in_every_pass(tmp_path, make):
+    data = make(tmp_path)
+    views = [item["photo"] for item in (data[p] for p in range(20)) if item["name"] == "0.png"]
+    assert len(views) == 4
+    assert len({view.numpy().tobytes() for view in views}) == 4
+
+
+@every_kind
+def test_another_seed_gives_another_stream(tmp_path, make):
+    one, other = make(tmp_path, seed=0), make(tmp_path, seed=1)
+    assert not all(same(one[p], other[p]) for p in range(5))
+
+
+# Pairs
+
+
+def test_photo_and_drawing_get_the_same_crop_and_mirror_image(tmp_path):
+    data = PairSet(inverted_pairs(tmp_path, 3, (64, 64)), 64, train=True, crop_size=40)
+    for position in range(12):
+        item = data[position]
+        assert item["photo"].shape == item["target"].shape == (40, 40, 3)
+        # Only where every pixel still meets its own negative do both add up to white.
+        assert bool((item["photo"].int() + item["target"].int() == 255).all())
+
+
+def test_without_training_pair_p_comes_as_it_is(tmp_path):
+    pairs = inverted_pairs(tmp_path, 3, (64, 64))
+    data = PairSet(pairs, 64, train=False, crop_size=40)
+    for index, pair in enumerate(pairs):
+        item = data[index]
+        with Image.open(pair.photo) as photo:
+            expected = torch.from_numpy(np.asarray(photo).copy())
+        assert item["name"] == f"{index}.png"
+        assert torch.equal(item["photo"], expected)
+    assert len(data) == 3
+
+
+def test_pairs_of_another_shape_become_squares_of_the_size(tmp_path):
+    item = PairSet(inverted_pairs(tmp_path, 1, (100, 70)), 64, train=False)[0]
+    assert item["photo"].shape == item["target"].shape == (64, 64, 3)
+
+
+def test_alpha_gives_targets_of_four_channels(tmp_path):
+    photo, target = noise(tmp_path / "p.png", 0, (64, 64)), tmp_path / "t.png"
+    Image.new("RGBA", (64, 64), (255, 0, 0, 51)).save(target)
+    pairs = [Pair(photo, target)]
+    four = PairSet(pairs, 64, train=True, alpha=True, crop_size=32)[0]["target"]
+    three = PairSet(pairs, 64, train=True, crop_size=32)[0]["target"]
+    assert four[0, 0].tolist() == [255, 0, 0, 51]
+    assert three[0, 0].tolist() == [255, 204, 204]  # the same over white
+    assert four.shape == (32, 32, 4)
+
+
+# What cannot be read
+
+
+@pytest.mark.parametrize("side", ["photo", "stylized"])
+def test_a_bad_pair_is_replaced_by_the_next_and_named_once(tmp_path, capsys, side):
+    pairs = inverted_pairs(tmp_path, 3, (64, 64))
+    (tmp_path / side / "1.png").write_bytes(b"")
+    data = PairSet(pairs, 64, train=False)
+    assert [data[i]["name"] for i in (0, 1, 2, 1)] == ["0.png", "2.png", "2.png", "2.png"]
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1
+    assert str(tmp_path / side / "1.png") in said
+    assert "not a picture" in said
+
+
+def test_a_bad_photo_is_replaced_by_the_next_and_named_once(tmp_path, capsys):
+    found = photos(tmp_path, 3)
+    found[2].path.write_text("<html>")
+    data = PhotoSet(found, 48, train=False)
+    assert [data[i]["name"] for i in (2, 1, 2)] == ["0.png", "1.png", "0.png"]
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1
+    assert "2.png" in said
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names on Windows are always valid Unicode")
+def test_a_bad_photo_whose_name_is_no_utf_8_can_be_named(tmp_path, capsys):
+    (good,) = photos(tmp_path, 1)
+    bad = Photo(tmp_path / os.fsdecode(b"caf\xe9.jpg"), "bad")
+    assert PhotoSet([bad, good], 48, train=False)[0]["name"] == "0.png"
+    assert "caf" in capsys.readouterr().out
+
+
+def test_nothing_readable_at_all_is_an_error_and_no_endless_loop(tmp_path):
+    pairs, found = inverted_pairs(tmp_path / "a", 2), photos(tmp_path / "b", 2)
+    for path in [pair.photo for pair in pairs] + [photo.path for photo in found]:
+        path.write_bytes(b"")
+    with pytest.raises(DistillError, match="no pair of the training set can be read"):
+        PairSet(pairs, 64, train=True)[0]
+    with pytest.raises(DistillError, match="no photo of the held-out set can be read"):
+        PhotoSet(found, 64, train=False)[0]
+
+
+# Photos
+
+
+def test_photos_to_validate_on_are_centre_squares(tmp_path):
+    picture = np.zeros((64, 100, 3), np.uint8)
+    picture[:, 18:82] = (0, 255, 0)
+    Image.fromarray(picture).save(tmp_path / "x.png")
+    item = PhotoSet([Photo(tmp_path / "x.png", "x.png")], 64, train=False)[0]
+    assert torch.equal(
+        item["photo"], torch.tensor([0, 255, 0], dtype=torch.uint8).expand(64, 64, 3)
+    )
+
+
+def test_photos_to_train_on_change_their_colours_only_when_asked(tmp_path):
+    Image.new("RGB", (80, 80), (100, 100, 100)).save(tmp_path / "x.png")
+    photo = Photo(tmp_path / "x.png", "x.png")
+    plain = PhotoSet([photo], 48, train=True, colour=0)
+    assert all(set(plain[p]["photo"].unique().tolist()) == {100} for p in range(4))
+    varied = PhotoSet([photo], 48, train=True, colour=0.2)
+    assert len({float(varied[p]["photo"].float().mean()) for p in range(4)}) > 1
+
+
+# Pairs of recipe=pix2pix: direction, squares, colours
+
+
+def coordinates(path, blue, size, alpha=None):
+    """A picture whose red is x and whose green is y, so that a pixel says where it was."""
+    picture = np.full((size[1], size[0], 3 if alpha is None else 4), blue, np.uint8)
+    picture[..., 0], picture[..., 1] = np.arange(size[0]), np.arange(size[1])[:, None]
+    if alpha is not None:
+        picture[..., 3] = alpha
+    Image.fromarray(picture).save(path)
+    return path
+
+
+def coordinate_pairs(folder, size=(96, 96), alpha=None):
+    photo = coordinates(folder / "p.png", 10, size)
+    return [Pair(photo, coordinates(folder / "t.png", 20, size, alpha))]
+
+
+@pytest.mark.parametrize("alpha", [None, 255])
+def test_every_crop_and_mirror_image_is_of_one_place_on_both_sides(tmp_path, alpha):
+    pairs = coordinate_pairs(tmp_path, alpha=alpha)
+    data = PairSet(pairs, 96, train=True, crop_size=64, alpha=alpha is not None)
+    seen = set()
+    for position in range(40):
+        item = data[position]
+        photo, target = item["photo"], item["target"]
+        assert torch.equal(photo[..., :2], target[..., :2])
+        assert (int(photo[0, 0, 2]), int(target[0, 0, 2])) == (10, 20)
+        xs, ys = photo[0, :, 0].int(), photo[:, 0, 1].int()
+        assert torch.equal(xs.sort().values, torch.arange(64, dtype=torch.int) + xs.min())
+        assert torch.equal(ys, torch.arange(64, dtype=torch.int) + ys[0])
+        seen.add((int(xs.min()), int(ys[0]), bool(xs[0] > xs[-1])))
+    lefts, tops, mirrored = map(set, zip(*seen, strict=True))
+    assert mirrored == {False, True}
+    assert min(len(lefts), len(tops)) > 15
+    assert max(*lefts, *tops) <= 32
+
+
+@pytest.mark.parametrize("one_file", [False, True])
+def test_swap_makes_the_drawing_the_input(tmp_path, one_file):
+    pairs = coordinate_pairs(tmp_path)
+    if one_file:
+        both = Image.new("RGB", (192, 96))
+        for left, name in ((0, "p.png"), (96, "t.png")):
+            with Image.open(tmp_path / name) as half:
+                both.paste(half, (left, 0))
+        both.save(tmp_path / "both.png")
+        pairs = [Pair(tmp_path / "both.png", None)]
+    for train in (True, False):
+        straight, swapped = (PairSet(pairs, 96, train, 64, swap=swap)[3] for swap in (False, True))
+        assert torch.equal(straight["photo"], swapped["target"])
+        assert torch.equal(straight["target"], swapped["photo"])
+        assert straight["name"] == swapped["name"]
+        assert int(straight["photo"][0, 0, 2]) == 10
+
+
+def test_swapped_targets_keep_the_photo_s_transparency(tmp_path):
+    Image.new("RGBA", (64, 64), (255, 0, 0, 51)).save(tmp_path / "p.png")
+    Image.new("RGBA", (64, 64), (0, 0, 255, 51)).save(tmp_path / "t.png")
+    item = PairSet([Pair(tmp_path / "p.png", tmp_path / "t.png")], 64, False, alpha=True, swap=True)
+    assert item[0]["target"][0, 0].tolist() == [255, 0, 0, 51]
+    assert item[0]["photo"][0, 0].tolist() == [204, 204, 255]  # over white
+
+
+@pytest.mark.parametrize(
+    ("pad", "around"), [("white", [255, 255, 255]), ("black", [0, 0, 0]), ("edge", None)]
+)
+@pytest.mark.parametrize("size", [(96, 64), (64, 96)])
+def test_padding_shows_all_of_both_sides(tmp_path, pad, around, size):
+    pairs = coordinate_pairs(tmp_path, size, alpha=200)
+    item = PairSet(pairs, 96, train=False, alpha=True, pad=pad)[0]
+    wide = size[0] > size[1]
+    for name, blue in (("photo", 10), ("target", 20)):
+        picture = item[name] if wide else item[name].transpose(0, 1)
+        inside = coordinates(tmp_path / "x.png", blue, size, 200 if name == "target" else None)
+        with Image.open(inside) as image:
+            wanted = torch.from_numpy(np.asarray(image).copy())
+        wanted = wanted if wide else wanted.transpose(0, 1)
+        assert torch.equal(picture[16:80], wanted)
+        clear = [*around, 0][: picture.shape[-1]] if around else None
+        top = torch.tensor(clear) if clear else wanted[0]
+        bottom = torch.tensor(clear) if clear else wanted[-1]
+        assert bool((picture[:16] == top).all())
+        assert bool((picture[80:] == bottom).all())
+
+
+def test_colours_vary_alike_on_both_sides_and_not_the_transparency(tmp_path):
+    photo = noise(tmp_path / "p.png", 0, (64, 64))
+    with Image.open(photo) as image:
+        see_through = image.convert("RGBA")
+    alpha = np.tile(np.arange(64, dtype=np.uint8), (64, 1))
+    see_through.putalpha(Image.fromarray(alpha))
+    see_through.save(tmp_path / "t.png")
+    pairs, changed = [Pair(photo, tmp_path / "t.png")], set()
+    data = PairSet(pairs, 64, train=True, flip=False, alpha=True, colour=0.3)
+    plain = PairSet(pairs, 64, train=True, flip=False, alpha=True)[0]
+    for position in range(6):
+        item = data[position]
+        assert torch.equal(item["photo"], item["target"][..., :3])
+        assert torch.equal(item["target"][..., 3], torch.from_numpy(alpha))
+        changed.add(float((item["photo"].float() - plain["photo"].float()).mean()))
+    assert len(changed) == 6
+    held_out = PairSet(pairs, 64, train=False, alpha=True, colour=0.3)[0]
+    assert torch.equal(held_out["photo"], plain["photo"])
+
+
+def test_colours_leave_the_crops_where_they_are(tmp_path):
+    """The same positions with and without them, so that runs can be compared."""
+    pairs = inverted_pairs(tmp_path, 2, (64, 64))
+    varied, plain = (PairSet(pairs, 64, True, 40, colour=c)[5]["photo"] for c in (1e-6, 0.0))
+    assert (varied.int() - plain.int()).abs().max() <= 3  # each of three changes rounds down
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dataset_can_be_sent_to_a_process_that_is_no_copy(tmp_path, kind):
+    data = KINDS[kind](tmp_path)
+    assert same(pickle.loads(pickle.dumps(data))[7], data[7])

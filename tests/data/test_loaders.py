@@ -1,0 +1,221 @@
+"""The pictures of recipe=pix2pix and recipe=cyclegan, from settings as a user types them."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from distill.config import compose
+from distill.config.settings import CycleGANTrain, Pix2PixTrain
+from distill.core.errors import DistillError
+from distill.data import loaders
+
+SMALL = ["data.size=72", "data.crop_size=64", "data.workers=0"]
+BLUE = {"A": 10, "B": 20}
+
+
+def picture(path, blue, alpha=255, size=(72, 72)):
+    """Red grows with x, green with y; blue tells the sides apart."""
+    values = np.full((size[1], size[0], 4), blue, np.uint8)
+    values[..., 0], values[..., 1], values[..., 3] = (
+        np.arange(size[0]),
+        np.arange(72)[:, None],
+        alpha,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(values).convert("RGBA" if alpha < 255 else "RGB").save(path)
+
+
+def two_folders(root, alpha=255, a="A", b="B", count=12):
+    for i in range(count):
+        picture(root / a / f"{i}x.png", BLUE["A"])
+        picture(root / b / f"{i}x.png", BLUE["B"], alpha)
+    return root
+
+
+def paired(root, *more):
+    words = ["recipe=pix2pix", f"data.root={root}", *SMALL, *more]
+    return loaders.paired(compose.load("train", words, Pix2PixTrain))
+
+
+def unpaired(*words):
+    return loaders.unpaired(
+        compose.load("train", ["recipe=cyclegan", *SMALL, *words], CycleGANTrain)
+    )
+
+
+def blue(sample):
+    return {k: int(v[0, 0, 2]) for k, v in sample.items() if torch.is_tensor(v)}
+
+
+def side(sample):
+    return {tuple(v.shape) for v in sample.values() if torch.is_tensor(v)}
+
+
+# Pairs
+
+
+@pytest.mark.parametrize(("direction", "photo", "target"), [("AtoB", "A", "B"), ("BtoA", "B", "A")])
+def test_direction_says_which_side_is_drawn(tmp_path, direction, photo, target):
+    data = paired(two_folders(tmp_path), f"data.direction={direction}")
+    for dataset in (data.train, data.val):
+        assert blue(dataset[0]) == {"photo": BLUE[photo], "target": BLUE[target]}
+        assert side(dataset[0]) == {(64, 64, 3)}
+
+
+def test_pairs_are_cropped_alike_in_training_and_whole_in_validation(tmp_path):
+    data = paired(two_folders(tmp_path))
+    firsts = set()
+    for position in range(30):
+        item = data.train[position]
+        assert torch.equal(item["photo"][..., :2], item["target"][..., :2])
+        assert int(item["photo"][..., 0].max()) - int(item["photo"][..., 0].min()) == 63
+        firsts.add((int(item["photo"][0, 0, 0]), int(item["photo"][0, 0, 1])))
+    assert len(firsts) > 15
+    ends = data.val[0]["photo"][0, :, 0]
+    assert (int(ends[0]), int(ends[-1])) == (0, 71)  # all 72 pixels, on 64
+    assert len(data.train) + len(data.val) == 12
+
+
+def test_the_settings_of_pairs_reach_them(tmp_path):
+    root = two_folders(tmp_path)
+    still = paired(root, "data.flip=false", "data.size=64")
+    whole = [still.train[p]["photo"] for p in range(8)]
+    assert len({each.numpy().tobytes() for each in whole}) == 1  # no crop, no mirror image
+    varied = paired(root, "data.flip=false", "data.size=64", "data.colour=0.3")
+    assert len({varied.train[p]["photo"].numpy().tobytes() for p in range(8)}) == 8
+    other = paired(root, "seed=1")
+    assert any(
+        not torch.equal(other.train[p]["photo"], paired(root).train[p]["photo"]) for p in range(3)
+    )
+    assert (still.batch_size, still.workers, still.val_limit) == (1, 0, 64)
+    assert paired(root, "data.val_limit=null", "data.batch_size=3").val_limit is None
+
+
+def test_padding_reaches_both_sides(tmp_path):
+    for name, level in BLUE.items():
+        for i in range(12):
+            picture(tmp_path / name / f"{i}x.png", level, size=(144, 72))
+    pairs = paired(tmp_path, "data.pad=black").val[0]
+    looks = unpaired(f"data.root={tmp_path}", "data.pad=black").val[0]
+    for drawn in (pairs["photo"], pairs["target"], looks["a"], looks["b"]):
+        assert int(drawn[:16].max()) == int(drawn[48:].max()) == 0
+        assert int(drawn[16:48, :, 2].min()) >= 10
+
+
+def test_four_channels_are_read_where_there_is_transparency(tmp_path):
+    data = paired(two_folders(tmp_path, alpha=51), "channels=4")
+    for dataset in (data.train, data.val):
+        assert dataset[0]["target"].shape == (64, 64, 4)
+        assert dataset[0]["photo"].shape == (64, 64, 3)
+        assert int(dataset[0]["target"][5, 5, 3]) == 51
+    with pytest.raises(DistillError, match="all 11 that were looked at are opaque"):
+        paired(tmp_path, "channels=4", "data.direction=BtoA", "data.val_fraction=0.001")
+
+
+def test_one_see_through_target_of_many_is_enough_and_bad_ones_are_passed_over(tmp_path):
+    root = two_folders(tmp_path)
+    for i in range(5):
+        (root / "B" / f"{i}x.png").write_bytes(b"")
+    picture(root / "B" / "7x.png", 20, alpha=254)
+    paired(root, "channels=4", "data.val_fraction=0.001")
+
+
+def test_only_a_few_targets_are_looked_at(tmp_path, monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        "distill.data.pairs.Pair.read",
+        lambda pair, alpha, swap: (
+            None,
+            read.append(pair.name) or Image.new("RGBA", (9, 9), "red"),
+        ),
+    )
+    two_folders(tmp_path, count=100)
+    with pytest.raises(DistillError, match="are opaque"):
+        paired(tmp_path, "channels=4")
+    assert 8 <= len(read) <= 16
+    assert len({*read}) == len(read)
+
+
+def test_the_outlines_train_both_ways(assets):
+    """Real pairs side by side, of several heights."""
+    root = assets / "pairs" / "outline_ab"
+    data = paired(
+        root, "data.direction=BtoA", "data.size=286", "data.crop_size=256", "data.pad=white"
+    )
+    assert len(data.train) + len(data.val) == 139
+    item = data.train[0]
+    assert item["photo"].shape == item["target"].shape == (256, 256, 3)
+    paper = [
+        (data.val[i][key] > 225).float().mean() for i in range(7) for key in ("photo", "target")
+    ]
+    assert min(paper[::2]) > 0.8  # outlines are the input
+    assert np.mean(paper[1::2]) < np.mean(paper[::2])
+
+
+# Two looks
+
+
+def test_two_looks_from_a_folder_or_from_two(tmp_path):
+    two_folders(tmp_path / "set", a="trainA", b="trainB")
+    two_folders(tmp_path / "set", a="testA", b="testB", count=3)
+    data = unpaired(f"data.root={tmp_path / 'set'}")
+    assert (len(data.train), len(data.val)) == (12, 3)
+    for dataset in (data.train, data.val):
+        assert blue(dataset[0]) == {"a": 10, "b": 20}
+        assert side(dataset[0]) == {(64, 64, 3)}
+    a, b = (tmp_path / "set" / name for name in ("trainB", "testA"))
+    split = unpaired(f"data.a={a}", f"data.b={b}")
+    assert blue(split.train[0]) == {"a": 20, "b": 10}
+    assert (len(split.train.looks["a"]), len(split.train.looks["b"])) != (12, 3)  # some held out
+    assert (split.batch_size, split.val_limit) == (1, 64)
+
+
+def test_the_settings_of_two_looks_reach_them(tmp_path):
+    root = f"data.root={two_folders(tmp_path)}"
+    still = unpaired(root, "data.flip=false", "data.size=64")
+    assert len({still.train[p]["a"].numpy().tobytes() for p in range(8)}) == 1
+    varied = unpaired(root, "data.flip=false", "data.size=64", "data.colour=0.3")
+    assert len({varied.train[p]["b"].numpy().tobytes() for p in range(8)}) == 8
+    assert side(unpaired(root).val[0]) == {(64, 64, 3)}
+    one, other = unpaired(root), unpaired(root, "seed=1")
+    assert any(not torch.equal(one.train[p]["a"], other.train[p]["a"]) for p in range(3))
+
+
+# What cannot be
+
+
+WRONG = {
+    "no pairs named": (lambda root: paired("null"), "data.root=null: recipe=pix2pix learns from"),
+    "no looks named": (lambda root: unpaired(), "data.root=null: no pictures to learn from; give"),
+    "crop of pairs": (
+        lambda root: paired(two_folders(root), "data.size=48"),
+        "data.size=48: smaller than the crop taken from it, data.crop_size=64",
+    ),
+    "crop of looks": (
+        lambda root: unpaired(f"data.root={two_folders(root)}", "data.size=48"),
+        "data.size=48: smaller than the crop",
+    ),
+    "pairs to hold out alone": (
+        lambda root: paired(two_folders(root / "val").parent),
+        "has val/ but no train/, nothing to learn from",
+    ),
+    "looks to hold out alone": (
+        lambda root: unpaired(f"data.root={two_folders(root, a='testA', b='testB')}"),
+        "nothing to learn from",
+    ),
+    "opaque": (
+        lambda root: paired(two_folders(root), "channels=4"),
+        "channels=4 needs targets with transparency",
+    ),
+    "no folder": (lambda root: paired(root / "no"), "no: no such folder"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_learnt_from_ends_in_one_line(tmp_path, case):
+    make, said = WRONG[case]
+    with pytest.raises(DistillError) as error:
+        make(tmp_path)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,211 @@
+"""Which photos, which set and which split the settings mean."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from distill import prepare, train
+from distill.config import compose
+from distill.config.arguments import split_arguments
+from distill.config.settings import Prepare, Train
+from distill.config.trained import source_of
+from distill.core.errors import DistillError
+from distill.data import loaders, sources
+from distill.data.layouts import find_pairs
+from distill.models import build
+from support.commands import run
+from support.labelling import add, add_copies, sides
+
+SMALL = ["style.resolution=64", "label.workers=0", "data.val_fraction=0.3"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """A working folder with photos in folders `a`, `b`, and `v`, and one whose name is odd."""
+    monkeypatch.chdir(tmp_path)
+    add(tmp_path / "a", *range(12))
+    add(tmp_path / "b", *range(20, 26))
+    add(tmp_path / "v", *range(40, 46))
+    add(tmp_path / "odd, [name]'s", *range(60, 66))
+    return tmp_path
+
+
+def typed(*arguments, name="prepare", schema=Prepare):
+    overrides, _ = split_arguments([*arguments, *SMALL], False)
+    return compose.load(name, overrides, schema)
+
+
+# What is typed
+
+
+@pytest.mark.parametrize(
+    ("argument", "photos"),
+    [
+        ("photos=a", "a"),
+        ("photos=[a]", ["a"]),
+        ("photos=[a,b]", ["a", "b"]),
+        ("photos=[a, two words, c(d)]", ["a", "two words", "c(d)"]),
+        ("photos=['x, y',b]", ["x, y", "b"]),
+        ("photos=odd, [name]'s", "odd, [name]'s"),
+        ("""photos=["odd, [name]'s",b]""", ["odd, [name]'s", "b"]),
+        ("photos=[/tmp/ü b/c,~/d]", ["/tmp/ü b/c", "~/d"]),
+    ],
+)
+def test_folders_are_taken_as_typed(argument, photos):
+    assert typed(argument).photos == photos
+
+
+def test_a_folder_whose_name_looks_like_a_list_is_one_folder(here):
+    add(here / "[a,b]", 1, 2, 3)
+    assert typed("photos=[a,b]").photos == "[a,b]"
+    assert len(sources.photos(typed("photos=[a,b]"))) == 3
+
+
+def test_weights_must_be_positive():
+    with pytest.raises(DistillError, match=r"data\.weights\.1=-1.*greater than 0"):
+        typed("photos=[a,b]", "data.weights=[1,-1]")
+
+
+# Names of sets
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["photos=a"], "toon-a-64"),
+        (["photos=[a]"], "toon-a-64"),
+        (["photos=[a,b]"], "toon-a+b-64"),
+        (["photos=[a,b]", "crop=0.8"], "toon-a+b-64-crop80"),
+        (["photos=[a,b]", "val_photos=v"], "toon-a+b-val-v-64"),
+        (["photos=a", "val_photos=[v,b]"], "toon-a-val-v+b-64"),
+        (["data=demo", "photos=[a,b]"], "toon-demo-64"),
+        (["photos=[a,b]", "data.root=mine"], "mine"),
+    ],
+)
+def test_the_set_is_named_after_its_folders(arguments, name):
+    assert sources.pairs_root(typed(*arguments)).name == name
+
+
+def test_the_recipe_tells_sets_of_several_folders_apart():
+    def made(*arguments):
+        settings = typed(*arguments)
+        return sources.recipe(settings, build.load_teacher(settings.style, settings.teacher))
+
+    one = made("photos=a")
+    assert (one.folders, one.val_folders, one.photos) == ((), (), str(Path("a").resolve()))
+    assert made("photos=[a]") == one
+    both = made("photos=[a,b]")
+    assert (both.folders, both.val_folders) == (("a", "b"), ())
+    apart = made("photos=[a,b]", "val_photos=v")
+    assert (apart.folders, apart.val_folders) == (("a", "b"), ("v",))
+    assert apart == made("photos=[a,b]", "val_photos=v", "data.val_fraction=0.5")  # unused
+
+
+# Said before anything is computed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["photos=[a,nowhere]"], "photos=nowhere: no such folder"),
+        (["photos=a", "val_photos=nowhere"], "val_photos=nowhere: no such folder"),
+        (["photos=a", "val_photos=a"], "a: named twice"),
+        (["photos=a", "drop=nowhere.txt"], "drop=nowhere.txt: no such file"),
+        (["photos=[a,b]", "data.weights=[1]"], "1 weights, but the photos come from 2 folders"),
+        (["photos=a", "data.weights=[1,2]"], "2 weights, but the photos come from 1 folder;"),
+        (["photos=a", "data.root=a/0.png/set"], "0.png: not a folder to write pairs into"),
+    ],
+)
+@pytest.mark.parametrize("command", [prepare, train])
+def test_what_is_wrong_is_one_line_before_the_teacher_is_loaded(
+    capsys, monkeypatch, command, arguments, said
+):
+    monkeypatch.setattr(build, "load_teacher", lambda *_: pytest.fail("loaded"))
+    assert run(command, *arguments, *SMALL) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert said in line
+    assert not Path("data").exists()
+
+
+# The whole way
+
+
+def training(*arguments):
+    quick = ["encoder.weights=none", "data.workers=0", "data.batch_size=2"]
+    return typed(*arguments, *quick, name="train", schema=Train)
+
+
+def data_of(settings):
+    return loaders.data(settings, build.load_teacher(settings.style, settings.teacher))
+
+
+def names(data):
+    return {Path(photo.key).stem for photo in data.photos}
+
+
+def test_evaluation_holds_out_what_training_on_the_fly_held_out(here):
+    add_copies(here / "a", *range(6))
+    (here / "drop").write_text("7.png\n")
+    settings = training("photos=a", "data=photos", "drop=drop")
+    data = data_of(settings)
+    assert not names(data.train) & names(data.val)
+    add_copies(here / "a", *range(12), name="0 later {}")
+    source = source_of(asdict(settings))
+    teacher = build.load_teacher(source.style, source.teacher)
+    root = sources.prepare_held_out(source, teacher, all_of_them=False)
+    held_out = {p.name.rsplit("-", 1)[0] for p in find_pairs(root, "toon", 0.3, 0)["val"]}
+    trained = names(data.train)
+    of_trained = {f"copy_of_{n}" for n in trained} | {f"0_later_{n}" for n in trained}
+    assert not held_out & (trained | of_trained)
+    assert {n.replace(" ", "_") for n in names(data.val)} <= held_out
+    assert "7" not in held_out | trained
+
+
+def test_several_folders_with_weights_and_a_validation_folder(here):
+    arguments = ["photos=[a,b]", "val_photos=v", "data.weights=[1,3]"]
+    for kind in ("pairs", "photos"):
+        data = data_of(training(*arguments, f"data={kind}"))
+        assert len(data.val) == 6
+        named = getattr(data.train, "pairs", None) or data.train.photos
+        stems = [Path(getattr(n, "key", None) or n.name).stem.split("-")[0] for n in named]
+        assert len(stems) == 18
+        seen = [int(stems[data.train.index(p)]) for p in range(18)]
+        assert sum(20 <= i < 26 for i in seen) in (13, 14)  # 3/4 of 18
+    root = sources.pairs_root(training(*arguments))
+    assert set(sides(root).values()) == {"train", "val"}
+    assert json.loads((root / "dataset.json").read_text())["recipe"]["val_folders"] == ["v"]
+
+
+def test_weights_work_from_the_set_alone(here):
+    assert run(prepare, "photos=[a,b]", "val_photos=v", *SMALL) == 0
+    root = sources.pairs_root(typed("photos=[a,b]", "val_photos=v"))
+    (here / "a").rename(here / "gone")
+    data = data_of(training(f"data.root={root}", "photos=nowhere", "data.weights=[1,1]"))
+    assert [share.weight for share, _ in data.train.shares] == [1, 1]
+    assert [taken for _, taken in data.train.shares] == [9, 9]
+    with pytest.raises(DistillError, match="3 weights, but the photos come from 2 folders"):
+        data_of(training(f"data.root={root}", "photos=nowhere", "data.weights=[1,1,1]"))
+
+
+def test_a_set_with_a_validation_folder_is_not_taken_for_one_without(capsys):
+    assert run(prepare, "photos=[a,b]", "data.root=set", *SMALL) == 0
+    assert run(prepare, "photos=[a,b]", "val_photos=v", "data.root=set", *SMALL) == 1
+    assert "made with other settings" in capsys.readouterr().err
+
+
+def test_dropping_by_command_is_remembered_by_the_next(here, capsys):
+    (here / "drop.txt").write_text("3.png\nnobody.jpg\n")
+    with pytest.warns(UserWarning, match="drop: a line names no photo, 'nobody.jpg'"):
+        assert run(prepare, "photos=a", "drop=drop.txt", *SMALL) == 0
+    assert "; dropped by the list: 1" in capsys.readouterr().out
+    (here / "drop.txt").unlink()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # said once, where the list was named
+        data = data_of(training("photos=a"))
+    assert not {"3"} & {pair.name.split("-")[0] for pair in [*data.train.pairs, *data.val.pairs]}

@@ -1,0 +1,363 @@
+"""benchmarks/fidelity.py: a yardstick that is wrong is worse than none."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import helper, numpy_helper
+from PIL import Image
+from torch import Tensor
+
+from distill import prepare
+from distill.core.errors import DistillError
+from distill.data.faces import Box
+from distill.evaluation.fidelity import (
+    fidelity,
+    fidelity_report,
+    heldout_set,
+    overlap,
+    scored_students,
+)
+from distill.evaluation.fidelity import scores as scoring
+from distill.models import checkpoint
+from support.commands import SMALL, go, run
+
+SIDE = 64
+SET = Path("data/pairs/toon-photos-64-crop90")
+
+
+class Pixels:
+    """Stands in for a feature network: names and mean colours."""
+
+    fid, kid, title = "F", "K", "mean colours"
+
+
+def held(count: int = 4, root: Path = Path()) -> heldout_set.HeldOut:
+    """Grey teacher's pictures of two folders in turn; every second has a face."""
+    photo = torch.full((count, 3, SIDE, SIDE), 30, dtype=torch.uint8)
+    teacher = torch.full_like(photo, 100)
+    who = [(("a", "b")[i % 2], f"person{i}") for i in range(count)]
+    boxes = [Box(8, 4, 20, 16) if i % 2 else None for i in range(count)]
+    return heldout_set.HeldOut(root, [f"{i}.png" for i in range(count)], who, photo, teacher, boxes)
+
+
+def means(pictures: heldout_set.HeldOut, drawn: Tensor) -> dict[str, float]:
+    measured = scoring.measure(pictures, drawn, scoring.measures(), None, "it")
+    scores = scoring.score(np.arange(len(drawn)), measured, measured, None, 0)
+    return {name: row["value"] for name, row in scores.items()}
+
+
+def conv(weight: float, size: int = SIDE) -> onnx.ModelProto:
+    """An image-to-image graph that multiplies every value by `weight`."""
+    eye = weight * np.eye(3, dtype=np.float32)[:, :, None, None]
+    shape = [1, 3, size, size]
+    ends = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, shape) for n in ("x", "y")]
+    node = helper.make_node("Conv", ["x", "w"], ["y"])
+    graph = helper.make_graph([node], "g", ends[:1], ends[1:], [numpy_helper.from_array(eye, "w")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=7)
+
+
+def saved(model: onnx.ModelProto, path: Path) -> Path:
+    onnx.save(model, str(path))
+    return path
+
+
+def test_an_identical_student_is_at_100_db() -> None:
+    pictures = held()
+    values = means(pictures, pictures.teacher.clone())
+    wanted = {"PSNR (dB)": 100, "SSIM": 1, "edge PSNR (dB)": 100, "face PSNR (dB)": 100}
+    assert values == pytest.approx(wanted | {"grid above teacher's (1/255)": 0})
+
+
+def test_a_checkerboard_beyond_the_teacher_s() -> None:
+    """Up and down by 2 steps of a byte."""
+    pictures = held()
+    size = pictures.teacher.shape[-1]
+    board = 2 * ((torch.arange(size)[:, None] + torch.arange(size)) % 2).byte()
+    values = means(pictures, pictures.teacher + 2 * board)
+    assert values["grid above teacher's (1/255)"] == pytest.approx(2, abs=1e-3)
+
+
+def test_a_brighter_student_by_formula() -> None:
+    """51 of 255 brighter: 20·log10(5) dB, and no edge anywhere."""
+    pictures = held()
+    values = means(pictures, pictures.teacher + 51)
+    assert values["PSNR (dB)"] == pytest.approx(13.979, abs=1e-3)
+    assert values["face PSNR (dB)"] == pytest.approx(13.979, abs=1e-3)
+    assert values["edge PSNR (dB)"] == pytest.approx(100)
+
+
+def test_the_face_counts_its_box_alone() -> None:
+    pictures = held()
+    drawn = pictures.teacher + 51
+    drawn[:, :, 8:28, 4:20] -= 51
+    assert means(pictures, drawn)["face PSNR (dB)"] == pytest.approx(100)
+    drawn[1, :, 8, 4] += 51  # one of 320 pixels, in one of two faces
+    one = 10 * np.log10(320 * 25)
+    assert means(pictures, drawn)["face PSNR (dB)"] == pytest.approx((100 + one) / 2, abs=1e-3)
+
+
+def test_subsets_and_who_is_shown() -> None:
+    pictures = held(6)
+    found = {name: at.tolist() for name, at in pictures.subsets().items()}
+    assert found == {"a": [0, 2, 4], "b": [1, 3, 5], "all": [0, 1, 2, 3, 4, 5]}
+    assert pictures.some(3) == [0, 2, 1]
+    assert pictures.some(9, faces=True) == [1, 3, 5]
+
+
+def test_the_lead_is_taken_picture_by_picture() -> None:
+    """Pictures differ by 20 dB, the students by 1 dB on each: the lead is certain."""
+    first = scoring.Measured({scoring.PSNR: np.array([10.0, 20.0, 30.0])}, None)
+    other = scoring.Measured({scoring.PSNR: np.array([11.0, 21.0, 31.0])}, None)
+    row = scoring.lead(np.arange(3), other, first, 50)
+    assert row == {"value": 1, "pictures": 3, "interval": [1, 1]}
+
+
+def test_the_gap_is_that_to_the_teacher_s_own_distance() -> None:
+    """Both halves alike: FD(T, T') is 0, and a student shifted by 0.5 in 6 numbers is at 1.5."""
+    x = np.random.default_rng(0).normal(size=(40, 6))
+    t, s = np.concatenate([x, x]), np.concatenate([x, x + 0.5])
+    row = scoring.gap(t, s, rounds=30)
+    assert row["value"] == pytest.approx(1.5)
+    assert row["interval"][0] < 1.5 < row["interval"][1]
+    assert scoring.gap(t, t, rounds=30)["interval"][0] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("enough", "columns"), [(20, {"F", "F gap"}), (21, {"K"})])
+def test_a_frechet_distance_wants_many_pictures(
+    enough: int, columns: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "ENOUGH", enough)
+    x = np.random.default_rng(0).normal(size=(20, 4))
+    measured = scoring.Measured({}, x)
+    network: Any = Pixels()
+    scores = scoring.score(np.arange(20), measured, measured, network, 10)
+    assert set(scores) == columns
+    assert all(row["value"] == pytest.approx(0, abs=1e-9) for row in scores.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("paper", "want NAME=FILE"),
+        ("=a.onnx", "want NAME=FILE"),
+        ("a=missing.onnx", "a=missing.onnx: no such file"),
+        ("a=photo.png", "a .ckpt of distill.train or an .onnx"),
+        ("a=here.ckpt@255", "only an .onnx has a range"),
+        ("photo=here.onnx", "name is taken"),
+    ],
+)
+def test_a_student_s_name_and_file(text: str, said: str, here: Path) -> None:
+    for name in ("here.ckpt", "here.onnx", "photo.png"):
+        (here / name).touch()
+    with pytest.raises(DistillError, match=said):
+        scored_students.parse([text])
+
+
+def test_parsing(here: Path) -> None:
+    for name in ("a.ckpt", "b=c.onnx"):
+        (here / name).touch()
+    one, two = scored_students.parse(["ours=a.ckpt", "paper=b=c.onnx@255"])
+    assert (one.name, one.file, one.white) == ("ours", Path("a.ckpt"), 1)
+    assert (two.name, two.file, two.white) == ("paper", Path("b=c.onnx"), 255)
+    with pytest.raises(DistillError, match="name is taken"):
+        scored_students.parse(["a=a.ckpt", "a=a.ckpt"])
+
+
+def test_an_onnx_student_draws_in_its_range(tmp_path: Path) -> None:
+    """Both copy the photo, one of them in [0, 255]: the same picture to the last bit."""
+    pictures = held()
+    for white in (1, 255):
+        named = scored_students.Named("it", saved(conv(white), tmp_path / f"{white}.onnx"), white)
+        student = scored_students.load(named, pictures, tmp_path)
+        assert torch.equal(scored_students.draw(student, pictures.photo), pictures.photo)
+        assert student.note == "training photos not known"
+        assert student.cost["macs"] == 9 * SIDE * SIDE
+        assert student.cost["living"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("weight", "size", "white", "said"),
+    [
+        (255, SIDE, 1, "up to 30; name it as FILE@255"),
+        (1, SIDE, 255, "name it as FILE without @255"),
+        (1, 32, 1, "a student of 32×32 pictures"),
+    ],
+)
+def test_an_onnx_student_that_does_not_fit(
+    weight: int, size: int, white: int, said: str, tmp_path: Path
+) -> None:
+    file = saved(conv(weight, size), tmp_path / "it.onnx")
+    with pytest.raises(DistillError, match=said):
+        scored_students.load(scored_students.Named("it", file, white), held(), tmp_path)
+
+
+def test_a_damaged_onnx_file(tmp_path: Path) -> None:
+    (tmp_path / "it.onnx").write_bytes(b"no graph")
+    with pytest.raises(DistillError, match="not a readable ONNX file"):
+        scored_students.load(scored_students.Named("it", tmp_path / "it.onnx"), held(), tmp_path)
+
+
+def test_faces_are_looked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = tmp_path / "faces.json"
+    monkeypatch.setattr(heldout_set, "largest_face", lambda _photo: Box(1, 2, 3, 4))
+    photos = torch.randint(0, 255, (3, 3, 8, 8), dtype=torch.uint8)
+    assert heldout_set.find_faces(photos, kept) == [Box(1, 2, 3, 4)] * 3
+    monkeypatch.setattr(heldout_set, "largest_face", lambda _photo: None)
+    assert heldout_set.find_faces(photos.flip(0), kept) == [Box(1, 2, 3, 4)] * 3
+    assert heldout_set.find_faces(photos + 1, kept) == [None] * 3
+    kept.write_text("damaged")
+    assert heldout_set.find_faces(photos, kept) == [None] * 3
+
+
+@pytest.fixture
+def trained(here: Path) -> dict[str, Any]:
+    """Settings of a run on the photos of `here`, and its set."""
+    assert go("trainer.max_steps=1", "trainer.val_every=1", "runs=runs") == 0
+    return checkpoint.load_student(Path("runs/toon-residual/checkpoints/last.ckpt"))[1]
+
+
+def test_training_photos_are_looked_for_here(trained: dict[str, Any], here: Path) -> None:
+    pictures = heldout_set.read(SET, None, here / "faces.json")
+    assert overlap.check("it", trained, pictures) == "the other side of this set"
+
+    other = trained | {"data": trained["data"] | {"root": "other"}}
+    assert overlap.check("it", other, pictures) == "training photos not known"
+
+    assert run(prepare, "photos=photos", "data.root=other", "data.split_seed=3", *SMALL) == 0
+    with pytest.raises(DistillError, match=r"it: .* held-out photos are in its training set other"):
+        overlap.check("it", other, pictures)
+
+
+def test_what_a_student_started_from_counts_too(trained: dict[str, Any], here: Path) -> None:
+    """Neither a start on the held-out photos nor one that is gone hides behind another run."""
+    pictures = heldout_set.read(SET, None, here / "faces.json")
+    first = here / "runs/toon-residual/checkpoints/last.ckpt"
+    both = trained | {"init": str(first)}
+    assert overlap.check("it", both, pictures) == "the other side of this set"
+
+    assert run(prepare, "photos=photos", "data.root=other", "data.split_seed=3", *SMALL) == 0
+    other = trained | {"data": trained["data"] | {"root": "other"}}
+    gone = "gone.ckpt"
+    with pytest.raises(DistillError, match="are in its training set other"):
+        overlap.check("it", other | {"init": gone}, pictures)
+    said = overlap.check("it", trained | {"init": gone}, pictures)
+    assert said.startswith("the other side of this set; of its start training photos not known: ")
+
+    saved = torch.load(first, weights_only=True)
+    torch.save(saved | {"distill": other}, first)
+    with pytest.raises(DistillError, match="are in its training set other"):
+        overlap.check("it", both, pictures)
+
+
+def test_renamed_training_photos_are_seen_by_what_they_show(
+    trained: dict[str, Any], here: Path
+) -> None:
+    """Held out here, trained on there under names that say nothing."""
+    pictures = heldout_set.read(SET, None, here / "faces.json")
+    (here / "renamed").mkdir()
+    for i, path in enumerate(sorted((here / "photos").iterdir())):
+        shutil.copy(path, here / "renamed" / f"Else_{i}x.png")
+    assert run(prepare, "photos=renamed", "data.root=other", *SMALL) == 0
+    other = trained | {"data": trained["data"] | {"root": "other"}}
+    with pytest.raises(DistillError, match="as they are or as near-twins"):
+        overlap.check("it", other, pictures)
+
+    shutil.rmtree(here / "renamed")
+    (here / "renamed").mkdir()
+    rng = np.random.default_rng(9)
+    for i in range(6):
+        noise = Image.fromarray(rng.integers(0, 255, (6, 7, 3), dtype=np.uint8))
+        noise.resize((90, 80)).save(here / "renamed" / f"Else_{i}x.png")
+    assert run(prepare, "photos=renamed", "data.root=another", *SMALL) == 0
+    other = trained | {"data": trained["data"] | {"root": "another"}}
+    assert "no photo or person shared, 0 look alike" in overlap.check("it", other, pictures)
+
+
+def test_pictures_of_one_person_are_in_one_half(trained: dict[str, Any], here: Path) -> None:
+    pictures = heldout_set.read(SET, None, here / "faces.json")
+    persons = [person for _, person in pictures.who]
+    changes = sum(a != b for a, b in zip(persons, persons[1:], strict=False))
+    assert changes == len(set(persons)) - 1
+    assert len(heldout_set.read(SET, 3, here / "faces.json").files) == 3
+
+
+def test_from_a_set_and_two_students_to_a_report(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(fidelity, "TIMINGS", 3)
+    shutil.copytree(here / "photos", here / "more")
+    for i, path in enumerate(sorted((here / "more").iterdir())):
+        with Image.open(path) as image:
+            image.rotate(90).save(here / "more" / f"Other_{i}x.png")
+        path.unlink()
+    root = "data.root=data/pairs/both"
+    assert go("photos=[photos,more]", root, "trainer.max_steps=1", "trainer.val_every=1") == 0
+    saved(conv(1), here / "copy.onnx")
+    monkeypatch.setattr(heldout_set, "largest_face", lambda _photo: Box(8, 8, 30, 30))
+
+    command = ["--pairs=data/pairs/both", "--rounds=5", "--features=none", "--out=out", "--sheet=2"]
+    runs = ["copy=copy.onnx", "ours=runs/toon-residual/checkpoints/last.ckpt"]
+    figures = fidelity.run(fidelity.options().parse_args([*command, *runs]))
+
+    assert set(figures["subsets"]) == {"photos", "more", "all"}
+    for row in figures["subsets"].values():
+        copied, photo = row["scores"]["copy"], row["scores"]["photo"]
+        assert copied == photo  # a student that changes nothing
+        low, high = copied["PSNR (dB)"]["interval"]
+        assert low <= copied["PSNR (dB)"]["value"] <= high
+    assert figures["cost"]["copy"]["ratio"]["value"] == 1
+    kept = json.loads((here / "out/fidelity.json").read_text())["figures"]
+    assert kept["subsets"] == figures["subsets"]
+    page = (here / "out/fidelity.md").read_text()
+    assert "the other side of this set" in page
+    assert str(here) not in page + json.dumps(kept)
+    for name in ("pareto", "sheet", "zoom"):
+        with Image.open(here / f"out/fidelity_{name}.png") as image:
+            assert min(image.size) > 100
+    assert "PSNR above copy (dB)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"), [("photos", "no set of pairs made by distill.prepare"), ("gone", "no set")]
+)
+def test_bad_input_ends_in_one_line(
+    pairs: str, said: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved(conv(1), here / "it.onnx")
+    assert run(fidelity, f"--pairs={pairs}", "--features=none", "it=it.onnx") == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {pairs}: {said}")
+    assert error.count("\n") == 1
+
+
+def test_the_best_student_is_bold_and_the_photo_never() -> None:
+    def row(value: float) -> dict[str, Any]:
+        return {"value": value, "interval": None, "pictures": 4}
+
+    scores = {
+        "photo": {"PSNR (dB)": row(30), "LPIPS": row(0.1)},
+        "a": {"PSNR (dB)": row(20), "LPIPS": row(0.3)},
+        "b": {"PSNR (dB)": row(21), "LPIPS": row(0.4)},
+    }
+    page = str(fidelity_report.scores_table("faces", 4, scores))
+    assert "| b | **21.00** | 0.4000 |" in page
+    assert "| a | 20.00 | **0.3000** |" in page
+    assert "| photo | 30.00 | 0.1000 |" in page
+
+
+def test_what_is_limited_or_missing_is_said(here: Path, trained: dict[str, Any]) -> None:
+    pictures = heldout_set.read(SET, 2, here / "faces.json")
+    args = argparse.Namespace(rounds=7, limit=2)
+    said = dict(fidelity.notes(pictures, args, None, "no weights"))
+    assert said["limit"] == "only the first 2 pictures of every folder"
+    assert said["features"] == "missing: no weights"
+    assert "AlexNet" in said["LPIPS"]

@@ -1,0 +1,215 @@
+"""One tester for every decoder: a new one adds its file, and conf/decoder/NAME.yaml."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+import torch
+import yaml
+from torch import nn
+
+from distill.core.errors import DistillError
+from distill.exporters.graph.operator_sets import STRICT_OPERATORS, foreign_operators
+from distill.exporters.onnx import OnnxExporter, parity
+from distill.metrics import complexity
+from distill.models.fold import fold_batchnorm
+from distill.models.students.decoders.detail import Detail
+from distill.models.students.encoder import WIDTHS, MobileNetV2Encoder
+from distill.models.students.student import Student
+
+ROOT = Path(__file__).resolve().parents[3]
+DECODERS = sorted(path.stem for path in (ROOT / "conf/decoder").glob("*.yaml"))
+OPSETS = (9, 11, 13, 17, 20)
+MACS = {"nnconv": 125_327_360, "fastdepth": 112_737_280}  # at width 0.5 and 256²
+THOP = {"nnconv": 144_218_112, "fastdepth": 132_549_632}
+PAPER_PARAMETERS = 373_351
+
+
+def preset(name: str) -> dict[str, Any]:
+    return yaml.safe_load((ROOT / f"conf/decoder/{name}.yaml").read_text())
+
+
+def build(name: str, width: float = 0.5, channels: int = 3) -> Student:
+    chosen = preset(name)
+    node = chosen["build"]
+    module, _, kind = node.pop("_target_").rpartition(".")
+    encoder = MobileNetV2Encoder(width, weights="none", without=chosen["without"])
+    decoder = getattr(importlib.import_module(module), kind)
+    built = decoder(
+        channels=encoder.channels, strides=encoder.strides, out_channels=channels, **node
+    )
+    return Student(encoder, built)
+
+
+@pytest.fixture(scope="module")
+def folded(lively: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    """Students in evaluation with norms that matter, folded, built once."""
+
+    @functools.cache
+    def make(name: str, width: float = 0.5, channels: int = 3) -> nn.Module:
+        torch.manual_seed(3)
+        return fold_batchnorm(lively(build(name, width, channels)))
+
+    return make
+
+
+def export(network: nn.Module, path: Path, opset: int = 11, size: int = 64) -> onnx.ModelProto:
+    model = OnnxExporter(opset=opset, size=size).export(network)
+    onnx.save(model, path)
+    return model
+
+
+def check(name: str, model: onnx.ModelProto, path: Path, network: nn.Module, channels: int) -> None:
+    """Its profile's operators and the same picture to 1e-4, one with something in it."""
+    beyond = {node.op_type for node in model.graph.node} - STRICT_OPERATORS
+    assert beyond == {"strict": set(), "transposed": {"ConvTranspose"}}[preset(name)["profile"]]
+    assert not foreign_operators(model, preset(name)["profile"])
+    onnx.checker.check_model(path, full_check=True)
+    photos = torch.rand(2, 3, 64, 64)
+    assert parity(path, network, photos) <= 1e-4
+    with torch.no_grad():
+        drawn = network(photos)
+    assert drawn.shape == (2, channels, 64, 64)
+    assert drawn.std() > 0.01
+
+
+def test_every_decoder_is_in_the_tester() -> None:
+    files = {p.stem for p in (ROOT / "src/distill/models/students/decoders").glob("[!_]*.py")}
+    assert files == set(DECODERS)
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", DECODERS)
+def test_shape_and_range(name: str, width: float, channels: int) -> None:
+    student = build(name, width, channels).eval()
+    with torch.no_grad():
+        drawn = student(torch.rand(2, 3, 64, 96))
+    assert drawn.shape == (2, channels, 64, 96)
+    assert drawn.dtype == torch.float32
+    assert 0 <= drawn.min() < drawn.max() <= 1
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+@pytest.mark.parametrize("name", DECODERS)
+def test_gradients_reach_every_parameter(name: str, channels: int) -> None:
+    student = build(name, channels=channels).train()
+    (student(torch.rand(4, 3, 64, 64)) - torch.rand(4, channels, 64, 64)).square().mean().backward()
+    dead = [n for n, p in student.named_parameters() if p.grad is None or not p.grad.any()]
+    assert not dead
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_learns_one_picture(name: str) -> None:
+    student = build(name).train()
+    photo, target = torch.rand(4, 3, 32, 32), torch.full((4, 3, 32, 32), 0.8)
+    optimiser = torch.optim.Adam(student.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(8):
+        loss = (student(photo) - target).abs().mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.8 * losses[0]
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_sees_only_channels_and_strides(name: str) -> None:
+    """Features of the published shapes are enough; there is no encoder in sight."""
+    decoder = build(name, 0.5).decoder.eval()
+    shapes = zip((3, 8, 16, 16, 48, 80), (1, 2, 4, 8, 16, 32), strict=True)
+    with torch.no_grad():
+        drawn = decoder([torch.rand(1, c, 64 // s, 64 // s) for c, s in shapes])
+    assert drawn.shape == (1, 3, 64, 64)
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("name", DECODERS)
+def test_exports_at_every_opset(
+    folded: Callable[..., nn.Module], tmp_path: Path, name: str, opset: int
+) -> None:
+    network = folded(name)
+    model = export(network, tmp_path / "s.onnx", opset)
+    assert [(o.domain, o.version) for o in model.opset_import] == [("", opset)]
+    check(name, model, tmp_path / "s.onnx", network, 3)
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("name", DECODERS)
+def test_exports_in_strict_operators_too(
+    folded: Callable[..., nn.Module], tmp_path: Path, name: str, opset: int
+) -> None:
+    """Whatever profile the decoder asks for."""
+    network, path = folded(name), tmp_path / "s.onnx"
+    model = OnnxExporter(opset=opset, size=64, profile="strict").export(network)
+    onnx.save(model, path)
+    assert {node.op_type for node in model.graph.node} <= STRICT_OPERATORS
+    assert not foreign_operators(model)
+    assert parity(path, network, torch.rand(2, 3, 64, 64)) <= 1e-4
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", DECODERS)
+def test_exports_transparency_at_every_width(
+    folded: Callable[..., nn.Module], tmp_path: Path, name: str, width: float
+) -> None:
+    network = folded(name, width, 4)
+    check(name, export(network, tmp_path / "s.onnx"), tmp_path / "s.onnx", network, 4)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_budget(name: str, tmp_path: Path) -> None:
+    """At width 0.5 and 256²: 130 M MACs and the paper's parameters are the limit."""
+    student = build(name)
+    macs = complexity.graph_macs(export(fold_batchnorm(student), tmp_path / "s.onnx", size=256))
+    assert macs == MACS.get(name, macs)
+    assert macs <= 130_000_000
+    assert complexity.parameters(student) <= PAPER_PARAMETERS
+
+
+def test_nnconv_is_the_papers_size() -> None:
+    assert complexity.parameters(build("nnconv")) == PAPER_PARAMETERS
+
+
+@pytest.mark.parametrize("name", THOP)
+def test_thop_says_what_the_paper_printed(name: str) -> None:
+    assert complexity.thop_macs(build(name), 256) == THOP[name]
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+@pytest.mark.parametrize("name", ["detail", "residual"])
+def test_starts_near_the_photo(name: str, channels: int) -> None:
+    """Untrained it draws sigmoid(4x - 2) of the photo, give or take, and opaque."""
+    student = build(name, channels=channels).train()  # as the first step sees it
+    photo = torch.rand(4, 3, 64, 64)
+    with torch.no_grad():
+        drawn = student(photo)
+    assert (drawn[:, :3] - torch.sigmoid(4 * photo - 2)).abs().mean() < 0.05
+    assert (drawn[:, 3:] > 0.9).all()
+
+
+def test_detail_hands_every_pixel_through() -> None:
+    """With the deep features at zero and nothing added, it is sigmoid(4x - 2) exactly."""
+    decoder = build("detail").decoder.eval()
+    for module in decoder.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.zeros_(module.weight)
+    nn.init.zeros_(decoder.patches.weight[12:])
+    photo = torch.rand(1, 3, 64, 64)
+    shapes = zip((8, 16, 16, 48, 80), (2, 4, 8, 16, 32), strict=True)
+    with torch.no_grad():
+        drawn = decoder([photo, *(torch.zeros(1, c, 64 // s, 64 // s) for c, s in shapes)])
+    torch.testing.assert_close(drawn, torch.sigmoid(4 * photo - 2))
+
+
+@pytest.mark.parametrize("wrong", [{"half": 8}, {"kernel": 4}, {"blocks": [1, 1]}])
+def test_detail_refuses_what_it_cannot_be(wrong: dict[str, Any]) -> None:
+    with pytest.raises(DistillError, match=rf"decoder\.build\.{next(iter(wrong))}="):
+        Detail((3, 8, 16, 16, 48, 80), (1, 2, 4, 8, 16, 32), **wrong)

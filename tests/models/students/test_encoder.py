@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+import torchvision
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from distill.core.errors import DistillError
+from distill.models.students.encoder import (
+    ADDING,
+    IMAGENET,
+    SYMMETRIC,
+    MobileNetV2Encoder,
+    Scaling,
+    fold_scaling,
+)
+
+# 16, 24, 32, 96, 160 times the width, rounded to 8 and never down by more than a tenth.
+CHANNELS = {
+    0.35: (3, 8, 8, 16, 32, 56),
+    0.5: (3, 8, 16, 16, 48, 80),
+    0.75: (3, 16, 24, 24, 72, 120),
+    1.0: (3, 16, 24, 32, 96, 160),
+}
+MEAN = torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)
+STD = torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)
+
+
+@pytest.fixture(scope="module")
+def full_width(tmp_path_factory: pytest.TempPathFactory) -> tuple[nn.Module, Path]:
+    """torchvision's whole network with random weights and statistics, and its file."""
+    torch.manual_seed(2)
+    network = torchvision.models.mobilenet_v2(weights=None).eval()
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.weight, 0.5, 1.5)
+            nn.init.normal_(module.bias, 0.0, 0.5)
+            nn.init.normal_(module.running_mean, 0.0, 0.5)
+            nn.init.uniform_(module.running_var, 0.5, 1.5)
+    path = tmp_path_factory.mktemp("encoder") / "full.pth"
+    torch.save(network.state_dict(), path)
+    return network, path
+
+
+def inside(x: Tensor) -> Tensor:
+    """Without the border, where the convolution pads with zeros of another range."""
+    return x[..., 1:-1, 1:-1]
+
+
+@pytest.mark.parametrize("width", CHANNELS)
+def test_publishes_the_channels_and_strides_it_gives(width: float) -> None:
+    encoder = MobileNetV2Encoder(width, weights="none").eval()
+    assert encoder.channels == CHANNELS[width]
+    assert encoder.strides == (1, 2, 4, 8, 16, 32)
+    photo = torch.rand(1, 3, 64, 96)
+    with torch.no_grad():
+        features = encoder(photo)
+    assert torch.equal(features[0], photo)
+    expected = [
+        (1, c, 64 // s, 96 // s) for c, s in zip(CHANNELS[width], encoder.strides, strict=True)
+    ]
+    assert [tuple(f.shape) for f in features] == expected
+
+
+def test_leaves_out_blocks_that_only_add() -> None:
+    """A block that adds nothing is the same as one that is not there."""
+    torch.manual_seed(0)
+    whole, cut = (
+        MobileNetV2Encoder(weights="none"),
+        MobileNetV2Encoder(weights="none", without=ADDING),
+    )
+    kept = {k: v for k, v in whole.state_dict().items() if k in cut.state_dict()}
+    assert len(kept) < len(whole.state_dict())
+    cut.load_state_dict(kept)
+    for number in ADDING:  # its last BatchNorm gives zero
+        nn.init.zeros_(whole.blocks[number].conv[-1].weight)
+    photo = torch.rand(1, 3, 64, 64)
+    with torch.no_grad():
+        pairs = zip(whole.eval()(photo), cut.eval()(photo), strict=True)
+        assert all(torch.equal(a, b) for a, b in pairs)
+    assert cut.channels == whole.channels
+
+
+@pytest.mark.parametrize("number", [-1, 0, 1, 2, 4, 7, 11, 14, 17])
+def test_other_blocks_cannot_be_left_out(number: int) -> None:
+    with pytest.raises(
+        DistillError, match=rf"encoder\.without=\[{number}\]: .* cannot be left out"
+    ):
+        MobileNetV2Encoder(weights="none", without=[number])
+
+
+def test_has_relu_for_relu6() -> None:
+    kinds = {type(m) for m in MobileNetV2Encoder(weights="none").modules()}
+    assert nn.ReLU in kinds
+    assert nn.ReLU6 not in kinds
+
+
+def test_unknown_width_is_refused() -> None:
+    with pytest.raises(DistillError, match=r"encoder\.width=0\.6: choose from 0\.35, 0\.5"):
+        MobileNetV2Encoder(0.6, weights="none")
+
+
+@pytest.mark.parametrize(
+    "scaling", [IMAGENET, SYMMETRIC, Scaling((3.0, 0.5, 1.0), (0.1, -2.0, 0.0))]
+)
+def test_fold_scaling_is_explicit_preprocessing(scaling: Scaling) -> None:
+    conv, norm = nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8).eval()
+    nn.init.normal_(norm.running_mean)
+    nn.init.uniform_(norm.running_var, 0.5, 2.0)
+    nn.init.uniform_(norm.weight, 0.5, 2.0)
+    photo = torch.rand(2, 3, 32, 32)
+    scale = torch.tensor(scaling.scale).view(3, 1, 1)
+    shift = torch.tensor(scaling.shift).view(3, 1, 1)
+    with torch.no_grad():
+        expected, untouched = norm(conv(photo * scale + shift)), norm(conv(photo))
+        fold_scaling(conv, norm, scaling)
+        folded = norm(conv(photo))
+    torch.testing.assert_close(inside(folded), inside(expected), atol=1e-5, rtol=1e-5)
+    assert (inside(untouched) - inside(expected)).abs().max() > 0.1
+
+
+def test_scalings_are_the_published_ones() -> None:
+    photo = torch.rand(3, 4, 4)
+    for scaling, expected in ((IMAGENET, (photo - MEAN) / STD), (SYMMETRIC, photo * 2 - 1)):
+        scale = torch.tensor(scaling.scale).view(3, 1, 1)
+        shift = torch.tensor(scaling.shift).view(3, 1, 1)
+        torch.testing.assert_close(photo * scale + shift, expected)
+
+
+def test_a_torchvision_file_reads_photos_normalised(full_width: tuple[nn.Module, Path]) -> None:
+    network, path = full_width
+    encoder = MobileNetV2Encoder(1.0, weights=str(path)).eval()
+    photo = torch.rand(1, 3, 64, 64)
+    with torch.no_grad():
+        expected = network.features[0]((photo - MEAN) / STD)
+        ours = encoder.blocks[0](photo).clamp(max=6)
+        torch.testing.assert_close(inside(ours), inside(expected), atol=1e-5, rtol=1e-5)
+        # Deeper blocks are the file's own: only ReLU6's ceiling is gone.
+        x = torch.rand(1, 96, 32, 32) * 0.1
+        torch.testing.assert_close(encoder.blocks[2].conv[1](x), network.features[2].conv[1](x))
+
+
+@pytest.mark.parametrize("width", [0.35, 0.5, 0.75])
+def test_full_width_is_sliced(full_width: tuple[nn.Module, Path], width: float) -> None:
+    network, path = full_width
+    whole = network.state_dict()
+    encoder = MobileNetV2Encoder(width, weights=str(path))
+    for name, tensor in encoder.blocks.state_dict().items():
+        if name in ("0.0.weight", "0.1.running_mean"):
+            continue  # rewritten by fold_scaling
+        corner = tuple(slice(0, n) for n in tensor.shape)
+        assert torch.equal(tensor, whole[f"features.{name}"][corner]), name
+    first = encoder.blocks[0][0].weight
+    sliced = whole["features.0.0.weight"][: len(first)] / STD
+    torch.testing.assert_close(first, sliced)
+
+
+def test_a_narrow_file_is_too_narrow(tmp_path: Path) -> None:
+    state = {f"features.{k}": v for k, v in narrow_blocks().state_dict().items()}
+    torch.save(state, tmp_path / "narrow.pth")
+    with pytest.raises(DistillError, match="too narrow"):
+        MobileNetV2Encoder(1.0, weights=str(tmp_path / "narrow.pth"))
+
+
+def narrow_blocks() -> nn.Module:
+    return MobileNetV2Encoder(0.5, weights="none").blocks
+
+
+def test_another_networks_file_is_named(tmp_path: Path) -> None:
+    torch.save({"conv1.weight": torch.zeros(1)}, tmp_path / "resnet.pth")
+    with pytest.raises(DistillError, match=r"resnet\.pth: no MobileNetV2.*lacks 0\.0\.weight"):
+        MobileNetV2Encoder(weights=str(tmp_path / "resnet.pth"))
+
+
+def test_a_path_that_is_not_there_is_named() -> None:
+    with pytest.raises(DistillError, match=r"encoder\.weights=gone\.pth: no such file"):
+        MobileNetV2Encoder(weights="gone.pth")
+
+
+@pytest.mark.parametrize("width", CHANNELS)
+def test_without_weights_it_warns_and_starts_at_random(width: float) -> None:
+    with pytest.warns(UserWarning, match="random weights"):
+        encoder = MobileNetV2Encoder(width, weights="imagenet", download=False)
+    assert encoder.blocks[0][0].weight.std() > 0
+
+
+@pytest.mark.usefixtures("no_downloads")
+def test_without_a_network_it_warns_too() -> None:
+    with pytest.warns(UserWarning, match="random weights"):
+        MobileNetV2Encoder(0.5, weights="imagenet", download=True)
+
+
+def test_random_on_request_does_not_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MobileNetV2Encoder(0.5, weights="none")
+
+
+@pytest.mark.parametrize(
+    ("width", "file"),
+    [
+        (0.35, "mobilenet_v2_035_features.safetensors"),
+        (0.5, "mobilenet_v2_050_features.safetensors"),
+        (0.75, "mobilenet_v2_100.safetensors"),  # sliced
+        (1.0, "mobilenet_v2_100.safetensors"),
+    ],
+)
+def test_real_weights_are_found_by_width(
+    assets: Path, monkeypatch: pytest.MonkeyPatch, width: float, file: str
+) -> None:
+    """Each file expects photos in [-1, 1]; ours are in [0, 1], so the first layer doubles."""
+    monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "encoders"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder = MobileNetV2Encoder(width, weights="imagenet", download=False)
+    state = load_file(assets / "encoders" / file)
+    state = {k.removeprefix("features."): v for k, v in state.items()}
+    for name, tensor in encoder.blocks.state_dict().items():
+        if name == "0.1.running_mean":
+            continue
+        corner = state[name][tuple(slice(0, n) for n in tensor.shape)]
+        factor = 2 if name == "0.0.weight" else 1
+        assert torch.equal(tensor, corner * factor), name
+
+
+def test_sees_the_photo_at_every_stride(assets: Path) -> None:
+    """With real weights every level tells a photo from another, and none is dead or exploding."""
+    path = assets / "encoders/mobilenet_v2_050_features.safetensors"
+    encoder = MobileNetV2Encoder(0.5, weights=str(path)).eval()
+    photos = nn.functional.interpolate(torch.rand(2, 3, 8, 8), 128, mode="bicubic").clamp(0, 1)
+    with torch.no_grad():
+        features = encoder(photos)
+    for feature in features[1:]:
+        assert 0.05 < feature.std() < 50
+        assert (feature[0] - feature[1]).abs().mean() > 0.05 * feature.std()

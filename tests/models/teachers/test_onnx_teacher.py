@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from onnx import TensorProto, helper, numpy_helper
+
+from distill.core.errors import DistillError
+from distill.models.teachers.onnx_teacher import OnnxTeacher
+
+Shape = Sequence[int | str]
+FREE: Shape = ("n", 3, "h", "w")
+UNIT = {"input_range": (0, 1), "output_range": (0, 1)}
+
+
+def write(
+    path: Path,
+    nodes: Sequence[onnx.NodeProto],
+    constants: dict[str, np.ndarray] | None = None,
+    takes: Shape = FREE,
+    gives: Shape = FREE,
+) -> Path:
+    """A model from `photo` to `drawn`."""
+    graph = helper.make_graph(
+        nodes,
+        "tiny",
+        [helper.make_tensor_value_info("photo", TensorProto.FLOAT, takes)],
+        [helper.make_tensor_value_info("drawn", TensorProto.FLOAT, gives)],
+        [numpy_helper.from_array(v, k) for k, v in (constants or {}).items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+    return path
+
+
+def identity(path: Path, shape: Shape = FREE) -> Path:
+    return write(path, [helper.make_node("Identity", ["photo"], ["drawn"])], None, shape, shape)
+
+
+def scaled(path: Path, factors: np.ndarray, shape: Shape = FREE) -> Path:
+    node = helper.make_node("Mul", ["photo", "factors"], ["drawn"])
+    return write(path, [node], {"factors": factors.astype(np.float32)}, shape, shape)
+
+
+def message(*args: object, **kwargs: object) -> str:
+    with pytest.raises(DistillError) as error:
+        OnnxTeacher(*args, **kwargs)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("span", [(-1, 1), (0, 1), (0, 255), (1, 0)])
+def test_identity_gives_the_photo_back(tmp_path: Path, span: tuple[float, float]) -> None:
+    teacher = OnnxTeacher(identity(tmp_path / "i.onnx"), input_range=span, output_range=span)
+    photo = torch.rand(2, 3, 8, 10)
+    torch.testing.assert_close(teacher(photo), photo)
+
+
+def test_input_range_is_what_the_network_sees(tmp_path: Path) -> None:
+    """Black arrives as -1 and white as 1; read as [0, 1], that is 2p - 1, black below a half."""
+    teacher = OnnxTeacher(identity(tmp_path / "i.onnx"), (-1, 1), (0, 1))
+    photo = torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0]).expand(1, 3, 2, 5)
+    expected = torch.tensor([0.0, 0.0, 0.0, 0.5, 1.0]).expand(1, 3, 2, 5)
+    torch.testing.assert_close(teacher(photo), expected)
+
+
+def test_output_in_0_to_255(tmp_path: Path) -> None:
+    path = scaled(tmp_path / "m.onnx", np.full(1, 51.0))
+    teacher = OnnxTeacher(path, input_range=(0, 1), output_range=(0, 255))
+    photo = torch.rand(1, 3, 4, 4)
+    torch.testing.assert_close(teacher(photo), photo / 5)
+
+
+def test_output_outside_its_range_is_cut(tmp_path: Path) -> None:
+    teacher = OnnxTeacher(scaled(tmp_path / "m.onnx", np.full(1, 3.0)), **UNIT)
+    photo = torch.rand(1, 3, 16, 16)
+    torch.testing.assert_close(teacher(photo), (photo * 3).clamp(max=1))
+
+
+@pytest.mark.parametrize(
+    ("channels", "factors"), [("rgb", [1.0, 0.5, 0.25]), ("bgr", [0.25, 0.5, 1.0])]
+)
+def test_channel_order(tmp_path: Path, channels: str, factors: list[float]) -> None:
+    """A network that dims its second channel by 2 and its third by 4: blue in RGB, red in BGR."""
+    path = scaled(tmp_path / "m.onnx", np.array([1.0, 0.5, 0.25]).reshape(3, 1, 1))
+    photo = torch.rand(1, 3, 4, 4)
+    expected = photo * torch.tensor(factors).view(3, 1, 1)
+    torch.testing.assert_close(OnnxTeacher(path, channels=channels, **UNIT)(photo), expected)
+
+
+def test_a_network_that_swaps_channels(tmp_path: Path) -> None:
+    node = helper.make_node("Gather", ["photo", "order"], ["drawn"], axis=1)
+    path = write(tmp_path / "g.onnx", [node], {"order": np.array([1, 2, 0])})
+    photo = torch.rand(1, 3, 4, 4)
+    torch.testing.assert_close(OnnxTeacher(path, **UNIT)(photo), photo[:, [1, 2, 0]])
+    # In BGR the network turns (b, g, r) into (g, r, b), which is (b, r, g) read as RGB.
+    bgr = OnnxTeacher(path, channels="bgr", **UNIT)(photo)
+    torch.testing.assert_close(bgr, photo[:, [2, 0, 1]])
+
+
+@pytest.mark.parametrize("size", ["h", 6])
+def test_nhwc(tmp_path: Path, size: int | str) -> None:
+    shape = ("n", size, size, 3)
+    path = scaled(tmp_path / "m.onnx", np.array([1.0, 0.5, 0.25]), shape)
+    photo = torch.rand(2, 3, 6, 6)
+    expected = photo * torch.tensor([1.0, 0.5, 0.25]).view(3, 1, 1)
+    torch.testing.assert_close(OnnxTeacher(path, layout="nhwc", **UNIT)(photo), expected)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("pictures", [1, 2, 3, 5])
+def test_fixed_batch_takes_any_number(tmp_path: Path, batch: int, pictures: int) -> None:
+    path = identity(tmp_path / "i.onnx", (batch, 3, 8, 8))
+    photos = torch.rand(pictures, 3, 8, 8)
+    torch.testing.assert_close(OnnxTeacher(path)(photos), photos)
+
+
+def test_tensors_by_name(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Neg", ["photo"], ["other"]),
+        helper.make_node("Identity", ["photo"], ["drawn"]),
+    ]
+    path = write(tmp_path / "two.onnx", nodes)
+    model = onnx.load(path)
+    model.graph.output.insert(0, helper.make_tensor_value_info("other", TensorProto.FLOAT, FREE))
+    onnx.save(model, path)
+    photo = torch.rand(1, 3, 4, 4)
+    assert OnnxTeacher(path).output == "other"
+    torch.testing.assert_close(OnnxTeacher(path)(photo), 1 - photo)
+    torch.testing.assert_close(OnnxTeacher(path, input="photo", output="drawn")(photo), photo)
+
+
+def test_fingerprint_follows_file_and_settings(tmp_path: Path) -> None:
+    path = identity(tmp_path / "i.onnx")
+    plain = OnnxTeacher(path).fingerprint()
+    assert OnnxTeacher(path).fingerprint() == plain
+    assert OnnxTeacher(path, channels="bgr").fingerprint() != plain
+    assert OnnxTeacher(path, input_range=(0, 1)).fingerprint() != plain
+    assert OnnxTeacher(scaled(tmp_path / "m.onnx", np.ones(1))).fingerprint() != plain
+
+
+def test_not_an_onnx_file(tmp_path: Path) -> None:
+    path = tmp_path / "photo.onnx"
+    path.write_bytes(b"\x89PNG not a graph\n" * 10)
+    assert "photo.onnx: not a readable ONNX file" in message(path)
+    assert "gone.onnx: not a readable ONNX file" in message(tmp_path / "gone.onnx")
+
+
+@pytest.mark.parametrize(("key", "has"), [("input", "photo"), ("output", "drawn")])
+def test_wrong_tensor_name(tmp_path: Path, key: str, has: str) -> None:
+    said = message(identity(tmp_path / "i.onnx"), **{key: "picture"})
+    assert f"teacher.{key}=picture" in said
+    assert said.endswith(has)
+
+
+@pytest.mark.parametrize("span", [(0.0,), (1.0, 1.0), (0.0, 1.0, 2.0)])
+@pytest.mark.parametrize("key", ["input_range", "output_range"])
+def test_wrong_range(tmp_path: Path, key: str, span: tuple[float, ...]) -> None:
+    assert f"teacher.{key}={list(span)}" in message(identity(tmp_path / "i.onnx"), **{key: span})
+
+
+def test_input_that_is_no_picture(tmp_path: Path) -> None:
+    assert "want four dimensions" in message(identity(tmp_path / "i.onnx", ("n", 10)))
+
+
+def test_wrong_size(tmp_path: Path) -> None:
+    teacher = OnnxTeacher(identity(tmp_path / "i.onnx", (1, 3, 8, 6)))
+    with pytest.raises(DistillError, match="takes pictures of 8×6 only, got 8×8") as error:
+        teacher(torch.rand(1, 3, 8, 8))
+    assert "\n" not in str(error.value)
+    assert teacher(torch.rand(1, 3, 8, 6)).shape == (1, 3, 8, 6)
+
+
+NOT_PICTURES = {
+    "classifier": (helper.make_node("Flatten", ["photo"], ["drawn"]), ("n", "k")),
+    "smaller": (
+        helper.make_node("MaxPool", ["photo"], ["drawn"], kernel_shape=[2, 2], strides=[2, 2]),
+        ("n", 3, "a", "b"),
+    ),
+    "grey": (helper.make_node("ReduceMean", ["photo"], ["drawn"], axes=[1]), ("n", 1, "h", "w")),
+    "number": (helper.make_node("ReduceMean", ["photo"], ["drawn"], keepdims=0), ()),
+}
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+@pytest.mark.parametrize("kind", NOT_PICTURES)
+def test_not_image_to_image(tmp_path: Path, kind: str, layout: str) -> None:
+    node, gives = NOT_PICTURES[kind]
+    takes = FREE if layout == "nchw" else ("n", "h", "w", 3)
+    teacher = OnnxTeacher(write(tmp_path / "n.onnx", [node], None, takes, gives), layout=layout)
+    with pytest.raises(DistillError, match="not an image-to-image network") as error:
+        teacher(torch.rand(1, 3, 8, 8))
+    assert "\n" not in str(error.value)
+
+
+def test_a_network_that_refuses_the_picture_says_so_in_one_line(tmp_path: Path) -> None:
+    teacher = OnnxTeacher(identity(tmp_path / "grey.onnx", ("n", 1, "h", "w")))
+    with pytest.raises(DistillError, match=r"grey\.onnx") as error:
+        teacher(torch.rand(1, 3, 8, 8))
+    assert "\n" not in str(error.value)
+
+
+def test_stays_frozen_and_gives_no_activations(tmp_path: Path) -> None:
+    teacher = OnnxTeacher(identity(tmp_path / "i.onnx"))
+    assert not teacher.train().training
+    assert not teacher.gives_activations
+
+
+@pytest.mark.parametrize(
+    ("file", "settings", "order"),
+    [
+        ("teachers/whitebox_cartoon.onnx", {"input": "photo", "output": "stylized"}, 1),
+        ("teachers/cartoongan_paprika_bgr.onnx", {"channels": "bgr"}, -1),
+    ],
+)
+def test_real_teachers(assets: Path, file: str, settings: dict, order: int) -> None:
+    """Both take and give [-1, 1]; the second one in BGR, done here by hand."""
+    rows = torch.linspace(0.1, 0.9, 256)
+    photo = torch.stack(
+        [rows.expand(256, 256), rows.expand(256, 256).T, torch.full((256, 256), 0.3)]
+    )
+    photo = (photo + 0.05 * torch.randn(3, 256, 256)).clamp(0, 1)[None]
+    drawn = OnnxTeacher(assets / file, **settings)(photo)
+    x = (photo.numpy()[:, ::order] * 2 - 1).astype(np.float32)
+    session = onnxruntime.InferenceSession(assets / file, providers=["CPUExecutionProvider"])
+    (y,) = session.run(["stylized"], {"photo": np.ascontiguousarray(x)})
+    expected = np.clip(y / 2 + 0.5, 0, 1)[:, ::order]
+    np.testing.assert_allclose(drawn.numpy(), expected, atol=1e-5)
+    assert drawn.std() > 0.05
+    assert 0 <= drawn.min() < drawn.max() <= 1
+
+
+@pytest.mark.parametrize("name", ["paprika", "webtoon", "face_v2", "face_v2_2"])
+def test_released_students_as_teachers(assets: Path, name: str) -> None:
+    path = assets / "peer" / f"{name}.onnx"
+    settings = {"input_range": (0, 1), "output_range": (0, 255), "input": "data", "output": "prob"}
+    photos = torch.nn.functional.interpolate(torch.rand(2, 3, 16, 16), 256, mode="bicubic")
+    photos = photos.clamp(0, 1)
+    drawn = OnnxTeacher(path, **settings)(photos)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    (prob,) = session.run(None, {"data": photos[1:].numpy()})
+    np.testing.assert_allclose(drawn[1:].numpy(), prob / 255, atol=1e-5)
+    assert drawn.shape == photos.shape
+    assert 0 <= drawn.min() < drawn.max() <= 1
+    assert drawn.std() > 0.05

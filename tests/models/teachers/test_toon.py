@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from distill.models.teachers.toon import Ink, Quantise, Smooth, Toon
+
+
+@pytest.fixture(scope="module")
+def toon() -> Toon:
+    return Toon()
+
+
+def flat(value: float, size: int = 48) -> Tensor:
+    return torch.full((1, 3, size, size), value)
+
+
+def step() -> Tensor:
+    """Dark left half, light right half; the edge lies between columns 31 and 32."""
+    picture = flat(0.3, 64)
+    picture[..., 32:] = 0.8
+    return picture
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 64, 64), (2, 3, 33, 47), (1, 3, 9, 9), (3, 3, 101, 20)])
+def test_any_size_to_the_same_size_in_range(toon: Toon, shape: tuple[int, ...]) -> None:
+    photo = torch.rand(shape)
+    drawn = toon(photo)
+    assert drawn.shape == photo.shape
+    assert drawn.dtype == torch.float32
+    assert drawn.min() >= 0
+    assert drawn.max() <= 1
+    assert drawn.std() > 0
+
+
+def test_pictures_of_a_batch_do_not_meet(toon: Toon) -> None:
+    photos = torch.rand(3, 3, 32, 32)
+    alone = torch.cat([toon(p[None]) for p in photos])
+    torch.testing.assert_close(toon(photos), alone, atol=1e-4, rtol=0)
+
+
+def test_same_photo_same_picture(toon: Toon) -> None:
+    photo = torch.rand(1, 3, 40, 40)
+    assert torch.equal(toon(photo), Toon()(photo))
+
+
+def test_has_no_weights_and_stays_in_evaluation(toon: Toon) -> None:
+    assert not list(toon.parameters())
+    assert not toon.state_dict()
+    assert not any(m.training for m in Toon().train().modules())
+
+
+def test_an_edge_gets_a_dark_line(toon: Toon) -> None:
+    drawn = toon(step())[0].mean(0)
+    dark_side = drawn[:, 4:12].mean()
+    near_edge = drawn[8:-8, 26:38]
+    assert near_edge.min(dim=1).values.max() < 0.6 * dark_side  # in every row, and clearly
+    assert drawn[:, :16].std() < 1e-3
+    assert drawn[:, 48:].std() < 1e-3
+    assert drawn[:, 52:60].mean() > dark_side + 0.3
+
+
+def test_without_ink_there_is_no_line() -> None:
+    drawn = Toon(ink=0.0)(step())[0].mean(0)
+    assert drawn.min() > 0.9 * drawn[:, 4:12].mean()
+
+
+@pytest.mark.parametrize("value", [0.1, 0.3, 0.5, 0.7, 0.9])
+def test_a_flat_picture_stays_flat(toon: Toon, value: float) -> None:
+    drawn = toon(flat(value))
+    assert drawn.flatten(1).std() < 1e-3
+    assert (drawn - value).abs().max() < 0.08  # half a step of 100/8 in L* is at most 0.066
+
+
+def test_noise_in_a_flat_region_is_reduced(toon: Toon) -> None:
+    noisy = (flat(0.5, 64) + 0.03 * torch.randn(1, 3, 64, 64)).clamp(0, 1)
+    assert toon.smooth(noisy).std() < 0.4 * noisy.std()
+    assert toon(noisy).std() < noisy.std()
+
+
+def test_smoothing_keeps_an_edge() -> None:
+    smooth = Smooth()(step())[0, 0]
+    assert smooth[:, 31].max() < 0.35
+    assert smooth[:, 32].min() > 0.75
+
+
+def test_lightness_gathers_around_the_steps() -> None:
+    """A ramp of lightness turns into plateaus: more than half lies within a fifth of a step."""
+    import kornia
+
+    light = torch.linspace(1, 99, 980).view(1, 1, 1, -1)
+    ramp = torch.cat([light, torch.zeros(1, 2, 1, 980)], dim=1)
+    grey = kornia.color.lab_to_rgb(ramp)
+    after = kornia.color.rgb_to_lab(Quantise(levels=4, softness=8.0)(grey))[0, 0]
+    centres = torch.tensor([12.5, 37.5, 62.5, 87.5])
+    ends = torch.tensor([0.0, 25.0, 50.0, 75.0, 100.0])
+
+    def near(values: Tensor, marks: Tensor) -> float:
+        gap = (values.flatten()[:, None] - marks).abs().amin(1)
+        return float((gap < 5).float().mean())
+
+    assert near(light, ends) < 0.5
+    assert near(after, ends) > 0.7
+    assert near(after, centres) < 0.3
+
+
+def test_ink_is_one_on_paper_and_dark_on_a_line() -> None:
+    mask = Ink()(step())
+    assert mask.shape == (1, 1, 64, 64)
+    assert mask[..., :20].min() > 0.7
+    assert mask[..., 26:38].min() < 0.1
+
+
+def test_fingerprint_changes_with_the_ink() -> None:
+    assert Toon().fingerprint() == Toon().fingerprint()
+    assert Toon(ink=0.5).fingerprint() != Toon().fingerprint()

@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from distill import benchmark, eval_fid, export, prepare, stylize
+from distill.core.errors import DistillError
+from distill.exporters import subject
+from distill.models.checkpoint import load_network, load_student, read
+from distill.models.teachers.trained_run import CheckpointTeacher
+from support.commands import go, run
+from support.gan_runs import RESNET, SIDE, STUDENT, UNET, built, settings, write
+
+NODES = {"unet": UNET, "resnet": RESNET, "student": STUDENT}
+PHOTOS = torch.rand(2, 3, 80, 72, generator=torch.Generator().manual_seed(3))
+TIMED = ["sizes=[64]", "threads=[1]", "rounds=2"]
+SQUARE = PHOTOS[..., :SIDE, :SIDE]
+
+
+@pytest.mark.parametrize("name", NODES)
+@pytest.mark.parametrize("channels", [3, 4])
+def test_draws_what_the_trained_generator_draws(tmp_path: Path, name: str, channels: int) -> None:
+    network = built(NODES[name], channels=channels)
+    path = write(tmp_path / "r", settings("pix2pix", NODES[name], channels), generator=network)
+    teacher = CheckpointTeacher(str(path))
+    with torch.inference_mode():
+        torch.testing.assert_close(teacher(SQUARE), network(SQUARE), rtol=0, atol=0)
+    assert teacher.transparent == (channels == 4)
+    assert not teacher.train().training
+    assert not any(p.requires_grad for p in teacher.parameters())
+
+
+def test_both_directions_of_a_cyclegan(tmp_path: Path) -> None:
+    there, back = built(RESNET, seed=1), built(RESNET, seed=2)
+    said = settings("cyclegan", RESNET)
+    path = write(tmp_path / "r", said, a_to_b=there, b_to_a=back, judge_a=back)
+    with torch.inference_mode():
+        for direction, network in (("AtoB", there), ("BtoA", back)):
+            teacher = CheckpointTeacher(str(path), direction=direction)
+            torch.testing.assert_close(teacher(SQUARE), network(SQUARE), rtol=0, atol=0)
+    assert not torch.equal(there(SQUARE), back(SQUARE))
+
+
+def test_sizes(tmp_path: Path) -> None:
+    path = write(tmp_path / "u", settings("pix2pix", UNET), generator=built(UNET))
+    teacher = CheckpointTeacher(str(path))
+    assert teacher.fixed == (SIDE, SIDE)
+    with pytest.raises(DistillError, match="takes pictures of 64×64 only, got 80×72") as error:
+        teacher(PHOTOS)
+    assert "set style.resolution=64" in str(error.value)
+    for name, multiple in (("resnet", 4), ("student", 32)):
+        said = settings("pix2pix", NODES[name])
+        path = write(tmp_path / name, said, generator=built(NODES[name]))
+        teacher = CheckpointTeacher(str(path))
+        assert (teacher.fixed, teacher.multiple) == (None, multiple)
+        assert teacher(PHOTOS[..., :45, :39]).shape == (2, 3, 45, 39)
+
+
+def test_the_fingerprint_follows_the_weights_and_not_the_path(tmp_path: Path) -> None:
+    said = settings("pix2pix", RESNET)
+    first, second = (
+        write(tmp_path / name, said, generator=built(RESNET, seed=seed))
+        for name, seed in (("a", 1), ("b", 2))
+    )
+    known = CheckpointTeacher(str(first)).fingerprint()
+    assert CheckpointTeacher(str(second)).fingerprint() != known
+    (tmp_path / "elsewhere").mkdir()
+    moved = shutil.move(first / "checkpoints" / "last.ckpt", tmp_path / "elsewhere" / "mine.ckpt")
+    assert CheckpointTeacher(str(moved)).fingerprint() == known
+
+
+def test_best_before_last(tmp_path: Path) -> None:
+    path = write(tmp_path / "r", settings("pix2pix", RESNET), generator=built(RESNET))
+    assert CheckpointTeacher(str(path)).path.name == "last.ckpt"
+    shutil.copy(path / "checkpoints/last.ckpt", path / "checkpoints/best.ckpt")
+    assert CheckpointTeacher(str(path)).path.name == "best.ckpt"
+    assert CheckpointTeacher(str(path), checkpoint="last").path.name == "last.ckpt"
+
+
+def message(path: Path | None, **how: str) -> str:
+    with pytest.raises(DistillError) as error:
+        CheckpointTeacher(None if path is None else str(path), **how)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_what_goes_wrong_is_one_line(tmp_path: Path) -> None:
+    assert message(None).startswith("teacher.path: missing; name the folder of a trained run")
+    assert "no such run or checkpoint" in message(tmp_path / "gone")
+    assert "no best.ckpt or last.ckpt" in message(tmp_path)
+    (tmp_path / "x.ckpt").write_bytes(b"PK\x03\x04 cut short")
+    assert "damaged, or not a checkpoint of distill.train" in message(tmp_path / "x.ckpt")
+    torch.save({"state_dict": {}}, tmp_path / "foreign.ckpt")
+    assert "not a checkpoint of distill.train (KeyError)" in message(tmp_path / "foreign.ckpt")
+    path = write(tmp_path / "r", settings("pix2pix", RESNET), generator=built(RESNET))
+    assert "trains one network, which draws one way" in message(path, direction="BtoA")
+    odd = write(tmp_path / "o", settings("stylegan", RESNET), generator=built(RESNET))
+    assert "recipe=stylegan: unknown" in message(odd)
+    other = write(
+        tmp_path / "w", settings("pix2pix", RESNET | {"blocks": 3}), generator=built(RESNET)
+    )
+    assert "damaged, or not a checkpoint" in message(other)
+
+
+@pytest.mark.parametrize("place", ["generator", "inside", "encoder", "list"])
+def test_no_class_but_a_network_of_ours_is_built_from_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "evil.py").write_text("open('owned', 'w')")
+    evil = {"_target_": "evil.Thing"}
+    node = {
+        "generator": evil,
+        "inside": STUDENT | {"decoder": {"_target_": "os.system", "command": "touch owned"}},
+        "encoder": STUDENT | {"encoder": evil},
+        "list": STUDENT | {"decoder": STUDENT["decoder"] | {"width": {"_target_": "os.getcwd"}}},
+    }[place]
+    path = write(tmp_path / "r", settings("pix2pix", STUDENT), generator=built(STUDENT))
+    saved = torch.load(path / "checkpoints/last.ckpt", weights_only=True)
+    saved["distill"]["generator"]["build"] = node
+    torch.save(saved, path / "checkpoints/last.ckpt")
+    assert "refused; only classes of distill." in message(path)
+    assert not (tmp_path / "owned").exists()
+
+
+def test_load_network_reads_every_recipe_and_load_student_its_own(tmp_path: Path) -> None:
+    path = write(tmp_path / "r", settings("pix2pix", UNET), generator=built(UNET))
+    network, said = load_network(path / "checkpoints/last.ckpt")
+    assert said["recipe"] == "pix2pix"
+    assert type(network).__name__ == "UNet"
+    with pytest.raises(DistillError, match="a run of recipe=pix2pix, a student is wanted"):
+        load_student(path / "checkpoints/last.ckpt")
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_the_graph_of_a_run_draws_the_same(tmp_path: Path, name: str) -> None:
+    import onnxruntime
+
+    network = built(NODES[name])
+    path = write(tmp_path / "r", settings("pix2pix", NODES[name]), generator=network)
+    model = subject.student_graph(path / "checkpoints/last.ckpt")
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    (drawn,) = session.run(None, {"photo": SQUARE[:1].numpy()})
+    with torch.inference_mode():
+        np.testing.assert_allclose(drawn, network(SQUARE[:1]).numpy(), atol=1e-4)
+
+
+# The whole way: a teacher's run, pairs, a student, its export and evaluation
+
+
+def teach(folder: Path, channels: int = 3) -> str:
+    side = 64
+    said = settings("cyclegan" if channels == 3 else "pix2pix", RESNET, channels, side)
+    parts = ("a_to_b", "b_to_a") if channels == 3 else ("generator",)
+    nets = {part: built(RESNET, side, channels, seed) for seed, part in enumerate(parts)}
+    return str(write(folder, said, **nets))
+
+
+def test_a_student_of_a_cyclegan_outlives_its_teacher(here: Path, capsys) -> None:
+    path = teach(here / "runs/cyclegan x")
+    words = ["teacher=checkpoint", f"teacher.path={path}", "style=custom", "style.name=mine"]
+    assert run(prepare, *words, "photos=photos", "style.resolution=64", "label.workers=0",
+               "data.val_fraction=0.4", "crop=0.9") == 0  # fmt: skip
+    labelled = next((here / "data/pairs/mine-photos-64-crop90/train/photo").iterdir())
+    photo, drawn = (
+        torch.from_numpy(np.array(Image.open(file))).permute(2, 0, 1)[None].float() / 255
+        for file in (labelled, labelled.parents[1] / "stylized" / labelled.name)
+    )
+    expected = CheckpointTeacher(path)(photo)
+    torch.testing.assert_close(drawn, expected, rtol=0, atol=0.5 / 255 + 1e-6)
+    assert go(*reversed(words), "trainer.max_steps=1") == 0  # the words' order is all the same
+    assert run(benchmark, "run=mine-residual", *TIMED) == 0  # beside its own teacher, not hayao's
+    rows = json.loads((here / "runs/benchmarks/speed.json").read_text())["rows"]
+    assert [row["name"] for row in rows] == ["teacher mine", "mine-residual"]
+    assert rows[0]["bytes"] == 4 * sum(p.numel() for p in CheckpointTeacher(path).parameters())
+    shutil.rmtree(path)
+    capsys.readouterr()
+    assert run(benchmark, "run=mine-residual", *TIMED) == 0
+    assert "no teacher: teacher.path=" in capsys.readouterr().out
+    assert run(export, "exporter.size=64", "run=mine-residual") == 0
+    assert "no figures of the teacher: teacher.path=" in capsys.readouterr().out
+    assert run(eval_fid, "run=mine-residual", "features=none") == 0
+    assert "taken as it is, without a look at its photos" in capsys.readouterr().out
+    results = json.loads((here / "runs/mine-residual/eval/results.json").read_text())
+    assert "PSNR (dB), student to teacher" in results["similarity"]
+    picture = next((here / "photos").iterdir())
+    assert run(stylize, str(picture), "run=mine-residual", "compare=true", "-o", "out.png") == 0
+    assert "compare=true: without the teacher, teacher.path=" in capsys.readouterr().err
+
+
+def test_a_generator_with_transparency_labels_rgba(here: Path, capsys) -> None:
+    words = ["style=custom", "teacher=checkpoint", f"teacher.path={teach(here / 'runs/p', 4)}"]
+    assert go(*words, "channels=4", "trainer.max_steps=1", "run=four") == 0
+    drawn = next((here / "data/pairs").glob("*/train/stylized/*.png"))
+    assert Image.open(drawn).mode == "RGBA"
+    assert go(*words, "data=photos", "trainer.max_steps=1", "run=three") == 0
+    _, said = load_student(here / "runs/four/checkpoints/last.ckpt")
+    assert said["channels"] == 4
+
+
+def test_channels_4_of_an_rgb_teacher_is_refused(here: Path, capsys) -> None:
+    words = ["style=custom", "teacher=checkpoint", f"teacher.path={teach(here / 'runs/p')}"]
+    assert go(*words, "channels=4") == 1
+    assert "channels=4: the teacher draws RGB" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "teacher.path: missing; name the folder"),
+        (["teacher.path=gone"], "teacher.path=gone: no such run or checkpoint"),
+        (["teacher.path=p", "style.weights=x.pt"], "style.weights=x.pt: this teacher takes none"),
+        (["teacher.path=runs/p", "style.resolution=96"], "set style.resolution=64"),
+    ],
+)
+def test_commands_end_in_one_line(here: Path, capsys, words: list[str], said: str) -> None:
+    write(here / "runs/p", settings("pix2pix", UNET), generator=built(UNET))
+    command = ["style=custom", "teacher=checkpoint", "photos=photos", "label.workers=0", *words]
+    assert run(prepare, *command) == 1
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error")]
+    assert len(lines) == 1
+    assert said in lines[0]
+
+
+def test_a_style_of_your_own_is_never_quietly_another_teacher(here: Path, capsys) -> None:
+    assert run(prepare, "style=custom", "photos=photos") == 1
+    assert "error: teacher.path: missing; name the folder" in capsys.readouterr().err
+    words = ["style=custom", "teacher=toon", "photos=photos", "label.workers=0"]
+    assert run(prepare, *words, "style.resolution=64") == 0
+
+
+def test_a_run_as_a_student_of_other_commands(here: Path, capsys) -> None:
+    write(here / "runs/u", settings("pix2pix", UNET), generator=built(UNET))
+    picture = next((here / "photos").iterdir())
+    assert run(stylize, str(picture), "run=u", "compare=true", "-o", "out.png") == 0
+    assert "compare=true: recipe=pix2pix has no teacher" in capsys.readouterr().err
+    assert Image.open("out.png").size[0] >= 2 * Image.open(picture).size[0]
+    assert run(benchmark, "run=u", *TIMED) == 0
+    assert "recipe=pix2pix learns from pictures alone" in capsys.readouterr().out
+
+
+def test_stylize_draws_in_both_directions(here: Path, capsys) -> None:
+    there, back = built(RESNET, seed=1), built(RESNET, seed=2)
+    write(here / "runs/c", settings("cyclegan", RESNET), a_to_b=there, b_to_a=back)
+    picture = str(next((here / "photos").iterdir()))
+    assert run(stylize, picture, "run=c", "-o", "out") == 0
+    assert run(stylize, picture, "run=c", "direction=BtoA", "-o", "out") == 0
+    names = sorted(path.stem.removeprefix(Path(picture).stem) for path in Path("out").iterdir())
+    assert names == ["-c", "-c-BtoA"]
+    file = "model=runs/c/checkpoints/last.ckpt"
+    assert run(stylize, picture, file, "direction=BtoA", "-o", "out") == 0
+    first, second = (
+        next(Path("out").glob(f"*-{name}-BtoA.*")).read_bytes() for name in ("c", "last")
+    )
+    assert first == second
+    capsys.readouterr()
+    assert run(stylize, picture, "style=toon", "direction=BtoA") == 1
+    assert "toon.onnx draws one way; leave direction out" in capsys.readouterr().err
+    assert run(stylize, picture, "run=c", "direction=XtoA") == 1
+    assert "'AtoB' or 'BtoA'" in capsys.readouterr().err
+
+
+def test_a_student_is_exported_at_another_size_than_its_teacher_draws(here: Path, capsys) -> None:
+    write(here / "runs/u", settings("pix2pix", UNET), generator=built(UNET))
+    words = ["style=custom", "teacher=checkpoint", "teacher.path=runs/u", "style.resolution=64"]
+    assert go(*words, "trainer.max_steps=1", "run=mine") == 0
+    assert run(export, "run=mine", "exporter.size=96") == 0
+    assert "no time and MACs of the teacher: it does not draw 96×96" in capsys.readouterr().out
+    figures = json.loads((here / "runs/mine/export/report.json").read_text())["teacher"]
+    assert figures["bytes"] == 4 * figures["parameters"] > 0
+    assert figures.keys() == {"name", "parameters", "bytes"}
+    assert run(export, "run=mine", "exporter.size=64") == 0
+    figures = json.loads((here / "runs/mine/export/report.json").read_text())["teacher"]
+    assert figures["MACs"] > 0
+
+
+def test_a_distilled_student_is_a_teacher_too(here: Path) -> None:
+    assert go("data=photos", "trainer.max_steps=1") == 0
+    checkpoint = here / "runs/toon-residual/checkpoints/last.ckpt"
+    student, _ = load_student(checkpoint)
+    teacher = CheckpointTeacher(str(here / "runs/toon-residual"))
+    picture = torch.rand(1, 3, 64, 64)
+    with torch.inference_mode():
+        expected = read(teacher.path)[0](picture)
+    torch.testing.assert_close(teacher(picture), expected)
+    average = torch.load(checkpoint, weights_only=True)["callbacks"]["StudentEMA"]["average"]
+    for name, tensor in student.state_dict().items():
+        torch.testing.assert_close(tensor, average[name])

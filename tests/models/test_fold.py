@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from distill.models.fold import fold_batchnorm
+from distill.models.generators.unet import UNet, Upsampling
+
+
+def norms(network: nn.Module) -> int:
+    return sum(isinstance(m, nn.BatchNorm2d) for m in network.modules())
+
+
+@pytest.fixture
+def network(lively: Callable[..., nn.Module]) -> nn.Module:
+    return lively(
+        nn.Sequential(
+            nn.Sequential(nn.Conv2d(3, 6, 3, 2, 1, bias=False), nn.BatchNorm2d(6), nn.ReLU()),
+            nn.Sequential(nn.Conv2d(6, 6, 5, 1, 2, groups=6), nn.BatchNorm2d(6)),
+            nn.Sequential(nn.Conv2d(6, 4, 1), nn.ReLU()),
+        )
+    )
+
+
+def test_same_output_without_batchnorm(network: nn.Module) -> None:
+    folded = fold_batchnorm(network)
+    assert norms(network) == 2
+    assert norms(folded) == 0
+    photo = torch.rand(2, 3, 32, 32)
+    bare = copy.deepcopy(network)
+    for parent in bare:
+        if isinstance(parent[1], nn.BatchNorm2d):
+            parent[1] = nn.Identity()
+    with torch.no_grad():
+        torch.testing.assert_close(folded(photo), network(photo), atol=1e-5, rtol=1e-5)
+        assert (bare(photo) - network(photo)).abs().max() > 0.1  # BatchNorm did something
+
+
+def test_folded_weights_by_the_formula(network: nn.Module) -> None:
+    """w·γ/√(v+ε) and β + (b - μ)·γ/√(v+ε), channel by channel."""
+    conv, norm = network[1]
+    folded = fold_batchnorm(network)[1][0]
+    factor = norm.weight / (norm.running_var + norm.eps).sqrt()
+    torch.testing.assert_close(folded.weight, conv.weight * factor.view(-1, 1, 1, 1))
+    torch.testing.assert_close(
+        folded.bias, norm.bias + (conv.bias - norm.running_mean) * factor, atol=1e-6, rtol=1e-5
+    )
+
+
+def test_folds_transposed_convolutions(lively: Callable[..., nn.Module]) -> None:
+    network = lively(nn.Sequential(nn.ConvTranspose2d(3, 6, 2, 2, bias=False), nn.BatchNorm2d(6)))
+    folded = fold_batchnorm(network)
+    assert norms(folded) == 0
+    photo = torch.rand(2, 3, 8, 8)
+    with torch.no_grad():
+        torch.testing.assert_close(folded(photo), network(photo), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("groups", [2, 3, 6])
+@pytest.mark.parametrize("bias", [False, True])
+def test_folds_grouped_transposed_convolutions(
+    lively: Callable[..., nn.Module], groups: int, bias: bool
+) -> None:
+    """Its weights are (in, out / groups, …), where torch's own folding finds no output channels."""
+    layer = nn.ConvTranspose2d(6, 12, 4, 2, 1, groups=groups, bias=bias)
+    network = lively(nn.Sequential(nn.Conv2d(3, 6, 1), layer, nn.BatchNorm2d(12)), 16)
+    folded = fold_batchnorm(network)
+    assert norms(folded) == 0
+    photo = torch.rand(2, 3, 8, 8)
+    with torch.no_grad():
+        torch.testing.assert_close(folded(photo), network(photo), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("separable", [False, True])
+@pytest.mark.parametrize("upsampling", ["nearest", "transposed"])
+def test_folds_all_of_a_unet(
+    lively: Callable[..., nn.Module], separable: bool, upsampling: Upsampling
+) -> None:
+    kept = {"separable": separable, "upsampling": upsampling}
+    network = lively(UNet(32, encoder=0.25, decoder=0.25, **kept), 32)
+    folded = fold_batchnorm(network)
+    assert norms(network) > 0
+    assert norms(folded) == 0
+    photo = torch.rand(2, 3, 32, 32)
+    with torch.no_grad():
+        torch.testing.assert_close(folded(photo), network(photo), atol=1e-5, rtol=1e-5)
+
+
+def test_leaves_the_original_alone(network: nn.Module) -> None:
+    network.train()
+    before = copy.deepcopy(network.state_dict())
+    folded = fold_batchnorm(network)
+    assert not any(m.training for m in folded.modules())
+    assert all(m.training for m in network.modules())
+    after = network.state_dict()
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[k], after[k]) for k in before)
+
+
+def test_folding_twice_changes_nothing(network: nn.Module) -> None:
+    once = fold_batchnorm(network)
+    twice = fold_batchnorm(once)
+    assert all(
+        torch.equal(a, b) for a, b in zip(once.parameters(), twice.parameters(), strict=True)
+    )
+
+
+def test_a_norm_without_a_convolution_stays() -> None:
+    network = nn.Sequential(nn.BatchNorm2d(3), nn.ReLU(), nn.BatchNorm2d(3))
+    assert norms(fold_batchnorm(network)) == 2

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+
+from distill.config import compose
+from distill.config.settings import Export
+from distill.core.errors import DistillError
+from distill.runs.run_folder import Run, differences, ended_early, find_run, step_of
+
+
+def choice(runs, *overrides):
+    return compose.load("export", [f"runs={runs}", *overrides], Export)
+
+
+def trained(folder, age=0):
+    run = Run(folder)
+    run.last.parent.mkdir(parents=True)
+    run.last.write_bytes(b"x")
+    os.utime(run.last, (1_000_000 - age, 1_000_000 - age))
+    return run
+
+
+def test_finds_the_latest_or_the_one_named(tmp_path):
+    old, new = trained(tmp_path / "toon-nnconv", age=9), trained(tmp_path / "hayao-fastdepth")
+    assert find_run(choice(tmp_path)) == new
+    assert find_run(choice(tmp_path, "style=toon")) == old
+    assert find_run(choice(tmp_path, "decoder=nnconv")) == old
+    assert find_run(choice(tmp_path, "style=hayao", "decoder=fastdepth")) == new
+    assert find_run(choice(tmp_path, "run=toon-nnconv")) == old
+
+
+@pytest.mark.parametrize(
+    "overrides", [["run=nope"], ["style=webtoon"], ["style=toon", "decoder=fastdepth"]]
+)
+def test_an_unknown_run_lists_the_known_ones(tmp_path, overrides):
+    trained(tmp_path / "toon-nnconv")
+    with pytest.raises(DistillError, match="there are: toon-nnconv"):
+        find_run(choice(tmp_path, *overrides))
+
+
+def test_no_run_at_all(tmp_path):
+    with pytest.raises(DistillError, match=r"train first: python -m distill\.train"):
+        find_run(choice(tmp_path / "runs"))
+
+
+def test_only_what_decides_the_outcome_must_agree():
+    old = {"lr": 1e-3, "data": {"workers": 2, "flip": True}, "trainer": {"max_steps": 5, "clip": 1}}
+    free = {
+        "lr": 1e-3,
+        "data": {"workers": 0, "flip": True},
+        "trainer": {"max_steps": 9, "clip": 1},
+    }
+    other = {
+        "lr": 2e-3,
+        "data": {"workers": 2, "flip": True},
+        "trainer": {"max_steps": 5, "clip": 2},
+    }
+    assert differences(old, free) == {}
+    assert differences(old, other) == {"lr": (1e-3, 2e-3), "trainer.clip": (1, 2)}
+
+
+def test_a_list_that_an_older_run_does_not_know_is_empty():
+    assert differences({"encoder": {}}, {"encoder": {"without": []}}) == {}
+    assert differences({"encoder": {}}, {"encoder": {"without": [3]}}) == {
+        "encoder.without": (None, [3])
+    }
+
+
+def test_a_new_run_then_the_same_again_then_anew(tmp_path):
+    folder = tmp_path / "run"
+    run = Run(folder)
+    assert run.resumable({"lr": 1}, resume=True) is None
+    run.start({"lr": 1}, resume=True)
+    run.last.parent.mkdir()
+    torch.save({"global_step": 3}, run.last)
+    assert run.resumable({"lr": 1}, resume=True) == run.last
+    with pytest.raises(DistillError, match="lr: 1 then, 2 now"):
+        run.resumable({"lr": 2}, resume=True)
+    assert run.resumable({"lr": 2}, resume=False) is None
+    run.start({"lr": 2}, resume=False)
+    assert step_of(tmp_path / "run.old-1" / "checkpoints" / "last.ckpt") == 3
+
+
+def test_a_run_is_for_one_process_at_a_time(tmp_path):
+    with Run(tmp_path / "run").alone():
+        with (
+            pytest.raises(DistillError, match=r"run: another distill\.train is at work in it"),
+            Run(tmp_path / "run").alone(),
+        ):
+            pass
+        with Run(tmp_path / "other").alone():
+            pass
+    with Run(tmp_path / "run").alone():
+        pass
+
+
+def test_early_stop_is_told_from_the_checkpoint(tmp_path):
+    for waited, why in ((2, None), (3, "val/loss had not fallen for 3 validations")):
+        state = {"EarlyStopping{'monitor': 'val/loss'}": {"wait_count": waited, "patience": 3}}
+        torch.save({"global_step": 5, "callbacks": state}, tmp_path / "last.ckpt")
+        assert ended_early(tmp_path / "last.ckpt") == why
+
+
+def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(tmp_path, capsys):
+    run = trained(tmp_path / "run")
+    run.save_config({"lr": 1})
+    torch.save({"global_step": 7}, run.previous)
+    assert run.resumable({"lr": 1}, resume=True) == run.previous
+    assert "last.ckpt: damaged" in (said := capsys.readouterr().out)
+    assert "previous.ckpt, step 7, is used instead" in said
+
+
+@pytest.mark.parametrize("content", ["a: [", "", "- 1"])
+def test_a_damaged_config_is_said(tmp_path, content):
+    (tmp_path / "config.yaml").write_text(content)
+    with pytest.raises(DistillError, match=r"config\.yaml: damaged"):
+        Run(tmp_path).config()
+
+
+def test_a_damaged_checkpoint_is_said(tmp_path):
+    run = trained(tmp_path / "run")
+    run.save_config({"lr": 1})
+    with pytest.raises(DistillError, match=r"last\.ckpt: damaged .* resume=false"):
+        run.resumable({"lr": 1}, resume=True)
+
+
+def test_a_checkpoint_by_path_belongs_to_its_own_run(tmp_path):
+    run = trained(tmp_path / "other" / "run")
+    assert find_run(choice(tmp_path, f"checkpoint={run.last}")) == run
+    with pytest.raises(DistillError, match="say where to: output=DIR"):
+        find_run(choice(tmp_path, f"checkpoint={tmp_path}/loose.ckpt"))
+
+
+def test_best_falls_back_to_last(tmp_path):
+    run = trained(tmp_path / "run")
+    assert run.checkpoint("best") == run.last
+    with pytest.raises(DistillError, match="no such checkpoint"):
+        run.checkpoint(str(tmp_path / "none.ckpt"))
+
+
+def test_terms_of_weight_0_decide_nothing():
+    """A run from before a term was there goes on, and one that does without it."""
+    old = {"loss": {"weights": {"l1": 1.0}, "terms": {"l1": {"beta": 0.05}}}}
+    weights, terms = {"l1": 1.0, "style": 0.0}, {"l1": {"beta": 0.05}, "style": {"backbone": "x"}}
+    new = {"loss": {"weights": weights, "terms": terms}}
+    assert differences(old, new) == {}
+    weights["style"] = 2.0
+    assert differences(old, new) == {
+        "loss.weights.style": (None, 2.0),
+        "loss.terms.style.backbone": (None, "x"),
+    }
+    weights["style"], terms["l1"] = 0.0, {"beta": 1.0}
+    assert differences(old, new) == {"loss.terms.l1.beta": (0.05, 1.0)}

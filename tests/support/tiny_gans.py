@@ -1,0 +1,118 @@
+"""Tiny networks against each other, and a trainer for a few batches, to test the recipes with."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytorch_lightning as pl
+import torch
+from torch import nn
+from torch.utils.data import Dataset
+
+from distill.data.datamodule import DistillData
+from distill.losses.adversarial import Adversary
+from distill.training import schedules
+from distill.training.cyclegan import CycleGAN
+from distill.training.pix2pix import Pix2Pix
+
+SIDE = 8
+
+
+class Draws(nn.Module):
+    """A generator of one convolution."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(3, 3, 3, padding=1)
+
+    def forward(self, photo):
+        return torch.sigmoid(self.layer(photo))
+
+
+class Judges(nn.Module):
+    """A discriminator of one convolution."""
+
+    def __init__(self, channels=3):
+        super().__init__()
+        self.layer = nn.Conv2d(channels, 1, 4)
+
+    def forward(self, picture):
+        return self.layer(picture)
+
+
+class Squares(Dataset):
+    """Random 8-bit pictures under the names that a recipe wants."""
+
+    def __init__(self, names, count=6):
+        generator = torch.Generator().manual_seed(1)
+        self.names = names
+        self.pictures = torch.randint(
+            0, 256, (count, len(names), SIDE, SIDE, 3), generator=generator, dtype=torch.uint8
+        )
+
+    def __len__(self):
+        return len(self.pictures)
+
+    def __getitem__(self, position):
+        row = self.pictures[position % len(self)]
+        return {**dict(zip(self.names, row, strict=True)), "name": str(position)}
+
+
+def pix2pix(adversary=None, schedule=schedules.constant, lr=0.01, **given):
+    adversary = adversary or Adversary()
+    return Pix2Pix(Draws(), Judges(6), adversary, partial(adam), schedule, lr, **given)
+
+
+def cyclegan(adversary=None, schedule=schedules.constant, lr=0.01, **given):
+    adversary = adversary or Adversary("lsgan")
+    networks = Draws(), Draws(), Judges(), Judges()
+    return CycleGAN(*networks, adversary, partial(adam), schedule, lr, **given)
+
+
+def adam(parameters, lr):
+    return torch.optim.Adam(parameters, lr, betas=(0.5, 0.999))
+
+
+def data_for(module, count=6):
+    names = ("photo", "target") if isinstance(module, Pix2Pix) else ("a", "b")
+    return DistillData(Squares(names, count), Squares(names, 2), batch_size=1, workers=0)
+
+
+def fit(module, steps, *callbacks, folder=".", plugins=()):
+    """Lightning over `steps` batches on the CPU; gives the trainer."""
+    trainer = pl.Trainer(
+        accelerator="cpu",
+        max_steps=steps,
+        max_epochs=-1,
+        callbacks=list(callbacks),
+        plugins=list(plugins),
+        val_check_interval=steps,
+        check_val_every_n_epoch=None,
+        num_sanity_val_steps=0,
+        log_every_n_steps=1,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        enable_checkpointing=False,
+        use_distributed_sampler=False,
+        logger=False,
+        default_root_dir=folder,
+    )
+    trainer.fit(module, data_for(module))
+    return trainer
+
+
+def values(networks):
+    return [p.detach().clone() for network in networks for p in network.parameters()]
+
+
+def gradients(networks):
+    return [
+        None if p.grad is None else p.grad.clone()
+        for network in networks
+        for p in network.parameters()
+    ]
+
+
+def same(a, b):
+    """Whether two lists of tensors or Nones are equal, to the last bit."""
+    return all((x is None and y is None) or torch.equal(x, y) for x, y in zip(a, b, strict=True))
