@@ -2,12 +2,12 @@
 
 step     the product's own step on one resident batch, targets at hand: loss, gradients, optimiser,
          in float32, TF32, bfloat16, compiled
-label    the same with the teacher drawing the targets, as `data=photos` has it
+label    the same with the teacher making the targets, as `data=photos` has it
 command  `distill.train data=photos trainer=gpu` itself, everything on but validation: pictures a
          second between the step after the first ones and one before the end; and its loader alone
 
 The share of the peak is 6 × the student's MACs (forward, and twice that backward) and 2 × the
-teacher's where it draws, over what a large matrix product of the same arithmetic reaches in this
+teacher's where it labels, over what a large matrix product of the same arithmetic reaches in this
 run; float16 is held to bfloat16's. The share of bandwidth is what all operators read and write,
 each running alone, over a plain copy's bytes a second; compiling fuses operators, so it has no such
 figure. Convolutions of few channels cannot reach the peak: the larger of the two shares says what

@@ -14,9 +14,9 @@ from torch.utils.data import DataLoader
 from watched import TAIL, Stamps, train_for
 
 from distill.config import compose
-from distill.config.settings import Train
+from distill.config.settings.training import Train
 from distill.data import loaders
-from distill.data.datasets import Stream
+from distill.data.sampler import StreamSampler
 from distill.training import student_training
 
 COMMANDS = {
@@ -39,9 +39,9 @@ def loader(asked: Sequence[str], length: tuple[int, int, int]) -> float:
     """Pictures a second that the command's workers read, with nobody who uses them."""
     batch, warm, steps = length
     settings = compose.load("train", asked, Train)
-    pictures = loaders.data(settings, student_training.needed_teacher(settings)).train
+    pictures = loaders.labelled(settings, student_training.needed_teacher(settings)).train
     total = (warm + steps) * batch
-    sampler, stamps = Stream(total, batch=batch), []
+    sampler, stamps = StreamSampler(total, batch=batch), []
     for _ in DataLoader(pictures, batch, sampler=sampler, num_workers=settings.data.workers):
         stamps.append(time.perf_counter())
     return steps * batch / (stamps[-1] - stamps[warm - 1])

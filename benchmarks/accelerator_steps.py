@@ -15,7 +15,7 @@ from common import alternate
 from torch import Tensor, nn
 
 from distill.config import compose
-from distill.config.settings import Train
+from distill.config.settings.training import Train
 from distill.models.teachers.animegan2 import AnimeGANv2
 from distill.training import student_training
 from distill.training.distillation import DistillModule
@@ -33,7 +33,7 @@ class Form:
     compiled: bool = False  # student and losses, as trainer.compile=true does
     graphs: bool = False  # the compiled parts replayed as CUDA graphs
     tuned: bool = False  # cuDNN times its algorithms first
-    labels: bool = False  # the teacher draws the targets, as data=photos does
+    labels: bool = False  # the teacher makes the targets, as data=photos does
     teacher: str = "as shipped"  # or "compiled", "halved" (float16 throughout), "halved, compiled"
 
     @property
@@ -89,11 +89,8 @@ def settings_for(batch: int, size: int) -> Train:
 
 def make(form: Form, batch: int, size: int, device: str, file: Path) -> Run:
     """One training step of the product on a resident batch: loss, gradients, optimiser."""
-    module = (
-        student_training.student_module(settings_for(batch, size), AnimeGANv2(file))
-        .to(device)
-        .train()
-    )
+    settings = settings_for(batch, size)
+    module = student_training.student_module(settings, AnimeGANv2(file)).to(device).train()
     module.teacher = _teacher(module, form.teacher)
     if form.compiled:
         module.compile_training()

@@ -24,13 +24,10 @@ from distill.core.process import keep_freed
 from distill.core.progress import bar
 from distill.core.weights import supplied
 from distill.data.photos import BadPhoto, demo_photos, find_photos, read_photo
-from distill.evaluation.fidelity.fidelity_report import Table, write
-from distill.metrics.machine import software as machine
+from distill.evaluation.fidelity.fidelity_report import Table, machine, write  # noqa: F401
 from distill.models.teachers.animegan2 import AnimeGANv2
 
 TEACHER = "animegan2_hayao.pt"
-
-
 Forms = Mapping[str, Sequence[float]]  # name → seconds a picture, round by round
 
 
@@ -135,13 +132,13 @@ def form_table(title: str, forms: Forms, kept_forms: Forms, scale: float) -> Tab
 
 
 def alternate(
-    contenders: Mapping[str, Callable[[], Any]], rounds: int, what: str
+    runs: Mapping[str, Callable[[], Any]], rounds: int, what: str
 ) -> dict[str, list[Any]]:
-    """The results of all contenders, run in turn A B C A B C …, one list for each."""
-    results: dict[str, list[Any]] = {name: [] for name in contenders}
-    with bar(rounds * len(contenders), " runs", what) as progress:
+    """The results of all runs, in turn A B C A B C …, one list for each."""
+    results: dict[str, list[Any]] = {name: [] for name in runs}
+    with bar(rounds * len(runs), " runs", what) as progress:
         for _ in range(rounds):
-            for name, run in contenders.items():
+            for name, run in runs.items():
                 progress.set_postfix_str(name)
                 results[name].append(run())
                 progress.update()
@@ -163,6 +160,3 @@ def wanted(values: Sequence[float], least: float) -> str:
     """A ratio with its target and whether it is met."""
     met = "met" if statistics.median(values) >= least else "NOT met"
     return f"{spread(values, 2)}, wanted ≥ {least:.2f}: {met}"
-
-
-__all__ = ["Table", "machine", "write"]  # for the other benchmarks

@@ -28,7 +28,7 @@ import pytorch_fid.inception as fid_inception
 import scipy
 import torch
 from common import Table, alternate, apart, machine, parser, ratios, spread, wanted, write
-from fid_contest import SIZE, Contest
+from fid_commands import SIZE, BothCommands
 from torch import nn
 
 from distill.metrics import frechet
@@ -40,16 +40,16 @@ INTERVALS = 200  # resamples by default
 Runs = dict[str, list[tuple[float, float]]]  # seconds and value of each run
 
 
-def commands(contest: Contest, rounds: int) -> Runs:
+def commands(both: BothCommands, rounds: int) -> Runs:
     """Both commands in turn; each state of our cache follows from the one before."""
-    contenders = {
-        "pytorch-fid": contest.theirs,
-        "cold": partial(contest.ours, 0),
-        "one side kept": partial(contest.ours, 1),
-        "both kept": partial(contest.ours, 2),
-        "intervals": partial(contest.ours, 2, INTERVALS),
+    runs = {
+        "pytorch-fid": both.theirs,
+        "cold": partial(both.ours, 0),
+        "one side kept": partial(both.ours, 1),
+        "both kept": partial(both.ours, 2),
+        "intervals": partial(both.ours, 2, INTERVALS),
     }
-    return alternate(contenders, rounds, "commands")
+    return alternate(runs, rounds, "commands")
 
 
 def distances(rounds: int, pictures: int) -> Runs:
@@ -63,8 +63,8 @@ def distances(rounds: int, pictures: int) -> Runs:
         gap, root = a.mean(0) - b.mean(0), scipy.linalg.sqrtm(s @ t)
         return float(gap @ gap + np.trace(s) + np.trace(t) - 2 * np.trace(root).real)
 
-    contenders = {"SciPy": by_root, "ours": lambda: frechet.frechet_from_features(a, b)}
-    timed = {name: lambda run=run: _timed(run) for name, run in contenders.items()}
+    ways = {"SciPy": by_root, "ours": lambda: frechet.frechet_from_features(a, b)}
+    timed = {name: lambda run=run: _timed(run) for name, run in ways.items()}
     return alternate(timed, rounds, f"distance of {pictures} pictures a side")
 
 
@@ -135,9 +135,9 @@ def main() -> None:
     args = options.parse_args()
     facts = machine() | {"scipy": scipy.__version__, "pictures a folder": args.pictures}
     with tempfile.TemporaryDirectory() as folder:
-        contest = Contest(Path(folder), args.pictures)
-        figures: dict[str, Any] = {"commands": commands(contest, args.rounds)}
-        figures["networks"] = apart(networks, args.rounds, contest.weights)[0]
+        both = BothCommands(Path(folder), args.pictures)
+        figures: dict[str, Any] = {"commands": commands(both, args.rounds)}
+        figures["networks"] = apart(networks, args.rounds, both.weights)[0]
     for count in COUNTS:
         figures[f"distance {count}"] = apart(distances, args.rounds, count)[0]
     write("fid", args.out, facts, figures, *tables(figures))

@@ -1,6 +1,21 @@
 """How close students come to their teacher on held-out photos (--help says how)."""
 
+from __future__ import annotations
+
+import onnx
+from torch import nn
+
+from distill.config import registry
 from distill.evaluation.fidelity.fidelity import main
+from distill.exporters.onnx import OnnxExporter
+from distill.recipes import RECIPES
+
+
+def to_graph(network: nn.Module, size: int) -> onnx.ModelProto:
+    """As a phone runs it: static, for pictures of that side."""
+    return OnnxExporter(size=size).export(network)
+
 
 if __name__ == "__main__":
-    main()
+    registry.register(*RECIPES)
+    main(to_graph)

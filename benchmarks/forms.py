@@ -10,13 +10,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import onnxruntime
 import torch
 from common import alternate
 from torch import Tensor, nn
 
 from distill.config import compose
-from distill.config.settings import Train
+from distill.config.settings.training import Train
+from distill.core.sessions import open_session, picture_call
 from distill.models.teachers.animegan2 import AnimeGANv2
 from distill.training import student_training
 
@@ -66,12 +66,12 @@ def student_step(
     layout = LAST if last else torch.contiguous_format
     student.to(memory_format=layout)
     optimiser = torch.optim.Adam(student.parameters(), lr=RATE, fused=fused)
-    draw = torch.compile(student) if compiled else student
+    stylise = torch.compile(student) if compiled else student
     photo, target = (photos(batch, size).to(memory_format=layout) for _ in range(2))
 
     def step() -> None:
         optimiser.zero_grad()
-        loss, _ = module.criterion(draw(photo), target)
+        loss, _ = module.criterion(stylise(photo), target)
         loss.backward()
         optimiser.step()
 
@@ -120,10 +120,7 @@ def _seconds(run: Run, times: int, batch: int) -> float:
 
 def _onnx(teacher: nn.Module) -> Run:
     """The same network in ONNX Runtime, with as many threads as torch has."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = torch.get_num_threads()
     with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
         torch.onnx.export(teacher, (photos(1),), file.name, dynamo=False, opset_version=17)
-        session = onnxruntime.InferenceSession(file.name, options)
-    given = {session.get_inputs()[0].name: photos(1).numpy()}
-    return partial(session.run, None, given)
+        run = picture_call(open_session(Path(file.name), torch.get_num_threads()))
+    return partial(run, photos(1).numpy())

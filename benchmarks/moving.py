@@ -1,4 +1,4 @@
-"""Videos whose motion is known, to measure drawing and stability on.
+"""Videos whose motion is known, to measure inference and stability on.
 
     python benchmarks/moving.py FOLDER [PHOTO] [WIDTHxHEIGHT] [FRAMES]
 

@@ -19,12 +19,12 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from distill.config.compose import load
-from distill.config.settings import Lens
+from distill.config.settings.commands import Lens
 from distill.live import lens_folder, page_students, webpage
 from distill.live.server import bind
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from browser.conftest import FLAGS, chromium, write_clip
+from support.chromium_page import FLAGS, chromium, write_clip
 
 READY = 60  # seconds
 

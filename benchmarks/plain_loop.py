@@ -18,7 +18,7 @@ from torch.utils.tensorboard import SummaryWriter
 from torchvision import transforms
 
 from distill.data.datasets import PairSet
-from distill.data.layouts import find_pairs
+from distill.data.pairs import find_pairs
 from distill.models import build
 from distill.training import student_training
 
@@ -47,14 +47,14 @@ class Files(Dataset):
         return self.transform(Image.open(path).convert("RGB"))
 
 
-def plain_loss(drawn: Tensor, target: Tensor) -> Tensor:
+def plain_loss(output: Tensor, target: Tensor) -> Tensor:
     """SmoothL1 (β 0.05) plus the mean difference of Sobel gradients: `loss=l1_sobel` by hand."""
     kernels = torch.stack([_ACROSS, _ACROSS.T])[:, None].repeat(3, 1, 1, 1)
     edges = [
         F.conv2d(F.pad(picture, (1, 1, 1, 1), mode="replicate"), kernels, groups=3)
-        for picture in (drawn, target)
+        for picture in (output, target)
     ]
-    return F.smooth_l1_loss(drawn, target, beta=0.05) + (edges[0] - edges[1]).abs().mean()
+    return F.smooth_l1_loss(output, target, beta=0.05) + (edges[0] - edges[1]).abs().mean()
 
 
 def plain(root: Path, workers: int, batch: int, warm: int, steps: int, size: int) -> float:
@@ -64,9 +64,8 @@ def plain(root: Path, workers: int, batch: int, warm: int, steps: int, size: int
         Files(root, size, length), batch, shuffle=True, num_workers=workers, drop_last=True
     )
     settings = settings_of(size)
-    student = build.build_student(
-        settings.encoder, settings.decoder.build, settings.channels
-    ).train()
+    student = build.build_student(settings.encoder, settings.decoder.build, settings.channels)
+    student.train()
     optimiser = torch.optim.Adam(student.parameters(), lr=RATE)
     seconds = []
     with tempfile.TemporaryDirectory() as folder, SummaryWriter(folder) as writer:
@@ -83,9 +82,9 @@ def plain(root: Path, workers: int, batch: int, warm: int, steps: int, size: int
 
 def loss_difference(size: int) -> float:
     """Of the two losses, on random pictures: nothing but rounding."""
-    drawn, target = photos(4, size), photos(4, size)
-    ours, _ = student_training.criterion(settings_of(size))(drawn, target)
-    return abs(float(ours - plain_loss(drawn, target)))
+    output, target = photos(4, size), photos(4, size)
+    ours, _ = student_training.criterion(settings_of(size))(output, target)
+    return abs(float(ours - plain_loss(output, target)))
 
 
 def loading_costs(root: Path, batch: int, size: int) -> dict[str, float]:

@@ -41,7 +41,7 @@ from pytorch_lightning.profilers import SimpleProfiler
 from watched import TAIL, Stamps, train_for
 
 from distill.config import compose
-from distill.config.settings import Prepare
+from distill.config.settings.training import Prepare
 from distill.data import sources
 from distill.models import build
 
@@ -79,8 +79,8 @@ def product_speed(root: Path, workers: int, batch: int, warm: int, steps: int, s
     return product(root, workers, batch, warm, steps, size)[0]
 
 
-def contest(args: argparse.Namespace, root: Path) -> dict[str, list[float]]:
-    """Pictures a second of every contender, in turn."""
+def measure(args: argparse.Namespace, root: Path) -> dict[str, list[float]]:
+    """Pictures a second of every loop, in turn."""
     length = (args.batch, args.warm, args.steps, args.size)
     runs: dict[str, Callable[[], float]] = {
         "bare": partial(_apart, bare, *length),
@@ -137,7 +137,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "pairs"
         apart(pairs, take_photos(args.photos, args.pictures, Path(folder) / "photos"), root)
-        speed = contest(args, root)
+        speed = measure(args, root)
         length = (args.batch, args.warm, args.steps, args.size)
         (_, parts), _ = apart(partial(product, profiled=True), root, 2, *length)
         costs, _ = apart(loading_costs, root, args.batch, args.size)

@@ -1,6 +1,6 @@
-"""Drawings at 1024: whole, in tiles, and small ones carried there by a guided filter.
+"""Stylised pictures at 1024: whole, in tiles, and small ones brought there by a guided filter.
 
-Each way of distill.stylize against the teacher's own drawing at that size, in time and fidelity,
+Each way of distill.stylize against the teacher's own output at that size, in time and fidelity,
 on scikit-image's photographs (enlarged: they are 451 to 640 wide) and those of --photos. With
 --forms also the guided filter's radius and eps. One thread.
 """
@@ -26,14 +26,14 @@ from distill.core.progress import bar
 from distill.core.weights import supplied
 from distill.data.photos import demo_photos, find_photos, read_photo
 from distill.inference import guided, render
-from distill.inference.onnx_student import Painter
+from distill.inference.onnx_student import OnnxStudent
 from distill.metrics.similarity import edge_psnr, psnr, ssim
 from distill.models.teachers.animegan2 import AnimeGANv2
 
 SIDE = 1024
 OURS = ("astronaut", "chelsea", "coffee", "rocket")
 Row = tuple[float, float, float, float]  # seconds, PSNR, SSIM, edge PSNR
-Draw = Callable[[Image.Image], Image.Image]
+Stylise = Callable[[Image.Image], Image.Image]
 
 
 def photos(folder: Path | None, count: int) -> dict[str, Image.Image]:
@@ -50,16 +50,16 @@ def _sized(photo: Image.Image) -> Image.Image:
     return photo.resize((width, height), Image.Resampling.LANCZOS)
 
 
-def ways(student: Painter, forms: bool) -> dict[str, Draw]:
+def ways(student: OnnxStudent, forms: bool) -> dict[str, Stylise]:
     """What is compared, by name."""
-    found: dict[str, Draw] = {
+    found: dict[str, Stylise] = {
         "photo": lambda photo: photo,
-        "whole": lambda photo: render.draw(photo, student, SIDE),
-        "whole, size=512": lambda photo: render.draw(photo, student, 512),
-        "whole, size=256": lambda photo: render.draw(photo, student, 256),
-        "tiles": lambda photo: render.draw(photo, student, SIDE, "tiles"),
-        "guided": lambda photo: render.draw(photo, student, None, "guided"),
-        "guided, size=512": lambda photo: render.draw(photo, student, 512, "guided"),
+        "whole": lambda photo: render.stylise_rgb(photo, student, SIDE),
+        "whole, size=512": lambda photo: render.stylise_rgb(photo, student, 512),
+        "whole, size=256": lambda photo: render.stylise_rgb(photo, student, 256),
+        "tiles": lambda photo: render.stylise_rgb(photo, student, SIDE, "tiles"),
+        "guided": lambda photo: render.stylise_rgb(photo, student, None, "guided"),
+        "guided, size=512": lambda photo: render.stylise_rgb(photo, student, 512, "guided"),
     }
     if forms:
         for radius in (1, 2, 4, 8):
@@ -69,18 +69,18 @@ def ways(student: Painter, forms: bool) -> dict[str, Draw]:
     return found
 
 
-def _guided(student: Painter, radius: int, eps: float, photo: Image.Image) -> Image.Image:
-    size = render.drawn_at(photo.size, student, None, "guided")
+def _guided(student: OnnxStudent, radius: int, eps: float, photo: Image.Image) -> Image.Image:
+    size = render.inference_size(photo.size, student, None, "guided")
     small = photo.resize(size, Image.Resampling.LANCZOS)
-    return guided.carry(photo, small, render.draw(small, student), radius, eps)
+    return guided.upscale(photo, small, render.stylise_rgb(small, student), radius, eps)
 
 
-def score(draw: Draw, photo: Image.Image, target: Tensor, keep: Path) -> Row:
+def score(stylise: Stylise, photo: Image.Image, target: Tensor, keep: Path) -> Row:
     begun = time.perf_counter()
-    drawn = draw(photo)
+    stylised = stylise(photo)
     seconds = time.perf_counter() - begun
-    drawn.save(keep)
-    mine = to_tensor(drawn)[None]
+    stylised.save(keep)
+    mine = to_tensor(stylised)[None]
     return (seconds, *(m(mine, target).item() for m in (psnr, ssim, edge_psnr)))
 
 
@@ -106,11 +106,11 @@ def main() -> None:
     if weights is None:
         sys.exit(f"needs {TEACHER} in a folder that DISTILL_WEIGHTS names")
     teacher = AnimeGANv2(weights).fast()
-    student = Painter(sessions.load(zoo.find("hayao")), "hayao", 1)
-    contenders, given = ways(student, args.forms), photos(args.photos, args.count)
+    student = OnnxStudent(sessions.load_model(zoo.find("hayao")), "hayao", 1)
+    compared, given = ways(student, args.forms), photos(args.photos, args.count)
     folder = args.out / "upscale"
     folder.mkdir(parents=True, exist_ok=True)
-    rows: dict[str, list[Row]] = {name: [] for name in contenders}
+    rows: dict[str, list[Row]] = {name: [] for name in compared}
     waited = []
     with bar(len(given), " photos", "comparing") as progress:
         for stem, photo in given.items():
@@ -118,8 +118,8 @@ def main() -> None:
             target = teacher(to_tensor(photo)[None])
             waited.append(time.perf_counter() - begun)
             to_image(target[0]).save(folder / f"{stem}-teacher.png")
-            for name, draw in contenders.items():
-                rows[name].append(score(draw, photo, target, folder / f"{stem}-{name}.png"))
+            for name, stylise in compared.items():
+                rows[name].append(score(stylise, photo, target, folder / f"{stem}-{name}.png"))
             progress.update()
     facts = machine() | {"photos": ", ".join(given)}
     write("upscale", args.out, facts, {"teacher": waited} | rows, table(rows, waited))

@@ -12,7 +12,7 @@ import pytorch_lightning as pl
 from pytorch_lightning.profilers import Profiler
 
 from distill import train
-from distill.training import trainer
+from distill.training import student_training
 
 TAIL = 5  # batches after the last that counts: workers at the end of their work leave more time
 
@@ -35,7 +35,7 @@ def train_for(
     steps: int, words: Sequence[str], watch: pl.Callback, profiler: Profiler | None = None
 ) -> None:
     """`steps` steps of the real command, one validation at the end; what it writes is deleted."""
-    make = trainer.make_trainer
+    make = student_training.make_trainer
 
     def watched(*given: Any, **named: Any) -> pl.Trainer:
         made = make(*given, **named)
@@ -44,7 +44,7 @@ def train_for(
             made.profiler = profiler  # type: ignore[attr-defined]
         return made
 
-    trainer.make_trainer = watched
+    student_training.make_trainer = watched
     with tempfile.TemporaryDirectory() as runs:
         sys.argv = ["train", *words, f"runs={runs}"]
         sys.argv += [f"trainer.max_steps={steps}", f"trainer.val_every={steps}"]

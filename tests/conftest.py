@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,11 @@ import torch
 from PIL import Image
 from torch import nn
 
+from distill.config import registry
+from distill.recipes import RECIPES
+
 ROOT = Path(__file__).resolve().parents[1]
+registry.register(*RECIPES)  # as every command does
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -59,12 +64,22 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder, with `hayao` (the negative) and `toon` (a student) shipped."""
-    from support.stylize_setup import open_shop
+@pytest.fixture(scope="session")
+def _student_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from support.stylize_setup import save_students
 
-    return open_shop(tmp_path, monkeypatch)
+    folder = tmp_path_factory.mktemp("zoo")
+    save_students(folder)
+    return folder
+
+
+@pytest.fixture
+def shipped_students(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _student_files: Path) -> Path:
+    """A working folder; its zoo/ is the package's: `hayao` (the negative), `toon` (untrained)."""
+    shutil.copytree(_student_files, tmp_path / "zoo")
+    monkeypatch.setattr("distill.zoo.FOLDER", tmp_path / "zoo")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture

@@ -1,54 +1,127 @@
-"""The layout rules of CONTRIBUTING.md, held by the imports themselves."""
+"""The layout of CONTRIBUTING.md, held by the imports themselves."""
 
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "distill"
-ENTRY_POINTS = {"train", "prepare", "export", "eval_fid", "stylize", "check", "benchmark", "lens"}
-KNOWS_HYDRA = {"compose", *ENTRY_POINTS}
+COMMANDS = ("train", "prepare", "export", "eval_fid", "stylize", "check", "benchmark", "lens")
+FLOORS = [  # a package imports those of the floors before its own, and none of its own floor
+    {"core"},
+    {"config"},
+    {"models", "losses", "metrics", "devices", "zoo"},
+    {"data"},
+    {"runs"},
+    {"training", "exporters", "evaluation"},
+    {"inference", "speed"},
+    {"live"},
+    {"recipes"},
+    {*COMMANDS},
+]
+FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in names}
+DOTTED_ALONE = re.compile(r"^distill(?:\.\w+)+\.?$")  # a module or class, as `_target_` has it
+FILES = sorted(p for p in SOURCE.rglob("*.py") if p.name != "__init__.py")
+ids = {"ids": lambda path: path.relative_to(SOURCE).as_posix()}
 
 
-def modules() -> list[Path]:
-    return sorted(SOURCE.rglob("*.py"))
+def room(path: Path) -> str:
+    """The package or command that a file belongs to."""
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imported(path: Path) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+def imported(path: Path) -> Iterator[str]:
+    """Modules that a file imports, and those named in a string, which something builds."""
+    tree = ast.parse(path.read_text())
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            joined = {f"{node.module}.{alias.name}" for alias in node.names}
-            names |= {node.module, *joined} if node.module == "distill" else {node.module}
-    return names - {"__future__"}
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and id(node) not in docstrings:
+            yield from DOTTED_ALONE.findall(str(node.value))
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: p.relative_to(SOURCE).as_posix())
-def test_hydra_lives_in_entry_points_and_config_only(path: Path):
-    hydra = {n for n in imported(path) if n.split(".")[0] in ("hydra", "omegaconf")}
-    assert not hydra or path.stem in KNOWS_HYDRA
+def test_every_package_has_a_floor():
+    rooms = {p.name.removesuffix(".py") for p in SOURCE.iterdir() if not p.name.startswith("_")}
+    assert rooms - {"py.typed", "conf", "page"} == FLOOR_OF.keys()
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: p.relative_to(SOURCE).as_posix())
-def test_nothing_below_imports_an_entry_point(path: Path):
-    upward = {n for n in imported(path) if n in {f"distill.{e}" for e in ENTRY_POINTS}}
-    assert not upward
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), **ids)
+def test_arrows_point_down(path: Path):
+    own = room(path)
+    ours = {name.split(".")[1] for name in imported(path) if name.startswith("distill.")}
+    others = {name for name in ours if name in FLOOR_OF and name != own}
+    upward = {name for name in others if FLOOR_OF[name] >= FLOOR_OF.get(own, len(FLOORS))}
+    assert not upward, f"{path.relative_to(SOURCE)} imports {upward}, not below {own}"
 
 
-def test_only_weights_fetches_and_only_serving_listens():
-    fetching, listening = {"urllib.request", "requests", "http.client"}, {"socket", "http.server"}
-    assert {p.stem for p in modules() if imported(p) & fetching} == {"weights"}
-    assert {p.stem for p in modules() if imported(p) & listening} == {"server"}
+def test_no_circle_of_files():
+    names = {".".join(("distill", *p.relative_to(SOURCE).with_suffix("").parts)): p for p in FILES}
+    uses = {
+        name: {
+            other
+            for found in imported(path)
+            for other in (found, found.rpartition(".")[0])
+            if other in names and other != name
+        }
+        for name, path in names.items()
+    }
+    while free := {name for name, needs in uses.items() if not needs & uses.keys()}:
+        uses = {name: needs for name, needs in uses.items() if name not in free}
+    assert not uses
+
+
+def test_no_two_files_share_a_name():
+    assert not [name for name, count in Counter(p.name for p in FILES).items() if count > 1]
+
+
+def test_no_two_classes_share_a_name():
+    names = Counter(
+        node.name
+        for path in FILES
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef)
+    )
+    assert not [name for name, count in names.items() if count > 1]
+
+
+def packages(path: Path) -> set[str]:
+    return {name.split(".")[0] for name in imported(path)}
+
+
+def test_hydra_lives_in_one_file():
+    assert [p.stem for p in FILES if packages(p) & {"hydra", "omegaconf"}] == ["compose"]
+
+
+def test_one_file_each_fetches_listens_and_opens_onnx_runtime():
+    fetching, listening = ("urllib.request", "requests", "http.client"), ("socket", "http.server")
+
+    def users(modules: tuple[str, ...]) -> set[str]:
+        return {p.stem for p in FILES if any(n.startswith(modules) for n in imported(p))}
+
+    assert users(fetching) == {"weights"}
+    assert users(listening) == {"server"}
+    sessions = {p.stem for p in FILES if "InferenceSession(" in p.read_text()}
+    assert sessions == {"sessions"}
 
 
 def test_one_of_the_two_lightnings():
-    assert not [p for p in modules() if any(n.split(".")[0] == "lightning" for n in imported(p))]
+    assert not [p for p in FILES if "lightning" in packages(p)]
 
 
-@pytest.mark.parametrize("name", sorted(ENTRY_POINTS))
-def test_entry_points_read_as_a_list_of_steps(name: str):
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_read_as_a_list_of_steps(name: str):
     assert len((SOURCE / f"{name}.py").read_text().splitlines()) <= 80

@@ -10,14 +10,12 @@ from typing import Any
 import torch
 from PIL import Image
 
-from distill.config.settings import Train
 from distill.config.trained import source_of
 from distill.core.images import sheet, to_tensor
-from distill.data import sources
 from distill.data.labelled.register import read_rows
 from distill.data.photos import centre_square, demo_photos, read_photo
-from distill.inference.render import draw
-from distill.inference.stylizing import of_file
+from distill.inference.render import stylise_rgb
+from distill.inference.stylizing import open_student
 from distill.models.build import load_teacher
 from distill.models.checkpoint import load_student
 from distill.runs.run_folder import step_of
@@ -29,11 +27,6 @@ TERMS = (
     "A student learnt from a teacher's pictures inherits the terms of the teacher's weights: {}. "
     "The photos it learnt from are not in it and not shipped."
 )
-
-
-def pairs_of(settings: Train) -> Path:
-    """The set of pairs that a run of these settings learns from."""
-    return sources.pairs_root(settings)
 
 
 def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Facts:
@@ -104,6 +97,7 @@ def hours(run: Path) -> float:
 
 
 def hardware(trained: Facts) -> str:
+    """What the run trained on, taken from the machine that makes the card."""
     if trained["trainer"]["accelerator"] != "cpu" and torch.cuda.is_available():
         return torch.cuda.get_device_name()
     threads = trained["trainer"]["threads"] or torch.get_num_threads()
@@ -120,16 +114,16 @@ def sheet_of(run: Path, facts: Facts, baseline: str | None = None) -> Image.Imag
     teacher = load_teacher(settings.style, settings.teacher).fast()
     name, _, file = (baseline or "").partition("=")
     files = [Path(file)] if file else []
-    painters = [of_file(path) for path in [*files, run / "export/student.onnx"]]
+    students = [open_student(path) for path in [*files, run / "export/student.onnx"]]
     size, rows = settings.style.resolution, []
     for photo in demo_photos():
         if photo.path.name not in SHOWN:
             continue
         square = centre_square(read_photo(photo.path), size)
         with torch.inference_mode():
-            drawn = teacher(to_tensor(square)[None])[0]
-        students = (to_tensor(draw(square, painter)) for painter in painters)
-        rows.append((to_tensor(square), drawn, *students))
+            target = teacher(to_tensor(square)[None])[0]
+        outputs = (to_tensor(stylise_rgb(square, student)) for student in students)
+        rows.append((to_tensor(square), target, *outputs))
     return sheet(rows, ("photo", "teacher", *([name] if file else []), facts["style"]))
 
 
@@ -146,8 +140,8 @@ def page(facts: Facts) -> str:
         "## Terms",
         terms,
         "## How good it is",
-        f"Against its teacher on held-out photos of which it shares no photo, near-twin or person "
-        f"(95 % intervals; {facts['features'] or 'no feature network at hand'}).",
+        f"Against its teacher on held-out photos of which it shares no photo, near-duplicate or "
+        f"person (95 % intervals; {facts['features'] or 'no feature network at hand'}).",
         *(_scores(name, facts) for name in facts["scores"]),
         "## What it costs",
         _list(_cost(facts["cost"])),

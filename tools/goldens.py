@@ -1,7 +1,7 @@
 """Record what the commands make, and compare it after a refactoring that should change nothing.
 
     python tools/goldens.py record DIR                 with the code before
-    python tools/goldens.py compare DIR                with the code after; else exit 1
+    python tools/goldens.py compare DIR                with the code after; exit 1 if it differs
     python tools/goldens.py compare DIR --wanted FILE  FILE lists differences that are meant
 
 Recorded are the settings of all eight commands (`--cfg job`; of a `_target_` the class alone, since
@@ -23,8 +23,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import yaml
 from PIL import Image
 from skimage import data
 
@@ -112,8 +115,8 @@ def pictures(work: Path) -> None:
     for name, photo in whole.items():
         for number, left in enumerate((0, 60, 120)):
             part = photo.crop((left, left // 2, left + 240, left // 2 + 240)).resize((144, 144))
-            drawn = part.quantize(8).convert("RGB")
-            for folder, picture in {"photos": part, "drawings": drawn, "pairs/A": drawn,
+            flat = part.quantize(8).convert("RGB")
+            for folder, picture in {"photos": part, "drawings": flat, "pairs/A": flat,
                                     "pairs/B": part}.items():  # fmt: skip
                 path = work / folder / f"{name}_{number + 1:04d}.png"
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,9 +124,18 @@ def pictures(work: Path) -> None:
 
 
 def settings(work: Path, command: str, *typed: str) -> str:
-    """`--cfg job`, of a `_target_` the class alone."""
+    """`--cfg job` as sorted lines of dotted keys; of a `_target_` the class alone."""
     text = call(work, command, "--cfg", "job", *typed)
-    return re.sub(r"(_target_: )\S*\.", r"\1", text)
+    values = yaml.safe_load(re.sub(r"(_target_: )\S*\.", r"\1", text))
+    return "".join(f"{line}\n" for line in sorted(flat(values)))
+
+
+def flat(values: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in values.items():
+        if isinstance(value, dict) and value:
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}: {value}"
 
 
 def interrupted(work: Path) -> None:

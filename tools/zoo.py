@@ -6,9 +6,11 @@
 Of each style a run zoo-STYLE-lines is trained (or goes on where it was stopped), then zoo-STYLE,
 which starts from it with another loss. That one is exported, scored on the held-out photos by
 benchmarks/fidelity.py, and put into src/distill/zoo/ (or --to DIR) as STYLE.onnx, with STYLE.json
-and STYLE.md, which say what it was made from and how good it is, and STYLE.jpg, what it draws.
-KEY=VALUE go to distill.train. What a student still does worse than its teacher is written by hand,
-after looking, into tools/zoo_notes.yaml; the same command then only writes the card anew.
+and STYLE.md, which say what it was made from and how good it is, and STYLE.jpg, samples of its
+output. KEY=VALUE go to distill.train.
+
+What a student still does worse than its teacher is written by hand, after looking, into
+tools/zoo_notes.yaml; the same command then only writes the card anew.
 """
 
 from __future__ import annotations
@@ -23,16 +25,18 @@ from pathlib import Path
 import card
 import yaml
 
-from distill.config import compose
-from distill.config.settings import Train
+from distill.config import compose, registry
+from distill.config.settings.training import Train
 from distill.core.errors import DistillError, OneLine
+from distill.data import sources
+from distill.recipes import RECIPES
 
 ROOT = Path(__file__).resolve().parents[1]
 ZOO = ROOT / "src/distill/zoo"
 NOTES = Path(__file__).with_name("zoo_notes.yaml")
 # What every shipped student has in common; the rest are the defaults of distill.train.
-RECIPE = ["decoder=detail", "crop=0.8", "data.val_fraction=0.25"]
-DRAW = ["run=zoo-${style.name}-lines", "loss=lines", "lr=3e-3"]
+COMMON = ["decoder=detail", "crop=0.8", "data.val_fraction=0.25"]
+LINES = ["run=zoo-${style.name}-lines", "loss=lines", "lr=3e-3"]
 STEPS = 9450  # of 16 pictures: 151,200 in all
 # loss=clean takes out the grid that loss=lines leaves; from the start on it would learn slower.
 FINISH = ["run=zoo-${style.name}", "loss=clean", "lr=1e-3"]
@@ -41,8 +45,8 @@ FINISH = ["run=zoo-${style.name}", "loss=clean", "lr=1e-3"]
 def make(style: str, overrides: list[str], args: argparse.Namespace) -> None:
     """One student from photos to its card, each step by the command that users have."""
     listed = ",".join(f"'{folder}'" for folder in args.photos.split(","))
-    common = [f"style={style}", f"photos=[{listed}]", *RECIPE, f"trainer.max_steps={STEPS}"]
-    first = train([*common, *overrides, *DRAW])
+    common = [f"style={style}", f"photos=[{listed}]", *COMMON, f"trainer.max_steps={STEPS}"]
+    first = train([*common, *overrides, *LINES])
     init = Path(first.runs) / first.run / "checkpoints/last.ckpt"
     settings = train(
         [*common, *overrides, f"init='{init}'", *FINISH, f"trainer.max_steps={args.finish}"]
@@ -52,7 +56,7 @@ def make(style: str, overrides: list[str], args: argparse.Namespace) -> None:
     command(
         "-m", "distill.export", f"run={settings.run}", f"runs={settings.runs}", "checkpoint=last"
     )
-    scores, pairs = run / "fidelity", card.pairs_of(settings)
+    scores, pairs = run / "fidelity", sources.pairs_root(settings)
     students = [args.baseline] if args.baseline else []
     students.append(f"{name}={run / 'export/student.onnx'}")
     if not scored(scores / "fidelity.json", run, [text.partition("=")[0] for text in students]):
@@ -88,7 +92,7 @@ def ship(style: str, to: Path, run: Path, pairs: Path, scores: Path, baseline: s
     student = run / "export/student.onnx"
     notes = (yaml.safe_load(NOTES.read_text()) or {}).get(style)
     if not notes:
-        print(f"{NOTES.name}: nothing about {style} yet; look at {scores.parent} and write it")
+        print(f"{NOTES.name}: nothing about {style} yet; see {scores.parent} and write it")
     facts = card.facts(
         style, run, pairs, json.loads(scores.read_text())["figures"], notes or "Not looked at."
     )
@@ -112,6 +116,7 @@ def main() -> None:
     parser.add_argument("--baseline", metavar="NAME=FILE", help="a student to compare with")
     args = parser.parse_intermixed_args()
     overrides = [word for word in args.words if "=" in word]
+    registry.register(*RECIPES)
     with OneLine():
         styles = [word for word in args.words if "=" not in word]
         if unknown := sorted({*styles} - {*compose.choices("style")}):

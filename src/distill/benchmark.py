@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from distill.config.arguments import split_files
 from distill.config.compose import entry
-from distill.config.settings import Benchmark
+from distill.config.settings.commands import Benchmark
+from distill.recipes import RECIPES
 
 
-@entry("benchmark", Benchmark, words=split_files)
+@entry("benchmark", Benchmark, inputs=True, recipes=RECIPES)
 def main(settings: Benchmark) -> None:
     from pathlib import Path
 
-    from distill.speed import candidates, measure, speed_report
+    from distill.speed import measure, speed_report, timed_models
 
     folder = Path(settings.output).expanduser()
-    providers = measure.providers(settings)
-    found = candidates.gather(settings)
+    providers, missing = measure.providers(settings)
+    models, skipped = timed_models.find_models(settings)
     folder.mkdir(parents=True, exist_ok=True)  # a place that takes none is said before the minutes
-    figures = measure.measure(found.all, settings, providers)
+    figures = measure.measure(models, settings, providers)
 
     speed_report.show(figures)
     speed_report.write(figures, folder)
-    measure.end(found.skipped, figures.skipped, providers.missing)
+    measure.end(skipped, figures.skipped, missing)
 
 
 if __name__ == "__main__":

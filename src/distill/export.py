@@ -1,12 +1,13 @@
-"""python -m distill.export: a trained network to one ONNX file, checked, and to other formats."""
+"""python -m distill.export: a trained network to one checked ONNX file, and to other formats."""
 
 from __future__ import annotations
 
 from distill.config.compose import entry
-from distill.config.settings import Export
+from distill.config.settings.commands import Export
+from distill.recipes import RECIPES
 
 
-@entry("export", Export)
+@entry("export", Export, recipes=RECIPES)
 def main(settings: Export) -> None:
     from pathlib import Path
 
@@ -21,7 +22,7 @@ def main(settings: Export) -> None:
     folder = Path(settings.output).expanduser() if settings.output else trained.folder(run.folder)
 
     print(f"exporting {checkpoint}")
-    conversion.export(trained, settings, photos, folder)
+    conversion.export_formats(trained, settings, photos, folder)
 
 
 if __name__ == "__main__":

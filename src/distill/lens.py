@@ -1,19 +1,20 @@
-"""python -m distill.lens: a student live on the camera, on a page of its own."""
+"""python -m distill.lens: students live on the camera, on a web page."""
 
 from __future__ import annotations
 
 from distill.config.compose import entry
-from distill.config.settings import Lens
+from distill.config.settings.commands import Lens
+from distill.recipes import RECIPES
 
 
-@entry("lens", Lens)
+@entry("lens", Lens, recipes=RECIPES)
 def main(settings: Lens) -> None:
     from distill.live import lens_folder, page_students, server, webpage
 
     page = webpage.find()
     students = page_students.choose(settings)
     folder = lens_folder.build(page, students, settings)
-    print(lens_folder.told(folder, students), flush=True)
+    print(lens_folder.summary(folder, students), flush=True)
 
     if settings.serve:
         server.serve(folder, settings)

@@ -1,23 +1,16 @@
-"""python -m distill.prepare: photos to pairs on disk, once: drawn by a teacher, or as sketches."""
+"""python -m distill.prepare: photos to pairs on disk, once: by a teacher, or sketches."""
 
 from __future__ import annotations
 
-from distill.config.arguments import split_recipe
 from distill.config.compose import entry
-from distill.config.settings import Prepare
+from distill.config.registry import recipe_named
+from distill.config.settings.training import Prepare
+from distill.recipes import RECIPES
 
 
-@entry("prepare", Prepare, words=split_recipe)
+@entry("prepare", Prepare, recipes=RECIPES)
 def main(settings: Prepare) -> None:
-    from distill.data import sources
-    from distill.data.sketches import making
-    from distill.models import build
-
-    if settings.recipe.name == "pix2pix":
-        making.prepare(settings)
-        return
-    sources.check_labelling(settings)  # what is wrong is said before weights are fetched
-    sources.prepare(settings, build.load_teacher(settings.style, settings.teacher))
+    recipe_named(settings.recipe.name).prepare(settings)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""python -m distill.stylize: pictures drawn by a trained student, one of those shipped or yours."""
+"""python -m distill.stylize: pictures and videos through a trained student."""
 
 from __future__ import annotations
 
-from distill.config.arguments import split_inputs
 from distill.config.compose import entry
-from distill.config.settings import Stylize
+from distill.config.settings.commands import Stylize
+from distill.recipes import RECIPES
 
 
-@entry("stylize", Stylize, words=split_inputs)
+@entry("stylize", Stylize, inputs=True, recipes=RECIPES)
 def main(settings: Stylize) -> None:
     from distill.inference import render, stylizing
     from distill.inference.jobs import find, plan
@@ -19,7 +19,7 @@ def main(settings: Stylize) -> None:
     alpha = student.channels == 4
     jobs = plan(found, settings.inputs, settings.output, ending, alpha)
 
-    stylizing.draw_all(jobs, student, settings)
+    stylizing.stylise_all(jobs, student, settings)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ from PIL import Image
 
 from distill import stylize
 from distill.core.errors import DistillError
-from distill.inference.onnx_student import Painter
+from distill.inference.onnx_student import OnnxStudent
 from support.commands import run
-from support.odd_pictures import wide
+from support.odd_encodings import wide
 from support.stylize_setup import close, files, picture, pixels, put
 
 
@@ -35,7 +35,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_one_line_and_the_rest_goes_on(shop, name, capsys):
+def test_one_line_and_the_rest_goes_on(shipped_students, name, capsys):
     put("good.jpg", picture(300, 200))
     make, reason = BAD[name]
     Path(name).write_bytes(make(Path("good.jpg").read_bytes()))
@@ -47,7 +47,7 @@ def test_one_line_and_the_rest_goes_on(shop, name, capsys):
     assert files("stylized") == ["good-hayao.jpg"]
 
 
-def test_a_wrong_extension_is_no_reason(shop, capsys):
+def test_a_wrong_extension_is_no_reason(shipped_students, capsys):
     put("a.png", picture(70, 50))
     os.rename("a.png", "a.jpg")
     assert run(stylize, "a.jpg", "-o", "a.png") == 0
@@ -56,34 +56,34 @@ def test_a_wrong_extension_is_no_reason(shop, capsys):
 
 
 @pytest.mark.parametrize("upscale", ["whole", "tiles", "guided"])
-def test_the_smallest_and_the_longest(shop, upscale):
+def test_the_smallest_and_the_longest(shipped_students, upscale):
     put("dot.png", Image.new("RGB", (1, 1), (10, 20, 30)))
     put("line.png", Image.new("RGB", (20_000, 4), (10, 20, 30)))
     assert run(stylize, "dot.png", "line.png", f"upscale={upscale}") == 0
     for name, shape in (("dot", (1, 1, 3)), ("line", (4, 20_000, 3))):
-        drawn = pixels(f"stylized/{name}-hayao.png")
-        assert close(drawn, np.full(shape, (245, 235, 225)), 1)
+        stylised = pixels(f"stylized/{name}-hayao.png")
+        assert close(stylised, np.full(shape, (245, 235, 225)), 1)
 
 
 @pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP"])
-def test_of_an_animation_the_first_picture_and_said(shop, kind, capsys):
+def test_of_an_animation_the_first_picture_and_said(shipped_students, kind, capsys):
     first, second = Image.new("RGB", (40, 30), (200, 0, 0)), Image.new("RGB", (40, 30), (0, 0, 200))
     name = f"film.{kind.lower()}"
     options = {"lossless": True} if kind == "WEBP" else {}
     put(name, first, format=kind, save_all=True, append_images=[second, first], **options)
-    assert run(stylize, name, "-o", "drawn.png") == 0
-    assert capsys.readouterr().err == f"'{name}': its first picture of 3 is drawn\n"
-    assert close(pixels("drawn.png"), np.full((30, 40, 3), (55, 255, 255)), 1)
+    assert run(stylize, name, "-o", "out.png") == 0
+    assert capsys.readouterr().err == f"'{name}': the first of its 3 pictures is stylised\n"
+    assert close(pixels("out.png"), np.full((30, 40, 3), (55, 255, 255)), 1)
 
 
-def test_a_still_gif_is_nothing_to_speak_of(shop, capsys):
+def test_a_still_gif_is_nothing_to_speak_of(shipped_students, capsys):
     put("still.gif")
     assert run(stylize, "still.gif") == 0
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("typed", ["-o closed/", "-o closed/deeper", "-o a.png/"])
-def test_an_output_folder_that_cannot_be_written(shop, typed, capsys):
+def test_an_output_folder_that_cannot_be_written(shipped_students, typed, capsys):
     put("a.png")
     put("b.png")
     Path("closed").write_text("a file in the way")
@@ -91,20 +91,20 @@ def test_an_output_folder_that_cannot_be_written(shop, typed, capsys):
     said = lines(capsys.readouterr().err)
     assert len(said) == 1
     assert "cannot be written" in said[0]
-    place = shop / "closed" if "deeper" in typed else typed[3:].rstrip("/")
+    place = shipped_students / "closed" if "deeper" in typed else typed[3:].rstrip("/")
     assert said[0].startswith(f"error: {place}: ")
     assert files() == ["a.png", "b.png", "closed"]
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="nothing is closed to root")
-def test_a_folder_without_the_right_to_write(shop, capsys):
+def test_a_folder_without_the_right_to_write(shipped_students, capsys):
     put("a.png")
     Path("closed").mkdir(mode=0o500)
     assert run(stylize, "a.png", "-o", "closed/") == 1
     assert "cannot be written" in capsys.readouterr().err
 
 
-def test_one_folder_of_many_that_cannot_be_written(shop, capsys):
+def test_one_folder_of_many_that_cannot_be_written(shipped_students, capsys):
     put("in/a.png")
     put("in/sub/b.png")
     Path("out").mkdir()
@@ -138,7 +138,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("said", LAYOUTS)
-def test_another_layout(shop, said, capsys):
+def test_another_layout(shipped_students, said, capsys):
     onnx.save(LAYOUTS[said], "other.onnx")
     put("a.png")
     assert run(stylize, "a.png", "model=other.onnx") == 1
@@ -150,9 +150,9 @@ def test_another_layout(shop, said, capsys):
 
 @pytest.mark.parametrize("shape", [[1, 3, "h", "w"], ["n", "c", "h", "w"], [1, 3, 64, 64], None])
 def test_a_layout_that_fits_or_is_left_open(shape):
-    assert Painter(network(shape), "open", 1).channels == 3
+    assert OnnxStudent(network(shape), "open", 1).channels == 3
 
 
 def test_the_layout_is_named_with_the_file():
     with pytest.raises(DistillError, match=r"^name: its input is float64"):
-        Painter(network([1, 3, 8, 8], TensorProto.DOUBLE), "name", 1)
+        OnnxStudent(network([1, 3, 8, 8], TensorProto.DOUBLE), "name", 1)

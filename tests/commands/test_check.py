@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from onnx import helper
 
 from distill import check, zoo
 from support.commands import run
@@ -12,25 +13,19 @@ from support.device_graphs import clean, save, weight
 
 
 @pytest.fixture
-def shop(tmp_path, monkeypatch):
+def graph_files(tmp_path, monkeypatch):
     """good.onnx, bad.onnx (two groups, opset 11) and broken.onnx in the working folder."""
     monkeypatch.chdir(tmp_path)
     save(clean(), tmp_path).rename("good.onnx")
     model = clean(opset=11)
-    model.graph.node[0].attribute.extend([_group()])
+    model.graph.node[0].attribute.append(helper.make_attribute("group", 2))
     model.graph.initializer[0].CopyFrom(weight("w", 4, 2, 1, 1))
     save(model, tmp_path).rename("bad.onnx")
     (tmp_path / "broken.onnx").write_bytes(b"")
     return tmp_path
 
 
-def _group():
-    from onnx import helper
-
-    return helper.make_attribute("group", 2)
-
-
-def test_a_file_that_fits(shop, capsys):
+def test_a_file_that_fits(graph_files, capsys):
     assert run(check, "good.onnx") == 0
     said = capsys.readouterr()
     assert "snapml: fits, 1 note" in said.out
@@ -38,7 +33,7 @@ def test_a_file_that_fits(shop, capsys):
     assert said.err == ""
 
 
-def test_a_finding_is_status_1_with_its_source(shop, capsys):
+def test_a_finding_is_status_1_with_its_source(graph_files, capsys):
     assert run(check, "bad.onnx") == 1
     said = capsys.readouterr()
     assert "snapml: 1 finding, 2 notes" in said.out
@@ -47,7 +42,7 @@ def test_a_finding_is_status_1_with_its_source(shop, capsys):
     assert said.err == "error: 1 of 1 do not fit snapml\n"
 
 
-def test_the_rest_goes_on_past_a_broken_file(shop, capsys):
+def test_the_rest_goes_on_past_a_broken_file(graph_files, capsys):
     assert run(check, "broken.onnx", "good.onnx", "none.onnx") == 1
     said = capsys.readouterr()
     assert "good.onnx" in said.out
@@ -56,9 +51,9 @@ def test_the_rest_goes_on_past_a_broken_file(shop, capsys):
     assert lines[-1] == "error: 2 cannot be read"
 
 
-def test_the_report_has_every_node(shop):
+def test_the_report_has_every_node(graph_files):
     assert run(check, "bad.onnx", "broken.onnx", "-o", "out/report.json") == 1
-    report = json.loads((shop / "out/report.json").read_text())
+    report = json.loads((graph_files / "out/report.json").read_text())
     assert (report["profile"], report["ok"]) == ("snapml", False)
     bad, broken = report["files"]
     assert [f["node"] for f in bad["findings"]] == ["conv"]
@@ -68,50 +63,50 @@ def test_the_report_has_every_node(shop):
     assert "not an ONNX file" in broken["error"]
 
 
-def test_import_settings_of_a_shipped_student(shop, capsys):
+def test_import_settings_of_a_shipped_student(graph_files, capsys):
     path = next(iter(zoo.shipped().values()))
     assert run(check, str(path), "output=report.json") == 0
     said = capsys.readouterr().out
     assert "RGB: scale 0.00392157, bias 0" in said
-    assert "scale 255, bias 0 (it draws 0 … 1)" in said
-    settings = json.loads((shop / "report.json").read_text())["files"][0]["import"]
+    assert "scale 255, bias 0 (values 0 … 1)" in said
+    settings = json.loads((graph_files / "report.json").read_text())["files"][0]["import"]
     assert settings["input_scale"] == pytest.approx(1 / 255)
     assert settings["output_scale"] == 255
     assert settings["ours"]
 
 
-def test_the_report_tells_files_of_one_name_apart(shop):
-    (shop / "a").mkdir()
-    (shop / "good.onnx").rename("a/student.onnx")
-    (shop / "bad.onnx").rename("student.onnx")
+def test_the_report_tells_files_of_one_name_apart(graph_files):
+    (graph_files / "a").mkdir()
+    (graph_files / "good.onnx").rename("a/student.onnx")
+    (graph_files / "bad.onnx").rename("student.onnx")
     assert run(check, "a/student.onnx", "student.onnx", "output=report.json") == 1
-    files = json.loads((shop / "report.json").read_text())["files"]
+    files = json.loads((graph_files / "report.json").read_text())["files"]
     assert [each["file"] for each in files] == ["a/student.onnx", "student.onnx"]
 
 
-def test_names_of_dimensions_are_no_markup(shop, capsys):
+def test_names_of_dimensions_are_no_markup(graph_files, capsys):
     model = clean()
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "[/b]"
-    save(model, shop)
+    save(model, graph_files)
     assert run(check, "model.onnx") == 1
     assert "input  x [/b]×4×8×8" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("profile", ["snapml", "coreml", "nnapi", "web"])
-def test_a_weight_of_the_wrong_length_is_a_finding(profile, shop, capsys):
+def test_a_weight_of_the_wrong_length_is_a_finding(profile, graph_files, capsys):
     model = clean(opset=11)
     model.graph.initializer[0].raw_data = b"abc"
-    save(model, shop)
+    save(model, graph_files)
     assert run(check, "model.onnx", f"profile={profile}") == 1
     assert "no valid ONNX" in capsys.readouterr().out
 
 
-def test_other_profiles_have_no_lens_settings(shop, capsys):
+def test_other_profiles_have_no_lens_settings(graph_files, capsys):
     assert run(check, "good.onnx", "profile=web") == 0
     assert "Lens Studio" not in capsys.readouterr().out
 
 
-def test_nothing_named_and_an_unknown_profile_are_one_line(shop, capsys):
+def test_nothing_named_and_an_unknown_profile_are_one_line(graph_files, capsys):
     assert run(check) == 1
     assert capsys.readouterr().err.startswith("error: no file named")
     assert run(check, "good.onnx", "profile=palm") == 1

@@ -11,9 +11,10 @@ import time
 import pytest
 from PIL import Image
 
-COMMANDS = ["train", "prepare", "export", "eval_fid", "stylize", "check", "benchmark"]
+COMMANDS = ["train", "prepare", "export", "eval_fid", "stylize", "check", "benchmark", "lens"]
 TYPOS = {  # these take no photos=
     "stylize": ("modl", "model"), "check": ("profle", "profile"), "benchmark": ("modl", "model"),
+    "lens": ("studnts", "students"),
 }  # fmt: skip
 
 
@@ -72,6 +73,7 @@ def test_a_folder_may_have_any_name(tmp_path):
     assert done.stderr.startswith("error: photos=My Photos (2024), it's {a}=b: no such folder")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_finishes_the_batch_saves_and_the_same_command_goes_on(tmp_path, number):
     pictures = tmp_path / "photos"
@@ -104,6 +106,7 @@ def test_a_signal_finishes_the_batch_saves_and_the_same_command_goes_on(tmp_path
     assert again.returncode == 0
 
 
+@pytest.mark.slow
 def test_no_photos_says_what_to_put_where(tmp_path):
     (tmp_path / "data/photos").mkdir(parents=True)
     done = distill("train", cwd=tmp_path)

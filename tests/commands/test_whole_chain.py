@@ -18,6 +18,7 @@ from distill.models.checkpoint import lineage, load_student
 from support.commands import QUICK, SMALL, go, run
 
 
+@pytest.mark.slow
 def test_prepare_train_resume_export_evaluate(here, capsys):
     assert run(prepare, "photos=photos", *SMALL) == 0
     root = here / "data/pairs/toon-photos-64-crop90"
@@ -125,7 +126,7 @@ def test_a_loss_that_is_not_finite_names_step_terms_and_pictures(here, capsys):
             ],
             "no layer 'no'",
         ),
-        (["photos=photos", "channels=4"], "channels=4: the teacher draws RGB"),
+        (["photos=photos", "channels=4"], "channels=4: the teacher's output is RGB"),
         (["photos=photos", "runs=photos/Person_0_0001.png"], "name one with runs=DIR"),
         (["photos=photos", "optimizer.weight_decay=-1"], "optimizer: Invalid weight_decay"),
         (["photos=photos", "trainer.precision=16-mixed"], "set trainer.fused=false"),
@@ -185,9 +186,10 @@ def test_a_checkpoint_from_elsewhere_cannot_run_code(here, capsys, monkeypatch, 
         }
     torch.save(saved, checkpoint)
     capsys.readouterr()
+    said = "no such class" if part == "decoder" else "refused; only classes of distill."
     for command in (export, eval_fid):
         assert run(command, "checkpoint=last") == 1
-        assert "refused; only classes of distill." in capsys.readouterr().err
+        assert said in capsys.readouterr().err
     assert not (here / "owned").exists()
 
 
@@ -223,6 +225,7 @@ def test_a_set_is_made_where_data_root_says(here):
     assert go("data.root=made", "trainer.max_steps=2", "photos=photos") == 0
 
 
+@pytest.mark.slow
 def test_a_run_starts_from_a_trained_student(here, capsys):
     assert go("run=first", "trainer.max_steps=3") == 0
     first = here / "runs/first/checkpoints/last.ckpt"

@@ -7,35 +7,40 @@ import re
 import pytest
 import yaml
 
-from distill import train
-from distill.config import compose
-from distill.config.settings import (
+from distill.config import compose, registry
+from distill.config.settings.commands import (
     Benchmark,
     CheckSettings,
     EvalFid,
     Export,
-    Prepare,
+    Lens,
     Stylize,
-    Train,
 )
+from distill.config.settings.training import Prepare, Train
 from distill.core.errors import DistillError
 
 SCHEMAS = {
-    "train": train.RECIPES, "prepare": Prepare, "export": Export, "eval_fid": EvalFid,
+    "train": registry.schema_of, "prepare": Prepare, "export": Export, "eval_fid": EvalFid,
     "stylize": Stylize, "check": CheckSettings, "benchmark": Benchmark,
+    "lens": Lens,
 }  # fmt: skip
 GROUPS = {  # what each command's settings choose from, in train by recipe
     "train recipe=distill": ["recipe", "style", "teacher", "encoder", "decoder", "loss", "data",
-                             "optimizer", "schedule", "trainer", "label"],
-    "train recipe=pix2pix": ["generator", "discriminator", "adversarial", "schedule", "trainer"],
-    "train recipe=cyclegan": ["generator", "discriminator", "adversarial", "schedule", "trainer"],
-    "prepare": ["style", "teacher", "data", "label"],
-    "export": ["exporter"],
+                             "optimizer", "schedule", "trainer"],
+    "train recipe=pix2pix": ["generator", "discriminator", "adversarial", "data", "schedule",
+                             "trainer"],
+    "train recipe=cyclegan": ["generator", "discriminator", "adversarial", "data", "schedule",
+                              "trainer"],
+    "prepare": ["style", "teacher", "data"],
+    "export": ["style", "decoder"],
+    "eval_fid": ["style", "decoder"],
     "benchmark": ["style", "teacher"],
 }  # fmt: skip
 ELSEWHERE = {  # choices of a group that belong to another recipe
     ("train recipe=distill", "data", "unpaired"),
     ("prepare", "data", "unpaired"),
+    *(("train recipe=pix2pix", "data", choice) for choice in ("demo", "photos", "unpaired")),
+    *(("train recipe=cyclegan", "data", choice) for choice in ("demo", "photos", "pairs")),
     ("train recipe=distill", "schedule", "linear"),
 }
 CHOICES = [
@@ -65,10 +70,10 @@ def test_a_choice_of_another_recipe_is_refused(command: str, group: str, choice:
         compose.load(name, [*recipe, f"{group}={choice}"], SCHEMAS[name])
 
 
-@pytest.mark.parametrize("recipe", train.RECIPES)
+@pytest.mark.parametrize("recipe", [recipe.name for recipe in registry.registered()])
 def test_recipes_have_settings_of_their_own(recipe: str):
-    settings = compose.load("train", [f"recipe={recipe}"], train.RECIPES)
-    assert type(settings) is train.RECIPES[recipe]
+    settings = compose.load("train", [f"recipe={recipe}"], registry.schema_of)
+    assert type(settings) is registry.recipe_named(recipe).settings
     assert settings.recipe == recipe
 
 

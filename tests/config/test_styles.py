@@ -40,6 +40,7 @@ def real_photos(assets, tmp_path, monkeypatch):
 FILES = {"paprika": "paprika.pt", "webtoon": "celeba_distill.pt", "face_v2": "face_paint_512_v2.pt"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", FILES)
 def test_the_paper_s_styles_run_with_local_weights_of_the_port_s_layout(
     style, noise_photos, tmp_path

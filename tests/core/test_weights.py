@@ -1,10 +1,12 @@
+"""Weights files: looked for, fetched, verified and loaded, or refused in one line."""
+
+from __future__ import annotations
+
 import hashlib
 import os
 import pickle
 import re
-import shutil
 import stat
-import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -14,7 +16,6 @@ from safetensors.torch import save_file
 from torch import nn
 
 from distill.core.errors import DistillError
-from distill.core.files import aside, cache_folder, git_blob_id, sha256
 from distill.core.weights import (
     WeightsFile,
     find,
@@ -90,31 +91,6 @@ def said(error):
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
-    [  # from git's own documentation and every repository with an empty file
-        (b"", "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"),
-        (b"test content\n", "d670460b4b4aece5915caf5c68d12f560a9fe3e4"),
-    ],
-)
-def test_known_git_blob_ids(tmp_path, content, expected):
-    assert git_blob_id(put(tmp_path / "x", content)) == expected
-
-
-@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_the_git_blob_id_is_what_git_says_of_a_file_of_several_chunks(tmp_path):
-    path = put(tmp_path / "x", os.urandom((1 << 20) + 17))
-    said = subprocess.run(
-        ["git", "hash-object", "--no-filters", path], capture_output=True, text=True, check=True
-    )
-    assert git_blob_id(path) == said.stdout.strip()
-
-
-def test_sha256_of_a_file_of_several_chunks(tmp_path):
-    content = os.urandom((2 << 20) + 5)
-    assert sha256(put(tmp_path / "x", content)) == hashlib.sha256(content).hexdigest()
-
-
-@pytest.mark.parametrize(
     ("known", "good"),
     [
         ({}, True),
@@ -176,17 +152,6 @@ def test_a_downloaded_file_can_be_read_by_others_as_the_umask_says(tmp_path, cac
     assert stat.S_IMODE((cache / "x.pt").stat().st_mode) == 0o644
 
 
-def test_the_cache_is_in_the_users_cache_folder_unless_named(monkeypatch, tmp_path):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("DISTILL_CACHE", "~/here")
-    assert cache_folder() == tmp_path / "here"
-    monkeypatch.delenv("DISTILL_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert cache_folder() == tmp_path / "xdg" / "distill"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache_folder() == tmp_path / ".cache" / "distill"
-
-
 def test_supplied_takes_a_home_folder_and_leaves_out_empty_parts(monkeypatch, tmp_path):
     put(tmp_path / "weights" / "x.pt")
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -215,7 +180,8 @@ def test_an_explicit_file_that_is_missing_names_the_setting(tmp_path, server):
 
 def assert_helps(message, file, cache):
     """Everything a user without a network needs to help himself."""
-    for part in (file.name, file.url or "URL none", file.expected, "DISTILL_WEIGHTS", str(cache)):
+    known = file.sha256 or file.git_blob or "no hash known"
+    for part in (file.name, file.url or "URL none", known, "DISTILL_WEIGHTS", str(cache)):
         assert part in message
     assert "style.weights=FILE" in message
 
@@ -461,43 +427,3 @@ def test_load_into_says_in_one_line_what_does_not_fit(tmp_path, other, count, fi
     assert f"does not fit Linear: {count} tensors" in said(error)
     assert said(error).endswith(f"first {first}")
     assert torch.equal(target.weight, before)
-
-
-# Writing aside
-
-
-def test_aside_replaces_only_at_the_end(tmp_path):
-    target = put(tmp_path / "x", b"old")
-    before = target.stat().st_ino
-    with aside(target) as temporary:
-        temporary.write_bytes(b"new")
-        assert target.read_bytes() == b"old"
-        assert temporary.parent == tmp_path  # a rename is atomic within one file system
-    assert target.read_bytes() == b"new"
-    assert target.stat().st_ino != before  # renamed: who reads the old file reads it to its end
-    assert [path.name for path in tmp_path.iterdir()] == ["x"]
-
-
-@pytest.mark.parametrize("old", [None, b"old"])
-@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
-def test_aside_leaves_nothing_on_an_exception(tmp_path, old, kind):
-    target = tmp_path / "new folder" / "x"
-    if old:
-        put(target, old)
-
-    def fails():
-        with aside(target) as temporary:
-            temporary.write_bytes(b"half")
-            raise kind
-
-    with pytest.raises(kind):
-        fails()
-    assert [path.read_bytes() for path in target.parent.iterdir()] == ([old] if old else [])
-
-
-def test_two_writers_do_not_meet(tmp_path):
-    with aside(tmp_path / "x") as one, aside(tmp_path / "x") as other:
-        assert one != other
-        one.write_bytes(b"outer, closed last")
-        other.write_bytes(b"inner")
-    assert (tmp_path / "x").read_bytes() == b"outer, closed last"

@@ -51,7 +51,7 @@ def test_random_squares_stay_inside_and_vary(crop):
     assert top.min() > height * (1 - crop) / 2 - 2
     assert (left + across).max() < width * (1 + crop) / 2 + 2
     assert (top + down).max() < height * (1 + crop) / 2 + 2
-    # 60 draws: sizes over most of the range, both mirror images, 4 sigma around a fair coin.
+    # 60 squares: sizes over most of the range, both mirror images, 4 sigma around a fair coin.
     assert np.ptp(across) > 0.4 * short
     assert abs(mirrored.sum() - 30) < 4 * 60**0.5 / 2
 
@@ -64,7 +64,7 @@ def test_a_generator_depends_on_its_parts_alone():
 
 
 @pytest.mark.parametrize("other", [(8, "a", 3), (7, "b", 3), (7, "a", 4), (7, "a")])
-def test_every_part_changes_the_draws(other):
+def test_every_part_changes_the_numbers(other):
     assert rng_for(7, "a", 3).random() != rng_for(*other).random()
 
 

@@ -3,14 +3,14 @@ from PIL import Image
 
 from distill.data.datamodule import DistillData
 from distill.data.datasets import PairSet
-from distill.data.layouts import Pair
+from distill.data.pairs import Pair
 
 
 def test_batches_become_pictures_with_their_channels_last(tmp_path):
     colours = [(0, 51, 255), (255, 102, 0)]
     pairs = []
     for i, colour in enumerate(colours):
-        pair = Pair(tmp_path / f"{i}.png", tmp_path / f"drawn {i}.png")
+        pair = Pair(tmp_path / f"{i}.png", tmp_path / f"target {i}.png")
         Image.new("RGB", (64, 64), colour).save(pair.photo)
         Image.new("RGBA", (64, 64), (*colour, 51)).save(pair.target)
         pairs.append(pair)

@@ -1,4 +1,3 @@
-import itertools
 import os
 import pickle
 
@@ -10,9 +9,10 @@ from torch.utils.data import DataLoader
 
 from distill.core.errors import DistillError
 from distill.data.datasets import PairSet, PhotoSet
-from distill.data.layouts import Pair
+from distill.data.pairs import Pair
 from distill.data.photos import Photo
-from distill.data.sampler import Stream
+from distill.data.sampler import StreamSampler
+from support.coordinate_pictures import coordinates
 
 
 def noise(path, seed, size=(72, 64)):
@@ -24,7 +24,7 @@ def noise(path, seed, size=(72, 64)):
 
 
 def inverted_pairs(folder, count, size=(72, 64)):
-    """Pairs whose drawing is the photo's negative."""
+    """Pairs whose target is the photo's negative."""
     for i in range(count):
         with Image.open(noise(folder / "photo" / f"{i}.png", i, size)) as photo:
             (folder / "stylized").mkdir(exist_ok=True)
@@ -54,39 +54,6 @@ KINDS = {
 every_kind = pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 
 
-# The stream of positions
-
-
-@pytest.mark.parametrize("start", [0, 8, 24])
-@pytest.mark.parametrize("world", [1, 2, 4])
-def test_ranks_share_the_rest_of_the_stream_between_them(start, world):
-    parts = [list(Stream(24, start, rank, world)) for rank in range(world)]
-    assert sorted(itertools.chain(*parts)) == list(range(start, 24))
-    assert len({len(part) for part in parts}) == 1
-
-
-def test_ranks_take_whole_batches_in_turn():
-    """Together they see the batches that one process would accumulate."""
-    first, second = (list(Stream(24, 8, rank, 2, batch=4)) for rank in (0, 1))
-    assert first == [8, 9, 10, 11, 16, 17, 18, 19]
-    assert second == [12, 13, 14, 15, 20, 21, 22, 23]
-    assert list(Stream(24, 8, batch=4)) == list(range(8, 24))
-
-
-def test_ranks_take_turns():
-    assert list(Stream(9, 2, 1, 3)) == [3, 6]
-
-
-@pytest.mark.parametrize(("world", "length"), [(1, 24), (2, 12), (4, 6)])
-def test_the_length_is_that_of_the_whole_stream_wherever_it_starts(world, length):
-    assert len(Stream(24, 0, 0, world)) == len(Stream(24, 16, 0, world)) == length
-
-
-def test_a_stream_can_be_walked_twice():
-    stream = Stream(6, 2)
-    assert list(stream) == list(stream) == [2, 3, 4, 5]
-
-
 # What a position gives
 
 
@@ -101,7 +68,7 @@ def test_a_position_gives_the_same_item_in_any_order_and_any_object(tmp_path, ma
 @every_kind
 def test_worker_processes_give_what_the_main_process_gives(tmp_path, make):
     data, start = make(tmp_path), 3
-    loader = DataLoader(data, 2, sampler=Stream(11, start), num_workers=2)
+    loader = DataLoader(data, 2, sampler=StreamSampler(11, start), num_workers=2)
     loaded = [
         {k: v[i] for k, v in batch.items()} for batch in loader for i in range(len(batch["name"]))
     ]
@@ -135,7 +102,7 @@ def test_another_seed_gives_another_stream(tmp_path, make):
 # Pairs
 
 
-def test_photo_and_drawing_get_the_same_crop_and_mirror_image(tmp_path):
+def test_photo_and_target_get_the_same_crop_and_mirror_image(tmp_path):
     data = PairSet(inverted_pairs(tmp_path, 3, (64, 64)), 64, train=True, crop_size=40)
     for position in range(12):
         item = data[position]
@@ -240,16 +207,6 @@ def test_photos_to_train_on_change_their_colours_only_when_asked(tmp_path):
 # Pairs of recipe=pix2pix: direction, squares, colours
 
 
-def coordinates(path, blue, size, alpha=None):
-    """A picture whose red is x and whose green is y, so that a pixel says where it was."""
-    picture = np.full((size[1], size[0], 3 if alpha is None else 4), blue, np.uint8)
-    picture[..., 0], picture[..., 1] = np.arange(size[0]), np.arange(size[1])[:, None]
-    if alpha is not None:
-        picture[..., 3] = alpha
-    Image.fromarray(picture).save(path)
-    return path
-
-
 def coordinate_pairs(folder, size=(96, 96), alpha=None):
     photo = coordinates(folder / "p.png", 10, size)
     return [Pair(photo, coordinates(folder / "t.png", 20, size, alpha))]
@@ -276,7 +233,7 @@ def test_every_crop_and_mirror_image_is_of_one_place_on_both_sides(tmp_path, alp
 
 
 @pytest.mark.parametrize("one_file", [False, True])
-def test_swap_makes_the_drawing_the_input(tmp_path, one_file):
+def test_swap_makes_the_target_the_input(tmp_path, one_file):
     pairs = coordinate_pairs(tmp_path)
     if one_file:
         both = Image.new("RGB", (192, 96))

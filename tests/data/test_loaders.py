@@ -6,30 +6,20 @@ import torch
 from PIL import Image
 
 from distill.config import compose
-from distill.config.settings import CycleGANTrain, Pix2PixTrain
+from distill.config.settings.training import CycleGANTrain, Pix2PixTrain
 from distill.core.errors import DistillError
 from distill.data import loaders
+from support.coordinate_pictures import coordinates
 
 SMALL = ["data.size=72", "data.crop_size=64", "data.workers=0"]
-BLUE = {"A": 10, "B": 20}
+SIZE = (72, 72)
+BLUE = {"A": 10, "B": 20}  # tells the sides apart
 
 
-def picture(path, blue, alpha=255, size=(72, 72)):
-    """Red grows with x, green with y; blue tells the sides apart."""
-    values = np.full((size[1], size[0], 4), blue, np.uint8)
-    values[..., 0], values[..., 1], values[..., 3] = (
-        np.arange(size[0]),
-        np.arange(72)[:, None],
-        alpha,
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(values).convert("RGBA" if alpha < 255 else "RGB").save(path)
-
-
-def two_folders(root, alpha=255, a="A", b="B", count=12):
+def two_folders(root, alpha=None, a="A", b="B", count=12):
     for i in range(count):
-        picture(root / a / f"{i}x.png", BLUE["A"])
-        picture(root / b / f"{i}x.png", BLUE["B"], alpha)
+        coordinates(root / a / f"{i}x.png", BLUE["A"], SIZE)
+        coordinates(root / b / f"{i}x.png", BLUE["B"], SIZE, alpha)
     return root
 
 
@@ -38,10 +28,9 @@ def paired(root, *more):
     return loaders.paired(compose.load("train", words, Pix2PixTrain))
 
 
-def unpaired(*words):
-    return loaders.unpaired(
-        compose.load("train", ["recipe=cyclegan", *SMALL, *words], CycleGANTrain)
-    )
+def unpaired(*more):
+    words = ["recipe=cyclegan", *SMALL, *more]
+    return loaders.unpaired(compose.load("train", words, CycleGANTrain))
 
 
 def blue(sample):
@@ -56,7 +45,7 @@ def side(sample):
 
 
 @pytest.mark.parametrize(("direction", "photo", "target"), [("AtoB", "A", "B"), ("BtoA", "B", "A")])
-def test_direction_says_which_side_is_drawn(tmp_path, direction, photo, target):
+def test_direction_says_which_side_is_the_target(tmp_path, direction, photo, target):
     data = paired(two_folders(tmp_path), f"data.direction={direction}")
     for dataset in (data.train, data.val):
         assert blue(dataset[0]) == {"photo": BLUE[photo], "target": BLUE[target]}
@@ -95,12 +84,12 @@ def test_the_settings_of_pairs_reach_them(tmp_path):
 def test_padding_reaches_both_sides(tmp_path):
     for name, level in BLUE.items():
         for i in range(12):
-            picture(tmp_path / name / f"{i}x.png", level, size=(144, 72))
+            coordinates(tmp_path / name / f"{i}x.png", level, (144, 72))
     pairs = paired(tmp_path, "data.pad=black").val[0]
-    looks = unpaired(f"data.root={tmp_path}", "data.pad=black").val[0]
-    for drawn in (pairs["photo"], pairs["target"], looks["a"], looks["b"]):
-        assert int(drawn[:16].max()) == int(drawn[48:].max()) == 0
-        assert int(drawn[16:48, :, 2].min()) >= 10
+    domains = unpaired(f"data.root={tmp_path}", "data.pad=black").val[0]
+    for shown in (pairs["photo"], pairs["target"], domains["a"], domains["b"]):
+        assert int(shown[:16].max()) == int(shown[48:].max()) == 0
+        assert int(shown[16:48, :, 2].min()) >= 10
 
 
 def test_four_channels_are_read_where_there_is_transparency(tmp_path):
@@ -117,7 +106,7 @@ def test_one_see_through_target_of_many_is_enough_and_bad_ones_are_passed_over(t
     root = two_folders(tmp_path)
     for i in range(5):
         (root / "B" / f"{i}x.png").write_bytes(b"")
-    picture(root / "B" / "7x.png", 20, alpha=254)
+    coordinates(root / "B" / "7x.png", BLUE["B"], SIZE, alpha=254)
     paired(root, "channels=4", "data.val_fraction=0.001")
 
 
@@ -125,10 +114,7 @@ def test_only_a_few_targets_are_looked_at(tmp_path, monkeypatch):
     read = []
     monkeypatch.setattr(
         "distill.data.pairs.Pair.read",
-        lambda pair, alpha, swap: (
-            None,
-            read.append(pair.name) or Image.new("RGBA", (9, 9), "red"),
-        ),
+        lambda pair, **_: (None, read.append(pair.name) or Image.new("RGBA", (9, 9), "red")),
     )
     two_folders(tmp_path, count=100)
     with pytest.raises(DistillError, match="are opaque"):
@@ -153,10 +139,10 @@ def test_the_outlines_train_both_ways(assets):
     assert np.mean(paper[1::2]) < np.mean(paper[::2])
 
 
-# Two looks
+# Two domains
 
 
-def test_two_looks_from_a_folder_or_from_two(tmp_path):
+def test_two_domains_from_a_folder_or_from_two(tmp_path):
     two_folders(tmp_path / "set", a="trainA", b="trainB")
     two_folders(tmp_path / "set", a="testA", b="testB", count=3)
     data = unpaired(f"data.root={tmp_path / 'set'}")
@@ -167,11 +153,12 @@ def test_two_looks_from_a_folder_or_from_two(tmp_path):
     a, b = (tmp_path / "set" / name for name in ("trainB", "testA"))
     split = unpaired(f"data.a={a}", f"data.b={b}")
     assert blue(split.train[0]) == {"a": 20, "b": 10}
-    assert (len(split.train.looks["a"]), len(split.train.looks["b"])) != (12, 3)  # some held out
+    lengths = [len(split.train.domains[domain]) for domain in "ab"]
+    assert lengths != [12, 3]  # some held out
     assert (split.batch_size, split.val_limit) == (1, 64)
 
 
-def test_the_settings_of_two_looks_reach_them(tmp_path):
+def test_the_settings_of_two_domains_reach_them(tmp_path):
     root = f"data.root={two_folders(tmp_path)}"
     still = unpaired(root, "data.flip=false", "data.size=64")
     assert len({still.train[p]["a"].numpy().tobytes() for p in range(8)}) == 1
@@ -187,12 +174,15 @@ def test_the_settings_of_two_looks_reach_them(tmp_path):
 
 WRONG = {
     "no pairs named": (lambda root: paired("null"), "data.root=null: recipe=pix2pix learns from"),
-    "no looks named": (lambda root: unpaired(), "data.root=null: no pictures to learn from; give"),
+    "no domains named": (
+        lambda root: unpaired(),
+        "data.root=null: no pictures to learn from; give",
+    ),
     "crop of pairs": (
         lambda root: paired(two_folders(root), "data.size=48"),
         "data.size=48: smaller than the crop taken from it, data.crop_size=64",
     ),
-    "crop of looks": (
+    "crop of domains": (
         lambda root: unpaired(f"data.root={two_folders(root)}", "data.size=48"),
         "data.size=48: smaller than the crop",
     ),
@@ -200,7 +190,7 @@ WRONG = {
         lambda root: paired(two_folders(root / "val").parent),
         "has val/ but no train/, nothing to learn from",
     ),
-    "looks to hold out alone": (
+    "domains to hold out alone": (
         lambda root: unpaired(f"data.root={two_folders(root, a='testA', b='testB')}"),
         "nothing to learn from",
     ),

@@ -8,19 +8,17 @@ import json
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import EpsImagePlugin, Image
-from torch import nn
 
 from distill.data.datasets import PhotoSet
-from distill.data.labelled.labelling import label
-from distill.data.labelled.manifest import Recipe
 from distill.data.photos import BadPhoto, find_photos, read_photo
-from support.bad_pictures import EPS, NO_FILE, NOT_TAKEN, PLACED, SKIPPED, USED
-from support.odd_pictures import (
+from support.labelling import MANIFEST, make
+from support.odd_encodings import (
     PHONE,
     PICTURE,
     SRGB,
@@ -31,6 +29,7 @@ from support.odd_pictures import (
     profile,
     see_through,
 )
+from support.picture_catalogue import EPS, NO_FILE, NOT_TAKEN, PLACED, SKIPPED, USED
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="names and files that only Linux allows"),
@@ -234,17 +233,10 @@ def test_the_folders_photos_are_found_and_nothing_else(everything):
     assert sorted(p.key for p in find_photos(everything)) == sorted(GOOD.keys() | REASONS.keys())
 
 
-class Negative(nn.Module):
-    def forward(self, photos):
-        return 1 - photos
-
-
 def labelled(photos, root):
     """Half of the photos held out: near-duplicates, as most of the good ones are, stay together."""
-    recipe = Recipe(
-        photos="here", style="negative", teacher="inverts", size=64, val_fraction=0.5, views=1
-    )
-    return label(photos, Negative(), recipe, root, workers=0, batch_size=4)
+    manifest = replace(MANIFEST, val_fraction=0.5)
+    return make(None, root, manifest, photos=photos, batch_size=4)
 
 
 def pixels(path):

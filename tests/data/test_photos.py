@@ -9,7 +9,7 @@ from PIL import Image
 
 from distill.core.errors import DistillError
 from distill.data import photos as module
-from distill.data.labelled.split import side_of, split
+from distill.data.labelled.split import split
 from distill.data.photos import BadPhoto, Photo, centre_square, find_photos, group_of, read_photo
 
 RED, GREEN, BLUE, YELLOW = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0)
@@ -96,7 +96,7 @@ def test_a_name_that_is_no_utf_8_is_found_read_and_given_a_pair_name(tmp_path):
     (photo,) = find_photos(tmp_path)
     assert read_photo(photo.path).size == (80, 64)
     photo.pair_name.encode()  # raises where a stray byte got through
-    assert side_of(photo, 1.0, 0) == "val"
+    split([photo, Photo(tmp_path / "b.png", "b.png")], 0.5, 0)  # its hash can be taken
 
 
 # Reading
@@ -288,7 +288,7 @@ def test_an_odd_rim_is_shared_by_half_pixels():
     assert np.abs(square - square[:, ::-1]).max() <= 1
 
 
-# The split
+# Groups of names
 
 
 @pytest.mark.parametrize(
@@ -320,68 +320,6 @@ def test_camera_numbers_and_other_names_are_no_group(one, other):
     assert group_of(one) != group_of(other)
 
 
-def named(*names):
-    return [Photo(Path(name), name) for name in names]
-
-
-def test_a_group_never_falls_on_both_sides():
-    photos = named(*(f"Person{p}_{n:04d}.jpg" for p in range(60) for n in range(3)))
-    sides = split(photos, 0.3, seed=0)
-    groups = [{group_of(p.key) for p in members} for members in sides.values()]
-    assert not groups[0] & groups[1]
-    assert sum(map(len, sides.values())) == 180
-
-
-def test_the_split_stays_as_photos_are_added():
-    many = named(*(f"photo of {i}.jpg" for i in range(300)))
-    all_sides, few_sides = split(many, 0.2, 3), split(many[::3], 0.2, 3)
-    for side in ("train", "val"):
-        assert few_sides[side] == [p for p in all_sides[side] if p in many[::3]]
-
-
-@pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9])
-def test_the_fraction_is_right_over_many_groups(fraction):
-    photos = named(*(f"group{i}x.jpg" for i in range(4000)))
-    share = len(split(photos, fraction, 0)["val"]) / 4000
-    assert abs(share - fraction) < 4 * (fraction * (1 - fraction) / 4000) ** 0.5
-
-
-def test_another_seed_splits_otherwise():
-    photos = named(*(f"{i}x.jpg" for i in range(100)))
-    assert split(photos, 0.5, 0)["val"] != split(photos, 0.5, 1)["val"]
-
-
-def test_a_fixed_side_is_kept():
-    photo = Photo(Path("a.jpg"), "a.jpg", "train")
-    assert side_of(photo, 1.0, 0) == "train"
-
-
-@pytest.mark.parametrize("fraction", [0.001, 0.5, 0.999])
-def test_two_photos_are_one_for_each_side(fraction):
-    sides = split(named("a.jpg", "b.jpg"), fraction, 0)
-    assert (len(sides["train"]), len(sides["val"])) == (1, 1)
-
-
-def test_photos_that_share_one_name_are_split_one_by_one(capsys):
-    sides = split(named(*(f"holiday_{n:04d}.jpg" for n in range(12))), 0.25, 0)
-    assert (len(sides["train"]), len(sides["val"])) == (9, 3)
-    assert "split one by one" in capsys.readouterr().out
-
-
-def test_few_groups_still_stay_together():
-    sides = split(named("A_0001.jpg", "A_0002.jpg", "B_0001.jpg", "B_0002.jpg"), 0.001, 0)
-    assert {len({photo.key[0] for photo in side}) for side in sides.values()} == {1}
-
-
-def test_one_photo_cannot_be_split():
-    with pytest.raises(DistillError, match="one photo alone"):
-        split(named("a.jpg"), 0.5, 0)
-
-
-def test_photos_with_sides_of_their_own_may_all_be_held_out():
-    assert split([Photo(Path("a.jpg"), "a.jpg", "val")], 0.5, 0)["train"] == []
-
-
 def test_what_we_wrote_and_what_is_hidden_are_no_photos(tmp_path):
     for name in ("a.png", "data/pairs/s/train/photo/b.png", "runs/r/previews/c.png", ".x/d.png"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -392,6 +330,10 @@ def test_what_we_wrote_and_what_is_hidden_are_no_photos(tmp_path):
 
 
 # Names of pairs
+
+
+def named(*names):
+    return [Photo(Path(name), name) for name in names]
 
 
 def test_pair_names_are_unique_where_stems_are_not():
@@ -410,11 +352,11 @@ def test_pair_names_hold_no_character_that_a_file_system_refuses(key):
     assert not set(Photo(Path(key), key).pair_name) & set(' /\\:*?"<>|\t')
 
 
-def test_a_missing_folder_is_told_by_the_setting_that_named_it(tmp_path):
-    with pytest.raises(DistillError) as told:
+def test_a_missing_folder_is_named_with_its_setting(tmp_path):
+    with pytest.raises(DistillError) as error:
         find_photos(tmp_path / "none", "calibration=")
-    assert "calibration=" in str(told.value)
-    assert "photos=DIR" not in str(told.value)
+    assert "calibration=" in str(error.value)
+    assert "photos=DIR" not in str(error.value)
 
 
 # Large JPEGs, decoded small

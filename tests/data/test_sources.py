@@ -11,13 +11,14 @@ import pytest
 
 from distill import prepare, train
 from distill.config import compose
-from distill.config.arguments import split_arguments
-from distill.config.settings import Prepare, Train
+from distill.config.arguments import TypedKeys, split_arguments
+from distill.config.settings.training import Prepare, Train
 from distill.config.trained import source_of
 from distill.core.errors import DistillError
 from distill.data import loaders, sources
-from distill.data.layouts import find_pairs
+from distill.data.pairs import find_pairs
 from distill.models import build
+from distill.training import student_training
 from support.commands import run
 from support.labelling import add, add_copies, sides
 
@@ -36,7 +37,7 @@ def here(tmp_path, monkeypatch):
 
 
 def typed(*arguments, name="prepare", schema=Prepare):
-    overrides, _ = split_arguments([*arguments, *SMALL], False)
+    overrides, _ = split_arguments([*arguments, *SMALL], TypedKeys(schema), False)
     return compose.load(name, overrides, schema)
 
 
@@ -91,10 +92,10 @@ def test_the_set_is_named_after_its_folders(arguments, name):
     assert sources.pairs_root(typed(*arguments)).name == name
 
 
-def test_the_recipe_tells_sets_of_several_folders_apart():
+def test_the_manifest_tells_sets_of_several_folders_apart():
     def made(*arguments):
         settings = typed(*arguments)
-        return sources.recipe(settings, build.load_teacher(settings.style, settings.teacher))
+        return sources.manifest(settings, build.load_teacher(settings.style, settings.teacher))
 
     one = made("photos=a")
     assert (one.folders, one.val_folders, one.photos) == ((), (), str(Path("a").resolve()))
@@ -125,7 +126,8 @@ def test_the_recipe_tells_sets_of_several_folders_apart():
 def test_what_is_wrong_is_one_line_before_the_teacher_is_loaded(
     capsys, monkeypatch, command, arguments, said
 ):
-    monkeypatch.setattr(build, "load_teacher", lambda *_: pytest.fail("loaded"))
+    for module in (build, student_training):
+        monkeypatch.setattr(module, "load_teacher", lambda *_: pytest.fail("loaded"))
     assert run(command, *arguments, *SMALL) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ")
@@ -142,7 +144,7 @@ def training(*arguments):
 
 
 def data_of(settings):
-    return loaders.data(settings, build.load_teacher(settings.style, settings.teacher))
+    return loaders.labelled(settings, build.load_teacher(settings.style, settings.teacher))
 
 
 def names(data):

@@ -83,8 +83,8 @@ def test_a_normalisation_that_feeds_itself_ends(tmp_path):
 )  # fmt: skip
 def test_scale_and_bias(span, taken, given):
     side = lens_studio.Side("x", "", span)
-    assert side.taken == taken
-    assert side.given == given
+    assert side.input_scaling == taken
+    assert side.output_scaling == given
 
 
 def test_ours_is_known_by_its_names_and_its_sigmoid(tmp_path):
@@ -105,9 +105,9 @@ def test_shipped_students_are_ours():
     assert all(each is not None and each.ours for each in settings)
 
 
-def test_released_models_draw_up_to_255(assets):
+def test_outputs_of_released_models_go_up_to_255(assets):
     settings = lens_studio.settings(read(assets / "peer/paprika.onnx"))
     assert settings is not None
     assert settings.output.range == (0, 255)
-    assert settings.output.given == (1, 0)
+    assert settings.output.output_scaling == (1, 0)
     assert settings.input.range is None

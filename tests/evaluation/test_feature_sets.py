@@ -9,30 +9,15 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch import Tensor
 
 from distill.config import compose
-from distill.config.settings import EvalFid
+from distill.config.settings.commands import EvalFid
 from distill.core.errors import DistillError
 from distill.data.photos import Photo, find_photos
 from distill.evaluation import feature_sets, paired_scores
 from distill.evaluation.feature_sets import features_of_files, features_of_set
-from distill.metrics.features import BATCH, FeatureNetwork
-
-
-class Corner(FeatureNetwork):
-    """The upper left pixel, which a PNG keeps."""
-
-    title, fid, kid, resize = "corner", "F", "K", "none"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[int] = []
-        self.register_buffer("weights", torch.ones(3))
-
-    def forward(self, pictures: Tensor) -> Tensor:
-        self.seen.append(len(pictures))
-        return pictures[:, :, 0, 0]
+from distill.metrics.features import BATCH
+from support.feature_networks import Corner
 
 
 @pytest.fixture(autouse=True)
@@ -152,11 +137,11 @@ def test_two_folders_have_one_result_with_and_without_what_is_kept(
     one_gone(third)
     settings = replace(compose.load("eval_fid", [], EvalFid), bootstrap=20, features="mobilenet")
     networks = [Corner() for _ in range(3)]
-    cold = paired_scores.two_folders(folder, other, networks[0], settings)
+    cold = paired_scores.score_folders(folder, other, networks[0], settings)
     assert sum(networks[0].seen) == 42
-    assert paired_scores.two_folders(folder, other, networks[1], settings) == cold
+    assert paired_scores.score_folders(folder, other, networks[1], settings) == cold
     assert networks[1].seen == []
-    paired_scores.two_folders(folder, third, networks[2], settings)
+    paired_scores.score_folders(folder, third, networks[2], settings)
     assert sum(networks[2].seen) == 20
     assert cold["pictures"] == [21, 21]
     assert cold["distances"]["a against b"]["value"] > 0

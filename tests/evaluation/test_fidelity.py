@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 import torch
 from onnx import helper, numpy_helper
 from PIL import Image
-from torch import Tensor
+from torch import Tensor, nn
 
 from distill import prepare
 from distill.core.errors import DistillError
@@ -27,11 +28,17 @@ from distill.evaluation.fidelity import (
     scored_students,
 )
 from distill.evaluation.fidelity import scores as scoring
+from distill.evaluation.heldout import infer
+from distill.exporters.onnx import OnnxExporter
 from distill.models import checkpoint
 from support.commands import SMALL, go, run
 
 SIDE = 64
 SET = Path("data/pairs/toon-photos-64-crop90")
+
+
+def to_graph(network: nn.Module, size: int) -> onnx.ModelProto:
+    return OnnxExporter(size=size).export(network)
 
 
 class Pixels:
@@ -40,18 +47,20 @@ class Pixels:
     fid, kid, title = "F", "K", "mean colours"
 
 
-def held(count: int = 4, root: Path = Path()) -> heldout_set.HeldOut:
+def held(count: int = 4, root: Path = Path()) -> heldout_set.FidelitySet:
     """Grey teacher's pictures of two folders in turn; every second has a face."""
     photo = torch.full((count, 3, SIDE, SIDE), 30, dtype=torch.uint8)
     teacher = torch.full_like(photo, 100)
     who = [(("a", "b")[i % 2], f"person{i}") for i in range(count)]
     boxes = [Box(8, 4, 20, 16) if i % 2 else None for i in range(count)]
-    return heldout_set.HeldOut(root, [f"{i}.png" for i in range(count)], who, photo, teacher, boxes)
+    return heldout_set.FidelitySet(
+        root, [f"{i}.png" for i in range(count)], who, photo, teacher, boxes
+    )
 
 
-def means(pictures: heldout_set.HeldOut, drawn: Tensor) -> dict[str, float]:
-    measured = scoring.measure(pictures, drawn, scoring.measures(), None, "it")
-    scores = scoring.score(np.arange(len(drawn)), measured, measured, None, 0)
+def means(pictures: heldout_set.FidelitySet, output: Tensor) -> dict[str, float]:
+    measured = scoring.measure(pictures, output, scoring.measures(), None, "it")
+    scores = scoring.score(np.arange(len(output)), measured, measured, None, 0)
     return {name: row["value"] for name, row in scores.items()}
 
 
@@ -97,12 +106,12 @@ def test_a_brighter_student_by_formula() -> None:
 
 def test_the_face_counts_its_box_alone() -> None:
     pictures = held()
-    drawn = pictures.teacher + 51
-    drawn[:, :, 8:28, 4:20] -= 51
-    assert means(pictures, drawn)["face PSNR (dB)"] == pytest.approx(100)
-    drawn[1, :, 8, 4] += 51  # one of 320 pixels, in one of two faces
+    output = pictures.teacher + 51
+    output[:, :, 8:28, 4:20] -= 51
+    assert means(pictures, output)["face PSNR (dB)"] == pytest.approx(100)
+    output[1, :, 8, 4] += 51  # one of 320 pixels, in one of two faces
     one = 10 * np.log10(320 * 25)
-    assert means(pictures, drawn)["face PSNR (dB)"] == pytest.approx((100 + one) / 2, abs=1e-3)
+    assert means(pictures, output)["face PSNR (dB)"] == pytest.approx((100 + one) / 2, abs=1e-3)
 
 
 def test_subsets_and_who_is_shown() -> None:
@@ -115,8 +124,8 @@ def test_subsets_and_who_is_shown() -> None:
 
 def test_the_lead_is_taken_picture_by_picture() -> None:
     """Pictures differ by 20 dB, the students by 1 dB on each: the lead is certain."""
-    first = scoring.Measured({scoring.PSNR: np.array([10.0, 20.0, 30.0])}, None)
-    other = scoring.Measured({scoring.PSNR: np.array([11.0, 21.0, 31.0])}, None)
+    first = scoring.PictureFigures({scoring.PSNR: np.array([10.0, 20.0, 30.0])}, None)
+    other = scoring.PictureFigures({scoring.PSNR: np.array([11.0, 21.0, 31.0])}, None)
     row = scoring.lead(np.arange(3), other, first, 50)
     assert row == {"value": 1, "pictures": 3, "interval": [1, 1]}
 
@@ -137,7 +146,7 @@ def test_a_frechet_distance_wants_many_pictures(
 ) -> None:
     monkeypatch.setattr(scoring, "ENOUGH", enough)
     x = np.random.default_rng(0).normal(size=(20, 4))
-    measured = scoring.Measured({}, x)
+    measured = scoring.PictureFigures({}, x)
     network: Any = Pixels()
     scores = scoring.score(np.arange(20), measured, measured, network, 10)
     assert set(scores) == columns
@@ -172,13 +181,16 @@ def test_parsing(here: Path) -> None:
         scored_students.parse(["a=a.ckpt", "a=a.ckpt"])
 
 
-def test_an_onnx_student_draws_in_its_range(tmp_path: Path) -> None:
+def test_an_onnx_student_s_output_is_in_its_range(tmp_path: Path) -> None:
     """Both copy the photo, one of them in [0, 255]: the same picture to the last bit."""
     pictures = held()
     for white in (1, 255):
-        named = scored_students.Named("it", saved(conv(white), tmp_path / f"{white}.onnx"), white)
-        student = scored_students.load(named, pictures, tmp_path)
-        assert torch.equal(scored_students.draw(student, pictures.photo), pictures.photo)
+        named = scored_students.StudentFile(
+            "it", saved(conv(white), tmp_path / f"{white}.onnx"), white
+        )
+        student = scored_students.load(named, pictures, tmp_path, to_graph)
+        output = infer(student.network, pictures.photo, 8, "it")
+        assert torch.equal(output, pictures.photo)
         assert student.note == "training photos not known"
         assert student.cost["macs"] == 9 * SIDE * SIDE
         assert student.cost["living"] == pytest.approx(1 / 3)
@@ -197,16 +209,20 @@ def test_an_onnx_student_that_does_not_fit(
 ) -> None:
     file = saved(conv(weight, size), tmp_path / "it.onnx")
     with pytest.raises(DistillError, match=said):
-        scored_students.load(scored_students.Named("it", file, white), held(), tmp_path)
+        scored_students.load(
+            scored_students.StudentFile("it", file, white), held(), tmp_path, to_graph
+        )
 
 
 def test_a_damaged_onnx_file(tmp_path: Path) -> None:
     (tmp_path / "it.onnx").write_bytes(b"no graph")
     with pytest.raises(DistillError, match="not a readable ONNX file"):
-        scored_students.load(scored_students.Named("it", tmp_path / "it.onnx"), held(), tmp_path)
+        scored_students.load(
+            scored_students.StudentFile("it", tmp_path / "it.onnx"), held(), tmp_path, to_graph
+        )
 
 
-def test_faces_are_looked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faces_are_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / "faces.json"
     monkeypatch.setattr(heldout_set, "largest_face", lambda _photo: Box(1, 2, 3, 4))
     photos = torch.randint(0, 255, (3, 3, 8, 8), dtype=torch.uint8)
@@ -225,7 +241,7 @@ def trained(here: Path) -> dict[str, Any]:
     return checkpoint.load_student(Path("runs/toon-residual/checkpoints/last.ckpt"))[1]
 
 
-def test_training_photos_are_looked_for_here(trained: dict[str, Any], here: Path) -> None:
+def test_training_photos_are_searched_here(trained: dict[str, Any], here: Path) -> None:
     pictures = heldout_set.read(SET, None, here / "faces.json")
     assert overlap.check("it", trained, pictures) == "the other side of this set"
 
@@ -268,7 +284,7 @@ def test_renamed_training_photos_are_seen_by_what_they_show(
         shutil.copy(path, here / "renamed" / f"Else_{i}x.png")
     assert run(prepare, "photos=renamed", "data.root=other", *SMALL) == 0
     other = trained | {"data": trained["data"] | {"root": "other"}}
-    with pytest.raises(DistillError, match="as they are or as near-twins"):
+    with pytest.raises(DistillError, match="as they are or as near-duplicates"):
         overlap.check("it", other, pictures)
 
     shutil.rmtree(here / "renamed")
@@ -306,7 +322,7 @@ def test_from_a_set_and_two_students_to_a_report(
 
     command = ["--pairs=data/pairs/both", "--rounds=5", "--features=none", "--out=out", "--sheet=2"]
     runs = ["copy=copy.onnx", "ours=runs/toon-residual/checkpoints/last.ckpt"]
-    figures = fidelity.run(fidelity.options().parse_args([*command, *runs]))
+    figures = fidelity.run(fidelity.options().parse_args([*command, *runs]), to_graph)
 
     assert set(figures["subsets"]) == {"photos", "more", "all"}
     for row in figures["subsets"].values():
@@ -330,9 +346,14 @@ def test_from_a_set_and_two_students_to_a_report(
     ("pairs", "said"), [("photos", "no set of pairs made by distill.prepare"), ("gone", "no set")]
 )
 def test_bad_input_ends_in_one_line(
-    pairs: str, said: str, here: Path, capsys: pytest.CaptureFixture[str]
+    pairs: str,
+    said: str,
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     saved(conv(1), here / "it.onnx")
+    monkeypatch.setattr(fidelity, "main", partial(fidelity.main, to_graph))
     assert run(fidelity, f"--pairs={pairs}", "--features=none", "it=it.onnx") == 1
     error = capsys.readouterr().err
     assert error.startswith(f"error: {pairs}: {said}")

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import torch
 
-from distill.core.images import as_bytes, batches
-from distill.data.layouts import Pair
+from distill.core.images import batches, to_uint8
+from distill.data.pairs import Pair
 from distill.data.photos import Photo
 from distill.evaluation.heldout import _by_group
 
 
-def test_one_person_s_pictures_stay_together():
+def test_one_person_s_pictures_lie_side_by_side():
     names = [
         Photo(Path(), f"Person_{person}_{number:04d}.jpg").pair_name + ".png"
         for person in range(20)
@@ -36,4 +36,4 @@ def test_batches_keep_the_order_and_break_where_the_size_changes():
 
 def test_bytes_are_what_a_png_would_hold():
     values = torch.tensor([-0.1, 0.0, 0.499 / 255, 0.501 / 255, 1.0, 1.2])
-    assert as_bytes(values).tolist() == [0, 0, 0, 1, 255, 255]
+    assert to_uint8(values).tolist() == [0, 0, 0, 1, 255, 255]

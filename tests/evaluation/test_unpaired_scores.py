@@ -1,4 +1,4 @@
-"""distill.eval_fid on runs of recipe=pix2pix and cyclegan."""
+"""Scores of runs with a discriminator: of two domains there and back, and of pairs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from torch import Tensor, nn
 
 from distill import eval_fid
 from distill.config.compose import load
-from distill.config.settings import EvalFid
+from distill.config.settings.commands import EvalFid
 from distill.evaluation import heldout, paired_scores, unpaired_scores
 from distill.metrics import frechet
-from distill.metrics.features import FeatureNetwork
 from support.commands import run
+from support.feature_networks import Corner
 from support.gan_runs import RESNET, SIDE, built, settings, write
 
 
@@ -30,15 +30,6 @@ class Shift(nn.Module):
 
     def forward(self, photo: Tensor) -> Tensor:
         return (photo + self.levels / 255).clamp(0, 1)
-
-
-class Corner(FeatureNetwork):
-    """The colour of the first pixel."""
-
-    fid, kid, title, resize = "Fréchet (corner)", "KID (corner) ×1000", "corner", "none"
-
-    def forward(self, pictures: Tensor) -> Tensor:
-        return pictures[:, :, 0, 0]
 
 
 def grey(path: Path, levels: list[int], size: tuple[int, int] = (80, 64)) -> None:
@@ -56,37 +47,39 @@ A, B = [10, 20, 30, 40, 50, 60], [100, 110, 120, 130, 140, 150, 160, 170]
 
 
 @pytest.fixture
-def looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict:
-    """The settings of a run on two looks, of which testA and testB are held out."""
+def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict:
+    """The settings of a run on two domains, of which testA and testB are held out."""
     monkeypatch.chdir(tmp_path)
     for name, levels in (("trainA", [0, 1]), ("trainB", [2, 3]), ("testA", A), ("testB", B)):
         grey(tmp_path / "set" / name, levels)
     return settings("cyclegan", RESNET, root="set")
 
 
-def test_what_is_drawn_there_and_back(looks: dict) -> None:
-    found = unpaired_scores.held_out(Shift(30), Shift(-29), looks, chosen())
+def test_translated_there_and_back(trained: dict) -> None:
+    found = unpaired_scores.held_out_domains(Shift(30), Shift(-29), trained, chosen())
     assert sorted(found.source[:, 0, 0, 0].tolist()) == A
     assert sorted(found.real[:, 0, 0, 0].tolist()) == B
-    assert torch.equal(found.drawn, found.source + 30)
-    assert torch.equal(found.back, found.source + 1)
-    assert torch.equal(found.same, found.real + 30)
+    assert torch.equal(found.translated, found.source + 30)
+    assert torch.equal(found.reconstructed, found.source + 1)
+    assert torch.equal(found.identity, found.real + 30)
     assert found.source.shape[2:] == (SIDE, SIDE)
     assert found.titles == ("A", "A to B", "A to B to A", "B", "B to B")
-    assert len(found.rows(9)) == len(A)
+    assert [len(column) for column in found.columns] == [len(A)] * 3 + [len(B)] * 2
 
 
-def test_the_other_direction(looks: dict) -> None:
-    found = unpaired_scores.held_out(Shift(-29), Shift(30), looks, chosen("direction=BtoA"))
+def test_the_other_direction(trained: dict) -> None:
+    found = unpaired_scores.held_out_domains(
+        Shift(-29), Shift(30), trained, chosen("direction=BtoA")
+    )
     assert sorted(found.source[:, 0, 0, 0].tolist()) == B
     assert sorted(found.real[:, 0, 0, 0].tolist()) == A
     assert found.titles[1:3] == ("B to A", "B to A to B")
 
 
-def test_scores_are_the_formulas_on_the_halves(looks: dict) -> None:
+def test_scores_are_the_formulas_on_the_halves(trained: dict) -> None:
     """Of greys the Fréchet distance is that of one number, times its three equal channels."""
-    found = unpaired_scores.held_out(Shift(30), Shift(-29), looks, chosen())
-    scores = unpaired_scores.scores(found, Corner(), chosen("bootstrap=0"))
+    found = unpaired_scores.held_out_domains(Shift(30), Shift(-29), trained, chosen())
+    scores = unpaired_scores.score_domains(found, Corner(), chosen("bootstrap=0"))
     real, source = (v[:, 0, 0, 0].double().numpy() / 255 for v in (found.real, found.source))
 
     def expected(x: np.ndarray, y: np.ndarray) -> float:
@@ -113,26 +106,26 @@ def test_scores_are_the_formulas_on_the_halves(looks: dict) -> None:
     assert similarity["PSNR (dB), identity: B → B to B"]["value"] == pytest.approx(psnr, abs=1e-3)
 
 
-def test_who_is_in_both_looks_is_not_compared_with_himself(looks: dict, tmp_path: Path) -> None:
-    """The floor is of different persons; with everyone in both looks the others are too."""
+def test_who_is_in_both_domains_is_not_compared_with_himself(trained: dict, tmp_path: Path) -> None:
+    """The floor is of different persons; with everyone in both domains the others are too."""
     grey(tmp_path / "both/testA", B)
     grey(tmp_path / "both/testB", B)
     for name in ("trainA", "trainB"):
         grey(tmp_path / "both" / name, [1])
-    found = unpaired_scores.held_out(
-        Shift(0), Shift(0), looks | {"data": looks["data"] | {"root": "both"}}, chosen()
+    found = unpaired_scores.held_out_domains(
+        Shift(0), Shift(0), trained | {"data": trained["data"] | {"root": "both"}}, chosen()
     )
-    distances = unpaired_scores.scores(found, Corner(), chosen("bootstrap=0"))["distances"]
-    assert torch.equal(found.drawn, found.real)
+    distances = unpaired_scores.score_domains(found, Corner(), chosen("bootstrap=0"))["distances"]
+    assert torch.equal(found.translated, found.real)
     floor, *others = distances.values()
     assert floor["value"] > 1e-4
     assert others == [floor, floor]
 
 
 @pytest.mark.parametrize(("direction", "place"), [("AtoB", "eval"), ("BtoA", "eval/BtoA")])
-def test_the_command_on_a_cyclegan(looks: dict, tmp_path, capsys, direction, place) -> None:
+def test_the_command_on_a_cyclegan(trained: dict, tmp_path, capsys, direction, place) -> None:
     there, back = built(RESNET, seed=1), built(RESNET, seed=2)
-    write(tmp_path / "runs/c", looks, a_to_b=there, b_to_a=back)
+    write(tmp_path / "runs/c", trained, a_to_b=there, b_to_a=back)
     words = ["run=c", "features=none", f"direction={direction}", "bootstrap=5"]
     assert run(eval_fid, *words) == 0
     results = json.loads((tmp_path / "runs/c" / place / "results.json").read_text())
@@ -144,9 +137,9 @@ def test_the_command_on_a_cyclegan(looks: dict, tmp_path, capsys, direction, pla
     assert sheet.size == (5 * (SIDE + 4) + 4, 18 + 6 * (SIDE + 4) + 4)
 
 
-def test_bad_pictures_are_named_and_left_out(looks: dict, tmp_path, capsys) -> None:
+def test_bad_pictures_are_named_and_left_out(trained: dict, tmp_path, capsys) -> None:
     (tmp_path / "set/testA/Personz_0001.png").write_bytes(b"no picture")
-    found = unpaired_scores.held_out(Shift(0), Shift(0), looks, chosen())
+    found = unpaired_scores.held_out_domains(Shift(0), Shift(0), trained, chosen())
     assert len(found.source) == len(A)
     assert "skipped 'set/testA/Personz_0001.png'" in capsys.readouterr().out
 
@@ -159,12 +152,12 @@ def test_bad_pictures_are_named_and_left_out(looks: dict, tmp_path, capsys) -> N
         (["photos=few"], "1 held-out pictures of A and 1 of B: too few"),
     ],
 )
-def test_what_goes_wrong_is_one_line(looks: dict, tmp_path, capsys, monkeypatch, words, said):
+def test_what_goes_wrong_is_one_line(trained: dict, tmp_path, capsys, monkeypatch, words, said):
     for name in "AB":
         grey(tmp_path / "few" / f"train{name}", [1])
         grey(tmp_path / "few" / f"test{name}", [1])
     monkeypatch.setattr(paired_scores, "feature_network", lambda _name: Corner())
-    write(tmp_path / "runs/c", looks, a_to_b=built(RESNET), b_to_a=built(RESNET))
+    write(tmp_path / "runs/c", trained, a_to_b=built(RESNET), b_to_a=built(RESNET))
     assert run(eval_fid, "run=c", *words) == 1
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if line.startswith("error: ")] == [lines[-1]]
@@ -181,11 +174,9 @@ def test_pairs_in_both_directions(tmp_path: Path, direction: str) -> None:
     said = settings("pix2pix", RESNET, root=str(tmp_path / "p"), direction=direction)
     step = 100 if direction == "AtoB" else -100
     found = heldout.held_out_pairs(Shift(step), said, chosen())
-    assert torch.equal(found.student, found.teacher)
-    assert found.photo[:, 0, 0, 0].tolist() == [
-        v - step for v in found.teacher[:, 0, 0, 0].tolist()
-    ]
-    assert sorted(found.photo[:, 0, 0, 0].tolist()) == (A if step > 0 else [v + 100 for v in A])
+    assert torch.equal(found.output, found.target)
+    assert found.input[:, 0, 0, 0].tolist() == [v - step for v in found.target[:, 0, 0, 0].tolist()]
+    assert sorted(found.input[:, 0, 0, 0].tolist()) == (A if step > 0 else [v + 100 for v in A])
 
 
 def test_scores_of_pairs_name_input_target_and_generator(tmp_path: Path) -> None:
@@ -193,7 +184,7 @@ def test_scores_of_pairs_name_input_target_and_generator(tmp_path: Path) -> None
     grey(tmp_path / "p/val/B", [level + 100 for level in A])
     said = settings("pix2pix", RESNET, root=str(tmp_path / "p"))
     found = heldout.held_out_pairs(Shift(90), said, chosen())
-    scores = paired_scores.against_teacher(found, Corner(), chosen("bootstrap=0"))
+    scores = paired_scores.score_pairs(found, Corner(), chosen("bootstrap=0"))
     assert list(scores["distances"]) == [
         "floor: T(A), T(B)", "generator: T(A), G(B)",
         "ceiling: T(A), inputs(B)", "paired: T(B), G(B)",
@@ -219,4 +210,4 @@ def test_the_command_on_pairs(tmp_path: Path, monkeypatch, capsys) -> None:
     assert 1 <= results["pictures"] < len(A)  # the held-out half alone
     assert Image.open(tmp_path / "runs/p/eval/contact_sheet.png").size[0] == 3 * (SIDE + 4) + 4
     assert run(eval_fid, "run=p", "direction=BtoA", "features=none") == 1
-    assert "trains one network, which draws one way" in capsys.readouterr().err
+    assert "trains one network, which goes one way" in capsys.readouterr().err

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
-import onnx
 import pytest
 import torch
 from torch import nn
@@ -22,9 +20,8 @@ from support.export_photos import SIZE, photos
 def source(
     request: pytest.FixtureRequest,
     lively: Callable[..., nn.Module],
-    tmp_path_factory: pytest.TempPathFactory,
 ) -> ConversionSource:
-    """A small folded student of either profile, its float32 file and 48 soft photos."""
+    """A small folded student of either profile and 48 soft photos."""
     torch.manual_seed(4)
     encoder = MobileNetV2Encoder(0.35, weights="none")
     decoder = {"nnconv": NNConv, "detail": Detail}[request.param]
@@ -34,6 +31,4 @@ def source(
     folded = fold_batchnorm(lively(student))
     profile = "strict" if request.param == "nnconv" else "transposed"
     exporter = OnnxExporter(opset=9, size=SIZE, profile=profile)
-    path: Path = tmp_path_factory.mktemp("float") / "student.onnx"
-    onnx.save(exporter.export(folded), path)
-    return ConversionSource(folded, path, exporter, 3, lambda: photos(48, seed=1))
+    return ConversionSource(folded, exporter, 3, lambda: photos(48, seed=1))

@@ -53,6 +53,7 @@ def typed(*more: str) -> int:
     return run(export, "exporter.size=64", "calibration=calibration", *more)
 
 
+@pytest.mark.slow
 def test_all_there_in_one_table(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = typed("formats=[onnx_int8,onnx_fp16,onnx_fp16]")
     said = capsys.readouterr()
@@ -206,9 +207,9 @@ def test_what_falls_short_is_a_finding() -> None:
 
 
 def test_a_row_is_measured_against_the_float_student() -> None:
-    """A format that draws everything 0.01 too bright is at 40 dB, by the formula."""
+    """A format whose output is 0.01 too bright is at 40 dB, by the formula."""
     picture = torch.full((1, 3, 8, 8), 0.5)
-    held_out = samples.Measured(picture, picture + 0.1, "p")
+    held_out = samples.Samples(picture, picture + 0.1, "p")
     made = conversion.Made(conversion.FORMATS["onnx"](), picture + 0.01, lambda photo: photo)
     times = conversion.interleave({"onnx": lambda: None}, 2)
     made.format.files = ()  # type: ignore[misc]
@@ -217,12 +218,9 @@ def test_a_row_is_measured_against_the_float_student() -> None:
     assert row.teacher == pytest.approx(-20 * np.log10(0.09), abs=1e-3)
 
 
-@pytest.mark.parametrize(("count", "expected"), [(3, [0, 5, 9]), (20, list(range(10)))])
+@pytest.mark.parametrize(("count", "expected"), [(3, [0, 4, 9]), (20, list(range(10)))])
 def test_spread_takes_from_first_to_last(count: int, expected: list[int]) -> None:
-    chosen = samples.spread(range(10), count)
-    assert chosen[0] == 0
-    assert chosen[-1] == 9
-    assert chosen == (expected if count > 10 else [0, round(4.5), 9])
+    assert samples.spread(range(10), count) == expected
 
 
 def test_names_once_and_float32_first() -> None:

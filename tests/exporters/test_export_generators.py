@@ -20,7 +20,8 @@ from torch import nn
 
 from distill import export
 from distill.config import compose
-from distill.config.settings import CycleGANTrain, Export, Pix2PixTrain
+from distill.config.settings.commands import Export
+from distill.config.settings.training import CycleGANTrain, Pix2PixTrain
 from distill.core import nodes
 from distill.exporters import samples, subject
 from distill.metrics.complexity import operators, parameters
@@ -96,7 +97,7 @@ def names(folder: str) -> list[str]:
     return sorted(p.name for p in (Path("runs") / folder).iterdir())
 
 
-def drawn(path: Path, photo: torch.Tensor) -> np.ndarray:
+def inferred(path: Path, photo: torch.Tensor) -> np.ndarray:
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     return session.run(["stylized"], {"photo": photo.numpy()})[0]
 
@@ -114,8 +115,8 @@ def test_pix2pix_is_written_in_float_and_half_precision(place: Path, lively: Liv
     photo = torch.rand(1, 3, SIDE, SIDE)
     with torch.no_grad():
         wanted = network(photo).numpy()
-    np.testing.assert_allclose(drawn(folder / "generator.onnx", photo), wanted, atol=1e-4)
-    np.testing.assert_allclose(drawn(folder / "generator_fp16.onnx", photo), wanted, atol=0.02)
+    np.testing.assert_allclose(inferred(folder / "generator.onnx", photo), wanted, atol=1e-4)
+    np.testing.assert_allclose(inferred(folder / "generator_fp16.onnx", photo), wanted, atol=0.02)
     found = report("p2p/export")
     half = check(found, "bytes in half precision")
     assert half["value"] == (folder / "generator_fp16.onnx").stat().st_size
@@ -127,7 +128,7 @@ def test_pix2pix_is_written_in_float_and_half_precision(place: Path, lively: Liv
     assert all(row["teacher"] is not None for row in formats["formats"])
 
 
-def test_the_size_story_is_computed(place: Path, lively: Lively) -> None:
+def test_the_sizes_are_computed(place: Path, lively: Lively) -> None:
     network = pix2pix(lively)
     assert typed("p2p") == 0
     folder = place / "runs/p2p/export"
@@ -156,7 +157,7 @@ def test_a_plain_unet_has_no_separable_row(place: Path, lively: Lively) -> None:
 def test_four_channels(place: Path, lively: Lively) -> None:
     pix2pix(lively, "channels=4")
     assert typed("p2p") == 0
-    made = drawn(place / "runs/p2p/export/generator_fp16.onnx", torch.rand(1, 3, SIDE, SIDE))
+    made = inferred(place / "runs/p2p/export/generator_fp16.onnx", torch.rand(1, 3, SIDE, SIDE))
     assert made.shape == (1, 4, SIDE, SIDE)
 
 
@@ -197,7 +198,7 @@ def test_a_bad_limit_is_one_line(
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("exporter.size=128", "a U-Net's depth follows its size, and this one draws 64×64"),
+        ("exporter.size=128", "a U-Net's depth follows its size, and this one takes 64×64"),
         ("direction=BtoA", "direction=BtoA: recipe=pix2pix trains one network"),
         ("exporter.dynamic=true", "exporter.dynamic=true: the profile unet holds one size"),
     ],
@@ -230,7 +231,7 @@ def test_both_directions_of_cyclegan(place: Path) -> None:
     assert names("cycle/export") == ["BtoA", "generator.onnx", "report.json"]
     photo = torch.rand(1, 3, SIDE, SIDE)
     for folder, name in (("export", "a_to_b"), ("export/BtoA", "b_to_a")):
-        made = drawn(place / "runs/cycle" / folder / "generator.onnx", photo)
+        made = inferred(place / "runs/cycle" / folder / "generator.onnx", photo)
         with torch.no_grad():
             np.testing.assert_allclose(made, networks[name](photo).numpy(), atol=1e-3)
     found = report("cycle/export")
@@ -251,14 +252,14 @@ def test_a_residual_generator_takes_other_sizes(place: Path) -> None:
 
 
 @pytest.mark.parametrize(("direction", "colour"), [("AtoB", BLUE), ("BtoA", RED)])
-def test_pictures_are_of_the_side_that_is_drawn_from(
+def test_pictures_are_of_the_input_side(
     direction: str, colour: tuple[int, int, int], place: Path
 ) -> None:
     cyclegan()
     settings = compose.load("export", ["run=cycle", f"direction={direction}"], Export)
     of = subject.load(place / "runs/cycle/checkpoints/last.ckpt", settings)
     held_out, learnt = samples.measured(of, None), samples.calibration(of, None)
-    assert held_out.teacher is None
+    assert held_out.target is None
     dominant = int(np.argmax(colour))
     for photos in (held_out.photos, learnt, samples.parity(of, None)[:-1]):
         assert photos.shape[1:] == (3, SIDE, SIDE)
@@ -266,15 +267,17 @@ def test_pictures_are_of_the_side_that_is_drawn_from(
     assert len(held_out.photos) + len(learnt) == 10
 
 
-def test_pix2pix_draws_from_the_side_that_its_direction_says(place: Path, lively: Lively) -> None:
+def test_pix2pix_takes_its_input_from_the_side_that_its_direction_says(
+    place: Path, lively: Lively
+) -> None:
     pix2pix(lively, "data.direction=BtoA")
     of = subject.load(
         place / "runs/p2p/checkpoints/last.ckpt", compose.load("export", ["run=p2p"], Export)
     )
     held_out = samples.measured(of, None)
-    assert held_out.teacher is not None
+    assert held_out.target is not None
     assert held_out.photos.mean((0, 2, 3)).argmax() == 0  # red
-    assert held_out.teacher.mean((0, 2, 3)).argmax() == 2  # blue
+    assert held_out.target.mean((0, 2, 3)).argmax() == 2  # blue
 
 
 def test_a_student_as_a_generator_keeps_the_students_profile(place: Path) -> None:

@@ -10,7 +10,7 @@ from onnx import TensorProto, numpy_helper
 from distill.exporters.format import ConversionSource
 from distill.exporters.fp16 import Float16
 from distill.metrics.similarity import psnr
-from support.export_photos import drawn, photos
+from support.export_photos import output_of, photos
 
 
 def test_half_inside_float_outside(source: ConversionSource, tmp_path: Path) -> None:
@@ -28,9 +28,9 @@ def test_half_inside_float_outside(source: ConversionSource, tmp_path: Path) -> 
     assert (tmp_path / "student_fp16.onnx").stat().st_size < 2 * count + 60_000
 
 
-def test_draws_what_pytorch_draws(source: ConversionSource, tmp_path: Path) -> None:
+def test_its_output_is_that_of_pytorch(source: ConversionSource, tmp_path: Path) -> None:
     Float16().convert(source, tmp_path)
     run = Float16().open(tmp_path)
     got = torch.cat([torch.from_numpy(run(p[None].numpy())) for p in photos(4)])
     assert got.dtype == torch.float32
-    assert psnr(got, drawn(source.folded, photos(4))).min() >= 55
+    assert psnr(got, output_of(source.folded, photos(4))).min() >= 55

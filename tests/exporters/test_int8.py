@@ -15,7 +15,7 @@ from distill.exporters.int8 import LEAST_PHOTOS, Int8, foreign_int8, quantised, 
 from distill.exporters.onnx import OnnxExporter
 from distill.metrics.similarity import psnr
 from distill.models.generators.resnet import ResNetGenerator
-from support.export_photos import SIZE, drawn, photos
+from support.export_photos import SIZE, output_of, photos
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +51,11 @@ def test_weights_are_int8_with_a_scale_for_each_channel(made: Path) -> None:
     assert all(w.dtype == np.int8 and s.shape == (w.shape[0],) for w, s in weights)
 
 
-def test_draws_nearly_what_pytorch_draws(made: Path, source: ConversionSource) -> None:
+def test_its_output_is_nearly_that_of_pytorch(made: Path, source: ConversionSource) -> None:
     """A random network scatters more than a trained one, so: against the picture's mean colour."""
     run = Int8().open(made)
     got = torch.cat([torch.from_numpy(run(p[None].numpy())) for p in photos(4)])
-    expected = drawn(source.folded, photos(4))
+    expected = output_of(source.folded, photos(4))
     flat = psnr(expected.mean((2, 3), keepdim=True).expand_as(expected), expected)
     like = psnr(got, expected)
     assert (like - flat).min() > 5
@@ -69,7 +69,7 @@ def test_too_few_photos(source: ConversionSource, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_the_tail_is_what_draws_at_half_size_and_above(source: ConversionSource) -> None:
+def test_the_tail_is_what_runs_at_half_size_and_above(source: ConversionSource) -> None:
     model = replace(source.exporter, opset=13).export(source.folded)
     names = set(tail(model))
     kinds = [n.op_type for n in model.graph.node if n.name in names]

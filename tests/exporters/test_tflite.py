@@ -19,21 +19,21 @@ from distill.core.errors import DistillError
 from distill.exporters.format import ConversionSource
 from distill.exporters.tflite import TfLite
 from distill.metrics.similarity import psnr
-from support.export_photos import SIZE, drawn, photos
+from support.export_photos import SIZE, output_of, photos
 
 PYTHON = os.environ.get("DISTILL_LITERT_PYTHON")
 absent = pytest.mark.skipif(find_spec("litert_torch") is not None, reason="litert-torch is here")
 
 
 @pytest.mark.skipif(not PYTHON, reason="no DISTILL_LITERT_PYTHON, an interpreter with litert-torch")
-def test_draws_what_pytorch_draws(source: ConversionSource, tmp_path: Path) -> None:
+def test_its_output_is_that_of_pytorch(source: ConversionSource, tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="the extra distill[tflite] is not installed")
     TfLite().convert(replace(source, python=PYTHON), tmp_path)
     run = TfLite().open(tmp_path)
     assert run is not None
     got = torch.cat([torch.from_numpy(run(p[None].numpy())) for p in photos(4)])
     assert got.shape == (4, 3, SIZE, SIZE)
-    assert psnr(got, drawn(source.folded, photos(4))).min() >= 80
+    assert psnr(got, output_of(source.folded, photos(4))).min() >= 80
 
 
 @absent
@@ -89,7 +89,7 @@ def test_a_converter_that_breaks_says_its_last_line(
 def test_the_graph_that_travels_needs_nothing_of_ours(
     source: ConversionSource, tmp_path: Path
 ) -> None:
-    """Read back by another process without this package, it draws the same."""
+    """Read back by another process without this package, its output is the same."""
     graph = tmp_path / "student.fx"
     torch.save(torch.fx.symbolic_trace(source.folded), graph)
     np.save(tmp_path / "photo.npy", photos(1).numpy())
@@ -97,9 +97,9 @@ def test_the_graph_that_travels_needs_nothing_of_ours(
         "import sys, numpy, torch\n"
         "network = torch.load('student.fx', weights_only=False).eval()\n"
         "x = torch.from_numpy(numpy.load('photo.npy'))\n"
-        "numpy.save('drawn.npy', network(x).detach().numpy())\n"
+        "numpy.save('output.npy', network(x).detach().numpy())\n"
         "assert not any(name.split('.')[0] == 'distill' for name in sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
-    expected = drawn(source.folded, photos(1)).numpy()
-    np.testing.assert_allclose(np.load(tmp_path / "drawn.npy"), expected, atol=1e-6)
+    expected = output_of(source.folded, photos(1)).numpy()
+    np.testing.assert_allclose(np.load(tmp_path / "output.npy"), expected, atol=1e-6)

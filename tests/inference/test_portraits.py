@@ -1,4 +1,4 @@
-"""face=crop|paste|off: faces cut out as students learnt them, drawn, and put back."""
+"""face=crop|paste|off: faces cropped as students learnt them, stylised, and pasted back."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def test_a_box_becomes_the_square_that_it_is_that_share_of():
 
 def test_beyond_the_border_the_picture_is_mirrored():
     photo = picture(20, 14, "RGBA")
-    cut = np.asarray(portraits.cut(photo, Square(-7, 5, 30)))
+    cut = np.asarray(portraits.crop(photo, Square(-7, 5, 30)))
     wide = np.pad(np.asarray(photo), ((0, 21), (7, 3), (0, 0)), mode="symmetric")
     assert (cut == wide[5:35]).all()
-    inside = portraits.cut(photo, Square(3, 2, 9))
+    inside = portraits.crop(photo, Square(3, 2, 9))
     assert (np.asarray(inside) == np.asarray(photo)[2:11, 3:12]).all()
 
 
@@ -79,7 +79,7 @@ def test_large_photos_are_looked_at_in_a_smaller_size():
 # As a command
 
 
-def test_crop_is_the_negative_of_the_square(shop, found):
+def test_crop_is_the_negative_of_the_square(shipped_students, found):
     found[:] = [Box(100, 150, 113, 113)]
     put("photo.png", picture(512, 400))
     assert run(stylize, "photo.png", "face=crop") == 0
@@ -93,24 +93,24 @@ def test_crop_is_the_negative_of_the_square(shop, found):
     assert pixels("stylized/photo-hayao.png").shape == (200, 200, 3)
 
 
-def test_paste_draws_the_face_and_leaves_the_rest(shop, found):
+def test_paste_stylises_the_face_and_leaves_the_rest(shipped_students, found):
     found[:] = [Box(100, 150, 113, 113)]
     put("photo.png", picture(512, 400))
     assert run(stylize, "photo.png", "face=paste") == 0
-    photo, drawn = pixels("photo.png"), pixels("stylized/photo-hayao.png")
+    photo, stylised = pixels("photo.png"), pixels("stylized/photo-hayao.png")
     left, top, side = portraits.square(found[0], SHARE["lbp"])
     rows, columns = np.mgrid[:400, :512]
     away = np.hypot(rows + 0.5 - top - side / 2, columns + 0.5 - left - side / 2) / (side / 2)
-    assert (drawn[away >= 1] == photo[away >= 1]).all()
+    assert (stylised[away >= 1] == photo[away >= 1]).all()
     core = away <= portraits.SOFT
-    assert np.abs(drawn - (255 - photo))[core].max() <= 3  # drawn at 256, put back at 200
+    assert np.abs(stylised - (255 - photo))[core].max() <= 3  # made at 256, put back at 200
     # No seam: no step between neighbours is larger than in the photo and its negative but for
     # what the fading itself adds.
-    steps = np.abs(np.diff(drawn, axis=1)).max()
+    steps = np.abs(np.diff(stylised, axis=1)).max()
     assert steps <= np.abs(np.diff(photo, axis=1)).max() + 255 * 1.5 / (side / 2 * 0.4) + 2
 
 
-def test_paste_keeps_transparency(shop, found):
+def test_paste_keeps_transparency(shipped_students, found):
     found[:] = [Box(5, 5, 20, 20)]
     photo = picture(60, 50, "RGBA")
     alpha = np.full((50, 60), 255, np.uint8)
@@ -121,7 +121,7 @@ def test_paste_keeps_transparency(shop, found):
     assert (pixels("stylized/photo-hayao.png", "RGBA")[..., 3] == alpha).all()
 
 
-def test_all_faces_each_a_file(shop, found):
+def test_all_faces_each_a_file(shipped_students, found):
     found[:] = [Box(100, 100, 60, 60), Box(20, 300, 40, 40)]
     put("photo.png", picture(512, 400))
     assert run(stylize, "photo.png", "face=crop") == 0
@@ -135,7 +135,7 @@ def test_all_faces_each_a_file(shop, found):
     assert not changed[300, 300]
 
 
-def test_a_further_crop_is_not_written_over_a_picture(shop, found, capsys):
+def test_a_further_crop_is_not_written_over_a_picture(shipped_students, found, capsys):
     found[:] = [Box(10, 10, 20, 20), Box(5, 5, 9, 9)]
     put("a.png")
     put("b-2.png")
@@ -151,23 +151,25 @@ def test_a_further_crop_is_not_written_over_a_picture(shop, found, capsys):
     assert Path("b-hayao-2.png").read_bytes() == before
 
 
-def test_no_face_is_said_and_the_whole_picture_drawn(shop, capsys):
+def test_no_face_is_said_and_the_whole_picture_stylised(shipped_students, capsys):
     Image.fromarray(data.coffee()).save("cup.png")
     for mode in ("crop", "paste"):
         assert run(stylize, "cup.png", f"face={mode}") == 0
-        assert capsys.readouterr().err == "'cup.png': no face found; the whole picture is drawn\n"
+        assert (
+            capsys.readouterr().err == "'cup.png': no face found; the whole picture is stylised\n"
+        )
         assert close(pixels("stylized/cup-hayao.png"), 255 - pixels("cup.png"), 1)
 
 
-def test_off_is_the_default_and_looks_for_no_face(shop, monkeypatch):
+def test_off_is_the_default_and_looks_for_no_face(shipped_students, monkeypatch):
     monkeypatch.setattr(portraits, "lbp_faces", lambda _: pytest.fail("looked"))
     put("photo.png")
     assert run(stylize, "photo.png") == 0
     assert run(stylize, "photo.png", "face=off") == 0
 
 
-def test_the_astronaut_s_face(shop):
-    """By the real detector: her face is drawn, rocket and flag are not."""
+def test_the_astronaut_s_face(shipped_students):
+    """By the real detector: her face is stylised, rocket and flag are not."""
     astronaut().save("photo.png")
     assert run(stylize, "photo.png", "face=paste") == 0
     changed = np.abs(pixels("stylized/photo-hayao.png") - pixels("photo.png")).max(-1)
@@ -175,7 +177,7 @@ def test_the_astronaut_s_face(shop):
     assert changed[:, :60].max() == changed[:, 380:].max() == changed[300:].max() == 0
 
 
-def test_compare_in_each_mode(shop, found, capsys):
+def test_compare_in_each_mode(shipped_students, found, capsys):
     found[:] = [Box(10, 10, 20, 20)]
     put("photo.png", picture(80, 60))
     assert run(stylize, "photo.png", "face=crop", "compare=true") == 0
@@ -191,8 +193,8 @@ def test_compare_in_each_mode(shop, found, capsys):
     }
 
 
-def test_the_teacher_stands_beside_its_student(shop):
-    """toon's teacher needs no weights: the third column is its own drawing of the photo."""
+def test_the_teacher_stands_beside_its_student(shipped_students):
+    """toon's teacher needs no weights: the third column is its own output for the photo."""
     import torch
 
     from distill.core.images import to_tensor
@@ -205,19 +207,19 @@ def test_the_teacher_stands_beside_its_student(shop):
     with Image.open("photo.png") as photo, torch.inference_mode():
         wide = np.pad(np.asarray(photo), ((60, 60), (60, 60), (0, 0)), mode="symmetric")
         own = Toon()(to_tensor(Image.fromarray(wide))[None])[0, :, 60:-60, 60:-60]
-    drawn = (own * 255).permute(1, 2, 0).numpy()
-    middle = np.abs(page[20:-20, 220:-20] - drawn[20:-20, 20:-20])
+    stylised = (own * 255).permute(1, 2, 0).numpy()
+    middle = np.abs(page[20:-20, 220:-20] - stylised[20:-20, 20:-20])
     assert np.median(middle) <= 1
 
 
-def test_a_model_of_one_s_own_has_no_teacher(shop, capsys):
+def test_a_model_of_one_s_own_has_no_teacher(shipped_students, capsys):
     put("photo.png")
     assert run(stylize, "photo.png", "model=zoo/hayao.onnx", "compare=true") == 0
     assert capsys.readouterr().err == ""
     assert pixels("stylized/photo-hayao-compare.png").shape == (40, 96, 3)
 
 
-def test_yunet_without_its_file(shop, no_downloads, capsys):
+def test_yunet_without_its_file(shipped_students, no_downloads, capsys):
     put("photo.png")
     assert run(stylize, "photo.png", "face=crop", "detector=yunet") == 1
     said = capsys.readouterr().err

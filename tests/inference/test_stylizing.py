@@ -16,39 +16,32 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 from PIL import Image, JpegImagePlugin
-from torch import Tensor, nn
+from torch import nn
 
 from distill import stylize, zoo
-from distill.config.settings import Drawer, Stylize
+from distill.config.settings.commands import ShippedStudent, Stylize
 from distill.core import sessions
 from distill.core.errors import DistillError
 from distill.core.images import to_tensor
 from distill.exporters.onnx import OnnxExporter
-from distill.inference import jobs, onnx_student, render, stylizing
-from distill.inference.onnx_student import Painter
+from distill.inference import jobs, render, stylizing
+from distill.inference.onnx_student import OnnxStudent
 from distill.models.students.decoders.fastdepth import FastDepth
 from distill.models.students.decoders.nnconv import NNConv
 from distill.models.students.decoders.residual import Residual
 from support.commands import go, run
-from support.stylize_setup import Negative, close, files, picture, pixels, put, student
+from support.stylize_setup import Negative, Reshaped, close, files, picture, pixels, put, student
 
 DECODERS = [NNConv, FastDepth, Residual]
 
 
-class Baked(nn.Module):
-    """The negative by way of a shape that the graph holds on to."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return (1 - x).reshape(1, 3 * 64 * 64).reshape(1, 3, 64, 64)
+# What comes out
 
 
-# What is drawn
-
-
-def test_photo_and_style_are_enough(shop, capsys):
+def test_photo_and_style_are_enough(shipped_students, capsys):
     put("photo.png")
     assert run(stylize, "photo.png") == 0
-    assert capsys.readouterr().out == "drawn: 'stylized/photo-hayao.png'\n"
+    assert capsys.readouterr().out == "written: 'stylized/photo-hayao.png'\n"
     assert files() == ["photo.png", "stylized/photo-hayao.png"]
     assert close(pixels("stylized/photo-hayao.png"), 255 - pixels("photo.png"))
     assert run(stylize, "photo.png", "style=toon") == 0
@@ -56,23 +49,23 @@ def test_photo_and_style_are_enough(shop, capsys):
 
 
 @pytest.mark.parametrize("size", [(1, 1), (20, 30), (32, 32), (97, 33), (64, 3), (1500, 40)])
-def test_every_size_comes_out_as_it_went_in(shop, size):
+def test_every_size_comes_out_as_it_went_in(shipped_students, size):
     put("photo.png", picture(*size))
     assert run(stylize, "photo.png") == 0
-    drawn = pixels("stylized/photo-hayao.png")
-    assert close(drawn, 255 - pixels("photo.png"), 2 if max(size) <= 1024 else 8)
+    stylised = pixels("stylized/photo-hayao.png")
+    assert close(stylised, 255 - pixels("photo.png"), 2 if max(size) <= 1024 else 8)
 
 
 @pytest.mark.parametrize("asked", [32, 64, 300])
-def test_size_is_what_it_is_drawn_at(shop, asked, monkeypatch):
+def test_size_is_that_of_the_network_s_input(shipped_students, asked, monkeypatch):
     seen = []
-    paint = Painter.__call__
+    infer = OnnxStudent.__call__
 
     def spy(self, photo):
         seen.append(photo.shape)
-        return paint(self, photo)
+        return infer(self, photo)
 
-    monkeypatch.setattr(Painter, "__call__", spy)
+    monkeypatch.setattr(OnnxStudent, "__call__", spy)
     put("photo.png", picture(120, 60))
     assert run(stylize, "photo.png", f"size={asked}") == 0
     up = [-(-(side + 2 * render.RIM) // 32) * 32 for side in (asked // 2, asked)]
@@ -80,11 +73,11 @@ def test_size_is_what_it_is_drawn_at(shop, asked, monkeypatch):
     assert pixels("stylized/photo-hayao.png").shape == (60, 120, 3)
 
 
-def test_large_pictures_are_drawn_at_1024(shop, monkeypatch):
+def test_large_pictures_are_stylised_at_1024(shipped_students, monkeypatch):
     seen = []
-    paint = Painter.__call__
+    infer = OnnxStudent.__call__
     monkeypatch.setattr(
-        Painter, "__call__", lambda self, x: (seen.append(tuple(x.shape)), paint(self, x))[1]
+        OnnxStudent, "__call__", lambda self, x: (seen.append(tuple(x.shape)), infer(self, x))[1]
     )
     put("photo.jpg", picture(2000, 1000), quality=95)
     assert run(stylize, "photo.jpg") == 0
@@ -94,51 +87,53 @@ def test_large_pictures_are_drawn_at_1024(shop, monkeypatch):
 
 @pytest.mark.parametrize("decoder", DECODERS)
 @pytest.mark.parametrize("opset", [9, 11, 17])
-def test_a_file_of_one_size_draws_at_another_what_pytorch_draws(decoder, opset):
+def test_a_file_of_one_size_gives_at_another_what_pytorch_gives(decoder, opset):
     network = student(decoder)
     model = OnnxExporter(opset=opset, size=64).export(network)
     model = onnx.shape_inference.infer_shapes(model)  # as other tools leave a file
     assert model.graph.value_info
     assert not sessions.free_size(model).graph.value_info
     before = model.SerializeToString()
-    drawing = Painter(model, "student")
-    assert drawing.fixed is None
-    assert drawing.channels == 3
+    exported = OnnxStudent(model, "student")
+    assert exported.fixed is None
+    assert exported.channels == 3
     for height, width in ((64, 64), (32, 160), (224, 96)):
         photo = torch.rand(1, 3, height, width)
         with torch.inference_mode():
             expected = network(photo)
-        assert (drawing(photo) - expected).abs().max() <= 1e-4
+        assert (exported(photo) - expected).abs().max() <= 1e-4
     assert model.SerializeToString() == before
 
 
-def test_a_picture_is_drawn_as_the_network_draws_it_with_its_rim():
+def test_a_picture_is_what_the_network_gives_with_its_rim():
     network, photo = student(), picture(128, 96)
-    drawn = render.draw(photo, Painter(OnnxExporter(size=64).export(network), "student"))
+    stylised = render.stylise_rgb(
+        photo, OnnxStudent(OnnxExporter(size=64).export(network), "student")
+    )
     rim = ((render.RIM,) * 2, (render.RIM,) * 2, (0, 0))
     wide = Image.fromarray(np.pad(np.asarray(photo), rim, mode="symmetric"))
     with torch.inference_mode():
         expected = network(to_tensor(wide)[None])[0, :, 16:-16, 16:-16]
-    assert close(np.asarray(drawn).astype(int), (expected * 255).permute(1, 2, 0).numpy(), 1)
+    assert close(np.asarray(stylised).astype(int), (expected * 255).permute(1, 2, 0).numpy(), 1)
 
 
-def test_a_graph_with_its_size_written_into_it_draws_at_that_size(shop):
-    onnx.save(OnnxExporter(size=64).export(Baked()), "baked.onnx")
-    drawing = Painter(sessions.load(Path("baked.onnx")), "baked")
-    assert drawing.fixed == (64, 64)
+def test_a_graph_with_its_size_written_into_it_runs_at_that_size(shipped_students):
+    onnx.save(OnnxExporter(size=64).export(Reshaped()), "baked.onnx")
+    network = OnnxStudent(sessions.load_model(Path("baked.onnx")), "baked")
+    assert network.fixed == (64, 64)
     photo = Image.new("RGB", (200, 90), (10, 120, 250))
-    drawn = np.asarray(render.draw(photo, drawing)).astype(int)
-    assert close(drawn, 255 - np.asarray(photo).astype(int), 1)
+    stylised = np.asarray(render.stylise_rgb(photo, network)).astype(int)
+    assert close(stylised, 255 - np.asarray(photo).astype(int), 1)
     for width, height in ((64, 64), (20, 30), (300, 1)):
-        assert render.draw(picture(width, height), drawing).size == (width, height)
+        assert render.stylise_rgb(picture(width, height), network).size == (width, height)
 
 
-def test_such_a_graph_takes_no_other_size(shop, capsys):
-    onnx.save(OnnxExporter(size=64).export(Baked()), "baked.onnx")
+def test_such_a_graph_takes_no_other_size(shipped_students, capsys):
+    onnx.save(OnnxExporter(size=64).export(Reshaped()), "baked.onnx")
     put("photo.png")
     assert run(stylize, "photo.png", "model=baked.onnx", "size=64") == 0
     assert run(stylize, "photo.png", "model=baked.onnx", "size=128") == 1
-    assert "size=128: this network draws at 64×64 only" in capsys.readouterr().err
+    assert "size=128: this network takes 64×64 only" in capsys.readouterr().err
 
 
 def test_no_border_of_another_colour():
@@ -148,16 +143,16 @@ def test_no_border_of_another_colour():
     with torch.no_grad():
         for i in range(3):
             blur.weight[i, i] = 1 / 81
-    drawing = Painter(OnnxExporter(size=64).export(blur), "blur")
+    network = OnnxStudent(OnnxExporter(size=64).export(blur), "blur")
     for size in ((64, 64), (70, 41)):
-        drawn = np.asarray(render.draw(Image.new("RGB", size, (200, 200, 200)), drawing))
-        assert drawn.min() >= 199
+        stylised = np.asarray(render.stylise_rgb(Image.new("RGB", size, (200, 200, 200)), network))
+        assert stylised.min() >= 199
 
 
 # Kinds of pictures
 
 
-def test_transparency_is_kept(shop):
+def test_transparency_is_kept(shipped_students):
     photo = picture(40, 30, "RGBA")
     alpha = np.zeros((30, 40), np.uint8)
     alpha[:, 10:20], alpha[:, 20:] = 128, 255
@@ -165,13 +160,13 @@ def test_transparency_is_kept(shop):
     put("photo.png", photo)
     put("photo.webp", photo, lossless=True)
     assert run(stylize, "photo.png", "photo.webp") == 0
-    drawn = pixels("stylized/photo-hayao.png", "RGBA")
-    assert (drawn[..., 3] == alpha).all()
-    assert close(drawn[:, 10:, :3], 255 - np.asarray(photo).astype(int)[:, 10:, :3])
+    stylised = pixels("stylized/photo-hayao.png", "RGBA")
+    assert (stylised[..., 3] == alpha).all()
+    assert close(stylised[:, 10:, :3], 255 - np.asarray(photo).astype(int)[:, 10:, :3])
     assert (pixels("stylized/photo-hayao.webp", "RGBA")[..., 3] == alpha).all()
 
 
-def test_what_cannot_be_seen_does_not_bleed_in(shop):
+def test_what_cannot_be_seen_does_not_bleed_in(shipped_students):
     alpha = Image.fromarray(np.repeat(np.array([[0, 255]], np.uint8), 32, 1).repeat(40, 0))
     for name in ("black", "red"):
         photo = Image.composite(picture(64, 40), Image.new("RGB", (64, 40), name), alpha)
@@ -182,20 +177,20 @@ def test_what_cannot_be_seen_does_not_bleed_in(shop):
     assert (black == red).all()
 
 
-def test_jpeg_keeps_the_colour_of_every_pixel(shop):
+def test_jpeg_keeps_the_colour_of_every_pixel(shipped_students):
     put("a.jpg")
     assert run(stylize, "a.jpg") == 0
-    with Image.open("stylized/a-hayao.jpg") as drawn:
-        assert JpegImagePlugin.get_sampling(drawn) == 0  # 4:4:4
+    with Image.open("stylized/a-hayao.jpg") as stylised:
+        assert JpegImagePlugin.get_sampling(stylised) == 0  # 4:4:4
 
 
-def test_jpeg_has_white_for_what_is_see_through(shop):
+def test_jpeg_has_white_for_what_is_see_through(shipped_students):
     put("photo.png", Image.new("RGBA", (40, 30), (9, 9, 9, 0)))
-    assert run(stylize, "photo.png", "-o", "drawn.jpg") == 0
-    assert (pixels("drawn.jpg") >= 254).all()
+    assert run(stylize, "photo.png", "-o", "out.jpg") == 0
+    assert (pixels("out.jpg") >= 254).all()
 
 
-def test_a_student_that_draws_transparency(shop):
+def test_a_student_that_gives_transparency(shipped_students):
     onnx.save(OnnxExporter(size=32).export(Negative(4)), "clear.onnx")
     put("a.jpg")
     put("b.png", Image.new("RGBA", (20, 20), (90, 90, 90, 128)))
@@ -205,42 +200,42 @@ def test_a_student_that_draws_transparency(shop):
     assert close(pixels("stylized/b-clear.png", "RGBA")[..., 3], np.full((20, 20), 64), 1)
 
 
-def test_turned_as_its_exif_says_and_only_once(shop):
+def test_turned_as_its_exif_says_and_only_once(shipped_students):
     exif = Image.Exif()
     exif[0x0112] = 6  # stored lying on its left side
     put("photo.png", picture(60, 40), exif=exif)
     assert run(stylize, "photo.png") == 0
-    with Image.open("stylized/photo-hayao.png") as drawn:
-        assert drawn.size == (40, 60)
-        assert not drawn.getexif()
+    with Image.open("stylized/photo-hayao.png") as stylised:
+        assert stylised.size == (40, 60)
+        assert not stylised.getexif()
         expected = 255 - np.rot90(pixels("photo.png"), -1)
-        assert close(np.asarray(drawn).astype(int), expected)
+        assert close(np.asarray(stylised).astype(int), expected)
 
 
 @pytest.mark.parametrize("mode", ["L", "P", "CMYK", "I;16", "1"])
-def test_other_modes(shop, mode):
+def test_other_modes(shipped_students, mode):
     grey = Image.fromarray(np.full((30, 40), 64, np.uint8))
     made = Image.new("I;16", (40, 30), 64 * 257) if mode == "I;16" else grey.convert(mode)
     put("photo.tiff", made)
     expected = 255 - np.asarray(made.convert("RGB")).astype(int)
     assert run(stylize, "photo.tiff") == 0
-    drawn = pixels("stylized/photo-hayao.png")
-    assert close(drawn, expected if mode != "I;16" else np.full((30, 40, 3), 191))
+    stylised = pixels("stylized/photo-hayao.png")
+    assert close(stylised, expected if mode != "I;16" else np.full((30, 40, 3), 191))
 
 
 @pytest.mark.parametrize("name", ["a.jpg", "a.JPEG", "a.png", "a.webp", "a.bmp", "a.gif"])
-def test_the_kind_of_the_drawing_is_the_picture_s(shop, name):
+def test_the_kind_of_the_output_is_the_picture_s(shipped_students, name):
     put(name)
     assert run(stylize, name) == 0
     suffix = Path(name).suffix.lower()
     kept = suffix if suffix in jobs.SUFFIXES else ".png"
     assert files("stylized") == [f"a-hayao{kept}"]
     kinds = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG", ".webp": "WEBP"}
-    with Image.open(f"stylized/a-hayao{kept}") as drawn:
-        assert drawn.format == kinds[kept]
+    with Image.open(f"stylized/a-hayao{kept}") as stylised:
+        assert stylised.format == kinds[kept]
 
 
-def test_compare_is_photo_and_drawing(shop):
+def test_compare_is_photo_and_output(shipped_students):
     put("photo.png")
     assert run(stylize, "photo.png", "compare=true") == 0
     both = pixels("stylized/photo-hayao-compare.png")
@@ -251,21 +246,21 @@ def test_compare_is_photo_and_drawing(shop):
 # Which pictures, and where to
 
 
-def test_a_folder_s_structure_is_kept(shop):
+def test_a_folder_s_structure_is_kept(shipped_students):
     for name in ("in/a.jpg", "in/sub/a.jpg", "in/sub/deep/b.png", "in/notes.txt", "in/.hid/c.png"):
         put(name) if not name.endswith("txt") else Path(name).write_text("no picture")
     assert run(stylize, "in", "-o", "out") == 0
     assert files("out") == ["a-hayao.jpg", "sub/a-hayao.jpg", "sub/deep/b-hayao.png"]
 
 
-def test_several_folders_each_have_their_own(shop):
+def test_several_folders_each_have_their_own(shipped_students):
     put("one/a.jpg")
     put("two/a.jpg")
     assert run(stylize, "one", "two", "--output=out") == 0
     assert files("out") == ["one/a-hayao.jpg", "two/a-hayao.jpg"]
 
 
-def test_drawings_of_an_earlier_run_are_replaced_and_not_drawn(shop):
+def test_outputs_of_an_earlier_run_are_replaced_and_no_inputs(shipped_students):
     put("a.png")
     assert run(stylize, ".") == 0
     Path("stylized/a-hayao.png").write_bytes(b"old")
@@ -277,7 +272,7 @@ def test_drawings_of_an_earlier_run_are_replaced_and_not_drawn(shop):
         assert close(pixels("stylized/a-hayao.png"), 255 - pixels("a.png"))
 
 
-def test_patterns_are_expanded_and_keep_what_they_match(shop):
+def test_patterns_are_expanded_and_keep_what_they_match(shipped_students):
     for name in ("in/a.jpg", "in/x/b.jpg", "in/x/c.png", "[odd].jpg"):
         put(name)
     assert run(stylize, "in/**/*.jpg", "[odd].jpg") == 0
@@ -287,7 +282,7 @@ def test_patterns_are_expanded_and_keep_what_they_match(shop):
 @pytest.mark.parametrize(
     "name", ["it's {1}, ${HOME} [a].png", "a=b.png", "back\\slash.png", "日本 naïve.png", "-o.png"]
 )
-def test_a_picture_may_have_any_name(shop, name):
+def test_a_picture_may_have_any_name(shipped_students, name):
     put(name)
     assert run(stylize, "style=hayao", "--", name) == 0
     assert files("stylized") == [f"{name[:-4]}-hayao.png"]
@@ -295,30 +290,30 @@ def test_a_picture_may_have_any_name(shop, name):
         assert run(stylize, name, "-o", "out") == 0
 
 
-def test_a_name_that_is_too_long_to_add_to(shop):
+def test_a_name_that_is_too_long_to_add_to(shipped_students):
     put("n" * 250 + ".png")
     assert run(stylize, "n" * 250 + ".png") == 0
     assert files("stylized") == ["n" * jobs.LONGEST + "-hayao.png"]
 
 
-def test_one_picture_may_have_a_file_s_name(shop):
+def test_one_picture_may_have_a_file_s_name(shipped_students):
     put("a.png")
-    assert run(stylize, "a.png", "-o", "deep/drawn.webp") == 0
+    assert run(stylize, "a.png", "-o", "deep/out.webp") == 0
     assert run(stylize, "a.png", "-o", "album.png/") == 0
     assert run(stylize, "a.png", "output=other") == 0
-    assert files("deep") == ["drawn.webp"]
+    assert files("deep") == ["out.webp"]
     assert files("album.png") == files("other") == ["a-hayao.png"]
 
 
 REFUSED = {
     ("a.png", "in", "-o", "x.png"): "-o x.png: is one file, name a folder",
     ("in", "-o", "x.png"): "-o x.png: is one file, name a folder",
-    ("a.png", "-o", "x.gif"): "-o x.gif: a drawing is .jpeg, .jpg, .png, .webp; a folder's name",
-    ("a.png", "-o", "a.png"): "a.png: is itself a picture to draw and is not written over",
-    ("a.png", "-o", "link.png"): "link.png: is itself a picture to draw and is not written over",
+    ("a.png", "-o", "x.gif"): "-o x.gif: a picture is .jpeg, .jpg, .png, .webp; a folder's name",
+    ("a.png", "-o", "a.png"): "a.png: is itself an input and is not written over",
+    ("a.png", "-o", "link.png"): "link.png: is itself an input and is not written over",
     ("a.png", "in/a.png"): "a.png and in/a.png would both become stylized/a-hayao.png",
     ("a.png", "a.bmp"): "a.png and a.bmp would both become stylized/a-hayao.png",
-    ("b.png", "b-hayao.png", "-o", "."): "b-hayao.png: is itself a picture to draw",
+    ("b.png", "b-hayao.png", "-o", "."): "b-hayao.png: is itself an input",
     ("a.png", "-o"): "-o: say where to",
     ("empty",): "empty: no jpg, jpeg, png or webp in it",
     (): "no picture named: python -m distill.stylize photo.jpg",
@@ -337,7 +332,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("typed", REFUSED)
-def test_refused_in_one_line_before_any_work(shop, typed, capsys):
+def test_refused_in_one_line_before_any_work(shipped_students, typed, capsys):
     for name in ("a.png", "a.bmp", "b.png", "b-hayao.png", "in/a.png"):
         put(name)
     Path("empty").mkdir()
@@ -354,7 +349,7 @@ def test_refused_in_one_line_before_any_work(shop, typed, capsys):
 # What goes wrong on the way
 
 
-def test_bad_files_are_skipped_and_counted(shop, capsys):
+def test_bad_files_are_skipped_and_counted(shipped_students, capsys):
     put("in/a.png")
     put("in/z.jpg")
     Path("in/b.jpg").write_bytes(b"no picture")
@@ -365,11 +360,11 @@ def test_bad_files_are_skipped_and_counted(shop, capsys):
     named = [line.split("skipped ")[1].split(": ")[0] for line in skipped]
     assert named == ["'in/b.jpg'", "'in/c.png'", "'nothing.png'", "'*.none'"]
     assert said.err.endswith("error: 4 of 6 pictures skipped\n")
-    assert said.out == "drawn: 2 pictures, in 'out'\n"
+    assert said.out == "written: 2 pictures, in 'out'\n"
     assert files("out") == ["a-hayao.png", "z-hayao.jpg"]
 
 
-def test_a_drawing_that_its_kind_cannot_hold_is_skipped(shop, capsys):
+def test_an_output_that_its_kind_cannot_hold_is_skipped(shipped_students, capsys):
     put("wide.webp", picture(16_000, 2))
     assert run(stylize, "wide.webp", "compare=true") == 1  # WebP ends at 16383
     assert "cannot be written as .webp" in capsys.readouterr().err
@@ -377,7 +372,7 @@ def test_a_drawing_that_its_kind_cannot_hold_is_skipped(shop, capsys):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
-def test_an_interrupted_write_leaves_nothing(shop, monkeypatch, error):
+def test_an_interrupted_write_leaves_nothing(shipped_students, monkeypatch, error):
     put("a.png")
     put("out/a-hayao.png")
     before = Path("out/a-hayao.png").read_bytes()
@@ -394,9 +389,9 @@ def test_an_interrupted_write_leaves_nothing(shop, monkeypatch, error):
     assert Path("out/a-hayao.png").read_bytes() == before
 
 
-def test_ctrl_c_is_130_and_leaves_whole_pictures(shop):
+def test_ctrl_c_is_130_and_leaves_whole_pictures(shipped_students):
     put("in/0.jpg", picture(300, 200))
-    for i in range(1, 3000):  # more than any machine draws before it is told to stop
+    for i in range(1, 3000):  # more than any machine stylises before it is told to stop
         os.link("in/0.jpg", f"in/{i}.jpg")
     command = [sys.executable, "-m", "distill.stylize", "in", "model=zoo/toon.onnx", "-o", "out"]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -429,43 +424,43 @@ def one_node(kind, inputs, **attributes):
     return helper.make_model(graph, opset_imports=[opset], ir_version=8)
 
 
-def test_networks_that_draw_no_picture():
+def test_networks_that_make_no_picture():
     with pytest.raises(DistillError, match="has 2 inputs, want one"):
-        Painter(one_node("Add", ["a", "b"]), "two")
+        OnnxStudent(one_node("Add", ["a", "b"]), "two")
     with pytest.raises(DistillError, match="no network from one RGB picture"):
-        Painter(one_node("GlobalAveragePool", ["x"]), "mean")
+        OnnxStudent(one_node("GlobalAveragePool", ["x"]), "mean")
     with pytest.raises(DistillError, match="no network from one RGB picture"):
-        Painter(one_node("NoSuchOperator", ["x"]), "foreign")
+        OnnxStudent(one_node("NoSuchOperator", ["x"]), "foreign")
     with pytest.raises(DistillError, match="has 0 inputs"):
-        Painter(onnx.ModelProto(), "empty")
+        OnnxStudent(onnx.ModelProto(), "empty")
 
 
 def test_a_network_of_another_range_is_refused():
     wide = nn.Conv2d(3, 3, 1)
     nn.init.constant_(wide.weight, 85.0)  # as the paper's own files: black to white is 0 to 255
     nn.init.zeros_(wide.bias)
-    with pytest.raises(DistillError, match="draws values from 0 to 255"):
-        Painter(OnnxExporter(size=32).export(wide), "wide")
+    with pytest.raises(DistillError, match="gives values from 0 to 255"):
+        OnnxStudent(OnnxExporter(size=32).export(wide), "wide")
 
 
-def test_the_paper_s_own_student_draws_at_any_size(assets):
-    model = sessions.load(assets / "peer" / "paprika.onnx")
+def test_the_paper_s_own_student_runs_at_any_size(assets):
+    model = sessions.load_model(assets / "peer" / "paprika.onnx")
     free = sessions.free_size(model).graph
     assert [d.dim_param for d in free.input[0].type.tensor_type.shape.dim[2:]] == [
         "height", "width",
     ]  # fmt: skip
     with pytest.raises(DistillError, match="its input and output must be RGB in"):
-        Painter(model, "paprika")
+        OnnxStudent(model, "paprika")
 
 
-def test_a_dynamic_export_draws_too(shop):
+def test_a_dynamic_export_runs_too(shipped_students):
     onnx.save(OnnxExporter(size=64, dynamic=True).export(Negative()), "d.onnx")
     put("photo.png", picture(33, 71))
     assert run(stylize, "photo.png", "model=d.onnx") == 0
     assert close(pixels("stylized/photo-d.png"), 255 - pixels("photo.png"))
 
 
-def test_a_checkpoint_and_its_run_draw_what_the_student_draws(here):
+def test_a_checkpoint_and_its_run_give_what_the_student_gives(here):
     assert go("trainer.max_steps=2", "run=two", "encoder.width=0.35") == 0
     put("a.png", picture(64, 64))
     checkpoint = "runs/two/checkpoints/last.ckpt"
@@ -477,41 +472,41 @@ def test_a_checkpoint_and_its_run_draw_what_the_student_draws(here):
 
 def test_threads(monkeypatch):
     seen = []
-    options = onnx_student.onnxruntime.SessionOptions
+    options = sessions.onnxruntime.SessionOptions
 
     def spy():
         seen.append(options())
         return seen[-1]
 
-    monkeypatch.setattr(onnx_student.onnxruntime, "SessionOptions", spy)
+    monkeypatch.setattr(sessions.onnxruntime, "SessionOptions", spy)
     model = OnnxExporter(size=32).export(Negative())
-    Painter(model, "n", 2)
-    Painter(model, "n")
+    OnnxStudent(model, "n", 2)
+    OnnxStudent(model, "n")
     assert [o.intra_op_num_threads for o in seen] == [2, torch.get_num_threads()]
 
 
-def test_several_styles_by_one_command(shop):
+def test_several_styles_by_one_command(shipped_students):
     put("a.png")
     assert run(stylize, "-m", "a.png", "style=hayao,toon", "-o", "out") == 0
     assert files("out") == ["a-hayao.png", "a-toon.png"]
 
 
-def test_what_is_shipped(shop):
+def test_what_is_shipped(shipped_students):
     assert list(zoo.shipped()) == ["hayao", "toon"]
-    assert zoo.find("toon") == shop / "zoo" / "toon.onnx"
+    assert zoo.find("toon") == shipped_students / "zoo" / "toon.onnx"
 
 
 @pytest.mark.parametrize("name", zoo.shipped())
-def test_every_shipped_student_draws(name):
+def test_every_shipped_student_runs(name):
     """Whatever lies in src/distill/zoo: one size in its file, any size here, on the first try."""
     settings = Stylize(
-        style=Drawer(name=name), model=None, run=None, runs="", direction="AtoB",
+        style=ShippedStudent(name=name), model=None, run=None, runs="", direction="AtoB",
         output=None, size=None, upscale="whole", face="off", faces="largest",
         detector="lbp", compare=False, crf=18, smooth=0, stability=False, threads=1,
     )  # fmt: skip
-    drawing, called = stylizing.choose(settings)
-    assert (called, drawing.fixed, drawing.channels) == (name, None, 3)
+    network, called = stylizing.choose(settings)
+    assert (called, network.fixed, network.channels) == (name, None, 3)
     photo = picture(200, 150)
-    drawn = np.asarray(render.draw(photo, drawing)).astype(int)
-    assert drawn.shape == (150, 200, 3)
-    assert np.abs(drawn - np.asarray(photo).astype(int)).mean() > 2  # not the photo
+    stylised = np.asarray(render.stylise_rgb(photo, network)).astype(int)
+    assert stylised.shape == (150, 200, 3)
+    assert np.abs(stylised - np.asarray(photo).astype(int)).mean() > 2  # not the photo

@@ -17,7 +17,7 @@ import pytest
 from distill import stylize, zoo
 from distill.inference.video import containers
 from support.commands import run
-from support.stylize_setup import files, open_shop, put
+from support.stylize_setup import files, put
 
 INSTALLED = importlib.util.find_spec("av") is not None
 needs_av = pytest.mark.skipif(not INSTALLED, reason="PyAV is missing: pip install 'distill[video]'")
@@ -27,21 +27,7 @@ if INSTALLED:
     from support import small_videos
 
 
-@pytest.fixture(scope="module")
-def students(tmp_path_factory):
-    """The folder of an `open_shop`, made once."""
-    with pytest.MonkeyPatch.context() as patch:
-        return open_shop(tmp_path_factory.mktemp("shop"), patch) / "zoo"
-
-
-@pytest.fixture
-def shop(tmp_path, monkeypatch, students):
-    """A working folder, with `hayao` (the negative) and `toon` (a student) shipped."""
-    monkeypatch.setattr(zoo, "FOLDER", students)
-    monkeypatch.chdir(tmp_path)
-
-
-def film(path, count=12, width=64, height=48, **options):
+def video_file(path, count=12, width=64, height=48, **options):
     return small_videos.make(Path(path), small_videos.pictures(count, width, height), **options)
 
 
@@ -50,43 +36,43 @@ def lines(text):
 
 
 @needs_av
-def test_a_video_and_nothing_else_is_enough(shop, capsys):
-    source = film("clip.mp4", sound="aac")
+def test_a_video_and_nothing_else_is_enough(shipped_students, capsys):
+    source = video_file("clip.mp4", sound="aac")
     assert run(stylize, "clip.mp4") == 0
     said = capsys.readouterr()
     first, last = said.out.splitlines()
     assert first.startswith("12 frames, ")
     assert "busy: read " in first
-    assert last == "drawn: 'stylized/clip-hayao.mp4'"
+    assert last == "written: 'stylized/clip-hayao.mp4'"
     assert files() == ["clip.mp4", "stylized/clip-hayao.mp4"]
-    drawn = small_videos.shown("stylized/clip-hayao.mp4")
-    for have, picture in zip(drawn, small_videos.pictures(), strict=True):
+    stylised = small_videos.decoded("stylized/clip-hayao.mp4")
+    for have, picture in zip(stylised, small_videos.pictures(), strict=True):
         assert np.abs(have - (255 - picture.astype(int))).mean() < 6
     assert small_videos.times("stylized/clip-hayao.mp4") == small_videos.times(source)
 
 
 @needs_av
-def test_progress_shows_the_pace_and_the_time_left(shop, capsys):
-    film("clip.mp4")
+def test_progress_shows_the_pace_and_the_time_left(shipped_students, capsys):
+    video_file("clip.mp4")
     assert run(stylize, "clip.mp4") == 0
     assert "| 0/12 [" in capsys.readouterr().err  # the number is known beforehand
 
 
 @needs_av
-def test_folders_and_patterns_hold_both(shop, capsys):
+def test_folders_and_patterns_hold_both(shipped_students, capsys):
     put("in/a.png")
-    film("in/sub/b.mkv")
-    film("in/c.AVI", codec="mpeg4", time_base=small_videos.Fraction(1, 25), format="avi")
+    video_file("in/sub/b.mkv")
+    video_file("in/c.AVI", codec="mpeg4", time_base=small_videos.Fraction(1, 25), format="avi")
     assert run(stylize, "in", "-o", "out") == 0
     assert files("out") == ["a-hayao.png", "c-hayao.mp4", "sub/b-hayao.mkv"]
-    assert capsys.readouterr().out.endswith("drawn: 3 files, in 'out'\n")
+    assert capsys.readouterr().out.endswith("written: 3 files, in 'out'\n")
     assert run(stylize, "in/**/*.mkv", "-o", "other") == 0
     assert files("other") == ["sub/b-hayao.mkv"]
 
 
 @needs_av
-def test_bad_videos_are_skipped_and_the_rest_goes_on(shop, capsys):
-    film("in/a.mp4")
+def test_bad_videos_are_skipped_and_the_rest_goes_on(shipped_students, capsys):
+    video_file("in/a.mp4")
     put("in/z.png")
     Path("in/b.mp4").write_bytes(b"")
     Path("in/c.mov").write_text("a text\n" * 99)
@@ -99,8 +85,8 @@ def test_bad_videos_are_skipped_and_the_rest_goes_on(shop, capsys):
 
 
 @needs_av
-def test_a_damaged_frame_is_said_and_the_status_is_one(shop, capsys):
-    source = film("clip.mp4", options={"preset": "ultrafast", "g": "1"})
+def test_a_damaged_frame_is_said_and_the_status_is_one(shipped_students, capsys):
+    source = video_file("clip.mp4", options={"preset": "ultrafast", "g": "1"})
     with av.open(str(source)) as container:
         packet = [p for p in container.demux(video=0) if p.size][4]
         place, size = packet.pos, packet.size
@@ -109,24 +95,24 @@ def test_a_damaged_frame_is_said_and_the_status_is_one(shop, capsys):
     source.write_bytes(content)
     assert run(stylize, "clip.mp4") == 1
     said = capsys.readouterr()
-    assert "'clip.mp4': drawn, but 1 damaged frame left out\n" in said.err
+    assert "'clip.mp4': stylised, but 1 damaged frame left out\n" in said.err
     assert said.err.endswith("error: 1 of 1 videos not whole\n")
-    assert said.out.endswith("drawn: 'stylized/clip-hayao.mp4'\n")
+    assert said.out.endswith("written: 'stylized/clip-hayao.mp4'\n")
     assert len(small_videos.times("stylized/clip-hayao.mp4")[0]) == 11
 
 
 @needs_av
-def test_a_video_may_have_a_file_s_name(shop):
-    film("clip.mp4")
-    assert run(stylize, "clip.mp4", "-o", "deep/drawn.mkv") == 0
-    assert files("deep") == ["drawn.mkv"]
+def test_a_video_may_have_a_file_s_name(shipped_students):
+    video_file("clip.mp4")
+    assert run(stylize, "clip.mp4", "-o", "deep/out.mkv") == 0
+    assert files("deep") == ["out.mkv"]
 
 
 REFUSED = {
-    ("clip.mp4", "-o", "x.png"): "-o x.png: a drawn video is .m4v, .mkv, .mov, .mp4, .webm; a fold",
-    ("a.png", "-o", "x.mp4"): "-o x.mp4: a drawing is .jpeg, .jpg, .png, .webp; a folder's name",
+    ("clip.mp4", "-o", "x.png"): "-o x.png: a video is .m4v, .mkv, .mov, .mp4, .webm; a fold",
+    ("a.png", "-o", "x.mp4"): "-o x.mp4: a picture is .jpeg, .jpg, .png, .webp; a folder's name",
     ("clip.mp4", "a.png", "-o", "x.mp4"): "-o x.mp4: is one file, name a folder (2 files found)",
-    ("clip.mp4", "-o", "clip.mp4"): "clip.mp4: is itself a picture to draw and is not written over",
+    ("clip.mp4", "-o", "clip.mp4"): "clip.mp4: is itself an input and is not written over",
     ("clip.mp4", "clip.avi"): "clip.mp4 and clip.avi would both become stylized/clip-hayao.mp4",
     ("clip.mp4", "smooth=1"): "smooth=1: input should be less than or equal to 0.95",
     ("clip.mp4", "crf=52"): "crf=52: input should be less than or equal to 51",
@@ -135,8 +121,8 @@ REFUSED = {
 
 @needs_av
 @pytest.mark.parametrize("typed", REFUSED)
-def test_refused_in_one_line_before_any_work(shop, typed, capsys):
-    film("clip.mp4")
+def test_refused_in_one_line_before_any_work(shipped_students, typed, capsys):
+    video_file("clip.mp4")
     put("a.png")
     Path("clip.avi").write_bytes(b"?")
     before = files()
@@ -147,7 +133,7 @@ def test_refused_in_one_line_before_any_work(shop, typed, capsys):
     assert files() == before
 
 
-def test_without_pyav_one_line_says_what_to_install(shop, monkeypatch, capsys):
+def test_without_pyav_one_line_says_what_to_install(shipped_students, monkeypatch, capsys):
     monkeypatch.setattr(containers, "find_spec", lambda name: None)
     Path("clip.mp4").write_bytes(b"whatever it is")
     put("a.png")
@@ -157,8 +143,8 @@ def test_without_pyav_one_line_says_what_to_install(shop, monkeypatch, capsys):
 
 
 @needs_av
-def test_stability_is_printed_and_kept(shop, capsys):
-    film("clip.mp4")
+def test_stability_is_printed_and_kept(shipped_students, capsys):
+    video_file("clip.mp4")
     assert run(stylize, "clip.mp4", "stability=true", "smooth=0.5") == 0
     assert files("stylized") == ["clip-hayao.mp4", "clip-hayao.stability.json"]
     found = json.loads(Path("stylized/clip-hayao.stability.json").read_text())
@@ -172,15 +158,15 @@ def test_stability_is_printed_and_kept(shop, capsys):
 
 
 @needs_av
-def test_faces_are_for_pictures(shop, capsys):
-    film("clip.mp4")
+def test_faces_are_for_pictures(shipped_students, capsys):
+    video_file("clip.mp4")
     assert run(stylize, "clip.mp4", "face=paste") == 1
-    assert "face=paste is for pictures; draw it with face=off" in capsys.readouterr().err
+    assert "face=paste is for pictures; leave it off" in capsys.readouterr().err
 
 
 @needs_av
-def test_a_place_that_cannot_be_written_is_one_line(shop, capsys):
-    film("clip.mp4")
+def test_a_place_that_cannot_be_written_is_one_line(shipped_students, capsys):
+    video_file("clip.mp4")
     Path("file").write_text("")
     assert run(stylize, "clip.mp4", "-o", "file/x.mp4") == 1
     (line,) = lines(capsys.readouterr().err)
@@ -189,23 +175,23 @@ def test_a_place_that_cannot_be_written_is_one_line(shop, capsys):
 
 
 @needs_av
-def test_a_see_through_drawing_lies_on_white(shop):
+def test_a_see_through_output_lies_on_white(shipped_students):
     import onnx
 
     from distill.exporters.onnx import OnnxExporter
     from support.stylize_setup import Negative
 
     onnx.save(OnnxExporter(size=32).export(Negative(4)), "clear.onnx")
-    film("clip.mp4", 3)
+    video_file("clip.mp4", 3)
     assert run(stylize, "clip.mp4", "model=clear.onnx") == 0
-    drawn = small_videos.shown("stylized/clip-clear.mp4")[0]
+    stylised = small_videos.decoded("stylized/clip-clear.mp4")[0]
     expected = 255 - small_videos.pictures(1)[0] / 2  # half of the negative, half of white
-    assert np.abs(drawn - expected).mean() < 5
+    assert np.abs(stylised - expected).mean() < 5
 
 
 def started(count=800):
     """A long job in a process of its own, running when this returns."""
-    film("clip.mp4", count, 128, 96)
+    video_file("clip.mp4", count, 128, 96)
     command = [sys.executable, "-m", "distill.stylize", "clip.mp4", f"model={zoo.find('toon')}"]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
@@ -221,7 +207,7 @@ def part():
 
 
 @needs_av
-def test_ctrl_c_ends_at_once_and_leaves_nothing(shop):
+def test_ctrl_c_ends_at_once_and_leaves_nothing(shipped_students):
     running = started()
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)
@@ -231,12 +217,12 @@ def test_ctrl_c_ends_at_once_and_leaves_nothing(shop):
 
 
 @needs_av
-def test_a_killed_run_leaves_no_file_that_looks_finished(shop):
+def test_a_killed_run_leaves_no_file_that_looks_finished(shipped_students):
     running = started()
     running.kill()
     running.communicate(timeout=60)
     assert sorted(part()) == [".clip-toon.mp4.lock", ".clip-toon.mp4.part"]
-    film("clip.mp4", 3)
+    video_file("clip.mp4", 3)
     assert run(stylize, "clip.mp4", "style=toon") == 0
     assert part() == ["clip-toon.mp4"]
     assert len(small_videos.times("stylized/clip-toon.mp4")[0]) == 3

@@ -17,10 +17,10 @@ import pytest
 from PIL import Image
 
 from distill import lens, zoo
-from distill.config.settings import Lens
+from distill.config.settings.commands import Lens
 from distill.core.errors import DistillError
 from distill.live import https, webpage
-from distill.live.server import POLICY, Server, _said, bind
+from distill.live.server import POLICY, Server, _start_lines, bind
 from support.commands import run
 from support.onnx_networks import negative
 
@@ -55,23 +55,23 @@ def test_the_folder_holds_page_students_and_what_the_page_must_know(page, capsys
     negative(channels=4).save("cat.onnx")
     words = ["serve=false", "students=[hayao]", "sketches=[cat.onnx]", "rate=4", "line=3"]
     assert run(lens, *words) == 0
-    told = manifest()
-    hayao, cat = told["students"]
-    assert (told["rate"], told["line"]) == (4, 3)
+    written = manifest()
+    hayao, cat = written["students"]
+    assert (written["rate"], written["line"]) == (4, 3)
     assert (hayao["kind"], hayao["side"], hayao["fixed"]) == ("photo", 256, None)
     assert (cat["kind"], cat["channels"], cat["side"], cat["thumbnail"]) == ("sketch", 4, 64, None)
     assert (cat["input"], cat["output"]) == ("x", "y")
     card = json.loads((zoo.FOLDER / "hayao.json").read_text())
     assert hayao["licence"] == card["teacher"]["licence"]
-    for student in told["students"]:
+    for student in written["students"]:
         assert student["bytes"] == (Path("lens") / student["file"]).stat().st_size
     assert Image.open(f"lens/{hayao['thumbnail']}").size == (160, 160)
-    assert Image.open(f"lens/{told['example']}").size == (400, 400)
+    assert Image.open(f"lens/{written['example']}").size == (400, 400)
     assert {name: (Path("lens") / name).read_bytes() for name in BUILT} == BUILT
     assert "with hayao, cat" in capsys.readouterr().out
 
 
-def test_the_page_gets_a_student_of_any_size_that_draws_as_before(page):
+def test_the_page_gets_a_student_of_any_size_that_gives_as_before(page):
     assert run(lens, "serve=false", "students=[hayao]") == 0
     free = onnxruntime.InferenceSession("lens/students/hayao.onnx")
     fixed = onnxruntime.InferenceSession(zoo.find("hayao"))
@@ -81,7 +81,7 @@ def test_the_page_gets_a_student_of_any_size_that_draws_as_before(page):
     assert free.run(None, {"photo": photo[..., :96, :160]})[0].shape == (1, 3, 96, 160)
 
 
-def test_all_students_of_the_package_are_shown_unless_others_are_named(page):
+def test_all_students_of_the_package_are_on_the_page_unless_others_are_named(page):
     assert run(lens, "serve=false") == 0
     assert [each["name"] for each in manifest()["students"]] == list(zoo.shipped())
 
@@ -118,10 +118,10 @@ WRONG = {
     "students=none.onnx": "none.onnx: no such file",
     "students=[cut.onnx]": "cut.onnx: not a readable ONNX file",
     "students=[hayao,hayao]": "two are called 'hayao'",
-    "students=[]": "students=[]: nothing to show",
-    "output=full": "full: holds something else than a lens",
+    "students=[]": "students=[]: no student for the page",
+    "output=full": "full: holds something other than a lens",
     "output=a_file/lens": "a_file: ",
-    "output=a_file": "a_file: holds something else than a lens",
+    "output=a_file": "a_file: holds something other than a lens",
     "port=70000": "port=70000: ",
     "rate=0": "rate=0",
     "run=nowhere": "nowhere",
@@ -250,7 +250,7 @@ def test_a_taken_port_and_an_unknown_host_are_named(page):
 
 
 def test_the_address_that_is_told_is_one_that_answers():
-    told = lambda host: _said(settings(host=host), 80, [])[0]  # noqa: E731
+    told = lambda host: _start_lines(settings(host=host), 80, [])[0]  # noqa: E731
     assert "http://localhost:80/ " in told("127.0.0.1")
     assert "http://localhost:80/ " in told("0.0.0.0")
     assert "http://192.168.1.7:80/ " in told("192.168.1.7")
@@ -311,7 +311,7 @@ def test_the_address_for_phones_comes_as_a_qr_code(page, monkeypatch):
     for package in ("segno", "ifaddr", "cryptography"):
         pytest.importorskip(package, reason="the extra `lens` is not installed")
     monkeypatch.setattr(https, "addresses", lambda *_: ["192.168.1.7"])
-    said = _said(settings(https=True, host="0.0.0.0"), 8765, ["192.168.1.7"])
+    said = _start_lines(settings(https=True, host="0.0.0.0"), 8765, ["192.168.1.7"])
     assert "open:  https://localhost:8765/" in said[0]
     assert "https://192.168.1.7:8765/" in said[1]
     rows = [line for line in said[-1].splitlines() if set(line) & set("█▀▄")]
@@ -356,7 +356,7 @@ def test_without_page_and_npm_a_line_says_what_to_install(tmp_path, monkeypatch,
     assert "came without its page" in capsys.readouterr().err
 
 
-def test_an_old_page_is_shown_where_no_new_one_can_be_built(page, monkeypatch, capsys):
+def test_an_old_page_is_served_where_no_new_one_can_be_built(page, monkeypatch, capsys):
     monkeypatch.setattr(webpage, "SOURCES", Path(__file__).parents[2] / "web")
     monkeypatch.setattr(webpage.shutil, "which", lambda _: None)
     assert webpage.find() == page

@@ -25,32 +25,34 @@ PLAIN = {"real": (1.0, 1.0), "fake": (0.0, 0.0), "share": 0.5}
 
 
 def test_cross_entropy_by_hand():
-    judged = Adversary("bce", **PLAIN).judge(Fixed(), of(2.0), of(-1.0))
+    found = Adversary("bce", **PLAIN).discriminator_loss(Fixed(), of(2.0), of(-1.0))
     by_hand = math.log(1 + math.exp(-2)) + math.log(1 + math.exp(-1))
-    assert judged.loss.item() == pytest.approx(0.5 * by_hand, rel=1e-6)
-    assert judged.real.item() == pytest.approx(1 / (1 + math.exp(-2)))
-    assert judged.fake.item() == pytest.approx(1 / (1 + math.exp(1)))
-    fooled = Adversary("bce").fool(torch.tensor([[-1.0]]))
-    assert fooled.item() == pytest.approx(math.log(1 + math.e), rel=1e-6)
+    assert found.loss.item() == pytest.approx(0.5 * by_hand, rel=1e-6)
+    assert found.real.item() == pytest.approx(1 / (1 + math.exp(-2)))
+    assert found.fake.item() == pytest.approx(1 / (1 + math.exp(1)))
+    of_fakes = Adversary("bce").generator_loss(torch.tensor([[-1.0]]))
+    assert of_fakes.item() == pytest.approx(math.log(1 + math.e), rel=1e-6)
 
 
 def test_a_discriminator_that_cannot_tell():
-    assert Adversary("bce", **PLAIN).judge(Fixed(), of(0.0), of(0.0)).loss.item() == (
+    assert Adversary("bce", **PLAIN).discriminator_loss(Fixed(), of(0.0), of(0.0)).loss.item() == (
         pytest.approx(math.log(2))
     )
 
 
 def test_least_squares_by_hand():
-    judged = Adversary("lsgan", **PLAIN).judge(Fixed(), of(0.7), of(0.4))
-    assert judged.loss.item() == pytest.approx(0.5 * (0.3**2 + 0.4**2), rel=1e-5)
-    assert judged.real.item() == pytest.approx(0.7)
-    assert Adversary("lsgan").fool(torch.tensor([0.4])).item() == pytest.approx(0.36)
+    found = Adversary("lsgan", **PLAIN).discriminator_loss(Fixed(), of(0.7), of(0.4))
+    assert found.loss.item() == pytest.approx(0.5 * (0.3**2 + 0.4**2), rel=1e-5)
+    assert found.real.item() == pytest.approx(0.7)
+    assert Adversary("lsgan").generator_loss(torch.tensor([0.4])).item() == pytest.approx(0.36)
 
 
 def test_wasserstein_by_hand():
-    game = Adversary("wasserstein", share=1.0, clip=0.01)
-    assert game.judge(Fixed(), of(3.0), of(1.0)).loss.item() == pytest.approx(-2.0)
-    assert game.fool(torch.tensor([3.0])).item() == pytest.approx(-3.0)
+    adversary = Adversary("wasserstein", share=1.0, clip=0.01)
+    assert adversary.discriminator_loss(Fixed(), of(3.0), of(1.0)).loss.item() == pytest.approx(
+        -2.0
+    )
+    assert adversary.generator_loss(torch.tensor([3.0])).item() == pytest.approx(-3.0)
 
 
 def test_labels_are_uniform_in_their_range():
@@ -63,36 +65,36 @@ def test_labels_are_uniform_in_their_range():
 
 
 def test_only_the_discriminator_s_labels_are_smoothed():
-    class Seen(Adversary):
-        """With labels of a single value, so that what is wanted can be read off the loss."""
+    # Ranges of a single value, so that the labels can be read off the loss.
+    adversary = Adversary("lsgan", real=(0.8, 0.8), fake=(0.3, 0.3), share=1.0)
+    assert adversary.discriminator_loss(Fixed(), of(0.0), of(0.0)).loss.item() == pytest.approx(
+        0.8**2 + 0.3**2
+    )
+    assert adversary.generator_loss(torch.zeros(1)).item() == pytest.approx(1.0)
 
-    game = Seen("lsgan", real=(0.8, 0.8), fake=(0.3, 0.3), share=1.0)
-    assert game.judge(Fixed(), of(0.0), of(0.0)).loss.item() == pytest.approx(0.8**2 + 0.3**2)
-    assert game.fool(torch.zeros(1)).item() == pytest.approx(1.0)
 
-
-def test_smoothed_labels_are_drawn_for_every_patch():
+def test_every_patch_has_a_smoothed_label_of_its_own():
     class Patches(nn.Module):
         def forward(self, picture):
             return torch.zeros(len(picture), 1, 500, 500)
 
     # E[(u)²] of u uniform in [0.8, 1] is (1 − 0.8³) / 0.6
-    loss = Adversary("lsgan", share=1.0).judge(Patches(), of(0.0), of(0.0)).loss
+    loss = Adversary("lsgan", share=1.0).discriminator_loss(Patches(), of(0.0), of(0.0)).loss
     assert loss.item() == pytest.approx((1 - 0.8**3) / 0.6, rel=1e-3)
 
 
 def test_the_discriminator_s_loss_reaches_neither_picture():
     real, fake = of(0.1).requires_grad_(), of(0.2).requires_grad_()
     critic = nn.Conv2d(3, 1, 4)
-    Adversary("bce").judge(critic, real, fake).loss.backward()
+    Adversary("bce").discriminator_loss(critic, real, fake).loss.backward()
     assert real.grad is None
     assert fake.grad is None
     assert critic.weight.grad.abs().sum() > 0
 
 
 def test_noise_falls_in_a_straight_line():
-    game = Adversary(noise=0.2, noise_epochs=100)
-    assert [game.noise_at(e) for e in (0, 25, 50, 100, 150)] == pytest.approx(
+    adversary = Adversary(noise=0.2, noise_epochs=100)
+    assert [adversary.noise_at(e) for e in (0, 25, 50, 100, 150)] == pytest.approx(
         [0.2, 0.15, 0.1, 0.0, 0.0]
     )
     assert Adversary().noise_at(0) == 0
@@ -122,18 +124,18 @@ def test_gradient_penalty_of_fakes_of_half_precision():
 
 
 def test_gradient_penalty_moves_the_critic_and_is_weighed():
-    game = Adversary("wasserstein", share=1.0, penalty=10.0)
+    adversary = Adversary("wasserstein", share=1.0, penalty=10.0)
     critic = Linear(3.0, 48)
     same = torch.rand(2, 3, 4, 4)
-    loss = game.judge(critic, same, same).loss
+    loss = adversary.discriminator_loss(critic, same, same).loss
     assert loss.item() == pytest.approx(10 * 4, rel=1e-5)  # both means are the same
     loss.backward()
     assert critic.weight.grad.abs().sum() > 0
 
 
 def test_clipped_weights():
-    game, critic = Adversary("wasserstein", clip=0.01), nn.Conv2d(3, 8, 4)
-    game.clip_weights(critic)
+    adversary, critic = Adversary("wasserstein", clip=0.01), nn.Conv2d(3, 8, 4)
+    adversary.clip_weights(critic)
     assert max(p.abs().max() for p in critic.parameters()) <= 0.01
     kept = nn.Conv2d(3, 8, 4)
     before = kept.weight.clone()

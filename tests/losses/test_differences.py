@@ -4,31 +4,31 @@ import pytest
 import torch
 from kornia.losses import total_variation
 
-from distill.losses.differences import Differences, difference_loss
-from distill.losses.sobel import sobel_loss
-from support.commands import descend
+from distill.losses.differences import Differences
+from distill.losses.sobel import Sobel
+from support.descent import descend
 
 
 def test_is_the_total_variation_of_the_difference() -> None:
     """kornia's mean, of square pictures: the steps of each direction over pixels in a row."""
     student, target = torch.rand(2, 2, 3, 9, 9)
     wanted = total_variation(student - target, reduction="mean").mean() / 2
-    assert difference_loss(student, target).item() == pytest.approx(wanted.item(), rel=1e-5)
+    assert Differences()(student, target).item() == pytest.approx(wanted.item(), rel=1e-5)
 
 
 def test_a_ramp_by_hand() -> None:
     """Every step across is 0.05, every step down 0."""
     ramp = (torch.arange(9) * 0.05).expand(1, 3, 7, 9)
-    assert difference_loss(ramp, torch.zeros(1, 3, 7, 9)).item() == pytest.approx(0.025)
-    assert difference_loss(ramp, ramp + 0.3).item() == pytest.approx(0, abs=1e-6)
+    assert Differences()(ramp, torch.zeros(1, 3, 7, 9)).item() == pytest.approx(0.025)
+    assert Differences()(ramp, ramp + 0.3).item() == pytest.approx(0, abs=1e-6)
 
 
 def test_sees_the_checkerboard_that_sobel_does_not() -> None:
     board = (torch.arange(8)[:, None] + torch.arange(8)) % 2 * 0.1
     board, flat = board.expand(1, 3, 8, 8), torch.full((1, 3, 8, 8), 0.05)
     inside = (..., slice(1, -1), slice(1, -1))
-    assert sobel_loss(board, flat).item() < 0.01  # the rim alone, where the edge is repeated
-    assert difference_loss(board[inside], flat[inside]).item() == pytest.approx(0.1)
+    assert Sobel()(board, flat).item() < 0.01  # the rim alone, where the edge is repeated
+    assert Differences()(board[inside], flat[inside]).item() == pytest.approx(0.1)
 
 
 def test_descends() -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from distill.losses.smooth_l1 import SmoothL1
-from support.commands import descend
+from support.descent import descend
 
 
 @pytest.mark.parametrize("beta", [0.05, 0.3, 1.0])

@@ -6,8 +6,8 @@ import torch
 from kornia.filters import spatial_gradient
 from torch import Tensor
 
-from distill.losses.sobel import Sobel, sobel_loss
-from support.commands import descend
+from distill.losses.sobel import Sobel
+from support.descent import descend
 
 
 def sobel_by_hand(picture: np.ndarray) -> np.ndarray:
@@ -28,7 +28,7 @@ def ramp(slope: float, width: int = 9) -> Tensor:
 
 @pytest.mark.parametrize(("a", "b"), [(0.0, 1.0), (0.3, 0.3), (0.9, 0.2)])
 def test_flat_pictures_have_no_edges(a: float, b: float) -> None:
-    flat = sobel_loss(torch.full((1, 3, 8, 8), a), torch.full((1, 3, 8, 8), b))
+    flat = Sobel()(torch.full((1, 3, 8, 8), a), torch.full((1, 3, 8, 8), b))
     assert flat.item() == pytest.approx(0, abs=1e-6)
 
 
@@ -36,14 +36,14 @@ def test_a_ramp_by_hand() -> None:
     """(1+2+1)·2·s/8 = s inside, half of it in the two edge columns, and nothing down the rows."""
     slope, width = 0.05, 9
     expected = slope * (width - 2 + 2 * 0.5) / width / 2
-    assert sobel_loss(ramp(slope), torch.zeros(2, 3, 7, 9)).item() == pytest.approx(expected)
+    assert Sobel()(ramp(slope), torch.zeros(2, 3, 7, 9)).item() == pytest.approx(expected)
     across = ramp(slope).transpose(2, 3)
-    assert sobel_loss(across, torch.zeros(2, 3, 9, 7)).item() == pytest.approx(expected)
+    assert Sobel()(across, torch.zeros(2, 3, 9, 7)).item() == pytest.approx(expected)
 
 
 def test_ramps_differ_by_their_slopes() -> None:
     expected = 0.03 * 8 / 9 / 2
-    assert sobel_loss(ramp(0.05), ramp(0.02)).item() == pytest.approx(expected, abs=1e-7)
+    assert Sobel()(ramp(0.05), ramp(0.02)).item() == pytest.approx(expected, abs=1e-7)
 
 
 def test_against_loops() -> None:
@@ -51,7 +51,7 @@ def test_against_loops() -> None:
     gaps = [
         np.abs(sobel_by_hand(a[0, c].numpy()) - sobel_by_hand(b[0, c].numpy())) for c in range(4)
     ]
-    assert sobel_loss(a, b).item() == pytest.approx(np.mean(gaps), rel=1e-5)
+    assert Sobel()(a, b).item() == pytest.approx(np.mean(gaps), rel=1e-5)
 
 
 def test_equal_pictures_lose_nothing() -> None:
@@ -69,7 +69,7 @@ def test_the_same_as_from_kornia_s_gradients(layout: torch.memory_format) -> Non
     a, b = (torch.rand(2, 4, 9, 11).contiguous(memory_format=layout) for _ in range(2))
     a.requires_grad_()
     theirs = (spatial_gradient(a) - spatial_gradient(b)).abs().mean()
-    assert sobel_loss(a, b).item() == pytest.approx(theirs.item(), rel=1e-6)
-    (ours,) = torch.autograd.grad(sobel_loss(a, b), a)
+    assert Sobel()(a, b).item() == pytest.approx(theirs.item(), rel=1e-6)
+    (ours,) = torch.autograd.grad(Sobel()(a, b), a)
     (wanted,) = torch.autograd.grad(theirs, a)
     assert torch.allclose(ours, wanted, atol=1e-8)

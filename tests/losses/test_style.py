@@ -12,7 +12,7 @@ from torch import nn
 from distill.core.errors import DistillError
 from distill.losses import style
 from distill.losses.style import Style, VGGFeatures, gram, gram_loss, vgg_features
-from support.commands import descend
+from support.descent import descend
 
 MEAN = torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)
 STD = torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from distill.metrics.features import side_by_side
+from distill.metrics.features import parallel_map
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def test_results_come_in_order_from_threads_that_work_alone() -> None:
         time.sleep(0.02 * (2 - number % 3))  # the first of them is the last to be ready
         return number**2
 
-    assert list(side_by_side(work, range(9))) == [number**2 for number in range(9)]
+    assert list(parallel_map(work, range(9))) == [number**2 for number in range(9)]
     assert len(threads) == 3
     assert {count for _, count in threads} == {1}
     assert torch.get_num_threads() == 3
@@ -43,14 +43,14 @@ def test_few_items_wait() -> None:
             most = max(most, made - done)
             yield number
 
-    for _ in side_by_side(lambda number: number, items()):
+    for _ in parallel_map(lambda number: number, items()):
         done += 1
     assert made == done == 50
     assert most <= 2 * 3 + 2
 
 
 def test_no_items_no_results() -> None:
-    assert list(side_by_side(abs, [])) == []
+    assert list(parallel_map(abs, [])) == []
     assert torch.get_num_threads() == 3
 
 
@@ -63,5 +63,5 @@ def test_a_failure_is_the_callers_and_gives_the_threads_back(where: str) -> None
         yield 0
 
     with pytest.raises(ZeroDivisionError if where == "work" else KeyError):
-        list(side_by_side(lambda number: 1 // number, items()))
+        list(parallel_map(lambda number: 1 // number, items()))
     assert torch.get_num_threads() == 3

@@ -120,12 +120,12 @@ def test_counting_a_picture_twice_is_having_it_twice(shape: tuple[int, int]) -> 
 def test_an_interval_is_that_of_the_resamples_themselves(shape: tuple[int, int]) -> None:
     """Every resample written out with its repeated pictures, by the plain formula."""
     a, b = features(*shape, 34), features(*shape, 35, shift=0.4)
-    rng, draws = np.random.default_rng(3), []
+    rng, found = np.random.default_rng(3), []
     for _ in range(25):
         x, y = (side[rng.integers(len(side), size=len(side))] for side in (a, b))
-        draws.append(by_eigenvalues(fit(x), fit(y)))
-    middle = by_eigenvalues(fit(a), fit(b)) - np.median(draws)
-    expected = np.quantile(draws, [0.05, 0.95]) + middle
+        found.append(by_eigenvalues(fit(x), fit(y)))
+    middle = by_eigenvalues(fit(a), fit(b)) - np.median(found)
+    expected = np.quantile(found, [0.05, 0.95]) + middle
     got = frechet_interval(a, b, rounds=25, level=0.9, seed=3)
     assert got == pytest.approx(expected, rel=1e-4)
 
@@ -222,7 +222,7 @@ def test_frechet_interval_lies_around_the_distance_and_narrows() -> None:
     assert widths[1] < 0.5 * widths[0]
 
 
-def test_a_paired_frechet_interval_draws_both_sides_together() -> None:
+def test_a_paired_frechet_interval_resamples_both_sides_together() -> None:
     """A shift by 0.5 in 6 dimensions is 6 · 0.25 in every resample of pairs."""
     a = features(40, 6, 12)
     paired = frechet_interval(a, a + 0.5, rounds=20, paired=True)
@@ -254,14 +254,14 @@ def test_paired_kid_against_loops() -> None:
 
 @pytest.mark.parametrize("paired", [False, True])
 def test_a_kid_interval_is_that_of_resamples_without_copies(paired: bool) -> None:
-    """Every resample written out; two drawings of one picture are not compared."""
+    """Every resample written out; two copies of one picture are not compared."""
     a, b = features(9, 4, 16), features(9, 4, 17, shift=0.4)
-    rng, draws = np.random.default_rng(5), []
+    rng, found = np.random.default_rng(5), []
     first, second = ([rng.integers(9, size=9) for _ in range(30)] for _ in range(2))
     for i, j in zip(first, first if paired else second, strict=True):
         pairs = [(i, i, a, a, True, 1), (j, j, b, b, True, 1), (i, j, a, b, paired, -2)]
-        draws.append(sum(sign * _mean_kernel(*rest) for *rest, sign in pairs))
-    expected = np.quantile(draws, [0.05, 0.95])
+        found.append(sum(sign * _mean_kernel(*rest) for *rest, sign in pairs))
+    expected = np.quantile(found, [0.05, 0.95])
     got = kid_interval(a, b, rounds=30, level=0.9, seed=5, paired=paired)
     assert got == pytest.approx(expected)
 

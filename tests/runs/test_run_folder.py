@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from distill.config import compose
-from distill.config.settings import Export
+from distill.config.settings.commands import Export
 from distill.core.errors import DistillError
 from distill.runs.run_folder import Run, differences, ended_early, find_run, step_of
 
@@ -73,14 +73,14 @@ def test_a_new_run_then_the_same_again_then_anew(tmp_path):
     folder = tmp_path / "run"
     run = Run(folder)
     assert run.resumable({"lr": 1}, resume=True) is None
-    run.start({"lr": 1}, resume=True)
+    run.start({"lr": 1}, True, None, "5 steps")
     run.last.parent.mkdir()
     torch.save({"global_step": 3}, run.last)
     assert run.resumable({"lr": 1}, resume=True) == run.last
     with pytest.raises(DistillError, match="lr: 1 then, 2 now"):
         run.resumable({"lr": 2}, resume=True)
     assert run.resumable({"lr": 2}, resume=False) is None
-    run.start({"lr": 2}, resume=False)
+    run.start({"lr": 2}, False, None, "5 steps")
     assert step_of(tmp_path / "run.old-1" / "checkpoints" / "last.ckpt") == 3
 
 
@@ -97,7 +97,7 @@ def test_a_run_is_for_one_process_at_a_time(tmp_path):
         pass
 
 
-def test_early_stop_is_told_from_the_checkpoint(tmp_path):
+def test_the_checkpoint_says_whether_a_run_ended_early(tmp_path):
     for waited, why in ((2, None), (3, "val/loss had not fallen for 3 validations")):
         state = {"EarlyStopping{'monitor': 'val/loss'}": {"wait_count": waited, "patience": 3}}
         torch.save({"global_step": 5, "callbacks": state}, tmp_path / "last.ckpt")
@@ -106,7 +106,7 @@ def test_early_stop_is_told_from_the_checkpoint(tmp_path):
 
 def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(tmp_path, capsys):
     run = trained(tmp_path / "run")
-    run.save_config({"lr": 1})
+    (run.folder / "config.yaml").write_text("lr: 1\n")
     torch.save({"global_step": 7}, run.previous)
     assert run.resumable({"lr": 1}, resume=True) == run.previous
     assert "last.ckpt: damaged" in (said := capsys.readouterr().out)
@@ -114,15 +114,15 @@ def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(tmp_path, capsys)
 
 
 @pytest.mark.parametrize("content", ["a: [", "", "- 1"])
-def test_a_damaged_config_is_said(tmp_path, content):
+def test_a_damaged_config_is_an_error(tmp_path, content):
     (tmp_path / "config.yaml").write_text(content)
     with pytest.raises(DistillError, match=r"config\.yaml: damaged"):
         Run(tmp_path).config()
 
 
-def test_a_damaged_checkpoint_is_said(tmp_path):
+def test_a_damaged_checkpoint_is_an_error(tmp_path):
     run = trained(tmp_path / "run")
-    run.save_config({"lr": 1})
+    (run.folder / "config.yaml").write_text("lr: 1\n")
     with pytest.raises(DistillError, match=r"last\.ckpt: damaged .* resume=false"):
         run.resumable({"lr": 1}, resume=True)
 

@@ -1,4 +1,4 @@
-"""Several jobs by one command: what -m makes of lists, where each goes, what is said of all."""
+"""Several jobs by one command: what -m makes of lists, each job's folder, and the summary."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ import torch
 from PIL import Image
 
 from distill import eval_fid, export, prepare, train
-from distill.config import compose, multirun
-from distill.config.arguments import split_arguments
-from distill.config.settings import Prepare, Train
+from distill.config import compose, multirun, registry
+from distill.config.arguments import TypedKeys, split_arguments
+from distill.config.settings.training import Prepare, Train
 from distill.core.errors import INTERRUPTED, DistillError
 from distill.runs import summary
-from distill.runs.sweep import Folders, folder_name, safe
+from distill.runs.sweep import SweepFolders, folder_name, safe
 from distill.training.callbacks.table import MetricsTable
+from support import gan_runs
 from support.commands import QUICK, run
 
 TINY = ["photos=photos", *QUICK, "trainer.max_steps=2", "trainer.val_every=1"]
@@ -107,7 +108,7 @@ def test_a_mistake_in_any_job_is_found_before_the_first_begins(capsys, arguments
 
 
 def placed(*overrides):
-    return Folders().place(jobs(*overrides))
+    return SweepFolders().place(jobs(*overrides))
 
 
 def test_each_run_has_its_folder_below_the_sweep_s():
@@ -125,7 +126,7 @@ def test_each_run_has_its_folder_below_the_sweep_s():
 def test_a_job_s_own_command_line_gives_its_settings():
     # A distributed training starts its other processes with it.
     for job in placed("decoder=nnconv,fastdepth", "style.weights=a b,c", "sweep=x", "runs=my runs"):
-        overrides, flags = split_arguments(list(job.overrides), several=False)
+        overrides, flags = split_arguments(list(job.overrides), TypedKeys(Train), several=False)
         assert flags == []
         assert compose.load("train", overrides, Train) == job.settings
 
@@ -143,10 +144,12 @@ def test_names_never_collide():
     assert all(len(name.encode()) <= 255 and not set(name) & set("/\\\n '") for name in names)
 
 
-def test_choices_of_one_kind_of_game_have_folders_of_their_own():
+def test_adversarial_losses_of_one_kind_have_folders_of_their_own():
     both = "adversarial=wasserstein,wasserstein_clip"
-    listed = compose.jobs("train", ["recipe=cyclegan", both, "cycle=5,10"], ["-m"], train.RECIPES)
-    assert [job.name for job in Folders().place(listed)] == [
+    listed = compose.jobs(
+        "train", ["recipe=cyclegan", both, "cycle=5,10"], ["-m"], registry.schema_of
+    )
+    assert [job.name for job in SweepFolders().place(listed)] == [
         "cyclegan-resnet-wasserstein-cycle=5",
         "cyclegan-resnet-wasserstein-cycle=10",
         "cyclegan-resnet-wasserstein_clip-cycle=5",
@@ -186,7 +189,7 @@ def test_a_job_that_fails_leaves_the_others_alone(capsys):
     def task(settings):
         seen.append(settings.crop)
         if settings.crop == 0.7:
-            raise DistillError("no good", status=7)
+            raise DistillError("no good")
         if settings.crop == 0.8:
             raise RuntimeError("a bug")
         if settings.crop == 0.9:
@@ -321,20 +324,20 @@ def test_a_run_s_state_is_that_of_its_last_checkpoint(tmp_path):
 def test_the_picture_has_a_line_per_run_and_says_what_it_shows(tmp_path, monkeypatch):
     from matplotlib.figure import Figure
 
-    drawn = []
+    figures = []
     save = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda s, *a, **k: drawn.append(s) or save(s, *a, **k))
+    monkeypatch.setattr(Figure, "savefig", lambda s, *a, **k: figures.append(s) or save(s, *a, **k))
     outcomes = {name: multirun.Outcome(0) for name in ("one", "two", "none")}
     written(tmp_path, outcomes, {"one": METRICS, "two": METRICS.replace("22.25", "30")})
     with Image.open(tmp_path / "summary.png") as picture:
         assert min(picture.size) > 400
-    left, right = drawn[0].axes
+    left, right = figures[0].axes
     assert [(a.get_xlabel(), a.get_ylabel()) for a in (left, right)] == [
         ("step", "val/psnr (dB)"), ("step", "val/ssim"),
     ]  # fmt: skip
     assert [list(line.get_ydata()) for line in left.lines] == [[20.5, 22.25, 21], [20.5, 30, 21]]
     assert [list(line.get_ydata()) for line in right.lines] == [[0.7, 0.8, 0.9]] * 2
-    assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == ["one", "two"]
+    assert [text.get_text() for text in figures[0].legends[0].get_texts()] == ["one", "two"]
 
 
 def test_where_nothing_ran_there_is_a_table_and_no_picture(tmp_path):
@@ -346,6 +349,7 @@ def test_where_nothing_ran_there_is_a_table_and_no_picture(tmp_path):
 # All of it
 
 
+@pytest.mark.slow
 def test_two_by_two_runs_interrupted_then_finished(here, capsys, monkeypatch):
     sweep = [*TINY, "decoder=residual,fastdepth", "loss=l1,l1_sobel"]
     folder = here / "runs/sweep-decoder+loss"
@@ -413,12 +417,12 @@ def test_commands_without_runs_take_lists_too(here, capsys):
     assert not (here / "runs").exists()
 
 
-def test_runs_without_pairs_are_told_by_their_distance(tmp_path, monkeypatch, capsys):
+def test_runs_without_pairs_are_compared_by_their_distance(tmp_path, monkeypatch, capsys):
     from matplotlib.figure import Figure
 
-    drawn = []
+    figures = []
     save = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda s, *a, **k: drawn.append(s) or save(s, *a, **k))
+    monkeypatch.setattr(Figure, "savefig", lambda s, *a, **k: figures.append(s) or save(s, *a, **k))
     table = "step,val/cycle,val/frechet,val/kid\n2,0.1,90,0.3\n4,0.1,70.5,0.2\n6,0.1,80,0.1\n"
     outcomes = {name: multirun.Outcome(0) for name in ("one", "two")}
     rows = written(tmp_path, outcomes, {"one": table})
@@ -426,14 +430,13 @@ def test_runs_without_pairs_are_told_by_their_distance(tmp_path, monkeypatch, ca
     assert [row["best val/psnr (dB)"] for row in rows] == ["", ""]
     assert "70.50" in (tmp_path / "summary.md").read_text()
     assert "70.50" in capsys.readouterr().out
-    assert [axes.get_ylabel() for axes in drawn[0].axes] == ["val/frechet", "val/kid"]
+    assert [axes.get_ylabel() for axes in figures[0].axes] == ["val/frechet", "val/kid"]
 
 
 def test_the_network_of_a_generator_s_run_is_counted(tmp_path):
-    from support.gan_runs import RESNET, built, settings, write
-
-    network = built(RESNET)
-    write(tmp_path / "one", settings("pix2pix", RESNET), generator=network)
+    network = gan_runs.built(gan_runs.RESNET)
+    said = gan_runs.settings("pix2pix", gan_runs.RESNET)
+    gan_runs.write(tmp_path / "one", said, generator=network)
     (row,) = written(tmp_path, {"one": multirun.Outcome(0)}, {})
     assert int(row["parameters"]) == sum(p.numel() for p in network.parameters())
     assert int(row["MACs"]) > 0

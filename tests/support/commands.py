@@ -1,13 +1,9 @@
-"""What several test files do alike."""
+"""Commands run in this process as a user types them, and the settings of small runs."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from types import ModuleType
-
-import torch
-from torch import Tensor
 
 from distill import train
 
@@ -36,20 +32,3 @@ def run(command: ModuleType, *overrides: str) -> int:
 def go(*overrides: str) -> int:
     """A short training on the photos of the fixture `here`."""
     return run(train, "photos=photos", "decoder=residual", *QUICK, *overrides)
-
-
-def descend(
-    term: Callable[..., Tensor], student: Tensor, target: Tensor, rate: float = 0.02
-) -> list[float]:
-    """A loss term's values over six Adam steps on the student's picture; every gradient counts."""
-    student = student.clone().requires_grad_()
-    optimiser, values = torch.optim.Adam([student], lr=rate), []
-    for _ in range(6):
-        optimiser.zero_grad()
-        value = term(student, target)
-        value.backward()
-        assert student.grad is not None
-        assert student.grad.abs().sum() > 0
-        optimiser.step()
-        values.append(value.item())
-    return values

@@ -1,4 +1,4 @@
-"""Small graphs: a clean lens model, and one with exactly one fault."""
+"""Small ONNX graphs, built from their nodes, and one that no device minds: a clean lens model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures for the exporters' tests, and what a network draws of them."""
+"""Pictures for the exporters' tests, and a network's output for them."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def photos(count: int, seed: int = 0) -> Tensor:
 
 
 @torch.inference_mode()
-def drawn(network: nn.Module, pictures: Tensor) -> Tensor:
+def output_of(network: nn.Module, pictures: Tensor) -> Tensor:
     return network.eval()(pictures)

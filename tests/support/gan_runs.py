@@ -15,7 +15,7 @@ SIDE = 64
 UNET = {"_target_": "distill.models.generators.unet.UNet", "encoder": 0.1, "decoder": 0.1}
 RESNET = {"_target_": "distill.models.generators.resnet.ResNetGenerator", "blocks": 2, "width": 4}
 STUDENT = {
-    "_target_": "distill.models.students.generator.StudentGenerator",
+    "_target_": "distill.models.students.student.StudentGenerator",
     "encoder": {
         "_target_": "distill.models.students.encoder.MobileNetV2Encoder",
         "width": 0.35, "weights": "none",
@@ -44,7 +44,7 @@ def settings(
 ) -> dict[str, Any]:
     """What a checkpoint says of such a run."""
     own = {"kind": "pairs", "direction": "AtoB"} if recipe == "pix2pix" else {"kind": "unpaired"}
-    looks = {} if recipe == "pix2pix" else {"a": None, "b": None}
+    domains = {} if recipe == "pix2pix" else {"a": None, "b": None}
     name = node["_target_"].rpartition(".")[2].lower()
     return {
         "recipe": recipe,
@@ -52,7 +52,7 @@ def settings(
         "channels": channels,
         "generator": {"name": name, "profile": "unet", "build": node},
         "budget": {"macs": None, "parameters": None, "bytes": None},
-        "data": DATA | {"size": side, "crop_size": side} | own | looks | data,
+        "data": DATA | {"size": side, "crop_size": side} | own | domains | data,
     }
 
 

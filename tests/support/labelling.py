@@ -1,4 +1,4 @@
-"""Small photos, a teacher whose drawing is known and what a set holds, to test labelling with."""
+"""Small photos, the set that the inverted teacher makes of them, and what it holds."""
 
 from __future__ import annotations
 
@@ -6,27 +6,16 @@ import hashlib
 
 import numpy as np
 from PIL import Image, ImageOps
-from torch import nn
 
-from distill.data.labelled.labelling import label
-from distill.data.labelled.manifest import Recipe
+from distill.data.labelled.manifest import Manifest
+from distill.data.labelled.set_builder import build_set
+from distill.data.labelled.teacher_pass import TeacherPass
 from distill.data.photos import find_photos
+from support.teachers import Inverted
 
-RECIPE = Recipe(
+MANIFEST = Manifest(
     photos="here", style="negative", teacher="inverts", size=64, val_fraction=0.4, views=1, seed=0
 )
-
-
-class Inverted(nn.Module):
-    """The negative; counts the pictures it was shown."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = 0
-
-    def forward(self, photos):
-        self.seen += len(photos)
-        return 1 - photos
 
 
 def picture(seed):
@@ -48,15 +37,19 @@ def add_copies(folder, *seeds, name="copy of {}"):
     add(folder, *seeds, name=name, change=ImageOps.mirror)
 
 
-def make(folder, root, recipe=RECIPE, teacher=None, workers=0, photos=None, **options):
-    return label(
-        photos or find_photos(folder),
-        teacher or Inverted(),
-        recipe,
-        root,
-        workers=workers,
-        **options,
-    )
+def make(
+    folder,
+    root,
+    manifest=MANIFEST,
+    teacher=None,
+    workers=0,
+    batch_size=1,
+    photos=None,
+    **options,
+):
+    """The set of a folder's photos, or of `photos`, at `root`; its report."""
+    maker = TeacherPass(teacher or Inverted(), manifest, batch_size, workers)
+    return build_set(photos or find_photos(folder), maker, manifest, root, **options)
 
 
 def sides(root):

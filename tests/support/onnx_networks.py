@@ -1,4 +1,4 @@
-"""Tiny ONNX networks whose answers are known at every pixel."""
+"""Tiny ONNX networks whose output is known at every pixel."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def negative(channels: int = 3, reshaped: bool = False, side: int = SIDE) -> Net
         helper.make_tensor("b", TensorProto.FLOAT, [channels], np.ones(channels, np.float32)),
         helper.make_tensor("shape", TensorProto.INT64, [4], [1, channels, side, side]),
     ]
-    nodes = [helper.make_node("Conv", ["x", "w", "b"], ["drawn" if reshaped else "y"])]
+    nodes = [helper.make_node("Conv", ["x", "w", "b"], ["flat" if reshaped else "y"])]
     if reshaped:
-        nodes.append(helper.make_node("Reshape", ["drawn", "shape"], ["y"]))
+        nodes.append(helper.make_node("Reshape", ["flat", "shape"], ["y"]))
     graph = helper.make_graph(
         nodes,
         "negative",

@@ -9,8 +9,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 
-def brightness(path: Path, sides=("h", "w"), scale=1.0, offset=0.0, channels=3, extra=True):
-    """A network whose answer is scale · (mean of the channels) + offset; a second output beside."""
+def brightness(path: Path, sides=("h", "w"), scale=1.0, offset=0.0, channels=3, outputs=("y", "z")):
+    """A network with the outputs y, scale · (mean of the channels) + offset, and z, its input."""
     shape = ["n", channels, *sides]
     values = {"scale": np.float32(scale), "offset": np.float32(offset)}
     nodes = [
@@ -19,11 +19,10 @@ def brightness(path: Path, sides=("h", "w"), scale=1.0, offset=0.0, channels=3, 
         helper.make_node("Add", ["scaled", "offset"], ["y"]),
         helper.make_node("Identity", ["x"], ["z"]),
     ]
-    names = ["y", "z"] if extra else ["z"]
     graph = helper.make_graph(
         nodes, "g",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
         [numpy_helper.from_array(np.array(v), k) for k, v in values.items()],
     )  # fmt: skip
     opset = [helper.make_opsetid("", 13)]

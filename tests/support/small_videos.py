@@ -25,9 +25,10 @@ def pictures(count=12, width=64, height=48):
 
 def make(
     path, frames=None, *, pts=None, time_base=Fraction(1, 12800), rate=25, sound=None, turn=None,
-    codec="libx264", options=None, pix_fmt="yuv420p", shape=None, colours=None, films=1, **kwargs,
+    codec="libx264", options=None, pix_fmt="yuv420p", shape=None, colours=None, streams=1, **kwargs,
 ):  # fmt: skip
-    """A video of pictures; `pts` in time bases, evenly at `rate` by default; `sound` a codec.
+    """A video of pictures; `pts` in time bases, evenly at `rate` by default; `sound` a codec;
+    `streams` how many times the same video is in the file.
 
     `kwargs` go to `av.open`. Gives the path.
     """
@@ -36,23 +37,56 @@ def make(
     pts = pts or [i * step for i in range(len(frames))]
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with av.open(str(path), "w", **kwargs) as out:
-        streams = [
-            _film(
+        videos = [
+            _video_stream(
                 out, codec, frames[0].shape, rate, time_base, options, pix_fmt, turn, shape, colours
             )
-            for _ in range(films)
+            for _ in range(streams)
         ]
         tone = out.add_stream(sound, rate=48_000, layout="mono") if sound else None
-        for stream in streams:
+        for stream in videos:
             for stamp, picture in zip(pts, frames, strict=True):
                 out.mux(stream.encode(_frame(picture, stamp, time_base, pix_fmt, colours)))
             out.mux(stream.encode(None))
         if tone:
-            _sing(out, tone, float((pts[-1] + step) * time_base))
+            add_tone(out, tone, float((pts[-1] + step) * time_base))
     return Path(path)
 
 
-def _film(
+def add_tone(out, stream, seconds):
+    """440 Hz into a stream of sound, from its beginning to its end."""
+    wave = np.sin(np.arange(round(48_000 * seconds)) * 440 * 2 * np.pi / 48_000)
+    resampler = av.AudioResampler(
+        stream.codec_context.format.name, "mono", 48_000, stream.codec_context.frame_size or 960
+    )
+    frame = av.AudioFrame.from_ndarray((wave * 9000).astype(np.int16)[None], "s16", "mono")
+    frame.sample_rate, frame.pts = 48_000, 0
+    for part in [*resampler.resample(frame), *resampler.resample(None)]:
+        out.mux(stream.encode(part))
+    out.mux(stream.encode(None))
+
+
+def packets(path, kind):
+    """Its packets' (pts, bytes) of one kind of stream, in seconds."""
+    with av.open(str(path)) as container:
+        stream = getattr(container.streams, kind)[0]
+        return [(p.pts * p.time_base, bytes(p)) for p in container.demux(stream) if p.size]
+
+
+def times(path):
+    """When each frame is on screen, in seconds, exact; and for how long."""
+    with av.open(str(path)) as container:
+        frames = list(container.decode(video=0))
+        return [f.pts * f.time_base for f in frames], [f.duration * f.time_base for f in frames]
+
+
+def decoded(path):
+    """The frames as uint8 (height, width, 3), colours as FFmpeg reads them."""
+    with av.open(str(path)) as container:
+        return [frame.to_ndarray(format="rgb24").astype(int) for frame in container.decode(video=0)]
+
+
+def _video_stream(
     out, codec, shape, rate, time_base, options, pix_fmt, turn, pixel_shape, colours
 ):  # fmt: skip
     stream = out.add_stream(codec, rate=rate)
@@ -83,35 +117,3 @@ def _frame(picture, stamp, time_base, pix_fmt, colours):
         frame = frame.reformat(format=pix_fmt)
     frame.pts, frame.time_base = stamp, time_base
     return frame
-
-
-def _sing(out, stream, seconds):
-    wave = np.sin(np.arange(round(48_000 * seconds)) * 440 * 2 * np.pi / 48_000)
-    resampler = av.AudioResampler(
-        stream.codec_context.format.name, "mono", 48_000, stream.codec_context.frame_size or 960
-    )
-    frame = av.AudioFrame.from_ndarray((wave * 9000).astype(np.int16)[None], "s16", "mono")
-    frame.sample_rate, frame.pts = 48_000, 0
-    for part in [*resampler.resample(frame), *resampler.resample(None)]:
-        out.mux(stream.encode(part))
-    out.mux(stream.encode(None))
-
-
-def packets(path, kind):
-    """Its packets' (pts, bytes) of one kind of stream, in seconds."""
-    with av.open(str(path)) as container:
-        stream = getattr(container.streams, kind)[0]
-        return [(p.pts * p.time_base, bytes(p)) for p in container.demux(stream) if p.size]
-
-
-def times(path):
-    """When each frame is shown, in seconds, exact; and for how long."""
-    with av.open(str(path)) as container:
-        frames = list(container.decode(video=0))
-        return [f.pts * f.time_base for f in frames], [f.duration * f.time_base for f in frames]
-
-
-def shown(path):
-    """The frames as uint8 (height, width, 3), colours as FFmpeg reads them."""
-    with av.open(str(path)) as container:
-        return [frame.to_ndarray(format="rgb24").astype(int) for frame in container.decode(video=0)]

@@ -1,4 +1,4 @@
-"""What the tests of distill.stylize share: pictures, a student that is known at every pixel."""
+"""For tests of distill.stylize: pictures, and a student whose output is known at every pixel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from distill import zoo
 from distill.exporters.onnx import OnnxExporter
 from distill.models.fold import fold_batchnorm
 from distill.models.students.decoders.residual import Residual
@@ -27,7 +26,7 @@ def student(decoder=Residual, channels=3):
 
 
 class Negative(nn.Module):
-    """1 - x, without a look at any neighbour: what it draws is known at every pixel."""
+    """1 - x, independent of every neighbour: its output is known at every pixel."""
 
     def __init__(self, channels=3):
         super().__init__()
@@ -42,16 +41,18 @@ class Negative(nn.Module):
         return self.conv(x)
 
 
-def open_shop(tmp_path, monkeypatch):
-    """A working folder, with `hayao` (the negative) and `toon` (a student) shipped."""
-    folder = tmp_path / "zoo"
-    folder.mkdir()
+class Reshaped(nn.Module):
+    """The negative by way of a shape that the graph holds on to: for 64×64 only."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (1 - x).reshape(1, 3 * 64 * 64).reshape(1, 3, 64, 64)
+
+
+def save_students(folder):
+    """`hayao` (the negative) and `toon` (an untrained student) as the package holds its own."""
     onnx.save(OnnxExporter(size=64).export(Negative()), folder / "hayao.onnx")
     onnx.save(OnnxExporter(size=64).export(student()), folder / "toon.onnx")
     (folder / "README.md").write_text("no student\n")
-    monkeypatch.setattr(zoo, "FOLDER", folder)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def picture(width=48, height=40, mode="RGB"):

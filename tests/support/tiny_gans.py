@@ -1,8 +1,6 @@
-"""Tiny networks against each other, and a trainer for a few batches, to test the recipes with."""
+"""Tiny generators and discriminators, and a trainer for a few batches, to test recipes with."""
 
 from __future__ import annotations
-
-from functools import partial
 
 import pytorch_lightning as pl
 import torch
@@ -18,7 +16,7 @@ from distill.training.pix2pix import Pix2Pix
 SIDE = 8
 
 
-class Draws(nn.Module):
+class TinyGenerator(nn.Module):
     """A generator of one convolution."""
 
     def __init__(self):
@@ -29,7 +27,7 @@ class Draws(nn.Module):
         return torch.sigmoid(self.layer(photo))
 
 
-class Judges(nn.Module):
+class TinyDiscriminator(nn.Module):
     """A discriminator of one convolution."""
 
     def __init__(self, channels=3):
@@ -59,21 +57,28 @@ class Squares(Dataset):
 
 
 def pix2pix(adversary=None, schedule=schedules.constant, lr=0.01, **given):
-    adversary = adversary or Adversary()
-    return Pix2Pix(Draws(), Judges(6), adversary, partial(adam), schedule, lr, **given)
+    shared = _shared(adversary or Adversary(), schedule, lr)
+    return Pix2Pix(TinyGenerator(), TinyDiscriminator(6), **shared, **given)
 
 
 def cyclegan(adversary=None, schedule=schedules.constant, lr=0.01, **given):
-    adversary = adversary or Adversary("lsgan")
-    networks = Draws(), Draws(), Judges(), Judges()
-    return CycleGAN(*networks, adversary, partial(adam), schedule, lr, **given)
+    networks = TinyGenerator(), TinyGenerator(), TinyDiscriminator(), TinyDiscriminator()
+    return CycleGAN(*networks, **_shared(adversary or Adversary("lsgan"), schedule, lr), **given)
 
 
-def adam(parameters, lr):
-    return torch.optim.Adam(parameters, lr, betas=(0.5, 0.999))
+def _shared(adversary, schedule, lr):
+    """What the modules of both recipes take."""
+
+    def adam(parameters, lr):
+        return torch.optim.Adam(parameters, lr, betas=(0.5, 0.999))
+
+    return {
+        "adversary": adversary, "make_optimizer": adam, "make_schedule": schedule, "lr": lr,
+    }  # fmt: skip
 
 
 def data_for(module, count=6):
+    """Pictures to train the module on, `count`, and two to validate it on."""
     names = ("photo", "target") if isinstance(module, Pix2Pix) else ("a", "b")
     return DistillData(Squares(names, count), Squares(names, 2), batch_size=1, workers=0)
 
@@ -102,10 +107,12 @@ def fit(module, steps, *callbacks, folder=".", plugins=()):
 
 
 def values(networks):
+    """Copies of all parameters."""
     return [p.detach().clone() for network in networks for p in network.parameters()]
 
 
 def gradients(networks):
+    """Copies of all parameters' gradients, None where there is none."""
     return [
         None if p.grad is None else p.grad.clone()
         for network in networks

@@ -39,7 +39,7 @@ def test_counts_photos_by_folder_and_side(card: Any, tmp_path: Path) -> None:
         "b\tval\t'x'\t0\t'b.jpg'\t",
         "c\ttrain\t'y'\t0\t'c.jpg'\t",
     ]
-    rows.append("d\t-\t'y'\t1\t'd.jpg'\ttwins on both sides")
+    rows.append("d\t-\t'y'\t1\t'd.jpg'\tnear-duplicates on both sides")
     (tmp_path / PHOTOS).write_text(HEAD + "\n".join(rows) + "\n")
     assert card.counts(tmp_path) == {"x": {"train": 1, "val": 1}, "y": {"train": 1, "val": 0}}
 

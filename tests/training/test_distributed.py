@@ -28,6 +28,7 @@ TWO = [
 ]
 
 
+@pytest.mark.slow
 def test_ddp_equals_accumulation_of_the_same_half_batches(here, monkeypatch):
     halves = []
     plain = DistillModule.training_step

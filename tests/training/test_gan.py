@@ -1,4 +1,4 @@
-"""Whose turn it is: each side's step leaves the other alone, and a step is a batch."""
+"""Updates: each optimiser's leaves the other's networks alone, and a step is a batch."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from support.tiny_gans import cyclegan, data_for, fit, gradients, pix2pix, same,
 
 
 class Watch:
-    """Notes both sides' weights and gradients around every optimiser's step."""
+    """Notes both sides' weights and gradients around every optimiser's update."""
 
     def __init__(self, module):
-        self.module, self.turns = module, []
-        plain = module.turn
+        self.module, self.updates = module, []
+        plain = module.update
 
         @contextmanager
-        def turn(optimizer):
-            side = "generators" if self._draws(optimizer) else "discriminators"
+        def update(optimizer):
+            side = "generators" if self._of_generators(optimizer) else "discriminators"
             sides = module.generators, module.discriminators
             before = [(values(s), gradients(s)) for s in sides]
             with plain(optimizer) as step:
                 yield step
                 touched = [all(p.requires_grad for n in s for p in n.parameters()) for s in sides]
             after = [(values(s), gradients(s)) for s in sides]
-            self.turns.append((side, before, after, touched))
+            self.updates.append((side, before, after, touched))
 
-        module.turn = turn
+        module.update = update
 
-    def _draws(self, optimizer):
+    def _of_generators(self, optimizer):
         first = next(self.module.generators[0].parameters())
         return optimizer.param_groups[0]["params"][0] is first
 
@@ -49,13 +49,13 @@ class Watch:
     ],
     ids=["bce", "lsgan", "penalty", "clip"],
 )
-def test_each_side_s_step_leaves_the_other_alone(make, adversary):
+def test_each_optimiser_s_update_leaves_the_other_s_networks_alone(make, adversary):
     module = make(adversary)
     watch = Watch(module)
     fit(module, 3)
-    assert len(watch.turns) == 6
-    assert {side for side, *_ in watch.turns} == {"generators", "discriminators"}
-    for side, before, after, touched in watch.turns:
+    assert len(watch.updates) == 6
+    assert {side for side, *_ in watch.updates} == {"generators", "discriminators"}
+    for side, before, after, touched in watch.updates:
         mine, other = (0, 1) if side == "generators" else (1, 0)
         assert not same(before[mine][0], after[mine][0])  # its weights moved
         assert same(before[other][0], after[other][0])  # the other's did not,
@@ -73,13 +73,13 @@ def test_pix2pix_s_gradients_are_those_of_its_losses():
     def on_step(optimizer):
         batch = data.on_after_batch_transfer({k: v[None] for k, v in row.items() if k != "name"}, 0)
         photo, target = batch["photo"], batch["target"]
-        drawn, judge = module.generator(photo), module.discriminator
-        on_fake = torch.sigmoid(judge(torch.cat([photo, drawn], 1)))
+        output, discriminator = module.generator(photo), module.discriminator
+        on_fake = torch.sigmoid(discriminator(torch.cat([photo, output], 1)))
         if optimizer.param_groups[0]["params"][0] is module.generator.layer.weight:
-            loss = -on_fake.log().mean() + 100 * (2 * drawn - 2 * target).abs().mean()
+            loss = -on_fake.log().mean() + 100 * (2 * output - 2 * target).abs().mean()
             side = module.generator
         else:
-            on_real = torch.sigmoid(judge(torch.cat([photo, target], 1)))
+            on_real = torch.sigmoid(discriminator(torch.cat([photo, target], 1)))
             loss = -0.5 * (on_real.log().mean() + (1 - on_fake).log().mean())
             side = module.discriminator
         expected = torch.autograd.grad(loss, list(side.parameters()))
@@ -91,7 +91,7 @@ def test_pix2pix_s_gradients_are_those_of_its_losses():
     row = data.train[0]
     module.on_before_optimizer_step = on_step
     fit(module, 1)
-    assert checked == ["Judges", "Draws"]
+    assert checked == ["TinyDiscriminator", "TinyGenerator"]
 
 
 def test_cyclegan_s_loss_is_the_paper_s():
@@ -107,11 +107,11 @@ def test_cyclegan_s_loss_is_the_paper_s():
 
     with torch.no_grad():
         fake_b, fake_a = to(g, a), to(f, b)
-        opinions = judge_b((fake_b + 1) / 2), judge_a((fake_a + 1) / 2)
-        fooled = sum((o - 1).square().mean() for o in opinions)
+        logits = judge_b((fake_b + 1) / 2), judge_a((fake_a + 1) / 2)
+        adversarial = sum((each - 1).square().mean() for each in logits)
         cycle = (to(f, fake_b) - a).abs().mean() + (to(g, fake_a) - b).abs().mean()
         identity = (to(g, b) - b).abs().mean() + (to(f, a) - a).abs().mean()
-        expected = fooled + 10 * cycle + 5 * identity
+        expected = adversarial + 10 * cycle + 5 * identity
     trainer = fit(module, 1)
     logged = trainer.logged_metrics
     assert logged["train/generator"] == pytest.approx(expected.item(), rel=1e-5)
@@ -120,7 +120,7 @@ def test_cyclegan_s_loss_is_the_paper_s():
 
 
 def test_cyclegan_s_gradients_are_those_of_its_losses():
-    """Against autograd on the losses as the paper writes them, each judge's halved."""
+    """Against autograd on the losses as the paper writes them, each discriminator's halved."""
     module = cyclegan(Adversary("lsgan", real=(1.0, 1.0)), cycle=10.0, identity=5.0, pool=0)
     checked, fakes = [], []
     g, f, judge_a, judge_b = module.a_to_b, module.b_to_a, module.judge_a, module.judge_b
@@ -150,12 +150,12 @@ def test_cyclegan_s_gradients_are_those_of_its_losses():
     module.on_before_optimizer_step = on_step
     a, b = (data.on_after_batch_transfer({k: row[k][None]}, 0)[k] for k in "ab")
     with torch.no_grad():
-        opinions = {"A(real)": judge_a(a), "A(fake)": judge_a(f(b))}
-        opinions |= {"B(real)": judge_b(b), "B(fake)": judge_b(g(a))}
+        logits = {"A(real)": judge_a(a), "A(fake)": judge_a(f(b))}
+        logits |= {"B(real)": judge_b(b), "B(fake)": judge_b(g(a))}
     logged = fit(module, 1).logged_metrics
-    assert checked == ["Draws", "Judges"]
-    for name, opinion in opinions.items():
-        assert logged[f"train/D_{name}"] == pytest.approx(opinion.mean().item(), rel=1e-5)
+    assert checked == ["TinyGenerator", "TinyDiscriminator"]
+    for name, each in logits.items():
+        assert logged[f"train/D_{name}"] == pytest.approx(each.mean().item(), rel=1e-5)
 
 
 @pytest.mark.parametrize("make", [pix2pix, cyclegan])
@@ -187,7 +187,7 @@ def test_both_optimisers_follow_the_schedule(make):
 
 
 @pytest.mark.parametrize("precision", ["32-true", "16-mixed", "bf16-mixed"])
-def test_clipping_bounds_each_turn_s_gradient(precision):
+def test_clipping_bounds_each_update_s_gradient(precision):
     """Fused as with trainer.fused=true, but where the loss is scaled: there settings refuse it."""
     norms = []
 
@@ -214,54 +214,54 @@ def test_clipped_critics_stay_within_their_bound(make):
 
 
 @pytest.mark.parametrize("make", [pix2pix, cyclegan])
-def test_all_that_a_discriminator_sees_is_noisy(make):
+def test_every_input_of_a_discriminator_is_noisy(make):
     module, shown = make(), []
-    module.seen = lambda picture: 0 * picture + 0.25
-    for judge in module.discriminators:
-        judge.register_forward_pre_hook(lambda _, given: shown.append(given[0]))
+    module.with_noise = lambda picture: 0 * picture + 0.25
+    for discriminator in module.discriminators:
+        discriminator.register_forward_pre_hook(lambda _, given: shown.append(given[0]))
     fit(module, 1)
-    assert len(shown) == 3 * len(module.discriminators)  # to fool it; a real one and a fake
+    assert len(shown) == 3 * len(module.discriminators)  # once for the generator
     assert all((picture == 0.25).all() for picture in shown)
 
 
-def test_the_pools_show_each_judge_earlier_fakes_of_its_own_look():
+def test_the_pools_keep_earlier_fakes_of_their_own_domain():
     module = cyclegan(pool=2)
-    drawn = {"a": [], "b": []}
-    module.b_to_a.register_forward_hook(lambda *args: drawn["a"].append(args[-1].detach()))
-    module.a_to_b.register_forward_hook(lambda *args: drawn["b"].append(args[-1].detach()))
+    fakes = {"a": [], "b": []}
+    module.b_to_a.register_forward_hook(lambda *args: fakes["a"].append(args[-1].detach()))
+    module.a_to_b.register_forward_hook(lambda *args: fakes["b"].append(args[-1].detach()))
     fit(module, 6)
-    for look, pool in (("a", module.pool_a), ("b", module.pool_b)):
+    for domain, pool in (("a", module.pool_a), ("b", module.pool_b)):
         assert pool.pictures.shape == (2, 3, 8, 8)
         for kept in pool.pictures:
-            assert any(torch.equal(kept, picture[0]) for picture in drawn[look])
+            assert any(torch.equal(kept, picture[0]) for picture in fakes[domain])
 
 
 def test_noise_anneals_with_the_epochs():
     module = pix2pix(Adversary("bce", noise=0.5, noise_epochs=1.0))
     seen = []
-    plain = module.seen
+    plain = module.with_noise
 
     def watch(picture):
         shown = plain(picture)
         seen.append((shown - picture).std().item())
         return shown
 
-    module.seen = watch
+    module.with_noise = watch
     fit(module, 8)  # a pass is 6 batches
     real = seen[::2]
     assert real[:6] == pytest.approx([0.5 * (1 - i / 6) for i in range(6)], rel=0.15)
     assert real[6:] == [0, 0]
 
 
-def test_every_step_draws_its_own_from_the_seed():
-    draws = {}
+def test_every_step_has_random_numbers_of_its_own_from_the_seed():
+    numbers = {}
     for name, seed in (("once", 0), ("again", 0), ("other", 1)):
-        module, drawn = pix2pix(seed=seed), draws.setdefault(name, [])
-        module.seen = lambda picture, to=drawn: to.append(torch.rand(()).item()) or picture
+        module, found = pix2pix(seed=seed), numbers.setdefault(name, [])
+        module.with_noise = lambda picture, to=found: to.append(torch.rand(()).item()) or picture
         fit(module, 3)
-    assert len(set(draws["once"])) == 6
-    assert draws["once"] == draws["again"]
-    assert not set(draws["once"]) & set(draws["other"])
+    assert len(set(numbers["once"])) == 6
+    assert numbers["once"] == numbers["again"]
+    assert not set(numbers["once"]) & set(numbers["other"])
 
 
 def test_what_a_validation_gives_is_named_by_what_it_shows():

@@ -1,10 +1,9 @@
-"""The recipes with adversaries from the command line: trained, stopped, gone on, refused."""
+"""The recipes with a discriminator from the command line: trained, stopped, gone on, refused."""
 
 from __future__ import annotations
 
 import csv
 import json
-import os
 import signal
 from pathlib import Path
 
@@ -14,12 +13,13 @@ import torch
 from PIL import Image
 
 from distill import eval_fid, export, train
-from distill.config import compose
-from distill.metrics.features import FeatureNetwork
-from distill.training import gan_training
+from distill.config import compose, registry
+from distill.data.pairs import find_pairs
+from distill.metrics import frechet
 from distill.training.callbacks.distance import Distance
-from distill.training.callbacks.table import MetricsTable
 from support.commands import QUICK, run
+from support.feature_networks import Means
+from support.last_checkpoints import differences, saved
 
 SMALL = [
     "data.size=36",
@@ -37,8 +37,8 @@ PIX2PIX = [
     "generator.build.decoder=0.125",
     *SMALL,
 ]
-LOOKS = ["recipe=cyclegan", "data.root=looks", *SMALL]
-CYCLEGAN = [*LOOKS, "generator.build.blocks=1", "generator.build.width=8"]
+DOMAINS = ["recipe=cyclegan", "data.root=domains", *SMALL]
+CYCLEGAN = [*DOMAINS, "generator.build.blocks=1", "generator.build.width=8"]
 LENGTH = ["trainer.max_steps=6", "trainer.val_every=3"]
 
 
@@ -49,43 +49,13 @@ def soft(seed, width=64):
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
-    """pairs/ of eight pictures side by side, looks/ with six of A and eight of B."""
+    """pairs/ of eight pictures side by side, domains/ with six of A and eight of B."""
     monkeypatch.chdir(tmp_path)
-    for place, count, width in (("pairs", 8, 128), ("looks/A", 6, 64), ("looks/B", 8, 72)):
+    for place, count, width in (("pairs", 8, 128), ("domains/A", 6, 64), ("domains/B", 8, 72)):
         (tmp_path / place).mkdir(parents=True)
         for i in range(count):
             soft(len(place) * 100 + i, width).save(tmp_path / place / f"{chr(97 + i)}.png")
     return tmp_path
-
-
-@pytest.fixture
-def signal_at(monkeypatch):
-    """Send the process a signal while the batch after step `step` is being trained."""
-
-    def at(step, number):
-        plain, sent = MetricsTable.on_train_batch_end, []
-
-        def hook(self, trainer, *args):
-            if trainer.global_step == step and not sent:
-                sent.append(step)
-                os.kill(os.getpid(), number)
-            return plain(self, trainer, *args)
-
-        monkeypatch.setattr(MetricsTable, "on_train_batch_end", hook)
-
-    return at
-
-
-def saved(name):
-    return torch.load(Path("runs") / name / "checkpoints" / "last.ckpt", weights_only=True)
-
-
-def same(a, b):
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
-    if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(map(same, a, b))
-    return torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
 
 
 @pytest.mark.parametrize("recipe", [PIX2PIX, CYCLEGAN], ids=["pix2pix", "cyclegan"])
@@ -106,22 +76,22 @@ def test_interrupted_and_resumed_equals_uninterrupted(folders, signal_at, recipe
     whole, parts = saved("whole"), saved("parts")
     assert len(whole["optimizer_states"]) == len(whole["lr_schedulers"]) == 2
     for part in ("state_dict", "optimizer_states", "lr_schedulers", "global_step", "loops"):
-        assert same(whole[part], parts[part]), part
+        assert not differences(whole[part], parts[part], part)
     if recipe is CYCLEGAN:
         assert len(whole["state_dict"]["pool_a.pictures"]) == 6  # one a batch
     tables = [Path("runs") / name / "metrics.csv" for name in ("whole", "parts")]
     assert tables[0].read_text() == tables[1].read_text()
 
 
-def test_another_seed_draws_otherwise(folders):
+def test_another_seed_trains_otherwise(folders):
     assert run(train, *PIX2PIX, "trainer.max_steps=1", "run=a") == 0
     assert run(train, *PIX2PIX, "trainer.max_steps=1", "run=b", "seed=1") == 0
-    assert not same(saved("a")["state_dict"], saved("b")["state_dict"])
+    assert differences(saved("a")["state_dict"], saved("b")["state_dict"])
 
 
-def test_a_run_is_named_by_recipe_and_folder_and_holds_what_people_look_at(folders, capsys):
+def test_a_run_is_named_by_recipe_and_folder_and_holds_what_people_open(folders, capsys):
     assert run(train, *CYCLEGAN, *LENGTH) == 0
-    folder = Path("runs/cyclegan-looks")
+    folder = Path("runs/cyclegan-domains")
     assert (folder / "checkpoints/last.ckpt").is_file()
     assert (folder / "previews/step-000006.png").is_file()
     with (folder / "metrics.csv").open() as stream:
@@ -143,21 +113,19 @@ def test_losses_and_samples_are_in_tensorboard(folders):
     names = ("generator", "discriminator", "D(real)", "D(fake)", "l1", "fooled")
     assert {f"train/{name}" for name in names} <= {*tags["scalars"]}
     assert {"val/l1", "val/psnr", "val/ssim"} <= {*tags["scalars"]}
-    assert tags["images"] == ["given_drawn_wanted"]
+    assert tags["images"] == ["input_output_target"]
 
 
 def test_the_length_of_a_run_is_all_its_epochs(folders, capsys):
-    pictures = 8 - len(list_of_held_out("pairs"))
+    pictures = 8 - held_out_count()
     assert run(train, *PIX2PIX, "epochs=1", "decay_epochs=1") == 0
     assert saved("pix2pix-pairs")["global_step"] == 2 * pictures
     rates = [s["_last_lr"] for s in saved("pix2pix-pairs")["lr_schedulers"]]
     assert rates == [[0.0], [0.0]]
 
 
-def list_of_held_out(root):
-    from distill.data.layouts import find_pairs
-
-    return find_pairs(Path(root), None, 0.4, 0)["val"]
+def held_out_count():
+    return len(find_pairs(Path("pairs"), None, 0.4, 0)["val"])
 
 
 def test_the_best_checkpoint_goes_by_the_distance_to_the_target(folders):
@@ -170,19 +138,21 @@ def test_the_best_checkpoint_goes_by_the_distance_to_the_target(folders):
 
 
 def hold_out(a, b):
-    for look, count in (("testA", a), ("testB", b)):
-        Path("looks", look).mkdir()
+    for domain, count in (("testA", a), ("testB", b)):
+        Path("domains", domain).mkdir()
         for i in range(count):
-            soft(i).save(Path("looks", look, f"{i}.png"))
+            soft(i).save(Path("domains", domain, f"{i}.png"))
 
 
 @pytest.mark.parametrize(
     ("recipe", "few"),
     [(PIX2PIX, "data.val_limit=1"), (CYCLEGAN, "data.val_limit=8")],
-    ids=["val_limit", "one of two looks"],
+    ids=["val_limit", "one of two domains"],
 )
-def test_too_few_held_out_are_told_before_the_first_step(folders, monkeypatch, capsys, recipe, few):
-    monkeypatch.setattr(Distance, "of", lambda name: Distance(Grey()))
+def test_too_few_held_out_are_refused_before_the_first_step(
+    folders, monkeypatch, capsys, recipe, few
+):
+    monkeypatch.setattr(Distance, "of", lambda name: Distance(Means()))
     hold_out(1, 3)
     assert run(train, *recipe, *LENGTH, few) == 1
     assert "at least 2 held-out pictures of each side, not 1; hold" in capsys.readouterr().err
@@ -200,7 +170,8 @@ GIVEN = [
 
 
 def made_by(*typed):
-    return gan_training.gan_module(compose.load("train", [*GIVEN, *typed], train.RECIPES))
+    settings = compose.load("train", [*GIVEN, *typed], registry.schema_of)
+    return registry.recipe_named(settings.recipe).module(settings)
 
 
 def test_settings_reach_the_recipes():
@@ -231,15 +202,6 @@ def test_networks_begin_as_in_the_papers():
         assert norms.std().item() == pytest.approx(0.02, rel=0.15)
 
 
-class Grey(FeatureNetwork):
-    """The mean of each channel, for distances that cost nothing."""
-
-    fid, kid = "Fréchet (means)", "KID (means) ×1000"
-
-    def forward(self, pictures):
-        return pictures.mean((2, 3))
-
-
 def watched_by(name):
     best = torch.load(Path("runs") / name / "checkpoints" / "best.ckpt", weights_only=True)
     (watched,) = (key for key in best["callbacks"] if key.startswith("ModelCheckpoint"))
@@ -249,18 +211,19 @@ def watched_by(name):
 def test_without_pairs_best_checkpoint_and_early_end_go_by_the_distance(
     folders, monkeypatch, capsys
 ):
-    monkeypatch.setattr(Distance, "of", lambda name: Distance(Grey()))
-    monkeypatch.setattr(Distance, "_compare", lambda *features: (1.0, 1.0))  # no progress
+    monkeypatch.setattr(Distance, "of", lambda name: Distance(Means()))
+    for name in ("frechet_from_features", "kid"):  # no progress
+        monkeypatch.setattr(frechet, name, lambda *features: 1.0)
     hold_out(2, 2)
     still = ["trainer.max_steps=12", "trainer.val_every=2", "trainer.patience=2"]
     assert run(train, *CYCLEGAN, *still) == 0
     said = capsys.readouterr().out
     assert "val/frechet had not fallen for 2 validations" in said
-    assert "val/frechet" in watched_by("cyclegan-looks")
+    assert "val/frechet" in watched_by("cyclegan-domains")
 
 
 def test_with_pairs_the_best_checkpoint_goes_by_them(folders, monkeypatch):
-    monkeypatch.setattr(Distance, "of", lambda name: Distance(Grey()))
+    monkeypatch.setattr(Distance, "of", lambda name: Distance(Means()))
     assert run(train, *PIX2PIX, *LENGTH) == 0
     assert "val/l1" in watched_by("pix2pix-pairs")
 
@@ -268,21 +231,21 @@ def test_with_pairs_the_best_checkpoint_goes_by_them(folders, monkeypatch):
 def test_a_length_in_epochs_ends_with_a_validation(folders):
     six = ["epochs=2", "decay_epochs=1", "trainer.val_every=4"]
     assert run(train, *PIX2PIX, *six) == 0
-    length = 3 * (8 - len(list_of_held_out("pairs")))
+    length = 3 * (8 - held_out_count())
     assert saved("pix2pix-pairs")["global_step"] == round(length / 4) * 4
 
 
 def test_directions_differ(folders):
     assert run(train, *PIX2PIX, "trainer.max_steps=1", "run=a") == 0
     assert run(train, *PIX2PIX, "trainer.max_steps=1", "run=b", "data.direction=BtoA") == 0
-    assert not same(saved("a")["state_dict"], saved("b")["state_dict"])
+    assert differences(saved("a")["state_dict"], saved("b")["state_dict"])
 
 
 def test_the_student_as_a_generator(folders):
     student = ["generator=student", "generator.build.encoder.weights=none"]
     sizes = ["data.size=64", "data.crop_size=64"]
-    assert run(train, *LOOKS, *student, *sizes, "trainer.max_steps=1") == 0
-    names = saved("cyclegan-looks")["state_dict"]
+    assert run(train, *DOMAINS, *student, *sizes, "trainer.max_steps=1") == 0
+    names = saved("cyclegan-domains")["state_dict"]
     assert "a_to_b.encoder.blocks.0.0.weight" in names
 
 
@@ -305,27 +268,23 @@ def test_from_pairs_to_a_student_that_is_exported_and_scored(folders, capsys):
     sizes = ["data.size=64", "data.crop_size=64"]
     assert run(train, *PIX2PIX, *sizes, "trainer.max_steps=1") == 0
     taught = ["style=custom", "teacher=checkpoint", "teacher.path=runs/pix2pix-pairs"]
-    assert run(train, *taught, "photos=looks", *QUICK, "run=mine", "trainer.max_steps=2") == 0
+    assert run(train, *taught, "photos=domains", *QUICK, "run=mine", "trainer.max_steps=2") == 0
     capsys.readouterr()
     assert run(export, "run=mine", "exporter.size=128") == 0  # not the teacher's size
-    assert "no time and MACs of the teacher: it does not draw 128×128" in capsys.readouterr().out
+    assert "no time and MACs of the teacher: it does not take 128×128" in capsys.readouterr().out
     assert run(eval_fid, "run=mine", "features=none") == 0
     assert "student to teacher" in capsys.readouterr().out
 
 
 WRONG = [
-    (
-        PIX2PIX,
-        "lr=auto",
-        "lr='auto': networks against each other have no loss",
-    ),
+    (PIX2PIX, "lr=auto", "lr='auto': networks against each other have no loss"),
     (PIX2PIX, "schedule=plateau", "schedule=plateau: "),
     (PIX2PIX, "trainer.accumulate=2", "trainer.accumulate=2: not with recipe=pix2pix"),
     (PIX2PIX, "trainer.compile=true", "trainer.compile=True: not with recipe=pix2pix"),
     (PIX2PIX, "trainer.devices=2", "trainer.devices=2 strategy=auto: recipe=pix2pix trains on one"),
     (PIX2PIX, "trainer.devices=auto", "trainer.devices=auto strategy=auto: recipe=pix2pix trains"),
     (CYCLEGAN, "channels=4", "channels=4: "),
-    (PIX2PIX, "data.views=2", "data.views=2: "),
+    (PIX2PIX, "data.views=2", "data.views: no such setting"),
     (PIX2PIX, "data.root=nowhere", "data.root=nowhere: no such folder"),
     (PIX2PIX, "data.root=null", "data.root=null: "),
     ([*PIX2PIX, "data.size=96"], "data.crop_size=96", "data.crop_size=96: a U-Net halves"),
@@ -339,8 +298,8 @@ WRONG = [
     (PIX2PIX, "l1=-1", "l1=-1"),
     (["recipe=cyclegan"], "data=pairs", "data.kind='pairs': input should be 'unpaired'"),
     (CYCLEGAN, "data=pairs", "data.size: no such setting; did you mean data.crop_size? allowed"),
-    (CYCLEGAN, "data.root=looks/A", "data.root=looks/A: no two folders of pictures in it"),
-    (LOOKS, "generator=student", "generator=student: takes RGB of 64 pixels a side"),
+    (CYCLEGAN, "data.root=domains/A", "data.root=domains/A: no two folders of pictures in it"),
+    (DOMAINS, "generator=student", "generator=student: takes RGB of 64 pixels a side"),
     (CYCLEGAN, "trainer.patience=3", "trainer.patience=3: there is nothing to watch"),
     (CYCLEGAN, "data.crop_size=100", "data.crop_size=100: input should be a multiple of 32"),
     (

@@ -2,62 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 from pathlib import Path
 
 import pytest
-import torch
 
 from distill.runs.run_folder import Run
-from distill.training.callbacks.ema import StudentEMA
 from distill.training.callbacks.progress_bar import Progress
 from support.commands import go
+from support.last_checkpoints import differences, saved
 
 LENGTH = ["trainer.max_steps=6", "trainer.val_every=3"]
 
 
-@pytest.fixture
-def signal_at(monkeypatch):
-    """Send the process a signal while the batch after step `step` is being trained."""
-
-    def at(step, number):
-        plain = StudentEMA.on_train_batch_end
-        sent = []
-
-        def hook(self, trainer, *args):
-            if trainer.global_step == step and not sent:
-                sent.append(step)
-                os.kill(os.getpid(), number)
-            return plain(self, trainer, *args)
-
-        monkeypatch.setattr(StudentEMA, "on_train_batch_end", hook)
-
-    return at
-
-
-def saved(name):
-    return torch.load(Path("runs") / name / "checkpoints" / "last.ckpt", weights_only=True)
-
-
-def assert_same(a, b, where=""):
-    """Every tensor and value of two nested structures is the same, to the last bit."""
-    assert type(a) is type(b), where
-    if isinstance(a, dict):
-        assert a.keys() == b.keys(), where
-        for key in a:
-            assert_same(a[key], b[key], f"{where}.{key}")
-    elif isinstance(a, (list, tuple)):
-        assert len(a) == len(b), where
-        for i, (x, y) in enumerate(zip(a, b, strict=True)):
-            assert_same(x, y, f"{where}[{i}]")
-    elif isinstance(a, torch.Tensor):
-        assert torch.equal(a, b), where
-    else:
-        assert a == b, where
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize(
     "more",
@@ -81,9 +40,9 @@ def test_interrupted_mid_epoch_and_resumed_equals_uninterrupted(here, signal_at,
     assert go("run=parts", *options) == 0
     whole, parts = saved("whole"), saved("parts")
     for part in ("state_dict", "optimizer_states", "lr_schedulers", "global_step"):
-        assert_same(whole[part], parts[part], part)
+        assert not differences(whole[part], parts[part], part)
     average = [c["callbacks"]["StudentEMA"] for c in (whole, parts)]
-    assert_same(*average, "StudentEMA")
+    assert not differences(*average, "StudentEMA")
     tables = [Path("runs") / name / "metrics.csv" for name in ("whole", "parts")]
     assert tables[0].read_text() == tables[1].read_text()
 
@@ -97,9 +56,8 @@ def test_a_signal_ends_after_the_running_step_and_says_where(here, signal_at, ca
 
 def test_killed_between_two_checkpoints_equals_uninterrupted(here, monkeypatch):
     assert go("run=whole", *LENGTH) == 0
-    monkeypatch.setattr(
-        "distill.training.callbacks.checkpoints.EVERY", 0
-    )  # seconds: after every step
+    # Seconds: after every step.
+    monkeypatch.setattr("distill.training.callbacks.checkpoints.EVERY", 0)
 
     def crash(self, trainer, *args):
         if trainer.global_step == 5:
@@ -111,7 +69,7 @@ def test_killed_between_two_checkpoints_equals_uninterrupted(here, monkeypatch):
             go("run=parts", *LENGTH)
     assert saved("parts")["global_step"] == 4
     assert go("run=parts", *LENGTH) == 0
-    assert_same(saved("whole")["state_dict"], saved("parts")["state_dict"])
+    assert not differences(saved("whole")["state_dict"], saved("parts")["state_dict"])
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.5, 0.999])
@@ -128,7 +86,7 @@ def test_a_checkpoint_cut_short_is_said_and_the_one_before_used(here, monkeypatc
     assert "last.ckpt: damaged" in said
     assert "previous.ckpt, step 5, is used instead" in said
     assert "resumes at step 5" in said
-    assert_same(saved("whole")["state_dict"], saved("parts")["state_dict"])
+    assert not differences(saved("whole")["state_dict"], saved("parts")["state_dict"])
 
 
 def test_both_checkpoints_damaged_is_an_error(here, monkeypatch, capsys):

@@ -73,6 +73,7 @@ def test_lightnings_average_is_undone():
     assert np.allclose(_undo_average(averaged), losses)
 
 
+@pytest.mark.slow
 def test_lr_auto_finds_writes_and_uses_a_rate(here, capsys):
     assert go("run=found", "lr=auto", "trainer.max_steps=2", "schedule=constant") == 0
     found = yaml.safe_load(Path("runs/found/measured.yaml").read_text())
@@ -92,6 +93,7 @@ def test_lr_auto_finds_writes_and_uses_a_rate(here, capsys):
     assert saved["optimizer_states"][0]["param_groups"][0]["lr"] == pytest.approx(found["lr"])
 
 
+@pytest.mark.slow
 def test_the_finder_leaves_no_trace_in_what_is_learned(here):
     assert go("run=found", "lr=auto", "trainer.max_steps=2") == 0
     rate = yaml.safe_load(Path("runs/found/measured.yaml").read_text())["lr"]

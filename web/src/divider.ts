@@ -1,4 +1,4 @@
-/** The divider between photo and drawing: dragged, or moved with the arrow keys. */
+/** The divider between photo and stylised picture: dragged, or moved with the arrow keys. */
 import { $ } from "./dom";
 
 const STEP = 2; // per cent
@@ -8,17 +8,17 @@ export class Divider {
   /** Per cent from the left. */
   at = 50;
   private readonly handle = $("divider");
-  private readonly stage = $("stage");
+  private readonly viewer = $("viewer");
 
   constructor() {
-    this.stage.addEventListener("pointerdown", (event) => this.grab(event));
+    this.viewer.addEventListener("pointerdown", (event) => this.grab(event));
     this.handle.addEventListener("keydown", (event) => this.press(event));
     this.move(this.at);
   }
 
   move(percent: number): void {
     this.at = Math.min(100, Math.max(0, percent));
-    this.stage.style.setProperty("--split", `${this.at}%`);
+    this.viewer.style.setProperty("--split", `${this.at}%`);
     this.handle.setAttribute("aria-valuenow", String(Math.round(this.at)));
     this.handle.setAttribute("aria-valuetext", `${Math.round(this.at)} % photo`);
   }
@@ -29,14 +29,14 @@ export class Divider {
     if (event.button !== 0 || (event.pointerType !== "mouse" && !onHandle)) return;
     event.preventDefault();
     this.handle.focus({ preventScroll: true });
-    this.stage.setPointerCapture(event.pointerId);
-    const box = this.stage.getBoundingClientRect();
+    this.viewer.setPointerCapture(event.pointerId);
+    const box = this.viewer.getBoundingClientRect();
     const follow = ({ clientX }: PointerEvent) =>
       this.move((100 * (clientX - box.left)) / box.width);
-    const drop = () => this.stage.removeEventListener("pointermove", follow);
+    const drop = () => this.viewer.removeEventListener("pointermove", follow);
     follow(event);
-    this.stage.addEventListener("pointermove", follow);
-    this.stage.addEventListener("lostpointercapture", drop, { once: true });
+    this.viewer.addEventListener("pointermove", follow);
+    this.viewer.addEventListener("lostpointercapture", drop, { once: true });
   }
 
   private press(event: KeyboardEvent): void {

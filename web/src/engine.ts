@@ -1,6 +1,15 @@
-/** The page's side of the worker. */
+/** Inference as the page calls it; the worker does it. */
 import type { Student } from "./manifest";
-import type { Answers, Backend, Box, Drawn, Last, Question, Size, Wish } from "./protocol";
+import type {
+  Backend,
+  BackendChoice,
+  Box,
+  InferResult,
+  LastTensors,
+  Size,
+  WorkerReplies,
+  WorkerRequest,
+} from "./protocol";
 
 interface Waiting {
   resolve: (reply: never) => void;
@@ -18,7 +27,7 @@ export class Engine {
   private failed = "";
   backend: Backend | null = null;
 
-  constructor(private readonly wish: Wish) {
+  constructor(private readonly choice: BackendChoice) {
     this.worker.onmessage = ({ data }) => {
       const { resolve, reject } = this.waiting.get(data.id)!;
       this.waiting.delete(data.id);
@@ -32,41 +41,41 @@ export class Engine {
   async open(student: Student, size: Size): Promise<Backend> {
     const key = `${student.file} ${size.width} ${size.height}`;
     if (key !== this.opened || !this.backend) {
-      this.backend = await this.ask({ what: "open", student, size, wish: this.wish }, []);
+      this.backend = await this.ask({ what: "open", student, size, choice: this.choice }, []);
       this.opened = key;
     }
     return this.backend;
   }
 
-  /** Draw a part of a frame; the frame goes to the worker and comes back with the drawing. */
-  async draw(frame: ImageBitmap, crop: Box, mirror = false, rim = 0): Promise<Drawn> {
+  /** Stylise a part of a frame; the frame goes to the worker and comes back with the result. */
+  async infer(frame: ImageBitmap, crop: Box, mirror = false, rim = 0): Promise<InferResult> {
     const transfer = this.spare ? [frame, this.spare] : [frame];
-    const question = { what: "draw", frame, crop, mirror, rim, spare: this.spare } as const;
+    const request = { what: "infer", frame, crop, mirror, rim, spare: this.spare } as const;
     this.spare = null;
-    const drawn = await this.ask(question, transfer);
-    this.backend = drawn.backend; // a GPU may get lost on the way
-    return drawn;
+    const result = await this.ask(request, transfer);
+    this.backend = result.backend; // a GPU may get lost on the way
+    return result;
   }
 
-  /** Hand back a drawing's bytes once they are on the screen. */
+  /** Hand back a result's bytes once they are on the screen. */
   reuse(pixels: Uint8ClampedArray<ArrayBuffer>): void {
     this.spare = pixels.buffer;
   }
 
-  last(): Promise<Last | null> {
+  last(): Promise<LastTensors | null> {
     return this.ask({ what: "last" }, []);
   }
 
-  private ask<Q extends Question>(question: Q, transfer: Transferable[]) {
+  private ask<Q extends WorkerRequest>(request: Q, transfer: Transferable[]) {
     const id = this.count++;
     if (this.failed) return Promise.reject(new Error(this.failed));
-    return new Promise<Answers[Q["what"]]>((resolve, reject) => {
+    return new Promise<WorkerReplies[Q["what"]]>((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });
-      this.worker.postMessage({ id, question }, transfer);
+      this.worker.postMessage({ id, request }, transfer);
     });
   }
 
-  /** There is no worker: nobody would answer later questions either. */
+  /** There is no worker: later requests would get no reply either. */
   private fail(reason: string): void {
     this.failed = reason;
     for (const { reject } of this.waiting.values()) reject(new Error(reason));

@@ -1,26 +1,26 @@
-/** The page: what the manifest lists, drawn live. */
+/** The page: the manifest's students, live. */
 import { $, label, pressed, reason, say } from "./dom";
 import { Engine } from "./engine";
-import { offerHooks } from "./hooks";
-import { Live } from "./live";
+import { LiveLoop } from "./live_loop";
 import { loadManifest, type Manifest, type Student } from "./manifest";
 import { Meter } from "./meter";
-import { Photos } from "./photos";
-import type { Backend, Wish } from "./protocol";
-import { Sketching } from "./sketching";
-import { Stage } from "./stage";
+import { exposePageApi } from "./page_api";
+import { PhotoControls } from "./photo_controls";
+import type { Backend, BackendChoice } from "./protocol";
+import { SketchView } from "./sketch_view";
 import { listSizes, listStyles, showStyle } from "./styles";
+import { Viewer } from "./viewer";
 
 type Kind = Student["kind"];
 
 class Page {
-  private readonly engine = new Engine(wish());
+  private readonly engine = new Engine(backendChoice());
   private readonly meter = new Meter($("meter"));
   private readonly chosen: Partial<Record<Kind, Student>> = {};
   private kind: Kind = "photo";
   private side = 0;
-  private live: Live | null = null;
-  private sketching: Sketching | null = null;
+  private live: LiveLoop | null = null;
+  private sketchView: SketchView | null = null;
 
   constructor(private readonly manifest: Manifest) {
     for (const kind of ["photo", "sketch"] as const)
@@ -28,34 +28,34 @@ class Page {
     const { photo, sketch } = this.chosen;
     if (photo) this.startPhotos(photo);
     if (sketch)
-      this.sketching = new Sketching(this.engine, (b) => this.tell(b), sketch, manifest);
+      this.sketchView = new SketchView(this.engine, (b) => this.tell(b), sketch, manifest);
     $("views").hidden = !(photo && sketch);
     $("view-photo").addEventListener("click", () => this.show("photo"));
     $("view-sketch").addEventListener("click", () => this.show("sketch"));
     $("size").addEventListener("change", () => this.resize());
-    offerHooks(this.engine, () => this.busy(), () => this.speed());
+    exposePageApi(this.engine, () => this.busy(), () => this.speed());
     this.show(photo ? "photo" : "sketch");
   }
 
   private startPhotos(student: Student): void {
-    const stage = new Stage();
+    const viewer = new Viewer();
     this.side = listSizes(student, student.side);
     const tell = (backend: Backend) => this.tell(backend);
     const back = (earlier: Student, side: number) => this.goBack(earlier, side);
-    this.live = new Live(this.engine, stage, this.meter, tell, back, student, this.side);
+    this.live = new LiveLoop(this.engine, viewer, this.meter, tell, back, student, this.side);
     const style = () => this.chosen.photo!.name;
-    const photos = new Photos(this.live, stage, this.manifest.example, style, () =>
+    const photos = new PhotoControls(this.live, viewer, this.manifest.example, style, () =>
       this.show("photo"),
     );
     void photos.showExample().then(() => photos.startIfAllowed());
   }
 
   private busy(): boolean {
-    return (this.live?.working || this.sketching?.working) ?? false;
+    return (this.live?.working || this.sketchView?.working) ?? false;
   }
 
   private speed() {
-    return (this.kind === "photo" ? this.meter : this.sketching!.meter).speed();
+    return (this.kind === "photo" ? this.meter : this.sketchView!.meter).speed();
   }
 
   private show(kind: Kind): void {
@@ -72,19 +72,19 @@ class Page {
     listStyles(students, this.chosen[kind]!, (student) => this.choose(student));
     this.nameTerms(this.chosen[kind]!);
     this.live?.pause(sketch);
-    this.sketching?.show(sketch);
+    this.sketchView?.show(sketch);
   }
 
   private choose(student: Student): void {
     this.chosen[this.kind] = student;
     this.nameTerms(student);
     say("");
-    if (this.kind === "sketch") return this.sketching!.choose(student);
+    if (this.kind === "sketch") return this.sketchView!.choose(student);
     this.side = listSizes(student, this.side);
     this.live!.choose(student, this.side);
   }
 
-  /** The chosen one cannot be drawn: the pickers show the earlier one again. */
+  /** The chosen one cannot run: the pickers show the earlier one again. */
   private goBack(student: Student, side: number): void {
     this.chosen.photo = student;
     this.side = listSizes(student, side);
@@ -111,7 +111,7 @@ class Page {
 }
 
 /** For those who compare: ?backend=wasm or ?backend=webgpu, &threads=1, in the page's address. */
-function wish(): Wish {
+function backendChoice(): BackendChoice {
   const wanted = new URLSearchParams(location.search);
   const backend = wanted.get("backend");
   const threads = Math.floor(Number(wanted.get("threads")));

@@ -6,7 +6,7 @@ export interface Student {
   file: string;
   bytes: number;
   kind: "photo" | "sketch";
-  /** Colours it draws in: 3, or 4 with transparency. */
+  /** Channels of its output: 3, or 4 with transparency. */
   channels: 3 | 4;
   /** Names of the network's input and output. */
   input: string;

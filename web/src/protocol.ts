@@ -1,4 +1,4 @@
-/** What the page and its worker say to each other. */
+/** The messages between the page and its worker. */
 import type { Student } from "./manifest";
 
 export interface Size {
@@ -19,31 +19,31 @@ export interface Backend {
 }
 
 /** What the address asks for; null: what fits. */
-export interface Wish {
+export interface BackendChoice {
   backend: "webgpu" | "wasm" | null;
   threads: number | null;
 }
 
-export interface Open {
+export interface OpenRequest {
   what: "open";
   student: Student;
   size: Size;
-  wish: Wish;
+  choice: BackendChoice;
 }
 
-export interface Draw {
-  what: "draw";
+export interface InferRequest {
+  what: "infer";
   frame: ImageBitmap;
-  /** The part of the frame to draw, mirrored from left to right or not. */
+  /** The part of the frame to stylise, mirrored from left to right or not. */
   crop: Box;
   mirror: boolean;
   /** Pixels at each edge of the network's input that mirror what lies inside of them. */
   rim: number;
-  /** The bytes of an earlier drawing, to be written over. */
+  /** The bytes of an earlier result, to be written over. */
   spare: ArrayBuffer | null;
 }
 
-export type Question = Open | Draw | { what: "last" };
+export type WorkerRequest = OpenRequest | InferRequest | { what: "last" };
 
 /** Milliseconds: picture to planes, the network, planes to picture. */
 export interface Times {
@@ -52,7 +52,7 @@ export interface Times {
   finish: number;
 }
 
-export interface Drawn extends Size {
+export interface InferResult extends Size {
   /** The frame, given back, and what was asked for. */
   frame: ImageBitmap;
   crop: Box;
@@ -64,14 +64,14 @@ export interface Drawn extends Size {
 }
 
 /** The network's last input (1, 3, height, width) and output (1, channels, height, width). */
-export interface Last extends Size {
+export interface LastTensors extends Size {
   channels: 3 | 4;
   input: Float32Array;
   output: Float32Array;
 }
 
-export interface Answers {
+export interface WorkerReplies {
   open: Backend;
-  draw: Drawn;
-  last: Last | null;
+  infer: InferResult;
+  last: LastTensors | null;
 }

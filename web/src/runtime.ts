@@ -4,7 +4,7 @@ import gpuLoader from "onnxruntime-web/ort-wasm-simd-threaded.asyncify.mjs?url";
 import gpuBinary from "onnxruntime-web/ort-wasm-simd-threaded.asyncify.wasm?url";
 import cpuLoader from "onnxruntime-web/ort-wasm-simd-threaded.mjs?url";
 import cpuBinary from "onnxruntime-web/ort-wasm-simd-threaded.wasm?url";
-import type { Backend, Wish } from "./protocol";
+import type { Backend, BackendChoice } from "./protocol";
 
 const MOST_THREADS = 4; // a small network has no work for more
 // The page and the camera need a core too: on two busy ones, two threads wait for each other and
@@ -21,16 +21,16 @@ export interface Runtime {
 }
 
 /** Load the one build of ONNX Runtime that is wanted here. */
-export async function loadRuntime(wish: Wish): Promise<Runtime> {
+export async function loadRuntime(choice: BackendChoice): Promise<Runtime> {
   const { obstacle, emulated } =
-    wish.backend === "wasm" ? ASKED : await askForGpu(wish.backend === "webgpu");
+    choice.backend === "wasm" ? ASKED : await askForGpu(choice.backend === "webgpu");
   const gpu = obstacle === null;
   const ort = gpu ? await import("onnxruntime-web/webgpu") : await import("onnxruntime-web/wasm");
   ort.env.logLevel = "error";
   ort.env.wasm.wasmPaths = gpu
     ? { mjs: gpuLoader, wasm: gpuBinary }
     : { mjs: cpuLoader, wasm: cpuBinary };
-  const threads = wish.threads ?? threadCount();
+  const threads = choice.threads ?? threadCount();
   ort.env.wasm.numThreads = threads;
   const backend = gpu ? onGpu(emulated) : onCpu(threads, obstacle);
   return { ort, gpu, threads, backend };

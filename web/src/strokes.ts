@@ -45,7 +45,7 @@ export class Sketch {
 type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
 
 /** Draw a stroke from its point number `from` on; a single point is a dot. */
-export function trace(context: Context, { points, width, erase }: Stroke, from = 0): void {
+export function drawStroke(context: Context, { points, width, erase }: Stroke, from = 0): void {
   if (points.length < 2) return;
   const start = 2 * Math.max(0, from);
   context.globalCompositeOperation = erase ? "destination-out" : "source-over";

@@ -15,7 +15,7 @@ export function listStyles(students: Student[], chosen: Student, take: (s: Stude
       checked: student === chosen,
     });
     input.addEventListener("change", () => take(student));
-    label.append(input, face(student), student.name);
+    label.append(input, thumbnail(student), student.name);
     field.append(label);
   }
 }
@@ -25,17 +25,17 @@ export function showStyle({ name }: Student): void {
   for (const input of $("styles").querySelectorAll("input")) input.checked = input.value === name;
 }
 
-function face(student: Student): HTMLElement {
-  const face = Object.assign(document.createElement("span"), { className: "face" });
+function thumbnail(student: Student): HTMLElement {
+  const frame = Object.assign(document.createElement("span"), { className: "thumbnail" });
   if (student.thumbnail) {
-    face.append(Object.assign(new Image(), { src: student.thumbnail, alt: "" }));
+    frame.append(Object.assign(new Image(), { src: student.thumbnail, alt: "" }));
   } else {
     const icon = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     icon.append(document.createElementNS(icon.namespaceURI, "use"));
     icon.firstElementChild!.setAttribute("href", "#i-pen");
-    face.append(icon);
+    frame.append(icon);
   }
-  return face;
+  return frame;
 }
 
 const ascending = (a: number, b: number) => a - b;

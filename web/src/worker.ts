@@ -1,44 +1,52 @@
-/** The worker: one question at a time, so that the page itself never waits for the network. */
+/** The worker: inference, one request at a time, so that the page itself never waits. */
 import { fetchFile } from "./fetch";
-import { Painter } from "./painter";
-import type { Answers, Draw, Drawn, Open, Question } from "./protocol";
+import type {
+  InferRequest,
+  InferResult,
+  OpenRequest,
+  WorkerReplies,
+  WorkerRequest,
+} from "./protocol";
 import { loadRuntime, withoutGpu, type Runtime } from "./runtime";
+import { StudentSession } from "./student_session";
+
+type Reply = WorkerReplies[keyof WorkerReplies];
 
 let runtime: Runtime | null = null;
-let painter: Painter | null = null;
-let order: Open | null = null;
+let student: StudentSession | null = null;
+let opened: OpenRequest | null = null;
 const networks = new Map<string, ArrayBuffer>();
 
-async function open(wanted: Open): Promise<Answers["open"]> {
-  runtime ??= await loadRuntime(wanted.wish);
+async function open(wanted: OpenRequest): Promise<WorkerReplies["open"]> {
+  runtime ??= await loadRuntime(wanted.choice);
   const network = await fetchOnce(wanted.student.file);
-  const opened = await openAnywhere(wanted, network);
-  await painter?.close();
-  [painter, order] = [opened, wanted];
+  const session = await openAnywhere(wanted, network);
+  await student?.close();
+  [student, opened] = [session, wanted];
   return runtime.backend;
 }
 
 /** On the GPU if that is chosen; where it fails, on the CPU from then on. */
-async function openAnywhere(wanted: Open, network: ArrayBuffer): Promise<Painter> {
+async function openAnywhere(wanted: OpenRequest, network: ArrayBuffer): Promise<StudentSession> {
   if (runtime!.gpu) {
     try {
-      return await Painter.open(wanted, runtime!, network);
+      return await StudentSession.open(wanted, runtime!, network);
     } catch (error) {
       runtime = withoutGpu(runtime!, firstLine(error));
     }
   }
-  return Painter.open(wanted, runtime!, network);
+  return StudentSession.open(wanted, runtime!, network);
 }
 
-async function draw(question: Draw): Promise<Drawn> {
-  if (!painter) throw new Error("no student is open");
+async function infer(request: InferRequest): Promise<InferResult> {
+  if (!student) throw new Error("no student is open");
   try {
-    return await painter.draw(question);
+    return await student.infer(request);
   } catch (error) {
     if (!runtime!.gpu) throw error;
     runtime = withoutGpu(runtime!, firstLine(error)); // a lost device: drivers do that
-    painter = await Painter.open(order!, runtime, await fetchOnce(order!.student.file));
-    return painter.draw(question);
+    student = await StudentSession.open(opened!, runtime, await fetchOnce(opened!.student.file));
+    return student.infer(request);
   }
 }
 
@@ -59,18 +67,18 @@ function firstLine(error: unknown): string {
   return String(error instanceof Error ? error.message : error).split("\n")[0];
 }
 
-async function answer(question: Question): Promise<[Answers[keyof Answers], Transferable[]]> {
-  if (question.what === "open") return [await open(question), []];
-  if (question.what === "last") return [painter?.last() ?? null, []];
-  const drawn = await draw(question);
-  return [drawn, [drawn.frame, drawn.pixels.buffer]];
+async function answer(request: WorkerRequest): Promise<[Reply, Transferable[]]> {
+  if (request.what === "open") return [await open(request), []];
+  if (request.what === "last") return [student?.last() ?? null, []];
+  const result = await infer(request);
+  return [result, [result.frame, result.pixels.buffer]];
 }
 
 let queue = Promise.resolve();
-self.onmessage = ({ data }: MessageEvent<{ id: number; question: Question }>) => {
+self.onmessage = ({ data }: MessageEvent<{ id: number; request: WorkerRequest }>) => {
   queue = queue.then(async () => {
     try {
-      const [reply, transfer] = await answer(data.question);
+      const [reply, transfer] = await answer(data.request);
       self.postMessage({ id: data.id, reply }, { transfer });
     } catch (error) {
       self.postMessage({ id: data.id, error: firstLine(error) });

@@ -1,20 +1,17 @@
-"""What was typed behind a command: settings, quoted where a path needs it, flags, and pictures."""
+"""What was typed behind a command: settings, quoted where a path needs it, flags, and files."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
 
+from distill.config.settings.base import ByName, PathMark
 from distill.core.errors import DistillError
 
-PATHS = {
-    *("photos", "val_photos", "drop", "data.root", "data.a", "data.b", "a", "b", "output", "runs"),
-    *("checkpoint", "model", "style.weights", "teacher.path", "calibration", "tflite.python"),
-    *("students", "sketches", "sketch.mask", "sketch.hed.weights"),
-}
-LISTS = {"photos", "val_photos", "students", "sketches"}
 OUTPUT = ("-o", "--output")
 VALUED = {  # Hydra's flags that take the next word
     *("--cfg", "-c", "--info", "-i", "--package", "-p", "--config-name", "-cn", "--config-path"),
@@ -22,24 +19,44 @@ VALUED = {  # Hydra's flags that take the next word
 }
 
 
-def split_arguments(arguments: list[str], several: bool) -> tuple[list[str], list[str]]:
+class TypedKeys:
+    """The dotted keys of a command's settings that are not typed as Hydra reads them, by type.
+
+    `paths` need quotes, `lists` are those paths that may be several, as [A,B], and for `names`
+    KEY=NAME means KEY.name=NAME.
+    """
+
+    def __init__(self, *schemas: type) -> None:
+        self.paths: set[str] = set()
+        self.lists: set[str] = set()
+        self.names: set[str] = set()
+        for schema in schemas:
+            self._collect(schema, "", several=False)
+
+    def _collect(self, hint: Any, key: str, several: bool) -> None:
+        if isinstance(hint, type) and is_dataclass(hint):
+            if issubclass(hint, ByName):
+                self.names.add(key)
+            hints = get_type_hints(hint, include_extras=True)
+            for item in fields(hint):
+                self._collect(hints[item.name], f"{key}.{item.name}".lstrip("."), several)
+            return
+        for mark in getattr(hint, "__metadata__", ()):
+            if isinstance(mark, PathMark):
+                marked = {f"{key}.{name}" for name in mark.arguments} or {key}
+                self.paths |= marked
+                self.lists |= marked if several else set()
+        for part in get_args(hint):  # of a union, a list, an annotated type
+            self._collect(part, key, several or get_origin(hint) is list)
+
+
+def split_arguments(
+    arguments: list[str], keys: TypedKeys, several: bool
+) -> tuple[list[str], list[str]]:
     """KEY=VALUE overrides, ready for Hydra, and its flags with their values."""
     quoted = _each_quoted if several else _quoted
-    overrides = [quoted(a) for a in arguments if "=" in a and not a.startswith("-")]
+    overrides = [quoted(a, keys) for a in arguments if "=" in a and not a.startswith("-")]
     return overrides, [a for a in arguments if "=" not in a or a.startswith("-")]
-
-
-def split_inputs(arguments: list[str]) -> tuple[list[str], dict[str, list[str]]]:
-    """The same for students: style=NAME becomes style.name=NAME, since `style` alone would choose a
-    file of conf/style/, a teacher."""
-    kept, given = split_files(arguments)
-    return [re.sub(r"^style=", "style.name=", word) for word in kept], given
-
-
-def split_recipe(arguments: list[str]) -> tuple[list[str], None]:
-    """recipe=NAME becomes recipe.name=NAME, since `recipe` alone would choose a file of
-    conf/recipe/, a way to train."""
-    return [re.sub(r"^recipe=", "recipe.name=", word) for word in arguments], None
 
 
 def split_files(arguments: list[str]) -> tuple[list[str], dict[str, list[str]]]:
@@ -85,26 +102,28 @@ def _is_input(word: str) -> bool:
     return not equals or "/" in key or os.path.isfile(word)
 
 
-def _each_quoted(argument: str) -> str:
+def _each_quoted(argument: str, keys: TypedKeys) -> str:
     """With -m a comma parts two folders or files, unless there is one of that very name."""
     key, _, value = argument.partition("=")
-    if key not in PATHS or value[:1] in ("", "'", '"', "[") or Path(value).exists():
-        return _quoted(argument)
+    if key not in keys.paths or value[:1] in ("", "'", '"', "[") or Path(value).exists():
+        return _quoted(argument, keys)
     if re.match(r"(choice|glob)\(", value):
         return argument
-    items = (_quoted(f"{key}={item}").partition("=")[2] for item in value.split(","))
+    items = (_quoted(f"{key}={item}", keys).partition("=")[2] for item in value.split(","))
     return f"{key}={','.join(items)}"
 
 
-def _quoted(argument: str) -> str:
+def _quoted(argument: str, keys: TypedKeys) -> str:
     """A folder or file may hold spaces, commas and brackets, which Hydra's grammar would read.
 
     [A,B] is a list of folders, unless there is one of that very name.
     """
     key, _, value = argument.partition("=")
-    if key not in PATHS or not value:
+    if key in keys.names:
+        return f"{key}.name={value}"
+    if key not in keys.paths or not value:
         return argument
-    if key in LISTS and value[0] + value[-1] == "[]" and not Path(value).is_dir():
+    if key in keys.lists and value[0] + value[-1] == "[]" and not Path(value).is_dir():
         items = re.findall(r"'[^']*'|\"[^\"]*\"|[^,\s][^,]*", value[1:-1])
         return f"{key}=[{','.join(_quoted_path(item.strip()) for item in items)}]"
     return argument if re.fullmatch(r"[\w./~$-]+", value) else f"{key}={_quoted_path(value)}"

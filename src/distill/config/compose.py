@@ -1,11 +1,11 @@
-"""Compose and check: the only module besides the entry points that knows Hydra."""
+"""From what was typed to checked settings; the only module that knows Hydra."""
 
 from __future__ import annotations
 
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
@@ -21,7 +21,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from distill.config import multirun
-from distill.config.arguments import split_arguments
+from distill.config.arguments import TypedKeys, split_arguments, split_files
+from distill.config.registry import Recipe, register
 from distill.config.validate import check
 from distill.core.errors import DistillError, OneLine
 from distill.core.nodes import no_such
@@ -29,13 +30,10 @@ from distill.core.process import keep_freed
 
 MULTIRUN, HELP = {"-m", "--multirun"}, {"-h", "--help"}
 
-RECIPE = "recipe"  # the setting that says which of several schemas a command's settings have
-
 S = TypeVar("S")
 Task = Callable[[Any], None]
-Schema = type | Mapping[str, type]
+Schema = type[S] | Callable[[Mapping[str, Any]], type[S]]  # a class, or how to choose one
 Given = Mapping[str, Any] | None
-Words = Callable[[list[str]], tuple[list[str], Given]]
 
 
 def conf_folder() -> Path:
@@ -45,34 +43,32 @@ def conf_folder() -> Path:
     return next(folder for folder in places if folder.is_dir())
 
 
-def settings_only(arguments: list[str]) -> tuple[list[str], Given]:
-    """Most commands take settings and flags, and nothing else."""
-    return arguments, None
-
-
 def entry(
     name: str,
     schema: Schema,
     sweep: multirun.Sweep = multirun.NO_FOLDERS,
-    words: Words = settings_only,
+    inputs: bool = False,
+    recipes: Sequence[Recipe] = (),
 ) -> Callable[[Task], Callable[[], None]]:
     """Make a task a command: `conf/NAME.yaml` plus overrides, checked, as a `schema` instance.
 
-    Of several schemas the one that the setting `recipe` names.
-
-    A DistillError ends the command with its one line on standard error and its exit status. With
-    -m it runs once for every combination of the values given; `sweep` says what is around that.
-    `words` takes out of what was typed what is no setting, and gives it as values of its own.
+    A `schema` that is no class chooses one by the composed values. A DistillError ends the command
+    with its one line on standard error and exit status 1. With -m it runs once for every
+    combination of the values given; `sweep` says what is around that. With `inputs` files may stand
+    beside the settings. `recipes` are those that a run may be of.
     """
+    register(*recipes)
 
     def decorate(task: Task) -> Callable[[], None]:
         @functools.wraps(task)
         def command() -> None:
             keep_freed()
             with OneLine():
-                arguments, given = words(sys.argv[1:])
+                typed = sys.argv[1:]
+                arguments, given = split_files(typed) if inputs else (typed, None)
                 several = bool(MULTIRUN & set(arguments))
-                overrides, flags = split_arguments(arguments, several)
+                schemas = [schema] if isinstance(schema, type) else [r.settings for r in recipes]
+                overrides, flags = split_arguments(arguments, TypedKeys(*schemas), several)
                 if HELP & set(arguments):
                     _hydra_main(name, schema, task, flags, given)  # whatever the settings are
                 elif several:
@@ -146,7 +142,7 @@ def _both(value: Any) -> tuple[str, str]:
 def load(
     name: str,
     overrides: Iterable[str],
-    schema: type[S] | Mapping[str, type[S]],
+    schema: Schema[S],
     given: Given = None,
 ) -> S:
     """Compose `conf/NAME.yaml` with overrides and check it. Raises DistillError in one line."""
@@ -154,8 +150,9 @@ def load(
         return _checked(_plain(compose(name, overrides), given), schema)
 
 
-def _checked(values: dict[str, Any], schema: type[S] | Mapping[str, type[S]]) -> S:
-    return check(values, schema[values[RECIPE]] if isinstance(schema, Mapping) else schema)
+def _checked(values: dict[str, Any], schema: Schema[S]) -> S:
+    chosen: Any = schema if isinstance(schema, type) else schema(values)
+    return check({key: v for key, v in values.items() if key not in chosen.not_used}, chosen)
 
 
 def _plain(cfg: DictConfig, given: Given) -> dict[str, Any]:
@@ -208,7 +205,7 @@ def _all_keys(name: str, key: str, overrides: Iterable[str]) -> list[str]:
     try:
         chosen = compose(name, groups)
     except HydraException:  # the wrong one is among them
-        chosen = compose(name, [each for each in groups if each.startswith(f"{RECIPE}=")])
+        chosen = compose(name, [each for each in groups if each.startswith("recipe=")])
     tree: Any = OmegaConf.to_container(chosen, resolve=False)
     *parents, _ = key.split(".")
     for parent in parents:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from distill.config import compose
-from distill.config.settings import PhotoSource
+from distill.config.settings.training import PhotoSource
+from distill.config.validate import check
 
 
 def source_of(trained: dict[str, Any], photos: str | None = None) -> PhotoSource:
     """The photos, teacher and set of a trained run, or the same with other photos."""
-    kept = {
-        key: trained[key] for key in ("crop", "style", "data", "label", "gka_layers", "teacher")
-    }
+    kept = {key: trained[key] for key in ("crop", "style", "data", "label", "teacher")}
     if photos:
         kept["data"] = kept["data"] | {"root": None, "kind": "pairs", "weights": None}
     kept["photos"] = photos or trained["photos"]
     kept["val_photos"] = None if photos else trained.get("val_photos")
-    return compose.check(kept | {"drop": None}, PhotoSource)  # the set remembers what was dropped
+    return check(kept | {"drop": None}, PhotoSource)  # the set remembers what was dropped

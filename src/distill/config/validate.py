@@ -9,7 +9,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from distill.config.settings import Given
+from distill.config.settings.base import Given
 from distill.core.errors import DistillError
 from distill.core.nodes import bind, no_such
 

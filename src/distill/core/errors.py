@@ -10,22 +10,26 @@ INTERRUPTED = 130  # exit status after Ctrl-C or SIGTERM
 
 
 class DistillError(Exception):
-    """Bad input or a limit not met: one clear line (what, where, what to do) and an exit status.
+    """Bad input or a limit not met: one clear line (what, where, what to do).
 
-    Entry points print the message without a traceback and exit with `status`; anything else that
-    escapes is a bug and keeps its traceback.
+    Entry points print it without a traceback and exit with status 1; anything else that escapes is
+    a bug and keeps its traceback.
     """
 
-    def __init__(self, message: str, status: int = 1) -> None:
-        super().__init__(message)
-        self.status = status
+
+def reason_of(error: BaseException, most: int | None = None) -> str:
+    """What a library's error says, without line breaks and at most so many characters.
+
+    For a DistillError's message; the name of the error's class where it says nothing.
+    """
+    return " ".join(str(error).split())[:most] or type(error).__name__
 
 
 class OneLine:
-    """Turns what a user can cause into one line on standard error and an exit status.
+    """Turns what a user can cause into one line on standard error and exit status 1.
 
-    Warnings are shown as one line too, without the place in the code. `reason` is the line of the
-    error that ended the block, empty where none did.
+    Ctrl-C ends with 130. Warnings are shown as one line too, without the place in the code.
+    `reason` is the line of the error that ended the block, empty where none did.
     """
 
     reason = ""
@@ -38,15 +42,15 @@ class OneLine:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         warnings.formatwarning = self._format
         if isinstance(error, DistillError):
-            self._end(str(error), error.status)
+            self._end(str(error))
         if isinstance(error, OSError) and error.strerror:
             where = error.filename or "the disk"
-            self._end(f"{where}: {error.strerror.lower()}; choose another place", 1)
+            self._end(f"{where}: {error.strerror.lower()}; choose another place")
         if isinstance(error, KeyboardInterrupt):
             print("\nstopped; the same command goes on", file=sys.stderr)
             sys.exit(INTERRUPTED)
 
-    def _end(self, reason: str, status: int) -> None:
+    def _end(self, reason: str) -> None:
         self.reason = reason
         print(f"error: {reason}", file=sys.stderr)
-        sys.exit(status)
+        sys.exit(1)

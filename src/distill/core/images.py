@@ -1,4 +1,4 @@
-"""Pictures and tensors; PNG files and contact sheets, written whole or not at all."""
+"""Pictures, bytes and tensors; PNG files and contact sheets, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,31 +12,41 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
-from distill.core.files import aside
+from distill.core.files import write_whole
 
 # Measured on 256² photos: 112 KB instead of the 116 of zlib's own search at this level, 4.1 ms
 # instead of 4.9 to write, 1.6 instead of 1.8 to read. Level 4 is as small, but slow to write.
 PNG = {"compress_level": 1, "compress_type": zlib.Z_RLE}
 
 
-def to_bytes(image: Image.Image) -> Tensor:
+def to_uint8(values: Tensor) -> Tensor:
+    """[0, 1] to 8 bits, clamped and rounded to the nearest: what a PNG of it would hold."""
+    return values.clamp(0, 1).mul(255).round().byte()
+
+
+def to_float(values: Tensor) -> Tensor:
+    """uint8 to float32 in [0, 1]."""
+    return values.float().div_(255)
+
+
+def to_pixels(image: Image.Image) -> Tensor:
     """An 8-bit picture as it lies in memory, uint8 (H, W, C)."""
     return torch.from_numpy(np.array(image))
 
 
-def from_bytes(values: Tensor) -> Tensor:
+def from_pixels(values: Tensor) -> Tensor:
     """uint8 (…, H, W, C) as float32 (…, C, H, W) in [0, 1], its channels last in memory."""
-    return values.movedim(-1, -3).float().div_(255)
+    return to_float(values.movedim(-1, -3))
 
 
 def to_tensor(image: Image.Image) -> Tensor:
     """An 8-bit picture as float32 (C, H, W) in [0, 1]."""
-    return from_bytes(to_bytes(image))
+    return from_pixels(to_pixels(image))
 
 
 def to_image(picture: Tensor) -> Image.Image:
     """(C, H, W) in [0, 1], C = 3 or 4, as an 8-bit picture, rounded to the nearest."""
-    array = picture.detach().clamp(0, 1).mul(255).round().byte().permute(1, 2, 0).cpu().numpy()
+    array = to_uint8(picture.detach()).permute(1, 2, 0).cpu().numpy()
     return Image.fromarray(np.ascontiguousarray(array))
 
 
@@ -48,16 +58,31 @@ def over_white(picture: Tensor) -> Tensor:
     return picture[:, :3] * alpha + (1 - alpha)
 
 
+def batches(pictures: Iterable[Tensor], size: int) -> Iterator[Tensor]:
+    """Batches of equally large uint8 pictures as float32 in [0, 1], in order.
+
+    A change of size starts a new batch.
+    """
+    group: list[Tensor] = []
+    for picture in pictures:
+        if group and (len(group) == size or group[0].shape != picture.shape):
+            yield torch.stack(group)
+            group = []
+        group.append(to_float(picture))
+    if group:
+        yield torch.stack(group)
+
+
 def save_png(image: Image.Image, path: Path) -> None:
-    """Write a PNG aside and rename it, so that a killed process leaves no half picture."""
+    """Write a PNG atomically: a killed process leaves no half picture."""
     encoded = io.BytesIO()
     image.save(encoded, format="PNG", **PNG)
-    with aside(path) as temporary:
-        temporary.write_bytes(encoded.getbuffer())
+    write_whole(path, encoded.getbuffer())
 
 
-def sheet(rows: Sequence[Sequence[Tensor]], titles: Sequence[str], gap: int = 4) -> Image.Image:
+def sheet(rows: Sequence[Sequence[Tensor]], titles: Sequence[str]) -> Image.Image:
     """A contact sheet: rows of equally large (C, H, W) pictures under a line of titles."""
+    gap = 4
     height, width = rows[0][0].shape[-2:]
     band = max(18, height // 12)
     size = (len(titles) * (width + gap) + gap, band + len(rows) * (height + gap) + gap)
@@ -72,25 +97,3 @@ def sheet(rows: Sequence[Sequence[Tensor]], titles: Sequence[str], gap: int = 4)
             spot = (gap + column * (width + gap), band + row * (height + gap))
             page.paste(to_image(over_white(picture[None])[0]), spot)
     return page
-
-
-def batches(pictures: Iterable[Tensor], size: int) -> Iterator[Tensor]:
-    """Batches of equally large pictures, in order; a change of size starts a new batch."""
-    group: list[Tensor] = []
-    for picture in pictures:
-        if group and (len(group) == size or group[0].shape != picture.shape):
-            yield torch.stack(group)
-            group = []
-        group.append(as_float(picture))
-    if group:
-        yield torch.stack(group)
-
-
-def as_bytes(picture: Tensor) -> Tensor:
-    """[0, 1] to 8 bits, rounded to the nearest: what a PNG of it would hold."""
-    return picture.clamp(0, 1).mul(255).round().byte()
-
-
-def as_float(picture: Tensor) -> Tensor:
-    """8 bits to [0, 1]."""
-    return picture.float() / 255

@@ -6,6 +6,7 @@ import difflib
 import inspect
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import resolve_name
 from typing import Any, get_type_hints
 
@@ -17,7 +18,7 @@ from distill.core.errors import DistillError
 
 def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
     """Check that a Node's class exists and takes these arguments with these types."""
-    target = _target(key, value)
+    target = class_of(key, value)
     signature = inspect.signature(target)
     allowed = [n for n in signature.parameters if n not in given]
     hints = get_type_hints(target.__init__ if inspect.isclass(target) else target)
@@ -35,12 +36,26 @@ def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
 def build(value: Mapping[str, Any], **given: Any) -> Any:
     """The object a Node describes, with further arguments from code."""
     arguments = {k: v for k, v in value.items() if k != "_target_"}
-    return _target("", value)(**arguments, **given)
+    return class_of("", value)(**arguments, **given)
 
 
 def takes(value: Mapping[str, Any], argument: str) -> bool:
     """Whether a Node's class has a parameter of that name."""
-    return argument in inspect.signature(_target("", value)).parameters
+    return argument in inspect.signature(class_of("", value)).parameters
+
+
+def class_of(key: str, value: Mapping[str, Any]) -> Any:
+    """The class or function that a Node names; `key` is the setting, for messages.
+
+    Raises DistillError where there is none of that name.
+    """
+    name = value.get("_target_")
+    if not isinstance(name, str):
+        raise DistillError(f"{key}._target_: missing; it names the class to build")
+    try:
+        return resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise DistillError(f"{key}._target_={name}: cannot be imported ({error})") from error
 
 
 def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
@@ -51,29 +66,31 @@ def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
     """
     name = str(value.get("_target_"))
     module, _, cls = name.rpartition(".")
-    found = _module_of(module, package).get(cls)
+    inside = module.startswith(f"{package}.")  # no other module is imported
+    found = _contents(module).get(cls) if inside else None
+    if found is None and (inside or (module.startswith("distill.") and not _exists(module))):
+        raise DistillError(
+            f"{name}: no such class; a run names the classes of the version that trained it, so "
+            "use it with that version, or train anew"
+        )
     if not inspect.isclass(found) or not issubclass(found, base) or found.__module__ != module:
         raise DistillError(f"{name}: refused; only classes of {package} are built from a file")
 
 
-def _module_of(module: str, package: str) -> dict[str, Any]:
-    """What a module below a package holds; nothing for any other module, which is not imported."""
-    if not module.startswith(f"{package}."):
-        return {}
+def _contents(module: str) -> dict[str, Any]:
+    """What a module holds, by name; nothing where there is no such module."""
     try:
         return vars(import_module(module))
     except ModuleNotFoundError:
         return {}
 
 
-def _target(key: str, value: Mapping[str, Any]) -> Any:
-    name = value.get("_target_")
-    if not isinstance(name, str):
-        raise DistillError(f"{key}._target_: missing; it names the class to build")
+def _exists(module: str) -> bool:
+    """Whether there is a module of that name, which is not imported (packages above it are)."""
     try:
-        return resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise DistillError(f"{key}._target_={name}: cannot be imported ({error})") from error
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def _check_type(key: str, value: Any, hint: Any) -> None:

@@ -1,4 +1,4 @@
-"""The process and those beside it: memory that is kept, and workers that load pictures."""
+"""This process and its workers: freed memory is kept, and no worker outlives its parent."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-# From glibc's malloc.h.
-M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8
-
+M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8  # from glibc's malloc.h
 KEPT = 2**31 - 1  # bytes of free memory to hold on to, the most that can be named
+PR_SET_PDEATHSIG = 1  # from Linux's prctl.h
+LOWEST = 19  # priority of a process, as `nice` counts it
 
 
 def keep_freed() -> None:
@@ -32,37 +32,34 @@ def keep_freed() -> None:
         mallopt(M_ARENA_MAX, 1)  # other threads' own arenas would go on as before
 
 
-LOWEST = 19  # priority of a process, as `nice` counts it
+def worker_init_fn(low_priority: bool) -> Callable[[int], None]:
+    """What a DataLoader's workers do first: ignore the signals of the main process, end with it.
 
-PR_SET_PDEATHSIG = 1  # from Linux's prctl.h
-
-
-def starter(give_way: bool) -> Callable[[int], None]:
-    """What a loader's workers do first.
-
-    With `give_way`, for a network on the CPU, they load where that leaves a core idle: its threads
+    `low_priority`, for a network on the CPU: they load where that leaves a core idle. Its threads
     wait for each other, so one that loses its core for a while holds up all.
     """
-    atexit.unregister(_end_all)
-    atexit.register(_end_all)
-    return partial(_start, os.getpid(), give_way)
+    atexit.unregister(_kill_workers)
+    atexit.register(_kill_workers)
+    return partial(_init_worker, os.getpid(), low_priority)
 
 
-def _end_all() -> None:
-    """End the workers that an error left behind: multiprocessing sends SIGTERM, which they ignore,
-    and waits for them for ever."""
+def _kill_workers() -> None:
+    """End the workers that an error left behind.
+
+    multiprocessing sends them SIGTERM, which they ignore, and would wait for ever.
+    """
     for child in multiprocessing.active_children():
         if child.daemon:
             child.kill()
 
 
-def _start(parent: int, give_way: bool, _worker: int) -> None:
+def _init_worker(parent: int, low_priority: bool, _worker: int) -> None:
     # Ctrl-C reaches every process of a terminal, and a batch system's SIGTERM every one of a job;
     # only the main one shall decide what they mean.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     die_with(parent)
-    if give_way and hasattr(os, "nice"):
+    if low_priority and hasattr(os, "nice"):
         os.nice(LOWEST)
 
 

@@ -1,4 +1,4 @@
-"""ONNX Runtime on the provider and the number of threads that were asked for, or not at all."""
+"""ONNX files, and ONNX Runtime on the provider and the number of threads that were asked for."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, reason_of
 
 CPU = "CPUExecutionProvider"
-
-KINDS = {
+SILENT = 4  # ONNX Runtime's level for fatal errors alone: what fails is raised, and said by us
+DTYPES = {
     "tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,
     "tensor(uint8)": np.uint8, "tensor(int8)": np.int8, "tensor(int32)": np.int32,
     "tensor(int64)": np.int64, "tensor(bool)": np.bool_,
@@ -25,7 +25,35 @@ class NoProvider(DistillError):
     """A provider that is not there, or that would leave work to the CPU."""
 
 
-def need(provider: str) -> None:
+def load_model(path: Path) -> onnx.ModelProto:
+    """An ONNX file with its weights. Raises DistillError for a missing or damaged one."""
+    if not path.is_file():
+        raise DistillError(f"{path}: no such file")
+    try:
+        return onnx.load(path)
+    except Exception as error:  # protobuf's own classes, and whatever external data raises
+        raise DistillError(f"{path}: not a readable ONNX file (damaged or cut short)") from error
+
+
+def model_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    """The inputs proper: old files list their weights as inputs too."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    return [value for value in model.graph.input if value.name not in weights]
+
+
+def free_size(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy whose first input and outputs have any height and width, its operators untouched."""
+    free = onnx.ModelProto()
+    free.CopyFrom(model)
+    del free.graph.value_info[:]  # shapes of inner tensors, which no longer hold
+    for value in (model_inputs(free)[0], *free.graph.output):
+        dims = value.type.tensor_type.shape.dim[2:]
+        for dim, name in zip(dims, ("height", "width"), strict=False):
+            dim.dim_param = name
+    return free
+
+
+def require_provider(provider: str) -> None:
     """Raises NoProvider where this ONNX Runtime was built without it."""
     there = onnxruntime.get_available_providers()
     if provider not in there:
@@ -35,20 +63,24 @@ def need(provider: str) -> None:
         )
 
 
-def start(
-    model: onnx.ModelProto | str, threads: int, provider: str = CPU
+def open_session(
+    model: onnx.ModelProto | Path, threads: int, provider: str = CPU, timed: bool = False
 ) -> onnxruntime.InferenceSession:
-    """A session, never on another provider. Raises NoProvider, or whatever ONNX Runtime raises."""
-    need(provider)
+    """A session of a graph or a file, never on another provider.
+
+    `threads` 0 leaves their number to ONNX Runtime. `timed`: they stop spinning when a run ends,
+    since those of a session that takes turns with others would slow the next one's.
+    Raises NoProvider, or whatever ONNX Runtime raises.
+    """
+    require_provider(provider)
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-    # Several sessions live at once, and one that spins after its turn slows the next one's.
-    options.add_session_config_entry("session.force_spinning_stop", "1")
+    options.log_severity_level = SILENT
+    options.intra_op_num_threads = threads
+    if timed:
+        options.add_session_config_entry("session.force_spinning_stop", "1")
     if provider != CPU:
         options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    content = model if isinstance(model, str) else model.SerializeToString()
+    content = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
     try:
         session = onnxruntime.InferenceSession(content, options, providers=[provider])
     except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
@@ -65,63 +97,46 @@ def start(
     return session
 
 
-def call(session: onnxruntime.InferenceSession) -> Callable[[], list[Any]]:
-    """Runs the session on one made-up input: floats in [0, 1], bytes, zeros of other kinds."""
-    given = feed(session)
-    return lambda: session.run(None, given)
+def open_file(path: Path, threads: int, name: str = "") -> onnxruntime.InferenceSession:
+    """A session of a file on the CPU; `name` stands for its path in messages.
+
+    Raises DistillError for a file that is missing, damaged or beyond this ONNX Runtime.
+    """
+    try:
+        return open_session(path, threads)
+    except Exception as error:  # see open_session
+        reason = reason_of(error)
+        raise DistillError(f"{name or path}: not a readable ONNX file ({reason})") from error
 
 
-def feed(session: onnxruntime.InferenceSession) -> dict[str, np.ndarray]:
-    """Inputs by name, the same at every call; a dimension that is not fixed is 1."""
+def picture_call(session: onnxruntime.InferenceSession) -> Callable[[np.ndarray], np.ndarray]:
+    """Runs the session on what its first input takes; gives its first output."""
+    name = session.get_inputs()[0].name
+    return lambda picture: np.asarray(session.run(None, {name: picture})[0])
+
+
+def sample_inputs(session: onnxruntime.InferenceSession) -> dict[str, np.ndarray]:
+    """Made-up inputs by name, the same at every call; a dimension that is not fixed is 1.
+
+    Floats lie in [0, 1], bytes in 0 to 255, other kinds are zero.
+    """
     rng = np.random.default_rng(0)
     made = {}
     for value in session.get_inputs():
-        if value.type not in KINDS:
+        if value.type not in DTYPES:
             raise DistillError(f"its input {value.name} is {value.type}, nothing to time it with")
         shape = [d if isinstance(d, int) and d > 0 else 1 for d in value.shape]
-        kind = np.dtype(KINDS[value.type])
+        kind = np.dtype(DTYPES[value.type])
+        values: np.ndarray = np.zeros(shape)
         if kind.kind == "f":
-            made[value.name] = rng.random(shape).astype(kind)
+            values = rng.random(shape)
         elif kind == np.uint8:
-            made[value.name] = rng.integers(0, 256, shape).astype(kind)
-        else:
-            made[value.name] = np.zeros(shape, kind)
+            values = rng.integers(0, 256, shape)
+        made[value.name] = values.astype(kind)
     return made
 
 
-def load(path: Path) -> onnx.ModelProto:
-    """An ONNX file. Raises DistillError for a missing or damaged one."""
-    if not path.is_file():
-        raise DistillError(f"{path}: no such file")
-    try:
-        return onnx.load(path)
-    except Exception as error:  # protobuf's own classes, and whatever external data raises
-        raise DistillError(f"{path}: not a readable ONNX file (damaged or cut short)") from error
-
-
-def free_size(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy whose input and outputs may have any height and width, its operators untouched."""
-    free = onnx.ModelProto()
-    free.CopyFrom(model)
-    del free.graph.value_info[:]  # shapes of inner tensors, which are the input's no more
-    inputs = [value for value in free.graph.input if value.name == _names(free)[0]]
-    for value in (*inputs, *free.graph.output):
-        for dim, name in zip(
-            value.type.tensor_type.shape.dim[2:], ("height", "width"), strict=False
-        ):
-            dim.dim_param = name
-    return free
-
-
-def _names(model: onnx.ModelProto) -> list[str]:
-    """The inputs proper: old files list their weights as inputs too."""
-    weights = {tensor.name for tensor in model.graph.initializer}
-    return [value.name for value in model.graph.input if value.name not in weights]
-
-
-def session(path: Path) -> onnxruntime.InferenceSession:
-    """On the CPU and one thread, as metrics.latency measures."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+def sample_call(session: onnxruntime.InferenceSession) -> Callable[[], list[Any]]:
+    """Runs the session on its `sample_inputs`, made once."""
+    given = sample_inputs(session)
+    return lambda: session.run(None, given)

@@ -15,9 +15,10 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from distill.core.errors import DistillError
-from distill.core.files import CHUNK, aside, cache_folder, git_blob_id, sha256
+from distill.core.files import atomic_write, cache_folder, git_blob_id, sha256
 from distill.core.progress import bar
 
+CHUNK = 1 << 20  # bytes read at a time
 TIMEOUT = 20  # seconds without a byte before a download is given up
 
 
@@ -35,13 +36,6 @@ class WeightsFile:
     git_blob: str | None = None
 
     @property
-    def expected(self) -> str:
-        """The expected hash in words, for messages."""
-        if self.sha256:
-            return f"sha256 {self.sha256}"
-        return f"git blob {self.git_blob}" if self.git_blob else "no hash known"
-
-    @property
     def verifiable(self) -> bool:
         """Whether a hash of it is known."""
         return bool(self.sha256 or self.git_blob)
@@ -57,8 +51,8 @@ def matches(path: Path, file: WeightsFile) -> bool:
 def supplied(name: str) -> Path | None:
     """The file of that name in the folders of `$DISTILL_WEIGHTS` (separated as in PATH), if any."""
     folders = os.environ.get("DISTILL_WEIGHTS", "").split(os.pathsep)
-    candidates = (Path(folder).expanduser() / name for folder in folders if folder)
-    return next((path for path in candidates if path.is_file()), None)
+    paths = (Path(folder).expanduser() / name for folder in folders if folder)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def find(file: WeightsFile, explicit: str | None = None, key: str | None = None) -> Path:
@@ -83,7 +77,7 @@ def find(file: WeightsFile, explicit: str | None = None, key: str | None = None)
                     f"{found}: taken unchecked, no hash of it is known; its own is {sha256(found)}"
                 )
             return found
-    return _download(file, cache_folder(), key)
+    return _download(file, key)
 
 
 def find_or_none(*files: WeightsFile, download: bool = False) -> Path | None:
@@ -123,10 +117,10 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 def load_into(module: torch.nn.Module, path: Path) -> None:
     """Load a weights file into a module, strictly; one line says what does not fit."""
-    fill(module, load_tensors(path), path)
+    load_state(module, load_tensors(path), path)
 
 
-def fill(module: torch.nn.Module, state: dict[str, Tensor], path: Path) -> None:
+def load_state(module: torch.nn.Module, state: dict[str, Tensor], path: Path) -> None:
     """The same with a state dict that came out of `path`."""
     expected = module.state_dict()
     shapes = {k for k in expected.keys() & state.keys() if expected[k].shape != state[k].shape}
@@ -139,15 +133,15 @@ def fill(module: torch.nn.Module, state: dict[str, Tensor], path: Path) -> None:
     module.load_state_dict(state)
 
 
-def _download(file: WeightsFile, folder: Path, key: str | None) -> Path:
+def _download(file: WeightsFile, key: str | None) -> Path:
     if not file.url:
         raise DistillError(_help(file, "not found, and no public address is known", key))
     if not file.verifiable:
         reason = "not found, and not downloaded, since nothing could check it"
         raise DistillError(_help(file, reason, key))
-    target = folder / file.name
+    target = cache_folder() / file.name
     try:
-        with aside(target) as temporary:
+        with atomic_write(target) as temporary:
             _fetch(file.url, temporary)
             if not matches(temporary, file):
                 raise DistillError(_help(file, "the download has another hash", key))
@@ -173,4 +167,6 @@ def _help(file: WeightsFile, what: str, key: str | None) -> str:
     ways = f"put {file.name} into a folder named by DISTILL_WEIGHTS or into {cache_folder()}"
     if key:
         ways += f", or pass {key}=FILE (its hash is then not checked)"
-    return f"weights file {file.name}: {what}; URL {file.url or 'none'}; {file.expected}; {ways}"
+    known = f"sha256 {file.sha256}" if file.sha256 else f"git blob {file.git_blob}"
+    expected = known if file.verifiable else "no hash known"
+    return f"weights file {file.name}: {what}; URL {file.url or 'none'}; {expected}; {ways}"

@@ -1,18 +1,16 @@
-"""Views of one photo and augmentation of pairs; every draw comes from a seed and a position."""
+"""Views of one photo and augmentation of pairs; all randomness is from a seed and a position."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Literal
 
 import numpy as np
 import torch
 from PIL import Image, ImageEnhance
 from torch import Tensor
 
+from distill.config.settings.training import Pad
 from distill.data.photos import centre_square
-
-Pad = Literal["white", "black", "edge"]
 
 
 def rng_for(*parts: object) -> np.random.Generator:
@@ -51,7 +49,7 @@ def recolour(image: Image.Image, strength: float, rng: np.random.Generator) -> I
 def as_square(image: Image.Image, size: int, pad: Pad | None) -> Image.Image:
     """The picture at size×size (Lanczos): its centre square, or all of it with `pad` around it.
 
-    White and black are see-through where the picture can be: nothing is drawn there. `edge`
+    White and black are see-through where the picture can be: nothing is shown there. `edge`
     repeats the outermost pixels.
     """
     if pad is None or image.width == image.height:
@@ -89,4 +87,4 @@ def same_crop_and_flip(
         pictures = [p[top : top + size, left : left + size] for p in pictures]
     if flip and rng.random() < 0.5:
         pictures = [torch.flip(p, (1,)) for p in pictures]
-    return pictures
+    return [p.contiguous() for p in pictures]

@@ -7,9 +7,9 @@ from typing import Any
 import pytorch_lightning as pl
 from torch.utils.data import DataLoader, Dataset, Subset
 
-from distill.core.images import from_bytes
-from distill.core.process import starter
-from distill.data.sampler import Stream
+from distill.core.images import from_pixels
+from distill.core.process import worker_init_fn
+from distill.data.sampler import StreamSampler
 
 PICTURES = ("photo", "target", "a", "b")  # of a batch
 
@@ -17,9 +17,9 @@ PICTURES = ("photo", "target", "a", "b")  # of a batch
 class DistillData(pl.LightningDataModule):
     """Batches of {photo, name} and, for pairs, {target}, or of {a, b, name}: pictures in [0, 1].
 
-    The training side of the two datasets takes stream positions.
-    One epoch is the whole run (`max_steps` batches); it starts at the batches already done, which
-    Lightning knows from the checkpoint. `val_limit` bounds the pictures of a validation.
+    The training set is asked for positions of an endless stream, of which one epoch is the whole
+    run (`max_steps` batches); it starts at the batches already done, which Lightning knows from the
+    checkpoint. `val_limit` bounds the pictures of a validation.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class DistillData(pl.LightningDataModule):
         world, batches = trainer.world_size, trainer.accumulate_grad_batches
         step = batches * self.batch_size * world
         total, start = trainer.max_steps * step, trainer.global_step * step
-        sampler = Stream(total, start, trainer.global_rank, world, self.batch_size)
+        sampler = StreamSampler(total, start, trainer.global_rank, world, self.batch_size)
         return self._loader(self.train, self.workers, sampler=sampler)
 
     @property
@@ -50,7 +50,7 @@ class DistillData(pl.LightningDataModule):
 
     def first_batches(self, count: int) -> DataLoader:
         """The first `count` batches of the stream, whatever has been trained."""
-        return self._loader(self.train, 0, sampler=Stream(count * self.batch_size))
+        return self._loader(self.train, 0, sampler=StreamSampler(count * self.batch_size))
 
     def val_dataloader(self) -> DataLoader:
         count = len(self.val)  # type: ignore[arg-type]
@@ -59,10 +59,12 @@ class DistillData(pl.LightningDataModule):
 
     def on_after_batch_transfer(self, batch: dict[str, Any], dataloader_idx: int) -> dict[str, Any]:
         """The samples' bytes as pictures, where the network is."""
-        pictures = {key: from_bytes(batch[key]) for key in PICTURES if key in batch}
+        pictures = {key: from_pixels(batch[key]) for key in PICTURES if key in batch}
         return batch | pictures
 
-    def _loader(self, dataset: Dataset, workers: int, sampler: Stream | None = None) -> DataLoader:
+    def _loader(
+        self, dataset: Dataset, workers: int, sampler: StreamSampler | None = None
+    ) -> DataLoader:
         accelerator = type(self.trainer.accelerator).__name__ if self.trainer else ""
         return DataLoader(
             dataset,
@@ -70,6 +72,6 @@ class DistillData(pl.LightningDataModule):
             sampler=sampler,
             num_workers=workers,
             persistent_workers=workers > 0,
-            worker_init_fn=starter(give_way=accelerator == "CPUAccelerator"),
+            worker_init_fn=worker_init_fn(low_priority=accelerator == "CPUAccelerator"),
             pin_memory=accelerator == "CUDAAccelerator",
         )

@@ -1,4 +1,4 @@
-"""Datasets of pairs, of photos and of two looks, addressed by a position in an endless stream."""
+"""Datasets of pairs, photos and two domains; for training, a position in an endless stream."""
 
 from __future__ import annotations
 
@@ -10,32 +10,25 @@ from PIL import Image
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from distill.core.images import to_bytes
-from distill.data.augment import (
-    Pad,
-    as_square,
-    random_square,
-    recolour,
-    rng_for,
-    same_crop_and_flip,
-)
-from distill.data.layouts import Pair
+from distill.config.settings.training import Pad
+from distill.core.images import to_pixels
+from distill.data.augment import as_square, random_square, recolour, rng_for, same_crop_and_flip
+from distill.data.pairs import Pair
 from distill.data.photos import Photo, centre_square, read_photo
-from distill.data.sampler import Share, Streamed
+from distill.data.sampler import Share, StreamedSet
 
 # photo: uint8 (H, W, 3), name: str and, for pairs, target: uint8 (H, W, 3 or 4). Bytes as they lie
 # in the file: a quarter of what floats take on their way from a worker. DistillData converts them.
 Sample = dict[str, Any]
 
 
-class PairSet(Streamed):
+class PairSet(StreamedSet):
     """Pairs as {photo (H, W, 3), target (H, W, 3 or 4), name}, 8-bit.
 
     With `train`, position p gives the picture p of an endless shuffled stream, its colours varied
     by `colour`, cropped and mirrored the same on both sides; without, index p gives pair p as it
-    is. What is not square is cut, or filled up with `pad` (see `as_square`). With `swap` the
-    drawing is the photo and the photo the target. A pair that cannot be read is replaced by the
-    next one and named once.
+    is. What is not square is cut, or filled up with `pad` (see `as_square`). With `swap` photo and
+    target change places. A pair that cannot be read is replaced by the next one and named once.
     """
 
     what = "pair"
@@ -64,7 +57,7 @@ class PairSet(Streamed):
         if self.train:
             photo, target = self._augmented(both, position)
         else:
-            photo, target = map(to_bytes, both)
+            photo, target = map(to_pixels, both)
         return {"photo": photo, "target": target, "name": self.pairs[index].name}
 
     def path(self, index: int) -> Path:
@@ -75,21 +68,21 @@ class PairSet(Streamed):
         return [as_square(picture, self.size, self.pad) for picture in pictures]
 
     def _augmented(self, pictures: Sequence[Image.Image], position: int) -> list[Tensor]:
-        if self.colour:  # one seed for both, so that both draw the same
-            rngs = [rng_for(self.seed, "colour", position) for _ in pictures]
-            drawn = zip(pictures, rngs, strict=True)
-            pictures = [recolour(picture, self.colour, rng) for picture, rng in drawn]
+        if self.colour:  # the same numbers for both sides
+            pictures = [
+                recolour(picture, self.colour, rng_for(self.seed, "colour", position))
+                for picture in pictures
+            ]
         rng = rng_for(self.seed, "augment", position)
-        whole = [to_bytes(picture) for picture in pictures]
-        cropped = same_crop_and_flip(whole, self.crop_size, self.flip, rng)
-        return [picture.contiguous() for picture in cropped]
+        whole = [to_pixels(picture) for picture in pictures]
+        return same_crop_and_flip(whole, self.crop_size, self.flip, rng)
 
 
-class PhotoSet(Streamed):
+class PhotoSet(StreamedSet):
     """Photos as {photo (S, S, 3), name}, 8-bit, to be labelled on the fly.
 
-    With `train`: random squares of the photo with changed colours, drawn from the position; the
-    teacher sees what the student sees, so even colours may change. Without: centre squares.
+    With `train`: a random square of the photo with changed colours, which the position decides;
+    the teacher sees what the student sees, so even colours may change. Without: centre squares.
     """
 
     what = "photo"
@@ -116,19 +109,19 @@ class PhotoSet(Streamed):
             square = recolour(square, self.colour, rng)
         else:
             square = centre_square(image, self.size, self.crop)
-        return {"photo": to_bytes(square), "name": self.photos[index].key}
+        return {"photo": to_pixels(square), "name": self.photos[index].key}
 
     def path(self, index: int) -> Path:
         return self.photos[index].path
 
 
 class UnpairedSet(Dataset):
-    """Pictures of two looks as {a (H, W, 3), b (H, W, 3), name, name_b}, 8-bit, not of one scene.
+    """Pictures of two domains as {a (H, W, 3), b (H, W, 3), name, name_b}, 8-bit, unpaired.
 
-    With `train`, position p gives picture p of each look's own endless shuffled stream, its colours
-    varied by `colour`, cropped to `crop_size` and mirrored, each by its own draws. Without, index p
-    gives picture p of each, the shorter look from its start again, at `crop_size` as they are. A
-    pass is the longer look. What cannot be read is replaced by the next one and named once.
+    With `train`, position p gives picture p of each domain's own endless shuffled stream, its
+    colours varied by `colour`, cropped to `crop_size` and mirrored, independently. Without, index p
+    gives picture p of each, the shorter domain from its start again, at `crop_size` as they are. A
+    pass is the longer domain. What cannot be read is replaced by the next one and named once.
     """
 
     def __init__(
@@ -145,41 +138,40 @@ class UnpairedSet(Dataset):
     ) -> None:
         self.train, self.crop_size, self.flip, self.seed = train, crop_size, flip, seed
         self.size, self.pad, self.colour = size if train else crop_size, pad, colour
-        self.looks = {"a": _Look(a, "a", seed, train), "b": _Look(b, "b", seed, train)}
+        self.domains = {"a": _Domain(a, "a", seed, train), "b": _Domain(b, "b", seed, train)}
 
     def __len__(self) -> int:
-        return max(map(len, self.looks.values()))
+        return max(map(len, self.domains.values()))
 
     def __getitem__(self, position: int) -> Sample:
         a, name = self._picture("a", position)
         b, name_b = self._picture("b", position)
         return {"a": a, "b": b, "name": name, "name_b": name_b}
 
-    def _picture(self, look: str, position: int) -> tuple[Tensor, str]:
+    def _picture(self, domain: str, position: int) -> tuple[Tensor, str]:
         # A large JPEG is decoded at a half or less: still twice what is wanted, so as sharp.
-        photo, image = self.looks[look].at(position, enough=2 * self.size)
+        photo, image = self.domains[domain].at(position, enough=2 * self.size)
         square = as_square(image, self.size, self.pad)
         if not self.train:
-            return to_bytes(square), photo.key
-        rng = rng_for(self.seed, "augment", look, position)
+            return to_pixels(square), photo.key
+        rng = rng_for(self.seed, "augment", domain, position)
         if self.colour:
             square = recolour(square, self.colour, rng)
-        (cropped,) = same_crop_and_flip([to_bytes(square)], self.crop_size, self.flip, rng)
-        return cropped.contiguous(), photo.key
+        (cropped,) = same_crop_and_flip([to_pixels(square)], self.crop_size, self.flip, rng)
+        return cropped, photo.key
 
 
-class _Look(Streamed):
-    """The photos of one look of two."""
+class _Domain(StreamedSet):
+    """The photos of one domain of two."""
 
     def __init__(self, photos: Sequence[Photo], name: str, seed: int, shuffle: bool) -> None:
-        super().__init__(len(photos), f"{seed}:{name}", shuffle)  # not the other look's order
+        super().__init__(len(photos), f"{seed}:{name}", shuffle)  # not the other domain's order
         self.photos, self.what = list(photos), f"picture of {name.upper()}"
 
     def at(self, position: int, enough: int) -> tuple[Photo, Image.Image]:
-        def read(index: int) -> Image.Image:
-            return read_photo(self.path(index), enough=enough)
-
-        index, image = self.first_readable(position, read)
+        index, image = self.first_readable(
+            position, lambda i: read_photo(self.path(i), enough=enough)
+        )
         return self.photos[index], image
 
     def path(self, index: int) -> Path:

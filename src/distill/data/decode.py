@@ -17,6 +17,8 @@ from PIL import Image, ImageCms
 KINDS = {"JPEG", "MPO", "PNG", "WEBP", "AVIF", "GIF", "BMP", "TIFF"}
 
 SECTOR = 512  # bytes; what a crash or a broken-off download leaves blank is a multiple of it
+TOLERANCE = 3  # levels of 255: profiles called sRGB differ by rounding, and pixels stay as they are
+_SEE_THROUGH = ("RGBA", "LA", "PA", "La", "RGBa")
 
 
 class BadPhoto(Exception):
@@ -33,11 +35,11 @@ def check_file(path: Path) -> None:
 
 
 def check_whole(stream: BinaryIO, kind: str | None) -> None:
-    """Raises BadPhoto for a kind that is no photo's and whatever Pillow does for a lost end.
+    """Raises BadPhoto for a kind that is no photo's, and whatever Pillow raises for a lost end.
 
-    Decoders draw something for a blank end. PNG says so by its checksums, which Pillow's decoder
-    does not look at; JPEG and WebP have none, but never end in a sector of zeros, unless a JPEG is
-    padded behind its end mark.
+    A decoder takes a blank end for pixels. PNG's checksums tell, but Pillow's decoder does not read
+    them; JPEG and WebP have none, but never end in a sector of zeros, unless a JPEG is padded
+    behind its end mark.
     """
     if kind not in KINDS:
         raise BadPhoto(f"not a photo but a file of the kind {kind}")
@@ -59,12 +61,6 @@ def _lost_end(stream: BinaryIO) -> bool:
     return not stream.read().rstrip(b"\0").endswith(b"\xff\xd9")
 
 
-# Levels of 255. Profiles called sRGB differ by their rounding: their pixels stay as they are.
-TOLERANCE = 3
-
-_SEE_THROUGH = ("RGBA", "LA", "PA", "La", "RGBa")
-
-
 def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     """Any Pillow mode as 8-bit sRGB, transparency over white (kept, as RGBA, with `alpha`).
 
@@ -74,8 +70,8 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     """
     profile = image.info.get("icc_profile")
     picture = _eight_bits(image)
-    if profile:
-        picture = _by_profile(picture, profile)
+    if profile and (transform := _transform(profile, picture.mode)):
+        picture = transform.apply(picture)
     if picture.mode == "RGBA" and not alpha:
         picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
     plain = picture.convert("RGBA" if alpha else "RGB")
@@ -93,11 +89,6 @@ def _eight_bits(image: Image.Image) -> Image.Image:
     if image.mode in _SEE_THROUGH or "transparency" in image.info:
         return image.convert("RGBA")
     return image if image.mode in ("L", "CMYK") else image.convert("RGB")
-
-
-def _by_profile(picture: Image.Image, profile: bytes) -> Image.Image:
-    transform = _transform(profile, picture.mode)
-    return picture if transform is None else transform.apply(picture)
 
 
 @lru_cache(maxsize=8)

@@ -1,4 +1,4 @@
-"""Two folders of pictures in two looks, A and B, that show no pairs.
+"""Two domains of pictures, A and B, that are no pairs: a folder each.
 
 ROOT/trainA + ROOT/trainB    and, to hold out, testA + testB (or valA + valB)
 ROOT/train/A + ROOT/train/B  the same, one level lower
@@ -12,12 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from distill.core.errors import DistillError
-from distill.data.labelled.split import split
+from distill.data.labelled.split import HELD_OUT, split
 from distill.data.photos import Photo, Side, find_photos, group_of
 
-Looks = tuple[list[Photo], list[Photo]]  # of A and of B
+Domains = tuple[list[Photo], list[Photo]]  # of A and of B
 
-_HELD_OUT = ("val", "valid", "test")
 _WANTED = (
     "give a folder with trainA/ + trainB/ or with A/ + B/ as data.root=DIR, "
     "or two folders as data.a=DIR data.b=DIR"
@@ -26,14 +25,14 @@ _WANTED = (
 
 def find_unpaired(
     root: Path | None, a: Path | None, b: Path | None, val_fraction: float, seed: int
-) -> dict[Side, Looks]:
-    """Both sides of a folder with two looks, or of two folders `a` and `b` given without `root`.
+) -> dict[Side, Domains]:
+    """Both sides of a folder with two domains, or of two folders `a` and `b` given without `root`.
 
     What is not held out by its folder is split by a hash of the names, whole groups (persons) at
-    a time: one that is in both looks falls on the same side in both. A folder with pictures to
+    a time: one that is in both domains falls on the same side in both. A folder with pictures to
     hold out alone has no training side: it is there to be evaluated on.
 
-    Raises DistillError for a folder that is missing, empty, or given for both looks.
+    Raises DistillError for a folder that is missing, empty, or given for both domains.
     """
     if root is None:
         return _split(_read(*_two_given(a, b), "data.a=", "data.b="), val_fraction, seed)
@@ -41,7 +40,7 @@ def find_unpaired(
         raise DistillError("data.root and data.a, data.b say where the pictures are: give either")
     if not root.is_dir():
         raise DistillError(f"data.root={root}: no such folder; {_WANTED}")
-    train, held_out = _two_in(root, ["train", ""]), _two_in(root, _HELD_OUT)
+    train, held_out = _two_in(root, ["train", ""]), _two_in(root, HELD_OUT)
     if held_out:
         return {"train": _read(*train) if train else ([], []), "val": _read(*held_out)}
     if not train:
@@ -74,7 +73,7 @@ def _two_in(root: Path, names: Iterable[str]) -> tuple[Path, Path] | None:
     return None
 
 
-def _read(a: Path, b: Path, key_a: str = "", key_b: str = "") -> Looks:
+def _read(a: Path, b: Path, key_a: str = "", key_b: str = "") -> Domains:
     """The pictures of both folders; the keys are the settings that named them."""
     found = find_photos(a, key_a), find_photos(b, key_b)
     one, other = a.resolve(), b.resolve()
@@ -85,26 +84,25 @@ def _read(a: Path, b: Path, key_a: str = "", key_b: str = "") -> Looks:
     return found
 
 
-def _split(looks: Looks, val_fraction: float, seed: int) -> dict[Side, Looks]:
-    """Each look by itself; then what either holds out is held out of both."""
-    for photos in looks:
+def _split(domains: Domains, val_fraction: float, seed: int) -> dict[Side, Domains]:
+    """Each domain by itself; then what either holds out is held out of both."""
+    for photos in domains:
         if len(photos) == 1:
             raise DistillError(
                 f"{photos[0].path}: one picture alone cannot be split into training and "
                 "validation; add more"
             )
-    alone = [split(photos, val_fraction, seed) for photos in looks]
+    alone = [split(photos, val_fraction, seed) for photos in domains]
     held_out = {group_of(photo.key) for sides in alone for photo in sides["val"]}
-    together = [_by_group(photos, held_out) for photos in looks]
+    together: list[dict[Side, list[Photo]]] = [
+        {
+            "train": [photo for photo in photos if group_of(photo.key) not in held_out],
+            "val": [photo for photo in photos if group_of(photo.key) in held_out],
+        }
+        for photos in domains
+    ]
     if not all(sides["train"] for sides in together):
         print("A and B have too few groups of names in common to hold the same ones out of both")
         together = alone
     a, b = together
     return {"train": (a["train"], b["train"]), "val": (a["val"], b["val"])}
-
-
-def _by_group(photos: Iterable[Photo], held_out: set[str]) -> dict[Side, list[Photo]]:
-    sides: dict[Side, list[Photo]] = {"train": [], "val": []}
-    for photo in photos:
-        sides["val" if group_of(photo.key) in held_out else "train"].append(photo)
-    return sides

@@ -1,4 +1,4 @@
-"""From checked settings to the pictures of a training: both datasets and their loaders."""
+"""From checked settings to the pictures of a run: a data module of each recipe's datasets."""
 
 from __future__ import annotations
 
@@ -6,70 +6,58 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from distill.config.settings import CycleGANTrain, Pictures, Pix2PixTrain, Train
+from torch.utils.data import Dataset
+
+from distill.config.settings.training import CycleGANTrain, Feeding, Pictures, Pix2PixTrain, Train
 from distill.core.errors import DistillError
 from distill.data import sources
 from distill.data.datamodule import DistillData
 from distill.data.datasets import PairSet, PhotoSet, UnpairedSet
 from distill.data.domains import find_unpaired
-from distill.data.labelled.manifest import is_complete, read_manifest, recipe_at
+from distill.data.labelled.manifest import is_complete, manifest_at
 from distill.data.labelled.register import folders_of
-from distill.data.layouts import find_pairs
-from distill.data.pairs import check_transparency
+from distill.data.pairs import check_transparency, find_pairs
 from distill.data.sampler import shares_of
 from distill.models.teachers.teacher import Teacher
 
 
-def data(settings: Train, of: Teacher | None) -> DistillData:
-    """Training and validation pictures; labels what is missing on the way."""
-    kind = settings.data.kind
-    train, val = _photo_sets(settings, of) if kind == "photos" else _pair_sets(settings, of)
-    d = settings.data
-    return DistillData(train, val, d.batch_size, d.workers, d.val_limit)
+def labelled(settings: Train, teacher: Teacher | None) -> DistillData:
+    """Training and validation pictures of recipe=distill; makes the pairs that are missing.
+
+    `teacher` may be None where a folder of pairs of one's own is there.
+    """
+    sets = _photo_sets if settings.data.kind == "photos" else _pair_sets
+    train, val = sets(settings, teacher)
+    return _data_module(train, val, settings.data)
 
 
-def _photo_sets(settings: Train, of: Teacher | None) -> tuple[PhotoSet, PhotoSet]:
-    assert of is not None
+def _photo_sets(settings: Train, teacher: Teacher | None) -> tuple[PhotoSet, PhotoSet]:
+    assert teacher is not None
     d, size = settings.data, settings.style.resolution
-    sides = sources.split_on_the_fly(settings, of)
+    sides = sources.split_on_the_fly(settings, teacher)
     for side, photos in sides.items():
         if not photos:
             raise DistillError(f"no {side} photo is left; add photos, or change drop=FILE")
     folders = sources.training_folders(settings)
     shares = shares_of(d.weights, folders, [photo.folder for photo in sides["train"]])
-    train = PhotoSet(
-        sides["train"],
-        d.crop_size or size,
-        train=True,
-        crop=settings.crop,
-        colour=d.colour,
-        seed=settings.seed,
-        shares=shares,
-    )
-    return train, PhotoSet(sides["val"], size, False, settings.crop)
+    common: dict[str, Any] = {"crop": settings.crop, "colour": d.colour, "seed": settings.seed}
+    train = PhotoSet(sides["train"], d.crop_size or size, train=True, shares=shares, **common)
+    return train, PhotoSet(sides["val"], size, train=False, crop=settings.crop)
 
 
-def _pair_sets(settings: Train, of: Teacher | None) -> tuple[PairSet, PairSet]:
+def _pair_sets(settings: Train, teacher: Teacher | None) -> tuple[PairSet, PairSet]:
     if sources.needs_labels(settings):
-        assert of is not None
-        sources.prepare(settings, of)
-    root = sources.pairs_root(settings)
-    d = settings.data
+        assert teacher is not None
+        sources.prepare(settings, teacher)
+    root, d = sources.pairs_root(settings), settings.data
     sides = find_pairs(root, settings.style.name, d.val_fraction, d.split_seed)
     _check_some(root, sides["train"])
-    common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
-    names = (recipe_at(root) or {}).get("folders", [])
+    names = (manifest_at(root) or {}).get("folders", [])
     folders = folders_of(root, [pair.name for pair in sides["train"]]) if d.weights else []
     shares = shares_of(d.weights, names, folders)
-    train = PairSet(
-        sides["train"],
-        train=True,
-        crop_size=d.crop_size,
-        flip=d.flip,
-        seed=settings.seed,
-        shares=shares,
-        **common,
-    )
+    common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
+    varied: dict[str, Any] = {"crop_size": d.crop_size, "flip": d.flip, "seed": settings.seed}
+    train = PairSet(sides["train"], train=True, shares=shares, **varied, **common)
     return train, PairSet(sides["val"], train=False, **common)
 
 
@@ -83,28 +71,20 @@ def paired(settings: Pix2PixTrain) -> DistillData:
         )
     _check_sizes(d)
     root, swap = Path(d.root), d.direction == "BtoA"
-    if read_manifest(root) is not None and not is_complete(root):
+    if manifest_at(root) is not None and not is_complete(root):
         raise DistillError(
-            f"data.root={d.root}: a set that is not finished; the distill.prepare that began it "
-            "goes on"
+            f"data.root={d.root}: a set that is not finished; run the distill.prepare that began "
+            "it again, it goes on"
         )
     sides = find_pairs(root, None, d.val_fraction, d.split_seed)
-    _check_some(root, sides["train"])
+    pairs = sides["train"]
+    _check_some(root, pairs)
     if alpha:
-        check_transparency(root, sides["train"], swap)
+        check_transparency(root, pairs, swap)
     common: dict[str, Any] = {"alpha": alpha, "swap": swap, "pad": d.pad}
-    train = PairSet(
-        sides["train"],
-        d.size,
-        train=True,
-        crop_size=d.crop_size,
-        flip=d.flip,
-        seed=settings.seed,
-        colour=d.colour,
-        **common,
-    )
-    val = PairSet(sides["val"], d.crop_size, train=False, **common)
-    return DistillData(train, val, d.batch_size, d.workers, d.val_limit)
+    varied: dict[str, Any] = {"flip": d.flip, "seed": settings.seed, "colour": d.colour}
+    train = PairSet(pairs, d.size, train=True, crop_size=d.crop_size, **varied, **common)
+    return _data_module(train, PairSet(sides["val"], d.crop_size, train=False, **common), d)
 
 
 def unpaired(settings: CycleGANTrain) -> DistillData:
@@ -115,22 +95,18 @@ def unpaired(settings: CycleGANTrain) -> DistillData:
     sides = find_unpaired(root, a, b, d.val_fraction, d.split_seed)
     _check_some(d.root, sides["train"][0])
     common: dict[str, Any] = {"crop_size": d.crop_size, "pad": d.pad}
-    train = UnpairedSet(
-        *sides["train"],
-        d.size,
-        train=True,
-        flip=d.flip,
-        seed=settings.seed,
-        colour=d.colour,
-        **common,
-    )
-    val = UnpairedSet(*sides["val"], d.crop_size, train=False, **common)
+    varied: dict[str, Any] = {"flip": d.flip, "seed": settings.seed, "colour": d.colour}
+    train = UnpairedSet(*sides["train"], d.size, train=True, **varied | common)
+    return _data_module(train, UnpairedSet(*sides["val"], d.crop_size, train=False, **common), d)
+
+
+def _data_module(train: Dataset, val: Dataset, d: Feeding) -> DistillData:
     return DistillData(train, val, d.batch_size, d.workers, d.val_limit)
 
 
 def _check_some(root: Path | str | None, found: Sequence[object]) -> None:
     if not found:
-        raise DistillError(f"{root}: has val/ but no train/, nothing to learn from")
+        raise DistillError(f"{root}: has val/ but no train/, nothing to learn from; add it")
 
 
 def _check_sizes(data: Pictures) -> None:

@@ -1,4 +1,12 @@
-"""A pair of pictures, in two files or side by side in one, and many of them in little memory."""
+"""Pairs of pictures on disk: how a folder lays them out, and many of them in little memory.
+
+Below ROOT, or below ROOT/train and ROOT/val (also `valid`, `test`):
+  photo/ + stylized/    as distill.prepare writes them
+  A/ + B/               the same file names in both
+  faces/ + STYLE/       the same file names in both
+  pictures only         side by side: photo left, target right
+Two folders may hold train/ and val/ each, too: A/train + B/train, A/val + B/val.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +15,28 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import overload
+from typing import TypeVar, overload
 
 import numpy as np
 from PIL import Image
 
 from distill.core.errors import DistillError
 from distill.data.decode import to_rgb
-from distill.data.photos import BadPhoto, read_photo
+from distill.data.labelled.split import HELD_OUT, split
+from distill.data.photos import SUFFIXES, BadPhoto, Photo, Side, read_photo
 
-LOOKS = 16  # targets that are looked at for transparency
+SAMPLED = 16  # targets that are looked at for transparency
 OPAQUE = 255
+_NAMED = (("photo", "stylized"), ("A", "B"))
+_MAKE_SOME = "python -m distill.prepare recipe=pix2pix makes pairs of photos and sketches"
+
+Two = tuple[Path, Path]
+Place = TypeVar("Place", Path, Two)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Photo and drawing; `target` is None where both stand side by side in one picture."""
+    """Photo and target; `target` is None where both stand side by side in one picture."""
 
     photo: Path
     target: Path | None
@@ -32,17 +46,22 @@ class Pair:
         return self.photo.name
 
     def read(self, alpha: bool = False, swap: bool = False) -> tuple[Image.Image, Image.Image]:
-        """Photo and drawing as RGB, or with `swap` drawing and photo. Raises BadPhoto.
+        """Photo and target as RGB, or with `swap` target and photo. Raises BadPhoto.
 
         The second of them is RGBA with `alpha`.
         """
         if self.target is None:
-            halves = _halves(read_photo(self.photo, alpha=alpha))
-            first, second = reversed(halves) if swap else halves
+            both = read_photo(self.photo, alpha=alpha)
+            half = both.width // 2  # an odd column in the middle belongs to neither
+            starts = (both.width - half, 0) if swap else (0, both.width - half)
+            first, second = (both.crop((x, 0, x + half, both.height)) for x in starts)
             return to_rgb(first), second
-        if swap:
-            return _read_target(self.target, False), read_photo(self.photo, alpha=alpha)
-        return read_photo(self.photo), _read_target(self.target, alpha)
+        photo = read_photo(self.photo, alpha=alpha and swap)
+        try:
+            target = read_photo(self.target, alpha=alpha and not swap)
+        except BadPhoto as reason:
+            raise BadPhoto(f"its target {str(self.target)!r}: {reason}") from None
+        return (target, photo) if swap else (photo, target)
 
 
 class Pairs(Sequence[Pair]):
@@ -55,7 +74,7 @@ class Pairs(Sequence[Pair]):
     def __init__(
         self, names: Iterable[tuple[str, str]], photos: Path, targets: Path | None = None
     ) -> None:
-        # No file name holds a slash, so it can part the photo's name from the drawing's.
+        # No file name holds a slash, so it can part the photo's name from the target's.
         rows = [os.fsencode(f"{photo}/{target}") for photo, target in names]
         self._block, self._ends = b"".join(rows), np.cumsum([0, *map(len, rows)])
         self.photos, self.targets = photos, targets
@@ -91,7 +110,7 @@ def check_transparency(root: Path, pairs: Sequence[Pair], swap: bool) -> None:
     What cannot be read is passed over: the training names it.
     """
     readable = 0
-    for index in range(0, len(pairs), -(-len(pairs) // LOOKS) or 1):
+    for index in range(0, len(pairs), -(-len(pairs) // SAMPLED) or 1):
         with suppress(BadPhoto):
             _, target = pairs[index].read(alpha=True, swap=swap)
             if np.asarray(target)[..., 3].min() < OPAQUE:
@@ -104,15 +123,106 @@ def check_transparency(root: Path, pairs: Sequence[Pair], swap: bool) -> None:
         )
 
 
-def _halves(both: Image.Image) -> tuple[Image.Image, Image.Image]:
-    """Left and right; an odd column in the middle belongs to neither."""
-    half = both.width // 2
-    left = both.crop((0, 0, half, both.height))
-    return left, both.crop((both.width - half, 0, both.width, both.height))
+def find_pairs(root: Path, style: str | None, val_fraction: float, seed: int) -> dict[Side, Pairs]:
+    """Both sides of a paired folder; without val/ the split goes by a hash of the names.
+
+    A folder with val/ alone has no training side: it is there to be evaluated on. Without a
+    `style` no folder is called by one.
+
+    Raises DistillError when the folder is missing or holds none of the known layouts.
+    """
+    if not root.is_dir():
+        raise DistillError(f"data.root={root}: no such folder")
+    two = _two_folders(root, style)
+    if two and (inside := _sides_inside(*two)):
+        sides = {side: _pairs_of(root, style, each) for side, each in inside.items()}
+    else:
+        below = _sides_below(root, two)
+        sides = {
+            side: _pairs_of(each, style, _two_folders(each, style)) for side, each in below.items()
+        }
+    if "val" not in sides:
+        pairs = sides["train"]
+        by_photo = {Photo(pair.photo, pair.name): i for i, pair in enumerate(pairs)}
+        halves = split(by_photo, val_fraction, seed)
+        return {side: pairs.take(by_photo[p] for p in photos) for side, photos in halves.items()}
+    return {"train": sides.get("train", Pairs([], root)), "val": sides["val"]}
 
 
-def _read_target(path: Path, alpha: bool) -> Image.Image:
-    try:
-        return read_photo(path, alpha=alpha)
-    except BadPhoto as reason:
-        raise BadPhoto(f"its drawing {str(path)!r}: {reason}") from None
+def _sides_inside(left: Path, right: Path) -> dict[Side, Two]:
+    """The folders of each side where both `left` and `right` are divided and hold no pictures."""
+    named = {name: (left / name, right / name) for name in ("train", *HELD_OUT)}
+    there = {name: two for name, two in named.items() if two[0].is_dir() and two[1].is_dir()}
+    return {} if not there or _pictures(left) else _by_side(there)
+
+
+def _sides_below(root: Path, two: Two | None) -> dict[Side, Path]:
+    """ROOT/train and ROOT/val as far as they are there, otherwise all of ROOT to train on."""
+    there = {name: root / name for name in ("train", *HELD_OUT) if (root / name).is_dir()}
+    whole = two and "train" not in there
+    return {"train": root} if whole or not there else _by_side(there)
+
+
+def _by_side(there: dict[str, Place]) -> dict[Side, Place]:
+    """What is there by the name of its folder; of several to hold out, the first in order."""
+    sides: dict[Side, Place] = {"train": there["train"]} if "train" in there else {}
+    held_out = [there[name] for name in HELD_OUT if name in there]
+    return sides | {"val": held_out[0]} if held_out else sides
+
+
+def _pairs_of(folder: Path, style: str | None, two: Two | None) -> Pairs:
+    """The pairs of `two` folders, or those that stand side by side in the pictures of `folder`."""
+    pairs = _matched(*two) if two else Pairs(((name, "") for name in _pictures(folder)), folder)
+    if not pairs:
+        names = ["photo/ + stylized/", "A/ + B/", *([f"faces/ + {style}/"] if style else [])]
+        raise DistillError(
+            f"{folder}: no pairs found; wanted {', '.join(names[:-1])} or {names[-1]} "
+            "with the same file names, or pictures with photo and target side by side"
+        )
+    if not two:
+        _check_side_by_side(pairs, style)
+    return pairs
+
+
+def _two_folders(folder: Path, style: str | None) -> Two | None:
+    for left, right in (*_NAMED, *([("faces", style)] if style else [])):
+        if (folder / left).is_dir() and (folder / right).is_dir():
+            return folder / left, folder / right
+    return None
+
+
+def _matched(photos: Path, targets: Path) -> Pairs:
+    by_stem = {os.path.splitext(name)[0]: name for name in _pictures(targets)}
+    found = [(name, by_stem.get(os.path.splitext(name)[0])) for name in _pictures(photos)]
+    pairs = Pairs([(name, target) for name, target in found if target], photos, targets)
+    if missing := len(found) - len(pairs):
+        print(f"{photos.parent}: {missing} photos without a target of the same name are left out")
+    return pairs
+
+
+def _pictures(folder: Path) -> list[str]:
+    """Names of picture files, in order; scandir asks the disk nothing more about a plain file."""
+    with os.scandir(folder) as entries:
+        return sorted(
+            entry.name
+            for entry in entries
+            if not entry.name.startswith(".")  # not macOS's ._NAME
+            and os.path.splitext(entry.name)[1].lower() in SUFFIXES
+            and entry.is_file()
+        )
+
+
+def _check_side_by_side(pairs: Pairs, style: str | None) -> None:
+    """Photos alone must not pass for pairs: the first readable picture must be wide."""
+    for pair in pairs:
+        try:
+            width, height = read_photo(pair.photo).size
+        except BadPhoto:
+            continue
+        if width < 1.5 * height:
+            raise DistillError(
+                f"{pair.photo}: {width}×{height} is no side-by-side pair (twice as wide as high); "
+                + ("for photos without targets use photos=DIR" if style else _MAKE_SOME)
+            )
+        return
+    raise DistillError(f"{pairs[0].photo.parent}: none of its pictures can be read")

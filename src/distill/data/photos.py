@@ -1,4 +1,4 @@
-"""Photos in: find them, read any of them as upright RGB, and say why one cannot be used."""
+"""Photos: find them, read any of them as upright RGB, and say why one cannot be used."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+import skimage
 from PIL import Image, UnidentifiedImageError
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, reason_of
 from distill.data.decode import BadPhoto, check_file, check_whole, to_rgb
 
 Side = Literal["train", "val"]
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}
-
 MIN_SIDE = 64  # pixels; a smaller picture holds nothing to learn a style from
-
 MAX_PIXELS = 89_478_485  # Pillow's own bound, 256 MiB as RGB; above it a file is taken for a bomb
 
 # What cameras and exporters put before a running number: no name of a person or a scene, so the
@@ -31,11 +29,9 @@ MAX_PIXELS = 89_478_485  # Pillow's own bound, 256 MiB as RGB; above it a file i
 _CAMERA = re.compile(
     r"(?i)^(img|_?mg|dsc[fn]?|_dsc|p|pxl|gopr|image|photo|picture|pic|frame|screenshot)?$"
 )
-
 _NUMBER = re.compile(r"(_\d{4}|-\d+)$")
 
 _ORIENTATION = 274  # EXIF 2.3; the turns that set each of its values upright
-
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -72,11 +68,14 @@ def find_photos(folder: Path, key: str = "photos=") -> list[Photo]:
 
     Raises DistillError for a folder that is missing or holds no jpg, jpeg, png or webp.
     """
-    if not folder.is_dir():
-        raise DistillError(f"{key}{folder}: no such folder; {_what_to_do(key)}")
-    found = sorted(p for p in walk(folder) if p.suffix.lower() in SUFFIXES)
+    there = folder.is_dir()
+    found = sorted(p for p in walk(folder) if p.suffix.lower() in SUFFIXES) if there else []
     if not found:
-        raise DistillError(f"{key}{folder}: no jpg, jpeg, png or webp in it; {_what_to_do(key)}")
+        wrong = "no jpg, jpeg, png or webp in it" if there else "no such folder"
+        other = ", or name another folder"
+        if key == "photos=":
+            other = ", name another folder with photos=DIR, or try data=demo"
+        raise DistillError(f"{key}{folder}: {wrong}; put photos there{other}")
     return [Photo(path, path.relative_to(folder).as_posix()) for path in found]
 
 
@@ -97,10 +96,47 @@ def _closed(error: OSError) -> None:
     print(f"left out the folder {error.filename!r}: {error.strerror}")
 
 
-def _what_to_do(key: str) -> str:
-    if key == "photos=":
-        return "put photos there, name another folder with photos=DIR, or try data=demo"
-    return "put photos there, or name another folder"
+def find_all(train: Sequence[Path], val: Sequence[Path]) -> list[Photo]:
+    """The photos of all folders; those of several are told apart by their folder's name.
+
+    Without `val` every photo may fall on either side; with it, each belongs where its folder says.
+    Raises DistillError for a folder that is missing, empty or named twice.
+    """
+    if len(train) == 1 and not val:
+        return find_photos(train[0])
+    folders = [*train, *val]
+    resolved = [folder.resolve() for folder in folders]
+    for i, folder in enumerate(resolved):
+        if folder in resolved[:i]:
+            raise DistillError(
+                f"{folders[i]}: named twice; its photos would be in the set twice, or on both sides"
+            )
+    own: Side | None = "train" if val else None
+    where = [(own, "photos=")] * len(train) + [("val", "val_photos=")] * len(val)
+    return [
+        replace(photo, key=f"{name}/{photo.key}", side=side, folder=name)
+        for folder, name, (side, key) in zip(folders, folder_names(folders), where, strict=True)
+        for photo in find_photos(folder, key)
+    ]
+
+
+def folder_names(folders: Sequence[Path]) -> list[str]:
+    """The folders' own names, with a number behind one that is there already."""
+    names: list[str] = []
+    for folder in folders:
+        name = folder.resolve().name or "root"
+        taken = (f"{name}-{n}" if n > 1 else name for n in range(1, len(folders) + 2))
+        names.append(next(each for each in taken if each not in names))
+    return names
+
+
+def demo_photos() -> list[Photo]:
+    """Of scikit-image's photographs five to train on and the astronaut, held out."""
+    folder = Path(skimage.__file__).parent / "data"
+    train = ["chelsea.png", "coffee.png", "rocket.jpg", "motorcycle_left.png"]
+    photos = [Photo(folder / name, name, "train") for name in (*train, "motorcycle_right.png")]
+    photos.append(Photo(folder / "astronaut.png", "astronaut.png", "val"))
+    return [photo for photo in photos if photo.path.is_file()]
 
 
 def group_of(key: str) -> str:
@@ -126,7 +162,11 @@ def read_photo(
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             check_file(path)
             with path.open("rb") as stream, Image.open(stream) as image:
-                _check_size(image.size, least)
+                width, height = image.size
+                if min(width, height) < least:
+                    raise BadPhoto(f"{width}×{height} pixels: smaller than {least} a side")
+                if width * height > MAX_PIXELS:
+                    raise BadPhoto(f"larger than {MAX_PIXELS} pixels")
                 check_whole(stream, image.format)
                 if enough is not None:
                     image.draft(None, (enough, enough))
@@ -153,13 +193,6 @@ def centre_square(image: Image.Image, size: int, crop: float = 1.0) -> Image.Ima
     return image.resize((size, size), Image.Resampling.LANCZOS, box=box)
 
 
-def _check_size(size: tuple[int, int], least: int) -> None:
-    if min(size) < least:
-        raise BadPhoto(f"{size[0]}×{size[1]} pixels: smaller than {least} a side")
-    if size[0] * size[1] > MAX_PIXELS:
-        raise BadPhoto(f"larger than {MAX_PIXELS} pixels")
-
-
 def _reason(error: Exception) -> str:
     """What is wrong, on one line and without the file's name, which may hold anything."""
     if isinstance(error, BadPhoto):
@@ -170,63 +203,4 @@ def _reason(error: Exception) -> str:
         return "not a picture, or of an unknown kind"
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read ({error.strerror})"
-    return f"unreadable or cut short ({' '.join(str(error).split())[:120] or type(error).__name__})"
-
-
-TRAIN = ("chelsea.png", "coffee.png", "rocket.jpg", "motorcycle_left.png", "motorcycle_right.png")
-
-VAL = ("astronaut.png",)
-
-
-def demo_photos() -> list[Photo]:
-    """Five photographs to train on and the astronaut, held out."""
-    spec = find_spec("skimage")
-    if spec is None or spec.origin is None:
-        raise DistillError("data=demo: needs scikit-image; pip install scikit-image")
-    folder = Path(spec.origin).parent / "data"
-    train = [Photo(folder / name, name, "train") for name in TRAIN]
-    val = [Photo(folder / name, name, "val") for name in VAL]
-    return [p for p in train + val if p.path.is_file()]
-
-
-def find_all(train: Sequence[Path], val: Sequence[Path]) -> list[Photo]:
-    """The photos of all folders; those of several are told apart by their folder's name.
-
-    Without `val` every photo may fall on either side; with it, each belongs where its folder says.
-    Raises DistillError for a folder that is missing, empty or named twice.
-    """
-    if len(train) == 1 and not val:
-        return find_photos(train[0])
-    _check_different([*train, *val])
-    names = folder_names([*train, *val])
-    own: Side | None = "train" if val else None
-    found = [_inside(*each, own, "photos=") for each in zip(names, train, strict=False)]
-    held_out = zip(names[len(train) :], val, strict=True)
-    found += [_inside(*each, "val", "val_photos=") for each in held_out]
-    return [photo for photos in found for photo in photos]
-
-
-def _inside(name: str, folder: Path, side: Side | None, key: str) -> list[Photo]:
-    return [
-        replace(photo, key=f"{name}/{photo.key}", side=side, folder=name)
-        for photo in find_photos(folder, key)
-    ]
-
-
-def folder_names(folders: Sequence[Path]) -> list[str]:
-    """The folders' own names, with a number behind one that is there already."""
-    names: list[str] = []
-    for folder in folders:
-        name = folder.resolve().name or "root"
-        taken = (f"{name}-{n}" if n > 1 else name for n in range(1, len(folders) + 2))
-        names.append(next(each for each in taken if each not in names))
-    return names
-
-
-def _check_different(folders: Sequence[Path]) -> None:
-    resolved = [folder.resolve() for folder in folders]
-    for i, folder in enumerate(resolved):
-        if folder in resolved[:i]:
-            raise DistillError(
-                f"{folders[i]}: named twice; its photos would be in the set twice, or on both sides"
-            )
+    return f"unreadable or cut short ({reason_of(error, 120)})"

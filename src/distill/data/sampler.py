@@ -16,9 +16,10 @@ from distill.data.augment import rng_for
 from distill.data.decode import BadPhoto
 
 Content = TypeVar("Content")
+Indices = NDArray[np.int64]
 
 
-class Stream(Sampler[int]):
+class StreamSampler(Sampler[int]):
     """Positions of one long epoch: `total` of them, starting at `start`, in batches of `batch`.
 
     A dataset turns a position into a picture and its augmentation, so a run that goes on at
@@ -38,21 +39,28 @@ class Stream(Sampler[int]):
         return self.total // self.world
 
     def __iter__(self) -> Iterator[int]:
-        for first in range(self.start + self.rank * self.batch, self.total, self._stride):
-            yield from range(first, first + self.batch)
-
-    @property
-    def _stride(self) -> int:
-        return self.world * self.batch
+        first, step = self.start + self.rank * self.batch, self.world * self.batch
+        for position in range(first, self.total, step):
+            yield from range(position, position + self.batch)
 
 
-class Order:
-    """Position → index of a picture: a fresh order for every pass, from the seed alone.
+class Share(NamedTuple):
+    """The pictures of one folder, by index, and the folder's weight in training."""
 
-    Without `shuffle` position p is picture p. With `shares` every pass takes of each folder its
-    share of the positions: each folder's pictures in an endless shuffled stream of their own, a
-    part of it per pass, then mixed.
+    members: Indices
+    weight: float
+
+
+class StreamedSet(Dataset, ABC):
+    """Position → item of an endless stream: a fresh order for every pass, from the seed alone.
+
+    Without `shuffle` position p is item p. With `shares` every pass takes of each folder its share
+    of the positions: each folder's pictures in an endless shuffled stream of their own, a part of
+    it per pass, then mixed. What cannot be read is replaced by the next one; `what` names an item
+    in the error that none can be read.
     """
+
+    what: str
 
     def __init__(
         self, count: int, seed: object, shuffle: bool, shares: Sequence[Share] | None = None
@@ -60,8 +68,13 @@ class Order:
         self.count, self.seed, self.shuffle = count, seed, shuffle
         self.shares = list(zip(shares, counts(shares, count), strict=True)) if shares else None
         self._pass, self._order = -1, np.arange(count)
+        self._bad: set[int] = set()
+
+    def __len__(self) -> int:
+        return self.count
 
     def index(self, position: int) -> int:
+        """Which item comes at this position."""
         if not self.shuffle:
             return position
         number, offset = divmod(position, self.count)
@@ -70,13 +83,14 @@ class Order:
         return int(self._order[offset])
 
     def _ordered(self, number: int) -> Indices:
+        rng = rng_for(self.seed, number)
         if not self.shares:
-            return rng_for(self.seed, number).permutation(self.count)
+            return rng.permutation(self.count)
         parts = [
             self._part(folder, share.members, range(number * taken, (number + 1) * taken))
             for folder, (share, taken) in enumerate(self.shares)
         ]
-        return rng_for(self.seed, number).permutation(np.concatenate(parts))
+        return rng.permutation(np.concatenate(parts))
 
     def _part(self, folder: int, members: Indices, places: range) -> Indices:
         """The members at these places of the folder's endless stream of shuffled passes."""
@@ -87,24 +101,6 @@ class Order:
         ]
         start = places.start - first * len(members)
         return np.concatenate(passes)[start : start + len(places)]
-
-
-class Streamed(Order, Dataset, ABC):
-    """Position → item; what cannot be read is replaced by the next one.
-
-    `what` a set consists of is for the line that says that none of it can be read.
-    """
-
-    what: str
-
-    def __init__(
-        self, count: int, seed: object, shuffle: bool, shares: Sequence[Share] | None = None
-    ) -> None:
-        super().__init__(count, seed, shuffle, shares)
-        self._bad: set[int] = set()
-
-    def __len__(self) -> int:
-        return self.count
 
     @abstractmethod
     def path(self, index: int) -> Path:
@@ -129,16 +125,6 @@ class Streamed(Order, Dataset, ABC):
             f"no {self.what} of the {side} set can be read ({self.count} there, first "
             f"{str(self.path(0))!r}); mend them, or add others to that set"
         )
-
-
-Indices = NDArray[np.int64]
-
-
-class Share(NamedTuple):
-    """The pictures of one folder, by index, and the folder's weight in training."""
-
-    members: Indices
-    weight: float
 
 
 def check_weights(weights: Sequence[float] | None, folders: int) -> None:

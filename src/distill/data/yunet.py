@@ -6,17 +6,16 @@ candidates: class and objectness, a box and five points, all relative to the can
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import torch
 from numpy.typing import NDArray
 from PIL import Image
 from torchvision.ops import nms
 
 from distill.core.errors import DistillError
+from distill.core.sessions import open_file
 from distill.core.weights import WeightsFile
 from distill.data.faces import Box, Face
 
@@ -31,7 +30,7 @@ OUTPUTS = [f"{kind}_{stride}" for kind in ("cls", "obj", "bbox", "kps") for stri
 SIDE = 640  # pixels of the network's picture
 # Long sides that a photo is looked at in, until faces are found: the network is meant for faces of
 # 10 to 300 pixels, and one that fills a photo of 640 is larger.
-LOOKS = (640, 320, 160)
+LONG_SIDES = (640, 320, 160)
 SCORE = 0.7  # below it a candidate is no face; OpenCV's default of 0.9 is for few false alarms
 OVERLAP = 0.3  # of two boxes that share more of their area than this, the better one stays
 
@@ -48,37 +47,28 @@ class YuNet:
     Raises DistillError for a file that is not YuNet's.
     """
 
-    def __init__(self, path: Path, score: float = SCORE) -> None:
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        options.intra_op_num_threads = torch.get_num_threads()
-        try:
-            self._session = onnxruntime.InferenceSession(
-                path, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
-            raise DistillError(f"{path}: not a readable ONNX file") from error
+    def __init__(self, path: Path) -> None:
+        self._session = open_file(path, torch.get_num_threads())
         missing = {*OUTPUTS} - {output.name for output in self._session.get_outputs()}
         if missing or len(self._session.get_inputs()) != 1:
             raise DistillError(f"{path}: not YuNet, it has no output {min(missing, default='')}")
         self._input = self._session.get_inputs()[0].name
-        self._score = score
 
     def __call__(self, photo: NDArray[np.uint8]) -> list[Face]:
-        for side in LOOKS:
+        for side in LONG_SIDES:
             scale = min(side / max(photo.shape[:2]), 1)
-            if faces := self._look(photo, scale):
+            if faces := self._find(photo, scale):
                 return faces
         return []
 
-    def _look(self, photo: NDArray[np.uint8], scale: float) -> list[Face]:
+    def _find(self, photo: NDArray[np.uint8], scale: float) -> list[Face]:
         height, width = (max(1, round(side * scale)) for side in photo.shape[:2])
         small = Image.fromarray(photo).resize((width, height), Image.Resampling.BILINEAR)
         canvas = np.zeros((SIDE, SIDE, 3), np.float32)  # black beyond the photo, as OpenCV has it
         canvas[:height, :width] = np.asarray(small)
         planes = np.ascontiguousarray(canvas[..., ::-1].transpose(2, 0, 1)[None])  # BGR, 0 to 255
         values = self._session.run(OUTPUTS, {self._input: planes})
-        found = decode(dict(zip(OUTPUTS, values, strict=True)), SIDE // STRIDES[0], self._score)
+        found = decode(dict(zip(OUTPUTS, values, strict=True)), SIDE // STRIDES[0], SCORE)
         return _faces(*found, photo.shape[1] / width, photo.shape[0] / height)
 
 
@@ -86,7 +76,8 @@ def decode(outputs: dict[str, Array], columns: int, least: float) -> tuple[Array
     """Scores (N,), boxes (N, 4) as left, top, right, bottom and points (N, 5, 2), in pixels.
 
     `outputs` are the twelve by name, (1, cells, values) each, cells row by row; `columns` is how
-    many cells of the finest stride lie in a row. The best first, without those that overlap.
+    many cells of the finest stride lie in a row, `least` the smallest score. The best come first,
+    and what overlaps a better one is left out.
     """
     parts = [_of_stride(outputs, stride, columns * STRIDES[0] // stride) for stride in STRIDES]
     scores, boxes, points = (np.concatenate(each) for each in zip(*parts, strict=True))
@@ -110,18 +101,9 @@ def _of_stride(outputs: dict[str, Array], stride: int, columns: int) -> tuple[Ar
 
 def _faces(scores: Array, boxes: Array, points: Array, across: float, down: float) -> list[Face]:
     """In pixels of the photo, the largest first."""
-    scale = np.array([across, down])
-    faces = [
-        Face(_box(box.reshape(2, 2) * scale), _spots(spots * scale), float(score))
-        for score, box, spots in zip(scores, boxes, points, strict=True)
-    ]
+    scale, faces = np.array([across, down]), []
+    for score, box, spots in zip(scores, boxes, points, strict=True):
+        (left, top), (right, bottom) = (box.reshape(2, 2) * scale).round().astype(int).tolist()
+        five = tuple((float(x), float(y)) for x, y in spots * scale)
+        faces.append(Face(Box(top, left, bottom - top, right - left), five, float(score)))
     return sorted(faces, key=lambda face: face.box.height * face.box.width, reverse=True)
-
-
-def _box(corners: Array) -> Box:
-    (left, top), (right, bottom) = corners.round().astype(int).tolist()
-    return Box(top, left, bottom - top, right - left)
-
-
-def _spots(spots: Iterable[Array]) -> tuple[tuple[float, float], ...]:
-    return tuple((float(x), float(y)) for x, y in spots)

@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from distill.core.files import aside
+from distill.core.errors import DistillError
+from distill.core.files import write_whole
 from distill.devices import lens_studio
 from distill.devices.finding import Finding, Profile
 from distill.devices.result import Result
@@ -84,31 +85,20 @@ def _places(found: Sequence[Finding]) -> str:
 def _settings_text(settings: lens_studio.ImportSettings) -> str:
     """For people, as the dialogue has it: input on the left, output on the right."""
     told = "" if settings.ours else " (as far as the file tells)"
-    taken, drawn = settings.input, settings.output
     order = settings.channels or "RGB or BGR, the file does not say"
-    return "\n".join(
-        [
-            f"Lens Studio import settings{told}:",
-            f"  input  {escape(f'{taken.name} {taken.dims}')}, {order}: {_taken(taken)}",
-            f"  output {escape(f'{drawn.name} {drawn.dims}')}: {_drawn(drawn)}",
-        ]
+    taken = given = "its range is not in the file"
+    if scaling := settings.input.input_scaling:
+        taken = f"scale {scaling[0]:.6g}, bias {scaling[1]:g}"
+    else:
+        taken += "; for 0 … 1 scale 0.00392157, bias 0, for -1 … 1 scale 0.00784314, bias -1"
+    if (scaling := settings.output.output_scaling) and (span := settings.output.range):
+        given = f"scale {scaling[0]:.6g}, bias {scaling[1]:g} (values {span[0]:g} … {span[1]:g})"
+    names = [escape(f"{side.name} {side.dims}") for side in (settings.input, settings.output)]
+    return (
+        f"Lens Studio import settings{told}:\n"
+        f"  input  {names[0]}, {order}: {taken}\n"
+        f"  output {names[1]}: {given}"
     )
-
-
-def _taken(side: lens_studio.Side) -> str:
-    if side.taken is None:
-        return (
-            "its range is not in the file; for 0 … 1 scale 0.00392157, bias 0, "
-            "for -1 … 1 scale 0.00784314, bias -1"
-        )
-    return f"scale {side.taken[0]:.6g}, bias {side.taken[1]:g}"
-
-
-def _drawn(side: lens_studio.Side) -> str:
-    if side.given is None or side.range is None:
-        return "its range is not in the file"
-    low, high = side.range
-    return f"scale {side.given[0]:.6g}, bias {side.given[1]:g} (it draws {low:g} … {high:g})"
 
 
 def write(results: Sequence[Result], profile: Profile, output: str) -> None:
@@ -120,8 +110,7 @@ def write(results: Sequence[Result], profile: Profile, output: str) -> None:
         "files": [_json(result) for result in results],
     }
     target = Path(output).expanduser()
-    with aside(target) as page:
-        page.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_whole(target, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
     print(f"report: {target}")
 
 
@@ -142,8 +131,19 @@ def _json(result: Result) -> dict[str, Any]:
 
 
 def _import(settings: lens_studio.ImportSettings) -> dict[str, Any]:
-    taken, given = settings.input.taken or (None, None), settings.output.given or (None, None)
+    taken = settings.input.input_scaling or (None, None)
+    given = settings.output.output_scaling or (None, None)
     return asdict(settings) | {
         "input_scale": taken[0], "input_bias": taken[1],
         "output_scale": given[0], "output_bias": given[1],
     }  # fmt: skip
+
+
+def end(results: Sequence[Result], profile: Profile) -> None:
+    """Raises DistillError (exit status 1) where a file does not fit or cannot be read."""
+    unread = sum(1 for result in results if result.error)
+    unfit = sum(1 for result in results if not result.ok) - unread
+    parts = [f"{unfit} of {len(results)} do not fit {profile.name}"] if unfit else []
+    parts += [f"{unread} cannot be read"] if unread else []
+    if parts:
+        raise DistillError(", ".join(parts))

@@ -31,7 +31,7 @@ def grouping(source: str) -> Rule:
 
 def incoming(graph: Graph, node: Node) -> int | None:
     """Channels that go into a convolution, by its weight's shape; None where that is not known."""
-    shape = graph.shape(node.inputs[1]) if len(node.inputs) > 1 else None
+    shape = graph.weight_shape(node)
     if shape is None or len(shape) < 2:
         return None
     count = shape[CHANNELS[node.operator]]
@@ -85,7 +85,7 @@ def two_dimensional(source: str, ranks: tuple[int, ...] = (4,)) -> Rule:
 
     def rule(graph: Graph) -> Iterator[Finding]:
         for node in graph.of(*CHANNELS):
-            shape = graph.shape(node.inputs[1]) if len(node.inputs) > 1 else None
+            shape = graph.weight_shape(node)
             if shape is not None and len(shape) not in ranks:
                 yield cause.at(node, f"{len(shape) - 2} dimensions instead of 2")
 
@@ -95,6 +95,6 @@ def two_dimensional(source: str, ranks: tuple[int, ...] = (4,)) -> Rule:
 def _values(graph: Graph, node: Node, name: str) -> list[Any]:
     """An attribute; the kernel from the weight where it is not said."""
     values = list(node.get(name, []))
-    if name == "kernel_shape" and not values and len(node.inputs) > 1:
-        values = list((graph.shape(node.inputs[1]) or ())[2:])
+    if name == "kernel_shape" and not values:
+        values = list((graph.weight_shape(node) or ())[2:])
     return values

@@ -56,7 +56,7 @@ PROFILE = Profile(
         shared.one_file,
         shared.fixed(shared.ORT_FIXED, "Core ML wants fixed sizes"),
         operators.known(ALLOWED, OUTSIDE, BETTER),
-        operators.resize(SOURCE, ("nearest", "linear"), strict_nearest=False),
+        operators.resize(SOURCE, strict_nearest=False),
         convolutions.two_dimensional(TABLE, (3, 4)),
         operators.fixed_inputs("Conv", {2: "bias"}, TABLE),
         operators.fixed_inputs("ConvTranspose", {1: "weight", 2: "bias"}, TABLE),

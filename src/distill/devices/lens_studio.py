@@ -7,12 +7,14 @@ back in the same way (Snap, Lens Studio documentation, "ML Component Overview", 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from distill.devices.onnx_graph import Graph, Node
 
 Range = tuple[float, float]
+Number = float | np.ndarray
 FULL: Range = (0.0, 255.0)
 UNIT: Range = (0.0, 1.0)
 ENDS: dict[str, Range] = {"Sigmoid": UNIT, "HardSigmoid": UNIT, "Softmax": UNIT, "Tanh": (-1, 1)}
@@ -31,12 +33,12 @@ class Side:
     range: Range | None
 
     @property
-    def taken(self) -> tuple[float, float] | None:
+    def input_scaling(self) -> tuple[float, float] | None:
         """Scale and bias from 0 … 255 to the network's values, for an input."""
         return ((self.range[1] - self.range[0]) / 255, self.range[0]) if self.range else None
 
     @property
-    def given(self) -> tuple[float, float] | None:
+    def output_scaling(self) -> tuple[float, float] | None:
         """Scale and bias from the network's values to 0 … 255, for an output."""
         if self.range is None or self.range[0] == self.range[1]:
             return None
@@ -58,15 +60,14 @@ def settings(graph: Graph) -> ImportSettings | None:
     """For networks from one picture to one; None for others."""
     if len(graph.inputs) != 1 or len(graph.outputs) != 1:
         return None
-    photo, drawn = graph.inputs[0], graph.outputs[0]
+    photo, output = graph.inputs[0], graph.outputs[0]
     if photo.shape is None or len(photo.shape) != 4:
         return None
-    drawn_range = output_range(graph)
-    taken_range = input_range(graph)
-    ours = (photo.name, drawn.name) == OURS and drawn_range == UNIT and taken_range is None
+    taken, given = input_range(graph), output_range(graph)
+    ours = (photo.name, output.name) == OURS and given == UNIT and taken is None
     return ImportSettings(
-        Side(photo.name, photo.dims, UNIT if ours else taken_range),
-        Side(drawn.name, drawn.dims, drawn_range),
+        Side(photo.name, photo.dims, UNIT if ours else taken),
+        Side(output.name, output.dims, given),
         "RGB" if ours else None,
         ours,
     )
@@ -93,17 +94,18 @@ def _range(graph: Graph, makers: dict[str, Node], name: str) -> Range | None:
         inner = _range(graph, makers, node.inputs[index])
         constant = graph.value(node.inputs[1 - index])
         if inner and constant is not None and constant.size == 1:
-            ends = [_apply(node.operator, end, float(constant.item()), index) for end in inner]
+            number = float(constant.item())
+            ends = [float(_affine(node.operator, end, number, index)) for end in inner]
             return (min(ends), max(ends)) if np.isfinite(ends).all() else None
     return None
 
 
-def _apply(operator: str, value: float, constant: float, index: int) -> float:
+def _affine(operator: str, value: Number, constant: Number, index: int) -> Any:
     """The operator with the value as its first (index 0) or second operand."""
     a, b = (value, constant) if index == 0 else (constant, value)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        by = {"Mul": a * b, "Add": a + b, "Sub": a - b, "Div": np.divide(a, b)}
-    return float(by[operator])
+    by = {"Mul": np.multiply, "Add": np.add, "Sub": np.subtract, "Div": np.divide}
+    with np.errstate(all="ignore"):
+        return by[operator](a, b)
 
 
 def _clip(graph: Graph, node: Node) -> Range | None:
@@ -121,7 +123,7 @@ def input_range(graph: Graph) -> Range | None:
     while steps < len(graph.nodes) and (node := _only_affine(graph, name)):
         index = list(node.inputs).index(name)
         constant = np.asarray(graph.value(node.inputs[1 - index]), np.float64)
-        low, high = (_step(node.operator, end, constant, index) for end in (low, high))
+        low, high = (_affine(node.operator, end, constant, index) for end in (low, high))
         name, steps = node.outputs[0], steps + 1
     if not steps:
         return None
@@ -130,14 +132,6 @@ def input_range(graph: Graph) -> Range | None:
         if 0.5 <= reach <= 5:  # what networks compute with, whether [0, 1], [-1, 1] or ImageNet's
             return taken
     return None
-
-
-def _step(operator: str, value: np.ndarray, constant: np.ndarray, index: int) -> np.ndarray:
-    a, b = (value, constant) if index == 0 else (constant, value)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if operator in ("Add", "Sub"):
-            return a + b if operator == "Add" else a - b
-        return a * b if operator == "Mul" else a / b
 
 
 def _only_affine(graph: Graph, name: str) -> Node | None:

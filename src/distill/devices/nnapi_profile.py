@@ -44,7 +44,7 @@ OUTSIDE = Cause(
 )
 BETTER = {
     "Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11",
-    "ConvTranspose": "of a student: distill.export exporter.profile=strict draws the same without",
+    "ConvTranspose": "of a student: distill.export exporter.profile=strict does without it",
 }
 MODE = Cause("NNAPI has the other kind only", TABLE, "export with that one")
 DILATED = Cause("NNAPI's grouped convolution knows no dilation", CONV, "one group, or no dilation")
@@ -73,10 +73,6 @@ def negative_pads(graph: Graph) -> Iterator[Finding]:
             yield NEGATIVE.at(node, f"negative pads {np.asarray(pads).tolist()}")
 
 
-def deprecated(_: Graph) -> Iterator[Finding]:
-    yield DEPRECATED.at(None, "NNAPI is deprecated", "file")
-
-
 PROFILE = Profile(
     "nnapi",
     "NNAPI by ONNX Runtime's provider (Android)",
@@ -85,7 +81,7 @@ PROFILE = Profile(
         shared.one_file,
         shared.fixed(shared.ORT_FIXED, "NNAPI wants fixed sizes"),
         operators.known(ALLOWED, OUTSIDE, BETTER),
-        operators.resize(RESIZE, ("nearest", "linear"), strict_nearest=True),
+        operators.resize(RESIZE, strict_nearest=True),
         convolutions.two_dimensional(TABLE),
         operators.fixed_inputs("Conv", {1: "weight", 2: "bias"}, TABLE),
         dilated_groups,
@@ -100,6 +96,6 @@ PROFILE = Profile(
         operators.fixed_inputs("DequantizeLinear", {1: "scale", 2: "zero point"}, TABLE),
         operators.conditional(CONDITIONS, TABLE),
         shared.subnormal,
-        deprecated,
+        shared.always(DEPRECATED, "NNAPI is deprecated"),
     ),
 )

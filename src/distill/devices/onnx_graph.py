@@ -65,6 +65,10 @@ class Graph:
             return tuple(self.constants[name].dims)
         return self.shapes.get(name)
 
+    def weight_shape(self, node: Node) -> Shape | None:
+        """Of a convolution's weight, its second input; None where that is not known."""
+        return self.shape(node.inputs[1]) if len(node.inputs) > 1 else None
+
     def value(self, name: str) -> np.ndarray | None:
         """A constant's values; None for what is computed, or damaged, or in another file."""
         tensor = self.constants.get(name)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from collections.abc import Iterator as Found
+from collections.abc import Collection, Iterator, Mapping
 
-from distill.devices.finding import Cause, Finding, Level, Rule
+from distill.devices.finding import Cause, Finding, Rule
 from distill.devices.onnx_graph import STANDARD, Graph, Node
+
+RESIZE_MODES = ("nearest", "linear")
 
 
 def names(table: str) -> frozenset[str]:
@@ -22,7 +23,7 @@ def full_name(node: Node) -> str:
 def known(allowed: Collection[str], cause: Cause, advice: Mapping[str, str] | None = None) -> Rule:
     """Operators outside of `allowed`; `advice` has better words for some of them."""
 
-    def rule(graph: Graph) -> Found[Finding]:
+    def rule(graph: Graph) -> Iterator[Finding]:
         for node in graph.nodes:
             name = full_name(node)
             if name not in allowed:
@@ -36,7 +37,7 @@ def known(allowed: Collection[str], cause: Cause, advice: Mapping[str, str] | No
 def conditional(conditions: Mapping[str, str], source: str) -> Rule:
     """Notes on operators that a device takes under conditions that no rule here looks at."""
 
-    def rule(graph: Graph) -> Found[Finding]:
+    def rule(graph: Graph) -> Iterator[Finding]:
         for node in graph.nodes:
             if condition := conditions.get(full_name(node)):
                 cause = Cause(
@@ -50,18 +51,15 @@ def conditional(conditions: Mapping[str, str], source: str) -> Rule:
     return rule
 
 
-def fixed_inputs(
-    operator: str, which: Mapping[int, str], source: str, level: Level = "finding"
-) -> Rule:
+def fixed_inputs(operator: str, which: Mapping[int, str], source: str) -> Rule:
     """Inputs that must be constants, by their position and name (weight, bias, pads)."""
     cause = Cause(
         "the device takes these values when it builds its network, not at every picture",
         source,
         "export with constants folded, or from a network whose weights are not computed",
-        level,
     )
 
-    def rule(graph: Graph) -> Found[Finding]:
+    def rule(graph: Graph) -> Iterator[Finding]:
         for node in graph.of(operator):
             for index, name in which.items():
                 given = node.inputs[index] if index < len(node.inputs) else ""
@@ -77,7 +75,7 @@ def attribute(
     """An attribute with one of few values; `default` is ONNX's own."""
     shown = " or ".join(map(str, allowed))
 
-    def rule(graph: Graph) -> Found[Finding]:
+    def rule(graph: Graph) -> Iterator[Finding]:
         for node in graph.of(operator):
             value = node.get(name, default)
             if value not in allowed:
@@ -86,23 +84,23 @@ def attribute(
     return rule
 
 
-def resize(source: str, modes: Collection[str], strict_nearest: bool) -> Rule:
+def resize(source: str, strict_nearest: bool) -> Rule:
     """Resize from opset 11 on, by constant scales; nearest in the manner of phones where strict."""
     cause = Cause(
-        "another way of enlarging draws other pixels, so the device leaves it to the CPU",
+        "another way of enlarging gives other pixels, so the device leaves it to the CPU",
         source,
         "nearest ×2, asymmetric and floor: what torch.nn.functional.interpolate exports to",
     )
 
-    def rule(graph: Graph) -> Found[Finding]:
+    def rule(graph: Graph) -> Iterator[Finding]:
         for node in graph.of("Resize"):
             mode = node.get("mode", "nearest")
             manner = node.get("coordinate_transformation_mode", "half_pixel")
             rounding = node.get("nearest_mode", "round_prefer_floor")
             if graph.opset < 11:
                 yield cause.at(node, f"Resize of opset {graph.opset}, 11 or newer wanted")
-            elif mode not in modes:
-                yield cause.at(node, f"mode {mode}, only {' or '.join(modes)} goes")
+            elif mode not in RESIZE_MODES:
+                yield cause.at(node, f"mode {mode}, only {' or '.join(RESIZE_MODES)} goes")
             elif strict_nearest and mode == "nearest" and (manner, rounding) != (
                 "asymmetric", "floor",
             ):  # fmt: skip

@@ -17,22 +17,28 @@ from distill.devices.onnx_graph import STANDARD, Graph, Node, Shape, Tensor
 def read(path: Path) -> Graph:
     """Any ONNX file, its external data left where it is. Raises DistillError in one line."""
     model = _load(path)
-    external = sorted({_location(t) for t in _tensors(model.graph) if _is_external(t)})
-    nodes = tuple(_nodes(model.graph))
-    constants = {t.name: t for t in _initializers(model.graph)} | dict(_constants(nodes))
-    inferred = _inferred(model)
+    graphs = list(_graphs(model.graph))
+    nodes = tuple(_node(node) for graph in graphs for node in graph.node)
+    weights = {t.name: t for graph in graphs for t in _weights(graph)}
+    constants = weights | dict(_constants(nodes))
+    external = sorted({name for graph in graphs for name in _external(graph)})
+    try:
+        inferred = shape_inference.infer_shapes(model)
+    except Exception:  # a broken graph is for a rule to tell; what it declares still counts
+        inferred = model
     given = (v for v in inferred.graph.input if v.name not in constants)
+    shaped = (*inferred.graph.value_info, *inferred.graph.input)
+    files = (path, *(path.parent / name for name in external))
     return Graph(
         path=path,
-        size=path.stat().st_size + sum(_bytes(path.parent / name) for name in external),
+        size=sum(file.stat().st_size for file in files if file.is_file()),
         external=tuple(external),
         opset=next((o.version for o in model.opset_import if o.domain in STANDARD), 0),
         nodes=nodes,
         inputs=tuple(map(_tensor, given)),
         outputs=tuple(map(_tensor, inferred.graph.output)),
         constants=constants,
-        shapes={v.name: s for v in inferred.graph.value_info if (s := _shape(v)) is not None}
-        | {v.name: s for v in inferred.graph.input if (s := _shape(v)) is not None},
+        shapes={v.name: s for v in shaped if (s := _shape(v)) is not None},
     )
 
 
@@ -52,51 +58,42 @@ def _load(path: Path) -> onnx.ModelProto:
     return model
 
 
-def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
-    try:
-        return shape_inference.infer_shapes(model)
-    except Exception:  # a broken graph is for a rule to tell; what it declares still counts
-        return model
-
-
-def _nodes(graph: onnx.GraphProto) -> Iterator[Node]:
-    for node in graph.node:
-        values = {a.name: _plain(helper.get_attribute_value(a)) for a in node.attribute}
-        outputs = tuple(node.output)
-        name = node.name or next(iter(outputs), "")
-        yield Node(name, node.op_type, node.domain, tuple(node.input), outputs, values)
-    for inner in _inner(graph):
-        yield from _nodes(inner)
-
-
-def _inner(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """The bodies of If, Loop and Scan."""
+def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """The graph, and the bodies of If, Loop and Scan in it, at any depth."""
+    yield graph
     for node in graph.node:
         for attribute in node.attribute:
-            yield from attribute.graphs
-            if attribute.HasField("g"):
-                yield attribute.g
+            for inner in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
+                yield from _graphs(inner)
 
 
-def _initializers(graph: onnx.GraphProto) -> Iterator[TensorProto]:
+def _node(node: onnx.NodeProto) -> Node:
+    values = {a.name: _plain(helper.get_attribute_value(a)) for a in node.attribute}
+    outputs = tuple(node.output)
+    name = node.name or next(iter(outputs), "")
+    return Node(name, node.op_type, node.domain, tuple(node.input), outputs, values)
+
+
+def _weights(graph: onnx.GraphProto) -> Iterator[TensorProto]:
+    """The weights, of sparse ones only their shapes."""
     yield from graph.initializer
     for sparse in graph.sparse_initializer:
         yield TensorProto(
             name=sparse.values.name, data_type=sparse.values.data_type, dims=sparse.dims,
             data_location=TensorProto.EXTERNAL,
         )  # fmt: skip
-    for inner in _inner(graph):
-        yield from _initializers(inner)
 
 
-def _tensors(graph: onnx.GraphProto) -> Iterator[TensorProto]:
-    yield from graph.initializer
-    yield from (a.t for n in graph.node for a in n.attribute if a.HasField("t"))
-    for inner in _inner(graph):
-        yield from _tensors(inner)
+def _external(graph: onnx.GraphProto) -> Iterator[str]:
+    """Files, beside this one, that weights and constants lie in."""
+    held = (a.t for n in graph.node for a in n.attribute if a.HasField("t"))
+    for tensor in (*graph.initializer, *held):
+        if tensor.data_location == TensorProto.EXTERNAL:
+            yield next((e.value for e in tensor.external_data if e.key == "location"), "?")
 
 
 def _constants(nodes: tuple[Node, ...]) -> Iterator[tuple[str, TensorProto]]:
+    """What Constant nodes hold, by the names of their outputs."""
     for node in nodes:
         values = [v for k, v in node.attributes.items() if k.startswith("value")]
         if node.operator == "Constant" and len(values) == 1:
@@ -114,11 +111,8 @@ def _tensor_of(value: Any) -> TensorProto:
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    return list(value) if not isinstance(value, (str, int, float)) and _is_list(value) else value
-
-
-def _is_list(value: Any) -> bool:
-    return hasattr(value, "__len__") and not hasattr(value, "DESCRIPTOR")
+    is_list = hasattr(value, "__len__") and not hasattr(value, "DESCRIPTOR")
+    return list(value) if is_list and not isinstance(value, str) else value
 
 
 def _tensor(value: onnx.ValueInfoProto) -> Tensor:
@@ -133,15 +127,3 @@ def _shape(value: onnx.ValueInfoProto) -> Shape | None:
     if not kind.HasField("shape"):
         return None
     return tuple(d.dim_value if d.dim_value > 0 else None for d in kind.shape.dim)
-
-
-def _is_external(tensor: TensorProto) -> bool:
-    return tensor.data_location == TensorProto.EXTERNAL
-
-
-def _location(tensor: TensorProto) -> str:
-    return next((e.value for e in tensor.external_data if e.key == "location"), "?")
-
-
-def _bytes(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0

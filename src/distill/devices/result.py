@@ -1,4 +1,4 @@
-"""One file held against a profile."""
+"""The profiles by name, and one file held against one of them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from distill.devices import coreml_profile, lens_studio, nnapi_profile, snapml_p
 from distill.devices.finding import Finding, Profile
 from distill.devices.onnx_graph import Graph
 from distill.devices.reading import read
+
+PROFILES: dict[str, Profile] = {
+    each.PROFILE.name: each.PROFILE
+    for each in (snapml_profile, coreml_profile, nnapi_profile, web_profile)
+}
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,3 @@ def check(path: Path, profile: Profile) -> Result:
         return Result(path, None, error=str(error))
     settings = lens_studio.settings(graph) if profile.name == "snapml" else None
     return Result(path, graph, profile.check(graph), settings)
-
-
-PROFILES: dict[str, Profile] = {
-    each.PROFILE.name: each.PROFILE
-    for each in (snapml_profile, coreml_profile, nnapi_profile, web_profile)
-}

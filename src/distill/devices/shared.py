@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 from onnx import checker
 
+from distill.core.errors import reason_of
+from distill.core.subnormals import count_subnormals
 from distill.devices.finding import Cause, Finding, Rule
 from distill.devices.onnx_graph import STANDARD, Graph
 
@@ -29,7 +30,7 @@ FIXED_SIZE = (
 )
 SUBNORMAL = Cause(
     "many processors take several times as long for them (the paper's released files 13 to 28 ms "
-    "instead of 6 on one machine, nothing on another, an AMD EPYC); zeros draw the same",
+    "instead of 6 on one machine, nothing on another, an AMD EPYC); zeros give the same output",
     "measured for this project, 2026-11; python -m distill.benchmark FILE.onnx tells for yours",
     "export with distill.export, which sets them to zero, or have the runtime do it "
     "(ONNX Runtime: session.set_denormal_as_zero)",
@@ -44,8 +45,7 @@ def valid(graph: Graph) -> Iterator[Finding]:
     try:
         checker.check_model(str(graph.path))
     except Exception as error:  # its own class, and protobuf's
-        reason = " ".join(str(error).split()) or type(error).__name__
-        yield INVALID.at(None, f"no valid ONNX: {reason[:200]}", "file")
+        yield INVALID.at(None, f"no valid ONNX: {reason_of(error, 200)}", "file")
 
 
 def one_file(graph: Graph) -> Iterator[Finding]:
@@ -87,11 +87,13 @@ def at_most(limit: int, source: str, why: str) -> Rule:
 def subnormal(graph: Graph) -> Iterator[Finding]:
     """Float32 weights so small that arithmetic with them is slow."""
     arrays = (graph.value(name) for name in graph.constants)
-    floats = [a for a in arrays if a is not None and a.dtype == np.float32]
-    tiny = np.finfo(np.float32).tiny
-    count = sum(int(((a != 0) & (np.abs(a) < tiny)).sum()) for a in floats)
-    if count:
+    if count := count_subnormals(array for array in arrays if array is not None):
         yield SUBNORMAL.at(None, f"{count:,} subnormal weights", "file")
+
+
+def always(cause: Cause, what: str) -> Rule:
+    """What is to be known of every file."""
+    return lambda _: iter([cause.at(None, what, "file")])
 
 
 def since(opset: int, source: str) -> Rule:

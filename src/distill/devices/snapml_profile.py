@@ -128,10 +128,6 @@ def opset(graph: Graph) -> Iterator[Finding]:
         yield OPSET.at(None, f"opset {graph.opset}", "file")
 
 
-def frames(graph: Graph) -> Iterator[Finding]:
-    yield FRAMES.at(None, "the frame rate is not known before a phone has run it", "file")
-
-
 PROFILE = Profile(
     "snapml",
     "SnapML in Snapchat (Lens Studio)",
@@ -154,6 +150,6 @@ PROFILE = Profile(
         constant_operands,
         shared.subnormal,
         opset,
-        frames,
+        shared.always(FRAMES, "the frame rate is not known before a phone has run it"),
     ),
 )

@@ -13,7 +13,7 @@ from torch import Tensor
 from distill.core.errors import DistillError
 from distill.core.images import batches
 from distill.data.photos import BadPhoto, Photo, read_photo
-from distill.metrics.features import BATCH, FeatureNetwork, key, remembered
+from distill.metrics.features import BATCH, FeatureNetwork, cached_features, set_key
 
 Features = NDArray[np.float64]
 
@@ -21,8 +21,8 @@ Features = NDArray[np.float64]
 def features_of_set(network: FeatureNetwork, pictures: Tensor, what: str) -> Features:
     """Features, (n, d), of 8-bit pictures (n, 3, H, W) in memory."""
     shape = str(tuple(pictures.shape)).encode()
-    name = key(network.fingerprint, [shape, *(p.numpy().tobytes() for p in pictures)])
-    return remembered(
+    name = set_key(network.fingerprint, [shape, *(p.numpy().tobytes() for p in pictures)])
+    return cached_features(
         name, what, lambda: network.features(batches(pictures, BATCH), len(pictures), what)
     )
 
@@ -32,8 +32,8 @@ def features_of_files(network: FeatureNetwork, photos: Sequence[Photo], what: st
 
     Raises DistillError when fewer than 2 can be read.
     """
-    name = key(network.fingerprint, (_bytes(photo.path) for photo in photos))
-    return remembered(
+    name = set_key(network.fingerprint, (_bytes(photo.path) for photo in photos))
+    return cached_features(
         name,
         what,
         lambda: network.features(batches(_readable(photos, what), BATCH), len(photos), what),

@@ -1,9 +1,9 @@
-"""Held-out photos with the teacher's, the student's and the ceiling's pictures of them."""
+"""Held-out pairs with a network's output for their inputs, and a ceiling to compare it with."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,18 @@ import torch
 from torch import Tensor, nn
 
 from distill.config import compose
-from distill.config.settings import EvalFid, Paired, PhotoSource, Prepare
+from distill.config.settings.commands import EvalFid
+from distill.config.settings.training import Paired, PhotoSource, Prepare
 from distill.config.trained import source_of
 from distill.config.validate import check
 from distill.core.errors import DistillError
-from distill.core.images import as_bytes, as_float, batches, from_bytes, over_white
+from distill.core.images import batches, from_pixels, over_white, to_uint8
 from distill.core.progress import bar
 from distill.data import sources
 from distill.data.augment import rng_for
 from distill.data.datasets import PairSet
-from distill.data.labelled.manifest import is_complete, read_manifest
-from distill.data.layouts import Pair, find_pairs
+from distill.data.labelled.manifest import is_complete, manifest_at
+from distill.data.pairs import Pair, find_pairs
 from distill.data.photos import group_of
 from distill.models import build
 
@@ -31,53 +32,52 @@ _PAIR_SUFFIX = re.compile(r"-[0-9a-f]{8}(-v\d+)?$")  # what Photo.pair_name adds
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Held-out pictures as 8-bit values, in one order: photo, teacher's and student's picture.
+    """Held-out pictures, uint8 (n, 3, H, W), in one order: input, target, output and ceiling.
 
-    `about` says whose they are, `titles` what the three are called: of pairs it is input, target
-    and generator.
+    Of a student the target is the teacher's output. `about` says which run's they are, `titles`
+    what the first three are called.
     """
 
-    names: list[str]
-    photo: Tensor
-    teacher: Tensor
-    student: Tensor
+    input: Tensor
+    target: Tensor
+    output: Tensor
     ceiling: Tensor
     ceiling_name: str
     about: dict[str, Any]
-    titles: tuple[str, str, str] = ("photo", "teacher", "student")
+    titles: tuple[str, str, str]
 
     @property
     def half(self) -> int:
-        return len(self.names) // 2
+        return len(self.input) // 2
 
-    def rows(self, count: int) -> list[tuple[Tensor, ...]]:
-        """The first pictures under `titles`, float in [0, 1], for a sheet."""
-        three = zip(self.photo[:count], self.teacher[:count], self.student[:count], strict=True)
-        return [tuple(as_float(picture) for picture in row) for row in three]
+    @property
+    def columns(self) -> tuple[Tensor, ...]:
+        """The pictures of each title."""
+        return self.input, self.target, self.output
 
 
-def held_out(student: nn.Module, trained: dict[str, Any], settings: EvalFid) -> HeldOut:
-    """All held-out pairs with the student's pictures, shuffled once by name."""
+def held_out_photos(student: nn.Module, trained: dict[str, Any], settings: EvalFid) -> HeldOut:
+    """The held-out photos of a student's run, or other photos, with its and the teacher's output.
+
+    Raises DistillError where they cannot be labelled.
+    """
     source = source_of(trained, settings.photos)
     root = sources.pairs_root(source)
     # A finished set whose photos are gone is taken as it is; otherwise it is checked against them.
-    ours = source.data.root is None or read_manifest(root) is not None
+    ours = source.data.root is None or manifest_at(root) is not None
     here = source.data.root is None and sources.has_photos(source)
     if here or (ours and not is_complete(root)):
-        others = bool(settings.photos) and not _same(settings.photos or "", trained["photos"])
-        root = _labelled(source, root, others)
+        root = _labelled(source, root, others=_are_others(settings.photos, trained["photos"]))
     d = source.data
     pairs = find_pairs(root, source.style.name, d.val_fraction, d.split_seed)["val"]
+    data = _in_groups(pairs, source.style.resolution, trained)
     about = {key: trained[key]["name"] for key in ("style", "decoder")}
-    photo, teacher = _read(pairs, source.style.resolution, alpha=trained["channels"] == 4)
-    drawn = draw(student, photo, settings.batch_size, "student draws")
-    ceiling, name = _ceiling(photo, settings, "photos")
-    names = [pair.name for pair in sorted(pairs, key=_by_group)]
-    return HeldOut(names, photo, teacher, drawn, ceiling, name, {"run": trained["run"]} | about)
+    titles = ("photo", "teacher", "student")
+    return _with_output(student, data, settings, {"run": trained["run"]} | about, titles)
 
 
 def held_out_pairs(network: nn.Module, trained: dict[str, Any], settings: EvalFid) -> HeldOut:
-    """The held-out pairs of a run of recipe=pix2pix, or of another folder of pairs."""
+    """The held-out pairs of a run that learnt from pairs, or of another folder of pairs."""
     other = {"root": settings.photos} if settings.photos else {}
     d = check(trained["data"] | other, Paired)
     if d.root is None:
@@ -85,14 +85,36 @@ def held_out_pairs(network: nn.Module, trained: dict[str, Any], settings: EvalFi
             "data.root=null: the run does not say which pairs; name them: photos=DIR"
         )
     pairs = find_pairs(Path(d.root), None, d.val_fraction, d.split_seed)["val"]
-    alpha = trained["channels"] == 4
-    photo, target = _read(pairs, d.crop_size, alpha, swap=d.direction == "BtoA", pad=d.pad)
-    drawn = draw(network, photo, settings.batch_size, "generator draws")
-    ceiling, name = _ceiling(photo, settings, "inputs")
-    about = {"run": trained["run"], "recipe": "pix2pix", "generator": trained["generator"]["name"]}
-    titles = ("input", "target", "generator")
-    names = [pair.name for pair in sorted(pairs, key=_by_group)]
-    return HeldOut(names, photo, target, drawn, ceiling, name, about, titles)
+    data = _in_groups(pairs, d.crop_size, trained, swap=d.direction == "BtoA", pad=d.pad)
+    about = {key: trained[key] for key in ("run", "recipe")}
+    about["generator"] = trained["generator"]["name"]
+    return _with_output(network, data, settings, about, ("input", "target", "generator"))
+
+
+@torch.inference_mode()
+def infer(network: nn.Module, pictures: Tensor, batch_size: int, what: str) -> Tensor:
+    """A network's output for uint8 (n, 3, H, W), as such; transparency over white.
+
+    `what` is shown beside the progress bar.
+    """
+    parts = []
+    with bar(len(pictures), " pictures", what, leave=False) as progress:
+        for batch in batches(pictures, batch_size):
+            parts.append(to_uint8(over_white(network(batch))))
+            progress.update(len(batch))
+    return torch.cat(parts)
+
+
+def half_order(group: str, name: str) -> tuple[float, str]:
+    """Sorts pictures so that groups are shuffled, and one person's pictures stay in one half."""
+    return rng_for("half", group).random(), name
+
+
+def _are_others(photos: str | None, learnt: str | list[str]) -> bool:
+    """Whether photos are asked for that are not the folder that the run learnt from."""
+    if not photos:
+        return False
+    return isinstance(learnt, list) or Path(photos).resolve() != Path(learnt).resolve()
 
 
 def _labelled(source: PhotoSource, root: Path, others: bool) -> Path:
@@ -102,50 +124,46 @@ def _labelled(source: PhotoSource, root: Path, others: bool) -> Path:
     except DistillError as error:
         if others or not is_complete(root):
             raise
-        print(f"{root}: taken as it is, without a look at its photos: {error}")
+        print(f"{root}: taken as it is, its photos are not checked: {error}")
         return root
     return sources.prepare_held_out(source, labels, all_of_them=others)
 
 
-def _same(photos: str, trained: str | list[str]) -> bool:
-    return not isinstance(trained, list) and Path(photos).resolve() == Path(trained).resolve()
+def _in_groups(pairs: Sequence[Pair], size: int, trained: dict[str, Any], **how: Any) -> PairSet:
+    ordered = sorted(pairs, key=_by_group)
+    return PairSet(ordered, size, train=False, alpha=trained["channels"] == 4, **how)
 
 
 def _by_group(pair: Pair) -> tuple[float, str]:
-    """Shuffles groups, not pictures: one person's pictures stay in one half."""
-    group = group_of(_PAIR_SUFFIX.sub("", Path(pair.name).stem))
-    return rng_for("half", group).random(), pair.name
+    return half_order(group_of(_PAIR_SUFFIX.sub("", Path(pair.name).stem)), pair.name)
 
 
-def _read(pairs: Iterable[Pair], size: int, alpha: bool, **how: Any) -> tuple[Tensor, Tensor]:
-    """Photos and targets in the order of their groups, 8-bit: a quarter of the memory of floats."""
-    data = PairSet(sorted(pairs, key=_by_group), size, train=False, alpha=alpha, **how)
-    photos, targets = [], []
+def _with_output(
+    network: nn.Module,
+    data: PairSet,
+    settings: EvalFid,
+    about: dict[str, Any],
+    titles: tuple[str, str, str],
+) -> HeldOut:
+    inputs, targets = [], []  # 8-bit: a quarter of the memory of floats
     for i in range(len(data)):
         sample = data[i]
-        photos.append(sample["photo"].permute(2, 0, 1).contiguous())
-        targets.append(as_bytes(over_white(from_bytes(sample["target"])[None])[0]))
-    return torch.stack(photos), torch.stack(targets)
+        inputs.append(sample["photo"].permute(2, 0, 1).contiguous())
+        targets.append(to_uint8(over_white(from_pixels(sample["target"])[None])[0]))
+    pictures, target = torch.stack(inputs), torch.stack(targets)
+    output = infer(network, pictures, settings.batch_size, f"inference of the {titles[2]}")
+    ceiling, ceiling_name = pictures, f"{titles[0]}s(B)"
+    if settings.ceiling != "photos":
+        ceiling, ceiling_name = _other_style(pictures, settings), f"{settings.ceiling}(B)"
+    return HeldOut(pictures, target, output, ceiling, ceiling_name, about, titles)
 
 
-def _ceiling(photo: Tensor, settings: EvalFid, given: str) -> tuple[Tensor, str]:
-    if settings.ceiling == "photos":
-        return photo, f"{given}(B)"
-    if settings.ceiling not in compose.choices("style"):
+def _other_style(pictures: Tensor, settings: EvalFid) -> Tensor:
+    """The output of the teacher of the style that is the ceiling."""
+    style = settings.ceiling
+    if style not in compose.choices("style"):
         known = ", ".join(["photos", *compose.choices("style")])
-        raise DistillError(f"ceiling={settings.ceiling}: no such style; allowed: {known}")
-    other = compose.load("prepare", [f"style={settings.ceiling}"], Prepare)
+        raise DistillError(f"ceiling={style}: no such style; allowed: {known}")
+    other = compose.load("prepare", [f"style={style}"], Prepare)
     teacher = build.load_teacher(other.style, other.teacher).fast()
-    drawn = draw(teacher, photo, settings.batch_size, f"{settings.ceiling} draws")
-    return drawn, f"{settings.ceiling}(B)"
-
-
-@torch.inference_mode()
-def draw(network: nn.Module, photos: Tensor, batch_size: int, what: str) -> Tensor:
-    """What a network draws of 8-bit photos (n, 3, H, W), as such; transparency over white."""
-    parts = []
-    with bar(len(photos), " pictures", what, leave=False) as progress:
-        for batch in batches(photos, batch_size):
-            parts.append(as_bytes(over_white(network(batch))))
-            progress.update(len(batch))
-    return torch.cat(parts)
+    return infer(teacher, pictures, settings.batch_size, f"inference of {style}")

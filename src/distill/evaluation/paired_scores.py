@@ -1,12 +1,13 @@
-"""The evaluation step by step: the paper's Table 2 for one style, with intervals.
+"""Scores of held-out pairs: the paper's Table 2 for one style, with intervals.
 
-The held-out photos are split into halves A and B. T(A), T(B) are the teacher's pictures, S(B) the
-student's: the student is compared with teacher pictures of *other* photos, as FID is meant. Of a
-run of recipe=pix2pix T are the targets of the pairs, and G(B) the generator's pictures.
+The held-out photos are split into halves A and B. T(A), T(B) are the teacher's output, S(B) the
+student's: the student is compared with the teacher's output for *other* photos, as FID is meant. Of
+a run that learnt from pairs T are their targets, and G(B) is the generator's output.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from distill.config.settings import EvalFid
+from distill.config.settings.commands import EvalFid
 from distill.core.errors import DistillError
 from distill.core.images import batches
 from distill.data.photos import find_photos
 from distill.evaluation.feature_sets import Features, features_of_files, features_of_set
 from distill.evaluation.heldout import HeldOut
 from distill.metrics import frechet, similarity
-from distill.metrics.features import FeatureNetwork, feature_network
+from distill.metrics.features import FeatureName, FeatureNetwork, feature_network
 
 FID_MISSING = 3  # exit status: everything else was computed
 ENOUGH = 2048  # pictures a side below which an FID is strongly biased upwards
@@ -29,7 +30,7 @@ ENOUGH = 2048  # pictures a side below which an FID is strongly biased upwards
 Row = dict[str, Any]
 
 
-def features_or_reason(name: Any) -> tuple[FeatureNetwork | None, str]:
+def features_or_reason(name: FeatureName) -> tuple[FeatureNetwork | None, str]:
     """The feature network, or None and why its weights cannot be had."""
     try:
         return feature_network(name), ""
@@ -37,30 +38,27 @@ def features_or_reason(name: Any) -> tuple[FeatureNetwork | None, str]:
         return None, str(error)
 
 
-def against_teacher(pictures: HeldOut, network: FeatureNetwork | None, settings: EvalFid) -> Row:
+def score_pairs(pictures: HeldOut, network: FeatureNetwork | None, settings: EvalFid) -> Row:
     """Every figure of the paper's Table 2 and the per-picture ones, as plain values."""
-    given, wanted, who = pictures.titles
+    given, target, who = pictures.titles
     compared = {
-        f"{who} to {wanted}": (pictures.student, pictures.teacher),
-        f"{given} to {wanted}": (pictures.photo, pictures.teacher),
+        f"{who} to {target}": (pictures.output, pictures.target),
+        f"{given} to {target}": (pictures.input, pictures.target),
     }
-    results: Row = {"pictures": len(pictures.names)} | pictures.about
+    results: Row = {"pictures": len(pictures.input)} | pictures.about
     results |= {"similarity": picture_by_picture(compared, settings)}
     if network is None:
         return results | {"features": None, "distances": None}
     if pictures.half < 2:
         raise DistillError(
-            f"{len(pictures.names)} held-out pictures are too few for two halves of at least 2; "
+            f"{len(pictures.input)} held-out pictures are too few for two halves of at least 2; "
             "add photos, or use features=none"
         )
-    return (
-        results
-        | about(network, pictures.half)
-        | {"distances": _distances(pictures, network, settings)}
-    )
+    facts = feature_facts(network, pictures.half)
+    return results | facts | {"distances": _distances(pictures, network, settings)}
 
 
-def two_folders(a: Path, b: Path, network: FeatureNetwork | None, settings: EvalFid) -> Row:
+def score_folders(a: Path, b: Path, network: FeatureNetwork | None, settings: EvalFid) -> Row:
     """Fréchet and kernel distance of any two folders of pictures."""
     found = [find_photos(folder, key="a= or b=") for folder in (a, b)]
     if settings.features == "none":
@@ -71,7 +69,7 @@ def two_folders(a: Path, b: Path, network: FeatureNetwork | None, settings: Eval
         features_of_files(network, photos, str(folder))
         for photos, folder in zip(found, (a, b), strict=True)
     )
-    facts = about(network, min(len(first), len(second)))
+    facts = feature_facts(network, min(len(first), len(second)))
     counts = {"pictures": [len(first), len(second)]}
     row = distance(first, second, settings)
     return {"a": str(a), "b": str(b)} | counts | facts | {"distances": {"a against b": row}}
@@ -84,51 +82,41 @@ def picture_by_picture(compared: dict[str, tuple[Tensor, Tensor]], settings: Eva
         measures["LPIPS"] = lpips
     rows: Row = {}
     for name, measure in measures.items():
-        for what, (drawn, wanted) in compared.items():
-            values = _per_picture(measure, drawn, wanted, settings.batch_size)
-            rows[f"{name}, {what}"] = {"value": float(values.mean())} | _with_interval(
-                settings, frechet.bootstrap, values
+        for what, (a, b) in compared.items():
+            values = per_picture(measure, a, b, settings.batch_size)
+            spread = interval(
+                frechet.bootstrap, values, rounds=settings.bootstrap, seed=settings.seed
             )
+            rows[f"{name}, {what}"] = {"value": float(values.mean()), "interval": spread}
     return rows
-
-
-def _distances(pictures: HeldOut, network: FeatureNetwork, settings: EvalFid) -> dict[str, Row]:
-    half, who = pictures.half, pictures.titles[2]
-    drawn = f"{who[0].upper()}(B)"
-    sets = {
-        "T(A)": pictures.teacher[:half],
-        "T(B)": pictures.teacher[half:],
-        drawn: pictures.student[half:],
-        "C(B)": pictures.ceiling[half:],
-    }
-    f = {name: features_of_set(network, pixels, name) for name, pixels in sets.items()}
-    return {
-        "floor: T(A), T(B)": distance(f["T(A)"], f["T(B)"], settings),
-        f"{who}: T(A), {drawn}": distance(f["T(A)"], f[drawn], settings),
-        f"ceiling: T(A), {pictures.ceiling_name}": distance(f["T(A)"], f["C(B)"], settings),
-        f"paired: T(B), {drawn}": distance(f["T(B)"], f[drawn], settings),
-    }
 
 
 def distance(a: Features, b: Features, settings: EvalFid) -> Row:
     """Fréchet and kernel distance of two sets of features, and an interval of the first."""
-    row: Row = {"value": frechet.frechet_from_features(a, b), "kid": frechet.kid(a, b)}
-    return row | _with_interval(settings, frechet.frechet_interval, a, b)
+    method, rounds = frechet.frechet_interval, settings.bootstrap
+    spread = interval(method, a, b, rounds=rounds, seed=settings.seed)
+    value, kid = frechet.frechet_from_features(a, b), frechet.kid(a, b)
+    return {"value": value, "kid": kid, "interval": spread}
 
 
-def _with_interval(settings: EvalFid, method: Any, *values: Features) -> Row:
-    if not settings.bootstrap or min(len(v) for v in values) < 2:
-        return {"interval": None}
-    return {"interval": list(method(*values, rounds=settings.bootstrap, seed=settings.seed))}
+def interval(
+    method: Callable[..., tuple[float, float]], *values: Features, rounds: int, **options: Any
+) -> list[float] | None:
+    """The ends of a 95 % interval by that many resamples; None without any, or of one picture."""
+    enough = rounds and min(map(len, values)) > 1
+    return list(method(*values, rounds=rounds, **options)) if enough else None
 
 
 @torch.inference_mode()
-def _per_picture(measure: Any, a: Tensor, b: Tensor, size: int) -> Features:
-    pairs = zip(batches(a, size), batches(b, size), strict=True)
+def per_picture(
+    measure: Callable[[Tensor, Tensor], Tensor], a: Tensor, b: Tensor, batch_size: int
+) -> Features:
+    """A figure of every picture, (n,), of uint8 (n, 3, H, W) against others of the same size."""
+    pairs = zip(batches(a, batch_size), batches(b, batch_size), strict=True)
     return np.concatenate([measure(x, y).double().numpy() for x, y in pairs])
 
 
-def about(network: FeatureNetwork, count: int) -> Row:
+def feature_facts(network: FeatureNetwork, count: int) -> Row:
     """What a result must say of its features, and that so few pictures bias it."""
     row: Row = {"features": network.title, "resize": network.resize, "pictures_per_side": count}
     row |= {"fid_name": network.fid, "kid_name": network.kid}
@@ -137,3 +125,21 @@ def about(network: FeatureNetwork, count: int) -> Row:
             f"{count} pictures a side: under {ENOUGH} a Fréchet distance is biased upwards"
         )
     return row
+
+
+def _distances(pictures: HeldOut, network: FeatureNetwork, settings: EvalFid) -> dict[str, Row]:
+    half, who = pictures.half, pictures.titles[2]
+    own = f"{who[0].upper()}(B)"
+    sets = {
+        "T(A)": pictures.target[:half],
+        "T(B)": pictures.target[half:],
+        own: pictures.output[half:],
+        "C(B)": pictures.ceiling[half:],
+    }
+    f = {name: features_of_set(network, pixels, name) for name, pixels in sets.items()}
+    return {
+        "floor: T(A), T(B)": distance(f["T(A)"], f["T(B)"], settings),
+        f"{who}: T(A), {own}": distance(f["T(A)"], f[own], settings),
+        f"ceiling: T(A), {pictures.ceiling_name}": distance(f["T(A)"], f["C(B)"], settings),
+        f"paired: T(B), {own}": distance(f["T(B)"], f[own], settings),
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from distill.core.files import aside
-from distill.core.images import save_png, sheet
+from distill.core.files import write_json, write_whole
+from distill.core.images import save_png, sheet, to_float
 
 Row = dict[str, Any]
 
@@ -21,12 +20,10 @@ def write(results: Row, folder: Path, missing: str) -> None:
     """results.json, results.md and the same table on the terminal."""
     results = results | {"fid_missing": missing or None}
     lines = _lines(results)
-    with aside(folder / "results.json") as page:
-        page.write_text(json.dumps(results, indent=2) + "\n")
-    with aside(folder / "results.md") as page:
-        table = ["| figure | value | 95 % interval |", "| --- | --- | --- |"]
-        table += [f"| {name} | {value} | {interval} |" for name, value, interval in lines]
-        page.write_text("\n".join([*table, "", *_notes(results)]) + "\n")
+    write_json(folder / "results.json", results)
+    table = ["| figure | value | 95 % interval |", "| --- | --- | --- |"]
+    table += [f"| {name} | {value} | {interval} |" for name, value, interval in lines]
+    write_whole(folder / "results.md", "\n".join([*table, "", *_notes(results)]) + "\n")
     screen = Table("figure", "value", "95 % interval")
     for line in lines:
         screen.add_row(*line)
@@ -36,8 +33,12 @@ def write(results: Row, folder: Path, missing: str) -> None:
     print(f"results: {folder / 'results.json'}")
 
 
-def write_sheet(rows: Iterable[Sequence[Tensor]], titles: Sequence[str], folder: Path) -> None:
-    """contact_sheet.png: of a student photo | teacher | student, the paper's Figure 1."""
+def write_sheet(columns: Iterable[Tensor], titles: Sequence[str], count: int, folder: Path) -> None:
+    """contact_sheet.png: of a student photo | teacher | student, the paper's Figure 1.
+
+    `columns` are uint8 (n, 3, H, W), of which the first `count` rows are shown.
+    """
+    rows = zip(*(to_float(column[:count]) for column in columns), strict=False)
     save_png(sheet(list(rows), titles), folder / "contact_sheet.png")
     print(f"contact sheet: {folder / 'contact_sheet.png'}")
 
@@ -56,8 +57,8 @@ def _lines(results: Row) -> list[tuple[str, str, str]]:
 
 def _notes(results: Row) -> list[str]:
     counts = results.get("pictures", "none")
-    if isinstance(counts, dict):  # of two looks
-        counts = ", ".join(f"{count} of {look}" for look, count in counts.items())
+    if isinstance(counts, dict):  # of two domains
+        counts = ", ".join(f"{count} of {domain}" for domain, count in counts.items())
     notes = [f"pictures: {counts}"]
     if results["features"]:
         notes += [f"features: {results['features']}", f"resize: {results['resize']}"]

@@ -1,9 +1,9 @@
-"""The evaluation of recipe=cyclegan: two looks without pairs, drawn there and back.
+"""Scores of two domains without pairs: translated from one to the other, and back.
 
-The real pictures of the wanted look are split into halves, which say how close two sets of real
-ones come; what is drawn is compared with the first. There is no right answer to compare a picture
-with, but the way back should lead to it (cycle), and a picture in the wanted look should stay as
-it is (identity).
+The real pictures of the target domain are split into halves, which say how close two sets of real
+ones come; the translated ones are compared with the first. No picture has a target of its own, but
+the way back should lead to it (cycle), and a picture of the target domain should stay as it is
+(identity).
 """
 
 from __future__ import annotations
@@ -16,126 +16,130 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from distill.config.settings import EvalFid, Unpaired
+from distill.config.registry import Direction
+from distill.config.settings.commands import EvalFid
+from distill.config.settings.training import Unpaired
 from distill.config.validate import check
 from distill.core.errors import DistillError
-from distill.core.images import as_float, to_bytes
-from distill.data.augment import as_square, rng_for
+from distill.core.images import to_pixels
+from distill.data.augment import as_square
 from distill.data.domains import find_unpaired
 from distill.data.photos import BadPhoto, Photo, group_of, read_photo
 from distill.evaluation.feature_sets import features_of_set
-from distill.evaluation.heldout import draw
-from distill.evaluation.paired_scores import Row, about, distance, picture_by_picture
+from distill.evaluation.heldout import half_order, infer
+from distill.evaluation.paired_scores import Row, distance, feature_facts, picture_by_picture
 from distill.metrics.features import FeatureNetwork
-from distill.models.checkpoint import Direction
 
 OTHER: dict[Direction, Direction] = {"AtoB": "BtoA", "BtoA": "AtoB"}
 
 
 @dataclass(frozen=True)
-class Looks:
-    """8-bit pictures (n, 3, S, S) of look `given`, drawn in the look `wanted` and drawn back, and
-    (m, 3, S, S) real ones of that look, drawn once more; both shuffled, persons together."""
+class Translations:
+    """Held-out pictures of two domains and both generators' output, uint8.
 
-    given: str
-    wanted: str
+    `source` (n, 3, S, S), of the domain x, is `translated` to the domain y and `reconstructed`
+    from that; `real` (m, 3, S, S), of y, goes through the same generator to `identity`. Both are
+    shuffled, one person's pictures together.
+    """
+
+    x: str
+    y: str
     source: Tensor
-    drawn: Tensor
-    back: Tensor
+    translated: Tensor
+    reconstructed: Tensor
     real: Tensor
-    same: Tensor
+    identity: Tensor
     about: dict[str, Any]
 
     @property
     def count(self) -> int:
-        """Pictures on each side of a distance: half of the real ones, and as many drawn ones."""
+        """Pictures on each side of a distance: half of the real ones, as many translated ones."""
         return min(len(self.real) // 2, len(self.source))
 
     @property
     def titles(self) -> tuple[str, ...]:
-        x, y = self.given, self.wanted
+        x, y = self.x, self.y
         return x, f"{x} to {y}", f"{x} to {y} to {x}", y, f"{y} to {y}"  # the font has no arrow
 
-    def rows(self, count: int) -> list[list[Tensor]]:
-        """The first pictures under `titles`, float in [0, 1], for a sheet."""
-        columns = (self.source, self.drawn, self.back, self.real, self.same)
-        rows = zip(*(column[:count] for column in columns), strict=False)
-        return [[as_float(picture) for picture in row] for row in rows]
+    @property
+    def columns(self) -> tuple[Tensor, ...]:
+        """The pictures of each title."""
+        return self.source, self.translated, self.reconstructed, self.real, self.identity
 
 
-def held_out(
+def held_out_domains(
     there: nn.Module, back: nn.Module, trained: dict[str, Any], settings: EvalFid
-) -> Looks:
-    """All held-out pictures of a run, or of another folder, and what both generators draw.
+) -> Translations:
+    """All held-out pictures of a run, or of another folder, and the output of both generators.
 
-    `there` draws in the direction asked for, `back` in the other one.
+    `there` translates in the direction asked for, `back` in the other one.
     """
     if settings.ceiling != "photos":
-        raise DistillError(f"ceiling={settings.ceiling}: not for recipe=cyclegan; leave it out")
+        raise DistillError(
+            f"ceiling={settings.ceiling}: not for recipe={trained['recipe']}; leave it out"
+        )
     other = {"root": settings.photos, "a": None, "b": None} if settings.photos else {}
     d = check(trained["data"] | other, Unpaired)
     root, a, b = (Path(each) if each else None for each in (d.root, d.a, d.b))
     found = find_unpaired(root, a, b, d.val_fraction, d.split_seed)["val"]
-    looks = dict(zip("AB", found, strict=True))
-    given, wanted = settings.direction.split("to")
-    source, real = (_read(looks[look], look, d) for look in (given, wanted))
-    drawn = draw(there, source, settings.batch_size, f"{given} to {wanted}")
-    returned = draw(back, drawn, settings.batch_size, f"and back to {given}")
-    same = draw(there, real, settings.batch_size, f"{wanted} to {wanted}")
-    facts = {"run": trained["run"], "recipe": "cyclegan", "direction": settings.direction}
-    facts["generator"] = trained["generator"]["name"]
-    return Looks(given, wanted, source, drawn, returned, real, same, facts)
+    photos = dict(zip("AB", found, strict=True))
+    x, y = settings.direction.split("to")
+    source, real = (_read(photos[domain], domain, d) for domain in (x, y))
+    translated = infer(there, source, settings.batch_size, f"{x} to {y}")
+    back_again = infer(back, translated, settings.batch_size, f"and back to {x}")
+    identity = infer(there, real, settings.batch_size, f"{y} to {y}")
+    about = {"run": trained["run"], "recipe": trained["recipe"], "direction": settings.direction}
+    about["generator"] = trained["generator"]["name"]
+    return Translations(x, y, source, translated, back_again, real, identity, about)
 
 
-def _read(photos: Sequence[Photo], look: str, d: Unpaired) -> Tensor:
+def _read(photos: Sequence[Photo], domain: str, d: Unpaired) -> Tensor:
     """Every readable picture as validation sees it, in an order that keeps a person together."""
     read = []
-    for photo in sorted(photos, key=_by_group):
+    for photo in sorted(photos, key=lambda each: half_order(group_of(each.key), each.key)):
         try:
             image = read_photo(photo.path, enough=2 * d.crop_size)
         except BadPhoto as reason:
             print(f"skipped {str(photo.path)!r}: {reason}")
             continue
-        read.append(to_bytes(as_square(image, d.crop_size, d.pad)).permute(2, 0, 1))
+        read.append(to_pixels(as_square(image, d.crop_size, d.pad)).permute(2, 0, 1))
     if not read:
-        raise DistillError(f"no held-out picture of {look} can be read")
+        raise DistillError(f"no held-out picture of {domain} can be read; name others: photos=DIR")
     return torch.stack(read)
 
 
-def _by_group(photo: Photo) -> tuple[float, str]:
-    return rng_for("half", group_of(photo.key)).random(), photo.key
-
-
-def scores(looks: Looks, network: FeatureNetwork | None, settings: EvalFid) -> Row:
-    """Distances between the looks, and the way back and identity by picture, as plain values."""
-    x, y = looks.given, looks.wanted
+def score_domains(pictures: Translations, network: FeatureNetwork | None, settings: EvalFid) -> Row:
+    """Distances between the domains, and cycle and identity by picture, as plain values."""
+    x, y = pictures.x, pictures.y
     compared = {
-        f"cycle: {x} → {y} → {x} to {x}": (looks.back, looks.source),
-        f"identity: {y} → {y} to {y}": (looks.same, looks.real),
+        f"cycle: {x} → {y} → {x} to {x}": (pictures.reconstructed, pictures.source),
+        f"identity: {y} → {y} to {y}": (pictures.identity, pictures.real),
     }
-    counts = {x: len(looks.source), y: len(looks.real)}
-    results: Row = {"pictures": counts} | looks.about
+    counts = {x: len(pictures.source), y: len(pictures.real)}
+    results: Row = {"pictures": counts} | pictures.about
     results |= {"similarity": picture_by_picture(compared, settings)}
     if network is None:
         return results | {"features": None, "distances": None}
-    if looks.count < 2:
+    if pictures.count < 2:
         raise DistillError(
             f"{counts[x]} held-out pictures of {x} and {counts[y]} of {y}: too few for 2 and two "
             "halves of 2; hold out more, or use features=none"
         )
-    facts = about(network, looks.count)
-    return results | facts | {"distances": _distances(looks, network, settings)}
+    facts = feature_facts(network, pictures.count)
+    return results | facts | {"distances": _distances(pictures, network, settings)}
 
 
-def _distances(looks: Looks, network: FeatureNetwork, settings: EvalFid) -> dict[str, Row]:
-    n, x, y = looks.count, looks.given, looks.wanted
+def _distances(
+    pictures: Translations, network: FeatureNetwork, settings: EvalFid
+) -> dict[str, Row]:
+    n, x, y = pictures.count, pictures.x, pictures.y
     first, second = f"{y}(1)", f"{y}(2)"
     sets = {
-        first: looks.real[:n],
-        second: looks.real[len(looks.real) // 2 :][:n],
-        # Whoever is in both looks lies at the same place in both: the last are others than B(1)'s.
-        f"{x} → {y}": looks.drawn[-n:],
-        x: looks.source[-n:],
+        first: pictures.real[:n],
+        second: pictures.real[len(pictures.real) // 2 :][:n],
+        # Whoever is in both domains has the same place in both: the last are others than B(1)'s.
+        f"{x} → {y}": pictures.translated[-n:],
+        x: pictures.source[-n:],
     }
     f = {name: features_of_set(network, pixels, name) for name, pixels in sets.items()}
     return {

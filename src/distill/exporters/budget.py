@@ -11,9 +11,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+REPORT = "report.json"
+
 
 @dataclass(frozen=True)
-class Limit:
+class BudgetCheck:
     """One figure against its limit; `limit` None is only reported."""
 
     name: str
@@ -22,7 +24,7 @@ class Limit:
     ok: bool = True
 
     @classmethod
-    def at_most(cls, name: str, value: float | int, limit: float | int | None) -> Limit:
+    def at_most(cls, name: str, value: float | int, limit: float | int | None) -> BudgetCheck:
         return cls(name, value, limit, limit is None or value <= limit)
 
 
@@ -30,7 +32,7 @@ class Limit:
 class BudgetReport:
     """All checks of one export, the teacher's figures beside its own; `what` is exported."""
 
-    checks: Sequence[Limit]
+    checks: Sequence[BudgetCheck]
     teacher: dict[str, Any]
     facts: dict[str, Any]
     what: str = "student"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from distill.exporters.coreml import CoreML
-from distill.exporters.float32 import Float32
-from distill.exporters.format import Format
+from distill.exporters.format import Float32, Format
 from distill.exporters.fp16 import Float16
 from distill.exporters.int8 import Int8
 from distill.exporters.ncnn import Ncnn

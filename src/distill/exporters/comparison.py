@@ -11,14 +11,15 @@ from rich.table import Column, Table
 
 EQUAL = 99.95  # dB, where metrics.similarity.psnr ends: differences below 1e-5
 SMALLER = 0.98  # of float32's bytes: less than that is a matter of names in the file
+NONE = "–"
 
 
 @dataclass(frozen=True)
 class FormatRow:
     """One format. `ms` and the PSNRs are None where nothing here runs it.
 
-    PSNRs are in dB, to the float network and to what was wanted; `times_float` is its time over
-    float32's with a 95 % interval. `problem` is why it was not made.
+    PSNRs are in dB, to the float network's output (`mean`, `worst`) and to the target (`teacher`);
+    `times_float` is its time over float32's with a 95 % interval. `problem` is why it was not made.
     """
 
     format: str
@@ -35,7 +36,7 @@ class FormatRow:
 
     @property
     def short(self) -> bool:
-        """Whether it draws further from the float network than it may."""
+        """Whether its output is further from the float network's than it may be."""
         if self.least is None or self.mean is None or self.worst is None:
             return False
         return self.mean < self.least[0] or self.worst < self.least[1]
@@ -46,23 +47,20 @@ class FormatRow:
             return "not made"
         if self.format == plain.format:
             return "the measure"
-        words = self._gains(plain)
+        smaller = (self.bytes or 0) < SMALLER * (plain.bytes or 0)
+        faster = self.times_float is not None and self.times_float[2] < 1
+        gains = [word for word, true in (("smaller", smaller), ("faster", faster)) if true]
+        words = " and ".join(gains) or "neither smaller nor faster"
+        if self.ms is None:
+            words = f"{'smaller' if smaller else 'not smaller'}; no runtime here"
         if self.least and self.short:
             words += f"; short of {self.least[0]:g} dB mean, {self.least[1]:g} worst"
         return words
 
-    def _gains(self, plain: FormatRow) -> str:
-        smaller = (self.bytes or 0) < SMALLER * (plain.bytes or 0)
-        if self.ms is None:
-            return f"{'smaller' if smaller else 'not smaller'}; no runtime here"
-        faster = self.times_float is not None and self.times_float[2] < 1
-        gains = [word for word, true in (("smaller", smaller), ("faster", faster)) if true]
-        return " and ".join(gains) or "neither smaller nor faster"
-
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows, float32 first, and what they were measured on; `what` they draw like."""
+    """The rows, float32 first, and what they were measured on; `what` was exported."""
 
     rows: Sequence[FormatRow]
     facts: dict[str, Any]
@@ -75,7 +73,7 @@ class Comparison:
 
     @property
     def lines(self) -> list[str]:
-        """One line for each format that was not made or draws too differently."""
+        """One line for each format that was not made or is too far from the float network."""
         found = [row.problem for row in self.rows if row.problem]
         return found + [
             f"{row.format}: {row.mean:.1f} dB mean, {row.worst:.1f} worst to the float {self.what}"
@@ -103,14 +101,14 @@ class Comparison:
         return f"{table}\n\n{self._caption()}\n{problems}".rstrip() + "\n"
 
     def _cells(self, row: FormatRow) -> list[str]:
-        like = f"{_decibels(row.mean)}, {_decibels(row.worst)}" if row.mean is not None else _NONE
+        like = f"{_decibels(row.mean)}, {_decibels(row.worst)}" if row.mean is not None else NONE
         return [
             row.format,
             _thousands(row.bytes),
             _thousands(row.gzip),
             "equal" if like == "equal, equal" else like,
             _decibels(row.teacher),
-            _NONE if row.ms is None else f"{row.ms:.1f}",
+            NONE if row.ms is None else f"{row.ms:.1f}",
             row.verdict(self.rows[0]),
         ]
 
@@ -126,14 +124,11 @@ class Comparison:
         )
 
 
-_NONE = "–"
-
-
 def _thousands(value: int | None) -> str:
-    return _NONE if value is None else f"{value / 1000:,.0f}"
+    return NONE if value is None else f"{value / 1000:,.0f}"
 
 
 def _decibels(value: float | None) -> str:
     if value is None:
-        return _NONE
+        return NONE
     return "equal" if value >= EQUAL else f"{value:.1f}"

@@ -1,8 +1,7 @@
-"""One network in several formats: each made aside, measured beside float32, shown in one table."""
+"""One network in several formats: float32 first, the others measured beside it, in one table."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -12,28 +11,38 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from distill.config.settings import Export
-from distill.core.errors import DistillError
-from distill.core.files import aside
+from distill.config.settings.commands import Export
+from distill.core.errors import DistillError, reason_of
+from distill.core.files import sha256, write_json, write_whole
 from distill.core.images import over_white
 from distill.core.nodes import no_such
-from distill.exporters import checked, samples, sizes
+from distill.exporters import samples, sizes
 from distill.exporters.budget import compressed_size
 from distill.exporters.catalogue import FORMATS
 from distill.exporters.comparison import Comparison, FormatRow
-from distill.exporters.format import ConversionSource, Format, Runner
-from distill.exporters.samples import Measured
+from distill.exporters.float32_export import export_float32
+from distill.exporters.format import ConversionSource, ConvertedFormat, Format, Inference
+from distill.exporters.samples import Samples
 from distill.exporters.subject import Subject
 from distill.metrics.similarity import psnr
 from distill.metrics.timing import Times, interleave, ratio
 from distill.models.fold import fold_batchnorm
 
 PAGES = ("formats.json", "formats.md")
+ROUNDS = 15  # of timing
+
+
+@dataclass(frozen=True)
+class Made:
+    """A format that is in its folder; its output for the photos, and `run`, where it runs here."""
+
+    format: Format
+    output: Tensor | None
+    run: Inference | None
 
 
 def chosen(names: str | Sequence[str], stem: str = "student") -> list[Format]:
@@ -48,110 +57,69 @@ def chosen(names: str | Sequence[str], stem: str = "student") -> list[Format]:
     return [FORMATS[name](stem) for name in FORMATS if name == "onnx" or name in typed]
 
 
-def export(subject: Subject, settings: Export, photos: Tensor, folder: Path) -> None:
+def export_formats(subject: Subject, settings: Export, photos: Tensor, folder: Path) -> None:
     """Write the float32 ONNX file, then the other formats, formats.json and formats.md.
 
-    What other formats of another network left in the folder goes. Raises DistillError when the
-    float32 file is over a limit (then there is no format at all), and at the end when a format
-    could not be made or draws too differently. A U-Net's size story is told in any case.
+    Other formats that an earlier network left in the folder are removed. Raises DistillError when
+    the float32 file is over a limit (then there is no format at all), and at the end when a format
+    could not be made or its output differs too much. A U-Net's sizes are printed in any case.
     """
     formats = chosen(settings.formats or subject.formats, subject.stem)
     held_out = samples.measured(subject, settings.photos) if len(formats) > 1 else None
     try:
-        target = checked.export(subject, settings, photos, folder)
+        target = export_float32(subject, settings, photos, folder)
     except DistillError:
-        _forget(folder, subject.stem)
+        _remove_others(folder, subject.stem)
         raise
-    if _digest(target) != _noted(folder, subject.stem):
-        _forget(folder, subject.stem)
+    digest = sha256(target)
+    if digest != _digest_of_earlier(folder, subject.stem):
+        _remove_others(folder, subject.stem)
     if held_out is None:
-        sizes.tell(subject, folder)
+        sizes.report_sizes(subject, folder)
         return
-    source = _source(subject, settings, target)
-    remove(folder, PAGES)  # they would speak of files that are gone
-    rows = compare(formats, source, subject.network, held_out, folder)
-    sizes.tell(subject, folder)
-    _show(Comparison(rows, _facts(subject, target, held_out), subject.stem), folder)
-
-
-def _source(subject: Subject, settings: Export, target: Path) -> ConversionSource:
-    return ConversionSource(
+    source = ConversionSource(
         fold_batchnorm(subject.network),
-        target,
         subject.exporter,
         subject.trained["channels"],
         cache(partial(samples.calibration, subject, settings.calibration)),
         settings.tflite.python,
     )
-
-
-def _facts(subject: Subject, target: Path, held_out: Measured) -> dict[str, Any]:
-    return {
-        subject.stem: _digest(target),
-        "size": subject.side,
-        "photos": held_out.where,
-        "pictures": len(held_out.photos),
-    }
-
-
-def _show(comparison: Comparison, folder: Path) -> None:
+    remove(folder, PAGES)  # they would speak of files that are gone
+    rows = compare(formats, source, subject.network, held_out, folder)
+    sizes.report_sizes(subject, folder)
+    facts = {"size": subject.side, "photos": held_out.where, "pictures": len(held_out.photos)}
+    comparison = Comparison(rows, {subject.stem: digest} | facts, subject.stem)
     comparison.print()
-    pages = (json.dumps(comparison.to_json(), indent=2) + "\n", comparison.to_markdown())
-    for name, text in zip(PAGES, pages, strict=True):
-        with aside(folder / name) as page:
-            page.write_text(text)
+    write_json(folder / PAGES[0], comparison.to_json())
+    write_whole(folder / PAGES[1], comparison.to_markdown())
     print(f"formats: {folder / PAGES[0]}, {folder / PAGES[1]}")
     if lines := comparison.lines:
         raise DistillError("; ".join(lines))
 
 
-def _forget(folder: Path, stem: str) -> None:
-    """Remove all formats but the float32 file, which its own step looks after, and their pages."""
-    for each in FORMATS.values():
-        if each.name != "onnx":
-            remove(folder, each(stem).files)
-    remove(folder, PAGES)
-
-
-def _noted(folder: Path, stem: str) -> str | None:
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        return json.loads((folder / PAGES[0]).read_text())[stem]
-    return None
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-ROUNDS = 15
-
-
-@dataclass(frozen=True)
-class Made:
-    """A format that is in the folder, and how it draws and how long it takes, where it runs."""
-
-    format: Format
-    drawn: Tensor | None
-    run: Runner | None
-
-
 def compare(
     formats: Sequence[Format],
     source: ConversionSource,
-    student: nn.Module,
-    held_out: Measured,
+    network: nn.Module,
+    held_out: Samples,
     folder: Path,
 ) -> list[FormatRow]:
     """Make all formats; those that run are timed in turn, so that what slows one slows all."""
+    photos = held_out.photos
     made: dict[str, Made | str] = {}
     for each in formats:
         try:
-            made[each.name] = _make(each, source, folder, held_out.photos)
+            made[each.name] = _make(each, source, folder, photos)
         except DistillError as problem:
             print(f"left out {problem}")
             made[each.name] = str(problem)
-    times = _times([m for m in made.values() if isinstance(m, Made)], held_out.photos)
-    expected = _drawn(student, held_out.photos)
+    photo = photos[:1].numpy()
+    calls: dict[str, Callable[[], object]] = {
+        name: partial(m.run, photo) for name, m in made.items() if isinstance(m, Made) and m.run
+    }
+    times = interleave(calls, ROUNDS)
+    with torch.inference_mode():
+        expected = torch.cat([network.eval()(photo[None]) for photo in photos])
     return [
         FormatRow(name, problem=m)
         if isinstance(m, str)
@@ -160,71 +128,75 @@ def compare(
     ]
 
 
+def remove(folder: Path, names: Iterable[str]) -> None:
+    """Remove files and folders of these names, where they are there."""
+    for name in names:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        path.unlink(missing_ok=True)
+
+
+def _remove_others(folder: Path, stem: str) -> None:
+    """Remove all formats but the float32 file, which its own step removes, and their pages."""
+    for each in FORMATS.values():
+        if each.name != "onnx":
+            remove(folder, each(stem).files)
+    remove(folder, PAGES)
+
+
+def _digest_of_earlier(folder: Path, stem: str) -> str | None:
+    """SHA-256 of the float32 file that the formats in the folder were made beside."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return json.loads((folder / PAGES[0]).read_text())[stem]
+    return None
+
+
 def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Made:
-    """Convert in a folder aside, try it there, and move what is whole to its place."""
-    if each.name == "onnx":  # the export step has made it
+    """Convert in a temporary folder, try it there, and move what is whole to its place."""
+    if not isinstance(each, ConvertedFormat):  # the export step has written it
         return _try(each, folder, photos)
     with tempfile.TemporaryDirectory(prefix=f".{each.name}.", dir=folder) as name:
         scratch = Path(name)
         remove(folder, each.files)
         print(f"making {each.name}", flush=True)
-        _convert(each, source, scratch)
+        try:
+            each.convert(source, scratch)
+        except (DistillError, OSError):
+            raise
+        except Exception as error:  # converters raise whatever they like
+            reason = f"{type(error).__name__}: {reason_of(error, 200)}"
+            raise DistillError(f"{each.name}: its converter failed ({reason})") from error
         made = _try(each, scratch, photos)
         for file in reversed(each.files):
             os.replace(scratch / file, folder / file)
     return made
 
 
-def _convert(each: Format, source: ConversionSource, scratch: Path) -> None:
-    try:
-        each.convert(source, scratch)
-    except (DistillError, OSError):
-        raise
-    except Exception as error:  # converters raise whatever they like
-        said = " ".join(str(error).split())[:200]
-        reason = f"{type(error).__name__}: {said}"
-        raise DistillError(f"{each.name}: its converter failed ({reason})") from error
-
-
 def _try(each: Format, folder: Path, photos: Tensor) -> Made:
     try:
         run = each.open(folder)
-        return Made(each, _run_all(run, photos) if run else None, run)
+        if run is None:
+            return Made(each, None, None)
+        outputs = [torch.from_numpy(run(photo[None].numpy())) for photo in photos]
+        return Made(each, torch.cat(outputs), run)
     except DistillError:
         raise
     except Exception as error:  # runtimes have classes of their own
-        said = " ".join(str(error).split())[:200]
-        raise DistillError(f"{each.name}: {each.runs_in} cannot run it ({said})") from error
-
-
-def _run_all(run: Runner, photos: Tensor) -> Tensor:
-    return torch.cat([torch.from_numpy(run(photo[None].numpy())) for photo in photos])
-
-
-@torch.inference_mode()
-def _drawn(student: nn.Module, photos: Tensor) -> Tensor:
-    return torch.cat([student.eval()(photo[None]) for photo in photos])
-
-
-def _times(made: Iterable[Made], photos: Tensor) -> dict[str, Times]:
-    photo = photos[:1].numpy()
-    calls: dict[str, Callable[[], object]] = {
-        each.format.name: partial(each.run, photo) for each in made if each.run
-    }
-    return interleave(calls, ROUNDS)
+        reason = f"{each.runs_in} cannot run it ({reason_of(error, 200)})"
+        raise DistillError(f"{each.name}: {reason}") from error
 
 
 def _row(
-    made: Made, times: dict[str, Times], expected: Tensor, held_out: Measured, folder: Path
+    made: Made, times: dict[str, Times], expected: Tensor, held_out: Samples, folder: Path
 ) -> FormatRow:
-    each, drawn = made.format, made.drawn
+    each, output, target = made.format, made.output, held_out.target
     files = [path for name in each.files for path in _parts(folder / name)]
     sizes = sum(p.stat().st_size for p in files), sum(map(compressed_size, files))
-    if drawn is None:
+    if output is None:
         return FormatRow(each.name, each.files, *sizes)
-    same = psnr(drawn, expected)
-    teacher = held_out.teacher
-    like = None if teacher is None else float(psnr(over_white(drawn), over_white(teacher)).mean())
+    same = psnr(output, expected)
+    like = None if target is None else float(psnr(over_white(output), over_white(target)).mean())
     against = ratio(times[each.name], times["onnx"])
     return FormatRow(
         each.name,
@@ -240,13 +212,5 @@ def _row(
 
 
 def _parts(path: Path) -> list[Path]:
+    """A file, or all files in a folder that is one format."""
     return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-
-
-def remove(folder: Path, names: Iterable[str]) -> None:
-    """Files and folders of these names, where they are there."""
-    for name in names:
-        path = folder / name
-        if path.is_dir():
-            shutil.rmtree(path)
-        path.unlink(missing_ok=True)

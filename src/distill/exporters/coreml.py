@@ -13,14 +13,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from distill.exporters.format import ConversionSource, Format
+from distill.exporters.format import ConversionSource, ConvertedFormat
 
 
-class CoreML(Format):
+class CoreML(ConvertedFormat):
     """`photo` is an RGB picture of the system (values 0 to 255, scaled by 1/255 at the border).
 
     `stylized` is one too, so an app passes a camera's pixel buffer and shows what comes back: the
-    ×255 that this needs is in the program. A student that draws transparency gives an array in
+    ×255 that this needs is in the program. A student with an alpha channel gives an array in
     [0, 1] instead: Core ML has no RGBA picture. iOS 15, macOS 12 and later. Nothing here runs it.
     """
 

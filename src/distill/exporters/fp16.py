@@ -9,15 +9,14 @@ import onnx
 from torch import nn
 
 from distill.core.errors import DistillError
-from distill.exporters.float32 import OnnxFormat
-from distill.exporters.format import ConversionSource
+from distill.exporters.format import ConversionSource, ConvertedFormat, OnnxFormat
 from distill.exporters.graph.operator_sets import foreign_operators
 from distill.exporters.onnx import OnnxExporter
 
 OPSET = 11  # Resize; the Upsample of opset 9 is no operator that the converter halves
 
 
-class Float16(OnnxFormat):
+class Float16(OnnxFormat, ConvertedFormat):
     """Half the bytes. The converter is ONNX Runtime's own; Cast stands at both ends of the graph.
 
     The scales of every Resize stay float32: the ONNX standard has no other type for them.

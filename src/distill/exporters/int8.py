@@ -1,9 +1,9 @@
 """ONNX in 8 bits: static QDQ, weights per channel, activations calibrated by percentile on photos.
 
 What decides the picture's quality, in dB to the float student, mean and worst of 24 held-out photos
-(a trained `detail`, percentile 99.999): plain 37.2 and 23.3; channels equalised (equalise.py) 41.3
-and 27.8; and the tail in float 44.9 and 28.0; and room for channels that sleep on the photos at
-hand, of which there are 96 then and not 48, 44.5 and 33.7. Symmetric activations: 31.5 and 25.4.
+(a trained `detail`, percentile 99.999): plain 37.2 and 23.3; channels equalised (graph/equalise.py)
+41.3 and 27.8; and the tail in float 44.9 and 28.0; and room for channels that sleep on the photos
+at hand, of which there are 96 then and not 48, 44.5 and 33.7. Symmetric activations: 31.5 and 25.4.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import shape_inference
 from onnxruntime import quantization
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from distill.core.errors import DistillError
-from distill.exporters.float32 import OnnxFormat
-from distill.exporters.format import ConversionSource
+from distill.exporters.format import ConversionSource, ConvertedFormat, OnnxFormat
 from distill.exporters.graph.equalise import equalise
 from distill.exporters.graph.operator_sets import Profile, foreign_operators
+from distill.metrics.complexity import tensor_shapes
 
 OPSET = 13  # QuantizeLinear per channel
 LEAST_PHOTOS = 40
@@ -36,7 +35,7 @@ IN_FLOAT = frozenset({"Constant", "InstanceNormalization"})
 QUANTISED = frozenset({"QuantizeLinear", "DequantizeLinear"})
 
 
-class Int8(OnnxFormat):
+class Int8(OnnxFormat, ConvertedFormat):
     """A quarter to a half of the bytes; whether it is faster is a matter of the device.
 
     Its profile `int8` is that of the float file with QuantizeLinear and DequantizeLinear. The tail
@@ -100,7 +99,7 @@ def quantised(model: onnx.ModelProto, photos: np.ndarray, scratch: Path) -> onnx
 
 def tail(model: onnx.ModelProto) -> list[str]:
     """Names of the nodes at half size and above after which nothing is smaller again."""
-    sides = _sides(model)
+    sides = {name: shape[-1] for name, shape in tensor_shapes(model).items() if len(shape) == 4}
     full = sides[model.graph.input[0].name]
     small: set[str] = set()  # tensors from which a smaller one is still to come
     names = []
@@ -111,13 +110,6 @@ def tail(model: onnx.ModelProto) -> list[str]:
         elif node.op_type != "Constant":
             names.append(node.name)
     return names
-
-
-def _sides(model: onnx.ModelProto) -> dict[str, int]:
-    graph = shape_inference.infer_shapes(model, strict_mode=True).graph
-    values = [*graph.input, *graph.value_info, *graph.output]
-    shapes = {v.name: v.type.tensor_type.shape.dim for v in values}
-    return {name: dims[-1].dim_value for name, dims in shapes.items() if len(dims) == 4}
 
 
 class _Photos(quantization.CalibrationDataReader):

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from distill.core.errors import DistillError
-from distill.exporters.format import ConversionSource, Format, Runner
+from distill.exporters.format import ConversionSource, ConvertedFormat, Inference
 
 TIMEOUT = 300  # seconds; some 10 are usual
 
 
-class Ncnn(Format):
-    """NAME.ncnn.param and NAME.ncnn.bin; blob `in0` is RGB in [0, 1], `out0` the drawing."""
+class Ncnn(ConvertedFormat):
+    """NAME.ncnn.param and NAME.ncnn.bin; blob `in0` is RGB in [0, 1], `out0` the output."""
 
     name = "ncnn"
     endings = (".ncnn.param", ".ncnn.bin")
@@ -41,7 +41,7 @@ class Ncnn(Format):
             said = (done.stderr or done.stdout).strip().splitlines()[-1:]
             raise DistillError(f"{self.name}: pnnx failed ({done.returncode}: {' '.join(said)})")
 
-    def open(self, folder: Path) -> Runner | None:
+    def open(self, folder: Path) -> Inference | None:
         try:
             import ncnn
         except ImportError:
@@ -55,7 +55,7 @@ class Ncnn(Format):
         def run(photo: np.ndarray) -> np.ndarray:
             with net.create_extractor() as extractor:
                 extractor.input("in0", ncnn.Mat(np.ascontiguousarray(photo[0])).clone())
-                _, drawn = extractor.extract("out0")
-                return np.array(drawn)[None]
+                _, output = extractor.extract("out0")
+                return np.array(output)[None]
 
         return run

@@ -1,6 +1,6 @@
 """ONNX that lens tools and phones read: one file, static, folded, flushed, no foreign operators.
 
-Which operators are foreign is a matter of the profile (profiles.py).
+Which operators are foreign is a matter of the profile (graph/operator_sets.py).
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ from typing import get_args
 
 import numpy as np
 import onnx
-import onnxruntime
 import torch
-from onnx import numpy_helper
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
+from distill.core.sessions import open_session, picture_call
+from distill.core.subnormals import flush_subnormals
 from distill.exporters.graph.operator_sets import STATIC, Profile
 from distill.exporters.graph.strict import doubles, in_strict_operators
 from distill.exporters.graph.tidy import tidy
 
 OPSETS = range(9, 21)
 SIDE = 256  # that students are trained at, and budgets speak of
-FLUSH = 1e-20  # |w| below it becomes zero: same output, and no subnormal arithmetic
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class OnnxExporter:
         return model
 
     def _in_profile(self, network: nn.Module) -> nn.Module:
-        if self.profile != "strict" or not any(map(_is_patches, network.modules())):
+        if self.profile != "strict" or not any(map(doubles, network.modules())):
             return network
         if self.dynamic:
             raise DistillError(
@@ -100,31 +99,10 @@ class OnnxExporter:
         return buffer.getvalue()
 
 
-def _is_patches(module: nn.Module) -> bool:
-    return isinstance(module, nn.ConvTranspose2d) and doubles(module)
-
-
-def flush_subnormals(model: onnx.ModelProto) -> int:
-    """Set every |w| < 1e-20 to zero, in place; gives how many there were."""
-    count = 0
-    for tensor in model.graph.initializer:
-        values = numpy_helper.to_array(tensor)
-        if values.dtype != np.float32:
-            continue
-        tiny = (values != 0) & (np.abs(values) < FLUSH)
-        if tiny.any():
-            count += int(tiny.sum())
-            tensor.CopyFrom(numpy_helper.from_array(np.where(tiny, 0, values), tensor.name))
-    return count
-
-
 def parity(path: Path, network: nn.Module, photos: Tensor) -> float:
     """Largest absolute difference between the file in ONNX Runtime and the network, on photos."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    name = session.get_inputs()[0].name
+    run = picture_call(open_session(path, threads=0))
     with torch.inference_mode():
         expected = network.eval()(photos).numpy()
-    got = [np.asarray(session.run(None, {name: p[None].numpy()})[0]) for p in photos]
+    got = [run(photo[None].numpy()) for photo in photos]
     return float(np.abs(np.concatenate(got) - expected).max())

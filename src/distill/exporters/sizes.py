@@ -1,4 +1,4 @@
-"""Where a U-Net's bytes went: from the paper's network to the files of an export, step by step."""
+"""A U-Net's size, step by step from the paper's network to the files of an export."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import torch
 from rich.console import Console
 from rich.table import Column, Table
 
-from distill.core.files import aside
+from distill.core.files import write_json
 from distill.core.nodes import build
+from distill.exporters.budget import REPORT
 from distill.exporters.catalogue import FORMATS
 from distill.exporters.subject import Subject
 from distill.metrics import complexity
@@ -35,7 +36,7 @@ class Size:
     file: int | None = None
 
 
-def tell(subject: Subject, folder: Path, written: bool = True) -> None:
+def report_sizes(subject: Subject, folder: Path, written: bool = True) -> None:
     """Print the table for a U-Net and add it to the folder's report.json, as `sizes`.
 
     Not `written`: the export was refused, and files that lie there are of an earlier one.
@@ -48,10 +49,9 @@ def tell(subject: Subject, folder: Path, written: bool = True) -> None:
         table.add_row(row.name, *_cells(row))
     Console().print(table)
     print("MB: 4, 2 or 1 byte for each trained value, in millions; file: what was written.")
-    path = folder / "report.json"
+    path = folder / REPORT
     report = json.loads(path.read_text()) | {"sizes": [asdict(row) for row in rows]}
-    with aside(path) as page:
-        page.write_text(json.dumps(report, indent=2) + "\n")
+    write_json(path, report)
 
 
 def sizes(subject: Subject, folder: Path | None) -> Iterator[Size]:

@@ -1,4 +1,4 @@
-"""What is exported: a student or a generator, how it is written, and what it may cost."""
+"""What is exported: a run's network, how it is written, and what it may cost."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import Any
 import onnx
 from torch import nn
 
-from distill.config.settings import Budget, Export
+from distill.config.registry import Direction, Recipe, recipe_of
+from distill.config.settings.commands import Export
+from distill.config.settings.training import Budget
 from distill.core.errors import DistillError
 from distill.core.nodes import build as build_node
 from distill.exporters.onnx import SIDE, OnnxExporter
-from distill.models.checkpoint import Direction, load_network, recipe_of
+from distill.models.checkpoint import load_network
+from distill.models.fold import fold_batchnorm
+from distill.models.generators.unet import UNet
 
 RGBA_EXTRA = {"macs": 3_300_000, "parameters": 64, "bytes": 1_000}  # a fourth output channel
 
@@ -22,7 +26,7 @@ RGBA_EXTRA = {"macs": 3_300_000, "parameters": 64, "bytes": 1_000}  # a fourth o
 class Subject:
     """A trained network and its run's settings; `exporter` knows the profile and the size.
 
-    `direction` is the one that a generator of recipe=cyclegan draws in.
+    `direction` is that of a generator of recipe=cyclegan.
     """
 
     network: nn.Module
@@ -31,13 +35,13 @@ class Subject:
     direction: Direction = "AtoB"
 
     @property
-    def recipe(self) -> str:
+    def recipe(self) -> Recipe:
         return recipe_of(self.trained)
 
     @property
     def stem(self) -> str:
         """What its files are called."""
-        return "student" if self.recipe == "distill" else "generator"
+        return self.recipe.stem
 
     @property
     def side(self) -> int:
@@ -46,7 +50,7 @@ class Subject:
     @property
     def halved(self) -> bool:
         """Whether its limit of bytes is for the half-precision file: a lens loads that one."""
-        return self.recipe == "pix2pix" and self.trained["generator"]["name"] != "student"
+        return self.recipe.half_precision(self.trained)
 
     @property
     def parity(self) -> float:
@@ -73,21 +77,15 @@ def load(checkpoint: Path, settings: Export) -> Subject:
     """The checkpoint's network, ready to be exported. Raises DistillError in one line."""
     network, trained = load_network(checkpoint, settings.direction)
     exporter: OnnxExporter = build_node(settings.exporter)
-    if recipe_of(trained) == "distill":
-        own = trained["decoder"].get("profile", "strict"), SIDE  # older runs know of no profile
-    else:
-        own = trained["generator"]["profile"], trained["data"]["crop_size"]
-        _check_size(exporter, trained["generator"]["name"], own[1])
-    exporter = replace(exporter, profile=exporter.profile or own[0], size=exporter.size or own[1])
-    return Subject(network, trained, exporter, settings.direction)
-
-
-def _check_size(exporter: OnnxExporter, name: str, own: int) -> None:
-    if name.startswith("unet") and exporter.size not in (None, own):
+    own = _own_size(trained)
+    if isinstance(network, UNet) and exporter.size not in (None, own):
         raise DistillError(
-            f"exporter.size={exporter.size}: a U-Net's depth follows its size, and this one draws "
+            f"exporter.size={exporter.size}: a U-Net's depth follows its size, and this one takes "
             f"{own}×{own}; leave it out"
         )
+    profile = exporter.profile or recipe_of(trained).profile(trained)
+    exporter = replace(exporter, profile=profile, size=exporter.size or own)
+    return Subject(network, trained, exporter, settings.direction)
 
 
 def limits(subject: Subject, settings: Export) -> Budget:
@@ -107,17 +105,16 @@ def limits(subject: Subject, settings: Export) -> Budget:
     return Budget(**(budget | own))
 
 
-def student_graph(checkpoint: Path, direction: Direction = "AtoB") -> onnx.ModelProto:
-    """What a run of any recipe draws with as an ONNX graph, unchecked, of the size it takes.
+def inference_graph(checkpoint: Path, direction: Direction = "AtoB") -> onnx.ModelProto:
+    """The network of a run of any recipe as an ONNX graph, unchecked, of the size it takes.
 
-    A student's is of 256², a generator's of the pictures that it learnt on. `direction` chooses
-    one of CycleGAN's two generators. Raises DistillError.
+    `direction` chooses one of CycleGAN's two generators. Raises DistillError.
     """
-    from distill.exporters.onnx import OnnxExporter
-    from distill.models.fold import fold_batchnorm
+    network, trained = load_network(checkpoint, direction)
+    return OnnxExporter(size=_own_size(trained)).export(fold_batchnorm(network))
 
-    trained, settings = load_network(checkpoint, direction)
-    exporter = OnnxExporter()
-    if recipe_of(settings) != "distill":
-        exporter = OnnxExporter(size=settings["data"]["crop_size"])
-    return exporter.export(fold_batchnorm(trained))
+
+def _own_size(trained: dict[str, Any]) -> int:
+    """A student is exported at 256², whatever it learnt on; a generator at the size that it did."""
+    recipe = recipe_of(trained)
+    return SIDE if recipe.has_teacher else recipe.side(trained)

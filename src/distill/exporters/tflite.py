@@ -13,13 +13,13 @@ import numpy as np
 import torch
 
 from distill.core.errors import DistillError
-from distill.exporters.format import ConversionSource, Format, Runner
+from distill.exporters.format import ConversionSource, ConvertedFormat, Inference
 
 WORKER = Path(__file__).with_name("tflite_worker.py")
 TIMEOUT = 600  # seconds; some 20 are usual
 
 
-class TfLite(Format):
+class TfLite(ConvertedFormat):
     """float32, channels last, as phones have pictures: (1, S, S, 3) in [0, 1] to the same.
 
     The folded network goes to the other interpreter as a torch.fx graph of plain torch layers, so
@@ -60,7 +60,7 @@ class TfLite(Format):
             said = done.stderr.strip() or f"it ended with status {done.returncode}"
             raise DistillError(f"{self.name}: {_why(python, said, self.needs)}")
 
-    def open(self, folder: Path) -> Runner | None:
+    def open(self, folder: Path) -> Inference | None:
         try:
             from ai_edge_litert.interpreter import Interpreter
         except ImportError:
@@ -86,5 +86,5 @@ def _why(python: str, said: str, needs: str) -> str:
 def _run(opened: Any, photo: np.ndarray) -> np.ndarray:
     opened.set_tensor(opened.get_input_details()[0]["index"], photo.transpose(0, 2, 3, 1))
     opened.invoke()
-    drawn = opened.get_tensor(opened.get_output_details()[0]["index"])
-    return np.ascontiguousarray(drawn.transpose(0, 3, 1, 2))
+    output = opened.get_tensor(opened.get_output_details()[0]["index"])
+    return np.ascontiguousarray(output.transpose(0, 3, 1, 2))

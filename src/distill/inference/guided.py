@@ -1,8 +1,8 @@
-"""A small drawing carried to its photo's full size by the fast guided filter.
+"""A small stylised picture enlarged to its photo's full size by the fast guided filter.
 
 He and Sun, "Fast Guided Filter" (2015), after He, Sun and Tang, "Guided Image Filtering" (2013): in
-every small window the drawing is taken for a linear function of the photo's three colours, fitted
-at the small size. The functions change slowly, so they can be enlarged where the drawing cannot;
+every small window the output is taken for a linear function of the photo's three colours, fitted
+at the small size. The functions change slowly, so they can be enlarged where the output cannot;
 applied to the full photo they bring its edges along.
 """
 
@@ -14,7 +14,7 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional as F
 
-from distill.core.images import from_bytes, to_bytes, to_image, to_tensor
+from distill.core.images import to_image, to_tensor
 
 # Of radius 1 to 8 and eps 1e-4 to 1e-2, grey and colour, on 8 photos against the teacher at 1024:
 # wider windows gain 0.1 dB and look like a pale photo, smaller ones lose the edges.
@@ -23,53 +23,48 @@ EPS = 1e-3  # variance of the photo below which a window is taken for flat, in [
 STRIP = 256  # rows at once: the functions take four to five times the memory of the picture
 
 
-def carry(
+def upscale(
     photo: Image.Image,
     small: Image.Image,
-    drawn: Image.Image,
+    stylised: Image.Image,
     radius: int = RADIUS,
     eps: float = EPS,
 ) -> Image.Image:
-    """`drawn`, of an RGB photo at a small size, at the photo's own size: RGB, or RGBA as it is."""
-    functions = fit(to_tensor(small)[None], to_tensor(drawn)[None], radius, eps)
-    canvas = Image.new(drawn.mode, photo.size)
+    """`stylised`, the output for `small`, at the size of the RGB photo: RGB, or RGBA as it is."""
+    windows = fit(to_tensor(small)[None], to_tensor(stylised)[None], radius, eps)
+    # Of all windows that a pixel lies in the mean counts.
+    functions = _mean(windows.flatten(1, 2), radius).unflatten(1, windows.shape[1:3])
+    full = Image.new(stylised.mode, photo.size)
     for top in range(0, photo.height, STRIP):
         bottom = min(top + STRIP, photo.height)
-        rows = from_bytes(to_bytes(photo.crop((0, top, photo.width, bottom))))[None]
+        rows = to_tensor(photo.crop((0, top, photo.width, bottom)))[None]
         part = _enlarged(functions, top, bottom, photo.height, photo.width)
-        canvas.paste(to_image(apply(part, rows)[0]), (0, top))
-    return canvas
+        values = (part[:, :, :3] * rows[:, None]).sum(2) + part[:, :, 3]
+        full.paste(to_image(values[0]), (0, top))
+    return full
 
 
-def fit(photo: Tensor, drawn: Tensor, radius: int, eps: float, mean: bool = True) -> Tensor:
+def fit(photo: Tensor, stylised: Tensor, radius: int, eps: float) -> Tensor:
     """(N, 3, H, W) and (N, C, H, W) to one linear function a pixel and channel, (N, C, 4, H, W).
 
-    The first three of four are the weights of red, green and blue, the last one is added. Of all
-    windows that a pixel lies in the mean counts; without `mean` the one around it.
+    It is that of the window around the pixel: the first three of four are the weights of red,
+    green and blue, the last one is added.
     """
-    channels = drawn.shape[1]
-    photo_mean, drawn_mean = (_mean(x, radius) for x in (photo, drawn))
+    channels = stylised.shape[1]
+    photo_mean, stylised_mean = (_mean(x, radius) for x in (photo, stylised))
     variance = _mean(_products(photo, photo), radius) - _products(photo_mean, photo_mean)
-    covariance = _mean(_products(photo, drawn), radius) - _products(photo_mean, drawn_mean)
+    covariance = _mean(_products(photo, stylised), radius) - _products(photo_mean, stylised_mean)
     left = variance.unflatten(1, (3, 3)).permute(0, 3, 4, 1, 2) + eps * torch.eye(3)
     right = covariance.unflatten(1, (3, channels)).permute(0, 3, 4, 1, 2)
     weights = torch.linalg.solve(left, right).permute(0, 4, 3, 1, 2)
-    added = drawn_mean - (weights * photo_mean[:, None]).sum(2)
-    functions = torch.cat([weights, added[:, :, None]], 2)
-    if not mean:
-        return functions
-    return _mean(functions.flatten(1, 2), radius).unflatten(1, (channels, 4))
-
-
-def apply(functions: Tensor, photo: Tensor) -> Tensor:
-    """(N, C, 4, H, W) on (N, 3, H, W): (N, C, H, W)."""
-    return (functions[:, :, :3] * photo[:, None]).sum(2) + functions[:, :, 3]
+    added = stylised_mean - (weights * photo_mean[:, None]).sum(2)
+    return torch.cat([weights, added[:, :, None]], 2)
 
 
 def _enlarged(functions: Tensor, top: int, bottom: int, height: int, width: int) -> Tensor:
     """Rows top to bottom of the functions enlarged to height×width, bilinear, pixel centres kept.
 
-    Down by hand, so that strips of it fit together; across by PyTorch.
+    The rows are interpolated here, so that strips fit together, the columns by PyTorch.
     """
     own = functions.shape[-2]
     at = ((torch.arange(top, bottom) + 0.5) * own / height - 0.5).clamp(0, own - 1)

@@ -1,24 +1,27 @@
-"""Which files are meant and where each drawing goes: settled before the first one is drawn."""
+"""Which files are meant and where the output of each goes: settled before any work."""
 
 from __future__ import annotations
 
 import glob
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from tqdm import tqdm
 
 from distill.core.errors import DistillError
 from distill.data.photos import SUFFIXES, walk
 from distill.inference.video import containers
 
-DEFAULT = "stylized"  # the folder for what is drawn without -o
+DEFAULT = "stylized"  # the folder for outputs without -o
 LONGEST = 180  # bytes of a file's stem; file systems take 255, the style and .part are added
 
 
 @dataclass(frozen=True)
 class FoundInput:
-    """A picture or video and the path that it keeps below the folder for drawings."""
+    """A picture or video and the path that it keeps below the folder for outputs."""
 
     path: Path
     place: Path
@@ -26,26 +29,25 @@ class FoundInput:
 
 @dataclass(frozen=True)
 class StylizeJob:
-    """A picture or video and the file to draw it into."""
+    """A picture or video and the file to write."""
 
     source: Path
     target: Path
 
     @property
-    def film(self) -> bool:
-        """Whether it is a video, by its name."""
-        return is_film(self.source)
+    def is_video(self) -> bool:
+        """By its name."""
+        return _is_video(self.source)
 
-
-def is_film(path: Path) -> bool:
-    """Whether a file's name is a video's."""
-    return path.suffix.lower() in containers.SUFFIXES
+    def say(self, text: str) -> None:
+        """A line about the input on standard error."""
+        tqdm.write(f"{str(self.source)!r}: {text}", file=sys.stderr)
 
 
 def find(inputs: Sequence[str], output: str | None) -> list[FoundInput]:
     """The pictures and videos that files, folders (with all below them) and patterns name, once.
 
-    What lies in the folder for drawings is left out where that is below a folder or a pattern's
+    What lies in the folder for outputs is left out where that is below a folder or a pattern's
     root. A name that fits nothing is kept: reading it says so. Raises DistillError for nothing
     named, and for a folder without any.
     """
@@ -70,12 +72,12 @@ def find(inputs: Sequence[str], output: str | None) -> list[FoundInput]:
 def plan(
     found: Sequence[FoundInput], inputs: Sequence[str], output: str | None, ending: str, alpha: bool
 ) -> list[StylizeJob]:
-    """Where each drawing goes: OUT/PLACE/STEM-ENDING.SUFFIX, or the one file that OUT names.
+    """Where each output goes: OUT/PLACE/STEM-ENDING.SUFFIX, or the one file that OUT names.
 
     jpg, jpeg, png and webp stay what they are, every other picture becomes png; with `alpha` (the
-    student draws transparency) so does jpg. mp4, m4v, mov, mkv and webm stay what they are, every
-    other video becomes mp4. Raises DistillError where two would get one name or a
-    picture would be written over.
+    student's output is RGBA) so does jpg. mp4, m4v, mov, mkv and webm stay what they are, every
+    other video becomes mp4. Raises DistillError where two would get one name or an input would be
+    written over.
     """
     alone = len(found) == 1 and not any(os.path.isdir(_path(typed)) for typed in inputs)
     out = _path(output or DEFAULT)
@@ -93,6 +95,10 @@ def plan(
 
 def _path(typed: str) -> Path:
     return Path(typed).expanduser()
+
+
+def _is_video(path: Path) -> bool:
+    return path.suffix.lower() in containers.SUFFIXES
 
 
 def _in_folder(folder: Path, out: Path, several: bool) -> list[FoundInput]:
@@ -116,7 +122,7 @@ def _by_pattern(pattern: str, out: Path) -> list[FoundInput]:
 
 
 def _without(out: Path, root: Path, found: Iterable[FoundInput]) -> list[FoundInput]:
-    """All but the drawings of earlier runs."""
+    """All but the outputs of earlier runs."""
     if out == Path(os.path.abspath(root)) or not out.is_relative_to(os.path.abspath(root)):
         return list(found)
     return [f for f in found if not Path(os.path.abspath(f.path)).is_relative_to(out)]
@@ -128,22 +134,21 @@ def _names_a_file(output: str, alone: bool, found: Sequence[FoundInput]) -> bool
         return False
     suffix = path.suffix.lower()
     if not alone and suffix in SUFFIXES | containers.OUTPUTS.keys():
-        what = "files" if any(is_film(f.path) for f in found) else "pictures"
+        what = "files" if any(_is_video(f.path) for f in found) else "pictures"
         raise DistillError(f"-o {output}: is one file, name a folder ({len(found)} {what} found)")
     if not alone:
         return False
-    film = is_film(found[0].path)
-    kinds = containers.OUTPUTS.keys() if film else SUFFIXES
+    video = _is_video(found[0].path)
+    kinds = containers.OUTPUTS.keys() if video else SUFFIXES
     if suffix not in kinds:
-        what = "drawn video" if film else "drawing"
-        listed = ", ".join(sorted(kinds))
+        what, listed = "video" if video else "picture", ", ".join(sorted(kinds))
         raise DistillError(f"-o {output}: a {what} is {listed}; a folder's name ends with /")
     return True
 
 
 def _name(place: Path, ending: str, alpha: bool) -> str:
     suffix = place.suffix.lower()
-    if is_film(place):
+    if _is_video(place):
         suffix = suffix if suffix in containers.OUTPUTS else containers.DEFAULT
     elif suffix not in SUFFIXES - ({".jpg", ".jpeg"} if alpha else set()):
         suffix = ".png"
@@ -160,15 +165,15 @@ def _check(jobs: Sequence[StylizeJob]) -> None:
         other = taken.setdefault(job.target, job.source)
         if other != job.source:
             raise DistillError(
-                f"{other} and {job.source} would both become {job.target}; draw one after the "
-                "other, each with an -o of its own"
+                f"{other} and {job.source} would both become {job.target}; stylise one after "
+                "the other, each with an -o of its own"
             )
         if job.target.is_dir():
-            raise DistillError(f"{job.target}: is a folder and no place for a drawing")
+            raise DistillError(f"{job.target}: is a folder and no file to write")
         if _identity(job.target) in inputs - {None}:
             raise DistillError(
-                f"{job.target}: is itself a picture to draw and is not written over; name another "
-                "place with -o OUT"
+                f"{job.target}: is itself an input and is not written over; name another place "
+                "with -o OUT"
             )
 
 

@@ -7,30 +7,26 @@ from typing import Protocol
 
 import numpy as np
 import onnx
-import onnxruntime
 import torch
 from onnx import TensorProto
 from torch import Tensor
 
-from distill.core.errors import DistillError
-from distill.core.sessions import _names, free_size
+from distill.core.errors import DistillError, reason_of
+from distill.core.sessions import free_size, model_inputs, open_session
 from distill.data.photos import BadPhoto
 
 STRIDE = 32  # of the deepest features: what the sides must divide by
-
-PROBE = (64, 96)  # height and width that no one fixes: shows whether another size goes
-
-BEYOND = 0.5  # how far outside of [0, 1] a network without a last sigmoid may draw
-
-PATCH = 384  # pixels: how far `Painter.reach` looks
-
-SEEN = 1e-6  # less is float32's own rounding
+WANTED = "float32 (1, 3, height, width), RGB in [0, 1]"
+PROBE = (64, 96)  # height and width that no file names: shows whether another size goes
+BEYOND = 0.5  # how far outside of [0, 1] a network without a last sigmoid may go
+PATCH = 384  # pixels: the most that `OnnxStudent.reach` measures
+CHANGE = 1e-6  # less is float32's own rounding
 
 
-class Hand(Protocol):
-    """What draws: (1, 3, H, W) RGB in [0, 1] to (1, `channels`, H, W); H and W divide by 32.
+class ImageModel(Protocol):
+    """An image-to-image network: (1, 3, H, W) RGB in [0, 1] to (1, `channels`, H, W).
 
-    `fixed` is (H, W) where only one size goes, else None.
+    H and W divide by 32; `fixed` is (H, W) where only one size goes, else None.
     """
 
     fixed: tuple[int, int] | None
@@ -38,29 +34,34 @@ class Hand(Protocol):
 
     @property
     def reach(self) -> int:
-        """Pixels that it looks to each side."""
+        """Pixels to each side that an output pixel depends on."""
         ...
 
     def __call__(self, photo: Tensor) -> Tensor: ...
 
 
-class Painter:
-    """(1, 3, H, W) RGB in [0, 1] to (1, `channels`, H, W); H and W divide by 32.
+class OnnxStudent:
+    """An `ImageModel` of an ONNX graph; `name` stands in messages.
 
     An exported file names one size, which its operators do not depend on: the size is struck out.
     `fixed` is (H, W) where that fails, because a size is written into the graph itself, else None.
-    `name` stands in messages. Raises DistillError for a network that draws no picture.
+    `model` is the graph as given, `input` its one input. Raises DistillError for a network that
+    makes no picture of a picture.
     """
 
     def __init__(self, model: onnx.ModelProto, name: str, threads: int | None = None) -> None:
         self._name, self._threads = name, threads or torch.get_num_threads()
-        self._input = _photo(model, name)
+        inputs = model_inputs(model)
+        if len(inputs) != 1:
+            raise DistillError(f"{name}: has {len(inputs)} inputs, want one: the picture")
+        self.model, self.input = model, inputs[0]
+        _check_input(self.input, name)
         self.fixed: tuple[int, int] | None = None
-        check_input(self._input, name)
         channels = self._open(free_size(model), *PROBE)
-        if channels is None and (sides := _sides(self._input)):
-            self.fixed = sides
-            channels = self._open(model, *sides)
+        sides = [dim.dim_value for dim in self.input.type.tensor_type.shape.dim[2:4]]
+        if channels is None and len(sides) == 2 and all(sides):
+            self.fixed = sides[0], sides[1]
+            channels = self._open(model, *self.fixed)
         if channels is None:
             raise DistillError(
                 f"{name}: no network from one RGB picture (1, 3, height, width) in [0, 1] to one "
@@ -74,107 +75,64 @@ class Painter:
             return torch.from_numpy(self._run(photo.numpy()))
         except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
             size = f"{photo.shape[-1]}×{photo.shape[-2]}"
-            reason = str(error).strip().partition("\n")[0] or type(error).__name__
-            raise BadPhoto(f"cannot be drawn at {size}; try a smaller size=N ({reason})") from error
+            reason = f"cannot be stylised at {size}; try a smaller size=N ({reason_of(error)})"
+            raise BadPhoto(reason) from error
 
     @cached_property
     def reach(self) -> int:
-        """Pixels across which a change of the picture is seen to change the drawing at all.
+        """Pixels across which a change of the input is seen to change the output at all.
 
         Measured with patches of random colours, even and dark ones, in the place of others; at most
-        384, or half of the one size that the network takes, where it looks as far or further.
+        384, or half of the one size that the network takes, where it is as much or more.
         """
         height, width = self.fixed or (STRIDE, 2 * PATCH)
         half, rng = width // 2, np.random.default_rng(0)
         cells = (1, 3, -(-height // 8), -(-width // 8))  # noise of single pixels is mostly ignored
         colours = rng.random((3, *cells), np.float32).repeat(8, -1).repeat(8, -2)
         first, *others = colours[..., :height, :width]
-        drawn, furthest = self._run(first), 0
+        output, furthest = self._run(first), 0
         for other, power in zip(others, (1, 4), strict=True):
             other = np.concatenate([other[..., :half] ** power, first[..., half:]], -1)
-            changed = np.abs(self._run(other) - drawn).max((0, 1, 2))[half:] > SEEN
+            changed = np.abs(self._run(other) - output).max((0, 1, 2))[half:] > CHANGE
             furthest = max(furthest, int(changed.nonzero()[0].max(initial=-1)) + 1)
         return furthest
 
     def _run(self, photo: np.ndarray) -> np.ndarray:
-        return np.asarray(self._session.run(None, {self._input.name: photo})[0])
+        return np.asarray(self._session.run(None, {self.input.name: photo})[0])
 
     def _open(self, model: onnx.ModelProto, height: int, width: int) -> int | None:
-        """Start a session; gives the channels it draws at this size, None if it does not."""
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # a size that does not go is tried on purpose
-        options.intra_op_num_threads = self._threads
+        """Start a session; gives the channels of its output at this size, None if that fails."""
         try:
-            self._session = onnxruntime.InferenceSession(
-                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-            )
-            drawn = self._run(_grey_wedge(height, width))
+            self._session = open_session(model, self._threads)
+            wedge = np.linspace(0, 1, width, dtype=np.float32)  # black to white, left to right
+            output = self._run(np.broadcast_to(wedge, (1, 3, height, width)).copy())
         except Exception:  # see __call__
             return None
-        fits = drawn.shape in ((1, 3, height, width), (1, 4, height, width))
-        if not fits or drawn.dtype != np.float32:
+        fits = output.shape in ((1, 3, height, width), (1, 4, height, width))
+        if not fits or output.dtype != np.float32:
             return None
-        self._check_range(drawn)
-        return drawn.shape[1]
-
-    def _check_range(self, drawn: np.ndarray) -> None:
-        low, high = float(drawn.min()), float(drawn.max())
+        low, high = float(output.min()), float(output.max())
         if not (low >= -BEYOND and high <= 1 + BEYOND):  # true for NaN too
             raise DistillError(
-                f"{self._name}: draws values from {low:.3g} to {high:.3g}; its input and output "
+                f"{self._name}: gives values from {low:.3g} to {high:.3g}; its input and output "
                 "must be RGB in [0, 1]"
             )
+        return output.shape[1]
 
 
-def _grey_wedge(height: int, width: int) -> np.ndarray:
-    """Black to white from left to right, (1, 3, height, width)."""
-    return np.broadcast_to(np.linspace(0, 1, width, dtype=np.float32), (1, 3, height, width)).copy()
-
-
-def _photo(model: onnx.ModelProto, name: str) -> onnx.ValueInfoProto:
-    names = _names(model)
-    if len(names) != 1:
-        raise DistillError(f"{name}: has {len(names)} inputs, want one: the picture")
-    return next(value for value in model.graph.input if value.name == names[0])
-
-
-def _sides(value: onnx.ValueInfoProto) -> tuple[int, int] | None:
-    """Height and width where both are numbers."""
-    sides = [dim.dim_value for dim in value.type.tensor_type.shape.dim[2:4]]
-    return (sides[0], sides[1]) if len(sides) == 2 and all(sides) else None
-
-
-WANTED = "float32 (1, 3, height, width), RGB in [0, 1]"
-
-
-def check_input(value: onnx.ValueInfoProto, name: str) -> None:
+def _check_input(value: onnx.ValueInfoProto, name: str) -> None:
     """Raises DistillError for an input that no picture fits, which says what it is and is to be.
 
     Sizes that a file leaves open are taken as right.
     """
     tensor = value.type.tensor_type
-    dims = [dim.dim_value or dim.dim_param or "?" for dim in tensor.shape.dim]
-    kind = _kind(tensor.elem_type)
-    if tensor.elem_type == TensorProto.FLOAT and (not dims or _fits(dims)):
+    sides = [dim.dim_value for dim in tensor.shape.dim]  # 0 where left open
+    fits = not sides or (len(sides) == 4 and sides[0] in (0, 1) and sides[1] in (0, 3))
+    if tensor.elem_type == TensorProto.FLOAT and fits:
         return
-    shape = ", ".join(map(str, dims))
-    hint = "; channels last: export it with channels first" if _channels_last(dims) else ""
+    kind = TensorProto.DataType.Name(tensor.elem_type).lower()
+    kind = {"float": "float32", "double": "float64"}.get(kind, kind)
+    shape = ", ".join(str(dim.dim_value or dim.dim_param or "?") for dim in tensor.shape.dim)
+    last = len(sides) == 4 and sides[3] in (1, 3, 4) and sides[1] not in (1, 3, 4)
+    hint = "; channels last: export it with channels first" if last else ""
     raise DistillError(f"{name}: its input is {kind} ({shape}), want {WANTED}{hint}")
-
-
-def _fits(dims: list[int | str]) -> bool:
-    """No dimension that is a number contradicts (1, 3, height, width)."""
-    if len(dims) != 4:
-        return False
-    return all(
-        have == want for have, want in zip(dims, (1, 3), strict=False) if isinstance(have, int)
-    )
-
-
-def _channels_last(dims: list[int | str]) -> bool:
-    return len(dims) == 4 and dims[3] in (1, 3, 4) and dims[1] not in (1, 3, 4)
-
-
-def _kind(number: int) -> str:
-    name = TensorProto.DataType.Name(number).lower()
-    return {"float": "float32", "double": "float64"}.get(name, name)

@@ -1,6 +1,6 @@
-"""Faces cut out as the training photos were, and drawings of them put back.
+"""Faces cropped as the training photos were, and their stylised pictures pasted back.
 
-Detect, extend the box, crop, draw, patch back: as the paper's authors did for a filter on faces.
+Detect, extend the box, crop, stylise, patch back: as the paper's authors did for a filter on faces.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Detector = Literal["lbp", "yunet"]
 # photos): the median over 154 such photos, its centre the crop's within 0.02. lbp: of the 144
 # boxes that it saw, 0.53 to 0.59 for half of them. yunet: of 154, 0.61 to 0.67.
 SHARE: dict[Detector, float] = {"lbp": 0.565, "yunet": 0.63}
-LOOKED_AT = 1024  # pixels of the long side: faces are found as well, and no slower in a large photo
-SOFT = 0.6  # of the way from the middle to the square's side a drawing is whole, then it fades
+DETECTED_AT = 1024  # pixels of the long side: faces are found as well, and as fast in large photos
+SOFT = 0.6  # of the way from the middle to the square's side nothing fades
 
 
 class Square(NamedTuple):
@@ -36,7 +36,7 @@ def finder(detector: Detector) -> FindFaces:
     """The detector of that name. Raises DistillError where its weights cannot be had."""
     if detector == "lbp":
         return lbp_faces
-    from distill.data.yunet import FILE, YuNet
+    from distill.data.yunet import FILE, YuNet  # and torchvision, which takes a second
 
     return YuNet(weights.find(FILE))
 
@@ -45,7 +45,7 @@ def squares(
     photo: Image.Image, find: FindFaces, detector: Detector, everyone: bool = False
 ) -> list[Square]:
     """The squares around the largest face of an RGB(A) photo, or around all, the largest first."""
-    scale = max(1.0, max(photo.size) / LOOKED_AT)
+    scale = max(1.0, max(photo.size) / DETECTED_AT)
     size = (max(1, round(photo.width / scale)), max(1, round(photo.height / scale)))
     small = photo.convert("RGB").resize(size, Image.Resampling.BILINEAR)
     faces = find(np.asarray(small))
@@ -61,34 +61,32 @@ def square(box: Box, share: float, scale: float = 1.0) -> Square:
     return Square(left, top, side)
 
 
-def cut(photo: Image.Image, part: Square) -> Image.Image:
-    """The pixels of a square; beyond the border the picture is mirrored."""
-    box = (part.left, part.top, part.left + part.side, part.top + part.side)
-    inside = (max(0, box[0]), max(0, box[1]), min(photo.width, box[2]), min(photo.height, box[3]))
-    if inside == box:
-        return photo.crop(box)
-    across = _mirrored(part.left, part.side, photo.width)
-    down = _mirrored(part.top, part.side, photo.height)
+def mirrored_crop(photo: Image.Image, left: int, top: int, width: int, height: int) -> Image.Image:
+    """A rectangle of a picture that may reach beyond it: there the picture is mirrored."""
+    right, bottom = left + width, top + height
+    if left >= 0 and top >= 0 and right <= photo.width and bottom <= photo.height:
+        return photo.crop((left, top, right, bottom))
+    across, down = _mirrored(left, width, photo.width), _mirrored(top, height, photo.height)
     return Image.fromarray(np.asarray(photo)[np.ix_(down, across)])
 
 
 def crop(photo: Image.Image, part: Square, side: int | None = None) -> Image.Image:
     """A square as a picture of its own, `side` pixels wide, as wide as it is where that is None."""
-    own = cut(photo, part)
+    own = mirrored_crop(photo, *part, part.side)
     return own if side is None else own.resize((side, side), Image.Resampling.LANCZOS)
 
 
 def paste(
-    photo: Image.Image, parts: Sequence[Square], draw: Callable[[Image.Image], Image.Image]
+    photo: Image.Image, parts: Sequence[Square], stylise: Callable[[Image.Image], Image.Image]
 ) -> Image.Image:
-    """A photo with drawings of those squares in it, each fading into what is around it.
+    """A photo in which those squares are stylised, each fading into what is around it.
 
     The largest comes last, over the others.
     """
     page = photo.copy()
     for part in reversed(parts):
-        drawn = draw(cut(photo, part)).convert(photo.mode)
-        page.paste(drawn, (part.left, part.top), _fading(part.side))
+        stylised = stylise(crop(photo, part)).convert(photo.mode)
+        page.paste(stylised, (part.left, part.top), _fading(part.side))
     return page
 
 
@@ -99,7 +97,7 @@ def _mirrored(start: int, count: int, length: int) -> np.ndarray:
 
 
 def _fading(side: int) -> Image.Image:
-    """Where in a square a drawing shows: a disc with a soft rim that ends at the sides."""
+    """How much of a square shows: a disc with a soft rim that ends at the sides."""
     at = (np.arange(side) + 0.5) / side * 2 - 1
     away = np.hypot(at[:, None], at)
     share = np.clip((1 - away) / (1 - SOFT), 0, 1)

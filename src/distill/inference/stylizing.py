@@ -1,4 +1,4 @@
-"""The steps of distill.stylize: which student draws, every file in turn, and the count."""
+"""The steps of distill.stylize: which student is taken, every file in turn, and the count."""
 
 from __future__ import annotations
 
@@ -7,143 +7,138 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Literal
 
+import torch
+from torch import Tensor
 from tqdm import tqdm
 
 from distill import zoo
-from distill.config import compose, trained
-from distill.config.settings import Prepare, Stylize
+from distill.config import compose
+from distill.config.registry import Direction, recipe_of
+from distill.config.settings.commands import Stylize
+from distill.config.settings.training import Prepare
 from distill.core import sessions
 from distill.core.errors import DistillError
 from distill.core.progress import bar
 from distill.data.photos import BadPhoto
-from distill.inference import portraits, videos
+from distill.exporters.subject import inference_graph
+from distill.inference import pictures, portraits, videos
 from distill.inference.jobs import StylizeJob
-from distill.inference.onnx_student import Hand, Painter
-from distill.inference.pictures import Studio, TeacherHand, draw_one
-from distill.inference.video.containers import BadVideo
+from distill.inference.onnx_student import ImageModel, OnnxStudent
+from distill.inference.pictures import InferenceSetup
+from distill.inference.video.containers import BadVideo, check_installed
 from distill.models import build
+from distill.models.teachers.teacher import Teacher
 from distill.runs import run_folder
 
 DEFAULT_STYLE = "hayao"
 
 
-def choose(settings: Stylize) -> tuple[Painter, str]:
+class TeacherModel:
+    """A teacher as an `ImageModel`."""
+
+    reach = sys.maxsize  # most teachers normalise over the whole picture
+
+    def __init__(self, teacher: Teacher) -> None:
+        self._teacher, self.fixed = teacher.fast(), teacher.fixed
+        self.channels = 4 if teacher.transparent else 3
+
+    @torch.inference_mode()
+    def __call__(self, photo: Tensor) -> Tensor:
+        return self._teacher(photo)
+
+
+def choose(settings: Stylize) -> tuple[OnnxStudent, str]:
     """The student that was asked for, and its name. Raises DistillError, for two of them too."""
     given = {"style": settings.style.name, "model": settings.model, "run": settings.run}
     named = [f"{key}={value}" for key, value in given.items() if value is not None]
     if len(named) > 1:
         raise DistillError(f"{' and '.join(named)}: name one student only")
-    path, name = _named(settings)
-    direction = settings.direction
-    return of_file(path, settings.threads, direction), name + f"-{direction}" * (
-        direction != "AtoB"
-    )
-
-
-def _named(settings: Stylize) -> tuple[Path, str]:
     if settings.run is not None:
-        return run_folder.named(settings.run, settings.runs).checkpoint("best"), settings.run
-    if settings.model is not None:
+        path = run_folder.run_named(settings.run, settings.runs).checkpoint("best")
+        name = settings.run
+    elif settings.model is not None:
         path = Path(settings.model).expanduser()
-        return path, path.stem
-    name = settings.style.name or DEFAULT_STYLE
-    return zoo.find(name), name
+        name = path.stem
+    else:
+        name = settings.style.name or DEFAULT_STYLE
+        path = zoo.find(name)
+    student = open_student(path, settings.threads, settings.direction)
+    return student, name if settings.direction == "AtoB" else f"{name}-{settings.direction}"
 
 
-def studio(student: Painter, jobs: Sequence[StylizeJob], settings: Stylize) -> Studio:
-    """The student with what the settings want beside it. Raises DistillError without weights."""
-    find = None if settings.face == "off" else portraits.finder(settings.detector)
+def open_student(
+    path: Path, threads: int | None = None, direction: Direction = "AtoB"
+) -> OnnxStudent:
+    """A network in an ONNX file or a checkpoint. Raises DistillError for any other file.
+
+    A checkpoint is exported in memory: ONNX Runtime is faster than PyTorch, and there is one way
+    of inference. `direction` chooses one of CycleGAN's two generators.
+    """
+    if path.suffix.lower() == ".ckpt":
+        return OnnxStudent(inference_graph(path, direction), str(path), threads)
+    if direction != "AtoB":
+        raise DistillError(f"direction={direction}: {path} has one direction; leave it out")
+    return OnnxStudent(sessions.load_model(path), str(path), threads)
+
+
+def stylise_all(jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Stylize) -> None:
+    """Stylise every picture and video; one that cannot be is skipped with a line.
+
+    Raises DistillError (exit status 1) when any was skipped, and without weights that are needed.
+    """
+    kinds = {job.is_video for job in jobs}
+    if True in kinds:
+        check_installed()
+    what = "files" if len(kinds) > 1 else "videos" if True in kinds else "pictures"
+    find_faces = None if settings.face == "off" else portraits.finder(settings.detector)
     teacher = _teacher(settings) if settings.compare else None
     taken = frozenset(path.resolve() for job in jobs for path in (job.source, job.target))
-    return Studio(student, teacher, find, taken)
+    setup = InferenceSetup(settings, student, teacher, find_faces, taken)
+    failed = partly = 0
+    several = len(jobs) > 1
+    with bar(len(jobs), f" {what}", "stylising") if several else nullcontext() as progress:
+        for job in jobs:
+            stylise_file = videos.stylise_file if job.is_video else pictures.stylise_file
+            try:
+                stylise_file(job, setup)
+            except (BadPhoto, BadVideo) as reason:
+                tqdm.write(f"skipped {str(job.source)!r}: {reason}", file=sys.stderr)
+                failed += 1
+            except videos.NotWhole as reason:
+                job.say(f"stylised, but {reason}")
+                partly += 1
+            if progress is not None:
+                progress.update()
+    if len(jobs) == 1 and not failed:
+        print(f"written: {str(jobs[0].target)!r}")
+    elif done := len(jobs) - failed:
+        folder = os.path.commonpath([os.path.abspath(job.target.parent) for job in jobs])
+        print(f"written: {done} {what}, in {os.path.relpath(folder)!r}")
+    if failed:
+        raise DistillError(f"{failed} of {len(jobs)} {what} skipped")
+    if partly:
+        raise DistillError(f"{partly} of {len(jobs)} {what} not whole")
 
 
-def _teacher(settings: Stylize) -> Hand | None:
+def _teacher(settings: Stylize) -> ImageModel | None:
     """Of a shipped student or a run, where it is at hand; a line says where it is not."""
+    name = settings.style.name or DEFAULT_STYLE
     if settings.run is not None:
-        run = run_folder.named(settings.run, settings.runs).config()
-        if run.get("recipe", "distill") != "distill":
+        run = run_folder.run_named(settings.run, settings.runs).config()
+        source = recipe_of(run).photo_source(run)
+        if source is None:
             print(f"compare=true: recipe={run['recipe']} has no teacher", file=sys.stderr)
             return None
-        source = trained.source_of(run)
-    elif settings.model is None and (name := settings.style.name or DEFAULT_STYLE) in _styles():
+    elif settings.model is None and name in compose.choices("style"):
         source = compose.load("prepare", [f"style={name}"], Prepare)
     else:
         return None
     try:
         if found := build.teacher_at_hand(source.style, source.teacher):
-            return TeacherHand(found)
+            return TeacherModel(found)
         why = f"{source.style.file} is not at hand; put it into a folder that DISTILL_WEIGHTS names"
     except DistillError as error:  # a run that is its teacher may have gone elsewhere
         why = str(error)
     print(f"compare=true: without the teacher, {why}", file=sys.stderr)
     return None
-
-
-def _styles() -> list[str]:
-    return compose.choices("style")
-
-
-def of_file(
-    path: Path, threads: int | None = None, direction: Literal["AtoB", "BtoA"] = "AtoB"
-) -> Painter:
-    """A network in an ONNX file or a checkpoint. Raises DistillError for any other file.
-
-    A checkpoint is exported in memory: ONNX Runtime draws faster than PyTorch, and there is one
-    way to draw. `direction` chooses one of CycleGAN's two generators.
-    """
-    if path.suffix.lower() == ".ckpt":
-        from distill.exporters.subject import student_graph
-
-        return Painter(student_graph(path, direction), str(path), threads)
-    if direction != "AtoB":
-        raise DistillError(f"direction={direction}: {path} draws one way; leave direction out")
-    return Painter(sessions.load(path), str(path), threads)
-
-
-def draw_all(jobs: Sequence[StylizeJob], student: Painter, settings: Stylize) -> None:
-    """Draw every picture and video; one that cannot be is skipped with a line.
-
-    Raises DistillError (exit status 1) when any was skipped.
-    """
-    videos.check(jobs, settings)
-    drawers = studio(student, jobs, settings)
-    failed: list[StylizeJob] = []
-    partly: list[StylizeJob] = []
-    several = len(jobs) > 1
-    with bar(len(jobs), f" {_what(jobs)}", "drawing") if several else nullcontext() as progress:
-        for job in jobs:
-            draw = videos.draw_one if job.film else draw_one
-            try:
-                draw(job, drawers, settings)
-            except (BadPhoto, BadVideo) as reason:
-                tqdm.write(f"skipped {str(job.source)!r}: {reason}", file=sys.stderr)
-                failed.append(job)
-            except videos.NotWhole as reason:
-                tqdm.write(f"{str(job.source)!r}: drawn, but {reason}", file=sys.stderr)
-                partly.append(job)
-            if progress is not None:
-                progress.update()
-    _count(jobs, failed, partly)
-
-
-def _count(
-    jobs: Sequence[StylizeJob], failed: Sequence[StylizeJob], partly: Sequence[StylizeJob]
-) -> None:
-    done = len(jobs) - len(failed)
-    if len(jobs) == 1 and done:
-        print(f"drawn: {str(jobs[0].target)!r}")
-    elif done:
-        folder = os.path.commonpath([os.path.abspath(job.target.parent) for job in jobs])
-        print(f"drawn: {done} {_what(jobs)}, in {os.path.relpath(folder)!r}")
-    if failed:
-        raise DistillError(f"{len(failed)} of {len(jobs)} {_what(jobs)} skipped")
-    if partly:
-        raise DistillError(f"{len(partly)} of {len(jobs)} {_what(jobs)} not whole")
-
-
-def _what(jobs: Sequence[StylizeJob]) -> str:
-    kinds = {job.film for job in jobs}
-    return "files" if len(kinds) > 1 else "videos" if kinds == {True} else "pictures"

@@ -1,8 +1,8 @@
 """Pictures of any size in tiles: the memory of one, and no seams.
 
-A network of convolutions looks only so far. Where a tile keeps that distance from what it hands
-over, it draws there what the whole picture would: the tiles are equal where they meet, and the
-blend across only hides what a network that looks further leaves.
+An output pixel of a convolutional network depends on inputs within its receptive field only. Where
+a tile overlaps its neighbours by that much, its output there is that of the whole picture: the
+tiles are equal where they meet, and the blend across only hides what a wider network leaves.
 """
 
 from __future__ import annotations
@@ -13,38 +13,37 @@ import numpy as np
 from PIL import Image
 
 from distill.core.images import to_image, to_tensor
-from distill.inference.onnx_student import STRIDE, Hand
+from distill.inference.onnx_student import STRIDE, ImageModel
 
-TILE = 1024  # pixels a side that are drawn at once
+TILE = 1024  # pixels a side that the network takes at once
 BLEND = 32  # pixels from one tile to the next
-MOST = 320  # pixels of overlap to a side at most, for a network that looks at everything
+MOST = 320  # pixels of overlap to a side at most, for a network that depends on the whole picture
 
 
-def draw(picture: Image.Image, painter: Hand) -> Image.Image:
-    """An RGB picture drawn at its own size, whose sides divide by 32; any size where the network
+def stylise_tiled(picture: Image.Image, model: ImageModel) -> Image.Image:
+    """An RGB picture stylised at its own size, whose sides divide by 32; any size where the network
     is of one size, and then at least as large."""
-    height, width = painter.fixed or (TILE, TILE)
-    rows = _spans(picture.height, height, margin(painter, height))
-    columns = _spans(picture.width, width, margin(painter, width))
-    mode = "RGB" if painter.channels == 3 else "RGBA"
-    canvas = Image.new(mode, picture.size)
+    height, width = model.fixed or (TILE, TILE)
+    rows = _spans(picture.height, height, margin(model, height))
+    columns = _spans(picture.width, width, margin(model, width))
+    stylised = Image.new("RGB" if model.channels == 3 else "RGBA", picture.size)
     for top, bottom, down in rows:
         for left, right, across in columns:
             tile = to_tensor(picture.crop((left, top, right, bottom)))
             share = Image.fromarray((255 * down[:, None] * across).round().astype(np.uint8))
-            canvas.paste(to_image(painter(tile[None])[0]), (left, top), share)
-    return canvas
+            stylised.paste(to_image(model(tile[None])[0]), (left, top), share)
+    return stylised
 
 
-def margin(painter: Hand, side: int) -> int:
-    """Pixels that a tile of that side draws on each side and does not hand over alone."""
+def margin(model: ImageModel, side: int) -> int:
+    """Pixels on each side of a tile that its neighbour takes over or is blended with."""
     # One cell of the deepest features more: a border pads every layer, which a change does not.
-    wanted = -(-(painter.reach + STRIDE + BLEND // 2) // STRIDE) * STRIDE
+    wanted = -(-(model.reach + STRIDE + BLEND // 2) // STRIDE) * STRIDE
     return min(wanted, MOST, side // 4 // STRIDE * STRIDE or side // 4)
 
 
 def _spans(length: int, tile: int, margin: int) -> list[tuple[int, int, np.ndarray]]:
-    """First and last pixel of every tile along one side, and how much of each pixel is its own.
+    """Start and end of every tile along one side, and the weight of each of its pixels, [0, 1].
 
     A tile is put over those before it: it fades in around the middle of what it shares with the one
     before, and ends where the next one has taken over, since its rim is not to be seen.

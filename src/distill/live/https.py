@@ -38,13 +38,9 @@ def addresses(host: str, needed: bool) -> list[str]:
             raise
         return []
     found = [ip.ip for adapter in adapters for ip in adapter.ips if isinstance(ip.ip, str)]
-    usable = [ip for ip in found if _elsewhere(ip)]
+    unusable = {ip for ip in found if ip_address(ip).is_loopback or ip_address(ip).is_link_local}
+    usable = [ip for ip in found if ip not in unusable]
     return sorted(usable, key=lambda ip: not ip.startswith("192.168."))  # home networks first
-
-
-def _elsewhere(ip: str) -> bool:
-    """Whether others reach this machine there."""
-    return not (ip_address(ip).is_loopback or ip_address(ip).is_link_local)
 
 
 def certificate(names: list[str]) -> tuple[bytes, bytes]:

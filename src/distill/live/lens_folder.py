@@ -1,62 +1,55 @@
-"""The steps of distill.lens: the folder that shows some students."""
+"""The folder that distill.lens serves: the built page, its students, the manifest of them."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from itertools import count
 from pathlib import Path
+from typing import Any
 
-from distill.config.settings import Lens
+from PIL import Image
+
+from distill.config.settings.commands import Lens
 from distill.core import sessions
 from distill.core.errors import DistillError
-from distill.live import example, page_students
-from distill.live.page_students import Shown
+from distill.core.images import over_white, to_image, to_tensor
+from distill.data.photos import demo_photos
+from distill.inference.onnx_student import OnnxStudent
+from distill.live.page_students import SIDE, PageStudent
 
 MANIFEST = "manifest.json"
-EXAMPLE = "example.jpg"
+EXAMPLE = "example.jpg"  # stands for the camera where there is none
+BUST = (40, 0, 440, 400)  # left, top, right, bottom of the astronaut's head and shoulders
+FACE = (96, 0, 352, 256)
+THUMBNAIL = 160  # pixels
+JPEG = {"quality": 88, "optimize": True}
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A student in the manifest, as the page's manifest.ts reads it."""
-
-    name: str
-    file: str
-    bytes: int
-    kind: str
-    channels: int
-    input: str
-    output: str
-    side: int
-    fixed: tuple[int, int] | None
-    thumbnail: str | None
-    licence: str
-
-
-def build(page: Path, students: Sequence[Shown], settings: Lens) -> Path:
-    """The page with its students, made aside; gives the folder, which replaces an earlier one."""
+def build(page: Path, students: Sequence[PageStudent], settings: Lens) -> Path:
+    """The folder, made beside an earlier one, which it then replaces whole."""
     target = Path(settings.output).expanduser().resolve()
     _check_replaceable(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as aside:
-        fresh = Path(aside) / "fresh"
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as temporary:
+        fresh = Path(temporary) / "fresh"
         shutil.copytree(page, fresh)
-        example.save_example(fresh / EXAMPLE)
-        stems = page_students.stems(student.name for student in students)
+        (fresh / "students").mkdir()
+        astronaut().crop(BUST).save(fresh / EXAMPLE, "JPEG", **JPEG)
+        stems = _file_stems(student.name for student in students)
         pairs = zip(students, stems, strict=True)
-        entries = [_write(student, stem, fresh) for student, stem in pairs]
         manifest = {
-            "students": [asdict(entry) for entry in entries],
+            "students": [_write(student, stem, fresh) for student, stem in pairs],
             "example": EXAMPLE,
             "rate": settings.rate,
             "line": settings.line,
         }
         (fresh / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
         if target.exists():
-            target.rename(Path(aside) / "old")
+            target.rename(Path(temporary) / "old")
         fresh.rename(target)
     return target
 
@@ -67,36 +60,60 @@ def _check_replaceable(target: Path) -> None:
         return
     if not (target / MANIFEST).is_file() or not (target / "index.html").is_file():
         raise DistillError(
-            f"output={target}: holds something else than a lens; name an empty or a new folder"
+            f"output={target}: holds something other than a lens; name an empty or a new folder"
         )
 
 
-def _write(student: Shown, stem: str, folder: Path) -> Entry:
-    fixed = student.painter.fixed
-    model = student.model if fixed else sessions.free_size(student.model)
-    file = folder / "students" / f"{stem}.onnx"
-    file.parent.mkdir(exist_ok=True)
-    file.write_bytes(model.SerializeToString())
-    thumbnail = None
+def _file_stems(names: Iterable[str]) -> list[str]:
+    """Each name as part of an address: plain letters, no two alike even where case is ignored."""
+    found: list[str] = []
+    taken: set[str] = set()
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "student"
+        numbered = (plain if n == 1 else f"{plain}-{n}" for n in count(1))
+        found.append(next(each for each in numbered if each.lower() not in taken))
+        taken.add(found[-1].lower())
+    return found
+
+
+def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
+    """The student's files; gives its entry in the manifest, as the page's manifest.ts reads it."""
+    network = student.network
+    model = network.model if network.fixed else sessions.free_size(network.model)
+    file, thumbnail = f"students/{stem}.onnx", f"students/{stem}.jpg"
+    size = (folder / file).write_bytes(model.SerializeToString())
     if student.kind == "photo":
-        thumbnail = f"students/{stem}.jpg"
-        example.save_thumbnail(student.painter, folder / thumbnail)
-    return Entry(
-        name=student.name,
-        file=f"students/{file.name}",
-        bytes=file.stat().st_size,
-        kind=student.kind,
-        channels=student.painter.channels,
-        input=student.input.name,
-        output=model.graph.output[0].name,
-        side=student.side,
-        fixed=fixed,
-        thumbnail=thumbnail,
-        licence=student.licence,
-    )
+        _thumbnail(network).save(folder / thumbnail, "JPEG", **JPEG)
+    return {
+        "name": student.name,
+        "file": file,
+        "bytes": size,
+        "kind": student.kind,
+        "channels": network.channels,
+        "input": network.input.name,
+        "output": model.graph.output[0].name,
+        "side": student.side,
+        "fixed": network.fixed,
+        "thumbnail": thumbnail if student.kind == "photo" else None,
+        "licence": student.licence,
+    }
 
 
-def told(folder: Path, students: Sequence[Shown]) -> str:
+def _thumbnail(network: OnnxStudent) -> Image.Image:
+    """The astronaut's face, stylised and small."""
+    height, width = network.fixed or (SIDE, SIDE)
+    face = astronaut().crop(FACE).resize((width, height), Image.Resampling.LANCZOS)
+    stylised = to_image(over_white(network(to_tensor(face)[None]))[0])
+    return stylised.resize((THUMBNAIL, THUMBNAIL), Image.Resampling.LANCZOS)
+
+
+def astronaut() -> Image.Image:
+    """The photograph that scikit-image carries, 512 × 512 RGB (NASA, public domain)."""
+    (path,) = (photo.path for photo in demo_photos() if photo.side == "val")
+    return Image.open(path).convert("RGB")
+
+
+def summary(folder: Path, students: Sequence[PageStudent]) -> str:
     """What was built, in a line."""
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     names = ", ".join(each.name for each in students)

@@ -1,4 +1,4 @@
-"""The server of distill.lens: one folder, read only, with the headers that threads need."""
+"""The server of distill.lens: one folder, read only, with the headers that WASM threads need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from socketserver import TCPServer
 from typing import Any
 
-from distill.config.settings import Lens
+from distill.config.settings.commands import Lens
 from distill.core.errors import DistillError
 from distill.live import https
 
@@ -55,18 +55,16 @@ class Handler(SimpleHTTPRequestHandler):
     extensions_map = {"": "application/octet-stream", **TYPES}  # noqa: RUF012
 
     def send_head(self) -> Any:
-        if not self._asks_for_a_file():
-            self.send_error(404)
-            return None
-        return super().send_head()
-
-    def _asks_for_a_file(self) -> bool:
         try:
             path = Path(self.translate_path(self.path)).resolve()
             file = path / "index.html" if path.is_dir() else path
-            return file.is_file() and file.is_relative_to(Path(self.directory).resolve())
+            allowed = file.is_file() and file.is_relative_to(Path(self.directory).resolve())
         except (OSError, ValueError):  # a name too long, or with a NUL in it
-            return False
+            allowed = False
+        if allowed:
+            return super().send_head()
+        self.send_error(404)
+        return None
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         self.path = ""  # none at all where a request made no sense; and no error is to be kept
@@ -113,9 +111,11 @@ def serve(folder: Path, settings: Lens) -> None:
     addresses = [] if settings.host in LOCAL else https.addresses(settings.host, settings.https)
     context = https.context(["localhost", "127.0.0.1", *addresses]) if settings.https else None
     with bind(folder, settings, context) as server:
-        for line in _said(settings, server.server_port, addresses):
+        for line in _start_lines(settings, server.server_port, addresses):
             print(line, flush=True)
-        if settings.open and _has_screen():
+        # On Linux without a display, `webbrowser` would start one in the terminal.
+        display = environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")
+        if settings.open and (sys.platform != "linux" or display):
             webbrowser.open(_url(settings, _here(settings), server.server_port))
         try:
             server.serve_forever()
@@ -133,7 +133,7 @@ def bind(folder: Path, settings: Lens, context: ssl.SSLContext | None = None) ->
         raise DistillError(f"{where}: {reason}; choose another, or port=0") from error
 
 
-def _said(settings: Lens, port: int, addresses: list[str]) -> list[str]:
+def _start_lines(settings: Lens, port: int, addresses: list[str]) -> list[str]:
     lines = [f"open:  {_url(settings, _here(settings), port)}   (Ctrl-C ends it)"]
     urls = [_url(settings, address, port) for address in addresses]
     lines += [f"other devices:  {url}" for url in urls]
@@ -153,8 +153,3 @@ def _here(settings: Lens) -> str:
 def _url(settings: Lens, host: str, port: int) -> str:
     place = f"[{host}]" if ":" in host else host
     return f"{'https' if settings.https else 'http'}://{place}:{port}/"
-
-
-def _has_screen() -> bool:
-    """On Linux without a display, `webbrowser` would start one in the terminal."""
-    return sys.platform != "linux" or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))

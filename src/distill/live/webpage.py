@@ -53,19 +53,19 @@ def fingerprint(sources: Path) -> str:
 
 
 def build(npm: str, digest: str) -> None:
-    """Install what the lock file names, once, and build aside: a half-built page is never used."""
+    """Install what the lock file names, once, and build: a half-built page never gets its place."""
     installed = SOURCES / "node_modules" / ".package-lock.json"
     lock = SOURCES / "package-lock.json"
     if not installed.is_file() or installed.stat().st_mtime < lock.stat().st_mtime:
         print("building the page: npm ci", file=sys.stderr, flush=True)
         _npm(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
     print("building the page: npm run build", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory(dir=PAGE.parent, prefix=".page.") as aside:
-        built = Path(aside) / "page"
+    with tempfile.TemporaryDirectory(dir=PAGE.parent, prefix=".page.") as temporary:
+        built = Path(temporary) / "page"
         _npm(npm, "run", "build", "--", "--outDir", str(built), "--emptyOutDir")
         (built / STAMP).write_text(f"{digest}\n")
         if PAGE.exists():
-            PAGE.rename(Path(aside) / "old")
+            PAGE.rename(Path(temporary) / "old")
         built.rename(PAGE)
 
 

@@ -1,4 +1,4 @@
-"""What a discriminator and a generator want of the discriminator's logits.
+"""Adversarial losses: of a discriminator, and of the generator that it trains.
 
 `bce` is Goodfellow et al. 2014 in its non-saturating form, `lsgan` Mao et al. 2017, `wasserstein`
 Arjovsky et al. 2017 with clipped weights or the gradient penalty of Gulrajani et al. 2017.
@@ -7,7 +7,7 @@ Arjovsky et al. 2017 with clipped weights or the gradient penalty of Gulrajani e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple, get_args
 
 import torch
 import torch.nn.functional as F
@@ -19,10 +19,10 @@ Kind = Literal["bce", "lsgan", "wasserstein"]
 
 
 class Adversary:
-    """The rules of the game between a generator and a discriminator of patches.
+    """The losses of a generator and a discriminator of patches, and their regularisation.
 
-    `real` and `fake` are the ranges that the discriminator's labels are drawn from, uniformly and
-    anew for every patch; a generator always wants a plain 1. Smoothing one side only is the
+    `real` and `fake` are the ranges that the discriminator's labels are sampled from, uniformly and
+    anew for every patch; a generator's label is always a plain 1. Smoothing one side only is the
     default (Salimans et al. 2016). A critic under `wasserstein` has no labels. `noise` is the
     standard deviation, in units of [0, 1], of the instance noise (Sønderby et al. 2017) on all that
     the discriminator sees; it falls linearly to zero over `noise_epochs`. `share` multiplies the
@@ -52,19 +52,21 @@ class Adversary:
         self.noise, self.noise_epochs = noise, noise_epochs
         self.share, self.penalty, self.clip = share, penalty, clip
 
-    def judge(self, discriminator: nn.Module, real: Tensor, fake: Tensor) -> Judged:
-        """The discriminator's loss on real pictures and fakes, (N, C, H, W); none reach back."""
+    def discriminator_loss(
+        self, discriminator: nn.Module, real: Tensor, fake: Tensor
+    ) -> DiscriminatorLoss:
+        """On real pictures and fakes, both (N, C, H, W); no gradient reaches the pictures."""
         real, fake = real.detach(), fake.detach()
         on_real, on_fake = discriminator(real), discriminator(fake)
-        loss = self._want(True, on_real, self.real) + self._want(False, on_fake, self.fake)
+        loss = self._loss(True, on_real, self.real) + self._loss(False, on_fake, self.fake)
         loss = self.share * loss
         if self.penalty:
             loss = loss + self.penalty * gradient_penalty(discriminator, real, fake)
-        return Judged(loss, self._opinion(on_real), self._opinion(on_fake))
+        return DiscriminatorLoss(loss, self._mean(on_real), self._mean(on_fake))
 
-    def fool(self, logits: Tensor) -> Tensor:
-        """The generator's loss: its fakes should pass for real ones."""
-        return self._want(True, logits, (1.0, 1.0))
+    def generator_loss(self, logits: Tensor) -> Tensor:
+        """Of the discriminator's logits for fakes, which should pass for real pictures."""
+        return self._loss(True, logits, (1.0, 1.0))
 
     def clip_weights(self, critic: nn.Module) -> None:
         """After the critic's step: weights within ±`clip`, the first form of its bound."""
@@ -77,32 +79,33 @@ class Adversary:
         """Standard deviation of the instance noise after so many epochs."""
         return self.noise * max(0.0, 1.0 - epoch / self.noise_epochs)
 
-    def _want(self, real: bool, logits: Tensor, labels: Sequence[float]) -> Tensor:
-        if self.kind == "wasserstein":  # its values have no target: higher on one side than other
+    def _loss(self, real: bool, logits: Tensor, labels: Sequence[float]) -> Tensor:
+        if self.kind == "wasserstein":  # no target: real values are to be the higher
             return -logits.mean() if real else logits.mean()
-        wanted = smoothed(logits, labels)
+        target = smoothed(logits, labels)
         if self.kind == "lsgan":
-            return F.mse_loss(logits, wanted)
-        return F.binary_cross_entropy_with_logits(logits, wanted)
+            return F.mse_loss(logits, target)
+        return F.binary_cross_entropy_with_logits(logits, target)
 
-    def _opinion(self, logits: Tensor) -> Tensor:
+    def _mean(self, logits: Tensor) -> Tensor:
         """The mean of D(x) as people read it: a probability under bce, else the value itself."""
         seen = logits.detach()
         return (torch.sigmoid(seen) if self.kind == "bce" else seen).mean()
 
 
-class Judged:
-    """A discriminator's loss, and what it holds of real pictures and of fakes on the average."""
+class DiscriminatorLoss(NamedTuple):
+    """A discriminator's loss, and its mean output on real pictures and on fakes."""
 
-    def __init__(self, loss: Tensor, real: Tensor, fake: Tensor) -> None:
-        self.loss, self.real, self.fake = loss, real, fake
+    loss: Tensor
+    real: Tensor
+    fake: Tensor
 
 
 def smoothed(logits: Tensor, labels: Sequence[float]) -> Tensor:
     """A label for every logit, uniform in the range (low, high)."""
     low, high = labels
-    wanted = torch.full_like(logits, low)
-    return wanted if low == high else wanted.uniform_(low, high)
+    target = torch.full_like(logits, low)
+    return target if low == high else target.uniform_(low, high)
 
 
 def gradient_penalty(critic: nn.Module, real: Tensor, fake: Tensor) -> Tensor:
@@ -117,12 +120,12 @@ def gradient_penalty(critic: nn.Module, real: Tensor, fake: Tensor) -> Tensor:
     return (gradient.flatten(1).norm(dim=1) / 2 - 1).square().mean()
 
 
-def distance(drawn: Tensor, wanted: Tensor) -> Tensor:
+def distance(output: Tensor, target: Tensor) -> Tensor:
     """Mean absolute difference in the papers' range of [-1, 1], which λ = 100, 10 and 5 are for.
 
     Both are (N, C, H, W) in [0, 1]; the value is in [0, 2].
     """
-    return 2 * F.l1_loss(drawn, wanted)
+    return 2 * F.l1_loss(output, target)
 
 
 def _check(
@@ -131,8 +134,8 @@ def _check(
     for name, labels in (("real", real), ("fake", fake)):
         if len(labels) != 2 or labels[0] > labels[1]:
             raise DistillError(f"adversarial.{name}={list(labels)}: want two values, [LOW,HIGH]")
-    if kind != "bce" and kind != "lsgan" and kind != "wasserstein":
-        raise DistillError(f"adversarial.kind={kind}: choose from bce, lsgan, wasserstein")
+    if kind not in get_args(Kind):
+        raise DistillError(f"adversarial.kind={kind}: choose from {', '.join(get_args(Kind))}")
     bounded = (penalty > 0) + (clip is not None)
     if kind == "wasserstein" and bounded != 1:
         raise DistillError(

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
-from distill.losses.gka import GKA, MIN_BATCH
+from distill.losses.term import LossTerm, Reads
 
 Features = Mapping[str, Tensor]
 
@@ -16,8 +16,8 @@ Features = Mapping[str, Tensor]
 class Criterion(nn.Module):
     """Sum of weighted terms over (student, target), both (N, C, H, W) in [0, 1].
 
-    Picture terms compare the pictures; a GKA term compares activations, keyed by layer name, which
-    `student_layers` and `teacher_layers` list for whoever records them.
+    Each term gets what it states to read: the pictures, or activations of student and teacher by
+    layer name, which `student_layers` and `teacher_layers` list for whoever records them.
     """
 
     def __init__(self, terms: Mapping[str, nn.Module], weights: Mapping[str, float]) -> None:
@@ -27,6 +27,13 @@ class Criterion(nn.Module):
                 "every loss weight is 0: nothing to learn; choose e.g. loss=l1_sobel"
             )
         self.terms = nn.ModuleDict(terms)
+        # What a term does not state, as torch's own do not, is as in LossTerm.
+        self._reads = {n: getattr(t, "reads", LossTerm.reads) for n, t in terms.items()}
+        self._min_batch = {n: getattr(t, "min_batch", LossTerm.min_batch) for n, t in terms.items()}
+        reading = [t for n, t in terms.items() if self._reads[n] is Reads.ACTIVATIONS]
+        pairs = [pair for t in reading for pair in getattr(t, "layers", LossTerm.layers).items()]
+        self.student_layers = tuple(dict.fromkeys(student for student, _ in pairs))
+        self.teacher_layers = tuple(dict.fromkeys(teacher for _, teacher in pairs))
         self._weights = {name: float(weights[name]) for name in terms}
         self.factors: dict[str, float] = {}
 
@@ -40,12 +47,9 @@ class Criterion(nn.Module):
         self.factors = dict(factors)
 
     @property
-    def student_layers(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(s for term in self._gka() for s in term.layers))
-
-    @property
-    def teacher_layers(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(t for term in self._gka() for t in term.layers.values()))
+    def min_batch(self) -> int:
+        """The smallest batch that every term can be trained on, in pictures."""
+        return max(self._min_batch.values())
 
     def forward(
         self,
@@ -56,17 +60,14 @@ class Criterion(nn.Module):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The weighted sum and every term's raw value.
 
-        In evaluation mode GKA is left out of a batch too small for it: a last batch may be.
+        In evaluation mode a term is left out of a batch too small for it: a last batch may be.
         """
         raw = {
             name: term(student_features, teacher_features)
-            if isinstance(term, GKA)
+            if self._reads[name] is Reads.ACTIVATIONS
             else term(student, target)
             for name, term in self.terms.items()
-            if self.training or not isinstance(term, GKA) or len(student) >= MIN_BATCH
+            if self.training or len(student) >= self._min_batch[name]
         }
         weights = self.weights
         return torch.stack([weights[n] * v for n, v in raw.items()]).sum(), raw
-
-    def _gka(self) -> list[GKA]:
-        return [term for term in self.terms.values() if isinstance(term, GKA)]

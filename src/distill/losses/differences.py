@@ -6,19 +6,16 @@ Sobel's kernels, which step over a pixel, cannot: patterns that alternate from o
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from torch import Tensor
+
+from distill.losses.term import LossTerm
 
 
-def difference_loss(student: Tensor, target: Tensor) -> Tensor:
+class Differences(LossTerm):
     """Mean |Δstudent − Δtarget| over both directions; pictures (N, C, H, W), sides of 2 or more."""
-    error = student - target
-    across = (error[..., 1:] - error[..., :-1]).abs().mean()
-    down = (error[..., 1:, :] - error[..., :-1, :]).abs().mean()
-    return (across + down) / 2
-
-
-class Differences(nn.Module):
-    """`difference_loss` as a module."""
 
     def forward(self, student: Tensor, target: Tensor) -> Tensor:
-        return difference_loss(student, target)
+        error = student - target
+        across = (error[..., 1:] - error[..., :-1]).abs().mean()
+        down = (error[..., 1:, :] - error[..., :-1, :]).abs().mean()
+        return (across + down) / 2

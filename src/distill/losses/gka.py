@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from distill.core.errors import DistillError
+from distill.losses.term import LossTerm, Reads
 
 Layers = Mapping[str, str] | Sequence[Sequence[str]]
 
@@ -43,12 +44,15 @@ def _gram(features: Tensor, centred: bool) -> Tensor:
     return flat @ flat.T
 
 
-class GKA(nn.Module):
+class GKA(LossTerm):
     """Mean of 1 − GKA over pairs of layers.
 
     `layers` maps a student's module name to a teacher's, as pairs or as a mapping; both networks'
     activations come by these names.
     """
+
+    reads = Reads.ACTIVATIONS
+    min_batch = MIN_BATCH
 
     def __init__(self, layers: Layers, centred: bool = True) -> None:
         super().__init__()

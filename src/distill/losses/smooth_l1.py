@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
+
+from distill.losses.term import LossTerm
 
 
-class SmoothL1(nn.Module):
+class SmoothL1(LossTerm):
     """Mean over all values; quadratic below `beta`, linear above.
 
     The default of 0.05 keeps nearly all of [0, 1] on the linear side. β = 1, the paper's setting,

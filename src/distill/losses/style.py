@@ -12,7 +12,9 @@ from torchvision.models import vgg
 
 from distill.core import weights as weights_files
 from distill.core.errors import DistillError
+from distill.core.images import over_white
 from distill.core.weights import WeightsFile
+from distill.losses.term import LossTerm
 
 _VGG16 = WeightsFile(
     "vgg16-397923af.pth",
@@ -89,7 +91,7 @@ def vgg_features(backbone: str) -> VGGFeatures:
     return cut
 
 
-class Style(nn.Module):
+class Style(LossTerm):
     """Gram distance of student and target in a frozen VGG; RGBA is put over white first.
 
     `vgg16` reads relu1_2, 2_2, 3_3, 4_3 of torchvision's ImageNet weights (the paper's choice);
@@ -102,11 +104,5 @@ class Style(nn.Module):
 
     def forward(self, student: Tensor, target: Tensor) -> Tensor:
         with torch.no_grad():
-            wanted = self.vgg(_rgb(target))
-        return gram_loss(self.vgg(_rgb(student)), wanted)
-
-
-def _rgb(picture: Tensor) -> Tensor:
-    if picture.shape[1] == 3:
-        return picture
-    return picture[:, :3] * picture[:, 3:] + 1 - picture[:, 3:]
+            wanted = self.vgg(over_white(target))
+        return gram_loss(self.vgg(over_white(student)), wanted)

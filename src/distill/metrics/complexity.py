@@ -10,7 +10,6 @@ import contextlib
 import io
 from copy import deepcopy
 from math import prod
-from pathlib import Path
 
 import onnx
 import torch
@@ -27,32 +26,19 @@ def graph_macs(model: onnx.ModelProto, published: bool = False) -> int:
     generator has the 56.8 G that GAN Compression (Li et al. 2020, table 1) states, not 49.55.
     Raises ValueError where a shape is unknown: a dynamic graph has no single number.
     """
-    inferred = shape_inference.infer_shapes(model, strict_mode=True)
-    shapes = _shapes(inferred)
-    total = 0
-    for node in inferred.graph.node:
+    shapes, total = tensor_shapes(model), 0
+    for node in model.graph.node:
         if node.op_type == "Conv":
             weight = shapes[node.input[1]]
             total += prod(_known(shapes, node.output[0])) * prod(weight[1:])
         elif node.op_type == "ConvTranspose":
-            weight = shapes[node.input[1]]
-            total += _transposed_macs(shapes, node, weight, published)
+            weight, read = shapes[node.input[1]], _known(shapes, node.input[0])
+            places = _known(shapes, node.output[0]) if published else read
+            total += prod(read[:2]) * prod(places[2:]) * prod(weight[1:])
         elif node.op_type in ("MatMul", "Gemm"):
             inner = _known(shapes, node.input[0])[-1]
             total += prod(_known(shapes, node.output[0])) * inner
     return total
-
-
-def _transposed_macs(
-    shapes: dict[str, list[int]], node: onnx.NodeProto, weight: list[int], published: bool
-) -> int:
-    """Every value of the input meets weight[1:]; as published, every place of the output does."""
-    macs = prod(_known(shapes, node.input[0])) * prod(weight[1:])
-    if not published:
-        return macs
-    sides = (_known(shapes, name)[2:] for name in (node.output[0], node.input[0]))
-    drawn, read = map(prod, sides)
-    return macs // read * drawn
 
 
 def module_macs(network: nn.Module, size: int, channels: int = 3) -> int | None:
@@ -90,16 +76,12 @@ def operators(model: onnx.ModelProto) -> list[str]:
     return sorted({node.op_type for node in model.graph.node})
 
 
-def load_graph(path: Path) -> onnx.ModelProto:
-    """An ONNX file as a graph."""
-    return onnx.load(str(path))
-
-
-def _shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
-    graph = model.graph
+def tensor_shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
+    """Every tensor's shape by name, weights included; a dimension that is not known is 0."""
+    graph = shape_inference.infer_shapes(model, strict_mode=True).graph
     values = [*graph.input, *graph.value_info, *graph.output]
     shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in values}
-    return shapes | {i.name: list(i.dims) for i in graph.initializer}
+    return shapes | {tensor.name: list(tensor.dims) for tensor in graph.initializer}
 
 
 def _known(shapes: dict[str, list[int]], name: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""Feature networks for Fréchet and kernel distances: pictures to vectors."""
+"""Feature networks for Fréchet and kernel distances: pictures to vectors, which are kept."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -20,11 +20,14 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from distill.core import weights as weights_files
-from distill.core.files import aside, cache_folder
+from distill.core.files import atomic_write, cache_folder
 from distill.core.progress import bar
 from distill.core.weights import WeightsFile
 
 FeatureName = Literal["inception", "mobilenet", "none"]
+Array = NDArray[np.float64]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 # Pictures that a network takes at a time. A batch of 50 leaves the processor's cache and takes a
 # fifth longer a picture. Fixed, so that no setting changes the last digits of a feature.
@@ -66,7 +69,7 @@ class FeatureNetwork(nn.Module):
             digest.update(name.encode() + value.cpu().numpy().tobytes())
         return digest.hexdigest()
 
-    def features(self, batches: Iterable[Tensor], total: int, what: str) -> NDArray[np.float64]:
+    def features(self, batches: Iterable[Tensor], total: int, what: str) -> Array:
         """Features of all batches, (n, d) in float64, with a progress bar over `total` pictures.
 
         The values are those of float32, the network's precision.
@@ -74,13 +77,13 @@ class FeatureNetwork(nn.Module):
         self.to(_device())
         parts = []
         with bar(total, " pictures", f"features of {what}", leave=False) as progress:
-            for part in side_by_side(self._values, batches):
+            for part in parallel_map(self._values, batches):
                 parts.append(part)
                 progress.update(len(part))
         return np.concatenate(parts)
 
     @torch.inference_mode()
-    def _values(self, batch: Tensor) -> NDArray[np.float64]:
+    def _values(self, batch: Tensor) -> Array:
         return self(batch.to(_device())).double().cpu().numpy()
 
 
@@ -102,7 +105,7 @@ class Inception(FeatureNetwork):
             )
         finally:
             fid_inception.load_state_dict_from_url = original
-        _quicken(self)
+        _freeze_and_fold(self)
 
     def forward(self, pictures: Tensor) -> Tensor:
         return self.net(pictures.contiguous(memory_format=torch.channels_last))[0].flatten(1)
@@ -119,7 +122,7 @@ class MobileNet(FeatureNetwork):
         super().__init__()
         self.net = torchvision.models.mobilenet_v2(weights=None)
         self.net.load_state_dict(state)
-        _quicken(self)
+        _freeze_and_fold(self)
 
     def forward(self, pictures: Tensor) -> Tensor:
         x = nn.functional.interpolate(
@@ -132,12 +135,11 @@ def feature_network(name: FeatureName) -> FeatureNetwork | None:
     """The network by name, None for `none`. Raises DistillError when its weights are missing."""
     if name == "none":
         return None
-    if name == "mobilenet":
-        return MobileNet(weights_files.load_tensors(weights_files.find(MOBILENET)))
-    return Inception(weights_files.load_tensors(weights_files.find(INCEPTION)))
+    network, file = (MobileNet, MOBILENET) if name == "mobilenet" else (Inception, INCEPTION)
+    return network(weights_files.load_tensors(weights_files.find(file)))
 
 
-def _quicken(network: nn.Module) -> None:
+def _freeze_and_fold(network: nn.Module) -> None:
     """Freeze, fold every BatchNorm into the convolution before it, lay channels out last.
 
     The same function to float precision, a third quicker on a CPU.
@@ -155,10 +157,7 @@ def _device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-Array = NDArray[np.float64]
-
-
-def key(network: str, pictures: Iterable[bytes]) -> str:
+def set_key(network: str, pictures: Iterable[bytes]) -> str:
     """The name of a set's features: a hash of the network's fingerprint and the set's content.
 
     `pictures` are the bytes of each picture, in order, of files or of pixels.
@@ -170,40 +169,27 @@ def key(network: str, pictures: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-def remembered(name: str, what: str, compute: Callable[[], Array]) -> Array:
+def cached_features(name: str, what: str, compute: Callable[[], Array]) -> Array:
     """The (n, d) features kept as `name`; without them those of `compute`, which are then kept.
 
     They are float32 values, so those read back are the same to the last bit. A damaged file counts
     as none; where none can be written, that is said and nothing else.
     """
     path = cache_folder() / "features" / f"{name}.npz"
-    kept = _read(path)
-    if kept is not None:
+    with suppress(Exception), np.load(path) as archive:  # no file, or a damaged one
+        kept = archive["features"].astype(np.float64)  # reading checks the archive's checksum
         print(f"features of {what}: {len(kept)} pictures, kept from an earlier run")
         return kept
     features = compute()
     try:
-        with aside(path) as temporary, temporary.open("wb") as stream:
+        with atomic_write(path) as temporary, temporary.open("wb") as stream:
             np.savez(stream, features=features.astype(np.float32))
     except OSError as error:
         print(f"features of {what} are not kept: {error}")
     return features
 
 
-def _read(path: Path) -> Array | None:
-    try:
-        with np.load(path) as archive:  # reading checks the archive's checksum
-            return archive["features"].astype(np.float64)
-    except Exception:  # no file, or whatever a damaged one makes its reader raise
-        return None
-
-
-Item = TypeVar("Item")
-
-Result = TypeVar("Result")
-
-
-def side_by_side(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+def parallel_map(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """The results of `work` in order, by as many threads as torch uses, each item on one of them.
 
     Threads that share a convolution meet at its end and wait for the slowest. That takes twice as

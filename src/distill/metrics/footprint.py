@@ -49,7 +49,7 @@ def _peak() -> float:
 def main() -> None:
     path, threads, provider = sys.argv[1:]
     before = _peak()
-    run = sessions.call(sessions.start(path, int(threads), provider))
+    run = sessions.sample_call(sessions.open_session(Path(path), int(threads), provider))
     for _ in range(RUNS):
         run()
     print((_peak() - before) / 2**20)

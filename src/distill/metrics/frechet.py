@@ -84,7 +84,7 @@ def kid(a: Array, b: Array, paired: bool = False) -> float:
 def bootstrap(
     values: Array, rounds: int = 1000, level: float = 0.95, seed: int = 0
 ) -> tuple[float, float]:
-    """Percentile interval of the mean of (n,) values, pictures drawn with replacement."""
+    """Percentile interval of the mean of (n,) values, pictures resampled with replacement."""
     rng = np.random.default_rng(seed)
     means = values[rng.integers(len(values), size=(rounds, len(values)))].mean(1)
     return _interval(means, level)
@@ -93,31 +93,31 @@ def bootstrap(
 def frechet_interval(
     a: Array, b: Array, rounds: int, level: float = 0.95, seed: int = 0, paired: bool = False
 ) -> tuple[float, float]:
-    """Interval of the Fréchet distance, pictures of both sides drawn with replacement.
+    """Interval of the Fréchet distance, pictures of both sides resampled with replacement.
 
     A resample repeats pictures, so its covariance has a lower rank and the distance a known
     upward bias; the interval is shifted back by the median's gap to the plain figure. `paired`:
-    picture i of both sides shows one photo, and both are drawn together.
+    picture i of both sides shows one photo, and both are resampled together.
     """
     rng = np.random.default_rng(seed)
     plain = frechet_from_features(a, b)
-    draws = np.array([_redrawn(a, b, rng, paired) for _ in range(rounds)])
-    return _interval(draws - np.median(draws) + plain, level)
+    found = np.array([_resampled(a, b, rng, paired) for _ in range(rounds)])
+    return _interval(found - np.median(found) + plain, level)
 
 
 def kid_interval(
     a: Array, b: Array, rounds: int, level: float = 0.95, seed: int = 0, paired: bool = False
 ) -> tuple[float, float]:
-    """Interval of the kernel distance, pictures drawn with replacement, `paired` as in `kid`.
+    """Interval of the kernel distance, pictures resampled with replacement, `paired` as in `kid`.
 
-    A picture drawn twice is never compared with its copy: that would count as two different
+    A picture that is in it twice is never compared with its copy: that would count as two different
     pictures that look alike, and lift every resample. So the resamples lie around the plain figure.
     """
     rng = np.random.default_rng(seed)
     times_a, times_b = (_times(len(x), rounds, rng) for x in (a, b))
     with np.errstate(invalid="ignore"):  # of 2 or 3 pictures a resample may hold one alone
-        draws = _mmd(a, b, times_a, times_a if paired else times_b, paired)
-    return _interval(draws[np.isfinite(draws)], level)
+        found = _mmd(a, b, times_a, times_a if paired else times_b, paired)
+    return _interval(found[np.isfinite(found)], level)
 
 
 def _mmd(a: Array, b: Array, times_a: Times, times_b: Times, paired: bool) -> Array:
@@ -137,7 +137,7 @@ def _mean_kernel(kernel: Array, times_a: Times, times_b: Times, apart: bool) -> 
     return total / count
 
 
-def _redrawn(a: Array, b: Array, rng: np.random.Generator, paired: bool) -> float:
+def _resampled(a: Array, b: Array, rng: np.random.Generator, paired: bool) -> float:
     """The distance of one resample.
 
     Only 63 % of the pictures are in it, some repeated: taking each once, with its count, is a
@@ -145,18 +145,18 @@ def _redrawn(a: Array, b: Array, rng: np.random.Generator, paired: bool) -> floa
     """
     times_a = _times(len(a), 1, rng)[0]
     times_b = times_a if paired else _times(len(b), 1, rng)[0]
-    drawn_a, drawn_b = times_a > 0, times_b > 0
-    return frechet_from_features(a[drawn_a], b[drawn_b], times_a[drawn_a], times_b[drawn_b])
+    in_a, in_b = times_a > 0, times_b > 0
+    return frechet_from_features(a[in_a], b[in_b], times_a[in_a], times_b[in_b])
 
 
 def _times(count: int, rounds: int, rng: np.random.Generator) -> Counts:
     """How often each picture is in each resample, (rounds, count)."""
-    drawn = (rng.integers(count, size=count) for _ in range(rounds))
-    return np.stack([np.bincount(each, minlength=count) for each in drawn])
+    chosen = (rng.integers(count, size=count) for _ in range(rounds))
+    return np.stack([np.bincount(each, minlength=count) for each in chosen])
 
 
-def _interval(draws: Array, level: float) -> tuple[float, float]:
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+def _interval(values: Array, level: float) -> tuple[float, float]:
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +51,7 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def load() -> float | None:
+def load_average() -> float | None:
     """How many processes wanted a core in the last minute; None where the system does not tell."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
@@ -65,16 +66,12 @@ def products(
     """
     found: dict[tuple[str, int], Callable[[], object]] = {}
     for side in SIDES:
-        session = sessions.start(product(side), threads, provider)
-        found["ONNX Runtime", side] = sessions.call(session)
+        session = sessions.open_session(product(side), threads, provider, timed=True)
+        found["ONNX Runtime", side] = sessions.sample_call(session)
         if provider == sessions.CPU:
-            found["PyTorch", side] = _in_torch(side)
+            a, b, out = (torch.rand(side, side) for _ in range(3))
+            found["PyTorch", side] = partial(torch.mm, a, b, out=out)
     return found
-
-
-def _in_torch(side: int) -> Callable[[], object]:
-    a, b, out = (torch.rand(side, side) for _ in range(3))
-    return lambda: torch.mm(a, b, out=out)
 
 
 def product(side: int) -> onnx.ModelProto:
@@ -91,16 +88,3 @@ def product(side: int) -> onnx.ModelProto:
 def rate(macs: int, milliseconds: float) -> float:
     """GMAC/s."""
     return macs / milliseconds / 1e6
-
-
-def software() -> dict[str, object]:
-    """What the figures depend on; says nothing of whose machine it is."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {
-        "system": f"{platform.system()} {platform.machine()}",
-        "cores": cores,
-        "torch threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "load before": round(os.getloadavg()[0], 2),
-    }

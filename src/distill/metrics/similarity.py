@@ -1,4 +1,4 @@
-"""Picture against picture: PSNR, of edges too, SSIM, LPIPS. One value per picture."""
+"""One value per picture: PSNR, of edges too, SSIM and LPIPS to another one; patterns in itself."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ ALEXNET = WeightsFile(
     "https://download.pytorch.org/models/alexnet-owt-7be5be79.pth",
     sha256="7be5be79",
 )
+BLOCK = 16  # pixels over which a pattern must go on to count, for `grid`
 
 
 def psnr(a: Tensor, b: Tensor) -> Tensor:
@@ -71,9 +72,6 @@ def lpips_or_none() -> LPIPS | None:
     """LPIPS where AlexNet's weights are at hand; never downloads on its own."""
     path = weights_files.find_or_none(ALEXNET)
     return LPIPS(weights_files.load_tensors(path)) if path else None
-
-
-BLOCK = 16  # pixels over which a pattern must go on to count
 
 
 def grid(pictures: Tensor) -> Tensor:

@@ -1,31 +1,29 @@
-"""Times of several contenders in one run, in turn, so that what slows the machine slows all."""
+"""Run times: of one network alone, and of several in turn, so that what slows one slows all."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import comb
 from pathlib import Path
-from statistics import median
 from typing import TypeVar
 
 import numpy as np
-import onnxruntime
 import torch
 from torch import nn
 
-Call = Callable[[], object]
+from distill.core.sessions import open_session, picture_call
 
+Call = Callable[[], object]
 Key = TypeVar("Key", bound=Hashable)
 
-SPAN = 0.05  # seconds a contender measures for in one round, where one run takes less
-
+SPAN = 0.05  # seconds that a call is measured for in one round, where one run takes less
 MOST = 10  # runs in a round
-
 SHORT = 0.1  # seconds; shorter runs are repeated once unmeasured, after another one's turn
-
-WARM = 3
+WARM = 3  # runs that tell how long one takes
+CONFIDENCE = 0.95  # of intervals
 
 
 @dataclass(frozen=True)
@@ -49,6 +47,24 @@ class Times:
         return 1000 / self.median
 
 
+def onnx_ms(path: Path, size: int, repeats: int = 30) -> float:
+    """Median milliseconds of an exported network in ONNX Runtime, 1 thread, batch 1."""
+    run = picture_call(open_session(path, threads=1))
+    return _median_ms(partial(run, np.full((1, 3, size, size), 0.5, np.float32)), repeats)
+
+
+def torch_ms(network: nn.Module, size: int) -> float:
+    """Median milliseconds of 3 runs of a PyTorch network, 1 thread, batch 1."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.inference_mode():
+            photo = torch.full((1, 3, size, size), 0.5)
+            return _median_ms(lambda: network(photo), 3)
+    finally:
+        torch.set_num_threads(threads)
+
+
 def interleave(
     calls: Mapping[Key, Call], rounds: int, tick: Callable[[], object] = lambda: None
 ) -> dict[Key, Times]:
@@ -58,7 +74,7 @@ def interleave(
     not count: the turn before has filled the caches with other things. `tick` is called after each
     turn.
     """
-    plan = {name: _warm(call) for name, call in calls.items()}
+    plan = {name: _warm_up(call) for name, call in calls.items()}
     runs: dict[Key, list[list[float]]] = {name: [] for name in calls}
     for number in range(rounds):
         for name in list(calls)[:: -1 if number % 2 else 1]:
@@ -71,19 +87,6 @@ def interleave(
         name: Times([ms for each in turns for ms in each], [float(np.median(t)) for t in turns])
         for name, turns in runs.items()
     }
-
-
-def _warm(call: Call) -> tuple[int, bool]:
-    """How often to run in a round, and whether to run once before."""
-    call()
-    seconds = min(_milliseconds(call) for _ in range(WARM)) / 1000
-    return max(1, min(MOST, round(SPAN / max(seconds, 1e-9)))), seconds < SHORT
-
-
-def _milliseconds(call: Call) -> float:
-    start = time.perf_counter()
-    call()
-    return 1000 * (time.perf_counter() - start)
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ def ratio(above: Times, below: Times) -> Ratio:
     return Ratio(float(np.median(values)), *median_interval(values))
 
 
-def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+def median_interval(values: Sequence[float]) -> tuple[float, float]:
     """Two of the values between which the median lies, without a guess at how they scatter.
 
     The k-th smallest and k-th largest, k as large as the confidence allows: the number of values
@@ -112,41 +115,27 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[
     outside, k = 0.0, 0
     while k + 1 <= n // 2:
         outside += 2 * comb(n, k) / 2**n
-        if outside > 1 - confidence:
+        if outside > 1 - CONFIDENCE:
             break
         k += 1
     k = max(k, 1)
     return ordered[k - 1], ordered[n - k]
 
 
-def onnx_ms(path: Path, size: int, repeats: int = 30) -> float:
-    """Median milliseconds of an exported student in ONNX Runtime, 1 thread, batch 1."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    photo = np.full((1, 3, size, size), 0.5, np.float32)
-    name = session.get_inputs()[0].name
-    return _median_ms(lambda: session.run(None, {name: photo}), repeats)
-
-
-def torch_ms(network: nn.Module, size: int, repeats: int = 3) -> float:
-    """Median milliseconds of a PyTorch network, 1 thread, batch 1."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with torch.inference_mode():
-            photo = torch.full((1, 3, size, size), 0.5)
-            return _median_ms(lambda: network(photo), repeats)
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _median_ms(call: Callable[[], object], repeats: int) -> float:
+def _median_ms(call: Call, repeats: int) -> float:
+    """Of `repeats` runs after one that does not count."""
     call()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return 1000 * median(times)
+    return float(np.median([_milliseconds(call) for _ in range(repeats)]))
+
+
+def _warm_up(call: Call) -> tuple[int, bool]:
+    """How often to run in a round, and whether to run once before."""
+    call()
+    seconds = min(_milliseconds(call) for _ in range(WARM)) / 1000
+    return max(1, min(MOST, round(SPAN / max(seconds, 1e-9)))), seconds < SHORT
+
+
+def _milliseconds(call: Call) -> float:
+    start = time.perf_counter()
+    call()
+    return 1000 * (time.perf_counter() - start)

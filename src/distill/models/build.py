@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from distill.config.settings import StyleSettings
+from distill.config.settings.training import StyleSettings
 from distill.core import nodes, weights
 from distill.core.errors import DistillError
 from distill.core.weights import WeightsFile

@@ -16,17 +16,15 @@ def fold_batchnorm(network: nn.Module) -> nn.Module:
     """
     folded = deepcopy(network).eval()
     for module in list(folded.modules()):
-        if isinstance(module, nn.Sequential):
-            _fold_neighbours(module)
+        if not isinstance(module, nn.Sequential):
+            continue
+        for i in range(len(module) - 1):
+            conv, norm = module[i], module[i + 1]
+            if isinstance(norm, nn.BatchNorm2d) and isinstance(
+                conv, nn.Conv2d | nn.ConvTranspose2d
+            ):
+                module[i], module[i + 1] = _fused(conv, norm), nn.Identity()
     return folded.eval()  # the Identity left behind is born in training mode
-
-
-def _fold_neighbours(sequence: nn.Sequential) -> None:
-    for i in range(len(sequence) - 1):
-        conv, norm = sequence[i], sequence[i + 1]
-        if isinstance(conv, nn.Conv2d | nn.ConvTranspose2d) and isinstance(norm, nn.BatchNorm2d):
-            sequence[i] = _fused(conv, norm)
-            sequence[i + 1] = nn.Identity()
 
 
 def _fused(conv: nn.Conv2d | nn.ConvTranspose2d, norm: nn.BatchNorm2d) -> nn.Module:

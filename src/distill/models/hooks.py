@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from torch import Tensor, nn
 
@@ -24,10 +25,7 @@ class Recorder:
             if name not in layers:
                 known = ", ".join(n for n in layers if n and n.count(".") <= 1)
                 raise DistillError(f"{key}: no layer {name!r}; try one of {known}")
-            layers[name].register_forward_hook(self._hook(name))
+            layers[name].register_forward_hook(partial(self._keep, name))
 
-    def _hook(self, name: str):
-        def keep(_module: nn.Module, _inputs: object, output: Tensor) -> None:
-            self.outputs[name] = output
-
-        return keep
+    def _keep(self, name: str, _module: nn.Module, _inputs: object, output: Tensor) -> None:
+        self.outputs[name] = output

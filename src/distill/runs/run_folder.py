@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,16 @@ import torch
 import yaml
 from filelock import FileLock, Timeout
 
-from distill.config.settings import RunChoice
+from distill.config.registry import FIRST
+from distill.config.settings.commands import RunChoice
 from distill.core.errors import DistillError
-from distill.core.files import aside
+from distill.core.files import write_whole
 
 # What may differ when a run goes on: its length, the machine and what it says.
-_TRAINER = ("max_steps", "accelerator", "devices", "strategy", "threads", "log_every")
-
 _FREE = (
-    *(f"trainer.{name}" for name in _TRAINER),
-    *("resume", "runs", "sweep", "label", "data.workers", "budget"),
-    *("decoder.profile", "generator.profile"),
+    *("trainer.max_steps", "trainer.accelerator", "trainer.devices", "trainer.strategy"),
+    *("trainer.threads", "trainer.log_every", "data.workers", "label", "budget"),
+    *("resume", "runs", "sweep", "decoder.profile", "generator.profile"),
 )
 
 
@@ -70,10 +70,6 @@ class Run:
             raise DistillError(f"{path}: damaged; start anew with resume=false")
         return config
 
-    def save_config(self, config: dict[str, Any]) -> None:
-        with aside(self.folder / "config.yaml") as temporary:
-            temporary.write_text(yaml.safe_dump(config, sort_keys=False))
-
     def checkpoint(self, which: str) -> Path:
         """`best`, `last` or a path; best falls back to last. DistillError when there is none."""
         if which not in ("best", "last"):
@@ -87,15 +83,19 @@ class Run:
     def resumable(self, config: dict[str, Any], resume: bool) -> Path | None:
         """The checkpoint to go on from, None for a new run; changes nothing.
 
-        Raises DistillError when settings that decide the outcome differ from the earlier run's.
+        It is the last one, or the one before it where a crash damaged the last. Raises DistillError
+        when settings that decide the outcome differ from the earlier run's.
         """
         if not resume or not self.last.is_file():
             return None
-        self._check_same(config)
-        return self._readable()
-
-    def _readable(self) -> Path:
-        """The last checkpoint, or the one before it where a crash damaged the last."""
+        if changed := differences(self.config(), config):
+            shown = "; ".join(
+                f"{key}: {old!r} then, {new!r} now" for key, (old, new) in changed.items()
+            )
+            raise DistillError(
+                f"{self.folder}: this run has other settings ({shown}); use them again, start anew "
+                "with resume=false, or choose another name with run=NAME"
+            )
         try:
             step_of(self.last)
         except DistillError as damage:
@@ -127,45 +127,41 @@ class Run:
         with held:
             yield
 
-    def start(self, config: dict[str, Any], resume: bool) -> None:
-        """Ready the folder. With `resume=False` an earlier run is renamed, not deleted."""
+    def start(
+        self, config: dict[str, Any], resume: bool, checkpoint: Path | None, length: str
+    ) -> None:
+        """Ready the folder, and say whether training goes on from `checkpoint` or begins.
+
+        `length` is that of a new run in words. With `resume=False` an earlier run is renamed, not
+        deleted.
+        """
         if self.last.is_file() and not resume:
-            kept = next(p for n in range(1, 10_000) if not (p := self._numbered(n)).exists())
+            numbered = (self.folder.with_name(f"{self.folder.name}.old-{n}") for n in count(1))
+            kept = next(folder for folder in numbered if not folder.exists())
             self.folder.rename(kept)
             print(f"{self.folder}: starts anew; the earlier run is kept as {kept}")
-        self.save_config(config)
-
-    def _numbered(self, number: int) -> Path:
-        return self.folder.with_name(f"{self.folder.name}.old-{number}")
-
-    def _check_same(self, config: dict[str, Any]) -> None:
-        changed = differences(self.config(), config)
-        if changed:
-            shown = "; ".join(
-                f"{key}: {old!r} then, {new!r} now" for key, (old, new) in changed.items()
-            )
-            raise DistillError(
-                f"{self.folder}: this run has other settings ({shown}); use them again, start anew "
-                "with resume=false, or choose another name with run=NAME"
-            )
-
-
-def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Settings that decide the outcome and differ, by dotted name.
-
-    A list that an older run does not know of is one that is empty, a term of the loss one of
-    weight 0, which does not matter.
-    """
-    a, b = _flat(_in_use(old)), _flat(_in_use(new))
-    keys = [key for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)]
-    return {key: (a.get(key), b.get(key)) for key in keys if _matters(key)}
+        write_whole(self.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False))
+        if checkpoint:
+            step = step_of(checkpoint)
+            print(f"{self.folder}: resumes at step {step} (resume=false starts anew)")
+        else:
+            print(f"{self.folder}: a new run of {length}")
 
 
 def find_run(choice: RunChoice) -> Run:
-    """The run that was named, or the latest one that fits style and decoder."""
+    """The run that was named, or the latest one that fits style and decoder.
+
+    A checkpoint that is named by its path says it by where it lies; one that lies in no run needs
+    an `output`. Raises DistillError where there is no such run.
+    """
     runs = Path(choice.runs)
     if choice.checkpoint not in ("best", "last"):
-        return _run_of(Path(choice.checkpoint), choice.output)
+        path = Path(choice.checkpoint)
+        if path.parent.name == "checkpoints":
+            return Run(path.parent.parent)
+        if choice.output is None:
+            raise DistillError(f"checkpoint={path}: lies in no run; say where to: output=DIR")
+        return Run(path.parent)
     if choice.run is not None:
         if not (runs / choice.run).is_dir():
             raise DistillError(f"{runs / choice.run}: no such run; {_known(runs)}")
@@ -178,58 +174,13 @@ def find_run(choice: RunChoice) -> Run:
     return max(found, key=lambda r: r.last.stat().st_mtime)
 
 
-def named(run: str | None, runs: str) -> Run:
-    """The run of that name under `runs`, its best checkpoint meant where one is wanted."""
+def run_named(run: str | None, runs: str) -> Run:
+    """The run of that name under `runs`, or the latest one. Raises DistillError as `find_run`."""
     return find_run(RunChoice(run=run, runs=runs, checkpoint="best", output=None))
 
 
-def _run_of(checkpoint: Path, output: str | None) -> Run:
-    """The run a checkpoint lies in; one from elsewhere has no folder for what comes of it."""
-    if checkpoint.parent.name == "checkpoints":
-        return Run(checkpoint.parent.parent)
-    if output is None:
-        raise DistillError(f"checkpoint={checkpoint}: lies in no run; say where to: output=DIR")
-    return Run(checkpoint.parent)
-
-
-def _known(runs: Path) -> str:
-    names = sorted(p.name for p in runs.glob("*") if Run(p).last.is_file())
-    return f"there are: {', '.join(names)}" if names else "train first: python -m distill.train"
-
-
-def _in_use(config: dict[str, Any]) -> dict[str, Any]:
-    """The settings with their recipe, and without the terms of the loss whose weight is 0."""
-    loss = config.get("loss") or {}
-    used = {name for name, weight in loss.get("weights", {}).items() if weight}
-    kept = {
-        key: {name: value for name, value in part.items() if name in used}
-        for key, part in loss.items()
-        if key in ("weights", "terms")
-    }
-    return {"recipe": "distill"} | config | {"loss": loss | kept}
-
-
-def _matters(key: str) -> bool:
-    return not any(key == f or key.startswith(f"{f}.") for f in _FREE)
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{key}.")
-        elif value != []:
-            flat[prefix + key] = value
-    return flat
-
-
-def step_of(checkpoint: Path) -> int:
-    """The number of optimiser steps a checkpoint was saved after."""
-    return int(_saved(checkpoint)["global_step"])
-
-
 def over(checkpoint: Path, max_steps: int) -> str:
-    """In words, that the run is at its end and why; empty where it may go on."""
+    """A sentence on a run that is at its end, and why; empty where it may go on."""
     step = step_of(checkpoint)
     if why := ended_early(checkpoint):
         return f"ended early at step {step}: {why}"
@@ -246,6 +197,11 @@ def ended_early(checkpoint: Path) -> str | None:
     return None
 
 
+def step_of(checkpoint: Path) -> int:
+    """The number of optimiser steps a checkpoint was saved after."""
+    return int(_saved(checkpoint)["global_step"])
+
+
 def _saved(checkpoint: Path) -> dict[str, Any]:
     try:
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
@@ -254,3 +210,42 @@ def _saved(checkpoint: Path) -> dict[str, Any]:
         raise DistillError(
             f"{checkpoint}: damaged ({type(error).__name__}); delete it, or use resume=false"
         ) from error
+
+
+def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Settings that decide the outcome and differ, by dotted name.
+
+    A list that an older run does not know of is one that is empty, a term of the loss one of
+    weight 0, which does not matter.
+    """
+    a, b = _flat(_in_use(old)), _flat(_in_use(new))
+    keys = [key for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)]
+    matter = [key for key in keys if not any(f"{key}.".startswith(f"{free}.") for free in _FREE)]
+    return {key: (a.get(key), b.get(key)) for key in matter}
+
+
+def _in_use(config: dict[str, Any]) -> dict[str, Any]:
+    """The settings, older ones with their recipe, without the terms of the loss of weight 0."""
+    loss = config.get("loss") or {}
+    used = {name for name, weight in loss.get("weights", {}).items() if weight}
+    kept = {
+        key: {name: value for name, value in part.items() if name in used}
+        for key, part in loss.items()
+        if key in ("weights", "terms")
+    }
+    return {"recipe": FIRST} | config | {"loss": loss | kept}
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{key}.")
+        elif value != []:
+            flat[prefix + key] = value
+    return flat
+
+
+def _known(runs: Path) -> str:
+    names = sorted(p.name for p in runs.glob("*") if Run(p).last.is_file())
+    return f"there are: {', '.join(names)}" if names else "train first: python -m distill.train"

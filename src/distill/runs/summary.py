@@ -15,16 +15,18 @@ from rich.markup import escape
 from rich.table import Table
 
 from distill.config.multirun import Job, Outcome
+from distill.config.registry import recipe_of, registered
 from distill.core.errors import INTERRUPTED, DistillError
-from distill.core.files import aside
+from distill.core.files import atomic_write, write_whole
 from distill.metrics import complexity
 from distill.models import checkpoint
-from distill.models.checkpoint import recipe_of
 from distill.runs.run_folder import Run, ended_early, step_of
 
 Row = dict[str, Any]
+Curves = Mapping[str, Sequence[Mapping[str, float]]]  # a run's name: its validations, by column
 
-SHOWN: dict[str, Callable[[Any], str]] = {  # the figures, and how people read them
+DISTANCE = "lowest val/frechet"  # of the recipes that measure one; a column where any run does
+FIGURES: dict[str, Callable[[Any], str]] = {  # the columns, and how people read them
     "steps": "{:,}".format,
     "best val/psnr (dB)": "{:.2f}".format,
     "at step": "{:,}".format,
@@ -33,25 +35,20 @@ SHOWN: dict[str, Callable[[Any], str]] = {  # the figures, and how people read t
     "living weights": "{:.1%}".format,
     "MACs": "{:,}".format,
     "parameters": "{:,}".format,
+    DISTANCE: "{:.2f}".format,
 }
-
-DISTANCE = "lowest val/frechet"  # of the recipes that measure one; a column where any run does
-
-SHOWN_TOO = SHOWN | {DISTANCE: "{:.2f}".format}
-
-ON_SCREEN = {  # what of it fits a terminal, under shorter names
+ON_SCREEN = {  # those that fit a terminal, under shorter names
     "best val/psnr (dB)": "PSNR",
     "at step": "at step",
     "val/ssim": "SSIM",
     "living weights": "alive",
 }
-
 GENERATORS_ON_SCREEN = {"steps": "steps", "best val/psnr (dB)": "PSNR", DISTANCE: "Fréchet"}
-
+PANELS = {"val/psnr": "val/psnr (dB)", "val/ssim": "val/ssim"}
+DISTANCE_PANELS = {"val/frechet": "val/frechet", "val/kid": "val/kid"}  # where no run has pairs
 NOTES = (
     "val/ssim, val/loss and living weights are those of the step with the best val/psnr; "
-    "checkpoints/best.ckpt is the step of the lowest val/loss, with recipe=pix2pix of the lowest "
-    "val/l1, with recipe=cyclegan of the lowest val/frechet.",
+    "checkpoints/best.ckpt is the step of the lowest {monitors}.",
     "val/loss does not compare between jobs whose losses differ.",
 )
 
@@ -66,15 +63,14 @@ def write(folder: Path, jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> Non
     ]
     if all(row[DISTANCE] is None for row in rows):
         rows = [{key: value for key, value in row.items() if key != DISTANCE} for row in rows]
-    with aside(folder / "summary.csv") as page, page.open("w", newline="") as stream:
+    with atomic_write(folder / "summary.csv") as page, page.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    with aside(folder / "summary.md") as page:
-        page.write_text(markdown(rows))
+    write_whole(folder / "summary.md", markdown(rows))
     curves: Curves = {job.name: table for job, table in zip(jobs, tables, strict=True) if table}
     if curves:
-        draw(curves, folder / "summary.png")
+        plot(curves, folder / "summary.png")
     show(rows)
     print(f"summary: {folder / 'summary.md'} (.csv, .png)")
 
@@ -89,17 +85,15 @@ def validations(table: Path) -> list[dict[str, float]]:
 
 
 def figures(run: Run, table: Sequence[dict[str, float]]) -> Row:
-    """The columns of SHOWN_TOO; None where a run has not come so far.
+    """The columns of FIGURES; None where a run has not come so far.
 
     MACs are those of the network's convolutions at its run's resolution.
     """
-    row: Row = dict.fromkeys(SHOWN_TOO)
+    row: Row = dict.fromkeys(FIGURES)
     with suppress(DistillError):  # no checkpoint, or a damaged one
         row["steps"] = step_of(run.checkpoint("last"))
         network, trained = checkpoint.load_network(run.checkpoint("best"))
-        distilled = recipe_of(trained) == "distill"
-        side = trained["style"]["resolution"] if distilled else trained["data"]["crop_size"]
-        row["MACs"] = complexity.module_macs(network, side)
+        row["MACs"] = complexity.module_macs(network, recipe_of(trained).side(trained))
         row["parameters"] = complexity.parameters(network)
     row[DISTANCE] = min((r["val/frechet"] for r in table if "val/frechet" in r), default=None)
     if table := [r for r in table if "val/psnr" in r]:
@@ -122,64 +116,30 @@ def state(run: Run, job: Job, outcome: Outcome) -> str:
         step, early = step_of(run.last), ended_early(run.last)
     except DistillError as error:
         return f"failed: {error}"
-    over = early or step >= (job.settings.trainer.max_steps or _length(run))
-    return "finished" if over else f"stopped at step {step}"
-
-
-def _length(run: Run) -> int:
-    """The length of a run that was given in epochs."""
-    return int(run.config()["trainer"]["max_steps"])
+    # The settings of a run that was given in epochs have no length; the run's own have.
+    if early or step >= (job.settings.trainer.max_steps or run.config()["trainer"]["max_steps"]):
+        return "finished"
+    return f"stopped at step {step}"
 
 
 def markdown(rows: Sequence[Row]) -> str:
     """The table with its notes."""
     lines = [list(rows[0]), ["---"] * len(rows[0]), *(_shown(row) for row in rows)]
     table = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
-    return "\n".join(["# Sweep", "", *table, "", *NOTES, ""])
+    monitors = ", ".join(f"{each.monitor} (recipe={each.name})" for each in registered())
+    notes = [note.format(monitors=monitors) for note in NOTES]
+    return "\n".join(["# Sweep", "", *table, "", *notes, ""])
 
 
-def show(rows: Sequence[Row]) -> None:
-    """The table on the terminal; a job's name says what was swept."""
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("job", overflow="fold")
-    table.add_column("state")
-    shown = ON_SCREEN if DISTANCE not in rows[0] else GENERATORS_ON_SCREEN
-    for heading in shown.values():
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        cells = _shown({column: row[column] for column in ("job", "state", *shown)})
-        table.add_row(*(escape(cell) for cell in cells))
-    Console().print(table)
-
-
-def _shown(row: Row) -> list[str]:
-    return [
-        "" if value is None else SHOWN_TOO.get(column, str)(value) for column, value in row.items()
-    ]
-
-
-def _numbers(row: Mapping[str, str]) -> Iterator[tuple[str, float]]:
-    for column, text in row.items():
-        with suppress(ValueError, TypeError):  # an empty cell, a row cut short
-            if math.isfinite(value := float(text)):
-                yield column, value
-
-
-Curves = Mapping[str, Sequence[Mapping[str, float]]]  # a run's name: its validations, by column
-
-PANELS = {"val/psnr": "val/psnr (dB)", "val/ssim": "val/ssim"}
-
-DISTANCES = {"val/frechet": "val/frechet", "val/kid": "val/kid"}  # of runs without pairs
-
-
-def draw(curves: Curves, path: Path) -> None:
+def plot(curves: Curves, path: Path) -> None:
     """PSNR and SSIM over steps, a line per run, into a PNG file; distances where none has them."""
     from matplotlib import colormaps
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    panels = PANELS if any("val/psnr" in r for t in curves.values() for r in t) else DISTANCES
+    pairs = any("val/psnr" in row for table in curves.values() for row in table)
+    panels = PANELS if pairs else DISTANCE_PANELS
     lines = -(-len(curves) // 2)  # of the legend, which has two columns
     figure = Figure(figsize=(12, 4.8 + 0.25 * lines), layout="constrained")
     FigureCanvasAgg(figure)
@@ -194,5 +154,32 @@ def draw(curves: Curves, path: Path) -> None:
             colour = colormaps["tab10"](number % 10)
             axes.plot(steps, values, style, color=colour, marker="o", markersize=3, label=name)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    with aside(path) as temporary:
+    with atomic_write(path) as temporary:
         figure.savefig(temporary, format="png", dpi=120)
+
+
+def show(rows: Sequence[Row]) -> None:
+    """The table on the terminal, without what was swept: the jobs' names say it."""
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("job", overflow="fold")
+    table.add_column("state")
+    shown = ON_SCREEN if DISTANCE not in rows[0] else GENERATORS_ON_SCREEN
+    for heading in shown.values():
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        cells = _shown({column: row[column] for column in ("job", "state", *shown)})
+        table.add_row(*(escape(cell) for cell in cells))
+    Console().print(table)
+
+
+def _shown(row: Row) -> list[str]:
+    return [
+        "" if value is None else FIGURES.get(column, str)(value) for column, value in row.items()
+    ]
+
+
+def _numbers(row: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    for column, text in row.items():
+        with suppress(ValueError, TypeError):  # an empty cell, a row cut short
+            if math.isfinite(value := float(text)):
+                yield column, value

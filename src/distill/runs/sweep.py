@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from distill.config.multirun import Job, Outcome, Sweep
+from distill.config.registry import recipe_named
 from distill.core.errors import DistillError
 
-# The groups that every job's folder names anyway.
-IN_NAME = ("recipe", "style", "decoder", "loss", "generator", "adversarial")
 LONGEST = 40  # characters of one value in a folder's name
 
 
 @dataclass(frozen=True)
-class Folders(Sweep):
+class SweepFolders(Sweep):
     """A run's folder for each job, RUNS/sweep-NAME/STYLE-DECODER-LOSS/, and a summary of all."""
 
     def alone(self, settings: Any) -> None:
@@ -55,20 +54,14 @@ class Folders(Sweep):
 
 
 def folder_name(job: Job) -> str:
-    """STYLE-DECODER-LOSS, then -KEY=VALUE for everything else that the jobs differ in.
+    """What its recipe names, as STYLE-DECODER-LOSS, then -KEY=VALUE for all else that is swept.
 
-    With other recipes RECIPE-GENERATOR-GAME. Names of one sweep are equal only where all its
-    values are.
+    Names of one sweep are equal only where all its values are.
     """
-    settings = job.settings
-    if settings.recipe == "distill":
-        parts = [settings.style.name, settings.decoder.name, settings.loss.name]
-    else:
-        game = job.swept.get("adversarial", settings.adversarial["kind"])  # two choices have a kind
-        parts = [settings.recipe, settings.generator.name, game]
-    others = {key: value for key, value in job.swept.items() if key not in IN_NAME}
-    named = [f"{safe(_last(key))}={safe(value)}" for key, value in others.items()]
-    return safe("-".join([*(safe(part) for part in parts), *named]), 5 * LONGEST, keep="=~")
+    parts = recipe_named(job.settings.recipe).folder_parts(job.settings, job.swept)
+    others = {k: value for k, value in job.swept.items() if k not in {"recipe", *parts}}
+    swept = [f"{safe(_last(key))}={safe(value)}" for key, value in others.items()]
+    return safe("-".join([*map(safe, parts.values()), *swept]), 5 * LONGEST, keep="=~")
 
 
 def safe(text: str, longest: int = LONGEST, keep: str = "") -> str:

@@ -5,32 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import onnx
 
 from distill.metrics import complexity, footprint, machine, timing
 from distill.metrics.timing import Times
-from distill.speed.candidates import Contender
+from distill.speed.timed_models import TimedModel
 
 Row = dict[str, Any]
 
 
-@dataclass
-class Figures:
-    """`rows`: one contender on one provider, at one size, on so many threads. `ratios`: its time
-    in those of the student. `peaks`: GMAC/s of a large product, by provider and threads."""
-
-    machine: Row
-    rows: list[Row] = field(default_factory=list)
-    ratios: list[Row] = field(default_factory=list)
-    peaks: list[Row] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
-class Place:
-    """Where and how one table of turns is taken."""
+class Conditions:
+    """Where and how one table's times are taken."""
 
     provider: str
     size: int
@@ -38,34 +26,56 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Entrant:
-    """A contender that runs at a place."""
+class ReadyModel:
+    """A model that runs under the conditions: its graph, if it has one, and one run of it."""
 
-    contender: Contender
+    model: TimedModel
     graph: onnx.ModelProto | None
     call: Callable[[], object]
 
 
-def share_of_peak(figures: Figures) -> None:
-    """Fill in what share of the fastest product, on as many threads, each row comes to."""
-    peaks: dict[tuple[str, int], float] = {}
-    for each in figures.peaks:
-        key = each["provider"], each["threads"]
-        peaks[key] = max(peaks.get(key, 0), each["gmacs_per_s"] or 0)
-    for line in figures.rows:
-        peak, rate = peaks.get((line["provider"], line["threads"])), line["gmacs_per_s"]
-        line["share_of_peak"] = rate / peak if rate and peak else None
+@dataclass
+class Figures:
+    """`rows`: one model on one provider, at one size, on so many threads. `ratios`: its time in
+    those of the student. `peaks`: GMAC/s of a large product, by provider, size and threads."""
+
+    machine: Row
+    rows: list[Row] = field(default_factory=list)
+    ratios: list[Row] = field(default_factory=list)
+    peaks: list[Row] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+    def best_peaks(self) -> dict[tuple[str, int], float]:
+        """GMAC/s of the fastest product by provider and threads; 0 where none ran."""
+        best: dict[tuple[str, int], float] = {}
+        for each in self.peaks:
+            key = each["provider"], each["threads"]
+            best[key] = max(best.get(key, 0), each["gmacs_per_s"] or 0)
+        return best
+
+    def fill_in_shares(self) -> None:
+        """What share of the fastest product, on as many threads, each row comes to."""
+        peaks = self.best_peaks()
+        for line in self.rows:
+            peak, rate = peaks.get((line["provider"], line["threads"])), line["gmacs_per_s"]
+            line["share_of_peak"] = rate / peak if rate and peak else None
 
 
-def row(entrant: Entrant, place: Place, times: Times) -> Row:
-    contender, graph = entrant.contender, entrant.graph
-    macs = _macs(entrant, place.size)
-    rate = machine.rate(macs, times.median) if macs else None
-    memory = footprint.peak_mib(graph, place.threads, place.provider) if graph else None
+def row(ready: ReadyModel, conditions: Conditions, times: Times) -> Row:
+    """One model's figures, its memory measured on the way."""
+    model, graph = ready.model, ready.graph
+    macs, parameters = _macs(ready, conditions.size), None
+    if model.network is not None:
+        parameters = complexity.parameters(model.network)
+    elif graph is not None:
+        parameters = complexity.graph_parameters(graph)
+    memory = None
+    if graph is not None:
+        memory = footprint.peak_mib(graph, conditions.threads, conditions.provider)
     return {
-        "name": contender.name,
-        "role": contender.role,
-        **asdict(place),
+        "name": model.name,
+        "role": model.role,
+        **asdict(conditions),
         "runtime": "ONNX Runtime" if graph else "PyTorch",
         "ms": times.median,
         "ms_p5": times.percentile(5),
@@ -73,42 +83,35 @@ def row(entrant: Entrant, place: Place, times: Times) -> Row:
         "fps": times.fps,
         "runs": len(times.runs),
         "macs": macs,
-        "gmacs_per_s": rate,
+        "gmacs_per_s": machine.rate(macs, times.median) if macs else None,
         "share_of_peak": None,  # when all is measured
         "memory_mib": memory,
-        "parameters": _parameters(entrant),
-        "bytes": contender.bytes,
-        "subnormal_weights": contender.subnormals,
-        "flushed_weights": contender.flushed,
+        "parameters": parameters,
+        "bytes": model.bytes,
+        "subnormal_weights": model.subnormals,
+        "flushed_weights": model.flushed,
     }
 
 
-def _macs(entrant: Entrant, size: int) -> int | None:
-    """Of the graph, as it runs; of the network where the graph's shapes are not static."""
-    if entrant.graph is not None:
-        with suppress(Exception):  # ValueError, and what shape inference refuses
-            return complexity.graph_macs(entrant.graph) or None
-    network = entrant.contender.network
-    return complexity.module_macs(network, size) if network is not None else None
-
-
-def _parameters(entrant: Entrant) -> int | None:
-    if entrant.contender.network is not None:
-        return complexity.parameters(entrant.contender.network)
-    return complexity.graph_parameters(entrant.graph) if entrant.graph is not None else None
-
-
-def ratios(entrants: Sequence[Entrant], place: Place, times: Mapping[Hashable, Times]) -> list[Row]:
+def ratios(
+    models: Sequence[TimedModel], conditions: Conditions, times: Mapping[Hashable, Times]
+) -> list[Row]:
     """Every other one's time in those of the student; a file with subnormals only flushed."""
-    students = [e.contender.name for e in entrants if e.contender.role == "student"]
     return [
-        {"name": other.contender.name, "student": student, **asdict(place), "role": _role(other)}
-        | asdict(timing.ratio(times[other.contender.name], times[student]))
-        for student in students
-        for other in entrants
-        if other.contender.name != student and other.contender.role != "file, unflushed"
+        {"name": other.name, "student": student.name, **asdict(conditions)}
+        | {"role": "teacher" if other.role == "teacher" else "file"}
+        | asdict(timing.ratio(times[other.name], times[student.name]))
+        for student in models
+        if student.role == "student"
+        for other in models
+        if other.name != student.name and other.role != "file, unflushed"
     ]
 
 
-def _role(entrant: Entrant) -> Literal["teacher", "file"]:
-    return "teacher" if entrant.contender.role == "teacher" else "file"
+def _macs(ready: ReadyModel, size: int) -> int | None:
+    """Of the graph, as it runs; of the network where the graph's shapes are not static."""
+    if ready.graph is not None:
+        with suppress(Exception):  # ValueError, and what shape inference refuses
+            return complexity.graph_macs(ready.graph) or None
+    network = ready.model.network
+    return complexity.module_macs(network, size) if network is not None else None

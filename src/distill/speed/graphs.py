@@ -13,7 +13,6 @@ from copy import deepcopy
 import numpy as np
 import onnx
 import torch
-from onnx import numpy_helper
 
 from distill.core import sessions
 from distill.models.teachers.teacher import Teacher
@@ -23,8 +22,8 @@ SAME = 1e-3  # largest difference of a teacher's graph from PyTorch, of values i
 PICTURE = (1, 3, 4)  # channels by which a picture is known among an input's dimensions
 
 
-def graph_of(network: Teacher, size: int) -> onnx.ModelProto | None:
-    """The teacher's own graph, if it can be traced and draws the same as PyTorch; else None."""
+def traced_graph(network: Teacher, size: int) -> onnx.ModelProto | None:
+    """The teacher's own graph, if it can be traced and its output is that of PyTorch; else None."""
     buffer = io.BytesIO()
     photo = torch.rand(1, 3, size, size, generator=torch.Generator().manual_seed(0))
     try:
@@ -37,11 +36,11 @@ def graph_of(network: Teacher, size: int) -> onnx.ModelProto | None:
             )  # fmt: skip
             expected = network(photo).numpy()
         model = onnx.load_from_string(buffer.getvalue())
-        session = sessions.start(model, torch.get_num_threads())
-        drawn = np.asarray(session.run(None, {"photo": photo.numpy()})[0])
+        session = sessions.open_session(model, torch.get_num_threads())
+        output = np.asarray(session.run(None, {"photo": photo.numpy()})[0])
     except Exception:  # whatever a tracer raises at what it cannot trace
         return None
-    return model if np.abs(drawn - expected).max() <= SAME else None
+    return model if np.abs(output - expected).max() <= SAME else None
 
 
 @contextmanager
@@ -61,25 +60,14 @@ def _silent() -> Iterator[None]:
             os.close(each)
 
 
-def subnormals(model: onnx.ModelProto) -> int:
-    """How many float32 weights are subnormal: not zero, and below 1.18e-38."""
-    arrays = (numpy_helper.to_array(t) for t in model.graph.initializer)
-    floats = [array for array in arrays if array.dtype == np.float32]
-    return sum(int(((a != 0) & (np.abs(a) < np.finfo(np.float32).tiny)).sum()) for a in floats)
-
-
 def at_size(model: onnx.ModelProto, size: int) -> onnx.ModelProto:
     """A copy for one picture of size×size: batch 1, its height and width set or changed.
 
     Inputs that are no pictures keep their dimensions; what is not fixed there becomes 1.
     """
     fixed = deepcopy(model)
-    weights = {tensor.name for tensor in fixed.graph.initializer}
-    changed = False
-    for value in fixed.graph.input:
-        if value.name not in weights:
-            changed |= _fix(value.type.tensor_type.shape.dim, size)
-    if changed:  # what was inferred from the old size
+    changed = [_fix(v.type.tensor_type.shape.dim, size) for v in sessions.model_inputs(fixed)]
+    if any(changed):  # what was inferred from the old size
         del fixed.graph.value_info[:]
         for output in fixed.graph.output:
             output.type.tensor_type.ClearField("shape")

@@ -1,118 +1,107 @@
-"""The steps of distill.benchmark: which providers there are, turns at every place, the count."""
+"""The steps of distill.benchmark: which providers there are, all models timed in turn, the end."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from functools import partial
 
 import torch
 
-from distill.config.settings import Benchmark
+from distill.config.settings.commands import Benchmark
 from distill.core import sessions
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, reason_of
 from distill.core.progress import bar
 from distill.metrics import machine, timing
-from distill.speed.candidates import Contender
-from distill.speed.figures import Entrant, Figures, Place, ratios, row, share_of_peak
+from distill.speed.figures import Conditions, Figures, ReadyModel, ratios, row
+from distill.speed.timed_models import TimedModel
 
 
-@dataclass(frozen=True)
-class Providers:
-    """Those that are there, and a line for each that is not."""
+def providers(settings: Benchmark) -> tuple[list[str], list[str]]:
+    """The providers that are there, and a line for each that is not, which is said too.
 
-    there: list[str]
-    missing: list[str]
-
-
-def providers(settings: Benchmark) -> Providers:
-    """Says which are not there. Raises DistillError where none is."""
-    found = Providers([], [])
+    Raises DistillError where none is there.
+    """
+    there, missing = [], []
     for name in settings.providers:
         try:
-            sessions.need(name)
-            found.there.append(name)
+            sessions.require_provider(name)
+            there.append(name)
         except sessions.NoProvider as error:
-            found.missing.append(str(error))
+            missing.append(str(error))
             print(f"skipped: {error}", file=sys.stderr)
-    if not found.there:
-        raise DistillError(found.missing[0])
-    return found
+    if not there:
+        raise DistillError(missing[0])
+    return there, missing
 
 
-def measure(found: Sequence[Contender], settings: Benchmark, there: Providers) -> Figures:
-    """All contenders at every place."""
-    figures = Figures(machine.facts() | {"rounds": settings.rounds, "load_before": machine.load()})
+def measure(models: Sequence[TimedModel], settings: Benchmark, there: Sequence[str]) -> Figures:
+    """All models on every provider that is there, at every size, on every number of threads."""
+    load = machine.load_average()
+    figures = Figures(machine.facts() | {"rounds": settings.rounds, "load_before": load})
     counts = [machine.cores() if n == "all" else n for n in settings.threads]
-    places = [
-        Place(provider, size, threads)
-        for provider in dict.fromkeys(there.there)
-        for size in dict.fromkeys(settings.sizes)
-        for threads in dict.fromkeys(counts)
-    ]
     before = torch.get_num_threads()
     try:
-        for place in places:
-            _measure_at(place, found, settings.rounds, figures)
+        for provider in dict.fromkeys(there):
+            for size in dict.fromkeys(settings.sizes):
+                for threads in dict.fromkeys(counts):
+                    conditions = Conditions(provider, size, threads)
+                    _measure_under(conditions, models, settings.rounds, figures)
     finally:
         torch.set_num_threads(before)
-    share_of_peak(figures)
-    figures.machine["load_after"] = machine.load()
+    figures.fill_in_shares()
+    figures.machine["load_after"] = machine.load_average()
     return figures
 
 
-def _measure_at(place: Place, found: Sequence[Contender], rounds: int, figures: Figures) -> None:
-    torch.set_num_threads(place.threads)
-    entrants = [e for c in found if (e := _enter(c, place, figures.skipped)) is not None]
-    if not entrants:
+def _measure_under(
+    conditions: Conditions, models: Sequence[TimedModel], rounds: int, figures: Figures
+) -> None:
+    size, threads, provider = conditions.size, conditions.threads, conditions.provider
+    torch.set_num_threads(threads)
+    found = [_make_ready(model, conditions, figures.skipped) for model in models]
+    ready = [each for each in found if each is not None]
+    if not ready:
         return
-    products = _products(place, figures.skipped)
-    calls: dict[Hashable, Callable[[], object]] = {e.contender.name: e.call for e in entrants}
+    try:
+        products = machine.products(threads, provider)
+    except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
+        figures.skipped.append(f"no peak on {provider}: {reason_of(error)}")
+        products = {}
+    calls: dict[Hashable, Callable[[], object]] = {each.model.name: each.call for each in ready}
     calls.update(products.items())
-    what = f"{place.size}², {place.threads} thread{'s'[: place.threads != 1]}"
+    what = f"{size}², {threads} thread{'s'[: threads != 1]}"
     with bar(rounds * len(calls), " turns", what, leave=False) as progress, torch.inference_mode():
         times = timing.interleave(calls, rounds, progress.update)
     rates = [machine.rate(side**3, min(times[library, side].runs)) for library, side in products]
-    figures.peaks.append(asdict(place) | {"gmacs_per_s": max(rates, default=None)})
-    figures.rows += [row(e, place, times[e.contender.name]) for e in entrants]
-    figures.ratios += ratios(entrants, place, times)
+    figures.peaks.append(asdict(conditions) | {"gmacs_per_s": max(rates, default=None)})
+    figures.rows += [row(each, conditions, times[each.model.name]) for each in ready]
+    figures.ratios += ratios([each.model for each in ready], conditions, times)
 
 
-def _enter(contender: Contender, place: Place, skipped: list[str]) -> Entrant | None:
-    """The contender ready to run here; says why where it is not."""
+def _make_ready(model: TimedModel, conditions: Conditions, skipped: list[str]) -> ReadyModel | None:
+    """The model after its first run; says why where it does not run under these conditions."""
+    size, provider = conditions.size, conditions.provider
     call: Callable[[], object]
     try:
-        graph = contender.at(place.size)
+        graph = model.at(size)
         if graph is not None:
-            call = sessions.call(sessions.start(graph, place.threads, place.provider))
-        elif place.provider != sessions.CPU:
+            session = sessions.open_session(graph, conditions.threads, provider, timed=True)
+            call = sessions.sample_call(session)
+        elif model.network is None or provider != sessions.CPU:
             raise DistillError("only PyTorch runs it, on the CPU")
         else:
-            call = _in_torch(contender, place.size)
+            photo = torch.rand(1, 3, size, size, generator=torch.Generator().manual_seed(0))
+            call = partial(model.network, photo)
         call()
-    except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        line = f"{contender.name} at {place.size}² on {place.provider}: {reason}"
+    except Exception as error:  # see _measure_under
+        line = f"{model.name} at {size}² on {provider}: {reason_of(error)}"
         if line not in skipped:
             skipped.append(line)
             print(f"skipped: {line}", file=sys.stderr)
         return None
-    return Entrant(contender, graph, call)
-
-
-def _in_torch(contender: Contender, size: int) -> Callable[[], object]:
-    network = contender.network
-    assert network is not None
-    photo = torch.rand(1, 3, size, size, generator=torch.Generator().manual_seed(0))
-    return lambda: network(photo)
-
-
-def _products(place: Place, skipped: list[str]) -> dict[tuple[str, int], Callable[[], object]]:
-    try:
-        return machine.products(place.threads, place.provider)
-    except Exception as error:  # see _enter
-        skipped.append(f"no peak on {place.provider}: {str(error).strip().partition(chr(10))[0]}")
-        return {}
+    return ReadyModel(model, graph, call)
 
 
 def end(*left_out: Sequence[str]) -> None:

@@ -12,13 +12,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from distill.core.files import aside
+from distill.core.files import atomic_write, write_whole
 from distill.metrics import machine
 from distill.speed.figures import Figures, Row
 
 ENOUGH = 6  # rounds for an interval of 95 %, see timing.median_interval
 BUSY = 0.5  # of a core wanted by others before the start: figures are then not to be trusted
-Cells = Sequence[tuple[str, Callable[[Row], str]]]
+COLOURS = {
+    "teacher": "#9a9a9a", "student": "#1f77b4", "file": "#e0a030", "file, unflushed": "#f0d9a8",
+}  # fmt: skip
+Cells = Sequence[tuple[str, Callable[[Row], str]]]  # a column's title and what it says of a row
 
 
 def _number(key: str, form: str = ",.0f", unit: float = 1) -> Callable[[Row], str]:
@@ -62,23 +65,20 @@ TABLE_3: Cells = (
 
 
 def show(figures: Figures) -> None:
-    """The tables on the terminal, one for each place, the machine above them."""
+    """The tables on the terminal, one for each set of conditions, the machine above them."""
     console = Console()
     console.print(escape(_machine(figures)), highlight=False)
-    for place in _places(figures.rows):
+    for conditions in dict.fromkeys(map(_conditions, figures.rows)):
         for cells, rows in ((SPEED, figures.rows), (RATIOS, figures.ratios)):
-            here = [row for row in rows if _place(row) == place]
+            here = [row for row in rows if _conditions(row) == conditions]
             if here:
-                console.print(_screen((*NAME, *cells), here, f"{', '.join(place)}, batch 1"))
+                title = f"{', '.join(conditions)}, batch 1"
+                console.print(_screen((*NAME, *cells), here, title))
     for line in _notes(figures):
         print(line)
 
 
-def _places(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    return list(dict.fromkeys(map(_place, rows)))
-
-
-def _place(row: Row) -> tuple[str, ...]:
+def _conditions(row: Row) -> tuple[str, ...]:
     threads = f"{row['threads']} thread{'s'[: row['threads'] != 1]}"
     return f"{row['size']}²", threads, row["provider"].removesuffix("ExecutionProvider")
 
@@ -102,14 +102,10 @@ def _machine(figures: Figures) -> str:
 
 def _notes(figures: Figures) -> list[str]:
     """What is to be known beside the tables."""
-    best: dict[tuple[str, int], float] = {}
-    for each in figures.peaks:
-        key = each["provider"], each["threads"]
-        best[key] = max(best.get(key, 0), each["gmacs_per_s"] or 0)
     peaks = [
         f"peak: {rate:.1f} GMAC/s on {threads} thread{'s'[: threads != 1]} of {provider}, the "
         f"fastest float32 product of {' or '.join(f'{side}²' for side in machine.SIDES)} matrices"
-        for (provider, threads), rate in best.items()
+        for (provider, threads), rate in figures.best_peaks().items()
         if rate
     ]
     notes = [
@@ -129,25 +125,23 @@ def _notes(figures: Figures) -> list[str]:
 
 
 def write(figures: Figures, folder: Path) -> None:
-    """speed.json, speed.md and speed.png."""
-    with aside(folder / "speed.json") as page:
-        page.write_text(json.dumps(asdict(figures), indent=2, ensure_ascii=False) + "\n")
-    with aside(folder / "speed.md") as page:
-        page.write_text(_markdown(figures), encoding="utf-8")
+    """speed.json, speed.md and speed.png, a bar chart."""
+    write_whole(
+        folder / "speed.json", json.dumps(asdict(figures), indent=2, ensure_ascii=False) + "\n"
+    )
+    write_whole(folder / "speed.md", _markdown(figures))
     if figures.rows:
-        with aside(folder / "speed.png") as picture:
-            _draw(figures, picture)
+        with atomic_write(folder / "speed.png") as picture:
+            _chart(figures, picture)
     print(f"figures: {folder / 'speed.json'}, speed.md and speed.png")
 
 
 def _markdown(figures: Figures) -> str:
     first = figures.rows[0] if figures.rows else {}
     threads = min((row["threads"] for row in figures.rows), default=1)
-    same = ("provider", "size")
-    rows = [r for r in figures.rows if r["threads"] == threads]
-    rows = [row for row in rows if all(row[key] == first[key] for key in same)]
-    size = first.get("size", "")
-    title = f"The paper's Table 3 on this machine: {size}², batch 1, {threads} thread(s)"
+    same = {"threads": threads, "provider": first.get("provider"), "size": first.get("size", "")}
+    rows = [row for row in figures.rows if same.items() <= row.items()]
+    title = f"The paper's Table 3 on this machine: {same['size']}², batch 1, {threads} thread(s)"
     parts = [
         "# Speed", _machine(figures),
         "## All figures", _table((*NAME, *WHERE, *SPEED), figures.rows),
@@ -164,13 +158,14 @@ def _table(cells: Cells, rows: Sequence[Row]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _draw(figures: Figures, target: Path) -> None:
+def _chart(figures: Figures, target: Path) -> None:
     """Milliseconds by a bar each, on a logarithmic scale; whiskers from 5 to 95 %."""
     from matplotlib.figure import Figure
 
-    several = len({row["provider"] for row in figures.rows}) > 1
     rows = figures.rows[::-1]
-    labels = [_label(row, several) for row in rows]
+    told = 3 if len({row["provider"] for row in rows}) > 1 else 2
+    names = [row["name"].replace("$", r"\$") for row in rows]  # no formula
+    labels = [f"{n}\n{', '.join(_conditions(r)[:told])}" for n, r in zip(names, rows, strict=True)]
     figure = Figure(figsize=(9, 1.2 + 0.36 * len(rows)), layout="constrained")
     axes = figure.subplots()
     values = [row["ms"] for row in rows]
@@ -191,13 +186,3 @@ def _draw(figures: Figures, target: Path) -> None:
     axes.set_title(str(figures.machine["processor"]), fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(target, format="png", dpi=150)
-
-
-COLOURS = {"teacher": "#9a9a9a", "student": "#1f77b4", "file": "#e0a030"} | {
-    "file, unflushed": "#f0d9a8"
-}
-
-
-def _label(row: Row, several: bool) -> str:
-    name = row["name"].replace("$", r"\$")  # no formula
-    return f"{name}\n{', '.join(_place(row)[: 3 if several else 2])}"

@@ -1,4 +1,4 @@
-"""CycleGAN (Zhu et al. 2017): two looks of one kind of thing, learnt without pairs."""
+"""CycleGAN (Zhu et al. 2017): two domains of pictures, learnt without pairs."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from distill.losses.adversarial import Adversary, Judged, distance
+from distill.losses.adversarial import DiscriminatorLoss, distance
 from distill.models.discriminators.pool import ImagePool
-from distill.training.gan import AdversarialModule, MakeOptimizer, MakeSchedule
+from distill.training.gan import AdversarialModule
 
 
 class CycleGAN(AdversarialModule):
-    """A batch is {a (N, 3, S, S), b (N, 3, S, S), name}, pictures that have nothing in common.
+    """A batch is {a (N, 3, S, S), b (N, 3, S, S), name}, pictures of two domains, no pairs.
 
-    `a_to_b` draws A in the look of B, `b_to_a` the other way; `judge_a` and `judge_b` say whether
-    a picture is one of A, of B. `cycle` and `identity` are weights of differences in the paper's
-    range of [-1, 1], `pool` the earlier fakes that each judge is shown.
+    `a_to_b` translates A to B, `b_to_a` B to A; the discriminator `judge_a` tells real pictures of
+    A from fakes, `judge_b` those of B. `cycle` and `identity` are weights of differences in the
+    paper's range of [-1, 1], `pool` is the number of earlier fakes kept for each discriminator;
+    `shared` are the arguments of `AdversarialModule`.
     """
 
     monitor = None
@@ -28,17 +29,13 @@ class CycleGAN(AdversarialModule):
         b_to_a: nn.Module,
         judge_a: nn.Module,
         judge_b: nn.Module,
-        adversary: Adversary,
-        make_optimizer: MakeOptimizer,
-        make_schedule: MakeSchedule,
-        lr: float = 2e-4,
         cycle: float = 10.0,
         identity: float = 5.0,
         pool: int = 50,
-        clip: float | None = None,
-        seed: int = 0,
+        **shared: Any,
     ) -> None:
-        super().__init__(adversary, make_optimizer, make_schedule, lr, clip, seed)
+        super().__init__(**shared)
+        # These names are keys of checkpoints, so they stay.
         self.a_to_b, self.b_to_a = a_to_b, b_to_a
         self.judge_a, self.judge_b = judge_a, judge_b
         self.pool_a, self.pool_b = ImagePool(pool), ImagePool(pool)
@@ -57,41 +54,38 @@ class CycleGAN(AdversarialModule):
 
     def training_step(self, batch: Mapping[str, Any], index: int) -> dict[str, Tensor]:
         a, b = batch["a"], batch["b"]
-        drawing, judging = self.begin()
+        of_generators, of_discriminators = self.begin_step()
         like_b, like_a = self.a_to_b(a), self.b_to_a(b)
 
-        with self.turn(drawing) as step:
-            fooled = self.adversary.fool(self.judge_b(self.seen(like_b)))
-            fooled = fooled + self.adversary.fool(self.judge_a(self.seen(like_a)))
-            cycle = distance(self.b_to_a(like_b), a) + distance(self.a_to_b(like_a), b)
-            loss = fooled + self.cycle * cycle
+        with self.update(of_generators) as step:
+            for_b = self.adversary.generator_loss(self.judge_b(self.with_noise(like_b)))
+            for_a = self.adversary.generator_loss(self.judge_a(self.with_noise(like_a)))
+            adversarial, cycle = for_b + for_a, self._cycle_loss(a, b, like_a, like_b)
+            loss = adversarial + self.cycle * cycle
             identity = loss.new_zeros(())
             if self.identity:
-                identity = distance(self.a_to_b(b), b) + distance(self.b_to_a(a), a)
+                identity = self._identity_loss(a, b)
                 loss = loss + self.identity * identity
             step(loss)
 
-        with self.turn(judging) as step:
-            of_a = self._judge(self.judge_a, a, self.pool_a(like_a))
-            of_b = self._judge(self.judge_b, b, self.pool_b(like_b))
-            step(of_a.loss + of_b.loss)
-            for judge in self.discriminators:
-                self.adversary.clip_weights(judge)
+        with self.update(of_discriminators) as step:
+            d_a = self._discriminator_loss(self.judge_a, a, self.pool_a(like_a))
+            d_b = self._discriminator_loss(self.judge_b, b, self.pool_b(like_b))
+            step(d_a.loss + d_b.loss)
+            for discriminator in self.discriminators:
+                self.adversary.clip_weights(discriminator)
 
-        values = {"generator": loss, "fooled": fooled, "cycle": cycle, "identity": identity}
-        values |= {"discriminator": of_a.loss + of_b.loss}
-        values |= {"D_A(real)": of_a.real, "D_A(fake)": of_a.fake}
-        return self.finish(values | {"D_B(real)": of_b.real, "D_B(fake)": of_b.fake}, len(a))
-
-    def _judge(self, judge: nn.Module, real: Tensor, fake: Tensor) -> Judged:
-        return self.adversary.judge(judge, self.seen(real), self.seen(fake))
+        # `fooled`, the adversarial loss, is a column of metrics.csv: its name stays.
+        values = {"generator": loss, "fooled": adversarial, "cycle": cycle, "identity": identity}
+        values |= {"discriminator": d_a.loss + d_b.loss}
+        values |= {"D_A(real)": d_a.real, "D_A(fake)": d_a.fake}
+        return self.end_step(values | {"D_B(real)": d_b.real, "D_B(fake)": d_b.fake}, len(a))
 
     def validation_step(self, batch: Mapping[str, Any], index: int) -> dict[str, Tensor]:
         a, b = batch["a"], batch["b"]
         like_b, like_a = self.a_to_b(a), self.b_to_a(b)
-        cycle = distance(self.b_to_a(like_b), a) + distance(self.a_to_b(like_a), b)
-        identity = distance(self.a_to_b(b), b) + distance(self.b_to_a(a), a)
-        self.log_dict({"val/cycle": cycle, "val/identity": identity}, batch_size=len(a))
+        values = {"val/cycle": self._cycle_loss(a, b, like_a, like_b)}
+        self.log_dict(values | {"val/identity": self._identity_loss(a, b)}, batch_size=len(a))
         return {"to_a": like_a, "a": a, "to_b": like_b, "b": b}
 
     def preview(self, batch: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -108,3 +102,16 @@ class CycleGAN(AdversarialModule):
             "to B again": self.a_to_b(like_a),
             "B to B": self.a_to_b(b),
         }
+
+    def _cycle_loss(self, a: Tensor, b: Tensor, like_a: Tensor, like_b: Tensor) -> Tensor:
+        return distance(self.b_to_a(like_b), a) + distance(self.a_to_b(like_a), b)
+
+    def _identity_loss(self, a: Tensor, b: Tensor) -> Tensor:
+        return distance(self.a_to_b(b), b) + distance(self.b_to_a(a), a)
+
+    def _discriminator_loss(
+        self, discriminator: nn.Module, real: Tensor, fake: Tensor
+    ) -> DiscriminatorLoss:
+        return self.adversary.discriminator_loss(
+            discriminator, self.with_noise(real), self.with_noise(fake)
+        )

@@ -1,8 +1,8 @@
-"""DistillModule: the student learns the teacher's pictures under a criterion."""
+"""DistillModule: the student learns to give the teacher's output, under a criterion."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytorch_lightning as pl
@@ -15,16 +15,15 @@ from distill.losses.criterion import Criterion
 from distill.metrics.similarity import psnr, ssim
 from distill.models.hooks import Recorder
 from distill.models.teachers.teacher import Teacher
-
-MakeOptimizer = Callable[[Iterable[nn.Parameter], float], Optimizer]
-MakeSchedule = Callable[[Optimizer, int, int], dict[str, Any] | None]
+from distill.training.schedules import MakeOptimizer, MakeSchedule, clip_gradients
 
 
 class DistillModule(pl.LightningModule):
     """Student and criterion; a batch is {photo, name} and, where labelled before, {target}.
 
-    `teacher` is needed for batches without a target and for GKA; it is frozen and in no
-    checkpoint. Logs every term raw and weighted, PSNR (dB) and SSIM against the target.
+    `teacher` is needed for batches without a target and for terms that read its activations; it is
+    frozen and in no checkpoint. Logs every term raw and weighted, PSNR (dB) and SSIM against the
+    target.
     """
 
     def __init__(
@@ -76,16 +75,16 @@ class DistillModule(pl.LightningModule):
         return total
 
     def validation_step(self, batch: Mapping[str, Any], index: int) -> None:
-        total, raw, (drawn, target) = self.compare(batch)
-        drawn, target = over_white(drawn), over_white(target)
+        total, raw, (output, target) = self.compare(batch)
+        output, target = over_white(output), over_white(target)
         values = {f"val/{name}": value for name, value in raw.items()}
-        values |= {"val/loss": total, "val/ssim": ssim(drawn, target).mean()}
-        self._log(values | {"val/psnr": psnr(drawn, target).mean()}, len(target))
+        values |= {"val/loss": total, "val/ssim": ssim(output, target).mean()}
+        self._log(values | {"val/psnr": psnr(output, target).mean()}, len(target))
 
     def preview(self, batch: Mapping[str, Any]) -> dict[str, Tensor]:
         """Columns of the sheet of samples by their titles."""
-        drawn, target = self(batch["photo"]), self.target_of(batch)
-        return {"photo": batch["photo"], "teacher": target, "student": drawn}
+        output, target = self(batch["photo"]), self.target_of(batch)
+        return {"photo": batch["photo"], "teacher": target, "student": output}
 
     def configure_optimizers(self) -> Any:
         optimizer = self.make_optimizer(self.student.parameters(), self.lr)
@@ -99,14 +98,10 @@ class DistillModule(pl.LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        """Clip the norm of all gradients.
-
-        Lightning's own refuses a fused optimiser under any mixed precision. Only float16 scales
-        its gradients, and there fitting.py refuses it.
-        """
+        # Not Lightning's own. Only float16 scales its gradients, and there trainer.py refuses a
+        # fused optimiser, whose gradients are still scaled here.
         if gradient_clip_val:
-            values = [p for group in optimizer.param_groups for p in group["params"]]
-            nn.utils.clip_grad_norm_(values, gradient_clip_val)
+            clip_gradients(optimizer, gradient_clip_val)
 
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]
         """The student's tensors only: teacher and perceptual networks are not ours to ship."""
@@ -120,39 +115,38 @@ class DistillModule(pl.LightningModule):
         self.criterion.rescale(checkpoint.get("loss_factors", {}))
 
     def target_of(self, batch: Mapping[str, Any]) -> Tensor:
-        """The batch's target, or the teacher's picture of its photos."""
-        if "target" in batch:
-            return batch["target"]
-        return self._teach(batch["photo"])
+        """The batch's target, or the teacher's output for its photos."""
+        return batch["target"] if "target" in batch else self._teacher_output(batch["photo"])
 
     def compare(
         self, batch: Mapping[str, Any]
     ) -> tuple[Tensor, dict[str, Tensor], tuple[Tensor, Tensor]]:
-        """The loss, every term's raw value, and (student's picture, target), all in float32."""
+        """The loss, every term's raw value, and (student's output, target), all in float32."""
         photo = batch["photo"].contiguous(memory_format=torch.channels_last)
         target = self.target_of({**batch, "photo": photo})
         if self._teacher_layers.wanted and "target" in batch:
-            self._teach(photo)  # for its activations: the picture itself is on disk
+            self._teacher_output(photo)  # for its activations: the output itself is on disk
         trains = self._compiled and self.training and torch.is_grad_enabled()
-        draw, judge = self._compiled if trains else (self.student, self.criterion)  # type: ignore[misc]
+        student, criterion = self._compiled if trains else (self.student, self.criterion)  # type: ignore[misc]
         layout = torch.contiguous_format if trains else torch.preserve_format
-        drawn, target = (x.to(torch.float32, memory_format=layout) for x in (draw(photo), target))
-        if drawn.shape[1] == 3:
-            target = over_white(target)  # of a teacher that draws transparency
+        both = student(photo), target
+        output, target = (x.to(torch.float32, memory_format=layout) for x in both)
+        if output.shape[1] == 3:
+            target = over_white(target)  # of a teacher whose output is RGBA
         # Under autocast the losses' own products would be 16-bit ones: Gram matrices sum a whole
         # picture and overflow float16 at 65,504, and Sobel takes differences of like values.
         with torch.autocast(photo.device.type, enabled=False):
-            total, raw = judge(
-                drawn, target, self._student_layers.outputs, self._teacher_layers.outputs
+            total, raw = criterion(
+                output, target, self._student_layers.outputs, self._teacher_layers.outputs
             )
-        return total, raw, (drawn, target)
+        return total, raw, (output, target)
 
-    def _teach(self, photo: Tensor) -> Tensor:
-        """The teacher's picture of (N, 3, H, W), float32.
+    def _teacher_output(self, photo: Tensor) -> Tensor:
+        """The teacher's output for photos (N, 3, H, W), float32.
 
-        Where the student trains in 16 bits on CUDA, the teacher draws in float16, whatever the
+        Where the student trains in 16 bits on CUDA, the teacher runs in float16, whatever the
         student's kind: as quick as bfloat16 and eight times as fine. Mean PSNR to its float32
-        drawings of 8 photographs, on a CPU: hayao 75 dB (bfloat16 57), toon 55 (39); writing them
+        output for 8 photographs, on a CPU: hayao 75 dB (bfloat16 57), toon 55 (39); writing it
         to 8-bit files costs 59. Hayao's largest value is 197, far from float16's limit.
         """
         assert self.teacher is not None

@@ -1,8 +1,8 @@
-"""What recipes with adversaries share: whose turn it is, chance, schedules, and what is logged."""
+"""What the recipes with a discriminator share: steps, random numbers, schedules, and logging."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,18 +15,16 @@ from torch.optim import Optimizer
 from distill.data.augment import rng_for
 from distill.data.datamodule import DistillData
 from distill.losses.adversarial import Adversary
-
-MakeOptimizer = Callable[[Iterable[nn.Parameter], float], Optimizer]
-MakeSchedule = Callable[[Optimizer, int, int], dict[str, Any] | None]
+from distill.training.schedules import MakeOptimizer, MakeSchedule, clip_gradients
 
 
 class AdversarialModule(pl.LightningModule):
     """Generators and discriminators with an optimiser each, stepped by hand, one batch a step.
 
     A recipe says in `training_step` what happens, in `generators` and `discriminators` what
-    learns. `lr` is the rate of both optimisers, `clip` the largest norm of a turn's gradients.
-    The draws of step k (dropout, labels, noise, pools) depend on `seed` and k alone, so that a run
-    that goes on draws what it would have drawn.
+    learns. `lr` is the rate of both optimisers, `clip` the largest norm of an update's gradients.
+    The random numbers of step k (dropout, labels, noise, pools) depend on `seed` and k alone, so
+    that a run that goes on has those that it would have had.
     """
 
     monitor: str | None  # what says which checkpoint is the best: smaller is better
@@ -49,12 +47,12 @@ class AdversarialModule(pl.LightningModule):
 
     @property
     def generators(self) -> list[nn.Module]:
-        """The networks that draw."""
+        """The networks that the first optimiser trains."""
         raise NotImplementedError
 
     @property
     def discriminators(self) -> list[nn.Module]:
-        """The networks that judge."""
+        """The networks that the second optimiser trains."""
         raise NotImplementedError
 
     def configure_optimizers(self) -> Any:
@@ -62,13 +60,14 @@ class AdversarialModule(pl.LightningModule):
         val_every = int(self.trainer.val_check_interval)
         optimizers, schedules = [], []
         for networks in (self.generators, self.discriminators):
-            optimizers.append(self.make_optimizer(_parameters(networks), self.lr))
+            values = [value for network in networks for value in network.parameters()]
+            optimizers.append(self.make_optimizer(values, self.lr))
             schedule = self.make_schedule(optimizers[-1], self.trainer.max_steps, val_every)
             schedules += [schedule] if schedule else []
         return optimizers, schedules
 
-    def begin(self) -> tuple[LightningOptimizer, LightningOptimizer]:
-        """Begin a step: its own chance, and both optimisers, the generators' first.
+    def begin_step(self) -> tuple[LightningOptimizer, LightningOptimizer]:
+        """Seed the step's random numbers; gives the generators' optimiser and the discriminators'.
 
         Lightning counts every optimiser's steps, and ends the run by that count; the counting
         hooks are left to one of the two, so that a step is a batch here as everywhere.
@@ -80,13 +79,13 @@ class AdversarialModule(pl.LightningModule):
         torch.manual_seed(int(rng_for(self.seed, "step", step, rank).integers(2**63)))
         optimizers = self.optimizers()
         assert isinstance(optimizers, list)
-        drawing, judging = optimizers
-        judging._on_before_step = judging._on_after_step = _uncounted
-        return drawing, judging
+        of_generators, of_discriminators = optimizers
+        of_discriminators._on_before_step = of_discriminators._on_after_step = lambda: None
+        return of_generators, of_discriminators
 
     @contextmanager
-    def turn(self, optimizer: LightningOptimizer) -> Iterator[Callable[[Tensor], None]]:
-        """A turn of one side: the other's weights take no gradient, whatever the loss touches.
+    def update(self, optimizer: LightningOptimizer) -> Iterator[Callable[[Tensor], None]]:
+        """An optimiser's update: weights of the other one take no gradient, whatever the loss is.
 
         Gives a function that takes the loss and makes the step.
         """
@@ -101,22 +100,20 @@ class AdversarialModule(pl.LightningModule):
         self.untoggle_optimizer(optimizer)
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
-        # Here a loss that was scaled for half precision has its gradients' own size again. Not by
-        # Lightning's own, which refuses a fused optimiser under any mixed precision.
+        # Here a loss that was scaled for half precision has its gradients' own size again.
         if self.clip:
-            values = [p for group in optimizer.param_groups for p in group["params"]]
-            nn.utils.clip_grad_norm_(values, self.clip)
+            clip_gradients(optimizer, self.clip)
 
-    def finish(self, values: Mapping[str, Tensor | float], count: int) -> dict[str, Tensor]:
-        """End a step: schedules move on, `values` are logged; what callbacks look at."""
-        for schedule in _listed(self.lr_schedulers()):
+    def end_step(self, values: Mapping[str, Tensor | float], count: int) -> dict[str, Tensor]:
+        """Advance the schedules and log `values` of `count` pictures; gives what callbacks read."""
+        schedules: Any = self.lr_schedulers()
+        for schedule in schedules or ():
             schedule.step()
-        shown = {f"train/{name}": value for name, value in values.items()}
-        self.log_dict(shown, batch_size=count)
+        self.log_dict({f"train/{name}": v for name, v in values.items()}, batch_size=count)
         return {"loss": torch.as_tensor(values["generator"]).detach()}
 
-    def seen(self, picture: Tensor) -> Tensor:
-        """A picture as discriminators are shown it: with the instance noise of this step."""
+    def with_noise(self, picture: Tensor) -> Tensor:
+        """A picture as discriminators are given it: with the instance noise of this step."""
         return picture + self._noise * torch.randn_like(picture) if self._noise else picture
 
 
@@ -135,17 +132,3 @@ def initialise(network: nn.Module, deviation: float = 0.02) -> nn.Module:
         if module.bias is not None:
             nn.init.zeros_(module.bias)
     return network
-
-
-def _parameters(networks: Iterable[nn.Module]) -> list[nn.Parameter]:
-    return [value for network in networks for value in network.parameters()]
-
-
-def _listed(schedules: Any) -> list[Any]:
-    if schedules is None:
-        return []
-    return schedules if isinstance(schedules, list) else [schedules]
-
-
-def _uncounted() -> None:
-    """In the place of Lightning's count of an optimiser's step."""

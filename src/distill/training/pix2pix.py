@@ -1,4 +1,4 @@
-"""Pix2Pix (Isola et al. 2017): a generator learns from pairs, against a judge of pairs."""
+"""Pix2Pix (Isola et al. 2017): a generator and a discriminator learn from pairs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import torch
 from torch import Tensor, nn
 
 from distill.core.images import over_white
-from distill.losses.adversarial import Adversary, distance
+from distill.losses.adversarial import distance
 from distill.metrics.similarity import psnr, ssim
-from distill.training.gan import AdversarialModule, MakeOptimizer, MakeSchedule
+from distill.training.gan import AdversarialModule
 
 
 class Pix2Pix(AdversarialModule):
-    """A batch is {photo (N, 3, S, S), target (N, 3 or 4, S, S), name}; photo is what is given.
+    """A batch is {photo (N, 3, S, S), target (N, 3 or 4, S, S), name}; the photo is the input.
 
-    The discriminator takes both, photo and picture, as channels of one. `l1` is the weight of the
-    difference to the target, in the paper's range of [-1, 1].
+    The discriminator takes photo and target, or photo and output, as channels of one picture. `l1`
+    is the weight of the difference to the target, in the paper's range of [-1, 1]; `shared` are
+    the arguments of `AdversarialModule`.
     """
 
     monitor = "val/l1"
@@ -27,15 +28,10 @@ class Pix2Pix(AdversarialModule):
         self,
         generator: nn.Module,
         discriminator: nn.Module,
-        adversary: Adversary,
-        make_optimizer: MakeOptimizer,
-        make_schedule: MakeSchedule,
-        lr: float = 2e-4,
         l1: float = 100.0,
-        clip: float | None = None,
-        seed: int = 0,
+        **shared: Any,
     ) -> None:
-        super().__init__(adversary, make_optimizer, make_schedule, lr, clip, seed)
+        super().__init__(**shared)
         # Channels-last: on a CPU a step of the separable U-Net takes 0.7 of the time.
         self.generator = generator.to(memory_format=torch.channels_last)
         self.discriminator, self.l1 = discriminator, l1
@@ -53,37 +49,35 @@ class Pix2Pix(AdversarialModule):
 
     def training_step(self, batch: Mapping[str, Any], index: int) -> dict[str, Tensor]:
         photo, target = batch["photo"], batch["target"]
-        drawing, judging = self.begin()
-        drawn = self.generator(photo)
-        real = self.seen(torch.cat([photo, target], 1))
-        fake = self.seen(torch.cat([photo, drawn], 1))
+        of_generator, of_discriminator = self.begin_step()
+        output = self.generator(photo)
+        real = self.with_noise(torch.cat([photo, target], 1))
+        fake = self.with_noise(torch.cat([photo, output], 1))
 
-        with self.turn(judging) as step:
-            judged = self.adversary.judge(self.discriminator, real, fake)
-            step(judged.loss)
+        with self.update(of_discriminator) as step:
+            d = self.adversary.discriminator_loss(self.discriminator, real, fake)
+            step(d.loss)
             self.adversary.clip_weights(self.discriminator)
 
-        with self.turn(drawing) as step:
-            fooled = self.adversary.fool(self.discriminator(fake))
-            l1 = distance(drawn, target)
-            loss = fooled + self.l1 * l1
+        with self.update(of_generator) as step:
+            adversarial = self.adversary.generator_loss(self.discriminator(fake))
+            l1 = distance(output, target)
+            loss = adversarial + self.l1 * l1
             step(loss)
 
-        values = {"generator": loss, "fooled": fooled, "l1": l1, "discriminator": judged.loss}
-        return self.finish(values | {"D(real)": judged.real, "D(fake)": judged.fake}, len(photo))
+        # `fooled`, the adversarial loss, is a column of metrics.csv: its name stays.
+        values = {"generator": loss, "fooled": adversarial, "l1": l1, "discriminator": d.loss}
+        return self.end_step(values | {"D(real)": d.real, "D(fake)": d.fake}, len(photo))
 
     def validation_step(self, batch: Mapping[str, Any], index: int) -> dict[str, Tensor]:
-        target, drawn = batch["target"], self.generator(batch["photo"])
-        pair = over_white(drawn), over_white(target)
-        values = {"l1": distance(drawn, target)}
+        target, output = batch["target"], self.generator(batch["photo"])
+        pair = over_white(output), over_white(target)
+        values = {"l1": distance(output, target)}
         values |= {"psnr": psnr(*pair).mean(), "ssim": ssim(*pair).mean()}
         self.log_dict({f"val/{k}": v for k, v in values.items()}, batch_size=len(target))
-        return {"drawn": drawn, "target": target}
+        return {"output": output, "target": target}
 
     def preview(self, batch: Mapping[str, Any]) -> dict[str, Tensor]:
         """Columns of the sheet of samples by their titles."""
-        return {
-            "given": batch["photo"],
-            "drawn": self.generator(batch["photo"]),
-            "wanted": batch["target"],
-        }
+        photo = batch["photo"]
+        return {"input": photo, "output": self.generator(photo), "target": batch["target"]}

@@ -1,19 +1,52 @@
-"""Learning-rate schedules as Lightning takes them; conf/schedule chooses one.
+"""Optimisers and learning-rate schedules; conf/optimizer and conf/schedule choose one each.
 
-`total_steps` is the run's length in optimiser steps, `val_every` the batches between validations.
+A schedule is given as Lightning takes it. `total_steps` is the run's length in optimiser steps,
+`val_every` the batches between validations.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-import torch
+from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
 from distill.core import nodes
+from distill.core.errors import DistillError
+
+MakeOptimizer = Callable[[Iterable[nn.Parameter], float], Optimizer]
+MakeSchedule = Callable[[Optimizer, int, int], dict[str, Any] | None]
+DEFAULT_RATE = 1e-3  # where lr=auto finds none
+
+
+def make_optimizer(
+    node: dict[str, Any], parameters: Iterable[nn.Parameter], lr: float
+) -> Optimizer:
+    """The optimiser of a node over these parameters. Raises DistillError for a value it refuses."""
+    try:
+        return nodes.build(node, params=parameters, lr=lr)
+    except (ValueError, TypeError) as error:
+        raise DistillError(f"optimizer: {error}") from error
+
+
+def make_schedule(
+    node: dict[str, Any], optimizer: Optimizer, total_steps: int, val_every: int
+) -> dict[str, Any] | None:
+    """The schedule of a node, as Lightning takes it; None for a rate that stays."""
+    return nodes.build(node, optimizer=optimizer, total_steps=total_steps, val_every=val_every)
+
+
+def clip_gradients(optimizer: Optimizer, norm: float) -> None:
+    """Clip the norm of all gradients of an optimiser's parameters, in place.
+
+    Lightning's own clipping refuses a fused optimiser under any mixed precision.
+    """
+    values = [value for group in optimizer.param_groups for value in group["params"]]
+    nn.utils.clip_grad_norm_(values, norm)
 
 
 def cosine(
@@ -70,18 +103,3 @@ def _cosine_factor(step: int, rise: int, total: int, floor: float) -> float:
 
 def _linear_factor(step: int, held: float, total: int) -> float:
     return min(1.0, max(0.0, (total - step) / (total - held))) if held < total else 1.0
-
-
-DEFAULT_RATE = 1e-3  # where lr=auto finds none
-
-
-def make_optimizer(node: dict[str, Any], parameters: Any, lr: float) -> torch.optim.Optimizer:
-    """The optimiser of a node over these parameters."""
-    return nodes.build(node, params=parameters, lr=lr)
-
-
-def make_schedule(
-    node: dict[str, Any], optimizer: torch.optim.Optimizer, total_steps: int, val_every: int
-) -> Any:
-    """The schedule of a node, as Lightning takes it; None for a rate that stays."""
-    return nodes.build(node, optimizer=optimizer, total_steps=total_steps, val_every=val_every)

@@ -1,42 +1,123 @@
-"""recipe=distill step by step: from checked settings to a trained student."""
+"""recipe=distill, step by step: from checked settings to a trained student."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pytorch_lightning import Callback
+import pytorch_lightning as pl
 
-from distill.config.settings import PhotoSource, Train
+from distill.config.settings.training import Train
 from distill.core import nodes
 from distill.core.errors import DistillError
-from distill.data import sources
-from distill.data.sources import check_labelling, has_photos, needs_labels
+from distill.data import loaders, sources
 from distill.losses.criterion import Criterion
-from distill.losses.gka import MIN_BATCH
-from distill.models import build
+from distill.losses.term import Reads
 from distill.models.build import build_student, load_teacher
 from distill.models.checkpoint import load_student
 from distill.models.students.student import Student
 from distill.models.teachers.teacher import Teacher
+from distill.runs.run_folder import Run, over
+from distill.training import tuning
 from distill.training.callbacks.ema import StudentEMA
 from distill.training.callbacks.health import Health
 from distill.training.distillation import DistillModule
 from distill.training.schedules import DEFAULT_RATE, make_optimizer, make_schedule
+from distill.training.trainer import fit, make_trainer
 
-if TYPE_CHECKING:
-    from distill.runs.run_folder import Run
+
+def train(settings: Train, run: Run, first: bool) -> None:
+    """Train a student, or go on; only the `first` of several processes speaks and writes."""
+    # All that can be wrong is found out before the teacher labels, which may take hours.
+    plain, steps = asdict(settings), settings.trainer.max_steps
+    checkpoint = run.resumable(plain, settings.resume)
+    if checkpoint and (end := over(checkpoint, steps)):
+        print(f"{run.folder}: {end}")
+        return
+    check(settings)
+    teacher = needed_teacher(settings)
+    pl.seed_everything(settings.seed, verbose=False)
+    module = student_module(settings, teacher)
+    watching = [*([StudentEMA(settings.ema)] if settings.ema else []), Health()]
+    trainer = make_trainer(settings, run, watching, clip=settings.trainer.clip)
+    data = loaders.labelled(settings, teacher)
+
+    if first:
+        run.start(plain, settings.resume, checkpoint, f"{steps} steps")
+        if not checkpoint:
+            tuning.measure(module, data, settings, run, trainer.strategy.root_device)
+    else:
+        tuning.load_measured(module, run)
+    fit(trainer, module, data, run, checkpoint)
+
+
+def check(settings: Train) -> None:
+    """Raises DistillError, before anything is computed, for photos, pairs or channels of no use."""
+    if not sources.needs_labels(settings):
+        return
+    root = settings.data.root
+    if root and not sources.has_photos(settings):
+        raise DistillError(
+            f"data.root={root}: no such folder, and no photos={settings.photos} to make it from"
+        )
+    sources.check_labelling(settings)
+    if settings.channels == 4:
+        # Of all teachers only a trained run may give transparency, and it is at hand.
+        of_run = settings.teacher["_target_"].startswith("distill.models.teachers.trained_run.")
+        if not (of_run and load_teacher(settings.style, settings.teacher).transparent):
+            raise DistillError(
+                "channels=4: the teacher's output is RGB; name RGBA pictures of your own with "
+                "data.root=DIR"
+            )
 
 
 def needed_teacher(settings: Train) -> Teacher | None:
     """The style's teacher; None where pairs of one's own and the loss need none."""
-    if sources.needs_labels(settings) or settings.loss.weights.get("gka", 0) > 0:
-        return build.load_teacher(settings.style, settings.teacher)
+    if sources.needs_labels(settings) or _reads_activations(settings):
+        return load_teacher(settings.style, settings.teacher)
     return None
+
+
+def student_module(settings: Train, teacher: Teacher | None) -> DistillModule:
+    """Student, criterion and how they are optimised. Raises DistillError for what does not fit."""
+    activations = _reads_activations(settings)
+    if activations and (teacher is None or not teacher.gives_activations):
+        raise DistillError(
+            "GKA needs the teacher's activations and this teacher only gives pictures; "
+            "set loss.weights.gka=0"
+        )
+    student, loss = new_student(settings), criterion(settings)
+    if settings.data.batch_size < loss.min_batch:
+        raise DistillError(
+            f"data.batch_size={settings.data.batch_size}: GKA compares pictures within a batch and "
+            f"needs at least {loss.min_batch}; raise it or set loss.weights.gka=0"
+        )
+    made = DistillModule(
+        student,
+        loss,
+        partial(make_optimizer, settings.optimizer),
+        partial(make_schedule, settings.schedule),
+        DEFAULT_RATE if settings.lr == "auto" else settings.lr,
+        # Fast before its layers are hooked: that replaces some, and labelling would do it later.
+        teacher.fast() if teacher and (activations or settings.data.kind == "photos") else None,
+    )
+    made.make_optimizer(made.student.parameters(), made.lr)  # shows a bad value at once
+    if settings.trainer.compile:
+        _need_compiler(settings.trainer.accelerator)
+        made.compile_training()
+    return made
+
+
+def _reads_activations(settings: Train) -> bool:
+    """Whether a loss term in use reads activations, as its class states; builds none."""
+    loss = settings.loss
+    used = [term for name, term in loss.terms.items() if loss.weights.get(name, 0) > 0]
+    stated = (getattr(nodes.class_of("loss.terms", term), "reads", None) for term in used)
+    return Reads.ACTIVATIONS in stated
 
 
 def new_student(settings: Train) -> Student:
@@ -56,56 +137,6 @@ def new_student(settings: Train) -> Student:
     return made
 
 
-def student_module(settings: Train, of: Teacher | None) -> DistillModule:
-    """Student, criterion and how they are optimised."""
-    gka = settings.loss.weights.get("gka", 0) > 0
-    if gka and (of is None or not of.gives_activations):
-        raise DistillError(
-            "GKA needs the teacher's activations and this teacher only gives pictures; "
-            "set loss.weights.gka=0"
-        )
-    if gka and settings.data.batch_size < MIN_BATCH:
-        raise DistillError(
-            f"data.batch_size={settings.data.batch_size}: GKA compares pictures within a batch and "
-            f"needs at least {MIN_BATCH}; raise it or set loss.weights.gka=0"
-        )
-    # Fast before anything hooks its layers: it replaces some, and labelling would do it later.
-    kept = of.fast() if of and (settings.data.kind == "photos" or gka) else None
-    made = DistillModule(
-        new_student(settings),
-        criterion(settings),
-        partial(make_optimizer, settings.optimizer),
-        partial(make_schedule, settings.schedule),
-        DEFAULT_RATE if settings.lr == "auto" else settings.lr,
-        kept,
-    )
-    try:
-        made.make_optimizer(made.student.parameters(), made.lr)  # shows a bad value at once
-    except (ValueError, TypeError) as error:
-        raise DistillError(f"optimizer: {error}") from error
-    if settings.trainer.compile:
-        _need_compiler(settings.trainer.accelerator)
-        made.compile_training()
-    return made
-
-
-def _need_compiler(accelerator: str) -> None:
-    if not any(map(shutil.which, (os.environ.get("CXX", "g++"), "clang++"))):
-        raise DistillError(
-            "trainer.compile=true: needs a C++ compiler and there is none; install g++, or leave it"
-        )
-    if accelerator == "gpu" and find_spec("triton") is None:
-        raise DistillError(
-            "trainer.compile=true: needs Triton on a GPU and there is none; pip install triton, "
-            "or leave it"
-        )
-
-
-def watchers(settings: Train) -> list[Callback]:
-    """What watches a student train: the average of its weights, and whether they live."""
-    return [*([StudentEMA(settings.ema)] if settings.ema else []), Health()]
-
-
 def criterion(settings: Train) -> Criterion:
     """The terms whose weight is above 0."""
     loss = settings.loss
@@ -117,60 +148,14 @@ def criterion(settings: Train) -> Criterion:
     return Criterion(used, loss.weights)
 
 
-def check(settings: Train) -> None:
-    """What is wrong with photos, pairs and channels, before anything is computed."""
-    if not needs_labels(settings):
-        return
-    root = settings.data.root
-    if root and not has_photos(settings):
+def _need_compiler(accelerator: str) -> None:
+    if not any(map(shutil.which, (os.environ.get("CXX", "g++"), "clang++"))):
         raise DistillError(
-            f"data.root={root}: no such folder, and no photos={settings.photos} to make it from"
+            "trainer.compile=true: needs a C++ compiler and there is none; install g++, or leave "
+            "it out"
         )
-    check_labelling(settings)
-    if settings.channels == 4 and not _draws_rgba(settings):
+    if accelerator == "gpu" and find_spec("triton") is None:
         raise DistillError(
-            "channels=4: the teacher draws RGB; name RGBA drawings of your own with data.root=DIR"
+            "trainer.compile=true: needs Triton on a GPU and there is none; pip install triton, "
+            "or leave it out"
         )
-
-
-def _draws_rgba(settings: PhotoSource) -> bool:
-    """Of all teachers only a trained run may draw transparency, and it is at hand."""
-    of_run = settings.teacher["_target_"].startswith("distill.models.teachers.trained_run.")
-    return of_run and load_teacher(settings.style, settings.teacher).transparent
-
-
-def distil(settings: Train, run: Run, first: bool) -> None:
-    """Train a student, or go on; `first` of several processes speaks and writes."""
-    from dataclasses import asdict
-
-    import pytorch_lightning as pl
-
-    from distill.data import loaders
-    from distill.runs.run_folder import over, step_of
-    from distill.training import tuning
-    from distill.training.trainer import fit, make_trainer
-
-    # All that can be wrong is found out before the teacher labels, which may take hours.
-    plain = asdict(settings)
-    checkpoint = run.resumable(plain, settings.resume)
-    if checkpoint and (end := over(checkpoint, settings.trainer.max_steps)):
-        print(f"{run.folder}: {end}")
-        return
-    check(settings)
-    teacher = needed_teacher(settings)
-    pl.seed_everything(settings.seed, verbose=False)
-    module = student_module(settings, teacher)
-    trainer = make_trainer(settings, run, watchers(settings))
-    data = loaders.data(settings, teacher)
-
-    if not first:  # the first has done what follows
-        tuning.take_over(module, run)
-    else:
-        run.start(plain, settings.resume)
-        if checkpoint:
-            print(f"{run.folder}: resumes at step {step_of(checkpoint)} (resume=false starts anew)")
-        else:
-            print(f"{run.folder}: a new run of {settings.trainer.max_steps} steps")
-            tuning.measure(module, data, settings, run, trainer.strategy.root_device)
-
-    fit(trainer, module, data, run, checkpoint)

@@ -17,7 +17,7 @@ from pytorch_lightning.callbacks import EarlyStopping, LearningRateMonitor, Mode
 from pytorch_lightning.loggers import TensorBoardLogger
 from pytorch_lightning.utilities import rank_zero_only
 
-from distill.config.settings import Adversarial, Train
+from distill.config.settings.training import Adversarial, Train
 from distill.core.errors import INTERRUPTED, DistillError
 from distill.runs.run_folder import Run, over
 from distill.training.callbacks.checkpoints import Checkpoints, Interrupted, Provenance
@@ -32,21 +32,22 @@ def make_trainer(
     run: Run,
     own: Sequence[pl.Callback],
     monitor: str | None = "val/loss",
+    clip: float | None = None,
 ) -> pl.Trainer:
     """Lightning's trainer, writing into the run's folder.
 
     `own` are the recipe's callbacks; the best checkpoint and an early end go by `monitor`, of which
-    less is better.
+    less is better. Lightning clips gradients to the norm `clip`; a module that steps its optimisers
+    by hand clips them itself.
     """
     t = settings.trainer
     if t.threads:
         torch.set_num_threads(t.threads)
     _mute_known_noise()
     _check(settings)
-    by_hand = isinstance(settings, Adversarial)  # then clipping is the module's affair
     assert t.max_steps is not None
     try:
-        made = pl.Trainer(
+        trainer = pl.Trainer(
             accelerator=t.accelerator,
             devices=t.devices,
             strategy=t.strategy,
@@ -57,7 +58,7 @@ def make_trainer(
             val_check_interval=_val_interval(t.max_steps, t.val_every) * t.accumulate,
             check_val_every_n_epoch=None,
             log_every_n_steps=min(t.log_every, t.max_steps),
-            gradient_clip_val=None if by_hand else t.clip,
+            gradient_clip_val=clip,
             accumulate_grad_batches=t.accumulate,
             num_sanity_val_steps=0,
             use_distributed_sampler=False,
@@ -70,10 +71,31 @@ def make_trainer(
         )
     except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
         raise DistillError(f"trainer: {' '.join(str(error).split())}") from error
-    if made.strategy.root_device.type == "cuda":
+    if trainer.strategy.root_device.type == "cuda":
         # TF32 for the losses' Gram matrices too; PyTorch gives it to convolutions alone.
         torch.set_float32_matmul_precision("high")
-    return made
+    return trainer
+
+
+def fit(
+    trainer: pl.Trainer,
+    module: pl.LightningModule,
+    data: pl.LightningDataModule,
+    run: Run,
+    checkpoint: Path | None,
+) -> None:
+    """Train to the end, or to a signal (exit status 130), and leave last.ckpt there."""
+    checkpoints = next(each for each in trainer.callbacks if isinstance(each, Checkpoints))  # type: ignore[attr-defined]
+    try:
+        with ctrl_c():
+            trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
+    except Interrupted:
+        print(f"{run.folder}: stopped at step {trainer.global_step}; the same command goes on")
+        sys.exit(INTERRUPTED)
+    checkpoints.save(trainer)
+    if trainer.global_step < trainer.max_steps:
+        print(f"{run.folder}: {over(run.last, trainer.max_steps)}")
+    print(f"{run.folder}: trained; best checkpoint {run.checkpoint('best')}")
 
 
 @contextmanager
@@ -93,29 +115,8 @@ def is_first_process() -> bool:
     return first
 
 
-def fit(
-    made: pl.Trainer,
-    module: pl.LightningModule,
-    data: pl.LightningDataModule,
-    run: Run,
-    checkpoint: Path | None,
-) -> None:
-    """Train to the end, or to a signal (exit status 130), and leave last.ckpt there."""
-    checkpoints = next(each for each in made.callbacks if isinstance(each, Checkpoints))  # type: ignore[attr-defined]
-    try:
-        with ctrl_c():
-            made.fit(module, data, ckpt_path=checkpoint, weights_only=True)
-    except Interrupted:
-        print(f"{run.folder}: stopped at step {made.global_step}; the same command goes on")
-        sys.exit(INTERRUPTED)
-    checkpoints.save(made)
-    if made.global_step < made.max_steps:
-        print(f"{run.folder}: {over(run.last, made.max_steps)}")
-    print(f"{run.folder}: trained; best checkpoint {run.checkpoint('best')}")
-
-
 def _check(settings: Train | Adversarial) -> None:
-    """What of the trainer's settings does not go together, or not on this machine."""
+    """Refuse settings of the trainer that do not go together, or not on this machine."""
     t = settings.trainer
     if t.clip and t.precision == "16-mixed" and settings.optimizer.get("fused"):
         raise DistillError(
@@ -124,22 +125,19 @@ def _check(settings: Train | Adversarial) -> None:
         )
     if t.accelerator != "gpu":
         return
-    if not (torch.cuda.is_available() or torch.backends.mps.is_available()):
+    cuda = torch.cuda.is_available()
+    if not (cuda or torch.backends.mps.is_available()):
         missing = "finds no NVIDIA driver with a card" if torch.version.cuda else "has no CUDA"
         raise DistillError(
             f"trainer.accelerator=gpu: no GPU here (torch {torch.__version__} {missing}); "
             "train on the CPU with trainer=cpu"
         )
-    if t.precision == "bf16-mixed" and not _has_bfloat16():
+    bfloat16 = not cuda or torch.cuda.is_bf16_supported(including_emulation=False)
+    if t.precision == "bf16-mixed" and not bfloat16:
         raise DistillError(
             "trainer.precision=bf16-mixed: this GPU has no bfloat16; set "
             "trainer.precision=16-mixed trainer.fused=false"
         )
-
-
-def _has_bfloat16() -> bool:
-    cuda = torch.cuda.is_available()
-    return not cuda or torch.cuda.is_bf16_supported(including_emulation=False)
 
 
 def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> list[pl.Callback]:
@@ -152,11 +150,10 @@ def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> 
         Provenance(asdict(settings)),
     ]
     if monitor:
-        folder, name = run.best.parent, run.best.stem
-        best = ModelCheckpoint(folder, name, monitor=monitor, enable_version_counter=False)
-        callbacks.append(best)
-    if settings.trainer.patience and monitor:
-        callbacks.append(EarlyStopping(monitor, patience=settings.trainer.patience))
+        best = run.best.parent, run.best.stem
+        callbacks.append(ModelCheckpoint(*best, monitor=monitor, enable_version_counter=False))
+        if settings.trainer.patience:
+            callbacks.append(EarlyStopping(monitor, patience=settings.trainer.patience))
     return [*callbacks, Checkpoints(run)]
 
 
@@ -167,7 +164,7 @@ def _val_interval(max_steps: int, val_every: int) -> int:
 
 
 def _mute_known_noise() -> None:
-    """Lightning's advertisements, and advice that does not apply to this use of it."""
+    """Silence Lightning's advertisements, and advice that does not apply to this use of it."""
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     for text in (
         ".*does not have many workers.*",

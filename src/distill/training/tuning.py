@@ -1,4 +1,4 @@
-"""What is measured once, before the first step: scales of the loss terms, and the learning rate."""
+"""What is measured before the first step of a run: loss terms' scales and the learning rate."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import yaml
 from lightning_fabric.utilities.apply_func import move_data_to_device
 from pytorch_lightning.tuner.tuning import Tuner
 
-from distill.config.settings import Train
-from distill.core.files import aside
+from distill.config.settings.training import Train
+from distill.core.files import atomic_write, write_whole
 from distill.data.datamodule import DistillData
 from distill.runs.run_folder import Run
 from distill.training.distillation import DistillModule
@@ -43,7 +43,8 @@ def measure(
     if settings.loss.balance:
         module.criterion.rescale(balance(module, data, device))
         found["loss_factors"] = module.criterion.factors
-        print(f"loss.balance: factors {_listed(module.criterion.factors)}")
+        listed = ", ".join(f"{name} ×{v:g}" for name, v in module.criterion.factors.items())
+        print(f"loss.balance: factors {listed}")
     if settings.lr == "auto":
         curve = find_rate(module, data, settings)
         module.lr = curve.rate or DEFAULT_RATE
@@ -51,12 +52,11 @@ def measure(
         curve.save(run.folder / "lr_finder.png")
         print(f"lr=auto: {curve}; the curve: {run.folder / 'lr_finder.png'}")
     if found:
-        with aside(run.measured) as temporary:
-            temporary.write_text(yaml.safe_dump(found, sort_keys=False))
+        write_whole(run.measured, yaml.safe_dump(found, sort_keys=False))
 
 
-def take_over(module: DistillModule, run: Run) -> None:
-    """What the first of several processes measured, in the others."""
+def load_measured(module: DistillModule, run: Run) -> None:
+    """Give a further process what the first one measured and kept in the run."""
     if run.measured.is_file():
         found = yaml.safe_load(run.measured.read_text())
         module.criterion.rescale(found.get("loss_factors", {}))
@@ -134,7 +134,7 @@ class Curve:
         axes.axvline(taken, color="tab:red", label=f"lr {taken:g} ({how})")
         axes.set(xscale="log", xlabel="learning rate", ylabel="loss", title="learning-rate finder")
         axes.legend()
-        with aside(path) as temporary:
+        with atomic_write(path) as temporary:
             figure.savefig(temporary, format="png", dpi=120)
 
 
@@ -175,7 +175,3 @@ def _undo_average(averaged: Sequence[float], beta: float = 0.98) -> list[float]:
     sums = [value * (1 - beta ** (i + 2)) for i, value in enumerate(averaged)]
     steps = zip([0.0, *sums[:-1]], sums, strict=True)
     return [(now - beta * then) / (1 - beta) for then, now in steps]
-
-
-def _listed(factors: dict[str, float]) -> str:
-    return ", ".join(f"{name} ×{value:g}" for name, value in factors.items())

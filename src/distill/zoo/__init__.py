@@ -21,6 +21,6 @@ def find(name: str) -> Path:
         listed = ", ".join(there) or "none"
         raise DistillError(
             f"style={name}: no such student in this package (there are: {listed}); "
-            "draw with one of your own: model=FILE or run=NAME"
+            "take one of your own: model=FILE or run=NAME"
         )
     return there[name]

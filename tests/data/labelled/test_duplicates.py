@@ -7,7 +7,12 @@ from PIL import Image, ImageEnhance, ImageOps
 from skimage import data
 
 from distill.data.labelled import duplicates as module
-from distill.data.labelled.duplicates import find_twins, pairs_of, thumbnail, thumbnails
+from distill.data.labelled.duplicates import (
+    find_near_duplicates,
+    similar_pairs,
+    thumbnail,
+    thumbnails,
+)
 from distill.data.photos import Photo, find_photos, group_of
 
 PICTURES = {
@@ -52,7 +57,7 @@ def smooth(rng, count):
     return np.stack([np.asarray(Image.fromarray(each).resize((16, 16))) for each in small])
 
 
-# What is a twin
+# What is a near-duplicate
 
 
 @pytest.mark.parametrize("how", COPIES)
@@ -61,7 +66,7 @@ def test_a_copy_is_found_and_no_other_picture(tmp_path, how):
     images = {name: (image, {"quality": 95}) for name, image in PICTURES.items()}
     images |= {f"{name} again": (change(image), options) for name, image in PICTURES.items()}
     photos = saved(tmp_path, images)
-    found = names(photos, pairs_of(np.stack([thumbnail(photo.path) for photo in photos])))
+    found = names(photos, similar_pairs(np.stack([thumbnail(photo.path) for photo in photos])))
     assert found == {frozenset((name, f"{name} again")) for name in PICTURES}
 
 
@@ -71,7 +76,7 @@ def test_a_photo_lying_on_its_side_is_turned_first(tmp_path):
     lying = PICTURES["chelsea"].transpose(Image.Transpose.ROTATE_90)
     images = {"up": (PICTURES["chelsea"], {}), "lying": (lying, {"exif": exif})}
     photos = saved(tmp_path, images)
-    assert len(pairs_of(np.stack([thumbnail(photo.path) for photo in photos]))) == 1
+    assert len(similar_pairs(np.stack([thumbnail(photo.path) for photo in photos]))) == 1
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
@@ -97,26 +102,26 @@ def test_pairs_are_those_whose_correlation_numpy_finds_above_95(monkeypatch, mir
         > 0.95
     }
     assert 3 < len(expected) < 20
-    assert set(map(tuple, pairs_of(pictures).tolist())) == expected
+    assert set(map(tuple, similar_pairs(pictures).tolist())) == expected
 
 
-def test_flat_pictures_are_twins_of_nobody():
+def test_flat_pictures_are_near_duplicates_of_none():
     grain = np.full((2, 16, 16), 200, np.uint8)
     grain[:, 3, 3] = 201  # what is left of a file's noise: the same spot in both
-    assert not len(pairs_of(np.concatenate([grain, np.zeros((3, 16, 16), np.uint8)])))
+    assert not len(similar_pairs(np.concatenate([grain, np.zeros((3, 16, 16), np.uint8)])))
 
 
-def test_the_negative_is_no_twin():
+def test_the_negative_is_no_near_duplicate():
     picture = smooth(np.random.default_rng(0), 1)
-    assert not len(pairs_of(np.concatenate([picture, 255 - picture])))
+    assert not len(similar_pairs(np.concatenate([picture, 255 - picture])))
 
 
 @pytest.mark.parametrize("make", [Path.touch, Path.mkdir, lambda path: path.write_text("<html>")])
-def test_what_cannot_be_read_is_twin_of_nobody(tmp_path, make):
+def test_what_cannot_be_read_is_near_duplicate_of_none(tmp_path, make):
     for name in ("a.jpg", "b.jpg"):
         make(tmp_path / name)
     photos = [Photo(tmp_path / name, name) for name in ("a.jpg", "b.jpg", "missing.jpg")]
-    assert not len(find_twins(photos, "unreadable"))
+    assert not len(find_near_duplicates(photos, "unreadable"))
 
 
 # The cache
@@ -140,7 +145,7 @@ def test_a_thumbnail_is_made_once_and_again_when_the_file_changes(tmp_path, monk
     again = thumbnails(photos, "cache")
     assert sorted(seen[4:]) == ["astronaut", "chelsea"]
     assert (again[0] == again[2]).mean() > 0.9  # now coffee too
-    assert len(pairs_of(again)) == 1
+    assert len(similar_pairs(again)) == 1
 
 
 def test_a_kill_loses_a_part_only(tmp_path, monkeypatch):
@@ -178,16 +183,16 @@ def test_a_damaged_cache_is_made_anew(tmp_path, content):
 def test_copies_among_real_portraits_are_found_and_persons_kept_apart(assets):
     photos = find_photos(assets / "photos" / "people")
     groups = [group_of(photo.key) for photo in photos]
-    edges = find_twins(photos, "people")
+    edges = find_near_duplicates(photos, "people")
     assert all(groups[i] == groups[j] for i, j in edges)
     copied = [g for g in groups if 2 <= groups.count(g) <= 12]  # HASH_NNNN: copies of one picture
     found = {i for pair in edges for i in pair if groups[i] in copied}
     assert len(found) / len(copied) > 0.95
 
 
-def test_aligned_faces_of_different_persons_are_no_twins(assets):
+def test_aligned_faces_of_different_persons_are_no_near_duplicates(assets):
     photos = find_photos(assets / "photos" / "faces")[:1500]
-    edges = find_twins(photos, "faces")
+    edges = find_near_duplicates(photos, "faces")
     strangers = {
         frozenset((photos[i].key, photos[j].key))
         for i, j in edges

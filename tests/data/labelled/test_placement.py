@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -6,10 +7,10 @@ import pytest
 
 from distill.core.errors import DistillError
 from distill.data.labelled import placement
-from distill.data.labelled.labelling import split_for
-from distill.data.labelled.manifest import read_manifest
+from distill.data.labelled.set_builder import split_for
 from distill.data.photos import find_photos
-from support.labelling import RECIPE, Inverted, add, add_copies, hashes, make, sides, stamps
+from support.labelling import MANIFEST, add, add_copies, hashes, make, sides, stamps
+from support.teachers import Inverted
 
 
 @pytest.fixture
@@ -42,12 +43,12 @@ def test_near_duplicates_stay_on_one_side_and_are_counted(folder, root):
     found = sides(root)
     assert all(found[f"copy_of_{i}"] == found[str(i)] for i in range(5))
     assert report.counts["near_duplicates"] == 10
-    assert read_manifest(root)["counts"]["near_duplicates"] == 10
+    assert json.loads((root / "dataset.json").read_text())["counts"]["near_duplicates"] == 10
     assert "; near-duplicates, kept on one side: 10" in str(report)
 
 
 @pytest.mark.parametrize("side", ["train", "val"])
-def test_a_newcomer_joins_its_twin_and_nothing_moves(folder, root, side):
+def test_a_new_photo_joins_its_near_duplicate_and_nothing_moves(folder, root, side):
     make(folder, root)
     before = sides(root)
     old = one_of(root, side)
@@ -67,7 +68,7 @@ def test_one_that_bridges_both_sides_is_left_out_and_listed(folder, root, monkey
         at = {photo.key: i for i, photo in enumerate(photos)}
         return np.array([[at["bridge.png"], at[f"{name}.png"]] for name in (a, b)], np.int32)
 
-    monkeypatch.setattr(placement, "find_twins", both)
+    monkeypatch.setattr(placement, "find_near_duplicates", both)
     report = make(folder, root)
     assert sides(root) == before
     assert (report.made, report.counts["bridging"]) == (0, 1)
@@ -78,7 +79,7 @@ def test_one_that_bridges_both_sides_is_left_out_and_listed(folder, root, monkey
     assert stamps(root) == again
 
 
-def test_a_pair_whose_photo_is_gone_keeps_its_twins_beside_it(folder, root):
+def test_a_pair_whose_photo_is_gone_keeps_near_duplicates_beside_it(folder, root):
     make(folder, root)
     for side in ("train", "val"):
         old = one_of(root, side)
@@ -104,7 +105,7 @@ def test_a_set_from_before_photos_tsv_stays_as_it_is(folder, root):
 
 def test_thumbnails_are_only_looked_at_when_a_photo_is_new(folder, root, monkeypatch):
     make(folder, root)
-    monkeypatch.setattr(placement, "find_twins", lambda *args: pytest.fail("looked"))
+    monkeypatch.setattr(placement, "find_near_duplicates", lambda *args: pytest.fail("looked"))
     next(root.glob("train/stylized/*.png")).unlink()
     assert make(folder, root).made == 1
 
@@ -120,20 +121,20 @@ def test_dropped_photos_are_named_by_path_by_file_and_by_pair(folder, root, tmp_
     report = make(folder, root, drop=listed(tmp_path, *lines))
     assert set(sides(root)) == {str(i) for i in range(16) if i != 3}
     assert report.counts["dropped"] == 3
-    assert read_manifest(root)["counts"]["dropped"] == 3
+    assert json.loads((root / "dataset.json").read_text())["counts"]["dropped"] == 3
 
 
 def test_dropping_removes_the_pairs_and_the_set_remembers(folder, root, tmp_path):
-    recipe = replace(RECIPE, views=3)
-    make(folder, root, recipe)
+    manifest = replace(MANIFEST, views=3)
+    make(folder, root, manifest)
     gone = [one_of(root, "train"), one_of(root, "val")]
     view = next(root.glob(f"train/stylized/{gone[0]}-*-v002.png")).name
-    report = make(folder, root, recipe, drop=listed(tmp_path, view, f"{gone[1]}.png"))
+    report = make(folder, root, manifest, drop=listed(tmp_path, view, f"{gone[1]}.png"))
     assert report.counts["dropped"] == 2
     assert not set(gone) & set(sides(root))
     assert len(list(root.glob("*/photo/*.png"))) == len(list(root.glob("*/stylized/*.png")))
     before = stamps(root)
-    again = make(folder, root, recipe)  # drop=null: the set's own list
+    again = make(folder, root, manifest)  # drop=null: the set's own list
     assert (again.made, again.counts) == (0, report.counts)
     assert stamps(root) == before
 
@@ -167,7 +168,7 @@ def test_without_its_bridge_end_a_photo_comes_back(folder, root, tmp_path, monke
         ends = [at[f"{name}.png"] for name in (a, b) if f"{name}.png" in at]
         return np.array([[at["bridge.png"], end] for end in ends], np.int32)
 
-    monkeypatch.setattr(placement, "find_twins", both)
+    monkeypatch.setattr(placement, "find_near_duplicates", both)
     assert make(folder, root).counts["bridging"] == 1
     report = make(folder, root, drop=listed(tmp_path, f"{b}.png"))
     assert (report.made, report.counts["bridging"]) == (1, 0)
@@ -180,7 +181,7 @@ def test_without_its_bridge_end_a_photo_comes_back(folder, root, tmp_path, monke
 def test_on_the_fly_and_the_set_split_alike(folder, root, tmp_path):
     add_copies(folder, 0, 1, 2, 3)
     drop = listed(tmp_path, "5.png")
-    flying = split_for(find_photos(folder), RECIPE, root, drop)
+    flying = split_for(find_photos(folder), MANIFEST, root, drop)
     assert not list(root.rglob("*.png"))
     make(folder, root)  # remembers what was dropped too
     made = sides(root)
@@ -190,9 +191,9 @@ def test_on_the_fly_and_the_set_split_alike(folder, root, tmp_path):
 
 
 def test_what_was_trained_on_the_fly_is_never_held_out_later(folder, root):
-    flying = split_for(find_photos(folder), RECIPE, root)
+    flying = split_for(find_photos(folder), MANIFEST, root)
     before = stamps(root)
-    assert split_for(find_photos(folder), RECIPE, root) == flying
+    assert split_for(find_photos(folder), MANIFEST, root) == flying
     assert stamps(root) == before  # a second process of the same training writes nothing
     add_copies(folder, *range(16), name="0 first of all {}")
     make(folder, root, sides=("val",))
@@ -203,7 +204,7 @@ def test_what_was_trained_on_the_fly_is_never_held_out_later(folder, root):
 
 def test_on_the_fly_refuses_a_set_that_was_split_otherwise(folder, root):
     make(folder, root)
-    other = replace(RECIPE, val_fraction=0.2)
+    other = replace(MANIFEST, val_fraction=0.2)
     with pytest.raises(DistillError, match=r"val_fraction 0\.4 there, 0\.2 now"):
         split_for(find_photos(folder), other, root)
 
@@ -217,7 +218,7 @@ def test_a_complete_set_is_not_written_to(folder, root, monkeypatch):
     report = make(folder, root)
     before = stamps(root)
     monkeypatch.setattr(
-        "distill.data.labelled.labelling.writing", lambda root: pytest.fail("locked")
+        "distill.data.labelled.set_builder.writing", lambda root: pytest.fail("locked")
     )
     again = make(folder, root)
     assert stamps(root) == before

@@ -3,8 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from distill.data.labelled.split import NO_TWINS, split
-from distill.data.photos import Photo
+from distill.core.errors import DistillError
+from distill.data.labelled.split import NO_EDGES, split
+from distill.data.photos import Photo, group_of
 
 
 def named(names):
@@ -16,14 +17,78 @@ def edges(*pairs):
 
 
 def sides_of(photos, *pairs, fraction=0.3, seed=0):
-    found = split(photos, fraction, seed, edges(*pairs) if pairs else NO_TWINS)
+    found = split(photos, fraction, seed, edges(*pairs) if pairs else NO_EDGES)
     return {photo.key: side for side, members in found.items() for photo in members}
 
 
 MANY = named([f"{i}x.jpg" for i in range(200)])
 
 
-def test_twins_of_different_names_fall_on_one_side():
+# Groups of names
+
+
+def test_a_group_never_falls_on_both_sides():
+    photos = named(f"Person{p}_{n:04d}.jpg" for p in range(60) for n in range(3))
+    sides = split(photos, 0.3, seed=0)
+    groups = [{group_of(p.key) for p in members} for members in sides.values()]
+    assert not groups[0] & groups[1]
+    assert sum(map(len, sides.values())) == 180
+
+
+def test_the_split_stays_as_photos_are_added():
+    many = named(f"photo of {i}.jpg" for i in range(300))
+    all_sides, few_sides = split(many, 0.2, 3), split(many[::3], 0.2, 3)
+    for side in ("train", "val"):
+        assert few_sides[side] == [p for p in all_sides[side] if p in many[::3]]
+
+
+@pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9])
+def test_the_fraction_is_right_over_many_groups(fraction):
+    photos = named(f"group{i}x.jpg" for i in range(4000))
+    share = len(split(photos, fraction, 0)["val"]) / 4000
+    assert abs(share - fraction) < 4 * (fraction * (1 - fraction) / 4000) ** 0.5
+
+
+def test_another_seed_splits_otherwise():
+    photos = named(f"{i}x.jpg" for i in range(100))
+    assert split(photos, 0.5, 0)["val"] != split(photos, 0.5, 1)["val"]
+
+
+def test_a_fixed_side_is_kept():
+    own = [Photo(Path("a.jpg"), "a.jpg", "train"), *MANY]
+    assert own[0] in split(own, 0.99, 0)["train"]
+
+
+@pytest.mark.parametrize("fraction", [0.001, 0.5, 0.999])
+def test_two_photos_are_one_for_each_side(fraction):
+    sides = split(named(["a.jpg", "b.jpg"]), fraction, 0)
+    assert (len(sides["train"]), len(sides["val"])) == (1, 1)
+
+
+def test_photos_that_share_one_name_are_split_one_by_one(capsys):
+    sides = split(named(f"holiday_{n:04d}.jpg" for n in range(12)), 0.25, 0)
+    assert (len(sides["train"]), len(sides["val"])) == (9, 3)
+    assert "split one by one" in capsys.readouterr().out
+
+
+def test_few_groups_still_stay_together():
+    sides = split(named(["A_0001.jpg", "A_0002.jpg", "B_0001.jpg", "B_0002.jpg"]), 0.001, 0)
+    assert {len({photo.key[0] for photo in side}) for side in sides.values()} == {1}
+
+
+def test_one_photo_cannot_be_split():
+    with pytest.raises(DistillError, match="one photo alone"):
+        split(named(["a.jpg"]), 0.5, 0)
+
+
+def test_photos_with_sides_of_their_own_may_all_be_held_out():
+    assert split([Photo(Path("a.jpg"), "a.jpg", "val")], 0.5, 0)["train"] == []
+
+
+# Near-duplicates
+
+
+def test_near_duplicates_of_different_names_fall_on_one_side():
     rng = np.random.default_rng(0)
     pairs = [tuple(sorted(rng.choice(200, 2, replace=False))) for _ in range(60)]
     sides = sides_of(MANY, *pairs)
@@ -31,7 +96,7 @@ def test_twins_of_different_names_fall_on_one_side():
     assert all(sides[MANY[i].key] == sides[MANY[j].key] for i, j in pairs)
 
 
-def test_twins_join_the_groups_of_their_names():
+def test_near_duplicates_join_the_groups_of_their_names():
     photos = named(["A_0001.jpg", "A_0002.jpg", "B_0001.jpg", "B_0002.jpg", *(p.key for p in MANY)])
     for seed in range(20):
         sides = sides_of(photos, (1, 2), seed=seed)
@@ -62,7 +127,7 @@ def test_photos_that_are_all_alike_are_split_one_by_one_and_it_is_said(names, ca
     assert "split one by one" in capsys.readouterr().out
 
 
-def test_twins_of_one_name_stay_together_where_that_name_has_to_be_split():
+def test_near_duplicates_of_one_name_stay_together_where_that_name_has_to_be_split():
     photos = named([f"x_{i:04d}.jpg" for i in range(6)])
     sides = sides_of(photos, (0, 3), (1, 4), fraction=0.001)
     assert set(sides.values()) == {"train", "val"}

@@ -10,7 +10,7 @@ import torch
 
 from distill.core.images import to_image, to_tensor
 from distill.data.photos import centre_square
-from distill.data.sketches.framing import FaceFrame, around_face, cut, in_the_middle
+from distill.data.sketches.framing import SquareFrame, around_face, cut, in_the_middle
 from distill.data.sketches.points import Points
 
 SIZE = 128
@@ -50,7 +50,7 @@ def test_the_middle_s_square_is_pillow_s():
     coarse = torch.from_numpy(rng.random((1, 3, 9, 12))).float()
     photo = torch.nn.functional.interpolate(coarse, (300, 400), mode="bicubic")[0].clamp(0, 1)
     frame = in_the_middle(400, 300, 0.8)
-    assert frame == FaceFrame(200, 150, 240)
+    assert frame == SquareFrame(200, 150, 240)
     expected = to_tensor(centre_square(to_image(photo), SIZE, 0.8))
     assert (cut(photo, frame, SIZE, 1.0) - expected).abs().max() < 0.03
 
@@ -59,7 +59,7 @@ def test_the_middle_s_square_is_pillow_s():
 def test_fine_stripes_become_grey(factor):
     side = SIZE * factor
     stripes = (torch.arange(side) % 2).float().expand(1, side, side).contiguous()
-    seen = cut(stripes, FaceFrame(side / 2, side / 2, side), SIZE, 0.0)[:, 8:-8, 8:-8]
+    seen = cut(stripes, SquareFrame(side / 2, side / 2, side), SIZE, 0.0)[:, 8:-8, 8:-8]
     if factor == 1:
         assert torch.equal(seen, stripes[:, 8:-8, 8:-8])
     else:
@@ -68,7 +68,7 @@ def test_fine_stripes_become_grey(factor):
 
 def test_beyond_the_picture():
     grey = torch.full((1, 100, 100), 0.5)
-    corner = FaceFrame(0, 0, 100)
+    corner = SquareFrame(0, 0, 100)
     white, black, edge = (cut(grey, corner, 64, v) for v in (1.0, 0.0, None))
     assert white[0, 8, 8] == 1
     assert black[0, 8, 8] == 0
@@ -79,9 +79,9 @@ def test_beyond_the_picture():
 
 def test_a_small_part_of_a_large_picture_is_cut_alone():
     photo = torch.rand(3, 200, 900)
-    frame = FaceFrame(700, 90, 50, 0.3)
+    frame = SquareFrame(700, 90, 50, 0.3)
     torch.testing.assert_close(
         cut(photo, frame, 64, 1.0),
-        cut(photo[:, :, 600:], FaceFrame(100, 90, 50, 0.3), 64, 1.0),
+        cut(photo[:, :, 600:], SquareFrame(100, 90, 50, 0.3), 64, 1.0),
         atol=1e-4, rtol=0,
     )  # fmt: skip

@@ -70,7 +70,7 @@ def test_parameters():
     assert sum(p.numel() for p in HED().parameters()) == 14_714_688 + 1_477 + 6
 
 
-def test_another_file_is_told(tmp_path, state):
+def test_another_file_is_refused_by_what_it_lacks(tmp_path, state):
     torch.save({k: v for k, v in state.items() if "Fiv.5" not in k}, tmp_path / "hed.pytorch")
     with pytest.raises(DistillError, match=r"does not fit HED: 2 tensors.*moduleVggFiv\.5\.bias"):
         load_into(HED(), tmp_path / "hed.pytorch")

@@ -36,12 +36,12 @@ def test_the_file_lies_beside_the_picture(tmp_path):
     ["", "8 " + LINE[2:], LINE + "7", "9 1 2 3", LINE.replace("160", "x"),
      LINE.replace("160", "nan"), LINE.replace("160", "inf")],
 )  # fmt: skip
-def test_other_files_are_told(tmp_path, text):
+def test_files_of_another_format_are_refused(tmp_path, text):
     with pytest.raises(BadPhoto, match=r"no points: 'a\.jpg\.cat' is not 9 and nine times x y"):
         cat(tmp_path, text)
 
 
-def test_a_missing_or_unreadable_file_is_told(tmp_path):
+def test_a_missing_or_unreadable_file_is_refused(tmp_path):
     with pytest.raises(BadPhoto, match=r"there is no 'b\.jpg\.cat'"):
         read_cat(tmp_path / "b.jpg.cat", (9, 9))
     with pytest.raises(BadPhoto, match="cannot be read"):
@@ -51,7 +51,7 @@ def test_a_missing_or_unreadable_file_is_told(tmp_path):
         read_cat(tmp_path / "c.jpg.cat", (9, 9))
 
 
-def test_eyes_outside_of_the_picture_are_told_but_ears_are_not(tmp_path):
+def test_eyes_outside_of_the_picture_are_refused_but_ears_are_not(tmp_path):
     assert cat(tmp_path, LINE, (239, 162)).right == (239, 162)
     with pytest.raises(BadPhoto, match="eyes lie outside"):
         cat(tmp_path, LINE, (238, 300))

@@ -41,7 +41,7 @@ def photos() -> np.ndarray:
 
 
 @pytest.mark.parametrize("groups", [1, 4])
-def test_draws_the_same(photos: np.ndarray, groups: int) -> None:
+def test_the_output_stays_the_same(photos: np.ndarray, groups: int) -> None:
     second = nn.Conv2d(4, 4, 3, padding=1, groups=groups)
     model = OnnxExporter(opset=13, size=32).export(chain(second, [0.01, 1.0, 10.0, 100.0]))
     before = run(model, photos)

@@ -24,8 +24,8 @@ def test_every_pixel_of_a_patch_has_its_own_weights() -> None:
     with torch.no_grad():
         layer.weight.copy_(torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]]))
         layer.bias.fill_(10.0)
-        drawn = Patches(layer)(torch.ones(1, 1, 1, 2))
-    assert drawn[0, 0].tolist() == [[11.0, 12.0, 11.0, 12.0], [13.0, 14.0, 13.0, 14.0]]
+        output = Patches(layer)(torch.ones(1, 1, 1, 2))
+    assert output[0, 0].tolist() == [[11.0, 12.0, 11.0, 12.0], [13.0, 14.0, 13.0, 14.0]]
 
 
 def test_replaces_only_what_doubles() -> None:

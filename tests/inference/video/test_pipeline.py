@@ -1,4 +1,4 @@
-"""Steps that overlap, shown by the order of what happens and not by the clock."""
+"""Steps that overlap, proved by the order of what happens and not by the clock."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ def flicker(count, low=100, high=140):
 def test_flicker_of_a_still_video_sinks_to_what_the_recursion_leaves(strength):
     """y = (1 - w)·x + w·y' answers ± alternation with (1 - w) / (1 + w) of its height."""
     smooth = Smoother(strength)
-    drawn = [smooth(GREY, frame).astype(float).mean() for frame in flicker(60)]
+    stylised = [smooth(GREY, frame).astype(float).mean() for frame in flicker(60)]
     left = (1 - strength) / (1 + strength)
-    assert abs(drawn[-1] - drawn[-2]) == pytest.approx(40 * left, abs=1)
-    assert np.mean(drawn[-2:]) == pytest.approx(120, abs=1)  # and its mean stays
+    assert abs(stylised[-1] - stylised[-2]) == pytest.approx(40 * left, abs=1)
+    assert np.mean(stylised[-2:]) == pytest.approx(120, abs=1)  # and its mean stays
 
 
 def test_the_first_frame_is_left_alone():
@@ -41,14 +41,14 @@ def test_nothing_of_another_scene_shines_through():
 
 
 def test_what_moves_leaves_no_trail_and_the_rest_is_smoothed():
-    """A bright square jumps: there the new drawing counts alone, two blocks away the mean."""
+    """A bright square jumps: there the new output counts alone, two blocks away the mean."""
     before, after = GREY.copy(), GREY.copy()
     before[:BLOCK, :BLOCK], after[:BLOCK, BLOCK : 2 * BLOCK] = 255, 255
     smooth = Smoother(0.5)
     smooth(before, np.full_like(GREY, 100))
-    drawn = smooth(after, np.full_like(GREY, 140))
-    assert (drawn[:BLOCK, : 2 * BLOCK] == 140).all()
-    assert (drawn[:, 5 * BLOCK :] == 120).all()
+    stylised = smooth(after, np.full_like(GREY, 140))
+    assert (stylised[:BLOCK, : 2 * BLOCK] == 140).all()
+    assert (stylised[:, 5 * BLOCK :] == 120).all()
 
 
 def test_slow_change_adds_up_until_it_ends_the_mixing():
@@ -56,8 +56,8 @@ def test_slow_change_adds_up_until_it_ends_the_mixing():
     smooth = Smoother(0.95)
     for i in range(200):
         picture = np.full_like(GREY, 40 + i // 2)
-        drawn = smooth(picture, picture)
-        assert np.abs(drawn.astype(int) - picture).max() <= STILL
+        stylised = smooth(picture, picture)
+        assert np.abs(stylised.astype(int) - picture).max() <= STILL
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 3), (7, 9, 3), (48, 64, 3), (49, 65, 3)])

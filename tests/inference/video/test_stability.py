@@ -7,7 +7,7 @@ import pytest
 from skimage import data
 from skimage.transform import resize, warp
 
-from distill.inference.video.stability import Meter, motion, warped_difference
+from distill.inference.video.stability import StabilityMeter, motion, warped_difference
 
 
 @pytest.fixture(scope="module")
@@ -28,14 +28,14 @@ def eight_bit(picture):
     return np.asarray(picture).clip(0, 255).round().astype(np.uint8)
 
 
-def measured(pictures, drawings, unsmoothed=None, every=1):
-    meter = Meter(every)
-    for number, (picture, drawn) in enumerate(zip(pictures, drawings, strict=True)):
-        meter.add(picture, drawn if unsmoothed is None else unsmoothed[number], drawn)
+def measured(pictures, outputs, unsmoothed=None, every=1):
+    meter = StabilityMeter(every)
+    for number, (picture, stylised) in enumerate(zip(pictures, outputs, strict=True)):
+        meter.add(picture, stylised if unsmoothed is None else unsmoothed[number], stylised)
     return meter.result()
 
 
-def test_a_still_video_drawn_alike_is_perfectly_stable(photo):
+def test_a_still_video_stylised_alike_is_perfectly_stable(photo):
     found = measured([eight_bit(photo)] * 3, [eight_bit(255 - photo)] * 3)
     assert (found.pictures, found.drawings, found.pairs) == (0, 0, 2)
     assert found.ratio is None
@@ -51,7 +51,7 @@ def test_flicker_is_measured_in_levels(photo, height):
 
 
 def test_ratio(photo):
-    """Pictures that flicker by 2 levels, drawings by 6."""
+    """Pictures that flicker by 2 levels, outputs by 6."""
     flat, grey = np.full(photo.shape, 60, np.uint8), np.full(photo.shape, 100, np.uint8)
     found = measured([flat, flat + 2, flat], [grey, grey + 6, grey])
     assert found.ratio == pytest.approx(3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import shutil
 import threading
 import time
@@ -14,20 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from distill.config.compose import load
-from distill.config.settings import Lens
-from distill.live import example, lens_folder, page_students, webpage
+from distill.config.settings.commands import Lens
+from distill.live import lens_folder, page_students, webpage
 from distill.live.server import bind
+from support.chromium_page import FLAGS, PATIENCE, chromium, write_clip
 from support.onnx_networks import negative
 
-FLAGS = [  # quiet: a browser that looks for updates waits for a network that is not there
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    *("--use-fake-device-for-media-stream", "--deny-permission-prompts"),
-]
-CLIP = (640, 480)
 # JSON would take seconds for so many numbers.
 LAST = """async () => {
   const pack = ({ buffer }) => new Promise((done) => {
@@ -38,16 +31,6 @@ LAST = """async () => {
   const { width, height, input, output } = await distill.last();
   return [[height, width], await pack(input), await pack(output.slice())];
 }"""
-PATIENCE = 60  # seconds: the machine may be busy
-
-
-def chromium() -> str:
-    """The browser that is installed, else a reason to skip; nothing is downloaded."""
-    named = os.environ.get("CHROMIUM") or "chromium"
-    path = shutil.which(named) or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip("no browser: install Debian's package chromium, or name one in CHROMIUM")
-    return path
 
 
 @pytest.fixture(scope="session")
@@ -56,26 +39,6 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("clip") / "face.y4m"
     write_clip(path)
     return path
-
-
-def write_clip(path: Path) -> None:
-    shifts = [round(30 * np.sin(2 * np.pi * i / 24)) for i in range(24)]
-    header = f"YUV4MPEG2 W{CLIP[0]} H{CLIP[1]} F30:1 Ip A1:1 C420jpeg\n".encode()
-    path.write_bytes(header + b"".join(b"FRAME\n" + _yuv(clip_frame(dx)) for dx in shifts))
-
-
-def clip_frame(shift: int) -> Image.Image:
-    left = 64 + shift
-    crop = example.astronaut().crop((left, 10, left + 320, 250))
-    return crop.resize(CLIP, Image.Resampling.BICUBIC)
-
-
-def _yuv(frame: Image.Image) -> bytes:
-    planes = np.asarray(frame.convert("YCbCr"))
-    height, width = planes.shape[:2]
-    small = planes[..., 1:].reshape(height // 2, 2, width // 2, 2, 2).mean((1, 3)).round()
-    chroma = small.astype(np.uint8)
-    return planes[..., 0].tobytes() + chroma[..., 0].tobytes() + chroma[..., 1].tobytes()
 
 
 @pytest.fixture(scope="session")
@@ -139,7 +102,7 @@ class Visit:
             time.sleep(0.05)
 
     def frames(self, more: int = 1) -> None:
-        """Until that many more frames were drawn."""
+        """Until that many more frames were stylised."""
         count = self.page.evaluate("distill.speed().frames")
         self.wait(f"distill.speed().frames >= {count + more}")
 
@@ -147,11 +110,11 @@ class Visit:
         """The network's last input and output, (1, C, H, W)."""
         size, *planes = self.page.evaluate(LAST)
         values = (np.frombuffer(base64.b64decode(p), np.float32) for p in planes)
-        photo, drawn = (p.reshape(1, -1, *size) for p in values)
-        return photo, drawn
+        photo, output = (p.reshape(1, -1, *size) for p in values)
+        return photo, output
 
     def settle(self) -> None:
-        """Until a still picture or a sketch is drawn for good."""
+        """Until a still picture or a sketch has its last result."""
         self.wait("!distill.busy()")
 
     def text(self, name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import threading
 import time
@@ -14,28 +13,10 @@ import onnxruntime
 import pytest
 from PIL import Image
 
-from browser.conftest import FLAGS, PATIENCE, chromium, clip_frame
 from distill import zoo
+from support.chromium_page import FLAGS, PATIENCE, canvas, chromium, clip_frame, download
 
 SHADE = 2 / 255
-
-
-def canvas(page, name: str) -> np.ndarray:
-    """A canvas's pixels, (H, W, 4)."""
-    url = page.evaluate(f"document.getElementById('{name}').toDataURL()")
-    content = io.BytesIO(base64.b64decode(url.partition(",")[2]))
-    return np.asarray(Image.open(content).convert("RGBA"))
-
-
-def download(page, button: str) -> Image.Image:
-    with page.expect_download() as found:
-        page.click(button)
-    assert found.value.suggested_filename.startswith("distill-")
-    assert found.value.suggested_filename.endswith(".png")
-    content = io.BytesIO(found.value.path().read_bytes())
-    picture = Image.open(content)
-    assert picture.format == "PNG"
-    return picture
 
 
 def encoded(picture: Image.Image, kind: str = "PNG", **options) -> bytes:
@@ -61,7 +42,7 @@ def show(at, picture: Image.Image, name="picture.png", **options) -> None:
     at.settle()
 
 
-def test_without_a_camera_the_page_draws_its_example(visit):
+def test_without_a_camera_the_page_stylises_its_example(visit):
     at = visit()
     assert at.page.evaluate("crossOriginIsolated")
     threads = at.page.evaluate("Math.max(1, Math.min(4, navigator.hardwareConcurrency - 1))")
@@ -69,12 +50,12 @@ def test_without_a_camera_the_page_draws_its_example(visit):
     assert (backend["name"], backend["threads"]) == ("WASM", threads)
     assert at.text("backend").startswith("WASM, ")
     assert "no graphics card for WebGPU" in at.text("why")
-    photo, drawn = at.last()
+    photo, output = at.last()
     assert photo.shape == (1, 3, 64, 64)
-    assert np.abs(drawn - (1 - photo)).max() < 1e-5
-    shown = canvas(at.page, "drawn")
+    assert np.abs(output - (1 - photo)).max() < 1e-5
+    shown = canvas(at.page, "stylised")
     assert shown.shape == (48, 48, 4)
-    inside = drawn[0, :, 8:-8, 8:-8].transpose(1, 2, 0) * 255
+    inside = output[0, :, 8:-8, 8:-8].transpose(1, 2, 0) * 255
     assert np.abs(shown[..., :3] - inside).max() <= 1
     assert at.text("meter").endswith(" ms")
 
@@ -109,7 +90,7 @@ def _distance(photo: np.ndarray, shift: int, mirrored: bool) -> float:
     return float(np.abs(photo[0, :, 8:-8, 8:-8].transpose(1, 2, 0) - want).mean())
 
 
-def test_a_student_draws_what_onnx_runtime_draws_in_python(visit):
+def test_a_student_gives_what_onnx_runtime_gives_in_python(visit):
     at = visit("?threads=2", camera=True)
     assert at.text("backend") == "WASM, 2 threads"
     at.page.check("input[value=hayao]", force=True)
@@ -117,10 +98,10 @@ def test_a_student_draws_what_onnx_runtime_draws_in_python(visit):
     assert "Terms of hayao: AnimeGANv2" in at.text("licence")
     at.frames(2)
     session = onnxruntime.InferenceSession(zoo.find("hayao"))
-    photo, drawn = at.last()
-    assert photo.shape == (1, 3, 256, 256) == drawn.shape
-    assert np.abs(drawn - session.run(None, {"photo": photo})[0]).max() <= SHADE
-    assert np.abs(drawn - photo).mean() > 0.03
+    photo, output = at.last()
+    assert photo.shape == (1, 3, 256, 256) == output.shape
+    assert np.abs(output - session.run(None, {"photo": photo})[0]).max() <= SHADE
+    assert np.abs(output - photo).mean() > 0.03
 
 
 @pytest.mark.parametrize("size", [128, 320])
@@ -129,8 +110,8 @@ def test_the_resolution_is_the_networks(visit, size):
     at.page.check("input[value=hayao]", force=True)
     at.page.select_option("#size", str(size))
     at.wait(f"distill.last().then((l) => l.width === {size})")
-    photo, drawn = at.last()
-    assert photo.shape[2:] == drawn.shape[2:] == (size, size)
+    photo, output = at.last()
+    assert photo.shape[2:] == output.shape[2:] == (size, size)
 
 
 def test_a_network_of_one_size_offers_one(visit):
@@ -139,8 +120,8 @@ def test_a_network_of_one_size_offers_one(visit):
     at.wait("document.getElementById('tag').textContent === 'stiff'")
     assert at.page.is_disabled("#size")
     assert at.text("size") == "64 px"
-    photo, drawn = at.last()
-    assert np.abs(drawn - (1 - photo)).max() < 1e-5
+    photo, output = at.last()
+    assert np.abs(output - (1 - photo)).max() < 1e-5
 
 
 def test_pictures_keep_their_shape_and_stand_upright(visit):
@@ -184,7 +165,7 @@ def test_no_picture_is_said_and_the_old_one_stays(visit):
 
 def test_the_divider_moves_by_mouse_and_keys(visit):
     at = visit()
-    divider, box = at.page.locator("#divider"), at.page.locator("#stage").bounding_box()
+    divider, box = at.page.locator("#divider"), at.page.locator("#viewer").bounding_box()
     place = lambda share: (box["x"] + share * box["width"], box["y"] + box["height"] / 3)  # noqa: E731
     now = lambda: float(divider.get_attribute("aria-valuenow"))  # noqa: E731
     at.page.mouse.move(*place(0.5))
@@ -240,7 +221,7 @@ def test_a_student_that_does_not_arrive_leaves_the_earlier_one_at_work(visit):
     at.page.route("**/students/hayao.onnx", lambda route: route.fulfill(status=404))
     at.page.check("input[value=hayao]", force=True)
     at.wait("document.getElementById('message').textContent !== ''")
-    want = "hayao cannot be drawn at 256: students/hayao.onnx did not arrive: the server answers"
+    want = "hayao cannot run at 256: students/hayao.onnx did not arrive: the server answers"
     assert at.text("message") == f"{want} 404."
     at.frames(3)
     assert at.page.is_checked("input[value=negative]")
@@ -349,7 +330,7 @@ def test_hosts_without_the_headers_get_one_thread_and_are_told_why(visit, folder
     server.server_close()
 
 
-def test_webgpu_draws_the_same_where_it_is_asked_for(visit, playwright):
+def test_webgpu_gives_the_same_where_it_is_asked_for(visit, playwright):
     flags = [flag for flag in FLAGS if flag != "--disable-gpu"]
     emulated = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]
     browser = playwright.chromium.launch(executable_path=chromium(), args=[*flags, *emulated])
@@ -358,8 +339,8 @@ def test_webgpu_draws_the_same_where_it_is_asked_for(visit, playwright):
         pytest.skip(f"no WebGPU, not even emulated: {at.text('why')}")
     assert at.text("backend") == "WebGPU"
     assert "emulated on the CPU" in at.text("why")
-    photo, drawn = at.last()
-    assert np.abs(drawn - (1 - photo)).max() < 1e-4
+    photo, output = at.last()
+    assert np.abs(output - (1 - photo)).max() < 1e-4
     plain = visit(browser=browser)
     assert plain.text("backend").startswith("WASM")
     assert "WebGPU is only emulated here" in plain.text("why")

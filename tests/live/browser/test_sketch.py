@@ -1,11 +1,11 @@
-"""The page's drawing mode in a real browser: its networks draw the sketch's negative."""
+"""The page's drawing mode in a real browser: its networks give the sketch's negative."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from browser.test_page import canvas, download
+from support.chromium_page import canvas, download
 
 SIDE = 256
 
@@ -31,8 +31,8 @@ def stroke(at, *points: tuple[float, float], steps: int = 1) -> None:
 def sketch(at) -> np.ndarray:
     """What the network saw at last, (256, 256): 1 on paper, 0 on a line."""
     at.settle()
-    photo, drawn = at.last()
-    assert np.abs(drawn[:, :3] - (1 - photo)).max() < 1e-5
+    photo, output = at.last()
+    assert np.abs(output[:, :3] - (1 - photo)).max() < 1e-5
     return photo[0, 0]
 
 
@@ -75,7 +75,7 @@ def test_undo_eraser_and_clear(at):
     assert canvas(at.page, "strokes")[..., 3].any()
 
 
-def test_the_sticker_is_as_see_through_as_the_network_draws_it(at):
+def test_the_sticker_is_as_see_through_as_the_network_makes_it(at):
     at.page.locator("#width").fill("8")
     stroke(at, (0.1, 0.5), (0.9, 0.5))
     at.wait("distill.last().then((l) => l.width === 256)")
@@ -98,7 +98,7 @@ def test_pictures_come_at_the_chosen_rate(at):
     at.page.clock.install(time=0)
     at.page.clock.pause_at(1)
     before = at.page.evaluate("distill.speed().frames")
-    stroke(at, (0.1, 0.1), (0.2, 0.1))  # drawn at once
+    stroke(at, (0.1, 0.1), (0.2, 0.1))  # inferred at once
     at.wait(f"distill.speed().frames === {before + 1}")
     for more in (2, 3):
         stroke(at, (0.2, 0.1 * more), (0.8, 0.6), steps=5)
@@ -115,6 +115,7 @@ def test_pictures_come_at_the_chosen_rate(at):
 
 
 def test_the_outline_is_for_the_eye_only(at):
+    at.wait("outline.width > 0 && outline.width === outline.height")  # the view is laid out
     assert canvas(at.page, "outline")[..., 3].any()
     stroke(at, (0.02, 0.02), (0.05, 0.02))
     at.wait("distill.last().then((l) => l.width === 256)")

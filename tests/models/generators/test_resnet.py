@@ -52,9 +52,9 @@ def test_borders_are_reflected():
 
 @pytest.mark.parametrize("side", [32, 36])
 def test_any_size_that_divides_by_four(side: int):
-    drawn = ResNetGenerator(1, 8)(torch.rand(1, 3, side, 32))
-    assert drawn.shape == (1, 3, side, 32)
-    assert 0 <= drawn.min() <= drawn.max() <= 1
+    output = ResNetGenerator(1, 8)(torch.rand(1, 3, side, 32))
+    assert output.shape == (1, 3, side, 32)
+    assert 0 <= output.min() <= output.max() <= 1
 
 
 def test_a_size_that_does_not():

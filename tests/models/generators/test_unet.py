@@ -28,13 +28,13 @@ def test_depth_follows_the_size(size: int, blocks: int):
 @pytest.mark.parametrize("separable", [False, True])
 @pytest.mark.parametrize("upsampling", ["nearest", "transposed"])
 @pytest.mark.parametrize("channels", [3, 4])
-def test_every_form_draws_in_range(separable, upsampling, channels):
+def test_every_form_s_output_is_in_range(separable, upsampling, channels):
     network = UNet(32, 3, channels, 0.2, 0.3, separable, upsampling)
-    drawn = network(torch.rand(2, 3, 32, 32))
-    assert drawn.shape == (2, channels, 32, 32)
-    assert drawn.min() >= 0
-    assert drawn.max() <= 1
-    drawn.sum().backward()
+    output = network(torch.rand(2, 3, 32, 32))
+    assert output.shape == (2, channels, 32, 32)
+    assert output.min() >= 0
+    assert output.max() <= 1
+    output.sum().backward()
     assert all(p.grad is not None for p in network.parameters())
 
 

@@ -74,9 +74,9 @@ def check(name: str, model: onnx.ModelProto, path: Path, network: nn.Module, cha
     photos = torch.rand(2, 3, 64, 64)
     assert parity(path, network, photos) <= 1e-4
     with torch.no_grad():
-        drawn = network(photos)
-    assert drawn.shape == (2, channels, 64, 64)
-    assert drawn.std() > 0.01
+        output = network(photos)
+    assert output.shape == (2, channels, 64, 64)
+    assert output.std() > 0.01
 
 
 def test_every_decoder_is_in_the_tester() -> None:
@@ -90,10 +90,10 @@ def test_every_decoder_is_in_the_tester() -> None:
 def test_shape_and_range(name: str, width: float, channels: int) -> None:
     student = build(name, width, channels).eval()
     with torch.no_grad():
-        drawn = student(torch.rand(2, 3, 64, 96))
-    assert drawn.shape == (2, channels, 64, 96)
-    assert drawn.dtype == torch.float32
-    assert 0 <= drawn.min() < drawn.max() <= 1
+        output = student(torch.rand(2, 3, 64, 96))
+    assert output.shape == (2, channels, 64, 96)
+    assert output.dtype == torch.float32
+    assert 0 <= output.min() < output.max() <= 1
 
 
 @pytest.mark.parametrize("channels", [3, 4])
@@ -126,8 +126,8 @@ def test_sees_only_channels_and_strides(name: str) -> None:
     decoder = build(name, 0.5).decoder.eval()
     shapes = zip((3, 8, 16, 16, 48, 80), (1, 2, 4, 8, 16, 32), strict=True)
     with torch.no_grad():
-        drawn = decoder([torch.rand(1, c, 64 // s, 64 // s) for c, s in shapes])
-    assert drawn.shape == (1, 3, 64, 64)
+        output = decoder([torch.rand(1, c, 64 // s, 64 // s) for c, s in shapes])
+    assert output.shape == (1, 3, 64, 64)
 
 
 @pytest.mark.parametrize("opset", OPSETS)
@@ -186,13 +186,13 @@ def test_thop_says_what_the_paper_printed(name: str) -> None:
 @pytest.mark.parametrize("channels", [3, 4])
 @pytest.mark.parametrize("name", ["detail", "residual"])
 def test_starts_near_the_photo(name: str, channels: int) -> None:
-    """Untrained it draws sigmoid(4x - 2) of the photo, give or take, and opaque."""
+    """Untrained its output is sigmoid(4x - 2) of the photo, give or take, and opaque."""
     student = build(name, channels=channels).train()  # as the first step sees it
     photo = torch.rand(4, 3, 64, 64)
     with torch.no_grad():
-        drawn = student(photo)
-    assert (drawn[:, :3] - torch.sigmoid(4 * photo - 2)).abs().mean() < 0.05
-    assert (drawn[:, 3:] > 0.9).all()
+        output = student(photo)
+    assert (output[:, :3] - torch.sigmoid(4 * photo - 2)).abs().mean() < 0.05
+    assert (output[:, 3:] > 0.9).all()
 
 
 def test_detail_hands_every_pixel_through() -> None:
@@ -205,8 +205,8 @@ def test_detail_hands_every_pixel_through() -> None:
     photo = torch.rand(1, 3, 64, 64)
     shapes = zip((8, 16, 16, 48, 80), (2, 4, 8, 16, 32), strict=True)
     with torch.no_grad():
-        drawn = decoder([photo, *(torch.zeros(1, c, 64 // s, 64 // s) for c, s in shapes)])
-    torch.testing.assert_close(drawn, torch.sigmoid(4 * photo - 2))
+        output = decoder([photo, *(torch.zeros(1, c, 64 // s, 64 // s) for c, s in shapes)])
+    torch.testing.assert_close(output, torch.sigmoid(4 * photo - 2))
 
 
 @pytest.mark.parametrize("wrong", [{"half": 8}, {"kernel": 4}, {"blocks": [1, 1]}])

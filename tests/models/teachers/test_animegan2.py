@@ -92,7 +92,7 @@ def reference(state: dict[str, Tensor], x: Tensor) -> Tensor:
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A state dict with random values everywhere, norms included, that draws in mid-range."""
+    """A state dict with random values everywhere, norms included, whose output is in mid-range."""
     torch.manual_seed(1)
     state = {}
     for name, shape in PORT.items():
@@ -138,7 +138,7 @@ def test_layout_is_the_public_ports(norm: str) -> None:
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_draws_what_the_public_port_draws(
+def test_gives_what_the_public_port_gives(
     pair: tuple[AnimeGANv2, AnimeGANv2], weights: Path, index: int
 ) -> None:
     x = torch.rand(2, 3, 32, 48) * 2 - 1
@@ -147,14 +147,14 @@ def test_draws_what_the_public_port_draws(
     torch.testing.assert_close(pair[index].generate(x), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_group_and_instance_norm_draw_the_same(pair: tuple[AnimeGANv2, AnimeGANv2]) -> None:
+def test_group_and_instance_norm_give_the_same(pair: tuple[AnimeGANv2, AnimeGANv2]) -> None:
     group, instance = pair
     photo = torch.rand(2, 3, 32, 32)
     assert group(photo).std() > 0.05  # a grey picture would agree with anything
     assert difference(group, instance, photo) <= 1e-4
 
 
-def test_a_norm_per_channel_draws_something_else(pair: tuple[AnimeGANv2, AnimeGANv2]) -> None:
+def test_a_norm_per_channel_gives_something_else(pair: tuple[AnimeGANv2, AnimeGANv2]) -> None:
     assert difference(pair[0], per_channel(pair[0]), torch.rand(1, 3, 32, 32)) > 0.1
 
 
@@ -170,7 +170,7 @@ def test_real_weights_agree_and_the_wrong_swap_does_not(assets: Path) -> None:
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_fast_form_draws_the_same(pair: tuple[AnimeGANv2, AnimeGANv2], index: int) -> None:
+def test_fast_form_gives_the_same(pair: tuple[AnimeGANv2, AnimeGANv2], index: int) -> None:
     fast = copy.deepcopy(pair[index]).fast()
     assert sum(isinstance(m, nn.GroupNorm) for m in fast.modules()) == NORMS
     assert difference(pair[index], fast, torch.rand(1, 3, 32, 32)) <= 1e-4
@@ -180,19 +180,19 @@ def test_fast_form_draws_the_same(pair: tuple[AnimeGANv2, AnimeGANv2], index: in
 def test_border_is_zero_to_one(pair: tuple[AnimeGANv2, AnimeGANv2]) -> None:
     """Picture p stands for 2p - 1 inside, and the network's y for y/2 + 1/2 outside."""
     teacher, photo = pair[0], torch.rand(1, 3, 32, 32)
-    drawn = teacher(photo)
-    assert 0 <= drawn.min() < drawn.max() <= 1
-    torch.testing.assert_close(drawn, teacher.generate(photo * 2 - 1) / 2 + 0.5)
+    output = teacher(photo)
+    assert 0 <= output.min() < output.max() <= 1
+    torch.testing.assert_close(output, teacher.generate(photo * 2 - 1) / 2 + 0.5)
 
 
 @pytest.mark.parametrize(("height", "width"), [(33, 32), (32, 35), (37, 30)])
 def test_any_size_comes_back(pair: tuple[AnimeGANv2, AnimeGANv2], height: int, width: int) -> None:
     photo = torch.rand(1, 3, height, width)
-    drawn = pair[0](photo)
-    assert drawn.shape == photo.shape
+    output = pair[0](photo)
+    assert output.shape == photo.shape
     # The padding mirrors the photo, so a photo mirrored beforehand gives the same picture.
     mirrored = F.pad(photo, (0, -width % 4, 0, -height % 4), mode="reflect")
-    torch.testing.assert_close(drawn, pair[0](mirrored)[..., :height, :width])
+    torch.testing.assert_close(output, pair[0](mirrored)[..., :height, :width])
 
 
 def test_fingerprint_follows_the_weights_only(
@@ -232,8 +232,8 @@ def test_exported_graph_normalises_by_instance_only(pair: tuple[AnimeGANv2, Anim
     assert kinds.count("InstanceNormalization") == NORMS
     assert not {"ReduceMean", "Sqrt", "Div", "Pow", "ReciprocalSqrt"} & set(kinds)
     session = onnxruntime.InferenceSession(buffer.getvalue(), providers=["CPUExecutionProvider"])
-    (drawn,) = session.run(None, {session.get_inputs()[0].name: photo.numpy()})
-    assert (torch.from_numpy(drawn) - pair[0](photo)).abs().max() <= 1e-4
+    (output,) = session.run(None, {session.get_inputs()[0].name: photo.numpy()})
+    assert (torch.from_numpy(output) - pair[0](photo)).abs().max() <= 1e-4
 
 
 def test_macs() -> None:

@@ -19,12 +19,12 @@ WIDTH = 8
 
 def public(blocks: int, seed: int = 0) -> dict[str, Tensor]:
     """A state dict in the published layout: N counts padding, convolution, norm and ReLU alike."""
-    draws = torch.Generator().manual_seed(seed)
+    numbers = torch.Generator().manual_seed(seed)
     state: dict[str, Tensor] = OrderedDict()
 
     def convolution(name: str, *shape: int, biases: int | None = None) -> None:
-        state[f"{name}.weight"] = torch.randn(shape, generator=draws) * 0.2
-        state[f"{name}.bias"] = torch.randn(biases or shape[0], generator=draws) * 0.2
+        state[f"{name}.weight"] = torch.randn(shape, generator=numbers) * 0.2
+        state[f"{name}.bias"] = torch.randn(biases or shape[0], generator=numbers) * 0.2
 
     w = WIDTH
     convolution("model.1", w, 3, 7, 7)
@@ -39,7 +39,7 @@ def public(blocks: int, seed: int = 0) -> dict[str, Tensor]:
     return state
 
 
-def drawn(state: dict[str, Tensor], blocks: int, photo: Tensor) -> Tensor:
+def published(state: dict[str, Tensor], blocks: int, photo: Tensor) -> Tensor:
     """The paper's network on such a state dict, written as plain formulas; [0, 1] in and out."""
 
     def conv(x: Tensor, name: str, pad: int = 0, stride: int = 1) -> Tensor:
@@ -70,11 +70,11 @@ def saved(path: Path, state: dict[str, Tensor]) -> Path:
 
 
 @pytest.mark.parametrize("blocks", [9, 6])
-def test_draws_what_the_published_network_draws(tmp_path: Path, blocks: int) -> None:
+def test_gives_what_the_published_network_gives(tmp_path: Path, blocks: int) -> None:
     state = public(blocks)
     teacher = CycleGANTeacher(saved(tmp_path / "latest_net_G.pth", state))
     photo = torch.rand(2, 3, 36, 44)
-    expected = drawn(state, blocks, photo)
+    expected = published(state, blocks, photo)
     torch.testing.assert_close(teacher(photo), expected, atol=2e-5, rtol=0)
     assert expected.std() > 0.1
 

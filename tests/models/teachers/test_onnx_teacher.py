@@ -25,12 +25,12 @@ def write(
     takes: Shape = FREE,
     gives: Shape = FREE,
 ) -> Path:
-    """A model from `photo` to `drawn`."""
+    """A model from `photo` to `stylized`."""
     graph = helper.make_graph(
         nodes,
         "tiny",
         [helper.make_tensor_value_info("photo", TensorProto.FLOAT, takes)],
-        [helper.make_tensor_value_info("drawn", TensorProto.FLOAT, gives)],
+        [helper.make_tensor_value_info("stylized", TensorProto.FLOAT, gives)],
         [numpy_helper.from_array(v, k) for k, v in (constants or {}).items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
@@ -40,11 +40,11 @@ def write(
 
 
 def identity(path: Path, shape: Shape = FREE) -> Path:
-    return write(path, [helper.make_node("Identity", ["photo"], ["drawn"])], None, shape, shape)
+    return write(path, [helper.make_node("Identity", ["photo"], ["stylized"])], None, shape, shape)
 
 
 def scaled(path: Path, factors: np.ndarray, shape: Shape = FREE) -> Path:
-    node = helper.make_node("Mul", ["photo", "factors"], ["drawn"])
+    node = helper.make_node("Mul", ["photo", "factors"], ["stylized"])
     return write(path, [node], {"factors": factors.astype(np.float32)}, shape, shape)
 
 
@@ -95,7 +95,7 @@ def test_channel_order(tmp_path: Path, channels: str, factors: list[float]) -> N
 
 
 def test_a_network_that_swaps_channels(tmp_path: Path) -> None:
-    node = helper.make_node("Gather", ["photo", "order"], ["drawn"], axis=1)
+    node = helper.make_node("Gather", ["photo", "order"], ["stylized"], axis=1)
     path = write(tmp_path / "g.onnx", [node], {"order": np.array([1, 2, 0])})
     photo = torch.rand(1, 3, 4, 4)
     torch.testing.assert_close(OnnxTeacher(path, **UNIT)(photo), photo[:, [1, 2, 0]])
@@ -124,7 +124,7 @@ def test_fixed_batch_takes_any_number(tmp_path: Path, batch: int, pictures: int)
 def test_tensors_by_name(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Neg", ["photo"], ["other"]),
-        helper.make_node("Identity", ["photo"], ["drawn"]),
+        helper.make_node("Identity", ["photo"], ["stylized"]),
     ]
     path = write(tmp_path / "two.onnx", nodes)
     model = onnx.load(path)
@@ -133,7 +133,7 @@ def test_tensors_by_name(tmp_path: Path) -> None:
     photo = torch.rand(1, 3, 4, 4)
     assert OnnxTeacher(path).output == "other"
     torch.testing.assert_close(OnnxTeacher(path)(photo), 1 - photo)
-    torch.testing.assert_close(OnnxTeacher(path, input="photo", output="drawn")(photo), photo)
+    torch.testing.assert_close(OnnxTeacher(path, input="photo", output="stylized")(photo), photo)
 
 
 def test_fingerprint_follows_file_and_settings(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_not_an_onnx_file(tmp_path: Path) -> None:
     assert "gone.onnx: not a readable ONNX file" in message(tmp_path / "gone.onnx")
 
 
-@pytest.mark.parametrize(("key", "has"), [("input", "photo"), ("output", "drawn")])
+@pytest.mark.parametrize(("key", "has"), [("input", "photo"), ("output", "stylized")])
 def test_wrong_tensor_name(tmp_path: Path, key: str, has: str) -> None:
     said = message(identity(tmp_path / "i.onnx"), **{key: "picture"})
     assert f"teacher.{key}=picture" in said
@@ -178,13 +178,13 @@ def test_wrong_size(tmp_path: Path) -> None:
 
 
 NOT_PICTURES = {
-    "classifier": (helper.make_node("Flatten", ["photo"], ["drawn"]), ("n", "k")),
+    "classifier": (helper.make_node("Flatten", ["photo"], ["stylized"]), ("n", "k")),
     "smaller": (
-        helper.make_node("MaxPool", ["photo"], ["drawn"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("MaxPool", ["photo"], ["stylized"], kernel_shape=[2, 2], strides=[2, 2]),
         ("n", 3, "a", "b"),
     ),
-    "grey": (helper.make_node("ReduceMean", ["photo"], ["drawn"], axes=[1]), ("n", 1, "h", "w")),
-    "number": (helper.make_node("ReduceMean", ["photo"], ["drawn"], keepdims=0), ()),
+    "grey": (helper.make_node("ReduceMean", ["photo"], ["stylized"], axes=[1]), ("n", 1, "h", "w")),
+    "number": (helper.make_node("ReduceMean", ["photo"], ["stylized"], keepdims=0), ()),
 }
 
 
@@ -226,14 +226,14 @@ def test_real_teachers(assets: Path, file: str, settings: dict, order: int) -> N
         [rows.expand(256, 256), rows.expand(256, 256).T, torch.full((256, 256), 0.3)]
     )
     photo = (photo + 0.05 * torch.randn(3, 256, 256)).clamp(0, 1)[None]
-    drawn = OnnxTeacher(assets / file, **settings)(photo)
+    output = OnnxTeacher(assets / file, **settings)(photo)
     x = (photo.numpy()[:, ::order] * 2 - 1).astype(np.float32)
     session = onnxruntime.InferenceSession(assets / file, providers=["CPUExecutionProvider"])
     (y,) = session.run(["stylized"], {"photo": np.ascontiguousarray(x)})
     expected = np.clip(y / 2 + 0.5, 0, 1)[:, ::order]
-    np.testing.assert_allclose(drawn.numpy(), expected, atol=1e-5)
-    assert drawn.std() > 0.05
-    assert 0 <= drawn.min() < drawn.max() <= 1
+    np.testing.assert_allclose(output.numpy(), expected, atol=1e-5)
+    assert output.std() > 0.05
+    assert 0 <= output.min() < output.max() <= 1
 
 
 @pytest.mark.parametrize("name", ["paprika", "webtoon", "face_v2", "face_v2_2"])
@@ -242,10 +242,10 @@ def test_released_students_as_teachers(assets: Path, name: str) -> None:
     settings = {"input_range": (0, 1), "output_range": (0, 255), "input": "data", "output": "prob"}
     photos = torch.nn.functional.interpolate(torch.rand(2, 3, 16, 16), 256, mode="bicubic")
     photos = photos.clamp(0, 1)
-    drawn = OnnxTeacher(path, **settings)(photos)
+    output = OnnxTeacher(path, **settings)(photos)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     (prob,) = session.run(None, {"data": photos[1:].numpy()})
-    np.testing.assert_allclose(drawn[1:].numpy(), prob / 255, atol=1e-5)
-    assert drawn.shape == photos.shape
-    assert 0 <= drawn.min() < drawn.max() <= 1
-    assert drawn.std() > 0.05
+    np.testing.assert_allclose(output[1:].numpy(), prob / 255, atol=1e-5)
+    assert output.shape == photos.shape
+    assert 0 <= output.min() < output.max() <= 1
+    assert output.std() > 0.05

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import kornia
 import pytest
 import torch
 from torch import Tensor
@@ -26,12 +27,12 @@ def step() -> Tensor:
 @pytest.mark.parametrize("shape", [(1, 3, 64, 64), (2, 3, 33, 47), (1, 3, 9, 9), (3, 3, 101, 20)])
 def test_any_size_to_the_same_size_in_range(toon: Toon, shape: tuple[int, ...]) -> None:
     photo = torch.rand(shape)
-    drawn = toon(photo)
-    assert drawn.shape == photo.shape
-    assert drawn.dtype == torch.float32
-    assert drawn.min() >= 0
-    assert drawn.max() <= 1
-    assert drawn.std() > 0
+    output = toon(photo)
+    assert output.shape == photo.shape
+    assert output.dtype == torch.float32
+    assert output.min() >= 0
+    assert output.max() <= 1
+    assert output.std() > 0
 
 
 def test_pictures_of_a_batch_do_not_meet(toon: Toon) -> None:
@@ -52,25 +53,25 @@ def test_has_no_weights_and_stays_in_evaluation(toon: Toon) -> None:
 
 
 def test_an_edge_gets_a_dark_line(toon: Toon) -> None:
-    drawn = toon(step())[0].mean(0)
-    dark_side = drawn[:, 4:12].mean()
-    near_edge = drawn[8:-8, 26:38]
+    output = toon(step())[0].mean(0)
+    dark_side = output[:, 4:12].mean()
+    near_edge = output[8:-8, 26:38]
     assert near_edge.min(dim=1).values.max() < 0.6 * dark_side  # in every row, and clearly
-    assert drawn[:, :16].std() < 1e-3
-    assert drawn[:, 48:].std() < 1e-3
-    assert drawn[:, 52:60].mean() > dark_side + 0.3
+    assert output[:, :16].std() < 1e-3
+    assert output[:, 48:].std() < 1e-3
+    assert output[:, 52:60].mean() > dark_side + 0.3
 
 
 def test_without_ink_there_is_no_line() -> None:
-    drawn = Toon(ink=0.0)(step())[0].mean(0)
-    assert drawn.min() > 0.9 * drawn[:, 4:12].mean()
+    output = Toon(ink=0.0)(step())[0].mean(0)
+    assert output.min() > 0.9 * output[:, 4:12].mean()
 
 
 @pytest.mark.parametrize("value", [0.1, 0.3, 0.5, 0.7, 0.9])
 def test_a_flat_picture_stays_flat(toon: Toon, value: float) -> None:
-    drawn = toon(flat(value))
-    assert drawn.flatten(1).std() < 1e-3
-    assert (drawn - value).abs().max() < 0.08  # half a step of 100/8 in L* is at most 0.066
+    output = toon(flat(value))
+    assert output.flatten(1).std() < 1e-3
+    assert (output - value).abs().max() < 0.08  # half a step of 100/8 in L* is at most 0.066
 
 
 def test_noise_in_a_flat_region_is_reduced(toon: Toon) -> None:
@@ -87,8 +88,6 @@ def test_smoothing_keeps_an_edge() -> None:
 
 def test_lightness_gathers_around_the_steps() -> None:
     """A ramp of lightness turns into plateaus: more than half lies within a fifth of a step."""
-    import kornia
-
     light = torch.linspace(1, 99, 980).view(1, 1, 1, -1)
     ramp = torch.cat([light, torch.zeros(1, 2, 1, 980)], dim=1)
     grey = kornia.color.lab_to_rgb(ramp)

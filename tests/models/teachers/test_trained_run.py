@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from PIL import Image
@@ -12,7 +13,7 @@ from PIL import Image
 from distill import benchmark, eval_fid, export, prepare, stylize
 from distill.core.errors import DistillError
 from distill.exporters import subject
-from distill.models.checkpoint import load_network, load_student, read
+from distill.models.checkpoint import load_network, load_student, read_network
 from distill.models.teachers.trained_run import CheckpointTeacher
 from support.commands import go, run
 from support.gan_runs import RESNET, SIDE, STUDENT, UNET, built, settings, write
@@ -25,7 +26,7 @@ SQUARE = PHOTOS[..., :SIDE, :SIDE]
 
 @pytest.mark.parametrize("name", NODES)
 @pytest.mark.parametrize("channels", [3, 4])
-def test_draws_what_the_trained_generator_draws(tmp_path: Path, name: str, channels: int) -> None:
+def test_gives_what_the_trained_generator_gives(tmp_path: Path, name: str, channels: int) -> None:
     network = built(NODES[name], channels=channels)
     path = write(tmp_path / "r", settings("pix2pix", NODES[name], channels), generator=network)
     teacher = CheckpointTeacher(str(path))
@@ -99,7 +100,7 @@ def test_what_goes_wrong_is_one_line(tmp_path: Path) -> None:
     torch.save({"state_dict": {}}, tmp_path / "foreign.ckpt")
     assert "not a checkpoint of distill.train (KeyError)" in message(tmp_path / "foreign.ckpt")
     path = write(tmp_path / "r", settings("pix2pix", RESNET), generator=built(RESNET))
-    assert "trains one network, which draws one way" in message(path, direction="BtoA")
+    assert "trains one network, which goes one way" in message(path, direction="BtoA")
     odd = write(tmp_path / "o", settings("stylegan", RESNET), generator=built(RESNET))
     assert "recipe=stylegan: unknown" in message(odd)
     other = write(
@@ -140,16 +141,14 @@ def test_load_network_reads_every_recipe_and_load_student_its_own(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_the_graph_of_a_run_draws_the_same(tmp_path: Path, name: str) -> None:
-    import onnxruntime
-
+def test_the_graph_of_a_run_gives_the_same(tmp_path: Path, name: str) -> None:
     network = built(NODES[name])
     path = write(tmp_path / "r", settings("pix2pix", NODES[name]), generator=network)
-    model = subject.student_graph(path / "checkpoints/last.ckpt")
+    model = subject.inference_graph(path / "checkpoints/last.ckpt")
     session = onnxruntime.InferenceSession(model.SerializeToString())
-    (drawn,) = session.run(None, {"photo": SQUARE[:1].numpy()})
+    (output,) = session.run(None, {"photo": SQUARE[:1].numpy()})
     with torch.inference_mode():
-        np.testing.assert_allclose(drawn, network(SQUARE[:1]).numpy(), atol=1e-4)
+        np.testing.assert_allclose(output, network(SQUARE[:1]).numpy(), atol=1e-4)
 
 
 # The whole way: a teacher's run, pairs, a student, its export and evaluation
@@ -169,12 +168,12 @@ def test_a_student_of_a_cyclegan_outlives_its_teacher(here: Path, capsys) -> Non
     assert run(prepare, *words, "photos=photos", "style.resolution=64", "label.workers=0",
                "data.val_fraction=0.4", "crop=0.9") == 0  # fmt: skip
     labelled = next((here / "data/pairs/mine-photos-64-crop90/train/photo").iterdir())
-    photo, drawn = (
+    photo, output = (
         torch.from_numpy(np.array(Image.open(file))).permute(2, 0, 1)[None].float() / 255
         for file in (labelled, labelled.parents[1] / "stylized" / labelled.name)
     )
     expected = CheckpointTeacher(path)(photo)
-    torch.testing.assert_close(drawn, expected, rtol=0, atol=0.5 / 255 + 1e-6)
+    torch.testing.assert_close(output, expected, rtol=0, atol=0.5 / 255 + 1e-6)
     assert go(*reversed(words), "trainer.max_steps=1") == 0  # the words' order is all the same
     assert run(benchmark, "run=mine-residual", *TIMED) == 0  # beside its own teacher, not hayao's
     rows = json.loads((here / "runs/benchmarks/speed.json").read_text())["rows"]
@@ -187,7 +186,7 @@ def test_a_student_of_a_cyclegan_outlives_its_teacher(here: Path, capsys) -> Non
     assert run(export, "exporter.size=64", "run=mine-residual") == 0
     assert "no figures of the teacher: teacher.path=" in capsys.readouterr().out
     assert run(eval_fid, "run=mine-residual", "features=none") == 0
-    assert "taken as it is, without a look at its photos" in capsys.readouterr().out
+    assert "taken as it is, its photos are not checked" in capsys.readouterr().out
     results = json.loads((here / "runs/mine-residual/eval/results.json").read_text())
     assert "PSNR (dB), student to teacher" in results["similarity"]
     picture = next((here / "photos").iterdir())
@@ -198,8 +197,8 @@ def test_a_student_of_a_cyclegan_outlives_its_teacher(here: Path, capsys) -> Non
 def test_a_generator_with_transparency_labels_rgba(here: Path, capsys) -> None:
     words = ["style=custom", "teacher=checkpoint", f"teacher.path={teach(here / 'runs/p', 4)}"]
     assert go(*words, "channels=4", "trainer.max_steps=1", "run=four") == 0
-    drawn = next((here / "data/pairs").glob("*/train/stylized/*.png"))
-    assert Image.open(drawn).mode == "RGBA"
+    output = next((here / "data/pairs").glob("*/train/stylized/*.png"))
+    assert Image.open(output).mode == "RGBA"
     assert go(*words, "data=photos", "trainer.max_steps=1", "run=three") == 0
     _, said = load_student(here / "runs/four/checkpoints/last.ckpt")
     assert said["channels"] == 4
@@ -208,7 +207,7 @@ def test_a_generator_with_transparency_labels_rgba(here: Path, capsys) -> None:
 def test_channels_4_of_an_rgb_teacher_is_refused(here: Path, capsys) -> None:
     words = ["style=custom", "teacher=checkpoint", f"teacher.path={teach(here / 'runs/p')}"]
     assert go(*words, "channels=4") == 1
-    assert "channels=4: the teacher draws RGB" in capsys.readouterr().err
+    assert "channels=4: the teacher's output is RGB" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -246,7 +245,7 @@ def test_a_run_as_a_student_of_other_commands(here: Path, capsys) -> None:
     assert "recipe=pix2pix learns from pictures alone" in capsys.readouterr().out
 
 
-def test_stylize_draws_in_both_directions(here: Path, capsys) -> None:
+def test_stylize_in_both_directions(here: Path, capsys) -> None:
     there, back = built(RESNET, seed=1), built(RESNET, seed=2)
     write(here / "runs/c", settings("cyclegan", RESNET), a_to_b=there, b_to_a=back)
     picture = str(next((here / "photos").iterdir()))
@@ -262,17 +261,17 @@ def test_stylize_draws_in_both_directions(here: Path, capsys) -> None:
     assert first == second
     capsys.readouterr()
     assert run(stylize, picture, "style=toon", "direction=BtoA") == 1
-    assert "toon.onnx draws one way; leave direction out" in capsys.readouterr().err
+    assert "toon.onnx has one direction; leave it out" in capsys.readouterr().err
     assert run(stylize, picture, "run=c", "direction=XtoA") == 1
     assert "'AtoB' or 'BtoA'" in capsys.readouterr().err
 
 
-def test_a_student_is_exported_at_another_size_than_its_teacher_draws(here: Path, capsys) -> None:
+def test_a_student_is_exported_at_another_size_than_its_teacher_takes(here: Path, capsys) -> None:
     write(here / "runs/u", settings("pix2pix", UNET), generator=built(UNET))
     words = ["style=custom", "teacher=checkpoint", "teacher.path=runs/u", "style.resolution=64"]
     assert go(*words, "trainer.max_steps=1", "run=mine") == 0
     assert run(export, "run=mine", "exporter.size=96") == 0
-    assert "no time and MACs of the teacher: it does not draw 96×96" in capsys.readouterr().out
+    assert "no time and MACs of the teacher: it does not take 96×96" in capsys.readouterr().out
     figures = json.loads((here / "runs/mine/export/report.json").read_text())["teacher"]
     assert figures["bytes"] == 4 * figures["parameters"] > 0
     assert figures.keys() == {"name", "parameters", "bytes"}
@@ -288,7 +287,7 @@ def test_a_distilled_student_is_a_teacher_too(here: Path) -> None:
     teacher = CheckpointTeacher(str(here / "runs/toon-residual"))
     picture = torch.rand(1, 3, 64, 64)
     with torch.inference_mode():
-        expected = read(teacher.path)[0](picture)
+        expected = read_network(teacher.path)[0](picture)
     torch.testing.assert_close(teacher(picture), expected)
     average = torch.load(checkpoint, weights_only=True)["callbacks"]["StudentEMA"]["average"]
     for name, tensor in student.state_dict().items():

@@ -11,23 +11,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from distill.core.errors import DistillError
-from distill.metrics.features import FeatureNetwork
 from distill.training.callbacks.distance import Distance
-
-
-class Means(FeatureNetwork):
-    """The mean of each channel, as a feature network; counts the pictures it has seen."""
-
-    fid, kid, title, resize = "Fréchet (means)", "KID (means) ×1000", "means", "none"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen = 0
-        self.bias = nn.Parameter(torch.zeros(3))
-
-    def forward(self, pictures: Tensor) -> Tensor:
-        self.seen += len(pictures)
-        return pictures.mean((2, 3)) + self.bias
+from support.feature_networks import Means
 
 
 class Model(pl.LightningModule):
@@ -45,7 +30,7 @@ class Model(pl.LightningModule):
 
     def validation_step(self, batch: dict[str, Tensor], index: int) -> dict[str, Tensor]:
         if "target" in batch:
-            return {"drawn": batch["photo"] + self.shift, "target": batch["target"]}
+            return {"output": batch["photo"] + self.shift, "target": batch["target"]}
         there, back = batch["a"] + self.shift, batch["b"] - self.shift
         return {"a": batch["a"], "to_b": there, "b": batch["b"], "to_a": back}
 
@@ -85,13 +70,13 @@ def test_a_shift_of_all_colours_has_a_known_distance(tmp_path, capsys):
     items = pairs([10, 60, 90, 120], [10, 60, 90, 120])
     _, logged = validate(tmp_path, Model(51 / 255), items)
     assert logged["val/frechet"] == pytest.approx(3 * 0.2**2, abs=1e-6)
-    assert "drawn: Fréchet (means) 0.12, KID (means) ×1000" in capsys.readouterr().out
+    assert "output: Fréchet (means) 0.12, KID (means) ×1000" in capsys.readouterr().out
 
 
 def test_the_kernel_distance_is_the_formula_s(tmp_path):
-    drawn, real = [10, 60, 90], [200, 220, 250]
-    _, logged = validate(tmp_path, Model(0.0), pairs(drawn, real))
-    x, y = (np.repeat(np.array(v, np.float64)[:, None] / 255, 3, 1) for v in (drawn, real))
+    output, real = [10, 60, 90], [200, 220, 250]
+    _, logged = validate(tmp_path, Model(0.0), pairs(output, real))
+    x, y = (np.repeat(np.array(v, np.float64)[:, None] / 255, 3, 1) for v in (output, real))
     k = [[(u @ v / 3 + 1) ** 3 for u in [*x, *y]] for v in [*x, *y]]
     own = sum(k[i][j] for i in range(3) for j in range(3) if i != j) / 6
     other = sum(k[i][j] for i in range(3, 6) for j in range(3, 6) if i != j) / 6
@@ -135,15 +120,15 @@ def test_both_directions_and_the_shorter_side_counted_once(tmp_path, capsys):
     assert "val/kid_a" in logged
     printed = capsys.readouterr().out
     assert "A to B" in printed
-    assert "(5 drawn, 3 real)" in printed
-    assert "(3 drawn, 5 real)" in printed
+    assert "(5 outputs, 3 real)" in printed
+    assert "(3 outputs, 5 real)" in printed
 
 
 def test_real_pictures_go_through_the_network_once(tmp_path):
     distance, _ = validate(tmp_path, Model(0.1), pairs([1, 2, 3, 4], [5, 6, 7, 8]), rounds=3)
-    assert distance.network.seen == 4 + 3 * 4
+    assert sum(distance.network.seen) == 4 + 3 * 4
     distance, _ = validate(tmp_path, Model(0.1), unpaired([1, 2, 3, 4], [5, 6]), rounds=3)
-    assert distance.network.seen == 4 + 2 + 3 * (4 + 2)
+    assert sum(distance.network.seen) == 4 + 2 + 3 * (4 + 2)
 
 
 def test_two_rounds_and_other_batches_say_the_same(tmp_path):
@@ -162,13 +147,13 @@ def test_one_picture_ends_in_one_line(tmp_path):
     assert "\n" not in str(error.value)
 
 
-def test_what_it_is_made_with(monkeypatch, tmp_path, capsys):
+def test_without_weights_auto_is_none_and_says_so(capsys):
     assert Distance.of("none") is None
     assert Distance.of("auto") is None
     assert "neither pt_inception" in capsys.readouterr().out
 
 
-def test_auto_takes_what_is_at_hand_and_leaves_chance_alone(assets, monkeypatch):
+def test_auto_takes_what_is_at_hand_and_leaves_random_numbers_alone(assets, monkeypatch):
     monkeypatch.setenv("DISTILL_WEIGHTS", str((assets / "encoders").resolve()))
     before = torch.get_rng_state()
     made = Distance.of("auto")

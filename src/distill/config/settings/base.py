@@ -1,4 +1,4 @@
-"""What all settings share: their kinds of values, and that unknown keys are errors."""
+"""What all settings share: their kinds of values; conf/ holds their defaults and comments."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field
 
-Node = dict[str, Any]
+Node = dict[str, Any]  # a class or function by `_target_`, and its arguments
 Positive = Annotated[int, Field(gt=0)]
 Name = Annotated[str, Field(min_length=1, pattern=r"^[^/\\]*[^/\\.][^/\\]*$")]  # of a folder
-Folders = str | Annotated[list[str], Field(min_length=1)]
 Fraction = Annotated[float, Field(gt=0, le=1)]
 
 
@@ -21,10 +20,36 @@ class Given:
     names: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class PathMark:
+    """Marks a setting that is a path, or of a Node the arguments that are: quoted for Hydra."""
+
+    arguments: tuple[str, ...] = ()
+
+
+PathText = Annotated[str, PathMark()]
+Paths = PathText | list[PathText]  # one, or several as [A,B]
+Folders = PathText | Annotated[list[PathText], Field(min_length=1)]
+TeacherNode = Annotated[Node, Given(("weights",)), PathMark(("path",))]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Unknown keys are errors; numbers are taken as text where text is wanted (run=5)."""
+    """Unknown keys are errors; numbers are taken as text where text is wanted (run=5).
 
+    `not_used` are keys that a choice of a config group brings along, for other commands to use.
+    """
+
+    not_used: ClassVar[frozenset[str]] = frozenset()
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid", coerce_numbers_to_str=True, arbitrary_types_allowed=True
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByName(Settings):
+    """A setting with nothing but a name, typed KEY=NAME, where conf/KEY/ is another command's.
+
+    Hydra takes each word that is a folder below conf/ for a config group, in every command, and a
+    group of one's own cannot answer to the same word: so KEY=NAME is read as KEY.name=NAME.
+    """

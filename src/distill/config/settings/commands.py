@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ByteSize, Field
 
-from distill.config.settings.base import Given, Name, Node, Positive, Settings
+from distill.config.settings.base import (
+    ByName,
+    Given,
+    Name,
+    Node,
+    Paths,
+    PathText,
+    Positive,
+    Settings,
+    TeacherNode,
+)
 from distill.config.settings.training import Budget, Decoder, StyleSettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunChoice(Settings):
-    """Which run: by name, by style and decoder, or (all null) the latest.
+    """Which run: by name, by style and decoder, or (all null) the latest."""
 
-    `teacher` and `gka_layers` come along with a style's file and are not used: the run knows them.
-    """
+    not_used = frozenset({"teacher", "gka_layers"})  # of a style: the run knows its own
 
     run: str | None
-    runs: str
-    checkpoint: str
-    output: str | None
+    runs: PathText
+    checkpoint: PathText
+    output: PathText | None
     style: StyleSettings | None = None
     decoder: Decoder | None = None
-    teacher: Node | None = None
-    gka_layers: list[Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TfLiteSettings(Settings):
     """The interpreter that has litert-torch; null: this one."""
 
-    python: str | None
+    python: PathText | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +49,8 @@ class Export(RunChoice):
     direction: Literal["AtoB", "BtoA"]
     formats: str | Annotated[list[str], Field(min_length=1)] | None
     limit: Annotated[ByteSize, Field(gt=0)] | None
-    photos: str | None
-    calibration: str | None
+    photos: PathText | None
+    calibration: PathText | None
     tflite: TfLiteSettings
     parity: Annotated[float, Field(gt=0)] | None
     budget: Budget
@@ -54,9 +61,9 @@ class Export(RunChoice):
 class EvalFid(RunChoice):
     """distill.eval_fid"""
 
-    photos: str | None
-    a: str | None
-    b: str | None
+    photos: PathText | None
+    a: PathText | None
+    b: PathText | None
     features: Literal["inception", "mobilenet", "none"]
     ceiling: str
     direction: Literal["AtoB", "BtoA"]
@@ -67,7 +74,7 @@ class EvalFid(RunChoice):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawer(Settings):
+class ShippedStudent(ByName):
     """A shipped student, by name; null: hayao, where no other one is named."""
 
     name: str | None
@@ -77,12 +84,12 @@ class Drawer(Settings):
 class Stylize(Settings):
     """distill.stylize; `inputs` are no setting but what stands beside the settings."""
 
-    style: Drawer
-    model: str | None
+    style: ShippedStudent
+    model: PathText | None
     run: str | None
-    runs: str
+    runs: PathText
     direction: Literal["AtoB", "BtoA"]
-    output: str | None
+    output: PathText | None
     size: Annotated[int, Field(ge=32, le=32768)] | None
     upscale: Literal["whole", "tiles", "guided"]
     face: Literal["off", "crop", "paste"]
@@ -100,11 +107,11 @@ class Stylize(Settings):
 class Lens(Settings):
     """distill.lens; `rate` in pictures a second, `line` in the network's pixels."""
 
-    students: str | list[str] | None
-    sketches: str | list[str]
+    students: Paths | None
+    sketches: Paths
     run: Name | None
-    runs: str
-    output: Annotated[str, Field(min_length=1)]
+    runs: PathText
+    output: Annotated[PathText, Field(min_length=1)]
     serve: bool
     host: Annotated[str, Field(min_length=1)]
     port: Annotated[int, Field(ge=0, le=65535)]
@@ -119,27 +126,25 @@ class CheckSettings(Settings):
     """distill.check; `inputs` are no setting but what stands beside the settings."""
 
     profile: Literal["snapml", "coreml", "nnapi", "web"]
-    output: str | None
+    output: PathText | None
     inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Benchmark(Settings):
-    """distill.benchmark; `inputs` are no setting but what stands beside the settings.
+    """distill.benchmark; `inputs` are no setting but what stands beside the settings."""
 
-    `gka_layers` comes along with a style's file and is not used.
-    """
+    not_used = frozenset({"gka_layers"})  # of a teacher
 
     style: StyleSettings
-    teacher: Annotated[Node, Given(("weights",))]
-    gka_layers: list[Any] | None = None
+    teacher: TeacherNode
     with_teacher: bool
-    model: str | None
+    model: PathText | None
     run: str | None
-    runs: str
+    runs: PathText
     sizes: Annotated[list[Annotated[int, Field(ge=32, le=4096)]], Field(min_length=1)]
     threads: Annotated[list[Positive | Literal["all"]], Field(min_length=1)]
     providers: Annotated[list[str], Field(min_length=1)]
     rounds: Annotated[int, Field(ge=2)]
-    output: str
+    output: PathText
     inputs: tuple[str, ...] = ()

@@ -7,16 +7,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from distill.config.settings.base import Fraction, Positive, Settings
+from distill.config.settings.base import ByName, Fraction, PathText, Positive, Settings
 
 Length = Annotated[float, Field(gt=0)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairsOf(Settings):
-    """What the pairs are for: to distil a teacher, or to turn sketches into photos."""
+class PairsOf(ByName):
+    """The recipe that the pairs are for: they come from a teacher, or are sketches of photos."""
 
-    name: Literal["distill", "pix2pix"]
+    name: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Canny(Settings):
 class Hed(Settings):
     """Holistically nested edges: the network's weights and the least probability."""
 
-    weights: str | None
+    weights: PathText | None
     threshold: Fraction
 
 
@@ -69,7 +69,7 @@ class Sketch(Settings):
     points: Literal["cat", "faces"] | None
     face: FaceSquare
     outside: Literal["white", "edge"]
-    mask: str | None
+    mask: PathText | None
     saliency: Saliency
     mask_least: Annotated[float, Field(ge=0, le=1)]
     rgba: bool

@@ -8,7 +8,17 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from distill.config.settings.base import Folders, Fraction, Given, Name, Node, Positive, Settings
+from distill.config.settings.base import (
+    Folders,
+    Fraction,
+    Given,
+    Name,
+    Node,
+    PathText,
+    Positive,
+    Settings,
+    TeacherNode,
+)
 from distill.config.settings.sketching import PairsOf, Sketch
 
 
@@ -18,7 +28,7 @@ class StyleSettings(Settings):
 
     name: Name
     resolution: Annotated[int, Field(ge=64, multiple_of=32)]
-    weights: str | None
+    weights: PathText | None
     file: str | None
     url: str | None
     sha256: str | None
@@ -28,21 +38,27 @@ class StyleSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data(Settings):
-    """Where pictures come from and how they are fed."""
+class Feeding(Settings):
+    """Where pictures lie, which of them are held out, and how they are fed."""
 
-    kind: Literal["pairs", "photos", "demo"]
-    root: str | None
+    root: PathText | None
     val_fraction: Annotated[float, Field(gt=0, lt=1)]
     split_seed: int
-    views: Positive
     colour: Annotated[float, Field(ge=0, lt=1)]
     batch_size: Positive
-    crop_size: Annotated[int, Field(ge=32, multiple_of=32)] | None
     flip: bool
-    weights: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] | None = None
     val_limit: Positive | None
     workers: Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data(Feeding):
+    """Photos that a teacher labels, or has labelled."""
+
+    kind: Literal["pairs", "photos", "demo"]
+    views: Positive
+    crop_size: Annotated[int, Field(ge=32, multiple_of=32)] | None
+    weights: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,18 +120,19 @@ class PhotoSource(Settings):
 
     photos: Folders
     val_photos: Folders | None = None
-    drop: str | None = None
+    drop: PathText | None = None
     crop: Fraction
     style: StyleSettings
     data: Data
     label: Labelling
-    gka_layers: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
-    teacher: Annotated[Node, Given(("weights",))]
+    teacher: TeacherNode
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prepare(PhotoSource):
     """distill.prepare"""
+
+    not_used = frozenset({"gka_layers"})  # of a teacher; typed as for training, it changes nothing
 
     recipe: PairsOf
     sketch: Sketch
@@ -135,31 +152,37 @@ class Decoder(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(PhotoSource):
-    """distill.train recipe=distill"""
+class Training(Settings):
+    """What every recipe of distill.train takes."""
 
-    recipe: Literal["distill"] = "distill"  # runs from before there were others have none
     run: Name
-    runs: str
+    runs: PathText
     sweep: Name | None
     resume: bool
-    init: str | None = None  # runs from before it have none
     seed: int
-    lr: Annotated[float, Field(gt=0)] | Literal["auto"]
-    ema: Annotated[float, Field(ge=0, lt=1)]
-    channels: Literal[3, 4]
-    style_backbone: Literal["vgg16", "vgg19_relu3_1"]
-    decoder: Decoder
-    loss: Loss
     budget: Budget
-    trainer: Trainer
-    encoder: Annotated[Node, Given()]
     optimizer: Annotated[Node, Given(("params", "lr"))]
     schedule: Annotated[Node, Given(("optimizer", "total_steps", "val_every"))]
 
 
-Pad = Literal["white", "black", "edge"]
+@dataclass(frozen=True, kw_only=True)
+class Train(PhotoSource, Training):
+    """distill.train recipe=distill"""
 
+    recipe: Literal["distill"] = "distill"  # runs from before there were others have none
+    init: str | None = None  # runs from before it have none
+    lr: Annotated[float, Field(gt=0)] | Literal["auto"]
+    ema: Annotated[float, Field(ge=0, lt=1)]
+    channels: Literal[3, 4]
+    style_backbone: Literal["vgg16", "vgg19_relu3_1"]
+    gka_layers: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
+    decoder: Decoder
+    loss: Loss
+    trainer: Trainer
+    encoder: Annotated[Node, Given()]
+
+
+Pad = Literal["white", "black", "edge"]
 Feature = Literal["auto", "inception", "mobilenet", "none"]
 
 
@@ -174,42 +197,29 @@ def _no_search(lr: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pictures(Settings):
+class Pictures(Feeding):
     """What both recipes' data share: `size` before, `crop_size` after the random crop."""
 
-    root: str | None
-    val_fraction: Annotated[float, Field(gt=0, lt=1)]
-    split_seed: int
     size: Annotated[int, Field(ge=16)]
     crop_size: Annotated[int, Field(ge=32, multiple_of=32)]
     pad: Pad | None
-    colour: Annotated[float, Field(ge=0, lt=1)]
-    flip: bool
-    batch_size: Positive
-    val_limit: Positive | None
-    workers: Annotated[int, Field(ge=0)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Paired(Pictures):
-    """Pairs of pictures; `direction` says which side is drawn from which.
-
-    `weights` and `views` are settings of labelled photos and come along with data=pairs.
-    """
+    """Pairs of pictures; `direction` says which side is the input and which the target."""
 
     kind: Literal["pairs"]
     direction: Literal["AtoB", "BtoA"]
-    weights: None = None
-    views: Literal[1] = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unpaired(Pictures):
-    """Two folders of pictures that show the same kind of thing in two looks."""
+    """Two folders of pictures that show the same kind of thing in two domains."""
 
     kind: Literal["unpaired"]
-    a: str | None
-    b: str | None
+    a: PathText | None
+    b: PathText | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,28 +239,20 @@ class Generator(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adversarial(Settings):
+class Adversarial(Training):
     """What recipe=pix2pix and recipe=cyclegan share."""
 
-    recipe: Literal["pix2pix", "cyclegan"]
+    recipe: str
     data: Pictures
-    run: Name
-    runs: str
-    sweep: Name | None
-    resume: bool
-    seed: int
     lr: Annotated[float, BeforeValidator(_no_search), Field(gt=0)]
     epochs: Positive
     decay_epochs: Annotated[int, Field(ge=0)]
     channels: Literal[3, 4]
     distance: Feature
     generator: Generator
-    budget: Budget
     trainer: AdversarialTrainer
     discriminator: Annotated[Node, Given(("channels",))]
     adversarial: Annotated[Node, Given()]
-    optimizer: Annotated[Node, Given(("params", "lr"))]
-    schedule: Annotated[Node, Given(("optimizer", "total_steps", "val_every"))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,7 +270,7 @@ class CycleGANTrain(Adversarial):
 
     recipe: Literal["cyclegan"]
     data: Unpaired
-    channels: Literal[3]  # pictures of both looks are given to a generator, too
+    channels: Literal[3]  # pictures of both domains are a generator's input, too
     cycle: Annotated[float, Field(ge=0)]
     identity: Annotated[float, Field(ge=0)]
     pool: Annotated[int, Field(ge=0)]

@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from distill.core.files import aside, cache_folder
+from distill.core.files import atomic_write, cache_folder
 from distill.core.progress import bar
 from distill.data.decode import KINDS, check_file, to_rgb
-from distill.data.labelled.split import NO_TWINS, Edges
+from distill.data.labelled.split import NO_EDGES, Edges
 from distill.data.photos import MAX_PIXELS, Photo, upright
 
 SIDE = 16
-ALIKE = 0.95  # correlation above which two photos are twins
+ALIKE = 0.95  # correlation above which two photos are near-duplicates
 FLAT = 1.0  # grey levels of deviation below which a picture shows nothing to compare
 BLOCK = 2048  # photos compared at once with as many others: 16 MiB of correlations
 SAVE_EVERY = 2000  # photos
@@ -40,9 +40,9 @@ _OPENERS = sorted(KINDS - {"MPO"})  # which the opener of JPEG opens
 Thumbnails = NDArray[np.uint8]  # (n, 16, 16); all zero where a photo cannot be read
 
 
-def find_twins(photos: Sequence[Photo], source: str) -> Edges:
+def find_near_duplicates(photos: Sequence[Photo], source: str) -> Edges:
     """Every pair of near-duplicates, as indices (smaller, larger). `source` names the cache."""
-    return pairs_of(thumbnails(photos, source))
+    return similar_pairs(thumbnails(photos, source))
 
 
 def thumbnails(photos: Sequence[Photo], source: str) -> Thumbnails:
@@ -58,15 +58,15 @@ def thumbnails(photos: Sequence[Photo], source: str) -> Thumbnails:
             missing.append(i)
         else:
             row["picture"] = known
-    _draw(photos, rows, missing, file)
+    _make(photos, rows, missing, file)
     return rows["picture"]
 
 
-def _draw(photos: Sequence[Photo], rows: np.ndarray, missing: Sequence[int], file: Path) -> None:
-    """Fill in the missing rows; a kill loses at most `SAVE_EVERY` of them."""
+def _make(photos: Sequence[Photo], rows: np.ndarray, missing: Sequence[int], file: Path) -> None:
+    """Make the missing thumbnails; a kill loses at most `SAVE_EVERY` of them."""
     if not missing:
         return
-    # The size is checked below; a filter of warnings is no matter for each thread of its own.
+    # Pillow warns of large pictures; `thumbnail` checks their size. All threads share one filter.
     with (
         warnings.catch_warnings(),
         bar(len(missing), " photos", "near-duplicates", leave=False) as progress,
@@ -101,13 +101,13 @@ def thumbnail(path: Path) -> NDArray[np.uint8]:
         return np.zeros((SIDE, SIDE), np.uint8)
 
 
-def pairs_of(pictures: Thumbnails) -> Edges:
+def similar_pairs(pictures: Thumbnails) -> Edges:
     """The pairs whose correlation, straight or mirrored, is above `ALIKE`; block by block.
 
     A picture is the sum of its even part and its odd part under mirroring. With e and o the
     products of two pictures' parts, their correlation is e + o, and e − o with one mirrored.
     """
-    found = [NO_TWINS]
+    found = [NO_EDGES]
     for i in range(0, len(pictures), BLOCK):
         even, odd = _parts(pictures[i : i + BLOCK])
         for j in range(i, len(pictures), BLOCK):
@@ -140,7 +140,7 @@ def _identity(photo: Photo) -> bytes:
 
 
 def _load(file: Path) -> np.ndarray:
-    with suppress(OSError, ValueError, EOFError):  # missing or damaged: drawn anew
+    with suppress(OSError, ValueError, EOFError):  # missing or damaged: made anew
         rows = np.load(file)
         if rows.dtype == _ROW:
             return rows
@@ -148,7 +148,7 @@ def _load(file: Path) -> np.ndarray:
 
 
 def _save(file: Path, rows: np.ndarray) -> None:
-    """Keep what is drawn. What could not be read is tried again; a cache may fail."""
-    drawn = rows[rows["picture"].any((1, 2))]
-    with suppress(OSError), aside(file) as temporary, temporary.open("wb") as out:
-        np.save(out, drawn)
+    """Keep what is made. What could not be read is tried again; a cache may fail."""
+    made = rows[rows["picture"].any((1, 2))]
+    with suppress(OSError), atomic_write(file) as temporary, temporary.open("wb") as out:
+        np.save(out, made)

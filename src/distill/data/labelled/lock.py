@@ -1,4 +1,4 @@
-"""One command at a time writes into a set, and a disk that fails it ends in one line."""
+"""One command at a time writes into a set, and a disk that fails ends it with one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from distill.core.errors import DistillError
 from distill.data.labelled import register
 
 LOCK = ".lock"
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_ELSEWHERE = "name another one with data.root=DIR"
 
 
 def check_writable(root: Path) -> None:
@@ -35,37 +35,31 @@ def writing(root: Path) -> Iterator[None]:
         root.mkdir(parents=True, exist_ok=True)
         with lock.acquire(blocking=False):
             (root / LOCK).write_text(str(os.getpid()))
-            _sweep(root)
+            _remove_temporary(root)
             yield
     except Timeout:
+        number = (root / LOCK).read_text()
+        holder = f" (process {number})" if number else ""  # it may not have said so yet
         raise DistillError(
-            f"{root}: another command is labelling into this folder{_holder(root)}; wait for it, "
-            "or name another folder with data.root=DIR"
+            f"{root}: another command is labelling into this folder{holder}; wait for it, or name "
+            "another folder with data.root=DIR"
         ) from None
     except OSError as error:
-        raise DistillError(f"{root}: {_said(error, root)}") from error
+        reason = (error.strerror or str(error)).lower()
+        said = f"cannot be written to ({reason}); {_ELSEWHERE}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            done = sum(map(len, register.pairs_on_disk(root).values()))
+            said = (
+                f"the disk is full, {done} pairs are done; free some space, the same command goes "
+                "on"
+            )
+        raise DistillError(f"{root}: {said}") from error
 
 
-def _said(error: OSError, root: Path) -> str:
-    if error.errno in _FULL:
-        done = sum(map(len, register.pairs_on_disk(root).values()))
-        return f"the disk is full, {done} pairs are done; free some space, the same command goes on"
-    return f"cannot be written to ({(error.strerror or str(error)).lower()}); {_ELSEWHERE}"
-
-
-def _holder(root: Path) -> str:
-    """The process that has the lock, where it has said so already."""
-    number = (root / LOCK).read_text()
-    return f" (process {number})" if number else ""
-
-
-def _sweep(root: Path) -> None:
-    """Remove what a killed run left aside."""
-    kinds = [kind for pair in register.KINDS for kind in pair]
-    ours = [root / side / kind for side in register.SIDES for kind in kinds]
+def _remove_temporary(root: Path) -> None:
+    """Remove the temporary files of a killed run."""
+    names = [name for folders in register.PAIR_FOLDERS for name in folders]
+    ours = [root / side / name for side in register.SIDES for name in names]
     for folder in (root, *ours):
         for path in folder.glob(".*.part"):
             path.unlink(missing_ok=True)
-
-
-_ELSEWHERE = "name another one with data.root=DIR"

@@ -1,4 +1,4 @@
-"""What a paired set was made with: its dataset.json, and the refusal to mix two kinds."""
+"""The dataset manifest, dataset.json: what a paired set was made with, so that none is mixed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from distill.core.errors import DistillError
-from distill.core.files import aside
+from distill.core.files import write_json
 
 MANIFEST = "dataset.json"
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Manifest:
     """What decides every pixel of a paired set.
 
     `photos` says where they came from, `teacher` is its fingerprint, `crop` the share of the short
@@ -39,33 +39,51 @@ class Recipe:
         """As it reads back from dataset.json."""
         return json.loads(json.dumps(asdict(self)))
 
+    def check(self, root: Path) -> None:
+        """Raises DistillError, which names what differs, where `root` holds another set."""
+        made = manifest_at(root)
+        if made is None:
+            return
+        # Adding views adds pictures and changes none; the photos' folder may have moved.
+        free = {key: made.get(key, getattr(self, key)) for key in ("views", "photos")}
+        want = self.plain() | free
+        different = [
+            f"{k} {made.get(k)!r} there, {want[k]!r} now" for k in want if made.get(k) != want[k]
+        ]
+        if different:
+            raise DistillError(
+                f"{root}: made with other settings ({'; '.join(different)}); name another folder "
+                "with data.root=DIR or delete this one"
+            )
 
-def read_manifest(root: Path) -> dict | None:
-    """The set's dataset.json, None where there is none."""
+
+def _read(root: Path) -> dict[str, Any] | None:
+    """All of dataset.json: format, manifest (as `recipe`) and counts; None where there is none."""
     path = root / MANIFEST
     if not path.is_file():
         return None
     try:
-        manifest = json.loads(path.read_text())
+        content = json.loads(path.read_text())
     except ValueError:
-        manifest = None
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("recipe"), dict):
+        content = None
+    if not isinstance(content, dict) or not isinstance(content.get("recipe"), dict):
         raise DistillError(f"{path}: damaged; delete it if the pairs beside it are good")
-    return manifest
+    return content
+
+
+def manifest_at(root: Path) -> dict[str, Any] | None:
+    """The manifest of the set at `root`, with defaults for what older sets do not say.
+
+    None where no set of ours lies. Raises DistillError for a damaged file.
+    """
+    content = _read(root)
+    return None if content is None else {"folders": [], "val_folders": []} | content["recipe"]
 
 
 def is_complete(root: Path) -> bool:
-    """Whether a set of ours lies there and its last labelling ran to the end."""
-    manifest = read_manifest(root)
-    return manifest is not None and manifest["counts"] is not None
-
-
-def recipe_at(root: Path) -> dict[str, Any] | None:
-    """The recipe of the set at `root`, with defaults for what older sets do not say."""
-    manifest = read_manifest(root)
-    if manifest is None:
-        return None
-    return {"folders": [], "val_folders": []} | manifest["recipe"]
+    """Whether a set of ours lies there and the last command that wrote into it ran to its end."""
+    content = _read(root)
+    return content is not None and content["counts"] is not None
 
 
 def stamp(root: Path) -> tuple[int, int] | None:
@@ -77,26 +95,7 @@ def stamp(root: Path) -> tuple[int, int] | None:
     return found.st_mtime_ns, found.st_ino
 
 
-def check_recipe(root: Path, recipe: Recipe) -> None:
-    """Refuse to mix: DistillError that names what differs from the set already there."""
-    made = recipe_at(root)
-    if made is None:
-        return
-    # Adding views adds pictures and changes none; the photos' folder may have moved.
-    free = {key: made.get(key, getattr(recipe, key)) for key in ("views", "photos")}
-    want = recipe.plain() | free
-    different = [
-        f"{k} {made.get(k)!r} there, {want[k]!r} now" for k in want if made.get(k) != want[k]
-    ]
-    if different:
-        raise DistillError(
-            f"{root}: made with other settings ({'; '.join(different)}); name another folder with "
-            "data.root=DIR or delete this one"
-        )
-
-
-def write_manifest(root: Path, recipe: Recipe, counts: dict[str, int] | None) -> None:
+def write_manifest(root: Path, manifest: Manifest, counts: dict[str, int] | None) -> None:
     """Write dataset.json whole; `counts` is None while the set is being made."""
-    content = {"format": 1, "recipe": recipe.plain(), "counts": counts}
-    with aside(root / MANIFEST) as temporary:
-        temporary.write_text(json.dumps(content, indent=2) + "\n")
+    content = {"format": 1, "recipe": manifest.plain(), "counts": counts}
+    write_json(root / MANIFEST, content)

@@ -1,26 +1,30 @@
-"""Which side of a set a photo is on: as remembered, by the split, or beside its near-duplicates."""
+"""Which side of a set a photo is on: as remembered, by the split, or beside its near-duplicates.
+
+Or on none: drop=FILE lists pictures to leave out, one a line. A line is a photo's path below its
+folder, its bare file name, or the name of a PNG of the set.
+"""
 
 from __future__ import annotations
 
+import warnings
 from ast import literal_eval
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from distill.data.labelled import register
-from distill.data.labelled.droplist import meant, warn
-from distill.data.labelled.duplicates import find_twins
-from distill.data.labelled.manifest import Recipe
+from distill.data.labelled.duplicates import find_near_duplicates
+from distill.data.labelled.manifest import Manifest
 from distill.data.labelled.register import SIDES, RegisterRow
-from distill.data.labelled.split import NO_TWINS, Edges, fresh_sides
+from distill.data.labelled.split import NO_EDGES, Edges, fresh_sides
 from distill.data.photos import Photo, Side, group_of
 
 
 @dataclass(frozen=True)
-class Arrangement:
+class Placement:
     """The photos of a set in order, the side of each, and what the set shall remember.
 
     `bridging` are photos that belong to both sides (key → reason), `dropped` the list of what to
@@ -38,18 +42,14 @@ class Arrangement:
     remembered: bool
 
     @property
-    def split(self) -> dict[Side, list[Photo]]:
-        return {side: [p for p, own in self.sides if own == side] for side in SIDES}
-
-    @property
     def counts(self) -> dict[str, int]:
-        twins = sum(row.twin for row in self.rows)
-        return {"twins": twins, "bridging": len(self.bridging), "dropped": self.left_out}
+        near = sum(row.near_duplicate for row in self.rows)
+        return {"near_duplicates": near, "bridging": len(self.bridging), "dropped": self.left_out}
 
 
-def arrange(
-    photos: Sequence[Photo], recipe: Recipe, root: Path, drop: Path | None = None
-) -> Arrangement:
+def place_photos(
+    photos: Sequence[Photo], manifest: Manifest, root: Path, drop: Path | None = None
+) -> Placement:
     """Place every photo; changes nothing on disk but the cache of thumbnails.
 
     What the set at `root` has placed stays where it is. `drop` replaces its list of dropped ones.
@@ -58,20 +58,22 @@ def arrange(
     there = {register.pair_of(name): side for side in SIDES for name in disk[side]}
     remembered_lines = register.read_dropped(root / register.DROPPED)
     lines = register.read_dropped(drop) if drop else remembered_lines
-    left_out, idle = meant(lines, photos, there.keys())
-    if drop:
-        warn(idle)
+    left_out, unknown = _named(lines, photos, there.keys())
+    if drop and unknown:
+        first = f"the first: {unknown[0]!r}" if len(unknown) > 1 else repr(unknown[0])
+        count = f"{len(unknown)} lines name" if len(unknown) > 1 else "a line names"
+        warnings.warn(f"drop: {count} no photo, {first}", stacklevel=2)
     kept = [photo for photo in photos if photo.pair_name not in left_out]
     rows = {p.pair_name: row for p in kept if (row := _row(p, known, there))}
     gone = known.keys() - {p.pair_name for p in kept} - left_out
     orphans = [known[pair] for pair in sorted(gone & there.keys())]
     settled = len(rows) == len(kept) and not known.keys() & left_out
     if not settled:
-        rows = _place(kept, rows, [_orphan(row, there, root) for row in orphans], recipe)
+        rows = _place(kept, rows, [_orphan(row, there, root) for row in orphans], manifest)
     written = [*(rows[photo.pair_name] for photo in kept), *orphans]
     obsolete = register.leftovers(root, left_out) if left_out else []
     same = not known or list(known.values()) == written
-    return Arrangement(
+    return Placement(
         sides=[(p, side) for p in kept if (side := rows[p.pair_name].side)],
         rows=written,
         bridging={p.key: r.reason for p in kept if (r := rows[p.pair_name]).side is None},
@@ -83,6 +85,27 @@ def arrange(
     )
 
 
+def _named(
+    lines: Sequence[str], photos: Sequence[Photo], pairs: Set[str]
+) -> tuple[set[str], list[str]]:
+    """The pair names that the lines of a drop list mean, of photos and of pairs whose photo is
+    gone; and the lines that name neither."""
+    wanted, used, found = set(lines), set(), set()
+    as_pair = {register.pair_of(line): line for line in lines if line.endswith(".png")}
+    if wanted:
+        for photo in photos:
+            inside = photo.key.removeprefix(f"{photo.folder}/") if photo.folder else photo.key
+            hits = {photo.key, inside, Path(inside).name} & wanted
+            if photo.pair_name in as_pair:
+                hits.add(as_pair[photo.pair_name])
+            if hits:
+                found.add(photo.pair_name)
+                used |= hits
+    on_disk = as_pair.keys() & pairs
+    used |= {as_pair[pair] for pair in on_disk}
+    return found | on_disk, [line for line in lines if line not in used]
+
+
 def _row(photo: Photo, known: dict[str, RegisterRow], there: dict[str, Side]) -> RegisterRow | None:
     """What the set knows of a photo; a set from before photos.tsv shows it by its pairs."""
     row, side = known.get(photo.pair_name), there.get(photo.pair_name)
@@ -92,7 +115,7 @@ def _row(photo: Photo, known: dict[str, RegisterRow], there: dict[str, Side]) ->
 
 
 def _orphan(row: RegisterRow, there: dict[str, Side], root: Path) -> tuple[Photo, Side]:
-    """A pair whose photo is gone: its own copy of the photo still keeps its twins beside it."""
+    """A pair whose photo is gone: its copy of the photo still keeps near-duplicates beside it."""
     side = there[row.pair]
     return Photo(root / side / "photo" / f"{row.pair}.png", literal_eval(row.key)), side
 
@@ -101,41 +124,39 @@ def _place(
     kept: Sequence[Photo],
     rows: dict[str, RegisterRow],
     orphans: Sequence[tuple[Photo, Side]],
-    recipe: Recipe,
+    manifest: Manifest,
 ) -> dict[str, RegisterRow]:
-    """A row for every photo, newcomers placed; those left out before are tried again."""
+    """A row for every photo, new ones placed; those left out before are tried again."""
     photos = [*kept, *(photo for photo, _ in orphans)]
     placed = [rows[p.pair_name].side if p.pair_name in rows else None for p in kept]
     sides = [*placed, *(side for _, side in orphans)]
     one_side = len({photo.side for photo in photos}) == 1 and photos[0].side is not None
-    twins = NO_TWINS if one_side else find_twins(photos, recipe.photos)
-    placing = Placing(photos, sides, twins)
-    placing.run(recipe.val_fraction, recipe.seed)
-    twin = set(twins.ravel().tolist())
+    edges = NO_EDGES if one_side else find_near_duplicates(photos, manifest.photos)
+    placer = SidePlacer(photos, sides, edges)
+    placer.run(manifest.val_fraction, manifest.seed)
+    near = set(edges.ravel().tolist())
     return {
         photo.pair_name: RegisterRow.of(
-            photo, placing.sides[i], i in twin, placing.dropped.get(i, "")
+            photo, placer.sides[i], i in near, placer.bridging.get(i, "")
         )
         for i, photo in enumerate(kept)
     }
 
 
-_WORDS = {"train": "training", "val": "validation"}
-
-
-class Placing:
+class SidePlacer:
     """Places photos breadth-first from those that have a side.
 
-    `sides` holds the side of what is placed and None for newcomers; after `run` None is left only
-    for those in `dropped`: index → reason. A newcomer near one side joins it, one near both sides
-    is dropped, and one near none goes where the split of all photos puts it. A photo that belongs
-    to a side by itself (`Photo.side`) is dropped when it is near the other one, validation first.
+    `sides` holds the side of what is placed and None for new photos; after `run` None is left only
+    for those in `bridging`: index → reason. A new photo near one side joins it, one near both sides
+    is left out, and one near none goes where the split of all photos puts it. Near are the two ends
+    of an edge (near-duplicates) and photos of one name group. A photo that belongs to a side by
+    itself (`Photo.side`) is left out when it is near the other one, validation first.
     """
 
-    def __init__(self, photos: Sequence[Photo], sides: Sequence[Side | None], twins: Edges) -> None:
+    def __init__(self, photos: Sequence[Photo], sides: Sequence[Side | None], edges: Edges) -> None:
         self.photos, self.sides = photos, list(sides)
-        self.dropped: dict[int, str] = {}
-        self._edges, self._twins = twins, _Neighbours(len(photos), twins)
+        self.bridging: dict[int, str] = {}
+        self._edges, self._similar = edges, _Neighbours(len(photos), edges)
         self._group = self._groups()
         self._members: dict[str, list[int]] = defaultdict(list)
         for i, group in enumerate(self._group):
@@ -147,7 +168,7 @@ class Placing:
             self._meet(i)
 
     def run(self, val_fraction: float, seed: int) -> None:
-        """Place every newcomer."""
+        """Place every new photo."""
         for side in ("val", "train"):
             self._settle(i for i in self._open() if self.photos[i].side == side)
         while self._queue:
@@ -168,31 +189,31 @@ class Placing:
         return [None if len(on[name]) == 2 else name for name in names]
 
     def _open(self) -> Iterator[int]:
-        return (i for i, s in enumerate(self.sides) if s is None and i not in self.dropped)
+        return (i for i, s in enumerate(self.sides) if s is None and i not in self.bridging)
 
     def _near(self, i: int) -> Iterator[int]:
-        """Newcomers beside photo `i`: its twins, and once for every group all of the group."""
+        """New photos near photo `i`: its near-duplicates, and once for every group all of it."""
         group = self._group[i]
         members = self._members.pop(group, []) if group is not None else []
-        for j in [*self._twins[i], *members]:
-            if self.sides[j] is None and j not in self.dropped:
+        for j in [*self._similar[i], *members]:
+            if self.sides[j] is None and j not in self.bridging:
                 yield j
 
-    def _settle(self, newcomers: Iterable[int]) -> None:
-        for i in newcomers:
+    def _settle(self, new: Iterable[int]) -> None:
+        for i in new:
             beside = self._beside(i)
             own = self.photos[i].side
             if len(beside) == 2 or (own and beside.keys() - {own}):
-                self.dropped[i] = self._reason(beside)
+                self.bridging[i] = self._reason(beside)
             elif own or beside:
                 self.sides[i] = own or next(iter(beside))
                 self._queue.append(i)
                 self._meet(i)
 
     def _beside(self, i: int) -> dict[Side, int]:
-        """For each side a photo of it that is a twin of `i` or of its name."""
+        """For each side a photo of it that is near `i`."""
         group = self._group[i]
-        near = [*self._twins[i], *([self._met[group]] if group in self._met else [])]
+        near = [*self._similar[i], *([self._met[group]] if group in self._met else [])]
         return {side: j for j in reversed(near) if (side := self.sides[j])}
 
     def _meet(self, i: int) -> None:
@@ -201,15 +222,16 @@ class Placing:
             self._met.setdefault(group, i)
 
     def _reason(self, beside: dict[Side, int]) -> str:
-        near = (f"{self.photos[i].key!r} in {_WORDS[side]}" for side, i in sorted(beside.items()))
+        words = {"train": "training", "val": "validation"}
+        near = (f"{self.photos[i].key!r} in {words[side]}" for side, i in sorted(beside.items()))
         return f"belongs with {' and with '.join(near)} (a near-duplicate, or of one name)"
 
 
 class _Neighbours:
-    """The twins of a photo, in order, out of an array of pairs."""
+    """The photos at the other ends of a photo's edges, in order."""
 
-    def __init__(self, count: int, twins: Edges) -> None:
-        both = np.concatenate([twins, twins[:, ::-1]])
+    def __init__(self, count: int, edges: Edges) -> None:
+        both = np.concatenate([edges, edges[:, ::-1]])
         both = both[np.lexsort((both[:, 1], both[:, 0]))]
         self._starts = np.searchsorted(both[:, 0], np.arange(count + 1))
         self._others = both[:, 1]

@@ -1,7 +1,7 @@
 """What a set remembers of its photos: on which side each belongs, and which are left out.
 
-ROOT/photos.tsv    pair, side (- for none), folder, twin, photo, reason; written before a
-                   picture is drawn, so that a killed run goes on with the same plan
+ROOT/photos.tsv    pair, side (- for none), folder, twin (1 for a near-duplicate), photo, reason;
+                   written before the first pair, so that a killed run goes on with the same plan
 ROOT/dropped.txt   the pictures that drop=FILE named
 ROOT/skipped.tsv   photos that could not be used, with the reason
 """
@@ -15,15 +15,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from distill.core.files import aside
+from distill.core.files import write_whole
 from distill.data.photos import Photo, Side
 
 PHOTOS, DROPPED, SKIPPED = "photos.tsv", "dropped.txt", "skipped.tsv"
 SIDES: tuple[Side, ...] = ("train", "val")
 _SIDE: dict[str, Side | None] = {"train": "train", "val": "val", "-": None}
 _VIEW = re.compile(r"(-v\d{3,})?\.png$")
-# Folders of both pictures of a pair: as a teacher's labels lie, and as sketches do.
-KINDS = (("photo", "stylized"), ("A", "B"))
+# The folders of a pair's two pictures, in the order in which they are written.
+TEACHER_FOLDERS, SKETCH_FOLDERS = ("photo", "stylized"), ("B", "A")
+PAIR_FOLDERS = (TEACHER_FOLDERS, SKETCH_FOLDERS)
 HEAD = "pair\tside\tfolder\ttwin\tphoto\treason\n"
 
 
@@ -34,19 +35,19 @@ class RegisterRow:
     pair: str
     side: Side | None
     folder: str
-    twin: bool
+    near_duplicate: bool
     key: str
     reason: str = ""
 
     @classmethod
     def of(
-        cls, photo: Photo, side: Side | None, twin: bool = False, reason: str = ""
+        cls, photo: Photo, side: Side | None, near_duplicate: bool = False, reason: str = ""
     ) -> RegisterRow:
-        return cls(photo.pair_name, side, photo.folder, twin, repr(photo.key), reason)
+        return cls(photo.pair_name, side, photo.folder, near_duplicate, repr(photo.key), reason)
 
     def __str__(self) -> str:
-        side, twin = self.side or "-", str(int(self.twin))
-        return "\t".join((self.pair, side, repr(self.folder), twin, self.key, self.reason)) + "\n"
+        side, near = self.side or "-", str(int(self.near_duplicate))
+        return "\t".join((self.pair, side, repr(self.folder), near, self.key, self.reason)) + "\n"
 
 
 def pair_of(file: str) -> str:
@@ -58,8 +59,8 @@ def read_rows(root: Path) -> dict[str, RegisterRow]:
     """The set's photos by pair name; empty where there is no photos.tsv."""
     rows = {}
     for line in _lines(root / PHOTOS)[1:]:
-        pair, side, folder, twin, key, reason = line.split("\t")
-        rows[pair] = RegisterRow(pair, _SIDE[side], literal_eval(folder), twin == "1", key, reason)
+        pair, side, folder, near, key, reason = line.split("\t")
+        rows[pair] = RegisterRow(pair, _SIDE[side], literal_eval(folder), near == "1", key, reason)
     return rows
 
 
@@ -89,19 +90,21 @@ def write_skipped(root: Path, skipped: dict[str, str]) -> None:
     _write(root / SKIPPED, "".join(["photo\treason\n", *lines]))
 
 
-def names(root: Path, side: Side, kind: str) -> set[str]:
-    """The PNG files in ROOT/SIDE/KIND."""
-    folder = root / side / kind
-    if not folder.is_dir():
+def png_names(root: Path, side: Side, folder: str) -> set[str]:
+    """The PNG files in ROOT/SIDE/FOLDER."""
+    path = root / side / folder
+    if not path.is_dir():
         return set()
-    with os.scandir(folder) as found:
+    with os.scandir(path) as found:
         return {e.name for e in found if e.name.endswith(".png") and not e.name.startswith(".")}
 
 
 def pairs_on_disk(root: Path) -> dict[Side, set[str]]:
     """The names of the whole pairs of each side."""
     return {
-        side: set().union(*(names(root, side, a) & names(root, side, b) for a, b in KINDS))
+        side: set().union(
+            *(png_names(root, side, a) & png_names(root, side, b) for a, b in PAIR_FOLDERS)
+        )
         for side in SIDES
     }
 
@@ -114,12 +117,13 @@ def folders_of(root: Path, files: Sequence[str]) -> list[str]:
 
 
 def leftovers(root: Path, pairs: set[str]) -> list[Path]:
-    """The files of these pairs, the drawings first: what is left of a pair is then no pair."""
+    """The files of these pairs, the last written first: what is left of a pair is then no pair."""
     return [
-        root / side / kind / name
-        for kind in ("stylized", "photo", "A", "B")
+        root / side / folder / name
+        for folders in PAIR_FOLDERS
+        for folder in reversed(folders)
         for side in SIDES
-        for name in sorted(names(root, side, kind))
+        for name in sorted(png_names(root, side, folder))
         if pair_of(name) in pairs
     ]
 
@@ -133,5 +137,4 @@ def _lines(path: Path) -> list[str]:
 
 
 def _write(path: Path, text: str) -> None:
-    with aside(path) as temporary:
-        temporary.write_bytes(text.encode(errors="surrogateescape"))
+    write_whole(path, text.encode(errors="surrogateescape"))

@@ -15,7 +15,7 @@ from distill.data.sketches.points import Points, Spot
 
 
 @dataclass(frozen=True)
-class FaceFrame:
+class SquareFrame:
     """A square in a picture: its centre and side in pixels, and how far it is turned clockwise."""
 
     x: float
@@ -30,21 +30,21 @@ class FaceFrame:
         return (dx * cos + dy * sin) * scale + size / 2, (dy * cos - dx * sin) * scale + size / 2
 
 
-def around_face(points: Points, side: float, eyes: float) -> FaceFrame:
+def around_face(points: Points, side: float, eyes: float) -> SquareFrame:
     """The square of `side` eye distances; the eyes lie at the share `eyes` of it from above."""
     across = points.right[0] - points.left[0], points.right[1] - points.left[1]
     angle = math.atan2(across[1], across[0])
     width, below = points.eyes * side, points.eyes * side * (0.5 - eyes)
     x, y = points.centre
-    return FaceFrame(x - math.sin(angle) * below, y + math.cos(angle) * below, width, angle)
+    return SquareFrame(x - math.sin(angle) * below, y + math.cos(angle) * below, width, angle)
 
 
-def in_the_middle(width: int, height: int, crop: float) -> FaceFrame:
+def in_the_middle(width: int, height: int, crop: float) -> SquareFrame:
     """The centre square, `crop` times the short side wide."""
-    return FaceFrame(width / 2, height / 2, min(width, height) * crop)
+    return SquareFrame(width / 2, height / 2, min(width, height) * crop)
 
 
-def cut(picture: Tensor, frame: FaceFrame, size: int, beyond: float | None) -> Tensor:
+def cut(picture: Tensor, frame: SquareFrame, size: int, beyond: float | None) -> Tensor:
     """The square of a (C, H, W) picture at size × size, in [0, 1].
 
     Bicubic, after a blur where it gets smaller (averaged by whole factors down to twice the size,
@@ -55,7 +55,11 @@ def cut(picture: Tensor, frame: FaceFrame, size: int, beyond: float | None) -> T
     factor = max(1, int(frame.side / size // 2))
     if factor > 1:
         part = F.avg_pool2d(part[None], factor, ceil_mode=True, count_include_pad=False)[0]
-    part = _blurred(part, frame.side / size / factor)
+    scale = frame.side / size / factor
+    if scale > 1:
+        sigma = (scale - 1) / 2
+        soft = gaussian(part.numpy(), sigma, mode="nearest", channel_axis=0, preserve_range=True)
+        part = torch.from_numpy(np.asarray(soft, np.float32))
     shift = beyond or 0.0
     grid = _grid(frame, size, (left, top), factor, part.shape[-2:])
     mode = "border" if beyond is None else "zeros"
@@ -63,7 +67,7 @@ def cut(picture: Tensor, frame: FaceFrame, size: int, beyond: float | None) -> T
     return (found[0] + shift).clamp(0, 1)
 
 
-def _surroundings(picture: Tensor, frame: FaceFrame) -> tuple[Tensor, int, int]:
+def _surroundings(picture: Tensor, frame: SquareFrame) -> tuple[Tensor, int, int]:
     """The part of the picture that the square touches, with a rim for what blurs; its corner."""
     height, width = picture.shape[-2:]
     reach = frame.side * (abs(math.cos(frame.angle)) + abs(math.sin(frame.angle))) / 2
@@ -73,17 +77,8 @@ def _surroundings(picture: Tensor, frame: FaceFrame) -> tuple[Tensor, int, int]:
     return picture[:, top:bottom, left:right], left, top
 
 
-def _blurred(part: Tensor, scale: float) -> Tensor:
-    """Without what a picture `scale` times smaller cannot show."""
-    if scale <= 1:
-        return part
-    sigma = (scale - 1) / 2
-    soft = gaussian(part.numpy(), sigma, mode="nearest", channel_axis=0, preserve_range=True)
-    return torch.from_numpy(np.asarray(soft, np.float32))
-
-
 def _grid(
-    frame: FaceFrame, size: int, corner: tuple[int, int], factor: int, shape: torch.Size
+    frame: SquareFrame, size: int, corner: tuple[int, int], factor: int, shape: torch.Size
 ) -> Tensor:
     """Where each pixel of the square lies in the part, as grid_sample counts: -1 to 1."""
     at = ((torch.arange(size, dtype=torch.float64) + 0.5) / size - 0.5) * frame.side

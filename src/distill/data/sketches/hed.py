@@ -1,7 +1,7 @@
 """HED, holistically nested edge detection (Xie, Tu 2015): VGG16 with an edge map at each stage.
 
 The weights are those of the public PyTorch port (Niklaus 2018, `pytorch-hed`), converted from the
-authors' own, trained on BSDS500; the tensors' names are that file's.
+authors' own, trained on BSDS500; modules are named as the tensors in that file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from distill.core.weights import WeightsFile
 
-# The copy that ControlNet's authors keep, of which a hash is published; of the port's own none is.
+# The copy that ControlNet's authors keep: its hash is published, that of the port's file is not.
 FILE = WeightsFile(
     "network-bsds500.pth",
     "https://huggingface.co/lllyasviel/ControlNet/resolve/main/annotator/ckpts/network-bsds500.pth",

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import onnxruntime
 import torch
 from PIL import Image
 from torch import Tensor
@@ -16,6 +15,7 @@ from torch.nn import functional as F
 
 from distill.core.errors import DistillError
 from distill.core.images import to_tensor
+from distill.core.sessions import open_file
 from distill.data.decode import BadPhoto
 from distill.data.photos import SUFFIXES, read_photo
 
@@ -25,7 +25,7 @@ SLACK = 0.1  # probabilities leave [0, 1] by so much where a file resizes them b
 SKEWED = 0.02  # a mask may be this much wider or narrower than its photo: sizes are rounded
 
 
-class Network:
+class SaliencyNetwork:
     """A saliency network in an ONNX file, such as U²-Net (Qin et al. 2020).
 
     It takes one picture, N×3×S×S, and its first output is N×1×S×S: probabilities, as public files
@@ -38,10 +38,11 @@ class Network:
 
     def __init__(self, path: Path, size: int, norm: Literal["imagenet", "none"]) -> None:
         self.path, self.size, self.norm = path, size, norm
+        self._named = f"sketch.mask={path}"
 
     def __call__(self, picture: Tensor) -> Tensor:
         """The mask (1, H, W) in [0, 1] of an RGB picture (3, H, W)."""
-        side = self._side
+        _, _, side = self._opened
         small = F.interpolate(picture[None], (side, side), mode="bilinear", antialias=True)
         if self.norm == "imagenet":
             mean, deviation = (torch.tensor(v)[None, :, None, None] for v in (MEAN, DEVIATION))
@@ -54,8 +55,9 @@ class Network:
         return F.interpolate(values, size, mode="bilinear", antialias=True)[0].clamp(0, 1)
 
     def _run(self, picture: np.ndarray) -> np.ndarray:
+        session, given, _ = self._opened
         try:
-            values = self._session.run(None, {self._input.name: picture})[0]
+            values = session.run(None, {given: picture})[0]
         except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
             raise DistillError(f"{self._named}: cannot run on {picture.shape} float32") from error
         if values.ndim != 4 or values.shape[:2] != (1, 1):
@@ -63,38 +65,20 @@ class Network:
         return np.asarray(values, np.float32)
 
     @cached_property
-    def _session(self) -> Any:
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        options.intra_op_num_threads = torch.get_num_threads()
-        try:
-            return onnxruntime.InferenceSession(
-                self.path, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:
-            raise DistillError(f"{self._named}: not a readable ONNX file") from error
-
-    @property
-    def _input(self) -> Any:
-        inputs = self._session.get_inputs()
+    def _opened(self) -> tuple[Any, str, int]:
+        """The session, the name of its input, and the side of the picture that it takes."""
+        session = open_file(self.path, torch.get_num_threads(), self._named)
+        inputs = session.get_inputs()
         shape = inputs[0].shape
         if len(inputs) != 1 or len(shape) != 4 or shape[1] != 3:
             raise DistillError(f"{self._named}: takes no picture N×3×S×S, but {shape}")
-        return inputs[0]
-
-    @property
-    def _side(self) -> int:
-        height, width = self._input.shape[2:]
+        height, width = shape[2:]
         if isinstance(height, int) and isinstance(width, int) and height != width:
             raise DistillError(f"{self._named}: takes {height}×{width} pixels, not a square")
-        return height if isinstance(height, int) else self.size
-
-    @property
-    def _named(self) -> str:
-        return f"sketch.mask={self.path}"
+        return session, inputs[0].name, height if isinstance(height, int) else self.size
 
 
-class Folder:
+class MaskFolder:
     """Masks in a folder, with the stem of their photo: grey, white is the subject, any size."""
 
     def __init__(self, path: Path) -> None:

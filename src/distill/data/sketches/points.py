@@ -29,6 +29,11 @@ class Points:
     others: tuple[Spot, ...] = ()
 
     @property
+    def spots(self) -> list[Spot]:
+        """Left eye, right eye, nose, and the others."""
+        return [self.left, self.right, self.nose, *self.others]
+
+    @property
     def eyes(self) -> float:
         """Distance between the eyes."""
         return float(np.hypot(self.right[0] - self.left[0], self.right[1] - self.left[1]))

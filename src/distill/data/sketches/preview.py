@@ -6,26 +6,24 @@ import torch
 from PIL import Image, ImageDraw
 from torch import Tensor
 
-from distill.core.images import sheet, to_image, to_tensor
+from distill.core.images import over_white, sheet, to_image, to_tensor
 from distill.data.sketches.framing import cut, in_the_middle
 from distill.data.sketches.sketcher import Steps
 
 TITLES = ("photo", "square, points", "cut out", "all edges", "outline (A)", "A on B")
 DOT = 3  # radius of a point in pixels
 TILE = 16  # side of the squares behind what is transparent
-Named = tuple[str, Steps]
 
 
-def preview(rows: list[Named]) -> Image.Image:
-    """A row for each photo, under a line of titles; its file name is on its first picture."""
+def preview(rows: list[tuple[str, Steps]]) -> Image.Image:
+    """A row of steps for each (name, steps), under titles; the name is on its first picture."""
     return sheet([_row(name, steps) for name, steps in rows], TITLES)
 
 
 def _row(name: str, steps: Steps) -> list[Tensor]:
     size = steps.square.shape[-1]
     edges = 1 - torch.from_numpy(steps.found).float().expand(3, -1, -1)
-    target = steps.target
-    shown = target[:3] * target[3:] + 1 - target[3:] if len(target) == 4 else target
+    shown = over_white(steps.target[None])[0]
     return [
         _titled(_fitted(steps.whole, size), name),
         _dotted(steps),

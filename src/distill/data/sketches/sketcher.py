@@ -19,14 +19,14 @@ from distill.core.images import to_tensor
 from distill.core.weights import load_into
 from distill.data.decode import BadPhoto
 from distill.data.photos import Photo, read_photo
-from distill.data.sketches import edges, strokes
-from distill.data.sketches.framing import FaceFrame, around_face, cut, in_the_middle
+from distill.data.sketches import lines
+from distill.data.sketches.framing import SquareFrame, around_face, cut, in_the_middle
 from distill.data.sketches.hed import HED
-from distill.data.sketches.masks import Folder, Network, of_alpha
+from distill.data.sketches.masks import MaskFolder, SaliencyNetwork, of_alpha
 from distill.data.sketches.points import Points, Spot, cat_file, of_face, read_cat
 from distill.data.yunet import YuNet
 
-Masks = Network | Folder | None
+Masks = SaliencyNetwork | MaskFolder | None
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Steps:
 
     `whole` is the photo (3, H, W) and `spots` the points in the square's pixels. `square` is what
     was cut out, `target` that without its background (RGBA, or RGB over white), `found` all edges,
-    `outline` what is drawn of them (3, S, S), black on white.
+    `outline` those that are kept, as a pen draws them (3, S, S), black on white.
     """
 
     whole: Tensor
@@ -43,15 +43,15 @@ class Steps:
     square: Tensor
     mask: Tensor
     target: Tensor
-    found: edges.Lines
+    found: lines.Lines
     outline: Tensor
 
 
 class Sketcher:
-    """A photo to its steps, by `settings`; `crop` counts where no points are asked for.
+    """A photo to its steps, by `settings`; `crop` is that of a square without points.
 
     `detector` and `hed` are weights files, each needed where the settings name it. Networks are
-    opened at the first photo, in the process that draws.
+    opened at the first photo, in the process that sketches it.
     """
 
     def __init__(
@@ -71,10 +71,13 @@ class Sketcher:
         image = read_photo(photo.path, alpha=chosen.mask == "alpha")
         whole = to_tensor(image)
         points = self._points(photo.path, image)
-        frame = self._frame(points, image.size)
+        if points is None:
+            frame = in_the_middle(*image.size, self.crop)
+        else:
+            frame = around_face(points, chosen.face.side, chosen.face.eyes)
         inside = self._cut(torch.ones_like(whole[:1]), frame, 0.0)
         square, mask, over_white = self._cut_out(photo.path, image, whole, frame, inside)
-        spots = [frame.place(spot, chosen.size) for spot in _spots(points)]
+        spots = [frame.place(spot, chosen.size) for spot in (points.spots if points else [])]
         found = self._edges(over_white, mask, inside)
         outline = torch.from_numpy(self._outline(found, spots)).expand(3, -1, -1)
         target = _with_alpha(over_white, mask) if chosen.rgba else over_white
@@ -83,7 +86,7 @@ class Sketcher:
     def check(self) -> None:
         """Raises DistillError for a mask's network or HED's weights that cannot be used."""
         trial = deepcopy(self)  # what has opened a network cannot be handed to another process
-        if isinstance(trial.masks, Network):
+        if isinstance(trial.masks, SaliencyNetwork):
             trial.masks(torch.zeros(3, self.settings.size, self.settings.size))
         if self._hed:
             _ = trial._network
@@ -93,7 +96,7 @@ class Sketcher:
         found = [photo]
         if self.settings.points == "cat":
             found.append(cat_file(photo))
-        if isinstance(self.masks, Folder) and (mask := self.masks.file(photo)):
+        if isinstance(self.masks, MaskFolder) and (mask := self.masks.file(photo)):
             found.append(mask)
         return found
 
@@ -111,55 +114,46 @@ class Sketcher:
             raise BadPhoto(f"the face is too small: {points.eyes:.0f} pixels between the eyes")
         return points
 
-    def _frame(self, points: Points | None, size: tuple[int, int]) -> FaceFrame:
-        if points is None:
-            return in_the_middle(*size, self.crop)
-        return around_face(points, self.settings.face.side, self.settings.face.eyes)
-
-    def _cut(self, picture: Tensor, frame: FaceFrame, beyond: float) -> Tensor:
+    def _cut(self, picture: Tensor, frame: SquareFrame, beyond: float) -> Tensor:
         """The square; where sketch.outside=edge, the picture goes on instead of `beyond`."""
         edge = self.settings.outside == "edge"
         return cut(picture, frame, self.settings.size, None if edge else beyond)
 
     def _cut_out(
-        self, path: Path, image: Image.Image, whole: Tensor, frame: FaceFrame, inside: Tensor
+        self, path: Path, image: Image.Image, whole: Tensor, frame: SquareFrame, inside: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The square, its mask, and the square over white; colours under a mask are weighed first,
         so that none of the background's seeps into the rim."""
         square = self._cut(whole[:3], frame, 1.0)
         if self.settings.mask is None:
             return square, inside, square
-        if isinstance(self.masks, Network):
+        if isinstance(self.masks, SaliencyNetwork):
             mask = self.masks(square) * inside
             weighed = square * mask
         else:
             full = self.masks(path, image.size) if self.masks else of_alpha(image)
             mask = self._cut(full, frame, 0.0)
             weighed = self._cut(whole[:3] * full, frame, 0.0)
-        self._check_share(mask)
-        return square, mask, (weighed + 1 - mask).clamp(0, 1)
-
-    def _check_share(self, mask: Tensor) -> None:
         share, least = float(mask.mean()), self.settings.mask_least
         if share < least:
             raise BadPhoto(f"the mask keeps {share:.1%} of the square, less than {least:.1%}")
+        return square, mask, (weighed + 1 - mask).clamp(0, 1)
 
-    def _edges(self, picture: Tensor, mask: Tensor, inside: Tensor) -> edges.Lines:
+    def _edges(self, picture: Tensor, mask: Tensor, inside: Tensor) -> lines.Lines:
         """Those of the picture and of the mask: a pale head on white has an outline too."""
         if self.settings.outline == "hed":
-            return edges.network_lines(picture, self._network, self.settings.hed.threshold, inside)
+            return lines.network_lines(picture, self._network, self.settings.hed.threshold, inside)
         canny = self.settings.canny
-        found = edges.canny_lines(picture, canny.sigma, canny.low, canny.high, inside)
+        found = lines.canny_lines(picture, canny.sigma, canny.low, canny.high, inside)
         if self.settings.mask:
-            found |= edges.canny_lines(mask, canny.sigma, canny.low, canny.high, inside)
+            found |= lines.canny_lines(mask, canny.sigma, canny.low, canny.high, inside)
         return found
 
-    def _outline(self, found: edges.Lines, spots: list[Spot]) -> NDArray[np.float32]:
-        """What a finger draws of the edges (S, S), with the marks of eyes and nose if asked for."""
+    def _outline(self, found: lines.Lines, spots: list[Spot]) -> NDArray[np.float32]:
+        """What a pen draws of the edges (S, S), with the marks of eyes and nose if asked for."""
         pen, marks = self.settings.stroke, self.settings.marks
-        lines = strokes.cleared(found, *spots[:3]) if marks else found
-        lines = strokes.long_ones(lines, pen.least)
-        return strokes.drawn(strokes.marked(lines, *spots[:3]) if marks else lines, pen.width)
+        kept = lines.long_ones(lines.cleared(found, *spots[:3]) if marks else found, pen.least)
+        return lines.inked(lines.marked(kept, *spots[:3]) if marks else kept, pen.width)
 
     @cached_property
     def _find(self) -> YuNet:
@@ -172,10 +166,6 @@ class Sketcher:
         network = HED()
         load_into(network, self._hed)
         return network.eval()
-
-
-def _spots(points: Points | None) -> list[Spot]:
-    return [points.left, points.right, points.nose, *points.others] if points else []
 
 
 def _with_alpha(over_white: Tensor, mask: Tensor) -> Tensor:

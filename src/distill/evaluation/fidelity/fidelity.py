@@ -2,9 +2,9 @@
 
     python benchmarks/fidelity.py --pairs data/pairs/SET NAME=FILE...
 
-Held out is the val side of a set that distill.prepare made: it shares no photo, no near-twin and no
-person with the other side. FILE is a checkpoint of distill.train, whose own training photos are
-checked against these, or an ONNX file; @255 behind it says that it draws in [0, 255].
+Held out is the val side of a set that distill.prepare made: it shares no photo, no near-duplicate
+and no person with the other side. FILE is a checkpoint of distill.train, whose own training photos
+are checked against these, or an ONNX file; @255 behind it says that its output is in [0, 255].
 
 PSNR, SSIM, PSNR of edges, the checkerboard beyond the teacher's, LPIPS where its weights are, and
 PSNR of the face are means over the pictures of each folder, and of all. Sets of 1,000 pictures and
@@ -31,76 +31,80 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from distill.core.errors import DistillError, OneLine
-from distill.core.images import as_float
+from distill.core.images import to_float
 from distill.core.progress import bar
-from distill.data.labelled.manifest import is_complete, recipe_at
+from distill.core.sessions import open_session
+from distill.data.faces import DETECTOR
+from distill.data.labelled.manifest import is_complete, manifest_at
 from distill.evaluation.fidelity import fidelity_report, heldout_set, scored_students
 from distill.evaluation.fidelity import scores as scoring
-from distill.evaluation.fidelity.fidelity_report import write
-from distill.evaluation.fidelity.heldout_set import HeldOut
-from distill.evaluation.fidelity.scores import Measured
+from distill.evaluation.fidelity.heldout_set import FidelitySet
+from distill.evaluation.fidelity.scored_students import ScoredStudent, ToGraph
+from distill.evaluation.fidelity.scores import PictureFigures
+from distill.evaluation.heldout import infer
 from distill.evaluation.paired_scores import features_or_reason
 from distill.metrics.features import FeatureNetwork
-from distill.metrics.machine import software as machine
 
 TIMINGS, WARM = 200, 10  # rounds timed, and rounds before them
+BATCH = 8
 Row = dict[str, Any]
 
 
-def run(args: argparse.Namespace) -> Row:
+def run(args: argparse.Namespace, to_graph: ToGraph) -> Row:
     """Score all students and write the report; gives its figures."""
-    named = scored_students.parse(args.students)
+    files = scored_students.parse(args.students)
     network, missing = features_or_reason(args.features)
-    facts = machine() | {"onnxruntime": onnxruntime.__version__}
+    facts = fidelity_report.machine() | {"onnxruntime": onnxruntime.__version__}
     held = heldout_set.read(args.pairs, args.limit, args.out / "fidelity_faces.json")
     with tempfile.TemporaryDirectory() as folder:
-        entered = [scored_students.load(each, held, Path(folder)) for each in named]
-        cost = costs(entered, held)
-        shown = Shown(held, args.sheet)
-        measured = measure(entered, held, network, shown)
+        students = [scored_students.load(each, held, Path(folder), to_graph) for each in files]
+        cost = costs(students, held)
+        shown = SheetPictures(held, args.sheet)
+        measured = measure(students, held, network, shown)
     figures: Row = {
         "set": about(held),
         "features": network.title if network else None,
         "rounds": args.rounds,
         "subsets": score(held, measured, network, args.rounds),
         "cost": cost,
-        "notes": [*notes(held, args, network, missing), *((e.name, e.note) for e in entered)],
+        "notes": [*notes(held, args, network, missing), *((e.name, e.note) for e in students)],
     }
     facts |= {"set": args.pairs.resolve().name, "held-out pictures": len(held.files)}
-    write("fidelity", args.out, facts, figures, *fidelity_report.tables(figures))
+    tables = fidelity_report.tables(figures)
+    fidelity_report.write("fidelity", args.out, facts, figures, *tables)
     fidelity_report.plot(figures, args.out / "fidelity_pareto.png")
     shown.write(args.out)
     return figures
 
 
-class Shown:
+class SheetPictures:
     """The pictures that go onto the sheets: a few of every subset, and a few with a face."""
 
-    def __init__(self, held: HeldOut, count: int) -> None:
+    def __init__(self, held: FidelitySet, count: int) -> None:
         self.held = held
         self.at, self.faces = held.some(count), held.some(count, faces=True)
-        self._drawn: dict[str, Tensor] = {}
+        self._outputs: dict[str, Tensor] = {}
         self._faces: dict[str, Tensor] = {}
 
-    def add(self, name: str, drawn: Tensor) -> None:
-        self._drawn[name], self._faces[name] = drawn[self.at], drawn[self.faces]
+    def add(self, name: str, output: Tensor) -> None:
+        self._outputs[name], self._faces[name] = output[self.at], output[self.faces]
 
     def write(self, out: Path) -> None:
         if self.at:
-            fidelity_report.whole(self.held, self.at, self._drawn, out / "fidelity_sheet.png")
+            fidelity_report.whole(self.held, self.at, self._outputs, out / "fidelity_sheet.png")
         if self.faces:
             fidelity_report.zoomed(self.held, self.faces, self._faces, out / "fidelity_zoom.png")
 
 
-def costs(entered: Sequence[scored_students.Student], held: HeldOut) -> dict[str, Row]:
+def costs(students: Sequence[ScoredStudent], held: FidelitySet) -> dict[str, Row]:
     """What each student costs, and its milliseconds to those of the first."""
-    timed = interleaved(entered, held.photo[:1])
+    timed = interleaved(students, held.photo[:1])
     times = {name: np.array(each) for name, each in timed.items()}
-    first = times[entered[0].name]
+    first = times[students[0].name]
     return {
         each.name: each.cost
         | {"ms": _middle(times[each.name]), "ratio": _middle(times[each.name] / first)}
-        for each in entered
+        for each in students
     }
 
 
@@ -109,12 +113,10 @@ def _middle(values: NDArray[np.float64]) -> Row:
     return {"value": middle, "low": low, "high": high}
 
 
-def interleaved(
-    entered: Sequence[scored_students.Student], photo: Tensor
-) -> dict[str, list[float]]:
+def interleaved(students: Sequence[ScoredStudent], photo: Tensor) -> dict[str, list[float]]:
     """Milliseconds of every round, A B C A B C …: what slows the machine slows all of them."""
-    sessions = {each.name: scored_students.open_session(each.graph) for each in entered}
-    picture = as_float(photo).numpy()
+    sessions = {each.name: open_session(each.graph, 1) for each in students}
+    picture = to_float(photo).numpy()
     feeds = {name: {s.get_inputs()[0].name: picture} for name, s in sessions.items()}
     times: dict[str, list[float]] = {name: [] for name in sessions}
     with bar(WARM + TIMINGS, " rounds", "timing", leave=False) as progress:
@@ -129,26 +131,29 @@ def interleaved(
 
 
 def measure(
-    entered: Sequence[scored_students.Student],
-    held: HeldOut,
+    students: Sequence[ScoredStudent],
+    held: FidelitySet,
     network: FeatureNetwork | None,
-    shown: Shown,
-) -> dict[str, Measured]:
+    shown: SheetPictures,
+) -> dict[str, PictureFigures]:
     """Figures of the teacher, the photo and every student; one student's pictures at a time."""
     by = scoring.measures()
     measured = {
         name: scoring.measure(held, pictures, by, network, name)
         for name, pictures in (("teacher", held.teacher), ("photo", held.photo))
     }
-    for each in entered:
-        drawn = scored_students.draw(each, held.photo)
-        shown.add(each.name, drawn)
-        measured[each.name] = scoring.measure(held, drawn, by, network, each.name)
+    for each in students:
+        output = infer(each.network, held.photo, BATCH, f"inference of {each.name}")
+        shown.add(each.name, output)
+        measured[each.name] = scoring.measure(held, output, by, network, each.name)
     return measured
 
 
 def score(
-    held: HeldOut, measured: Mapping[str, Measured], network: FeatureNetwork | None, rounds: int
+    held: FidelitySet,
+    measured: Mapping[str, PictureFigures],
+    network: FeatureNetwork | None,
+    rounds: int,
 ) -> dict[str, Row]:
     """Every figure of every student, subset by subset; leads are over the first student."""
     teacher = measured["teacher"]
@@ -167,24 +172,24 @@ def score(
     return results
 
 
-def about(held: HeldOut) -> Row:
+def about(held: FidelitySet) -> Row:
     """The set in words that hold on every machine."""
-    recipe = recipe_at(held.root) or {}
+    manifest = manifest_at(held.root) or {}
     kept = ("style", "teacher", "size", "crop", "val_fraction", "seed", "folders", "val_folders")
     persons = {name: len({held.who[i] for i in at}) for name, at in held.subsets().items()}
     faces = sum(box is not None for box in held.boxes)
     return {"name": held.root.resolve().name, "persons": persons, "with a face": faces} | {
-        key: recipe.get(key) for key in kept
+        key: manifest.get(key) for key in kept
     }
 
 
 def notes(
-    held: HeldOut, args: argparse.Namespace, network: FeatureNetwork | None, missing: str
+    held: FidelitySet, args: argparse.Namespace, network: FeatureNetwork | None, missing: str
 ) -> list[tuple[str, str]]:
     """What a reader must know besides the figures."""
     said = [
         ("intervals", f"95 %, {args.rounds} resamples of pictures (not of persons)"),
-        ("faces", f"largest box of the {heldout_set.DETECTOR}, found on the photos"),
+        ("faces", f"largest box of the {DETECTOR}, found on the photos"),
         ("parameters", "trained values of a checkpoint, BatchNorm's too; those in an ONNX file"),
     ]
     if "LPIPS" not in scoring.measures():
@@ -222,13 +227,10 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def main() -> None:
+def main(to_graph: ToGraph) -> None:
+    """The command line; `to_graph` exports checkpoints, for which this package has no exporter."""
     args = options().parse_args()
     with OneLine():
         if args.rounds < 0:
             raise DistillError(f"--rounds {args.rounds}: 0 or more")
-        run(args)
-
-
-if __name__ == "__main__":
-    main()
+        run(args, to_graph)

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-import json
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from distill.core.files import aside
-from distill.core.images import as_float, save_png, sheet
-from distill.evaluation.fidelity.heldout_set import HeldOut
+from distill.core.files import atomic_write, write_json, write_whole
+from distill.core.images import save_png, sheet, to_float
+from distill.evaluation.fidelity.heldout_set import FidelitySet
 from distill.evaluation.fidelity.scores import PSNR
+from distill.metrics.machine import cores, load_average
+
+Row = dict[str, Any]
+Scores = Mapping[str, Mapping[str, Row]]  # student → figure → value, interval, pictures
+DIGITS = {"SSIM": 4, "LPIPS": 4}
+ZOOM, ENLARGED = 128, 2  # pixels cut around a face, and how often each is shown
+COSTS = {  # how the columns are called
+    "ms": "ms, median (5th – 95th percentile)",
+    "ratio": "ms to the first, round by round",
+    "macs": "MACs (M)",
+    "parameters": "parameters",
+    "graph_parameters": "values in the graph",
+    "living": "living weights",
+    "bytes": "bytes",
+}
 
 
 @dataclass(frozen=True)
@@ -30,22 +46,26 @@ class Table:
         return f"## {self.title}\n\n{body}\n"
 
 
+def machine() -> dict[str, object]:
+    """What the figures depend on; says nothing of whose machine it is."""
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": cores(),
+        "torch threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "load before": load_average(),
+    }
+
+
 def write(name: str, out: Path, facts: dict[str, object], figures: object, *tables: Table) -> None:
     """Print the tables; keep them as OUT/NAME.md and all figures as OUT/NAME.json."""
     said = ", ".join(f"{key} {value}" for key, value in facts.items())
     page = "\n".join([f"# {name}\n\n{said}\n", *map(str, tables)])
     print(page)
-    with aside(out / f"{name}.md") as temporary:
-        temporary.write_text(page, encoding="utf-8")
-    with aside(out / f"{name}.json") as temporary:
-        temporary.write_text(json.dumps({"machine": facts, "figures": figures}, indent=2) + "\n")
+    write_whole(out / f"{name}.md", page)
+    write_json(out / f"{name}.json", {"machine": facts, "figures": figures})
     print(f"written to {out / name}.md and .json")
-
-
-Row = dict[str, Any]
-Scores = Mapping[str, Mapping[str, Row]]  # student → figure → value, interval, pictures
-DIGITS = {"SSIM": 4, "LPIPS": 4}
-ZOOM, ENLARGED = 128, 2  # pixels cut around a face, and how often each is shown
 
 
 def tables(figures: Row) -> list[Table]:
@@ -93,26 +113,15 @@ def _cell(row: Row | None, column: str, best: bool) -> str:
     return f"{value} ({low:.{digits}f} – {high:.{digits}f})"
 
 
-_COSTS = {
-    "ms": "ms, median (5th – 95th percentile)",
-    "ratio": "ms to the first, round by round",
-    "macs": "MACs (M)",
-    "parameters": "parameters",
-    "graph_parameters": "values in the graph",
-    "living": "living weights",
-    "bytes": "bytes",
-}
-
-
 def _cost_table(cost: Mapping[str, Row]) -> Table:
-    least = {key: min(_plain(row[key]) for row in cost.values()) for key in _COSTS}
+    least = {key: min(_plain(row[key]) for row in cost.values()) for key in COSTS}
     most = {"living": max(_plain(row["living"]) for row in cost.values())}
     best = least | most
     rows = [
-        [name, *(_cost_cell(key, row[key], best[key], len(cost) > 1) for key in _COSTS)]
+        [name, *(_cost_cell(key, row[key], best[key], len(cost) > 1) for key in COSTS)]
         for name, row in cost.items()
     ]
-    return Table("Cost, on one thread of ONNX Runtime", ["student", *_COSTS.values()], rows)
+    return Table("Cost, on one thread of ONNX Runtime", ["student", *COSTS.values()], rows)
 
 
 def _plain(value: Any) -> float:
@@ -154,7 +163,7 @@ def plot(figures: Row, path: Path) -> None:
     for axes in grid[len(subsets) :]:
         axes.set_axis_off()
     figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    with aside(path) as temporary:
+    with atomic_write(path) as temporary:
         figure.savefig(temporary, format="png", dpi=120)
 
 
@@ -168,29 +177,31 @@ def _point(axes: Any, ms: Row, psnr: Row, **style: Any) -> None:
     )
 
 
-def whole(held: HeldOut, at: Sequence[int], drawn: Mapping[str, Tensor], path: Path) -> None:
-    """Rows of photo, teacher and every student; `drawn` holds each one's pictures `at`."""
-    columns = _columns(held, at, drawn)
-    rows = [[as_float(each[row]) for each in columns.values()] for row in range(len(at))]
+def whole(held: FidelitySet, at: Sequence[int], outputs: Mapping[str, Tensor], path: Path) -> None:
+    """Rows of photo, teacher and every student; `outputs` holds each one's pictures `at`."""
+    columns = _columns(held, at, outputs)
+    rows = [[to_float(each[row]) for each in columns.values()] for row in range(len(at))]
     save_png(sheet(rows, list(columns)), path)
 
 
-def zoomed(held: HeldOut, at: Sequence[int], drawn: Mapping[str, Tensor], path: Path) -> None:
+def zoomed(held: FidelitySet, at: Sequence[int], outputs: Mapping[str, Tensor], path: Path) -> None:
     """The same around the face, every pixel shown as a square: lines, not a resampler's taste."""
-    columns = _columns(held, at, drawn)
+    columns = _columns(held, at, outputs)
     rows = [
-        [as_float(_enlarged(each[row], held, i)) for each in columns.values()]
+        [to_float(_enlarged(each[row], held, i)) for each in columns.values()]
         for row, i in enumerate(at)
     ]
     save_png(sheet(rows, list(columns)), path)
 
 
-def _columns(held: HeldOut, at: Sequence[int], drawn: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _columns(
+    held: FidelitySet, at: Sequence[int], outputs: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
     where = list(at)
-    return {"photo": held.photo[where], "teacher": held.teacher[where]} | dict(drawn)
+    return {"photo": held.photo[where], "teacher": held.teacher[where]} | dict(outputs)
 
 
-def _enlarged(picture: Tensor, held: HeldOut, i: int) -> Tensor:
+def _enlarged(picture: Tensor, held: FidelitySet, i: int) -> Tensor:
     """uint8 (3, ≤ 256, ≤ 256) around the middle of the face."""
     box, side = held.boxes[i], min(ZOOM, held.size)
     assert box is not None

@@ -1,6 +1,6 @@
-"""The held-out side of a set of pairs: photo, teacher's picture, folder, person and face of each.
+"""The held-out side of a set of pairs: photo, teacher's output, folder, person and face of each.
 
-distill.prepare has put persons and near-twins on one side; `who` says which pictures those are.
+distill.prepare has put a person and near-duplicates on one side; `who` says whose a picture is.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from distill.core.errors import DistillError
-from distill.core.files import aside
-from distill.core.images import to_bytes
+from distill.core.files import write_whole
+from distill.core.images import to_pixels
 from distill.core.progress import bar
-from distill.data.augment import rng_for
 from distill.data.faces import DETECTOR, Box, largest_face
-from distill.data.labelled.manifest import recipe_at
-from distill.data.labelled.register import RegisterRow, names, pair_of, read_rows
+from distill.data.labelled.manifest import manifest_at
+from distill.data.labelled.register import pair_of, png_names, read_rows
 from distill.data.photos import BadPhoto, group_of, read_photo
+from distill.evaluation.heldout import half_order
 
 ALL = "all"
 Who = tuple[str, str]  # folder of photos and, within it, what pictures of one person share
@@ -34,7 +34,7 @@ Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class FidelitySet:
     """`photo` and `teacher` are uint8 (n, 3, size, size), persons shuffled, in one order."""
 
     root: Path
@@ -50,8 +50,8 @@ class HeldOut:
 
     @property
     def style(self) -> str:
-        """Of the teacher that drew the set."""
-        return (recipe_at(self.root) or {})["style"]
+        """Of the teacher that labelled the set."""
+        return (manifest_at(self.root) or {})["style"]
 
     def subsets(self) -> dict[str, Indices]:
         """The pictures of each folder, then of all together; of one folder all alone."""
@@ -71,24 +71,23 @@ class HeldOut:
         return sorted((pool[place] for place, pool in ordered), key=lambda i: (self.who[i][0], i))
 
 
-def read(root: Path, limit: int | None, boxes: Path) -> HeldOut:
+def read(root: Path, limit: int | None, boxes: Path) -> FidelitySet:
     """The held-out pairs of a set of distill.prepare, of each folder at most `limit`.
 
     `boxes` keeps where faces are. Raises DistillError for what is no such set, or has no such side.
     """
-    if recipe_at(root) is None:
+    if manifest_at(root) is None:
         raise DistillError(f"{root}: no set of pairs made by distill.prepare (no dataset.json)")
     people = persons(root, "val")
-    both = names(root, "val", "photo") & names(root, "val", "stylized")
+    both = png_names(root, "val", "photo") & png_names(root, "val", "stylized")
     known = [file for file in both if pair_of(file) in people]
-    files = _first(
-        sorted(known, key=lambda file: _order(people[pair_of(file)], file)), people, limit
-    )
+    ordered = sorted(known, key=lambda file: half_order(people[pair_of(file)][1], file))
+    files = _first(ordered, people, limit)
     if not files:
         raise DistillError(f"{root}: no held-out pairs in val/")
     photo, teacher = (_read(root / "val" / kind, files) for kind in ("photo", "stylized"))
     who = [people[pair_of(file)] for file in files]
-    return HeldOut(root, files, who, photo, teacher, find_faces(photo, boxes))
+    return FidelitySet(root, files, who, photo, teacher, find_faces(photo, boxes))
 
 
 def persons(root: Path, side: str) -> dict[str, Who]:
@@ -96,18 +95,9 @@ def persons(root: Path, side: str) -> dict[str, Who]:
 
     A set of one folder goes by that folder's name, so that sets of one and of several compare.
     """
-    alone = Path((recipe_at(root) or {}).get("photos", "")).name
+    alone = Path((manifest_at(root) or {}).get("photos", "")).name
     rows = (row for row in read_rows(root).values() if row.side == side)
-    return {row.pair: (row.folder or alone, group_of(_key(row))) for row in rows}
-
-
-def _key(row: RegisterRow) -> str:
-    return literal_eval(row.key)
-
-
-def _order(who: Who, file: str) -> tuple[float, str]:
-    """Shuffles persons, not pictures, as distill.eval_fid does: one's pictures are in one half."""
-    return rng_for("half", who[1]).random(), file
+    return {row.pair: (row.folder or alone, group_of(literal_eval(row.key))) for row in rows}
 
 
 def _first(files: Sequence[str], people: dict[str, Who], limit: int | None) -> list[str]:
@@ -127,7 +117,7 @@ def _read(folder: Path, files: Sequence[str]) -> Tensor:
     with bar(len(files), " pictures", f"reading {folder.name}", leave=False) as progress:
         for file in files:
             try:
-                pictures.append(to_bytes(read_photo(folder / file)).permute(2, 0, 1))
+                pictures.append(to_pixels(read_photo(folder / file)).permute(2, 0, 1))
             except BadPhoto as reason:
                 raise DistillError(f"{folder / file}: {reason}") from reason
             progress.update()
@@ -150,8 +140,7 @@ def find_faces(photos: Tensor, kept: Path) -> list[Box | None]:
             box = known[key]
             found.append(Box(*box) if box else None)
             progress.update()
-    with aside(kept) as temporary:
-        temporary.write_text(json.dumps({"detector": DETECTOR, "boxes": known}) + "\n")
+    write_whole(kept, json.dumps({"detector": DETECTOR, "boxes": known}) + "\n")
     return found
 
 

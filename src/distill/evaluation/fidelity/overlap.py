@@ -11,10 +11,10 @@ import numpy as np
 from distill.config.trained import source_of
 from distill.core.errors import DistillError
 from distill.data import sources
-from distill.data.labelled.duplicates import pairs_of, thumbnails
-from distill.data.labelled.register import names
+from distill.data.labelled.duplicates import similar_pairs, thumbnails
+from distill.data.labelled.register import png_names
 from distill.data.photos import Photo
-from distill.evaluation.fidelity.heldout_set import HeldOut, persons
+from distill.evaluation.fidelity.heldout_set import FidelitySet, persons
 from distill.models import checkpoint
 
 UNKNOWN = "training photos not known"
@@ -23,7 +23,7 @@ UNKNOWN = "training photos not known"
 CHANCE = 0.01
 
 
-def check(name: str, trained: dict[str, Any], held: HeldOut) -> str:
+def check(name: str, trained: dict[str, Any], held: FidelitySet) -> str:
     """What is known of the training photos of a checkpoint and of those it started from.
 
     Raises DistillError as `_check` does.
@@ -36,7 +36,7 @@ def check(name: str, trained: dict[str, Any], held: HeldOut) -> str:
     return "; ".join(dict.fromkeys([own, *(_check(name, run, held) for run in before)]))
 
 
-def _check(name: str, trained: dict[str, Any], held: HeldOut) -> str:
+def _check(name: str, trained: dict[str, Any], held: FidelitySet) -> str:
     """What is known of a run's training photos, in a few words, from its settings.
 
     Raises DistillError where a held-out photo, or a picture of the same person, was trained on:
@@ -51,9 +51,9 @@ def _check(name: str, trained: dict[str, Any], held: HeldOut) -> str:
         raise _refusal(name, root, shared, len(held.files), "themselves or by the same person")
     if root.resolve() == held.root.resolve():
         return "the other side of this set"
-    alike = _twins(root, held)
+    alike = _near_duplicates(root, held)
     if len(alike) > CHANCE * len(held.files):
-        raise _refusal(name, root, alike, len(held.files), "as they are or as near-twins")
+        raise _refusal(name, root, alike, len(held.files), "as they are or as near-duplicates")
     return f"set {root.name}: no photo or person shared, {len(alike)} look alike"
 
 
@@ -64,15 +64,15 @@ def _refusal(name: str, root: Path, shared: Sequence[str], of: int, how: str) ->
     )
 
 
-def _twins(root: Path, held: HeldOut) -> list[str]:
+def _near_duplicates(root: Path, held: FidelitySet) -> list[str]:
     """The held-out photos that look like one the other set trains on; both cut their squares."""
     ours = [Photo(held.root / "val/photo" / file, file) for file in held.files]
-    kept = sorted(names(root, "train", "photo"))
+    kept = sorted(png_names(root, "train", "photo"))
     theirs = [Photo(root / "train/photo" / file, file) for file in kept]
     small = [
         thumbnails(ours, f"{held.root.resolve()}/val"),
         thumbnails(theirs, f"{root.resolve()}"),
     ]
-    edges = pairs_of(np.concatenate(small))
+    edges = similar_pairs(np.concatenate(small))
     across = edges[(edges[:, 0] < len(ours)) & (edges[:, 1] >= len(ours)), 0]
     return [held.files[i] for i in np.unique(across)]

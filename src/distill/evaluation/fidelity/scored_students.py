@@ -1,39 +1,37 @@
-"""Students from checkpoints and ONNX files: the network that draws, the graph a phone runs."""
+"""Students from checkpoints and ONNX files: the network, and the graph that a phone runs."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
-import onnxruntime
-import torch
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
-from distill.core.images import as_bytes, as_float, batches, over_white
-from distill.core.progress import bar
+from distill.core.images import to_float
+from distill.core.sessions import load_model, open_session, picture_call
+from distill.core.subnormals import flush_subnormals
 from distill.evaluation.fidelity import overlap
-from distill.evaluation.fidelity.heldout_set import HeldOut
-from distill.exporters.onnx import OnnxExporter, flush_subnormals
+from distill.evaluation.fidelity.heldout_set import FidelitySet
 from distill.metrics import complexity, living_weights
 from distill.models import checkpoint
 from distill.models.fold import fold_batchnorm
 from distill.models.teachers.onnx_teacher import OnnxTeacher
 
 RESERVED = ("photo", "teacher")
-BATCH = 8
 _RANGE = re.compile(r"@(255|1)$")
 Row = dict[str, Any]
+ToGraph = Callable[[nn.Module, int], onnx.ModelProto]  # a folded network, for pictures of a side
 
 
 @dataclass(frozen=True)
-class Named:
-    """NAME=FILE of the command line; `white` is the network's own value for it."""
+class StudentFile:
+    """NAME=FILE of the command line; `white` is the network's value for white, 1 or 255."""
 
     name: str
     file: Path
@@ -45,8 +43,8 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Student:
-    """`network` draws [0, 1] to [0, 1]; `graph` is folded, flushed and static."""
+class ScoredStudent:
+    """`network` maps [0, 1] to [0, 1]; `graph` is folded, flushed and static."""
 
     name: str
     network: nn.Module
@@ -55,16 +53,16 @@ class Student:
     note: str
 
 
-def parse(texts: list[str]) -> list[Named]:
+def parse(texts: list[str]) -> list[StudentFile]:
     """NAME=FILE or NAME=FILE@255 of each. Raises DistillError for any other text."""
-    named = [_parse(text) for text in texts]
-    for i, each in enumerate(named):
-        if each.name in [*RESERVED, *(other.name for other in named[:i])]:
+    found = [_parse(text) for text in texts]
+    for i, each in enumerate(found):
+        if each.name in [*RESERVED, *(other.name for other in found[:i])]:
             raise DistillError(f"{each.name}={each.file}: this name is taken; give another")
-    return named
+    return found
 
 
-def _parse(text: str) -> Named:
+def _parse(text: str) -> StudentFile:
     name, equals, rest = text.partition("=")
     if not (name and equals and rest):
         raise DistillError(f"{text!r}: want NAME=FILE, a .ckpt or an .onnx, or NAME=FILE.onnx@255")
@@ -75,50 +73,51 @@ def _parse(text: str) -> Named:
         raise DistillError(f"{name}={file}: no such file")
     if said and file.suffix == ".ckpt":
         raise DistillError(f"{text}: only an .onnx has a range of its own")
-    return Named(name, file, float(said.group(1)) if said else 1.0)
+    return StudentFile(name, file, float(said.group(1)) if said else 1.0)
 
 
-def load(named: Named, held: HeldOut, folder: Path) -> Student:
-    """A student that can draw the held-out photos, its graph kept in `folder`.
+def load(given: StudentFile, held: FidelitySet, folder: Path, to_graph: ToGraph) -> ScoredStudent:
+    """A student that takes the held-out photos, its graph kept in `folder`.
 
     Raises DistillError for a damaged file, another size, another range, or training photos that
     are held out here.
     """
-    made = _from_checkpoint(named, held) if named.trained else _from_onnx(named, held, folder)
-    _check_drawn(named, made.graph, held.photo[:1])
+    if given.trained:
+        made = _from_checkpoint(given, held, to_graph)
+    else:
+        made = _from_onnx(given, held, folder)
+    _check_range(given, made.graph, held.photo[:1])
     return made
 
 
-def _from_checkpoint(named: Named, held: HeldOut) -> Student:
-    network, settings = checkpoint.load_student(named.file)
-    _check_size(named, settings["style"]["resolution"], held)
-    note = overlap.check(named.name, settings, held)
+def _from_checkpoint(given: StudentFile, held: FidelitySet, to_graph: ToGraph) -> ScoredStudent:
+    network, settings = checkpoint.load_student(given.file)
+    _check_size(given, settings["style"]["resolution"], held)
+    note = overlap.check(given.name, settings, held)
     if (style := settings["style"]["name"]) != held.style:
         note += f"; learnt another style, {style}"
     folded = fold_batchnorm(network)
-    graph = OnnxExporter(size=held.size).export(folded)
+    graph = to_graph(folded, held.size)
     counts = {"parameters": complexity.parameters(network), "bytes": graph.ByteSize()}
-    return Student(named.name, folded, graph, _cost(graph) | counts, note)
+    return ScoredStudent(given.name, folded, graph, _cost(graph) | counts, note)
 
 
-def _from_onnx(named: Named, held: HeldOut, folder: Path) -> Student:
-    kept = folder / f"{named.name.replace('/', '_')}.onnx"
+def _from_onnx(given: StudentFile, held: FidelitySet, folder: Path) -> ScoredStudent:
+    kept = folder / f"{given.name.replace('/', '_')}.onnx"
     try:
-        graph = complexity.load_graph(named.file)
+        graph = load_model(given.file)
         onnx.checker.check_model(graph)
         flush_subnormals(graph)
-        graph = _static(named, graph, held)
+        graph = _static(given, graph, held)
         onnx.save(graph, str(kept))
-        network, cost = OnnxTeacher(kept, (0, 1), (0, named.white)), _cost(graph)
+        network, cost = OnnxTeacher(kept, (0, 1), (0, given.white)), _cost(graph)
     except DistillError as error:
-        raise DistillError(str(error).replace(str(kept), str(named.file))) from error
-    except (
-        Exception
-    ) as error:  # protobuf, the checker and shape inference have classes of their own
+        raise DistillError(str(error).replace(str(kept), str(given.file))) from error
+    except Exception as error:  # the checker and shape inference have classes of their own
         reason = f"not a readable ONNX file ({type(error).__name__})"
-        raise DistillError(f"{named.file}: {reason}") from error
-    cost |= {"parameters": cost["graph_parameters"], "bytes": named.file.stat().st_size}
-    return Student(named.name, network, graph, cost, overlap.UNKNOWN)
+        raise DistillError(f"{given.file}: {reason}") from error
+    cost |= {"parameters": cost["graph_parameters"], "bytes": given.file.stat().st_size}
+    return ScoredStudent(given.name, network, graph, cost, overlap.UNKNOWN)
 
 
 def _cost(graph: onnx.ModelProto) -> Row:
@@ -129,14 +128,14 @@ def _cost(graph: onnx.ModelProto) -> Row:
     }
 
 
-def _static(named: Named, graph: onnx.ModelProto, held: HeldOut) -> onnx.ModelProto:
+def _static(given: StudentFile, graph: onnx.ModelProto, held: FidelitySet) -> onnx.ModelProto:
     """The graph for one photo of the set's size; a dynamic one has no single number of MACs."""
     fixed = deepcopy(graph)
     dims = fixed.graph.input[0].type.tensor_type.shape.dim
     if len(dims) != 4 or dims[1].dim_value != 3:
-        raise DistillError(f"{named.file}: its input is not (1, 3, H, W)")
-    _check_size(named, dims[2].dim_value or held.size, held)
-    _check_size(named, dims[3].dim_value or held.size, held)
+        raise DistillError(f"{given.file}: its input is not (1, 3, H, W)")
+    _check_size(given, dims[2].dim_value or held.size, held)
+    _check_size(given, dims[3].dim_value or held.size, held)
     if any(not dim.dim_value for dim in dims):
         del fixed.graph.value_info[:]
         fixed.graph.output[0].type.tensor_type.ClearField("shape")
@@ -145,48 +144,24 @@ def _static(named: Named, graph: onnx.ModelProto, held: HeldOut) -> onnx.ModelPr
     return fixed
 
 
-def _check_size(named: Named, size: int, held: HeldOut) -> None:
+def _check_size(given: StudentFile, size: int, held: FidelitySet) -> None:
     if size != held.size:
         raise DistillError(
-            f"{named.name}={named.file}: a student of {size}×{size} pictures, and those of "
+            f"{given.name}={given.file}: a student of {size}×{size} pictures, and those of "
             f"{held.root} are {held.size}×{held.size}"
         )
 
 
-def _check_drawn(named: Named, graph: onnx.ModelProto, photo: Tensor) -> None:
-    """Tell a network that draws up to 255 from one that draws up to 1, by one photo."""
-    session = open_session(graph)
-    feed = {session.get_inputs()[0].name: as_float(photo).numpy()}
-    drawn = np.asarray(session.run(None, feed)[0])
-    if drawn.shape != tuple(photo.shape) and not named.trained:
+def _check_range(given: StudentFile, graph: onnx.ModelProto, photo: Tensor) -> None:
+    """Tell a network whose output goes up to 255 from one whose goes up to 1, by one photo."""
+    output = picture_call(open_session(graph, 1))(to_float(photo).numpy())
+    if output.shape != tuple(photo.shape) and not given.trained:
         raise DistillError(
-            f"{named.name}={named.file}: draws {drawn.shape}, not {tuple(photo.shape)}"
+            f"{given.name}={given.file}: its output is {output.shape}, not {tuple(photo.shape)}"
         )
-    if (drawn.max() > 2) != (named.white == 255):
-        want = "FILE@255" if drawn.max() > 2 else "FILE without @255"
+    if (output.max() > 2) != (given.white == 255):
+        want = "FILE@255" if output.max() > 2 else "FILE without @255"
         raise DistillError(
-            f"{named.name}={named.file}: draws values up to {drawn.max():.3g}; name it as {want}"
+            f"{given.name}={given.file}: its output has values up to {output.max():.3g}; name it "
+            f"as {want}"
         )
-
-
-def open_session(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
-    """ONNX Runtime on one thread that does not spin while it waits."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-    for pool in ("intra_op", "inter_op"):
-        options.add_session_config_entry(f"session.{pool}.allow_spinning", "0")
-    options.log_severity_level = 3
-    content = graph.SerializeToString()
-    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-
-
-@torch.inference_mode()
-def draw(student: Student, photos: Tensor) -> Tensor:
-    """The student's pictures of uint8 (n, 3, S, S), as the 8-bit values that a PNG would hold."""
-    parts = []
-    with bar(len(photos), " pictures", f"{student.name} draws", leave=False) as progress:
-        for batch in batches(photos, BATCH):
-            parts.append(as_bytes(over_white(student.network(batch))))
-            progress.update(len(batch))
-    return torch.cat(parts)

@@ -1,4 +1,4 @@
-"""How close drawn pictures are to the teacher's: per picture, and as sets by their features."""
+"""How close outputs are to the teacher's: per picture, and as sets by their features."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from distill.core.images import as_float, batches
+from distill.core.images import to_float
 from distill.data.faces import Box
 from distill.evaluation.feature_sets import Features, features_of_set
-from distill.evaluation.fidelity.heldout_set import HeldOut, Indices
+from distill.evaluation.fidelity.heldout_set import FidelitySet, Indices
+from distill.evaluation.paired_scores import interval, per_picture
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureNetwork
 from distill.metrics.similarity import grid
@@ -29,7 +29,7 @@ Measure = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class Measured:
+class PictureFigures:
     """Every figure of each picture, (n,), NaN where it has none; features (n, d) of all."""
 
     values: dict[str, Values]
@@ -48,47 +48,49 @@ def measures() -> dict[str, Measure]:
     return found | ({"LPIPS": lpips} if lpips else {})
 
 
-def grid_above(drawn: Tensor, teacher: Tensor) -> Tensor:
+def grid_above(output: Tensor, teacher: Tensor) -> Tensor:
     """What a picture has of upsampling's checkerboard beyond the teacher's, in steps of a byte."""
-    return 255 * (grid(drawn) - grid(teacher))
+    return 255 * (grid(output) - grid(teacher))
 
 
 def measure(
-    held: HeldOut, drawn: Tensor, by: dict[str, Measure], network: FeatureNetwork | None, what: str
-) -> Measured:
+    held: FidelitySet,
+    output: Tensor,
+    by: dict[str, Measure],
+    network: FeatureNetwork | None,
+    what: str,
+) -> PictureFigures:
     """All figures of uint8 (n, 3, H, W) against the teacher's pictures of the same photos."""
-    values = {name: _per_picture(each, drawn, held.teacher) for name, each in by.items()}
-    faces = [_face_psnr(*pair) for pair in zip(drawn, held.teacher, held.boxes, strict=True)]
-    features = features_of_set(network, drawn, what) if network else None
-    return Measured(values | {FACE: np.array(faces)}, features)
-
-
-@torch.inference_mode()
-def _per_picture(by: Measure, a: Tensor, b: Tensor) -> Values:
-    pairs = zip(batches(a, BATCH), batches(b, BATCH), strict=True)
-    return np.concatenate([by(x, y).double().numpy() for x, y in pairs])
+    values = {name: per_picture(each, output, held.teacher, BATCH) for name, each in by.items()}
+    faces = [_face_psnr(*pair) for pair in zip(output, held.teacher, held.boxes, strict=True)]
+    features = features_of_set(network, output, what) if network else None
+    return PictureFigures(values | {FACE: np.array(faces)}, features)
 
 
 def _face_psnr(a: Tensor, b: Tensor, box: Box | None) -> float:
     if box is None:
         return float("nan")
     spot = np.s_[None, :, box.top : box.top + box.height, box.left : box.left + box.width]
-    return similarity.psnr(as_float(a[spot]), as_float(b[spot])).item()
+    return similarity.psnr(to_float(a[spot]), to_float(b[spot])).item()
 
 
 def score(
-    at: Indices, drawn: Measured, teacher: Measured, network: FeatureNetwork | None, rounds: int
+    at: Indices,
+    student: PictureFigures,
+    teacher: PictureFigures,
+    network: FeatureNetwork | None,
+    rounds: int,
 ) -> dict[str, Row]:
     """Every figure over the pictures `at`, with a 95 % interval of `rounds` resamples."""
-    scores = {name: mean(values[at], rounds) for name, values in drawn.values.items()}
-    if network and teacher.features is not None and drawn.features is not None:
-        scores |= _distances(teacher.features[at], drawn.features[at], network, rounds)
+    scores = {name: mean(values[at], rounds) for name, values in student.values.items()}
+    if network and teacher.features is not None and student.features is not None:
+        scores |= _distances(teacher.features[at], student.features[at], network, rounds)
     return {name: row for name, row in scores.items() if row}
 
 
-def lead(at: Indices, drawn: Measured, base: Measured, rounds: int) -> Row:
+def lead(at: Indices, student: PictureFigures, base: PictureFigures, rounds: int) -> Row:
     """PSNR above another student's, picture by picture: far surer than either's own interval."""
-    return mean(drawn.values[PSNR][at] - base.values[PSNR][at], rounds)
+    return mean(student.values[PSNR][at] - base.values[PSNR][at], rounds)
 
 
 def mean(values: Values, rounds: int) -> Row:
@@ -97,21 +99,21 @@ def mean(values: Values, rounds: int) -> Row:
     if not len(values):
         return {}
     row: Row = {"value": float(values.mean()), "pictures": len(values)}
-    return row | _interval(frechet.bootstrap, values, rounds=rounds)
+    return row | {"interval": interval(frechet.bootstrap, values, rounds=rounds)}
 
 
 def _distances(t: Features, s: Features, network: FeatureNetwork, rounds: int) -> dict[str, Row]:
-    """Of the same photos in the same order, so that every resample draws both together."""
+    """Of the same photos in the same order, so that every resample has both of a photo."""
     paired: Row = {"pictures": len(t)}
     if len(t) < 2:
         return {}
     if len(t) < ENOUGH:
-        spread = _interval(frechet.kid_interval, t, s, rounds=rounds, paired=True)["interval"]
+        spread = interval(frechet.kid_interval, t, s, rounds=rounds, paired=True)
         paired["value"] = 1000 * frechet.kid(t, s, paired=True)
         paired["interval"] = [1000 * end for end in spread] if spread else None
         return {network.kid: paired}
     paired["value"] = frechet.frechet_from_features(t, s)
-    paired |= _interval(frechet.frechet_interval, t, s, rounds=rounds, paired=True)
+    paired["interval"] = interval(frechet.frechet_interval, t, s, rounds=rounds, paired=True)
     return {network.fid: paired, f"{network.fid} gap": gap(t, s, rounds)}
 
 
@@ -126,8 +128,9 @@ def gap(t: Features, s: Features, rounds: int) -> Row:
     signed = _excess(*sides)
     row: Row = {"pictures": len(t), "value": abs(signed), "interval": None, "signed": signed}
     if rounds:
-        draws = np.array([_excess(*_redrawn(*sides, rng)) for _ in range(rounds)])
-        low, high = np.quantile(draws - np.median(draws) + signed, [0.025, 0.975]).tolist()
+        resampled = np.array([_excess(*_resampled(*sides, rng)) for _ in range(rounds)])
+        shifted = resampled - np.median(resampled) + signed
+        low, high = np.quantile(shifted, [0.025, 0.975]).tolist()
         ends = sorted(map(abs, (low, high)))
         row["interval"] = [0.0 if low < 0 < high else ends[0], ends[1]]
         row["signed_interval"] = [low, high]
@@ -141,13 +144,8 @@ def _excess(
     return far - floor
 
 
-def _redrawn(a: Features, t: Features, s: Features, rng: np.random.Generator) -> tuple[Any, ...]:
-    """Both halves drawn with replacement, each picture once with its count; T′ and S together."""
+def _resampled(a: Features, t: Features, s: Features, rng: np.random.Generator) -> tuple[Any, ...]:
+    """Both halves resampled, each picture once with its count; T′ and S together."""
     times = [np.bincount(rng.integers(len(x), size=len(x)), minlength=len(x)) for x in (a, t)]
-    drawn_a, drawn_b = (each > 0 for each in times)
-    return a[drawn_a], t[drawn_b], s[drawn_b], times[0][drawn_a], times[1][drawn_b]
-
-
-def _interval(method: Callable[..., tuple[float, float]], *values: Any, **options: Any) -> Row:
-    enough = options["rounds"] and len(values[0]) > 1
-    return {"interval": list(method(*values, **options, seed=0)) if enough else None}
+    in_a, in_b = (each > 0 for each in times)
+    return a[in_a], t[in_b], s[in_b], times[0][in_a], times[1][in_b]

@@ -1,6 +1,6 @@
 """Channels of one activation brought to like ranges, exactly, before they share one int8 scale.
 
-Conv → (ReLU →) Conv draws the same when a channel between them is divided by s > 0 in the first
+Conv → (ReLU →) Conv gives the same when a channel between them is divided by s > 0 in the first
 convolution and multiplied by s in the second, since ReLU(x / s) = ReLU(x) / s (Nagel et al. 2019,
 Data-Free Quantization Through Weight Equalization and Bias Correction, 4.1). With one scale per
 output channel the first convolution's weights lose nothing by it, nor do a depthwise second one's;
@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import helper, numpy_helper
+
+from distill.core.sessions import open_session
 
 # No channel counts for less than this part of the widest: one that sleeps on the photos at hand
 # may wake on another. With it, and 96 photos in the place of 48, the worst of 24 held-out ones rose
@@ -74,16 +75,13 @@ def _ranges(model: onnx.ModelProto, found: list[Link], photos: np.ndarray) -> li
     open_ended = onnx.ModelProto()
     open_ended.CopyFrom(model)
     open_ended.graph.output.extend(helper.make_tensor_value_info(n, 1, None) for n in names)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(open_ended.SerializeToString(), options)
+    session = open_session(open_ended, threads=0)
     feed = session.get_inputs()[0].name
     widest: list[np.ndarray] | None = None
     for photo in photos:
-        drawn = [
-            np.abs(np.asarray(v)).max((0, 2, 3)) for v in session.run(names, {feed: photo[None]})
-        ]
-        widest = drawn if widest is None else list(map(np.maximum, widest, drawn))
+        values = session.run(names, {feed: photo[None]})
+        ranges = [np.abs(np.asarray(value)).max((0, 2, 3)) for value in values]
+        widest = ranges if widest is None else list(map(np.maximum, widest, ranges))
     return widest or []
 
 

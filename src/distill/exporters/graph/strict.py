@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import TypeGuard
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 
 class Patches(nn.Module):
-    """What nn.ConvTranspose2d(…, 2, 2) draws, from 1×1 convolutions, nearest ×2 and two masks.
+    """What nn.ConvTranspose2d(…, 2, 2) computes, from 1×1 convolutions, nearest ×2 and two masks.
 
     Pixel (r, c) of a patch is W₀₀ + c (W₀₁ − W₀₀) + r (W₁₀ − W₀₀) + rc (W₁₁ − W₁₀ − W₀₁ + W₀₀)
     applied to the pixel below it: four 1×1 convolutions where the picture is small, doubled, and
@@ -38,19 +39,17 @@ def in_strict_operators(network: nn.Module) -> nn.Module:
     copy = deepcopy(network)
     for module in list(copy.modules()):
         for name, child in list(module.named_children()):
-            if isinstance(child, nn.ConvTranspose2d) and doubles(child):
+            if doubles(child):
                 setattr(module, name, Patches(child))
     return copy.eval()
 
 
-def doubles(layer: nn.ConvTranspose2d) -> bool:
-    """Whether every input pixel becomes a 2×2 patch of its own."""
+def doubles(layer: nn.Module) -> TypeGuard[nn.ConvTranspose2d]:
+    """Whether it is a transposed convolution in which every input pixel becomes a 2×2 patch."""
+    if not isinstance(layer, nn.ConvTranspose2d) or any((*layer.padding, *layer.output_padding)):
+        return False
     two = layer.kernel_size == layer.stride == (2, 2)
-    return two and layer.dilation == (1, 1) and layer.groups == 1 and not any(_pads(layer))
-
-
-def _pads(layer: nn.ConvTranspose2d) -> list[int]:
-    return [*layer.padding, *layer.output_padding]
+    return two and layer.dilation == (1, 1) and layer.groups == 1
 
 
 def _pointwise(weight: Tensor, bias: Tensor | None = None) -> nn.Conv2d:

@@ -1,4 +1,4 @@
-"""A traced graph made plain: what tracing leaves behind, undone without changing what is drawn."""
+"""A traced graph made plain: what tracing leaves behind, undone without changing the output."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def tidy(model: onnx.ModelProto) -> None:
     fold_constants(model)
     plain_arithmetic(model.graph)
     store_norms(model.graph)
+    drop_unread(model.graph)
     strip(model)
 
 
@@ -36,52 +37,53 @@ def inline_identities(graph: onnx.GraphProto) -> None:
             node.input[i] = name
 
 
-def fold_constants(model: onnx.ModelProto) -> int:
+def fold_constants(model: onnx.ModelProto) -> None:
     """Compute what hangs on constants alone, as the pads of a Pad do from opset 11 on.
 
-    Shape inference needs the numbers, and devices want them. Gives how many nodes went.
+    Shape inference needs the numbers, and devices want them.
     """
     graph = model.graph
-    fixed = _fixed(graph)
+    known = {tensor.name for tensor in graph.initializer}
+    fixed = []  # the nodes that no input of the network reaches
+    for node in graph.node:
+        if all(name in known for name in node.input if name):
+            fixed.append(node)
+            known.update(node.output)
     computed = [node for node in fixed if node.op_type != "Constant"]
     if not computed:
-        return 0
+        return
     inside = {id(node) for node in computed}
     wanted = {name for n in graph.node if id(n) not in inside for name in n.input}
     names = [name for node in computed for name in node.output if name in wanted]
     graph.initializer.extend(_evaluated(model, fixed, names))
     for node in computed:
         graph.node.remove(node)
-    _drop_unread(graph)
-    return len(computed)
 
 
-def plain_arithmetic(graph: onnx.GraphProto) -> int:
-    """x - c as x + (-c), and x / c as x · (1/c), for a constant c; gives how many.
+def plain_arithmetic(graph: onnx.GraphProto) -> None:
+    """x - c as x + (-c), and x / c as x · (1/c), for a constant c.
 
     A network's change of range then needs no operator that students have not. Exact for powers of
     two, as all of ours are.
     """
-    constants = _constants(graph)
-    changed = 0
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     for node in graph.node:
-        if node.op_type not in ("Sub", "Div") or node.input[1] not in constants:
+        if node.op_type == "Constant" and node.attribute[0].name == "value":
+            constants[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+    for node in graph.node:
+        if node.op_type not in ("Sub", "Div"):
             continue
-        value = constants[node.input[1]]
-        if value.dtype != np.float32:
+        value = constants.get(node.input[1])
+        if value is None or value.dtype != np.float32:
             continue
         node.op_type, other = ("Add", -value) if node.op_type == "Sub" else ("Mul", 1 / value)
         name = f"{node.output[0]}.constant"
         graph.initializer.append(numpy_helper.from_array(np.asarray(other, np.float32), name))
         node.input[1] = name
-        changed += 1
-    if changed:
-        _drop_unread(graph)
-    return changed
 
 
-def store_norms(graph: onnx.GraphProto) -> int:
-    """The ones and zeros of an InstanceNorm without scale and shift, as weights; gives how many.
+def store_norms(graph: onnx.GraphProto) -> None:
+    """The ones and zeros of an InstanceNorm without scale and shift, as weights.
 
     Tracing writes them as operators, and tools that read weights only do not find them there.
     """
@@ -92,7 +94,18 @@ def store_norms(graph: onnx.GraphProto) -> int:
         tensor.CopyFrom(node.attribute[0].t)
         tensor.name = node.output[0]
         graph.node.remove(node)
-    return len(found)
+
+
+def drop_unread(graph: onnx.GraphProto) -> None:
+    """Constants and weights that no node reads any more."""
+    read = {name for node in graph.node for name in node.input}
+    read |= {value.name for value in graph.output}
+    for node in list(graph.node):
+        if node.op_type == "Constant" and node.output[0] not in read:
+            graph.node.remove(node)
+    for tensor in list(graph.initializer):
+        if tensor.name not in read:
+            graph.initializer.remove(tensor)
 
 
 def strip(model: onnx.ModelProto) -> None:
@@ -103,17 +116,6 @@ def strip(model: onnx.ModelProto) -> None:
     for node in model.graph.node:
         node.doc_string = ""
         del node.metadata_props[:]
-
-
-def _fixed(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    """The nodes that no input of the network reaches, in order."""
-    known = {tensor.name for tensor in graph.initializer}
-    found = []
-    for node in graph.node:
-        if all(name in known for name in node.input if name):
-            found.append(node)
-            known.update(node.output)
-    return found
 
 
 def _evaluated(
@@ -130,23 +132,3 @@ def _evaluated(
         numpy_helper.from_array(np.asarray(value), name)
         for name, value in zip(names, values, strict=True)
     ]
-
-
-def _constants(graph: onnx.GraphProto) -> dict[str, np.ndarray]:
-    found = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-    for node in graph.node:
-        if node.op_type == "Constant" and node.attribute[0].name == "value":
-            found[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
-    return found
-
-
-def _drop_unread(graph: onnx.GraphProto) -> None:
-    """Constants and weights that no node reads any more."""
-    read = {name for node in graph.node for name in node.input}
-    read |= {value.name for value in graph.output}
-    for node in list(graph.node):
-        if node.op_type == "Constant" and node.output[0] not in read:
-            graph.node.remove(node)
-    for tensor in list(graph.initializer):
-        if tensor.name not in read:
-            graph.initializer.remove(tensor)

@@ -1,4 +1,4 @@
-"""Which files are videos, what a drawn one can be, and why one cannot be used. No PyAV here."""
+"""Which files are videos, what a stylised one can be, why one cannot be used. No PyAV here."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Queue:
 class Pipeline:
     """What `source` yields, through every step in turn and in order; a step maps one item to one.
 
-        with Pipeline(source, [draw, smooth]) as items:
+        with Pipeline(source, [stylise, smooth]) as items:
             for item in items: ...
 
     At most `depth` items wait before each step and before the caller. Leaving the block, for

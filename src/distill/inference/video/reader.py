@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,25 +18,87 @@ from distill.inference.video import pixels
 from distill.inference.video.containers import BadVideo
 from distill.inference.video.pixels import Colours
 
+# By content, not by name: a playlist or a list of other files may call itself .mp4, and would have
+# FFmpeg open what it names.
+_KINDS = "mov,matroska,avi,mpeg,mpegts,flv,ogg,asf,mpegvideo"
+_SAFE = {"protocol_whitelist": "file", "format_whitelist": _KINDS}
 _TOLERANCE = Fraction(1, 10)  # seconds that a header may promise too much
+
+
+def open_video(path: Path) -> Any:
+    """A PyAV container. Raises BadVideo for what is no video file, or none that can be read."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise BadVideo(f"cannot be read ({error.strerror})") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise BadVideo("not a file but a folder, pipe, socket or device")
+    if not status.st_size:
+        raise BadVideo("not a video: the file is empty")
+    try:
+        # file: keeps FFmpeg from reading a colon in the name as a protocol.
+        return av.open(f"file:{path.absolute()}", options=_SAFE, metadata_errors="replace")
+    except (av.FFmpegError, ValueError) as error:
+        raise BadVideo(f"not a video, or damaged at its start or end ({_reason(error)})") from None
+
+
+def first_video(container: Any, remarks: list[str]) -> Any:
+    """The first video stream that is no cover picture; `remarks` gets a line where there are more.
+
+    Raises BadVideo where there is none.
+    """
+    streams = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
+    if not streams:
+        raise BadVideo("has no video stream")
+    if len(streams) > 1:
+        remarks.append(f"has {len(streams)} video streams; the first is stylised")
+    if streams[0].codec_context is None:
+        raise BadVideo("is coded in a way that FFmpeg does not know")
+    # With more, FFmpeg gives a damaged frame's error to another frame or, for H.264, to none.
+    streams[0].thread_count = 1
+    return streams[0]
+
+
+@dataclass(frozen=True)
+class VideoFacts:
+    """What the stylised video takes over. `size` is width and height of an upright frame."""
+
+    size: tuple[int, int]
+    time_base: Fraction
+    rate: Fraction | None
+    pixel_shape: Fraction
+    colours: Colours
+    frames: int | None  # about as many
+
+
+@dataclass(frozen=True)
+class VideoFrame:
+    """A picture, uint8 (height, width, 3), upright, from `pts` on for `duration` time bases."""
+
+    pts: int
+    duration: int
+    picture: np.ndarray
+    stylised: np.ndarray | None = None
 
 
 class Reader:
     """Frames and packets of a file in the order that they are stored in.
 
-    Iterating gives each `Frame` of the first video stream, with strictly growing `pts`, and the
-    PyAV packets of `others` (sound and subtitles). A frame that cannot be decoded is left out;
+    Iterating gives each `VideoFrame` of the first video stream, with strictly growing `pts`, and
+    the PyAV packets of `others` (sound and subtitles). A frame that cannot be decoded is left out;
     afterwards `lost` says how many were, and `cut` where the file breaks off, if it does. `remarks`
     is what a user should know beforehand. Raises BadVideo for a file without a single frame.
     """
+
+    facts: VideoFacts
 
     def __init__(self, path: Path) -> None:
         self.remarks: list[str] = []
         self.cut: str | None = None
         self.lost = 0
-        self.container = open_file(path)
+        self.container = open_video(path)
         try:
-            self._stream = choose(self.container, self.remarks)
+            self._stream = first_video(self.container, self.remarks)
             self.others = [s for s in self.container.streams if s.type in ("audio", "subtitle")]
             self._pts: int | None = None
             self._awaited: set[int] = set()
@@ -44,7 +106,13 @@ class Reader:
             self._interlaced = self._guessed = False
             self._reached = Fraction(0)
             self._items = self._read()
-            self._first = self._until_first()
+            self._first: list[Any] = []  # up to the first frame, whose facts are the video's
+            for item in self._items:
+                self._first.append(item)
+                if isinstance(item, VideoFrame):
+                    break
+            else:
+                raise BadVideo("not one of its frames can be decoded")
         except BaseException:
             self.close()
             raise
@@ -52,19 +120,17 @@ class Reader:
     def close(self) -> None:
         self.container.close()
 
+    @property
+    def start(self) -> Fraction:
+        """Seconds at which a clock starts that is not the video's own, as a broadcast's; else 0."""
+        if not self.container.format.flags & Flags.ts_discont.value:
+            return Fraction(0)
+        return Fraction(self.container.start_time or 0, av.time_base)
+
     def __iter__(self) -> Iterator[Any]:
         yield from self._first
         self._first.clear()
         yield from self._items
-
-    def _until_first(self) -> list[Any]:
-        """Everything up to the first frame, whose facts are the video's."""
-        early: list[Any] = []
-        for item in self._items:
-            early.append(item)
-            if isinstance(item, VideoFrame):
-                return early
-        raise BadVideo("not one of its frames can be decoded")
 
     def _read(self) -> Iterator[Any]:
         for packet in self._packets():
@@ -72,27 +138,30 @@ class Reader:
                 if packet.size:  # an empty one is the end
                     yield packet
                 continue
-            for frame in self._decoded(packet):
+            try:
+                frames = list(packet.decode())
+            except av.FFmpegError:  # of whatever class a damaged packet makes FFmpeg return
+                self._bad += packet.size > 0
+                continue
+            for frame in frames:
                 yield from self._kept(frame)
         # Half pictures come in packets of their own, one of two without a frame.
         self.lost = max(self._bad, 0 if self._interlaced else len(self._awaited))
-        self._check_end()
+        end = self._promised_end()
+        if end is not None and not self.cut and end - self._reached > _TOLERANCE:
+            self.cut = f"breaks off at {float(self._reached):.1f} s of {float(end):.1f} s"
 
     def _packets(self) -> Iterator[Any]:
         """A file that breaks off, or whose middle cannot be read, ends there."""
-        wanted = [self._stream, *self.others]
         try:
-            for packet in self.container.demux(wanted):
+            for packet in self.container.demux([self._stream, *self.others]):
                 self._note_time(packet)
                 yield packet
         except av.FFmpegError as error:
-            self.cut = f"breaks off at {clock(self._reached)} ({reason(error)})"
-            yield from self._flush()
-
-    def _flush(self) -> Iterator[Any]:
-        packet = av.Packet()
-        packet.stream = self._stream
-        yield packet
+            self.cut = f"breaks off at {float(self._reached):.1f} s ({_reason(error)})"
+            flush = av.Packet()
+            flush.stream = self._stream
+            yield flush
 
     def _note_time(self, packet: Any) -> None:
         start = packet.pts if packet.pts is not None else packet.dts
@@ -103,13 +172,6 @@ class Reader:
         if packet.stream is self._stream and packet.pts is not None and not packet.is_discard:
             self._awaited.add(packet.pts)
 
-    def _decoded(self, packet: Any) -> list[Any]:
-        try:
-            return list(packet.decode())
-        except av.FFmpegError:  # of whatever class a damaged packet makes FFmpeg return
-            self._bad += packet.size > 0
-            return []
-
     def _kept(self, frame: Any) -> Iterator[VideoFrame]:
         """The frame, if it is whole and later than the one before."""
         self._interlaced = self._interlaced or frame.interlaced_frame
@@ -117,10 +179,10 @@ class Reader:
         if frame.is_corrupt or pts is None or (self._pts is not None and pts <= self._pts):
             self._bad += 1
             return
+        if self._pts is None:
+            self._take_facts(frame)
         self._awaited.discard(frame.pts if frame.pts is not None else pts)
         self._pts = pts
-        if not hasattr(self, "facts"):
-            self._take_facts(frame)
         picture = pixels.turned(pixels.to_rgb(frame, self._stored), self._turn)
         yield VideoFrame(pts, frame.duration, picture)
 
@@ -147,34 +209,22 @@ class Reader:
         self._stored = (frame.width, frame.height)
         self._turn = pixels.turn_of(frame)
         swapped = self._turn[0]
-        self.facts = Facts(
+        rate, length = stream.average_rate, self.container.duration
+        estimated = round(rate * length / av.time_base) if rate and length else None
+        self.facts = VideoFacts(
             self._stored[::-1] if swapped else self._stored,
             stream.time_base,
-            stream.average_rate or stream.guessed_rate,
+            rate or stream.guessed_rate,
             pixels.pixel_shape(stream.sample_aspect_ratio, swapped),
             pixels.colours_of(frame),
-            self._estimated_frames(),
+            stream.frames or estimated,
         )
         if frame.interlaced_frame:
-            self.remarks.append("is interlaced, and drawn as it is")
+            self.remarks.append("is interlaced, and stylised as it is")
         if self.facts.colours.hdr:
             self.remarks.append("is HDR, of which eight bits a colour are kept")
 
-    def _estimated_frames(self) -> int | None:
-        stream = self._stream
-        if stream.frames:
-            return int(stream.frames)
-        rate, length = stream.average_rate, self.container.duration
-        return round(rate * length / av.time_base) if rate and length else None
-
-    def _check_end(self) -> None:
-        promised = self._promised()
-        if promised is None or self.cut:
-            return
-        if promised - self._reached > _TOLERANCE:
-            self.cut = f"breaks off at {clock(self._reached)} of {clock(promised)}"
-
-    def _promised(self) -> Fraction | None:
+    def _promised_end(self) -> Fraction | None:
         """Seconds at which what is read should end; None where the file does not say.
 
         A file's length is that of its longest stream, which may be one that is not read.
@@ -188,90 +238,8 @@ class Reader:
             return None
         return max(((s.start_time or 0) + s.duration) * s.time_base for s in read)
 
-    @property
-    def start(self) -> Fraction:
-        """Seconds at which a clock starts that is not the video's own, as a broadcast's; else 0."""
-        if not self.container.format.flags & Flags.ts_discont.value:
-            return Fraction(0)
-        return Fraction(self.container.start_time or 0, av.time_base)
 
-
-@dataclass(frozen=True)
-class VideoFrame:
-    """A picture, uint8 (height, width, 3), upright, from `pts` on for `duration` time bases."""
-
-    pts: int
-    duration: int
-    picture: np.ndarray
-    drawn: np.ndarray | None = None
-
-    def with_drawn(self, drawn: np.ndarray) -> VideoFrame:
-        return replace(self, drawn=drawn)
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What a drawn video takes over. `size` is width and height of an upright frame."""
-
-    size: tuple[int, int]
-    time_base: Fraction
-    rate: Fraction | None
-    pixel_shape: Fraction
-    colours: Colours
-    frames: int | None  # about as many
-
-
-def clock(seconds: Fraction) -> str:
-    """For messages."""
-    return f"{float(seconds):.1f} s"
-
-
-# By content, not by name: a playlist or a list of other files may call itself .mp4, and would have
-# FFmpeg open what it names.
-_KINDS = "mov,matroska,avi,mpeg,mpegts,flv,ogg,asf,mpegvideo"
-
-_SAFE = {"protocol_whitelist": "file", "format_whitelist": _KINDS}
-
-
-def choose(container: Any, remarks: list[str]) -> Any:
-    """The first video stream that is no cover picture; `remarks` gets a line where there are more.
-
-    Raises BadVideo where there is none.
-    """
-    films = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
-    if not films:
-        raise BadVideo("has no video stream")
-    if len(films) > 1:
-        remarks.append(f"has {len(films)} video streams; the first is drawn")
-    if films[0].codec_context is None:
-        raise BadVideo("is coded in a way that FFmpeg does not know")
-    # With more, FFmpeg gives a damaged frame's error to another frame or, for H.264, to none.
-    films[0].thread_count = 1
-    return films[0]
-
-
-def _check_file(path: Path) -> None:
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise BadVideo(f"cannot be read ({error.strerror})") from None
-    if not stat.S_ISREG(status.st_mode):
-        raise BadVideo("not a file but a folder, pipe, socket or device")
-    if not status.st_size:
-        raise BadVideo("not a video: the file is empty")
-
-
-def open_file(path: Path) -> Any:
-    """A PyAV container. Raises BadVideo for what is no video file, or none that can be read."""
-    _check_file(path)
-    try:
-        # file: keeps FFmpeg from reading a colon in the name as a protocol.
-        return av.open(f"file:{path.absolute()}", options=_SAFE, metadata_errors="replace")
-    except (av.FFmpegError, ValueError) as error:
-        raise BadVideo(f"not a video, or damaged at its start or end ({reason(error)})") from None
-
-
-def reason(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """What is wrong, on one line and without the file's name, which may hold anything."""
     log = getattr(error, "log", None)
     if log and log[1]:

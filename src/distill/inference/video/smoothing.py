@@ -1,4 +1,4 @@
-"""A light filter over time: a drawing is mixed with the one before where the video stands still."""
+"""A light filter over time: an output is mixed with the one before where nothing moves."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ STILL = 3.0  # levels of 255 that a block's mean may change by and still be mixe
 
 
 class Smoother:
-    """Mixes each drawing with the last result by `strength` (0 to below 1) where nothing moves.
+    """Mixes a stylised frame with the last result by `strength` (0 to below 1) where nothing moves.
 
-    out = drawn + w · (last - drawn), w = strength · exp(-(d / 3)²), d the change of the picture in
-    levels of 255: of the means of blocks of 8×8 pixels, the largest of three colours and of the
-    block's neighbours. d is taken to the picture mixed by the same weights, so that slow changes,
-    each too small to notice, end the mixing before a trail can be seen. It looks at the past only
-    and keeps one picture.
+    out = stylised + w · (last - stylised), w = strength · exp(-(d / 3)²), d the change of the input
+    in levels of 255: of the means of blocks of 8×8 pixels, the largest of three colours and of the
+    block's neighbours. d is taken to the input mixed by the same weights, so that slow changes,
+    each too small to notice, end the mixing before a trail can be seen. Only the past counts, and
+    one picture is kept.
     """
 
     def __init__(self, strength: float) -> None:
@@ -24,17 +24,17 @@ class Smoother:
         self._last: np.ndarray | None = None
         self._reference: np.ndarray = np.zeros(0)
 
-    def __call__(self, picture: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-        """The picture and its drawing, both uint8 (height, width, 3); gives the mixed drawing."""
+    def __call__(self, picture: np.ndarray, stylised: np.ndarray) -> np.ndarray:
+        """A frame and its output, both uint8 (height, width, 3); gives the mixed output."""
         means = np.asarray(Image.fromarray(picture).reduce(BLOCK), np.float32)
-        result = drawn.astype(np.float32)
-        if self._last is None or self._last.shape != drawn.shape:
+        result = stylised.astype(np.float32)
+        if self._last is None or self._last.shape != stylised.shape:
             self._last, self._reference = result, means
-            return drawn
+            return stylised
         weight = self._strength * _stillness(np.abs(means - self._reference).max(2))
         self._reference = means + weight[..., None] * (self._reference - means)
         self._last -= result
-        self._last *= _enlarged(weight, drawn.shape[:2])[..., None]
+        self._last *= _enlarged(weight, stylised.shape[:2])[..., None]
         self._last += result
         return (self._last + 0.5).astype(np.uint8)
 
@@ -48,7 +48,7 @@ def _stillness(change: np.ndarray) -> np.ndarray:
 
 
 def _enlarged(weight: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Per block to per pixel. The last blocks may hang over the edge."""
+    """Per block to per pixel. The last blocks may reach beyond the edge."""
     high, wide = (side * BLOCK for side in weight.shape)
     image = Image.fromarray(weight.astype(np.float32))
     full = np.asarray(image.resize((wide, high), Image.Resampling.BILINEAR))

@@ -1,9 +1,9 @@
-"""How much consecutive drawings differ beyond the video's own motion.
+"""How much consecutive stylised frames differ beyond the video's own motion.
 
 The mean warped difference: the frame before is moved along the optical flow between the two
 pictures and subtracted (Lai et al., 'Learning Blind Video Temporal Consistency', 2018, equation 6,
-with absolute in the place of squared differences). The pictures' own is measured in the same way,
-since noise, light and an imperfect flow are in it too.
+with absolute in the place of squared differences). The input frames' own is measured in the same
+way, since noise, light and an imperfect flow are in it too.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ _FLOW = {"radius": 10, "num_warp": 3, "dtype": np.float32}
 
 @dataclass(frozen=True)
 class Stability:
-    """Mean warped differences in levels of 255: of the pictures, of the drawings before and after
-    smoothing; `visible` is the share of pixels that both frames show; over `pairs` of frames.
+    """Mean warped differences in levels of 255, by the names that NAME.stability.json has.
+
+    Of the input frames (`pictures`) and the stylised ones before (`unsmoothed`) and after smoothing
+    (`drawings`), over `pairs` of frames; `visible` is the share of pixels that both frames show.
     """
 
     pairs: int
@@ -38,11 +40,11 @@ class Stability:
 
     @property
     def ratio(self) -> float | None:
-        """The drawings' by the pictures'; None where those do not differ at all."""
+        """The outputs' by the inputs'; None where those do not differ at all."""
         return self.drawings / self.pictures if self.pictures else None
 
 
-class Meter:
+class StabilityMeter:
     """Takes the frames of a video one after the other; keeps the last one, small.
 
     Every `every`-th frame is measured against the one before it.
@@ -54,32 +56,26 @@ class Meter:
         self._sums = np.zeros(3)
         self._visible, self._pairs = 0.0, 0
 
-    def add(self, picture: np.ndarray, unsmoothed: np.ndarray, drawn: np.ndarray) -> None:
+    def add(self, picture: np.ndarray, unsmoothed: np.ndarray, smoothed: np.ndarray) -> None:
         """uint8 (height, width, 3), of equal size."""
-        now = [_small(each) for each in (picture, unsmoothed, drawn)]
-        if self._last and self._count % self._every == 0:
-            self._compare(self._last, now)
-        self._last = now
-        self._count += 1
-
-    def _compare(self, before: list[np.ndarray], now: list[np.ndarray]) -> None:
-        flow, visible = motion(before[0], now[0])
-        if not visible.any():
+        before, self._last = self._last, [_small(each) for each in (picture, unsmoothed, smoothed)]
+        number, self._count = self._count, self._count + 1
+        if not before or number % self._every:
             return
-        self._sums += [
-            warped_difference(*pair, flow, visible) for pair in zip(before, now, strict=True)
-        ]
-        self._visible += visible.mean()
-        self._pairs += 1
+        flow, visible = motion(before[0], self._last[0])
+        if visible.any():
+            pairs = zip(before, self._last, strict=True)
+            self._sums += [warped_difference(*pair, flow, visible) for pair in pairs]
+            self._visible += visible.mean()
+            self._pairs += 1
 
     def result(self) -> Stability | None:
         """None without a pair of frames that show the same."""
         if not self._pairs:
             return None
         pictures, unsmoothed, drawings = (self._sums / self._pairs).tolist()
-        return Stability(
-            self._pairs, pictures, unsmoothed, drawings, float(self._visible / self._pairs)
-        )
+        visible = float(self._visible / self._pairs)
+        return Stability(self._pairs, pictures, unsmoothed, drawings, visible)
 
 
 def motion(before: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

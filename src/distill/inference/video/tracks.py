@@ -59,14 +59,16 @@ class Encoded(Track):
         yield from self.target.encode(None)
 
 
-class Left(Track):
+class LeftOut(Track):
     """A stream that the new file cannot hold."""
 
     kept = False
 
     def __init__(self, source: Any) -> None:
         super().__init__(source, None)
-        self.remark = f"its {_kind(source)} cannot be kept in this kind of file"
+        name = source.codec_context.name if source.codec_context else "of an unknown kind"
+        kind = "sound" if source.type == "audio" else "subtitles"
+        self.remark = f"its {kind} ({name}) cannot be kept in this kind of file"
 
 
 def tracks(container: Any, sources: Iterable[Any], encoder: str) -> Iterator[Track]:
@@ -82,11 +84,11 @@ def tracks(container: Any, sources: Iterable[Any], encoder: str) -> Iterator[Tra
 
 def _track(container: Any, source: Any, encoder: str) -> Track:
     if source.codec_context is None:
-        return Left(source)
+        return LeftOut(source)
     if _takes(container.format.name, source):
         return Track(source, container.add_stream_from_template(source))
     if source.type != "audio" or not source.codec_context.sample_rate:
-        return Left(source)
+        return LeftOut(source)
     rate = 48_000 if encoder == "libopus" else source.codec_context.sample_rate
     target = container.add_stream(encoder, rate=rate, layout=source.codec_context.layout.name)
     return Encoded(source, target, encoder)
@@ -101,8 +103,3 @@ def _takes(muxer: str, source: Any) -> bool:
     except (ValueError, av.FFmpegError):
         return False
     return True
-
-
-def _kind(source: Any) -> str:
-    name = source.codec_context.name if source.codec_context else "of an unknown kind"
-    return f"{'sound' if source.type == 'audio' else 'subtitles'} ({name})"

@@ -1,4 +1,4 @@
-"""A drawn video out: H.264 or VP9 with the times of the original, its sound as it was."""
+"""A stylised video out: H.264 or VP9 with the times of the original, its sound as it was."""
 
 from __future__ import annotations
 
@@ -21,43 +21,36 @@ from distill.inference.video.reader import Reader
 from distill.inference.video.tracks import tracks
 
 WIDEST = 16384  # pixels a side: H.264's and VP9's encoders end there
-# libvpx counts its quality from 0 to 63, x264 from 0 to 51.
 _VP9 = {"deadline": "good", "cpu-used": "4", "row-mt": "1", "b": "0"}
 _X264 = {"preset": "medium", "tune": "animation"}
+_OF_THE_FILE = {"major_brand", "minor_version", "compatible_brands", "encoder"}
 
 
 @contextmanager
-def aside(target: Path) -> Iterator[Path]:
+def locked_write(target: Path) -> Iterator[Path]:
     """A path beside `target` that replaces it at the end, or vanishes on an error.
 
     Always the same one, so that what a killed process left there is written over; hence one command
-    at a time. Raises BadVideo where another one is at it.
+    at a time, by a lock that the system releases when the process dies. Raises BadVideo where
+    another one holds it.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.part")
-    with _alone(target):
-        temporary.unlink(missing_ok=True)
-        try:
-            yield temporary
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def _alone(target: Path) -> Iterator[None]:
-    """The system lets go of the lock when the process dies."""
     lock = FileLock(target.with_name(f".{target.name}.lock"))
     try:
         held = lock.acquire(blocking=False)
     except Timeout:
         raise BadVideo(
-            f"{str(target)!r} is being drawn by another command; wait for it, or choose another -o"
+            f"{str(target)!r} is being written by another command; wait for it, or choose another "
+            "-o"
         ) from None
     with held:
         try:
-            yield
+            temporary.unlink(missing_ok=True)
+            yield temporary
+            os.replace(temporary, target)
         finally:
+            temporary.unlink(missing_ok=True)
             with suppress(OSError):  # Windows does not remove what is open
                 Path(lock.lock_file).unlink()
 
@@ -65,10 +58,10 @@ def _alone(target: Path) -> Iterator[None]:
 class Writer:
     """Writes frames and packets of `source` into `path`, of the kind that `suffix` says.
 
-    `size` is width and height of what will be drawn, before it is made even; `crf` is x264's
-    constant rate factor, 0 to 51. Frame times are the source's, in its time base where the
-    container has that. Raises OSError where the file cannot be written, BadVideo for too large a
-    size, DistillError for a missing encoder.
+    `size` is width and height of the output, before it is made even; `crf` is x264's constant rate
+    factor, 0 to 51. Frame times are the source's, in its time base where the container has that.
+    Raises OSError where the file cannot be written, BadVideo for too large a size, DistillError for
+    a missing encoder.
     """
 
     def __init__(
@@ -78,17 +71,24 @@ class Writer:
         muxer, encoder, audio = OUTPUTS[suffix]
         if max(size) > WIDEST:
             raise BadVideo(
-                f"its drawing is {size[0]}×{size[1]}, at most {WIDEST} a side can be coded"
+                f"its output is {size[0]}×{size[1]}, at most {WIDEST} a side can be coded"
             )
-        options = _muxer_options(muxer, self.facts.time_base)
+        options = {}
+        if muxer in ("mp4", "mov"):  # its index in front: no browser waits for the end
+            scale = str(self.facts.time_base.denominator)  # and the time base kept
+            options = {"movflags": "+faststart", "video_track_timescale": scale}
         with _disk(path):
             self._container = av.open(f"file:{path.absolute()}", "w", muxer, options=options)
         try:
             self._video = self._add_video(encoder, size, crf)
             self.tracks = list(tracks(self._container, source.others, audio))
             self._by_stream = {id(track.source): track for track in self.tracks if track.kept}
-            self._container.metadata.update(_carried(source.container.metadata))
-            # A nicety: containers without chapters, or damaged ones, are no reason to draw nothing.
+            # Title, date and the like, without what speaks of the old file's making.
+            kept = source.container.metadata.items()
+            self._container.metadata.update(
+                {key: value for key, value in kept if key.lower() not in _OF_THE_FILE}
+            )
+            # A nicety: containers without chapters, or damaged ones, are no reason to give up.
             with suppress(av.FFmpegError, NotImplementedError):
                 self._container.set_chapters(source.container.chapters())
             with _disk(path):
@@ -112,11 +112,14 @@ class Writer:
         colours = facts.colours
         context.color_range, context.colorspace = 2 if colours.full else 1, colours.matrix
         context.color_primaries, context.color_trc = colours.primaries, colours.transfer
-        stream.options = _quality(encoder, crf)
+        # libvpx counts its quality from 0 to 63, x264 from 0 to 51.
+        x264 = encoder == "libx264"
+        quality = f"{crf:g}" if x264 else str(round(crf * 63 / 51))
+        stream.options = {"crf": quality, **(_X264 if x264 else _VP9)}
         return stream
 
-    def draw(self, pts: int, duration: int, picture: np.ndarray) -> None:
-        """The next frame."""
+    def write(self, pts: int, duration: int, picture: np.ndarray) -> None:
+        """The next frame, uint8 (height, width, 3)."""
         frame = pixels.to_frame(picture, self.facts.colours)
         frame.pts, frame.time_base = self._moved(pts, self.facts.time_base), self.facts.time_base
         frame.duration = duration
@@ -177,22 +180,3 @@ def _disk(path: Path) -> Iterator[None]:
     except av.FFmpegError as error:
         reason = error.strerror or type(error).__name__
         raise OSError(error.errno, reason, str(path)) from error
-
-
-def _muxer_options(muxer: str, base: Fraction) -> dict[str, str]:
-    """An index at the front, so that a browser need not wait for the end; the time base kept."""
-    if muxer not in ("mp4", "mov"):
-        return {}
-    return {"movflags": "+faststart", "video_track_timescale": str(base.denominator)}
-
-
-def _quality(encoder: str, crf: float) -> dict[str, str]:
-    if encoder == "libx264":
-        return {"crf": f"{crf:g}", **_X264}
-    return {"crf": str(round(crf * 63 / 51)), **_VP9}
-
-
-def _carried(metadata: dict[str, str]) -> dict[str, str]:
-    """Title, date and the like, without what speaks of the old file's making."""
-    own = {"major_brand", "minor_version", "compatible_brands", "encoder"}
-    return {key: value for key, value in metadata.items() if key.lower() not in own}

@@ -139,8 +139,8 @@ class AnimeGANv2(Teacher):
     def forward(self, photo: Tensor) -> Tensor:
         height, width = photo.shape[-2:]
         x = F.pad(photo * 2 - 1, (0, -width % 4, 0, -height % 4), mode="reflect")
-        drawn = self.generate(x)[..., :height, :width]
-        return (drawn * 0.5 + 0.5).clamp(0, 1)
+        output = self.generate(x)[..., :height, :width]
+        return (output * 0.5 + 0.5).clamp(0, 1)
 
     def generate(self, x: Tensor) -> Tensor:
         """The bare network: [-1, 1] in and out, sides that divide by 4."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch.nn.functional as F
 from torch import Tensor
 
-from distill.core import nodes
 from distill.core import weights as weights_files
 from distill.core.errors import DistillError
-from distill.models.teachers.teacher import Teacher
+from distill.models.generators.resnet import ResNetGenerator
+from distill.models.teachers.teacher import Teacher, at_any_size
 
 _BLOCK = ".conv_block.1.weight"  # the first convolution of a residual block
 _FIRST = "model.1.weight"
@@ -36,27 +35,17 @@ class CycleGANTeacher(Teacher):
                 "style.weights: missing; teacher=cyclegan needs a generator's file: "
                 "style.weights=latest_net_G.pth"
             )
-        state = _state(weights)
+        state = {  # by our names: without DataParallel's prefix
+            name.removeprefix("module."): tensor
+            for name, tensor in weights_files.load_tensors(weights).items()
+            if not name.endswith(_STATISTICS)
+        }
         if _FIRST not in state:
             raise DistillError(f"{weights}: no generator of CycleGAN: no tensor {_FIRST}")
-        node = {"_target_": "distill.models.generators.resnet.ResNetGenerator"}
         blocks, width = sum(key.endswith(_BLOCK) for key in state), len(state[_FIRST])
-        self.net = nodes.build(node, blocks=blocks, width=width)
-        weights_files.fill(self.net, state, weights)
+        self.net = ResNetGenerator(blocks, width)
+        weights_files.load_state(self.net, state, weights)
         self.freeze()
 
     def forward(self, photo: Tensor) -> Tensor:
-        height, width = photo.shape[-2:]
-        edges = (0, -width % 4, 0, -height % 4)
-        padded = F.pad(photo, edges, mode="replicate") if any(edges) else photo
-        return self.net(padded)[..., :height, :width].clamp(0, 1)
-
-
-def _state(path: Path) -> dict[str, Tensor]:
-    """The file's tensors by our names: without the statistics, and DataParallel's prefix."""
-    state = weights_files.load_tensors(path)
-    return {
-        name.removeprefix("module."): tensor
-        for name, tensor in state.items()
-        if not name.endswith(_STATISTICS)
-    }
+        return at_any_size(self.net, photo, self.multiple)

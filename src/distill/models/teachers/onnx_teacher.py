@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import onnxruntime
 import torch
 from torch import Tensor
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, reason_of
+from distill.core.files import sha256
+from distill.core.sessions import open_file
 from distill.models.teachers.teacher import Teacher
 
 
@@ -45,7 +45,7 @@ class OnnxTeacher(Teacher):
         self.input_range = [float(v) for v in input_range]
         self.output_range = [float(v) for v in output_range]
         self.channels, self.layout = channels, layout
-        self._session = _open(weights)
+        self._session = open_file(weights, torch.get_num_threads())
         self.input = _pick(input, self._session.get_inputs(), weights, "input")
         self.output = _pick(output, self._session.get_outputs(), weights, "output")
         shape = next(i.shape for i in self._session.get_inputs() if i.name == self.input)
@@ -58,9 +58,8 @@ class OnnxTeacher(Teacher):
         self.freeze()
 
     def settings(self) -> str:
-        digest = hashlib.sha256(self.path.read_bytes()).hexdigest()
         span = f"{self.input_range} {self.output_range} {self.channels} {self.layout}"
-        return f"{digest} {span} {self.input} {self.output}"
+        return f"{sha256(self.path)} {span} {self.input} {self.output}"
 
     def forward(self, photo: Tensor) -> Tensor:
         self._check_size(photo)
@@ -68,13 +67,13 @@ class OnnxTeacher(Teacher):
         x = self._reorder(photo * (high - low) + low).cpu().numpy().astype(np.float32)
         step = self._batch or len(x)
         parts = [self._run(x[i : i + step]) for i in range(0, len(x), step)]
-        drawn = np.concatenate(parts)
-        if drawn.shape != x.shape:
+        output = np.concatenate(parts)
+        if output.shape != x.shape:
             raise DistillError(
-                f"{self.path}: output {self.output} is {drawn.shape} for an input of {x.shape}: "
+                f"{self.path}: output {self.output} is {output.shape} for an input of {x.shape}: "
                 "not an image-to-image network, or another layout"
             )
-        y = torch.from_numpy(drawn).to(photo.device, photo.dtype)
+        y = torch.from_numpy(output).to(photo.device, photo.dtype)
         if self.layout == "nhwc":
             y = y.permute(0, 3, 1, 2)
         low, high = self.output_range
@@ -84,12 +83,12 @@ class OnnxTeacher(Teacher):
         short = (self._batch or len(x)) - len(x)  # a fixed batch is filled up, then cut again
         full = np.concatenate([x, np.repeat(x[-1:], short, axis=0)]) if short else x
         try:
-            drawn = self._session.run([self.output], {self.input: full})[0]
-        except Exception as error:  # see _open
+            output = self._session.run([self.output], {self.input: full})[0]
+        except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
             raise DistillError(
-                f"{self.path}: cannot run on {full.shape} float32 ({_first_line(error)})"
+                f"{self.path}: cannot run on {full.shape} float32 ({reason_of(error)})"
             ) from error
-        return np.atleast_1d(np.asarray(drawn))[: len(x)]
+        return np.atleast_1d(np.asarray(output))[: len(x)]
 
     def _reorder(self, x: Tensor) -> Tensor:
         x = self._order(x)
@@ -110,22 +109,8 @@ class OnnxTeacher(Teacher):
             )
 
 
-def _open(path: Path) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.intra_op_num_threads = torch.get_num_threads()
-    try:
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
-        raise DistillError(f"{path}: not a readable ONNX file ({_first_line(error)})") from error
-
-
 def _pick(name: str | None, tensors: Sequence[Any], path: Path, key: str) -> str:
     names = [t.name for t in tensors]
     if name is not None and name not in names:
         raise DistillError(f"teacher.{key}={name}: {path} has {', '.join(names)}")
     return name or names[0]
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

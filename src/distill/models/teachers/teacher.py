@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Self
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -12,9 +13,8 @@ class Teacher(nn.Module):
     """A frozen network from (N, 3, H, W) RGB in [0, 1] to the same shape and range.
 
     `multiple` is what the sides must divide by, 1 when any size goes; `fixed` the one (H, W) that
-    it takes, if so.
-    `gives_activations` says whether inner layers can be read (for GKA) or only the
-    picture comes out. `transparent`: it draws RGBA, (N, 4, H, W).
+    it takes, if so. `gives_activations` says whether inner layers can be read (for GKA) or only
+    the picture comes out. `transparent`: its output is RGBA, (N, 4, H, W).
     """
 
     multiple: int = 1
@@ -44,9 +44,16 @@ class Teacher(nn.Module):
         digest = hashlib.sha256(f"{type(self).__name__} {self.settings()}".encode())
         for name, tensor in sorted(self.state_dict().items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-            digest.update(_bytes(tensor))
+            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()[:16]
 
 
-def _bytes(tensor: Tensor) -> bytes:
-    return tensor.detach().cpu().contiguous().numpy().tobytes()
+def at_any_size(network: nn.Module, photo: Tensor, multiple: int) -> Tensor:
+    """A network's output in [0, 1] for (N, 3, H, W), whose sides `multiple` need not divide.
+
+    The photo is filled up at its right and lower edge, and the output is cut again.
+    """
+    height, width = photo.shape[-2:]
+    edges = (0, -width % multiple, 0, -height % multiple)
+    padded = F.pad(photo, edges, mode="replicate") if any(edges) else photo
+    return network(padded)[..., :height, :width].clamp(0, 1)

@@ -1,7 +1,4 @@
-"""A trained run as a teacher: a generator of Pix2Pix or CycleGAN, or a student.
-
-`read` is also how every command opens the checkpoint of a run.
-"""
+"""A trained run as a teacher: a generator of Pix2Pix or CycleGAN, or a student."""
 
 from __future__ import annotations
 
@@ -9,20 +6,20 @@ import json
 from pathlib import Path
 from typing import Literal
 
-import torch.nn.functional as F
 from torch import Tensor
 
+from distill.config.registry import Direction
 from distill.core.errors import DistillError
-from distill.models.checkpoint import Direction, read
-from distill.models.teachers.teacher import Teacher
+from distill.models.checkpoint import read_network
+from distill.models.teachers.teacher import Teacher, at_any_size
 
 
 class CheckpointTeacher(Teacher):
     """The network of a run: `path` is the run's folder, or a .ckpt of any recipe.
 
     `checkpoint` is best (last where there is none) or last, `direction` which of CycleGAN's two
-    generators draws. A U-Net takes one size; other networks' pictures are filled up at the edges
-    and cut again. A generator with transparency draws RGBA: `transparent` says so.
+    generators runs. A U-Net takes one size; other networks' pictures are filled up at the edges
+    and cut again. `transparent` says whether its output is RGBA.
     """
 
     def __init__(
@@ -38,7 +35,7 @@ class CheckpointTeacher(Teacher):
                 "teacher.path=runs/NAME"
             )
         self.path = _file(Path(path).expanduser(), checkpoint)
-        self.net, run = read(self.path, direction)
+        self.net, run = read_network(self.path, direction)
         self._node = run.get("generator", {}).get("build") or [run["encoder"], run["decoder"]]
         self.transparent = run["channels"] == 4
         name = type(self.net).__name__
@@ -57,9 +54,7 @@ class CheckpointTeacher(Teacher):
                 f"{self.path}: takes pictures of {self.fixed[0]}×{self.fixed[1]} only, got "
                 f"{height}×{width}; set style.resolution={self.fixed[0]}"
             )
-        edges = (0, -width % self.multiple, 0, -height % self.multiple)
-        padded = F.pad(photo, edges, mode="replicate") if any(edges) else photo
-        return self.net(padded)[..., :height, :width].clamp(0, 1)
+        return at_any_size(self.net, photo, self.multiple)
 
 
 def _file(path: Path, which: str) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 
-from distill.core.files import aside
+from distill.core.files import atomic_write
 from distill.runs.run_folder import Run
 
 EVERY = 30  # seconds between checkpoints: what a killed run loses at most
@@ -68,10 +68,10 @@ class Checkpoints(pl.Callback):
         if not trainer.is_global_zero:
             trainer.save_checkpoint(self.run.last)  # takes part, writes nothing
             return
-        with aside(self.run.last) as temporary:
+        with atomic_write(self.run.last) as temporary:
             trainer.save_checkpoint(temporary)
             if self.run.last.is_file():
-                with aside(self.run.previous) as kept:
+                with atomic_write(self.run.previous) as kept:
                     shutil.copyfile(self.run.last, kept)
 
     def _any(self, trainer: pl.Trainer, mine: bool) -> bool:

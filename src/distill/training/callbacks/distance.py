@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pytorch_lightning as pl
@@ -18,7 +18,8 @@ from tqdm.auto import tqdm
 
 from distill.core import weights
 from distill.core.errors import DistillError
-from distill.core.images import over_white
+from distill.core.images import over_white, to_uint8
+from distill.core.weights import WeightsFile
 from distill.metrics import frechet
 from distill.metrics.features import (
     BATCH,
@@ -30,17 +31,18 @@ from distill.metrics.features import (
 )
 
 Features = NDArray[np.float64]
-# What is drawn, what it is drawn from, the real pictures it is to look like, its names' ending.
-PAIRED = (("drawn", "drawn", "target", ""),)
+# By their names in a validation step: a generator's output, its input, the real pictures that the
+# output is compared with, and the ending of its metrics' names. Pairs need no input.
+PAIRED = (("output", "output", "target", ""),)
 UNPAIRED = (("to_b", "a", "b", ""), ("to_a", "b", "a", "_a"))
 LEAST = 2  # pictures a side: one has no spread
-SAID = {"drawn": "drawn", "to_b": "A to B", "to_a": "B to A"}
+TITLES = {"output": "output", "to_b": "A to B", "to_a": "B to A"}
 
 
 class Distance(pl.Callback):
     """Logs val/frechet and val/kid (the kernel distance itself, not ×1000) per validation.
 
-    A validation step gives {drawn, target}, or {a, to_b, b, to_a} of two unpaired sides, pictures
+    A validation step gives {output, target}, or {a, to_b, b, to_a} of two unpaired sides, pictures
     (N, 3 or 4, H, W) in [0, 1]; then val/frechet and val/kid are those of to_b against b, and
     val/frechet_a and val/kid_a those of to_a against a. Pictures are rounded to 8 bits first, as
     files of them would be. Where the shorter of two unpaired sides begins again, its pictures are
@@ -59,7 +61,7 @@ class Distance(pl.Callback):
         self._begin()
 
     @classmethod
-    def of(cls, name: FeatureName | str) -> Self | None:
+    def of(cls, name: FeatureName | Literal["auto"]) -> Self | None:
         """With the network of that name; `auto` is Inception, else MobileNet, if at hand.
 
         None for `none`, and, with a line that says so, where auto finds neither. Raises
@@ -69,7 +71,7 @@ class Distance(pl.Callback):
         if chosen == "none":
             return None
         with torch.random.fork_rng(devices=[]):  # a network is born with random weights
-            network = feature_network(chosen)  # type: ignore[arg-type]
+            network = feature_network(chosen)
         assert network is not None
         return cls(network)
 
@@ -91,25 +93,19 @@ class Distance(pl.Callback):
         self._seen: set[tuple[str, bytes]] = set()
 
     def on_validation_batch_end(
-        self,
-        trainer: pl.Trainer,
-        pl_module: pl.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-        dataloader_idx: int = 0,
+        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, *_rest: Any
     ) -> None:
         if trainer.sanity_checking or not isinstance(outputs, Mapping):
             return
-        for drawn, source, real, _ in _sides(outputs):
-            self._add(drawn, _bytes(outputs[drawn]), self._new(source, _bytes(outputs[source])))
+        for output, source, real, _ in _sides(outputs):
+            self._add(output, _bytes(outputs[output]), self._new(source, _bytes(outputs[source])))
             if real not in self.real:
                 pictures = _bytes(outputs[real])
                 self._add(real, pictures, self._new(f"real {real}", pictures))
 
     def _new(self, side: str, pictures: Tensor) -> list[int]:
         """Which pictures of a side are not there yet."""
-        if side in ("drawn", "real target"):
+        if side in ("output", "real target"):
             return list(range(len(pictures)))  # pairs never begin again
         keys = [(side, hashlib.sha256(p.cpu().numpy().tobytes()).digest()) for p in pictures]
         new = [i for i, key in enumerate(keys) if key not in self._seen and key not in keys[:i]]
@@ -132,25 +128,24 @@ class Distance(pl.Callback):
             return
         found = {side: np.concatenate(parts) for side, parts in self._parts.items() if parts}
         self.real |= {r: found[r] for _, _, r, _ in _sides(found) if r not in self.real}
-        for drawn, _, real, ending in _sides(found):
-            fid, kid = self._compare(found[drawn], self.real[real])
+        for output, _, real, ending in _sides(found):
+            x, y = found[output], self.real[real]
+            self.check(min(len(x), len(y)))
+            fid, kid = frechet.frechet_from_features(x, y), frechet.kid(x, y)
             pl_module.log_dict({f"val/frechet{ending}": fid, f"val/kid{ending}": kid})
-            count = f"{len(found[drawn])} drawn, {len(self.real[real])} real"
+            count = f"{len(x)} outputs, {len(y)} real"
             line = f"{self.network.fid} {fid:.2f}, {self.network.kid} {1000 * kid:.2f} ({count})"
-            tqdm.write(f"step {trainer.global_step}, {SAID[drawn]}: {line}")
+            tqdm.write(f"step {trainer.global_step}, {TITLES[output]}: {line}")
         self._begin()
-
-    def _compare(self, drawn: Features, real: Features) -> tuple[float, float]:
-        self.check(min(len(drawn), len(real)))
-        return frechet.frechet_from_features(drawn, real), frechet.kid(drawn, real)
 
 
 def _sides(given: Mapping[str, Any]) -> tuple[tuple[str, str, str, str], ...]:
-    return PAIRED if "drawn" in given else UNPAIRED
+    return PAIRED if "output" in given else UNPAIRED
 
 
-def _at_hand() -> str:
-    for name, file in (("inception", INCEPTION), ("mobilenet", MOBILENET)):
+def _at_hand() -> FeatureName:
+    files: dict[FeatureName, WeightsFile] = {"inception": INCEPTION, "mobilenet": MOBILENET}
+    for name, file in files.items():
         if weights.find_or_none(file):
             return name
     print(
@@ -161,4 +156,4 @@ def _at_hand() -> str:
 
 
 def _bytes(pictures: Tensor) -> Tensor:
-    return over_white(pictures.detach().float()).clamp(0, 1).mul(255).round().byte()
+    return to_uint8(over_white(pictures.detach().float()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytorch_lightning as pl
@@ -18,12 +17,7 @@ class Finite(pl.Callback):
     """
 
     def on_train_batch_end(
-        self,
-        trainer: pl.Trainer,
-        pl_module: pl.LightningModule,
-        outputs: Any,
-        batch: Mapping[str, Any],
-        batch_idx: int,
+        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, batch: Any, *_rest: Any
     ) -> None:
         loss = outputs["loss"]
         if torch.isfinite(loss):
@@ -36,5 +30,5 @@ class Finite(pl.Callback):
         )
         raise DistillError(
             f"the loss is {float(loss):g} at step {trainer.global_step} ({terms}) on "
-            f"{', '.join(batch['name'])}; lower lr, or look at these pictures"
+            f"{', '.join(batch['name'])}; lower lr, or check these pictures"
         )

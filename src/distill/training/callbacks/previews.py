@@ -26,11 +26,11 @@ class Previews(pl.Callback):
     def on_validation_batch_end(
         self,
         trainer: pl.Trainer,
-        pl_module: pl.LightningModule,
+        pl_module: Any,
         outputs: Any,
         batch: Any,
         batch_idx: int,
-        dataloader_idx: int = 0,
+        *_rest: Any,
     ) -> None:
         if trainer.sanity_checking or not trainer.is_global_zero:
             return
@@ -40,7 +40,7 @@ class Previews(pl.Callback):
             return
         batch = {key: value[: self.count - len(self._rows)] for key, value in batch.items()}
         with torch.no_grad():
-            columns = pl_module.preview(batch)  # type: ignore[operator]
+            columns = pl_module.preview(batch)
         self._rows += [list(row) for row in zip(*columns.values(), strict=True)]
         if len(self._rows) == self.count or batch_idx + 1 == trainer.num_val_batches[0]:
             self._show(trainer, list(columns))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 
-from distill.core.files import aside
+from distill.core.files import atomic_write
 
 
 class MetricsTable(pl.Callback):
@@ -27,12 +27,7 @@ class MetricsTable(pl.Callback):
             self.columns = list(dict.fromkeys(k for row in self.rows for k in row)) or ["step"]
 
     def on_train_batch_end(
-        self,
-        trainer: pl.Trainer,
-        pl_module: pl.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
+        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         if (batch_idx + 1) % trainer.accumulate_grad_batches:
             return  # no step was taken
@@ -51,7 +46,7 @@ class MetricsTable(pl.Callback):
         row["lr"] = f"{trainer.optimizers[0].param_groups[0]['lr']:.6g}"
         self.rows.append(row)
         self.columns = list(dict.fromkeys([*self.columns, *row]))
-        with aside(self.path) as temporary, temporary.open("w", newline="") as stream:
+        with atomic_write(self.path) as temporary, temporary.open("w", newline="") as stream:
             writer = csv.DictWriter(stream, self.columns, restval="")
             writer.writeheader()
             writer.writerows(self.rows)

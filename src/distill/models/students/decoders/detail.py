@@ -1,4 +1,4 @@
-"""`detail`: thinks at low resolution, and draws onto the photo's own pixels."""
+"""`detail`: features at low resolution, and an output that starts from the photo's own pixels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from distill.core.errors import DistillError
 from distill.models.students.blocks import AddedSeparable, conv_norm, double, small
 
-LOGITS = 4.0  # a photo x enters the last layer as 4x - 2, so an untrained student draws the photo
+LOGITS = 4.0  # a photo x enters the last layer as 4x - 2, so an untrained student gives the photo
 
 
 class Detail(nn.Module):
@@ -19,7 +19,7 @@ class Detail(nn.Module):
     At each step a 1×1 convolution works before the ×2, where the picture is smallest, and meets a
     1×1 of the skip. At half size the skip is the photo itself, its 2×2 patches as channels; the
     last layer writes 2×2 patches again, a transposed convolution without overlap. So the photo's
-    every pixel reaches the drawing, and nothing is convolved at full size, where it costs most.
+    every pixel reaches the output, and nothing is convolved at full size, where it costs most.
     `blocks` says how many separable blocks work at half, a quarter and an eighth of the size.
     Exports under the profile `transposed`.
     """

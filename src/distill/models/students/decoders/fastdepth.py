@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -30,9 +31,7 @@ class FastDepth(nn.Module):
         if kernel % 2 == 0:
             raise DistillError(f"decoder.build.kernel={kernel}: must be odd")
         steps = [*channels[:0:-1], narrow]
-        self.steps = nn.ModuleList(
-            separable(a, b, kernel) for a, b in zip(steps[:-1], steps[1:], strict=True)
-        )
+        self.steps = nn.ModuleList(separable(a, b, kernel) for a, b in pairwise(steps))
         self.out = nn.Conv2d(narrow, out_channels, 1)
 
     def forward(self, features: list[Tensor]) -> Tensor:

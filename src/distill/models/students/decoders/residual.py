@@ -1,8 +1,9 @@
-"""`residual`: draws on top of the photo, and so looks like something after a minute."""
+"""`residual`: adds to the photo, so that its output is a picture after a minute of training."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -23,9 +24,7 @@ class Residual(nn.Module):
     ) -> None:
         super().__init__()
         steps = channels[:0:-1]
-        self.steps = nn.ModuleList(
-            separable(a, b, 3) for a, b in zip(steps[:-1], steps[1:], strict=True)
-        )
+        self.steps = nn.ModuleList(separable(a, b, 3) for a, b in pairwise(steps))
         self.meet = separable(steps[-1], fine, 3)
         self.fine = conv_norm_relu(channels[0], fine, 3)
         self.out = nn.Conv2d(fine, out_channels, 3, padding=1)

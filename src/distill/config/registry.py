@@ -1,0 +1,122 @@
+"""Training recipes: what the commands ask of one, and the lookup by the name in a run's settings.
+
+A recipe is one object of distill.recipes. Commands register those they know; every other module
+asks the recipe of a run what it needs to know, and never which recipe it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from distill.config.settings.training import PhotoSource
+from distill.core.errors import DistillError
+
+Direction = Literal["AtoB", "BtoA"]
+Side = Literal["train", "val"]
+FIRST = "distill"  # the recipe of runs that are older than the setting `recipe`
+
+_recipes: dict[str, Recipe] = {}
+
+
+class Recipe(ABC):
+    """One way to train: an algorithm, its settings, and what becomes of its runs.
+
+    `trained` is a run's settings as plain values, as its checkpoint holds them. What a method needs
+    is imported inside it, so that a command starts quickly.
+    """
+
+    name: ClassVar[str]
+    settings: ClassVar[type]  # schema of `distill.train recipe=NAME`
+    networks: ClassVar[Mapping[Direction, str]]  # by direction, the network's name in checkpoints
+    monitor: ClassVar[str]  # the metric of the best checkpoint, the lower the better
+    has_teacher: ClassVar[bool] = False
+    stem: ClassVar[str] = "generator"  # what an exported network's files are called
+    published_macs: ClassVar[bool] = False  # report the papers' count of MACs beside ours
+
+    @abstractmethod
+    def train(self, settings: Any, run: Any, first: bool) -> None:
+        """Train into a `Run`, or go on; only the `first` of several processes speaks and writes."""
+
+    def prepare(self, settings: Any) -> None:
+        """Make a set of pairs on disk from photos, or what is missing of it."""
+        raise DistillError(f"recipe={self.name}: takes pictures as they are, nothing to prepare")
+
+    @abstractmethod
+    def folder_parts(self, settings: Any, swept: Mapping[str, str]) -> dict[str, str]:
+        """What a sweep calls a run's folder: config groups and how each is named, in order."""
+
+    @abstractmethod
+    def check(self, trained: dict[str, Any]) -> None:
+        """Refuse settings of a checkpoint that no run of this recipe has; builds nothing."""
+
+    @abstractmethod
+    def network(self, trained: dict[str, Any]) -> Any:
+        """The run's network (an nn.Module) without its weights, of classes of distill.models."""
+
+    @abstractmethod
+    def side(self, trained: dict[str, Any]) -> int:
+        """Pixels of the square pictures that the run learnt on."""
+
+    @abstractmethod
+    def evaluate(self, checkpoint: Path, settings: Any, features: Any) -> tuple[Any, Any]:
+        """Held-out pictures with the output of a run's network for them, and their scores.
+
+        The pictures have `columns`, uint8 (n, 3, H, W), and `titles` of a contact sheet. `settings`
+        are those of distill.eval_fid, `features` is its feature network or None.
+        """
+
+    def photo_source(self, trained: dict[str, Any]) -> PhotoSource | None:
+        """Photos and teacher of a run; None without a teacher."""
+        return None
+
+    @abstractmethod
+    def profile(self, trained: dict[str, Any]) -> Any:
+        """The set of operators that the run's network exports to."""
+
+    def half_precision(self, trained: dict[str, Any]) -> bool:
+        """Whether the budget's bytes are those of the half-precision file."""
+        return False
+
+    @abstractmethod
+    def facts(self, trained: dict[str, Any], direction: Direction) -> dict[str, Any]:
+        """What an export's report says of the run."""
+
+    @abstractmethod
+    def pictures(self, trained: dict[str, Any], side: Side, size: int, direction: Direction) -> Any:
+        """The run's pictures of one side, a `RunPictures`. Raises DistillError for missing ones."""
+
+    @abstractmethod
+    def parity_photos(
+        self, trained: dict[str, Any], size: int, direction: Direction
+    ) -> Iterator[Any]:
+        """Photos (3, size, size) of the run, to compare PyTorch and ONNX Runtime on."""
+
+
+def register(*recipes: Recipe) -> None:
+    """Make recipes known by their names; one of the same name is replaced."""
+    _recipes.update({recipe.name: recipe for recipe in recipes})
+
+
+def registered() -> tuple[Recipe, ...]:
+    """All recipes known, in the order of their registration."""
+    return tuple(_recipes.values())
+
+
+def schema_of(values: Mapping[str, Any]) -> type:
+    """The settings of distill.train that plain values are meant for, by their `recipe`."""
+    return recipe_of(values).settings
+
+
+def recipe_of(trained: Mapping[str, Any]) -> Recipe:
+    """The recipe of a run, by its settings as plain values. Raises DistillError for an unknown."""
+    return recipe_named(trained.get("recipe", FIRST))
+
+
+def recipe_named(name: str) -> Recipe:
+    """The recipe of that name. Raises DistillError for an unknown one."""
+    if not isinstance(name, str) or name not in _recipes:
+        raise DistillError(f"recipe={name}: unknown; there are {', '.join(_recipes)}")
+    return _recipes[name]

@@ -1,0 +1,138 @@
+"""How the pairs of a set are made: photos read ahead by workers, PNG files written behind."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset
+
+from distill.core.images import save_png
+from distill.core.process import worker_init_fn
+from distill.core.progress import bar
+from distill.data.photos import BadPhoto, Photo, Side
+
+Pictures = tuple[Image.Image, Image.Image]
+
+
+@dataclass(frozen=True)
+class PairJob:
+    """One pair to make: of a photo on its side the view `number`, 0 for the plain centre square."""
+
+    photo: Photo
+    side: Side
+    number: int
+
+    @property
+    def name(self) -> str:
+        return self.photo.pair_name + (f"-v{self.number:03d}" if self.number else "") + ".png"
+
+
+def plan(sides: Iterable[tuple[Photo, Side]], views: int) -> list[PairJob]:
+    """Every pair the set shall hold, in the photos' order; only training has several views."""
+    count = {"train": views, "val": 1}
+    return [PairJob(photo, side, n) for photo, side in sides for n in range(count[side])]
+
+
+class PairMaker(ABC):
+    """Makes pairs of photos: with a teacher, or as sketches.
+
+    `folders` are those of a pair's two pictures; the one in the second is written last. `read`
+    reads the photo of a job, or raises BadPhoto; it is sent to a worker process alone, without the
+    maker, which may hold a network. `low_priority` as for `worker_init_fn`; `doing` names the
+    progress bar, and `extras` are files that the finished set has beside its pairs.
+    """
+
+    folders: tuple[str, str]
+    doing: str
+    read: Callable[[PairJob], Any]
+    batch_size: int = 1
+    workers: int = 0
+    low_priority: bool = False
+    extras: tuple[str, ...] = ()
+
+    @abstractmethod
+    def pairs(self, batch: Sequence[Any]) -> Iterable[Pictures]:
+        """The pictures of a pair for each of up to `batch_size` results of `read`.
+
+        The iterable is walked through in the thread that writes: what encodes may be lazy.
+        """
+
+    @abstractmethod
+    def still_bad(self, photo: Photo, reason: str, since: float) -> bool:
+        """Whether a photo that was listed with this reason, at that time, is not worth a try."""
+
+    @abstractmethod
+    def nothing_usable(self, listed: Path, others: int) -> str:
+        """How an error goes on after "no SIDE photo": that side has no pair, the other `others`."""
+
+    @abstractmethod
+    def check(self, root: Path, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
+        """Raises DistillError, before anything is written, where pairs cannot be made or added."""
+
+    @abstractmethod
+    def finish(self, root: Path, done: Sequence[PairJob]) -> None:
+        """Write the `extras`, once all pairs are there."""
+
+
+class _Reading(Dataset):
+    """(index, what `read` gives) for each job, or (index, reason why its photo is bad)."""
+
+    def __init__(self, jobs: Sequence[PairJob], read: Callable[[PairJob], Any]) -> None:
+        self.jobs, self.read = jobs, read
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def __getitem__(self, index: int) -> tuple[int, Any]:
+        try:
+            return index, self.read(self.jobs[index])
+        except BadPhoto as reason:
+            return index, str(reason)
+
+
+def make_pairs(jobs: Sequence[PairJob], maker: PairMaker, root: Path) -> dict[str, str]:
+    """Make the pair of every job; gives the photos that cannot be used, with the reason."""
+    bad: dict[str, str] = {}
+    if not jobs:
+        return bad
+    loader: DataLoader = DataLoader(
+        _Reading(jobs, maker.read),
+        maker.batch_size,
+        num_workers=min(maker.workers, len(jobs)),
+        collate_fn=list,
+        worker_init_fn=worker_init_fn(maker.low_priority),
+    )
+    writing: Future[None] | None = None  # of the batch before: no more than one is ever behind
+    with bar(len(jobs), " pictures", maker.doing) as progress, ThreadPoolExecutor(1) as thread:
+        for batch in loader:
+            good = [(jobs[i], read) for i, read in batch if not isinstance(read, str)]
+            bad |= {jobs[i].photo.key: read for i, read in batch if isinstance(read, str)}
+            if good:
+                pairs = maker.pairs([read for _, read in good])
+                if writing:
+                    writing.result()  # raises what went wrong with it
+                writing = thread.submit(_write, [job for job, _ in good], pairs, maker, root)
+            progress.set_postfix(skipped=len(bad), refresh=False)
+            progress.update(len(batch))
+        if writing:
+            writing.result()
+    return bad
+
+
+def _write(
+    jobs: Sequence[PairJob], pairs: Iterable[Pictures], maker: PairMaker, root: Path
+) -> None:
+    for job, pictures in zip(jobs, pairs, strict=True):
+        first, last = (root / job.side / folder / job.name for folder in maker.folders)
+        save_png(pictures[0], first)
+        try:
+            save_png(pictures[1], last)
+        except BaseException:
+            first.unlink(missing_ok=True)  # half a pair is none
+            raise

@@ -1,0 +1,171 @@
+"""Photos to a paired set on disk, once: resumable, and never half-written.
+
+    ROOT/train/FOLDER/NAME.png   ROOT/val/FOLDER/NAME.png    of the maker's two folders
+    ROOT/dataset.json           the manifest: what made it, split and counts
+    ROOT/photos.tsv, dropped.txt, skipped.tsv    what became of each photo, see register
+
+A pair is done when both of its files are there. Each is written to a temporary file and renamed,
+so whatever kills the process loses no more than the batches in flight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from distill.core.errors import DistillError
+from distill.data.labelled import register
+from distill.data.labelled.lock import writing
+from distill.data.labelled.manifest import Manifest, is_complete, manifest_at, stamp, write_manifest
+from distill.data.labelled.pair_maker import PairJob, PairMaker, make_pairs, plan
+from distill.data.labelled.placement import Placement, place_photos
+from distill.data.labelled.register import SIDES, SKIPPED
+from distill.data.photos import Photo, Side
+
+
+@dataclass
+class SetReport:
+    """What building a set found and did.
+
+    `made` is how many pairs are new, `skipped` which photos are not used, with the reason. `counts`
+    are those of dataset.json: pairs of both sides (train, val), photos skipped, near_duplicates
+    that were kept on one side, bridging ones (skipped, since both sides hold near-duplicates of
+    theirs), and those dropped by a list.
+    """
+
+    root: Path
+    made: int
+    skipped: dict[str, str]
+    counts: dict[str, int]
+
+    def __str__(self) -> str:
+        counts = self.counts
+        text = f"{self.root}: {counts['train']} training and {counts['val']} validation pairs, "
+        text += f"{self.made} new"
+        if counts["near_duplicates"]:
+            text += f"; near-duplicates, kept on one side: {counts['near_duplicates']}"
+        if counts["dropped"]:
+            text += f"; dropped by the list: {counts['dropped']}"
+        if self.skipped:
+            text += f"; {len(self.skipped)} photos skipped, see {self.root / SKIPPED}"
+        if counts["bridging"]:
+            text += f", {counts['bridging']} of them for near-duplicates on both sides"
+        return text
+
+
+def build_set(
+    photos: Sequence[Photo],
+    maker: PairMaker,
+    manifest: Manifest,
+    root: Path,
+    sides: Sequence[Side] = SIDES,
+    drop: Path | None = None,
+) -> SetReport:
+    """Make every pair of the manifest that is not there yet, on the `sides` asked for.
+
+    A complete set is left untouched. `drop` lists pictures to leave out, and the set keeps to it.
+    Raises DistillError when `root` holds another set, another process is at it, nothing can be
+    written there, the maker cannot be used, or no photo of a side can.
+    """
+    manifest.check(root)
+    before = stamp(root)
+    found = place_photos(photos, manifest, root, drop)
+    jobs = [job for job in plan(found.sides, manifest.views) if job.side in sides]
+    missing = [job for job in jobs if job.name not in found.disk[job.side]]
+    bad = found.bridging | _still_bad(root, found, sides, missing, maker)
+    todo = [job for job in missing if job.photo.key not in bad]
+    maker.check(root, todo, _there(jobs, found.disk))
+    if not todo and _up_to_date(root, manifest, found, bad, maker):
+        report = _report(root, found, found.disk, 0, bad)
+    else:
+        with writing(root):
+            _remember(root, manifest, found, before)
+            bad |= make_pairs(todo, maker, root)
+            disk = register.pairs_on_disk(root)
+            made = sum(job.photo.key not in bad for job in todo)
+            report = _report(root, found, disk, made, bad)
+            register.write_skipped(root, bad)
+            maker.finish(root, _there(jobs, disk))
+            write_manifest(root, manifest, report.counts)
+    for side in sides:
+        if not report.counts[side]:
+            others = report.counts["train"] + report.counts["val"]
+            said = maker.nothing_usable(root / SKIPPED, others)
+            raise DistillError(f"{root}: no {side} photo {said}")
+    return report
+
+
+def split_for(
+    photos: Sequence[Photo], manifest: Manifest, root: Path, drop: Path | None = None
+) -> dict[Side, list[Photo]]:
+    """The split for labelling on the fly: that of the set at `root`, which remembers it.
+
+    So evaluation, which makes the held-out pairs of that set, holds out what training did.
+    """
+    manifest.check(root)
+    before = stamp(root)
+    found = place_photos(photos, manifest, root, drop)
+    if before is None or not found.remembered:
+        with writing(root):
+            _remember(root, manifest, found, before)
+    for key, reason in sorted(found.bridging.items()):
+        print(f"skipped {key!r}: {reason}")
+    return {side: [photo for photo, own in found.sides if own == side] for side in SIDES}
+
+
+def _remember(root: Path, manifest: Manifest, found: Placement, before: object) -> None:
+    """Write down what the set will be, and remove the pairs it shall no longer hold."""
+    if stamp(root) != before:
+        raise DistillError(f"{root}: another command changed this set meanwhile; start again")
+    write_manifest(root, manifest, None)
+    register.write_dropped(root, found.dropped)
+    register.write_rows(root, found.rows)
+    for path in found.obsolete:
+        path.unlink(missing_ok=True)
+
+
+def _there(jobs: Sequence[PairJob], disk: dict[Side, set[str]]) -> list[PairJob]:
+    return [job for job in jobs if job.name in disk[job.side]]
+
+
+def _still_bad(
+    root: Path,
+    found: Placement,
+    sides: Sequence[Side],
+    missing: Sequence[PairJob],
+    maker: PairMaker,
+) -> dict[str, str]:
+    """What an earlier run listed as bad: of a side left alone now, and what is so still."""
+    listed = register.read_skipped(root)
+    if not listed:
+        return {}
+    since = (root / SKIPPED).stat().st_mtime
+    wanted = {job.photo.key for job in missing}
+    bad = {}
+    for photo, side in found.sides:
+        reason = listed.get(repr(photo.key))
+        if reason is not None and (
+            side not in sides or (photo.key in wanted and maker.still_bad(photo, reason, since))
+        ):
+            bad[photo.key] = reason
+    return bad
+
+
+def _up_to_date(
+    root: Path, manifest: Manifest, found: Placement, bad: dict[str, str], maker: PairMaker
+) -> bool:
+    return (
+        is_complete(root)
+        and found.remembered
+        and manifest_at(root) == manifest.plain()
+        and register.read_skipped(root) == {repr(key): reason for key, reason in bad.items()}
+        and all((root / name).is_file() for name in maker.extras)
+    )
+
+
+def _report(
+    root: Path, found: Placement, disk: dict[Side, set[str]], made: int, bad: dict[str, str]
+) -> SetReport:
+    counts = {side: len(disk[side]) for side in SIDES} | {"skipped": len(bad)} | found.counts
+    return SetReport(root, made, bad, counts)

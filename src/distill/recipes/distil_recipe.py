@@ -1,0 +1,87 @@
+"""recipe=distill: a small student learns to give a heavy teacher's output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from distill.config.registry import Direction, Recipe, Side
+from distill.config.settings.commands import EvalFid
+from distill.config.settings.training import PhotoSource, Prepare, Train
+from distill.config.trained import source_of
+from distill.core import nodes
+
+
+class DistilRecipe(Recipe):
+    """Photos are labelled by a teacher; the student alone is kept."""
+
+    name = "distill"
+    settings = Train
+    networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "student"}
+    monitor = "val/loss"
+    has_teacher = True
+    stem = "student"
+
+    def train(self, settings: Train, run: Any, first: bool) -> None:
+        from distill.training.student_training import train
+
+        train(settings, run, first)
+
+    def prepare(self, settings: Prepare) -> None:
+        from distill.data import sources
+        from distill.models.build import load_teacher
+
+        sources.check_labelling(settings)  # what is wrong is said before weights are fetched
+        sources.prepare(settings, load_teacher(settings.style, settings.teacher))
+
+    def folder_parts(self, settings: Train, swept: Mapping[str, str]) -> dict[str, str]:
+        return {key: getattr(settings, key).name for key in ("style", "decoder", "loss")}
+
+    def check(self, trained: dict[str, Any]) -> None:
+        from distill.models.teachers.teacher import Teacher
+
+        # Before anything imports what it names: the teacher is built later, from these.
+        nodes.check_part(trained["teacher"], "distill.models.teachers", Teacher)
+        source_of(trained)
+
+    def network(self, trained: dict[str, Any]) -> Any:
+        from distill.models.checkpoint import untrained_student
+
+        return untrained_student(trained)
+
+    def side(self, trained: dict[str, Any]) -> int:
+        return trained["style"]["resolution"]
+
+    def evaluate(self, checkpoint: Path, settings: EvalFid, features: Any) -> tuple[Any, Any]:
+        from distill.evaluation import heldout, paired_scores
+        from distill.models.checkpoint import load_network
+
+        network, trained = load_network(checkpoint, settings.direction)
+        pictures = heldout.held_out_photos(network, trained, settings)
+        return pictures, paired_scores.score_pairs(pictures, features, settings)
+
+    def photo_source(self, trained: dict[str, Any]) -> PhotoSource:
+        return source_of(trained)
+
+    def profile(self, trained: dict[str, Any]) -> Any:
+        return trained["decoder"].get("profile", "strict")  # older runs know of no profile
+
+    def facts(self, trained: dict[str, Any], direction: Direction) -> dict[str, Any]:
+        return {
+            "style": trained["style"],
+            "decoder": trained["decoder"]["name"],
+            "encoder": trained["encoder"],
+        }
+
+    def pictures(self, trained: dict[str, Any], side: Side, size: int, direction: Direction) -> Any:
+        from distill.exporters.samples import LabelledPictures
+
+        return LabelledPictures(self.photo_source(trained), side, size, trained["channels"] == 4)
+
+    def parity_photos(
+        self, trained: dict[str, Any], size: int, direction: Direction
+    ) -> Iterator[Any]:
+        from distill.exporters import samples
+
+        return samples.photos_of(samples.validation_photos(self.photo_source(trained)), size)

@@ -1,0 +1,90 @@
+"""What is typed behind a command, as Hydra is to read it: paths quoted, names on their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from distill.config.arguments import TypedKeys, split_arguments
+from distill.config.settings.commands import (
+    Benchmark,
+    CheckSettings,
+    EvalFid,
+    Export,
+    Lens,
+    Stylize,
+)
+from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Prepare, Train
+
+LABELLED = {"photos", "val_photos", "drop", "data.root", "style.weights", "teacher.path"}
+PATHS = {
+    (Train, Pix2PixTrain, CycleGANTrain): LABELLED | {"data.a", "data.b", "runs"},
+    (Prepare,): LABELLED | {"sketch.mask", "sketch.hed.weights"},
+    (Export,): {
+        "runs", "checkpoint", "output", "photos", "calibration", "tflite.python", "style.weights",
+    },
+    (EvalFid,): {"runs", "checkpoint", "output", "photos", "a", "b", "style.weights"},
+    (Stylize,): {"model", "runs", "output"},
+    (CheckSettings,): {"output"},
+    (Benchmark,): {"model", "runs", "output", "style.weights", "teacher.path"},
+    (Lens,): {"students", "sketches", "runs", "output"},
+}  # fmt: skip
+LISTS = {"photos", "val_photos", "students", "sketches"}
+
+
+@pytest.mark.parametrize("schemas", PATHS, ids=lambda schemas: schemas[0].__name__)
+def test_the_settings_say_which_of_them_are_paths(schemas):
+    keys = TypedKeys(*schemas)
+    assert keys.paths == PATHS[schemas]
+    one = {"photos"} if schemas[0] in (Export, EvalFid) else set()
+    assert keys.lists == (LISTS & PATHS[schemas]) - one
+
+
+def test_the_settings_say_which_of_them_are_names():
+    assert {s.__name__: TypedKeys(s).names for s, *_ in PATHS if TypedKeys(s).names} == {
+        "Prepare": {"recipe"},
+        "Stylize": {"style"},
+    }
+
+
+TYPED = {
+    "photos=a/b": "photos=a/b",
+    "photos=my faces (2)": "photos='my faces (2)'",
+    "photos=[a b,c]": "photos=['a b','c']",
+    "photos=it's": r"photos='it\'s'",
+    "photos='a,b'": "photos='a,b'",
+    "photos=": "photos=",
+    "sketch.mask=x,y.onnx": "sketch.mask='x,y.onnx'",
+    "recipe=pix2pix": "recipe.name=pix2pix",
+    "style=toon": "style=toon",
+    "crop=0.8": "crop=0.8",
+}
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_as_hydra_reads_it(typed):
+    assert split_arguments([typed, "--cfg", "job"], TypedKeys(Prepare), several=False) == (
+        [TYPED[typed]],
+        ["--cfg", "job"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("typed", "parted"),
+    [
+        ("model=a,b c.onnx", "model=a,'b c.onnx'"),
+        ("model=glob(*)", "model=glob(*)"),
+        ("style=hayao,toon", "style.name=hayao,toon"),
+    ],
+)
+def test_of_several_values_each_is_quoted(typed, parted):
+    assert split_arguments([typed], TypedKeys(Stylize), several=True) == ([parted], [])
+
+
+def test_a_folder_of_that_very_name_is_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "[a,b]").mkdir()
+    for several in (False, True):
+        assert split_arguments(["photos=[a,b]"], TypedKeys(Prepare), several) == (
+            ["photos='[a,b]'"],
+            [],
+        )

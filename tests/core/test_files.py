@@ -1,0 +1,91 @@
+"""Atomic writes, hashes of files, and the folder of the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from distill.core.files import atomic_write, cache_folder, git_blob_id, sha256
+
+
+def put(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_an_atomic_write_replaces_only_at_the_end(tmp_path):
+    target = put(tmp_path / "x", b"old")
+    before = target.stat().st_ino
+    with atomic_write(target) as temporary:
+        temporary.write_bytes(b"new")
+        assert target.read_bytes() == b"old"
+        assert temporary.parent == tmp_path  # a rename is atomic within one file system
+    assert target.read_bytes() == b"new"
+    assert target.stat().st_ino != before  # renamed: who reads the old file reads it to its end
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("old", [None, b"old"])
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
+def test_an_atomic_write_leaves_nothing_on_an_exception(tmp_path, old, kind):
+    target = tmp_path / "new folder" / "x"
+    if old:
+        put(target, old)
+
+    def fails():
+        with atomic_write(target) as temporary:
+            temporary.write_bytes(b"half")
+            raise kind
+
+    with pytest.raises(kind):
+        fails()
+    assert [path.read_bytes() for path in target.parent.iterdir()] == ([old] if old else [])
+
+
+def test_two_writers_do_not_meet(tmp_path):
+    with atomic_write(tmp_path / "x") as one, atomic_write(tmp_path / "x") as other:
+        assert one != other
+        one.write_bytes(b"outer, closed last")
+        other.write_bytes(b"inner")
+    assert (tmp_path / "x").read_bytes() == b"outer, closed last"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [  # from git's own documentation and every repository with an empty file
+        (b"", "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"),
+        (b"test content\n", "d670460b4b4aece5915caf5c68d12f560a9fe3e4"),
+    ],
+)
+def test_known_git_blob_ids(tmp_path, content, expected):
+    assert git_blob_id(put(tmp_path / "x", content)) == expected
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_the_git_blob_id_is_what_git_says_of_a_large_file(tmp_path):
+    path = put(tmp_path / "x", os.urandom((1 << 20) + 17))
+    said = subprocess.run(
+        ["git", "hash-object", "--no-filters", path], capture_output=True, text=True, check=True
+    )
+    assert git_blob_id(path) == said.stdout.strip()
+
+
+def test_sha256_of_a_large_file(tmp_path):
+    content = os.urandom((2 << 20) + 5)
+    assert sha256(put(tmp_path / "x", content)) == hashlib.sha256(content).hexdigest()
+
+
+def test_the_cache_is_in_the_users_cache_folder_unless_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("DISTILL_CACHE", "~/here")
+    assert cache_folder() == tmp_path / "here"
+    monkeypatch.delenv("DISTILL_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_folder() == tmp_path / "xdg" / "distill"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder() == tmp_path / ".cache" / "distill"

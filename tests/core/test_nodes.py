@@ -1,0 +1,36 @@
+"""Nodes out of a file from elsewhere: only classes of one package are built."""
+
+from __future__ import annotations
+
+import pytest
+from torch import nn
+
+from distill.core.errors import DistillError
+from distill.core.nodes import check_part
+
+PACKAGE = "distill.models.students"
+GONE, REFUSED = "no such class; a run names the classes of the version", "refused; only classes of"
+
+
+def test_a_class_of_the_package_passes():
+    check_part({"_target_": f"{PACKAGE}.encoder.MobileNetV2Encoder"}, PACKAGE, nn.Module)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("distill.students.encoder.MobileNetV2Encoder", GONE),  # where an earlier version had it
+        (f"{PACKAGE}.encoder.MobileNetV9Encoder", GONE),
+        (f"{PACKAGE}.encoder.nn.Conv2d", GONE),  # not a module of ours
+        (f"{PACKAGE}.encoder.Tensor", REFUSED),  # imported there, defined elsewhere
+        (f"{PACKAGE}.encoder.Scaling", REFUSED),  # no network
+        ("distill.models.generators.unet.UNet", REFUSED),
+        ("torch.hub.load", REFUSED),
+        ("os.system", REFUSED),
+    ],
+)
+def test_any_other_is_refused_in_one_line(name, said):
+    with pytest.raises(DistillError) as error:
+        check_part({"_target_": name}, PACKAGE, nn.Module)
+    assert str(error.value).startswith(f"{name}: {said}")
+    assert "\n" not in str(error.value)

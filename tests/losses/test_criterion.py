@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import pytest
+import torch
+from torch import nn
+
+from distill.core.errors import DistillError
+from distill.losses.criterion import Criterion
+from distill.losses.gka import GKA
+from distill.losses.smooth_l1 import SmoothL1
+from distill.losses.sobel import Sobel
+from distill.losses.term import LossTerm, Reads
+
+# A ramp of slope 0.1 over 9 columns against black, by hand: see test_sobel.py.
+RAMP = (torch.arange(9) * 0.1).expand(4, 3, 5, 9)
+BLACK = torch.zeros(4, 3, 5, 9)
+HUBER = (sum(0.1 * i for i in range(1, 9)) - 8 * 0.025) / 9
+EDGES = 0.1 * 8 / 9 / 2
+
+
+@pytest.mark.parametrize(("w1", "w2"), [(1.0, 1.0), (10.0, 0.5), (0.0, 3.0)])
+def test_weighted_sum_and_raw_values(w1: float, w2: float) -> None:
+    terms = {"smooth_l1": SmoothL1(), "sobel": Sobel()}
+    total, raw = Criterion(terms, {"smooth_l1": w1, "sobel": w2})(RAMP, BLACK)
+    assert list(raw) == ["smooth_l1", "sobel"]
+    assert raw["smooth_l1"].item() == pytest.approx(HUBER, rel=1e-5)
+    assert raw["sobel"].item() == pytest.approx(EDGES, rel=1e-5)
+    assert total.item() == pytest.approx(w1 * HUBER + w2 * EDGES, rel=1e-5)
+
+
+def test_weights_of_absent_terms_do_not_count() -> None:
+    criterion = Criterion({"sobel": Sobel()}, {"sobel": 2, "style": 1e6})
+    total, raw = criterion(RAMP, BLACK)
+    assert list(raw) == ["sobel"]
+    assert total.item() == pytest.approx(2 * EDGES, rel=1e-5)
+
+
+def test_activations_go_to_gka_and_pictures_to_the_rest() -> None:
+    criterion = Criterion(
+        {"smooth_l1": SmoothL1(), "gka": GKA({"s": "t"})}, {"smooth_l1": 1, "gka": 4}
+    )
+    features = torch.randn(4, 6)
+    same, _ = criterion(RAMP, BLACK, {"s": features}, {"t": features * 3})
+    assert same.item() == pytest.approx(HUBER, abs=1e-4)
+    # Pictures that vary apart share nothing: 1 - GKA is 1.
+    apart = torch.tensor([[1.0, -1, 0, 0], [0, 0, 1, -1]])
+    other, raw = criterion(RAMP, BLACK, {"s": apart[0][:, None]}, {"t": apart[1][:, None]})
+    assert raw["gka"].item() == pytest.approx(1, abs=1e-5)
+    assert other.item() == pytest.approx(HUBER + 4, abs=1e-4)
+
+
+def test_gradient_is_the_weighted_sum_of_gradients() -> None:
+    def gradient(criterion: Criterion) -> torch.Tensor:
+        student = RAMP.clone().requires_grad_()
+        criterion(student, BLACK)[0].backward()
+        return student.grad
+
+    both = Criterion({"a": SmoothL1(), "b": Sobel()}, {"a": 2, "b": 5})
+    first, second = Criterion({"a": SmoothL1()}, {"a": 1}), Criterion({"b": Sobel()}, {"b": 1})
+    torch.testing.assert_close(gradient(both), 2 * gradient(first) + 5 * gradient(second))
+
+
+def test_nothing_to_learn_is_refused() -> None:
+    with pytest.raises(DistillError, match="every loss weight is 0"):
+        Criterion({}, {"smooth_l1": 0.0})
+
+
+def test_lists_the_layers_gka_needs_once_each() -> None:
+    layers = {"encoder.blocks.3": "block_a", "encoder.blocks.6": "block_c", "decoder": "block_c"}
+    criterion = Criterion({"sobel": Sobel(), "gka": GKA(layers)}, {"sobel": 1, "gka": 1})
+    assert criterion.student_layers == ("encoder.blocks.3", "encoder.blocks.6", "decoder")
+    assert criterion.teacher_layers == ("block_a", "block_c")
+
+
+def test_of_pictures_alone_it_needs_no_layers() -> None:
+    criterion = Criterion({"sobel": Sobel()}, {"sobel": 1})
+    assert criterion.student_layers == criterion.teacher_layers == ()
+    assert criterion.min_batch == 1
+
+
+class Means(LossTerm):
+    """A term of one's own: how far apart the means of two layers are."""
+
+    reads = Reads.ACTIVATIONS
+    min_batch = 3
+    layers: ClassVar = {"own": "taught"}
+
+    def forward(self, student: Mapping, teacher: Mapping) -> torch.Tensor:
+        return (student["own"].mean() - teacher["taught"].mean()).abs()
+
+
+def test_a_term_of_one_s_own_gets_what_it_states_to_read() -> None:
+    # Any module of two pictures is a term, too.
+    criterion = Criterion({"means": Means(), "mse": nn.MSELoss()}, {"means": 2, "mse": 1})
+    assert (criterion.student_layers, criterion.teacher_layers) == (("own",), ("taught",))
+    assert criterion.min_batch == 3
+    ones = torch.ones(4, 2)
+    total, raw = criterion(RAMP, RAMP, {"own": 3 * ones}, {"taught": ones})
+    assert (total.item(), raw["mse"].item()) == (4, 0)
+
+
+def test_a_batch_too_small_for_a_term_is_left_to_the_others() -> None:
+    criterion = Criterion({"gka": GKA({"s": "t"}), "sobel": Sobel()}, {"gka": 1, "sobel": 1})
+    small = (RAMP[:3], BLACK[:3], {"s": RAMP[:3]}, {"t": RAMP[:3]})
+    assert list(criterion.eval()(*small)[1]) == ["sobel"]
+    with pytest.raises(DistillError, match="at least 4, got 3"):
+        criterion.train()(*small)
+
+
+def test_no_term_has_tensors_of_its_own() -> None:
+    criterion = Criterion({"gka": GKA({"s": "t"}), "sobel": Sobel()}, {"gka": 1, "sobel": 1})
+    assert criterion.state_dict() == {}

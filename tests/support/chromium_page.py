@@ -1,0 +1,74 @@
+"""For tests and benchmarks of the page: Chromium, a clip for its camera, what the page shows."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from distill.live import lens_folder
+
+FLAGS = [  # quiet: a browser that looks for updates waits for a network that is not there
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--use-fake-device-for-media-stream", "--deny-permission-prompts"),
+]
+CLIP = (640, 480)  # width and height
+PATIENCE = 60  # seconds: the machine may be busy
+
+
+def chromium() -> str:
+    """The browser that is installed, else a reason to skip; nothing is downloaded."""
+    named = os.environ.get("CHROMIUM") or "chromium"
+    path = shutil.which(named) or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("no browser: install Debian's package chromium, or name one in CHROMIUM")
+    return path
+
+
+def write_clip(path: Path) -> None:
+    """The astronaut's face, panned, as an uncompressed video (Y4M)."""
+    shifts = [round(30 * np.sin(2 * np.pi * i / 24)) for i in range(24)]
+    header = f"YUV4MPEG2 W{CLIP[0]} H{CLIP[1]} F30:1 Ip A1:1 C420jpeg\n".encode()
+    path.write_bytes(header + b"".join(b"FRAME\n" + _yuv(clip_frame(dx)) for dx in shifts))
+
+
+def clip_frame(shift: int) -> Image.Image:
+    """A frame of it, panned by so many pixels of the photo."""
+    left = 64 + shift
+    crop = lens_folder.astronaut().crop((left, 10, left + 320, 250))
+    return crop.resize(CLIP, Image.Resampling.BICUBIC)
+
+
+def canvas(page: Any, name: str) -> np.ndarray:
+    """A canvas's pixels, (H, W, 4)."""
+    url = page.evaluate(f"document.getElementById('{name}').toDataURL()")
+    content = io.BytesIO(base64.b64decode(url.partition(",")[2]))
+    return np.asarray(Image.open(content).convert("RGBA"))
+
+
+def download(page: Any, button: str) -> Image.Image:
+    """The PNG file that a button gives."""
+    with page.expect_download() as found:
+        page.click(button)
+    assert found.value.suggested_filename.startswith("distill-")
+    assert found.value.suggested_filename.endswith(".png")
+    content = io.BytesIO(found.value.path().read_bytes())
+    picture = Image.open(content)
+    assert picture.format == "PNG"
+    return picture
+
+
+def _yuv(frame: Image.Image) -> bytes:
+    planes = np.asarray(frame.convert("YCbCr"))
+    height, width = planes.shape[:2]
+    small = planes[..., 1:].reshape(height // 2, 2, width // 2, 2, 2).mean((1, 3)).round()
+    chroma = small.astype(np.uint8)
+    return planes[..., 0].tobytes() + chroma[..., 0].tobytes() + chroma[..., 1].tobytes()
