@@ -154,3 +154,9 @@ def test_a_checkpoint_of_an_unknown_recipe_is_refused():
 
 def test_runs_of_the_first_version_name_no_recipe():
     assert registry.recipe_of({}).name == "distill"
+
+
+def test_a_script_that_registered_nothing_is_told_what_to_call(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(registry, "_recipes", {})
+    with pytest.raises(DistillError, match=r"registry\.register\(\*RECIPES\) of distill\.recipes"):
+        registry.recipe_of({})

@@ -118,5 +118,6 @@ def recipe_of(trained: Mapping[str, Any]) -> Recipe:
 def recipe_named(name: str) -> Recipe:
     """The recipe of that name. Raises DistillError for an unknown one."""
     if not isinstance(name, str) or name not in _recipes:
-        raise DistillError(f"recipe={name}: unknown; there are {', '.join(_recipes)}")
+        known = ", ".join(_recipes) or "none yet: registry.register(*RECIPES) of distill.recipes"
+        raise DistillError(f"recipe={name}: unknown; there are {known}")
     return _recipes[name]
