@@ -8,6 +8,7 @@ from distill.core.errors import DistillError
 from distill.metrics.frechet import (
     Gaussian,
     bootstrap,
+    bootstrap_ratio,
     fit,
     frechet_distance,
     frechet_from_features,
@@ -210,6 +211,24 @@ def test_bootstrap_is_seeded_and_certain_of_constants() -> None:
     assert bootstrap(sample, seed=1) == bootstrap(sample, seed=1)
     assert bootstrap(sample, seed=1) != bootstrap(sample, seed=2)
     assert bootstrap(np.full(5, 1.5)) == (1.5, 1.5)
+
+
+def test_a_ratio_is_that_of_the_sums() -> None:
+    """Of two pictures each is alone in a quarter of the resamples; a picture of 0/0 adds none."""
+    parts = np.array([[0.0, 10.0], [10.0, 10.0]])
+    assert bootstrap_ratio(parts) == (0, 1)
+    assert bootstrap_ratio(parts, level=0.4) == (0.5, 0.5)
+    assert bootstrap_ratio(np.array([[1.0, 2.0], [0.0, 0.0]])) == (0.5, 0.5)
+    assert bootstrap_ratio(parts, seed=3) == bootstrap_ratio(parts, seed=3)
+
+
+def test_a_ratio_has_the_width_of_the_delta_method() -> None:
+    rng = np.random.default_rng(0)
+    under = rng.uniform(5, 15, 400)
+    over = 0.6 * under + rng.normal(0, 1, 400)
+    low, high = bootstrap_ratio(np.stack([over, under], 1), rounds=4000)
+    spread = (over - over.sum() / under.sum() * under).std() / under.mean() / 20
+    assert high - low == pytest.approx(2 * 1.96 * spread, rel=0.08)
 
 
 def test_frechet_interval_lies_around_the_distance_and_narrows() -> None:

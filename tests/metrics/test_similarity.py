@@ -8,13 +8,15 @@ import torch
 import torchvision
 from kornia.filters import spatial_gradient
 from scipy.ndimage import gaussian_filter
+from skimage.metrics import structural_similarity
 from torch import Tensor
 
+from distill.core.errors import DistillError
 from distill.metrics.similarity import LPIPS, edge_psnr, grid, lpips_or_none, psnr, ssim
 
 
 def ssim_by_hand(a: np.ndarray, b: np.ndarray) -> float:
-    """Wang et al. 2004 on (C, H, W) in [0, 1]: σ 1.5, window 11, mirrored outside the picture."""
+    """Wang et al. 2004 on (C, H, W) in [0, 1]: σ 1.5, where the window of 11 lies inside."""
 
     def blur(x: np.ndarray) -> np.ndarray:
         return gaussian_filter(x, (0, 1.5, 1.5), mode="mirror", radius=(0, 5, 5))
@@ -25,7 +27,8 @@ def ssim_by_hand(a: np.ndarray, b: np.ndarray) -> float:
     cov = blur(a * b) - mean_a * mean_b
     c1, c2 = 0.01**2, 0.03**2
     top = (2 * mean_a * mean_b + c1) * (2 * cov + c2)
-    return float((top / ((mean_a**2 + mean_b**2 + c1) * (var_a + var_b + c2))).mean())
+    values = top / ((mean_a**2 + mean_b**2 + c1) * (var_a + var_b + c2))
+    return float(values[:, 5:-5, 5:-5].mean())
 
 
 @pytest.mark.parametrize(("gap", "decibel"), [(0.1, 20.0), (0.01, 40.0), (1.0, 0.0), (0.5, 6.0206)])
@@ -84,6 +87,38 @@ def test_ssim_by_hand() -> None:
     b = (a + 0.1 * torch.randn_like(a)).clamp(0, 1)
     expected = [ssim_by_hand(x, y) for x, y in zip(a.numpy(), b.numpy(), strict=True)]
     np.testing.assert_allclose(ssim(a, b).numpy(), expected, atol=1e-4)
+
+
+def test_ssim_against_scikit_image() -> None:
+    rng = np.random.default_rng(0)
+    a = gaussian_filter(rng.random((3, 48, 37)), (0, 2, 2)).astype(np.float32)
+    b = (a + 0.05 * rng.normal(size=a.shape)).clip(0, 1).astype(np.float32)
+    expected = structural_similarity(
+        a, b, channel_axis=0, data_range=1, gaussian_weights=True, sigma=1.5,
+        use_sample_covariance=False,
+    )  # fmt: skip
+    assert expected < 0.95
+    got = ssim(torch.from_numpy(a)[None], torch.from_numpy(b)[None])
+    assert got.item() == pytest.approx(expected, abs=1e-4)
+
+
+def test_ssim_does_not_look_beyond_the_border() -> None:
+    """One window fits into 11 pixels: what is wrong in a corner weighs as its centre sees it."""
+    a = torch.full((1, 1, 11, 11), 0.5)
+    b = a.clone()
+    b[..., 0, 0] = 1.0
+    weight = np.exp(-0.5 * (np.arange(-5, 6) / 1.5) ** 2)
+    corner = (weight[0] / weight.sum()) ** 2
+    mean, var = 0.5 + 0.5 * corner, 0.25 * corner * (1 - corner)
+    expected = (mean + 1e-4) / (0.25 + mean**2 + 1e-4) * 9e-4 / (var + 9e-4)
+    assert ssim(a, b).item() == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("size", [(10, 40), (40, 10)])
+def test_ssim_wants_a_whole_window(size: tuple[int, int]) -> None:
+    a = torch.rand(1, 3, *size)
+    with pytest.raises(DistillError, match=f"11 pixels, and these are of {size[0]}×{size[1]}"):
+        ssim(a, a)
 
 
 def test_ssim_of_flat_pictures() -> None:

@@ -90,6 +90,18 @@ def bootstrap(
     return _interval(means, level)
 
 
+def bootstrap_ratio(
+    parts: Array, rounds: int = 1000, level: float = 0.95, seed: int = 0
+) -> tuple[float, float]:
+    """Interval of Σ first / Σ second of (n, 2) parts, pictures resampled with replacement.
+
+    A resample whose second parts are all 0 has no ratio and is left out.
+    """
+    totals = _times(len(parts), rounds, np.random.default_rng(seed)) @ parts
+    totals = totals[totals[:, 1] > 0]
+    return _interval(totals[:, 0] / totals[:, 1], level)
+
+
 def frechet_interval(
     a: Array, b: Array, rounds: int, level: float = 0.95, seed: int = 0, paired: bool = False
 ) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from distill.core import weights as weights_files
+from distill.core.errors import DistillError
 from distill.core.weights import WeightsFile
 
 ALEXNET = WeightsFile(
@@ -15,6 +16,7 @@ ALEXNET = WeightsFile(
     "https://download.pytorch.org/models/alexnet-owt-7be5be79.pth",
     sha256="7be5be79",
 )
+WINDOW = 11  # pixels, for `ssim`
 BLOCK = 16  # pixels over which a pattern must go on to count, for `grid`
 
 
@@ -42,8 +44,18 @@ def _slopes(picture: Tensor) -> Tensor:
 
 
 def ssim(a: Tensor, b: Tensor) -> Tensor:
-    """Structural similarity (Wang et al. 2004; Gaussian window 11), (N,), of values in [0, 1]."""
-    return ssim_map(a.float(), b.float(), 11).flatten(1).mean(1)
+    """Structural similarity (Wang et al. 2004; Gaussian window 11), (N,), of values in [0, 1].
+
+    Over the places where the window lies inside the picture, as in the paper's own code. Raises
+    DistillError for pictures smaller than the window.
+    """
+    height, width = a.shape[-2:]
+    if min(height, width) < WINDOW:
+        raise DistillError(
+            f"SSIM needs pictures of at least {WINDOW} pixels, and these are of {height}×{width}; "
+            "take larger ones"
+        )
+    return ssim_map(a.float(), b.float(), WINDOW, padding="valid").flatten(1).mean(1)
 
 
 class LPIPS(nn.Module):
