@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from PIL import Image
+from skimage import data
+
+from distill.data.labelled import thumbnails as module
+from distill.data.labelled.duplicates import similar_pairs
+from distill.data.labelled.thumbnails import thumbnail, thumbnails
+from distill.data.photos import Photo
+
+PICTURES = {
+    name: Image.fromarray(getattr(data, name)())
+    for name in ("astronaut", "chelsea", "coffee", "rocket")
+}
+
+
+@pytest.fixture
+def photos(tmp_path):
+    for name, image in PICTURES.items():
+        image.save(tmp_path / f"{name}.jpg")
+    return [Photo(tmp_path / f"{name}.jpg", f"{name}.jpg") for name in PICTURES]
+
+
+def test_a_thumbnail_is_the_mean_grey_of_the_centre_square(tmp_path):
+    """What is left and right of the square does not count; the square has four grey quarters."""
+    grey = np.zeros((64, 96, 3), np.uint8)
+    grey[:32, 16:48], grey[:32, 48:80], grey[32:, 16:48], grey[32:, 48:80] = 40, 80, 120, 160
+    Image.fromarray(grey).save(tmp_path / "quarters.png")
+    made = thumbnail(tmp_path / "quarters.png")
+    for name, size in (("small", 16), ("large", 32)):
+        picture, edge = made[name], size // 2
+        assert picture.shape == (size, size)
+        # A pixel beside a border takes in some of what is beyond it.
+        corners = picture[1 :: size - 3, 1 :: size - 3]
+        inner = picture[edge - 2 : edge + 3 : 4, edge - 2 : edge + 3 : 4]
+        assert corners.tolist() == inner.tolist() == [[40, 80], [120, 160]]
+
+
+def test_a_thumbnail_is_made_once_and_again_when_the_file_changes(photos, monkeypatch):
+    seen = []
+
+    def counted(path):
+        seen.append(path.stem)
+        return thumbnail(path)
+
+    monkeypatch.setattr(module, "thumbnail", counted)
+    first = thumbnails(photos, "cache")
+    assert sorted(seen) == sorted(PICTURES)
+    assert (thumbnails(photos[::-1], "cache") == first[::-1]).all()
+    assert len(seen) == 4
+    PICTURES["coffee"].save(photos[0].path)
+    photos[1].path.touch()
+    again = thumbnails(photos, "cache")
+    assert sorted(seen[4:]) == ["astronaut", "chelsea"]
+    assert (again[0]["small"] == again[2]["small"]).mean() > 0.9  # now coffee too
+    assert len(similar_pairs(again)) == 1
+
+
+def test_a_kill_loses_a_part_only(photos, monkeypatch):
+    monkeypatch.setattr(module, "SAVE_EVERY", 2)
+    seen = []
+
+    def dies(path):
+        seen.append(path)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return thumbnail(path)
+
+    monkeypatch.setattr(module, "thumbnail", dies)
+    with pytest.raises(KeyboardInterrupt):
+        thumbnails(photos, "killed")
+    monkeypatch.setattr(module, "thumbnail", lambda path: seen.append(path) or thumbnail(path))
+    seen.clear()
+    thumbnails(photos, "killed")
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"no array", np.arange(3).tobytes()])
+def test_a_damaged_cache_is_made_anew(photos, content):
+    first = thumbnails(photos, f"damaged {content!r}")
+    for file in (module.cache_folder() / "thumbnails").glob("*.npy"):
+        file.write_bytes(content)
+    assert (thumbnails(photos, f"damaged {content!r}") == first).all()
+
+
+def test_the_cache_of_an_older_version_is_made_anew(photos):
+    first = thumbnails(photos, "older")
+    older = np.zeros(4, np.dtype([("id", "V16"), ("picture", "u1", (16, 16))]))
+    for file in (module.cache_folder() / "thumbnails").glob("*.npy"):
+        np.save(file, older)
+    assert (thumbnails(photos, "older") == first).all()
