@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import pytest
@@ -108,6 +108,66 @@ def test_a_batch_too_small_for_a_term_is_left_to_the_others() -> None:
     assert list(criterion.eval()(*small)[1]) == ["sobel"]
     with pytest.raises(DistillError, match="at least 4, got 3"):
         criterion.train()(*small)
+
+
+class Steps(LossTerm):
+    """A term of one's own: how far a second pass of the network is from the first."""
+
+    reads = Reads.NETWORK
+
+    def forward(self, network: Callable, photo: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+        return (network(photo) - output).abs().mean()
+
+
+def test_a_term_that_asks_the_network_is_counted_with_the_rest() -> None:
+    criterion = Criterion({"sobel": Sobel(), "steps": Steps()}, {"sobel": 1, "steps": 3})
+    further = criterion.of_network(lambda photo: photo + 0.5, BLACK, BLACK)
+    assert {name: v.item() for name, v in further.items()} == {"steps": 0.5}
+    total, raw = criterion(RAMP, BLACK, None, None, further)
+    assert list(raw) == ["sobel", "steps"]
+    assert total.item() == pytest.approx(EDGES + 1.5, rel=1e-5)
+    assert Criterion({"sobel": Sobel()}, {"sobel": 1}).of_network(lambda x: x, RAMP, RAMP) == {}
+
+
+def names(criterion: Criterion) -> list[str]:
+    """The terms that count, in the total too."""
+    asked = criterion.of_network(lambda photo: photo + 1, BLACK, BLACK)
+    total, raw = criterion(RAMP, BLACK, None, None, asked)
+    values = {"sobel": EDGES, "mse": (RAMP**2).mean().item(), "steps": 1.0}
+    assert total.item() == pytest.approx(sum(values[name] for name in raw), rel=1e-5)
+    return list(raw)
+
+
+def late() -> Criterion:
+    terms = {"sobel": Sobel(), "mse": nn.MSELoss(), "steps": Steps()}
+    return Criterion(terms, dict.fromkeys(terms, 1.0), {"mse": 0.8, "steps": 0.9})
+
+
+@pytest.mark.parametrize("steps", [10, 30, 600, 4000, 7])
+def test_a_term_counts_from_its_share_of_the_run_on(steps: int) -> None:
+    criterion, counted = late(), {}
+    for step in range(steps):
+        criterion.advance(step / steps)
+        counted[step] = names(criterion) if step % (steps // 5) < 2 or steps < 40 else None
+    for step, found in counted.items():
+        # In whole numbers: 10 · step against 8 and 9 times the length.
+        wanted = ["sobel"] + ["mse"] * (10 * step >= 8 * steps)
+        wanted += ["steps"] * (10 * step >= 9 * steps)
+        assert found in (None, wanted)
+
+
+def test_all_terms_count_where_nobody_says_how_far_the_run_is_and_in_evaluation() -> None:
+    criterion = late()
+    assert names(criterion) == ["sobel", "mse", "steps"]
+    criterion.advance(0.0)
+    assert names(criterion) == ["sobel"]
+    assert names(criterion.eval()) == ["sobel", "mse", "steps"]
+
+
+def test_terms_that_all_start_late_are_refused() -> None:
+    with pytest.raises(DistillError, match="every term starts late") as error:
+        Criterion({"sobel": Sobel()}, {"sobel": 1}, {"sobel": 0.5, "mse": 0.0})
+    assert "\n" not in str(error.value)
 
 
 def test_no_term_has_tensors_of_its_own() -> None:

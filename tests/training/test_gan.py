@@ -10,7 +10,7 @@ from pytorch_lightning.plugins import MixedPrecision
 
 from distill.losses.adversarial import Adversary
 from distill.training import schedules
-from support.tiny_gans import cyclegan, data_for, fit, gradients, pix2pix, same, values
+from support.tiny_gans import SIDE, cyclegan, data_for, fit, gradients, pix2pix, same, values
 
 
 class Watch:
@@ -231,7 +231,7 @@ def test_the_pools_keep_earlier_fakes_of_their_own_domain():
     module.a_to_b.register_forward_hook(lambda *args: fakes["b"].append(args[-1].detach()))
     fit(module, 6)
     for domain, pool in (("a", module.pool_a), ("b", module.pool_b)):
-        assert pool.pictures.shape == (2, 3, 8, 8)
+        assert pool.pictures.shape == (2, 3, SIDE, SIDE)
         for kept in pool.pictures:
             assert any(torch.equal(kept, picture[0]) for picture in fakes[domain])
 
@@ -267,7 +267,7 @@ def test_every_step_has_random_numbers_of_its_own_from_the_seed():
 def test_what_a_validation_gives_is_named_by_what_it_shows():
     module = cyclegan()
     module.log_dict = lambda *args, **kwargs: None
-    a, b = torch.rand(2, 1, 3, 8, 8)
+    a, b = torch.rand(2, 1, 3, SIDE, SIDE)
     with torch.no_grad():
         given = module.validation_step({"a": a, "b": b}, 0)
         shown = module.preview({"a": a, "b": b})

@@ -125,7 +125,9 @@ def test_the_length_of_a_run_is_all_its_epochs(folders, capsys):
 
 
 def held_out_count():
-    return len(find_pairs(Path("pairs"), None, 0.4, 0)["val"])
+    sides = find_pairs(Path("pairs"), None, 0.4, 0, 0.1)
+    assert sides["test"]
+    return len(sides["val"]) + len(sides["test"])
 
 
 def test_the_best_checkpoint_goes_by_the_distance_to_the_target(folders):
@@ -213,7 +215,7 @@ def test_without_pairs_best_checkpoint_and_early_end_go_by_the_distance(
 ):
     monkeypatch.setattr(Distance, "of", lambda name: Distance(Means()))
     for name in ("frechet_from_features", "kid"):  # no progress
-        monkeypatch.setattr(frechet, name, lambda *features: 1.0)
+        monkeypatch.setattr(frechet, name, lambda *features, **how: 1.0)
     hold_out(2, 2)
     still = ["trainer.max_steps=12", "trainer.val_every=2", "trainer.patience=2"]
     assert run(train, *CYCLEGAN, *still) == 0

@@ -25,9 +25,17 @@ LENGTH = ["trainer.max_steps=6", "trainer.val_every=3"]
         ["trainer.accumulate=2"],
         ["schedule=plateau", "schedule.patience=0", "schedule.threshold=0.99"],
         ["data=photos", "ema=0.9", "trainer.patience=9"],
+        # Terms that draw at random: one from the start, one from step 3 on, where it is stopped.
+        [
+            "loss.weights.stable=1",
+            "loss.weights.features=0.1",
+            "loss.start.features=0.5",
+            "loss.terms.features.side=32",
+        ],
     ],
-    ids=["cosine", "accumulated", "plateau", "on-the-fly"],
+    ids=["cosine", "accumulated", "plateau", "on-the-fly", "drawn-at-random"],
 )
+@pytest.mark.usefixtures("vgg_in_small")
 def test_interrupted_mid_epoch_and_resumed_equals_uninterrupted(here, signal_at, more, workers):
     options = [*LENGTH, f"data.workers={workers}", *more]
     assert go("run=whole", *options) == 0
@@ -112,6 +120,7 @@ REFUSED = [
     "trainer.val_every=2",
     "trainer.patience=3",
     "schedule.warmup=7",
+    "loss.start.sobel=0.5",
     "decoder.name=nnconv",
 ]
 FREE = ["data.workers=1", "trainer.log_every=2", "trainer.threads=1", "trainer.devices=1"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -16,15 +16,30 @@ Features = Mapping[str, Tensor]
 class Criterion(nn.Module):
     """Sum of weighted terms over (student, target), both (N, C, H, W) in [0, 1].
 
-    Each term gets what it states to read: the pictures, or activations of student and teacher by
-    layer name, which `student_layers` and `teacher_layers` list for whoever records them.
+    Each term gets what it states to read: the pictures, activations of student and teacher by layer
+    name, which `student_layers` and `teacher_layers` list for whoever records them, or the student
+    itself, see `of_network`.
+
+    `start` is the share of a run's steps after which a term begins to count in training; 0 where
+    none is given. Whoever trains says by `advance` how far the run is. In evaluation mode every
+    term counts at all times, so that the losses of early and late validations compare.
     """
 
-    def __init__(self, terms: Mapping[str, nn.Module], weights: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        terms: Mapping[str, nn.Module],
+        weights: Mapping[str, float],
+        start: Mapping[str, float] | None = None,
+    ) -> None:
         super().__init__()
         if not terms:
             raise DistillError(
                 "every loss weight is 0: nothing to learn; choose e.g. loss=l1_sobel"
+            )
+        self._start = {name: (start or {}).get(name, 0.0) for name in terms}
+        if min(self._start.values()) > 0:
+            raise DistillError(
+                "loss.start: every term starts late: nothing to learn before; let one start at 0"
             )
         self.terms = nn.ModuleDict(terms)
         # What a term does not state, as torch's own do not, is as in LossTerm.
@@ -36,6 +51,8 @@ class Criterion(nn.Module):
         self.teacher_layers = tuple(dict.fromkeys(teacher for _, teacher in pairs))
         self._weights = {name: float(weights[name]) for name in terms}
         self.factors: dict[str, float] = {}
+        # The names, not how far the run is: torch.compile compiles anew for what a step reads.
+        self._begun = tuple(terms)
 
     @property
     def weights(self) -> dict[str, float]:
@@ -46,10 +63,30 @@ class Criterion(nn.Module):
         """Set the factors of the terms named; all others have none."""
         self.factors = dict(factors)
 
+    def advance(self, share: float) -> None:
+        """From now on train with the terms that begin after `share` of the run's steps, in [0, 1].
+
+        Until this is said all of them count.
+        """
+        self._begun = tuple(name for name, start in self._start.items() if share >= start)
+
     @property
     def min_batch(self) -> int:
         """The smallest batch that every term can be trained on, in pictures."""
         return max(self._min_batch.values())
+
+    def of_network(
+        self, network: Callable[[Tensor], Tensor], photo: Tensor, output: Tensor
+    ) -> dict[str, Tensor]:
+        """Raw values of the terms that ask the student more than its `output` for the `photo`.
+
+        Apart from the others, which run in float32 and may be compiled by themselves.
+        """
+        return {
+            name: self.terms[name](network, photo, output)
+            for name in self._counting(len(photo))
+            if self._reads[name] is Reads.NETWORK
+        }
 
     def forward(
         self,
@@ -57,17 +94,27 @@ class Criterion(nn.Module):
         target: Tensor,
         student_features: Features | None = None,
         teacher_features: Features | None = None,
+        of_network: Mapping[str, Tensor] | None = None,
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The weighted sum and every term's raw value.
+        """The weighted sum and the raw value of every term that counts.
 
         In evaluation mode a term is left out of a batch too small for it: a last batch may be.
         """
-        raw = {
-            name: term(student_features, teacher_features)
-            if self._reads[name] is Reads.ACTIVATIONS
-            else term(student, target)
-            for name, term in self.terms.items()
-            if self.training or len(student) >= self._min_batch[name]
-        }
+        raw: dict[str, Tensor] = {}
+        for name in self._counting(len(student)):
+            term = self.terms[name]
+            if self._reads[name] is Reads.PICTURES:
+                raw[name] = term(student, target)
+            elif self._reads[name] is Reads.ACTIVATIONS:
+                raw[name] = term(student_features, teacher_features)
+            else:
+                assert of_network is not None
+                raw[name] = of_network[name]
         weights = self.weights
         return torch.stack([weights[n] * v for n, v in raw.items()]).sum(), raw
+
+    def _counting(self, pictures: int) -> tuple[str, ...]:
+        """The terms that count for a batch of so many pictures."""
+        if self.training:
+            return self._begun
+        return tuple(name for name, least in self._min_batch.items() if pictures >= least)

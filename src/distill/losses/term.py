@@ -10,16 +10,21 @@ from torch import nn
 
 
 class Reads(Enum):
-    """The pair of values that a term compares, student first."""
+    """What a term compares."""
 
-    PICTURES = "pictures"  # two tensors (N, C, H, W) in [0, 1]
-    ACTIVATIONS = "activations"  # two mappings of layer name to activations (N, …)
+    PICTURES = "pictures"  # student's and target, two tensors (N, C, H, W) in [0, 1]
+    ACTIVATIONS = "activations"  # student's and teacher's: mappings of layer name to (N, …)
+    # The student as it trains, a function of photos (N, 3, H, W) in [0, 1] that gives float32
+    # pictures; the photos; and its output for them.
+    NETWORK = "network"
 
 
 class LossTerm(nn.Module):
-    """A module of two values that gives a scalar, the lower the more alike.
+    """A module of what it reads that gives a scalar, the lower the more alike.
 
-    Any other module of two pictures is a term too: these are the values for what it does not state.
+    What it draws at random comes from torch's global generators, which every batch of a run sets
+    anew, so that a run that goes on draws the same. Any other module of two pictures is a term too:
+    these are the values for what it does not state.
     """
 
     reads: ClassVar[Reads] = Reads.PICTURES

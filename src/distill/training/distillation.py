@@ -11,9 +11,12 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from distill.core.images import over_white
+from distill.data.augment import rng_for
 from distill.losses.criterion import Criterion
+from distill.metrics.ink_figures import FIGURES, ink_sums, ratios
 from distill.metrics.similarity import psnr, ssim
 from distill.models.hooks import Recorder
+from distill.models.kept_statistics import statistics_kept
 from distill.models.teachers.teacher import Teacher
 from distill.training.schedules import MakeOptimizer, MakeSchedule, clip_gradients
 
@@ -22,8 +25,8 @@ class DistillModule(pl.LightningModule):
     """Student and criterion; a batch is {photo, name} and, where labelled before, {target}.
 
     `teacher` is needed for batches without a target and for terms that read its activations; it is
-    frozen and in no checkpoint. Logs every term raw and weighted, PSNR (dB) and SSIM against the
-    target.
+    frozen and in no checkpoint. `seed` is that of what loss terms draw at random. Logs every term
+    raw and weighted, PSNR (dB), SSIM and ink recall, precision and depth against the target.
     """
 
     def __init__(
@@ -34,12 +37,15 @@ class DistillModule(pl.LightningModule):
         make_schedule: MakeSchedule,
         lr: float,
         teacher: Teacher | None = None,
+        seed: int = 0,
     ) -> None:
         super().__init__()
         # Channels-last halves the time of a step on CPU and is what tensor cores want.
         self.student = student.to(memory_format=torch.channels_last)
         self.criterion, self.teacher = criterion, teacher
         self.make_optimizer, self.make_schedule, self.lr = make_optimizer, make_schedule, lr
+        self.seed = seed
+        self._ink = torch.zeros(3, 2)  # of a validation so far, as `ink_sums` gives it
         self._compiled: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self.strict_loading = False  # the checkpoint holds the student alone, see state_dict
         self._student_layers = Recorder(student, criterion.student_layers, "gka_layers (student)")
@@ -67,6 +73,7 @@ class DistillModule(pl.LightningModule):
         return self.student(photo)
 
     def training_step(self, batch: Mapping[str, Any], index: int) -> Tensor:
+        self._draw_anew(index)
         total, raw, _ = self.compare(batch)
         weights = self.criterion.weights
         values = {f"train/{name}": value for name, value in raw.items()}
@@ -74,12 +81,24 @@ class DistillModule(pl.LightningModule):
         self._log(values | {"train/loss": total}, len(batch["photo"]))
         return total
 
+    def on_validation_epoch_start(self) -> None:
+        self._ink = torch.zeros(3, 2, device=self.device)
+
     def validation_step(self, batch: Mapping[str, Any], index: int) -> None:
+        self._draw_anew(index)
         total, raw, (output, target) = self.compare(batch)
         output, target = over_white(output), over_white(target)
         values = {f"val/{name}": value for name, value in raw.items()}
         values |= {"val/loss": total, "val/ssim": ssim(output, target).mean()}
         self._log(values | {"val/psnr": psnr(output, target).mean()}, len(target))
+        self._ink += ink_sums(output, target).sum(0)
+
+    def on_validation_epoch_end(self) -> None:
+        """Ink recall, precision and depth over all pictures of all processes; none without ink."""
+        found = ratios(self.trainer.strategy.reduce(self._ink, reduce_op="sum"))
+        names = (f"val/{name.replace(' ', '_')}" for name in FIGURES)
+        values = {n: x for n, x in zip(names, found, strict=True) if torch.isfinite(x)}
+        self.log_dict(values, sync_dist=True)
 
     def preview(self, batch: Mapping[str, Any]) -> dict[str, Tensor]:
         """Columns of the sheet of samples by their titles."""
@@ -133,13 +152,27 @@ class DistillModule(pl.LightningModule):
         output, target = (x.to(torch.float32, memory_format=layout) for x in both)
         if output.shape[1] == 3:
             target = over_white(target)  # of a teacher whose output is RGBA
+        seen = dict(self._student_layers.outputs)  # a further pass would replace them
+
+        def again(other: Tensor) -> Tensor:
+            with statistics_kept(self.student):
+                found = student(other.contiguous(memory_format=torch.channels_last))
+            return found.to(torch.float32, memory_format=layout)
+
+        further = self.criterion.of_network(again, photo, output)
         # Under autocast the losses' own products would be 16-bit ones: Gram matrices sum a whole
         # picture and overflow float16 at 65,504, and Sobel takes differences of like values.
         with torch.autocast(photo.device.type, enabled=False):
-            total, raw = criterion(
-                output, target, self._student_layers.outputs, self._teacher_layers.outputs
-            )
+            total, raw = criterion(output, target, seen, self._teacher_layers.outputs, further)
         return total, raw, (output, target)
+
+    def _draw_anew(self, index: int) -> None:
+        """Begin the random numbers of a batch, so that a run that goes on draws the same.
+
+        The number of the batch counts those of all processes, as if one accumulated them.
+        """
+        number = index * self.trainer.world_size + self.trainer.global_rank
+        torch.manual_seed(int(rng_for(self.seed, "loss", number).integers(2**32)))
 
     def _teacher_output(self, photo: Tensor) -> Tensor:
         """The teacher's output for photos (N, 3, H, W), float32.

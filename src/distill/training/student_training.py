@@ -25,6 +25,7 @@ from distill.runs.run_folder import Run, over
 from distill.training import tuning
 from distill.training.callbacks.ema import StudentEMA
 from distill.training.callbacks.health import Health
+from distill.training.callbacks.late_terms import LateTerms
 from distill.training.distillation import DistillModule
 from distill.training.schedules import DEFAULT_RATE, make_optimizer, make_schedule
 from distill.training.trainer import fit, make_trainer
@@ -42,7 +43,7 @@ def train(settings: Train, run: Run, first: bool) -> None:
     teacher = needed_teacher(settings)
     pl.seed_everything(settings.seed, verbose=False)
     module = student_module(settings, teacher)
-    watching = [*([StudentEMA(settings.ema)] if settings.ema else []), Health()]
+    watching = [*([StudentEMA(settings.ema)] if settings.ema else []), LateTerms(), Health()]
     trainer = make_trainer(settings, run, watching, clip=settings.trainer.clip)
     data = loaders.labelled(settings, teacher)
 
@@ -104,6 +105,7 @@ def student_module(settings: Train, teacher: Teacher | None) -> DistillModule:
         DEFAULT_RATE if settings.lr == "auto" else settings.lr,
         # Fast before its layers are hooked: that replaces some, and labelling would do it later.
         teacher.fast() if teacher and (activations or settings.data.kind == "photos") else None,
+        settings.seed,
     )
     made.make_optimizer(made.student.parameters(), made.lr)  # shows a bad value at once
     if settings.trainer.compile:
@@ -140,12 +142,13 @@ def new_student(settings: Train) -> Student:
 def criterion(settings: Train) -> Criterion:
     """The terms whose weight is above 0."""
     loss = settings.loss
-    if unknown := sorted(loss.weights.keys() - loss.terms.keys()):
-        raise DistillError(
-            f"loss.weights.{unknown[0]}: no such term; there are {', '.join(sorted(loss.terms))}"
-        )
+    for key, named in (("weights", loss.weights), ("start", loss.start)):
+        if unknown := sorted(named.keys() - loss.terms.keys()):
+            raise DistillError(
+                f"loss.{key}.{unknown[0]}: no such term; there are {', '.join(sorted(loss.terms))}"
+            )
     used = {name: nodes.build(loss.terms[name]) for name, w in loss.weights.items() if w > 0}
-    return Criterion(used, loss.weights)
+    return Criterion(used, loss.weights, loss.start)
 
 
 def _need_compiler(accelerator: str) -> None:

@@ -66,8 +66,8 @@ def load_measured(module: DistillModule, run: Run) -> None:
 def balance(module: DistillModule, data: DistillData, device: torch.device) -> dict[str, float]:
     """Powers of ten that bring every weighted term to the order of magnitude of the first.
 
-    The paper's rule, measured on the first batches of the untrained student. Powers of ten, so
-    that finer ratios between weights stay what they are.
+    The paper's rule, measured on the first batches of the untrained student, terms that start late
+    included. Powers of ten, so that finer ratios between weights stay what they are.
     """
     before = deepcopy(module.student.state_dict())  # BatchNorm keeps statistics of what it sees
     sums: dict[str, float] = {}
@@ -139,8 +139,12 @@ class Curve:
 
 
 def find_rate(module: DistillModule, data: DistillData, settings: Train) -> Curve:
-    """Lightning's learning-rate finder on one device; student and data are as before afterwards."""
+    """Lightning's learning-rate finder on one device; student and data are as before afterwards.
+
+    It watches the loss that the run begins with: a term that came in would pass for a rise.
+    """
     t = settings.trainer
+    module.criterion.advance(0.0)
     with tempfile.TemporaryDirectory() as folder:
         trainer = pl.Trainer(
             accelerator=t.accelerator,

@@ -73,15 +73,34 @@ def test_a_shift_of_all_colours_has_a_known_distance(tmp_path, capsys):
     assert "output: Fréchet (means) 0.12, KID (means) ×1000" in capsys.readouterr().out
 
 
-def test_the_kernel_distance_is_the_formula_s(tmp_path):
+def kernel_distance(output: list[int], real: list[int], paired: bool) -> float:
+    """By the sums of Gretton et al. 2012: lemma 6's for pairs, without those of i with i."""
+    x, y = (np.repeat(np.array(v, np.float64)[:, None] / 255, 3, 1) for v in (output, real))
+    n, m = len(x), len(y)
+    k = [[(u @ v / 3 + 1) ** 3 for u in [*x, *y]] for v in [*x, *y]]
+    own = sum(k[i][j] for i in range(n) for j in range(n) if i != j) / (n * n - n)
+    other = sum(k[n + i][n + j] for i in range(m) for j in range(m) if i != j) / (m * m - m)
+    across = [k[i][n + j] for i in range(n) for j in range(m) if not (paired and i == j)]
+    return own + other - 2 * sum(across) / len(across)
+
+
+def test_the_kernel_distance_of_pairs_is_the_formula_s(tmp_path):
+    """A photo's output and target depend on each other and are not compared."""
     output, real = [10, 60, 90], [200, 220, 250]
     _, logged = validate(tmp_path, Model(0.0), pairs(output, real))
-    x, y = (np.repeat(np.array(v, np.float64)[:, None] / 255, 3, 1) for v in (output, real))
-    k = [[(u @ v / 3 + 1) ** 3 for u in [*x, *y]] for v in [*x, *y]]
-    own = sum(k[i][j] for i in range(3) for j in range(3) if i != j) / 6
-    other = sum(k[i][j] for i in range(3, 6) for j in range(3, 6) if i != j) / 6
-    cross = sum(k[i][j] for i in range(3) for j in range(3, 6)) / 9
-    assert logged["val/kid"] == pytest.approx(own + other - 2 * cross, rel=1e-5)
+    assert logged["val/kid"] == pytest.approx(kernel_distance(output, real, True), rel=1e-5)
+
+
+def test_the_kernel_distance_of_two_sides_is_the_formula_s(tmp_path):
+    a, b = [10, 60, 90], [200, 220, 250]
+    _, logged = validate(tmp_path, Model(0.0), unpaired(a, b))
+    assert logged["val/kid"] == pytest.approx(kernel_distance(a, b, False), rel=1e-5)
+
+
+def test_outputs_like_their_targets_are_at_zero(tmp_path):
+    _, logged = validate(tmp_path, Model(0.0), pairs([10, 60, 90, 200], [10, 60, 90, 200]))
+    assert logged["val/kid"] == pytest.approx(0, abs=1e-9)
+    assert logged["val/frechet"] == pytest.approx(0, abs=1e-9)
 
 
 def test_pictures_are_compared_as_files_of_them_would_be(tmp_path):

@@ -1,0 +1,95 @@
+"""A frozen VGG, cut behind the last layer that is read, for losses that compare its activations.
+
+Simonyan and Zisserman 2015; torchvision's ImageNet weights of VGG16, or VGG19's up to relu3_1 in
+the activation-normalised form of Gatys et al. 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torchvision.models import vgg
+
+from distill.core import weights as weights_files
+from distill.core.errors import DistillError
+from distill.core.weights import WeightsFile
+
+Backbone = Literal["vgg16", "vgg19_relu3_1"]
+
+_VGG16 = WeightsFile(
+    "vgg16-397923af.pth",
+    "https://download.pytorch.org/models/vgg16-397923af.pth",
+    sha256="397923af",
+)
+_VGG19_CUT = WeightsFile(
+    "vgg19_relu3_1.safetensors",
+    sha256="ed946f1c02757a19f51b33c0b2742b8c0f50e890961bdbf38dc0036fa6a1b918",
+)
+
+
+class VGGFeatures(nn.Module):
+    """(N, 3, H, W) RGB in [0, 1] to named activations of a frozen VGG."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, features: nn.Sequential, layers: Mapping[str, int]) -> None:
+        super().__init__()
+        self.features = features[: max(layers.values()) + 1]
+        self.names = {index: name for name, index in layers.items()}
+        self.register_buffer("mean", torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1))
+        self.register_buffer("std", torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1))
+        for module in self.features:
+            if isinstance(module, nn.ReLU):
+                module.inplace = False
+        self.requires_grad_(False).eval()
+
+    def forward(self, picture: Tensor) -> dict[str, Tensor]:
+        x, named = (picture - self.mean) / self.std, {}
+        for index, layer in enumerate(self.features):
+            x = layer(x)
+            if index in self.names:
+                named[self.names[index]] = x
+        return named
+
+
+def vgg_features(backbone: Backbone, layers: Iterable[str], term: str) -> VGGFeatures:
+    """The frozen backbone with its weights, read at `layers` (relu1_1, relu1_2, relu2_1 …).
+
+    Raises DistillError, which names the loss's `term`, when the weights are not to be had.
+    """
+    file, plan = (_VGG16, vgg.cfgs["D"]) if backbone == "vgg16" else (_VGG19_CUT, vgg.cfgs["E"])
+    try:
+        path = weights_files.find(file)
+    except DistillError as error:
+        hint = f"; or train without it: loss.weights.{term}=0"
+        if backbone == "vgg16" and weights_files.find_or_none(_VGG19_CUT):
+            hint = "; or use the file at hand: style_backbone=vgg19_relu3_1"
+        raise DistillError(f"loss.weights.{term}: {error}{hint}") from error
+    state = weights_files.load_tensors(path)
+    named = _layers(plan)
+    cut = VGGFeatures(vgg.make_layers(plan), {name: named[name] for name in layers})
+    wanted = cut.features.state_dict()
+    if missing := [k for k in wanted if f"features.{k}" not in state]:
+        raise DistillError(f"{path}: no {backbone} weights; lacks features.{missing[0]}")
+    cut.features.load_state_dict({k: state[f"features.{k}"] for k in wanted})
+    return cut
+
+
+def _layers(plan: Iterable[int | str]) -> dict[str, int]:
+    """The rectified layers of one of torchvision's plans by the paper's names: their indices.
+
+    A plan lists convolutions by their width, each followed by its ReLU, and pooling as M.
+    """
+    named: dict[str, int] = {}
+    index, block, number = 0, 1, 1
+    for step in plan:
+        if step == "M":
+            index, block, number = index + 1, block + 1, 1
+        else:
+            named[f"relu{block}_{number}"] = index + 1
+            index, number = index + 2, number + 1
+    return named

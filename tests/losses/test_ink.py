@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy import ndimage
+
+from distill.losses.ink import InkWeighted, line_weights
+from support.descent import descend
+
+PAPER = 0.9
+
+
+def page(*columns: int, depth: float = 0.5, side: int = 20) -> torch.Tensor:
+    """(1, 3, side, side) paper with dark columns across all of its height."""
+    picture = torch.full((1, 3, side, side), PAPER)
+    picture[..., list(columns)] -= depth
+    return picture
+
+
+def test_paper_has_no_ink() -> None:
+    assert line_weights(page()).max().item() == 0
+    assert InkWeighted()(torch.rand(1, 3, 20, 20), page()).item() == 0
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_a_line_weighs_its_depth_and_a_pixel_around_it_too(width: int) -> None:
+    columns = range(8, 8 + width)
+    weights = line_weights(page(*columns, depth=0.25))
+    wanted = torch.zeros(20)
+    wanted[7 : 9 + width] = 0.25
+    torch.testing.assert_close(weights, wanted.expand(1, 1, 20, 20))
+
+
+def test_an_edge_and_what_is_wider_than_the_square_are_no_lines() -> None:
+    assert line_weights(page(*range(10))).max().item() == 0
+    assert line_weights(page(*range(7, 12))).max().item() == 0
+
+
+def test_weights_against_scipy() -> None:
+    noise = torch.rand(1, 3, 24, 31)
+    grey = np.tensordot([0.299, 0.587, 0.114], noise[0].numpy(), 1)
+    wanted = ndimage.maximum_filter(ndimage.black_tophat(grey, size=5), 3)
+    np.testing.assert_allclose(line_weights(noise)[0, 0].numpy(), wanted, atol=1e-5)
+
+
+def test_a_missing_line_costs_its_depth_squared_a_shifted_one_as_much_again() -> None:
+    """A line of depth 0.5 in one of 20 columns; its weight covers 3 of them."""
+    term, drawn = InkWeighted(), page(9)
+    assert term(page(), drawn).item() == pytest.approx(0.5 * 0.5 / 20)
+    assert term(page(10), drawn).item() == pytest.approx(2 * 0.5 * 0.5 / 20)
+    # Ink where there should be none, away from lines, is for the other terms.
+    assert term(page(9, 15), drawn).item() == 0
+    assert term(drawn.clone(), drawn).item() == 0
+
+
+def test_descends_and_the_gradient_is_the_weight_s() -> None:
+    drawn = page(9)
+    student = torch.rand(1, 3, 20, 20).requires_grad_()
+    InkWeighted()(student, drawn).backward()
+    sign = torch.sign(student.detach() - drawn)
+    torch.testing.assert_close(student.grad, sign * line_weights(drawn) / student.numel())
+    values = descend(InkWeighted(), torch.rand(1, 3, 20, 20), drawn)
+    assert values[-1] < 0.8 * values[0]
+
+
+def test_the_weight_has_no_gradient() -> None:
+    drawn = page(9).requires_grad_()
+    student = torch.rand(1, 3, 20, 20)
+    InkWeighted()(student, drawn).backward()
+    assert drawn.grad is not None  # of the difference alone
+    expected = torch.sign(drawn.detach() - student) * line_weights(drawn.detach()) / student.numel()
+    torch.testing.assert_close(drawn.grad, expected)
+
+
+def test_transparency_lies_over_white() -> None:
+    rgb, alpha = torch.rand(2, 3, 16, 16), torch.rand(2, 1, 16, 16)
+    student = torch.rand(2, 3, 16, 16)
+    opaque = torch.cat([student, torch.ones(2, 1, 16, 16)], dim=1)
+    both = torch.cat([rgb, alpha], dim=1)
+    torch.testing.assert_close(
+        InkWeighted()(opaque, both), InkWeighted()(student, rgb * alpha + (1 - alpha))
+    )

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from distill.models.kept_statistics import statistics_kept
+
+
+def network() -> nn.Module:
+    plain = nn.BatchNorm2d(4, track_running_stats=False)
+    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Sequential(plain, nn.ReLU()))
+
+
+def test_in_training_a_pass_gives_the_same_and_records_nothing() -> None:
+    net, photo = network(), torch.rand(2, 3, 8, 8)
+    expected = net(photo)  # by the batch's own statistics, which this pass records
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    with statistics_kept(net):
+        found = net(photo)
+        net(3 * photo)
+    assert torch.equal(found, expected)
+    assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
+    found.sum().backward()
+    assert net[1].weight.grad is not None
+    net(photo)
+    assert int(net[1].num_batches_tracked) == 2  # from then on as ever
+    assert [m.track_running_stats for m in (net[1], net[2][0])] == [True, False]
+
+
+def test_in_evaluation_the_running_statistics_are_used_as_ever() -> None:
+    net, photo = network(), torch.rand(2, 3, 8, 8)
+    net(5 * photo)
+    net.eval()
+    expected = net(photo)
+    with statistics_kept(net):
+        assert torch.equal(net(photo), expected)
+
+
+def test_an_error_ends_it_too() -> None:
+    net = network()
+    with pytest.raises(RuntimeError, match="stop"), statistics_kept(net):
+        raise RuntimeError("stop")
+    assert net[1].track_running_stats

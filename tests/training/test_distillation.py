@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+from distill.losses.criterion import Criterion
+from distill.losses.smooth_l1 import SmoothL1
+from distill.metrics.ink_figures import ink_sums
+from distill.training.distillation import DistillModule
+
+
+class Copy(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def forward(self, photo: Tensor) -> Tensor:
+        return photo * self.scale
+
+
+def lines(columns: Sequence[int], depth: float = 0.5) -> Tensor:
+    """A light picture (3, 32, 32) with vertical lines one pixel wide."""
+    picture = torch.full((3, 32, 32), 0.9)
+    picture[..., list(columns)] -= depth
+    return picture
+
+
+def validated(pairs: Sequence[tuple[Tensor, Tensor]], tmp_path: Path, batch: int = 1) -> dict:
+    """What a validation logs of a student that leaves each first picture as it is."""
+    criterion = Criterion({"l1": SmoothL1()}, {"l1": 1.0})
+    module = DistillModule(Copy(), criterion, partial(torch.optim.SGD), lambda *_: None, 0.1)
+    items = [{"photo": a, "target": b, "name": str(i)} for i, (a, b) in enumerate(pairs)]
+    trainer = pl.Trainer(
+        accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
+        enable_model_summary=False, default_root_dir=tmp_path,
+    )  # fmt: skip
+    logged = trainer.validate(module, DataLoader(items, batch), verbose=False)
+    return dict(logged[0])
+
+
+PAIRS = [
+    (lines([8]), lines([8, 16, 24])),  # a third of much ink, and nothing wrong
+    (lines([8, 20]), lines([8], depth=0.25)),  # all of a little, and as much that is wrong
+    (lines([]), lines([])),  # none wanted and none drawn
+]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3])
+def test_ink_is_that_of_all_validation_pictures_together(tmp_path: Path, batch: int) -> None:
+    logged = validated(PAIRS, tmp_path, batch)
+    assert logged["val/ink_recall"] == pytest.approx(2 / 4, abs=1e-5)
+    assert logged["val/ink_precision"] == pytest.approx(2 / 3, abs=1e-5)
+    assert logged["val/ink_depth"] == pytest.approx(0.75 / 1.75, abs=1e-5)
+
+
+def test_pictures_without_ink_have_no_such_figure(tmp_path: Path) -> None:
+    flat = lines([]), lines([])
+    logged = validated([flat, flat], tmp_path)
+    assert "val/psnr" in logged
+    assert not [name for name in logged if "ink" in name]
+
+
+def test_the_ink_of_other_processes_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process has the first pair, another the second."""
+    theirs = ink_sums(*(picture[None] for picture in PAIRS[1]))[0]
+
+    def reduce(_strategy: Any, ours: Tensor, *_group: Any, reduce_op: str = "mean") -> Tensor:
+        return ours + theirs if (ours.shape, reduce_op) == ((3, 2), "sum") else ours
+
+    monkeypatch.setattr(pl.strategies.SingleDeviceStrategy, "reduce", reduce)
+    logged = validated(PAIRS[:1], tmp_path)
+    assert logged["val/ink_recall"] == pytest.approx(2 / 4, abs=1e-5)
+    assert logged["val/ink_precision"] == pytest.approx(2 / 3, abs=1e-5)
