@@ -12,8 +12,9 @@ from PIL import Image
 
 from distill.config.trained import source_of
 from distill.core.images import sheet, to_tensor
-from distill.data.labelled.register import read_rows
+from distill.data.labelled.register import SIDES, read_rows
 from distill.data.photos import centre_square, demo_photos, read_photo
+from distill.evaluation.fidelity.fidelity_report import by_kind
 from distill.inference.render import stylise_rgb
 from distill.inference.stylizing import open_student
 from distill.models.build import load_teacher
@@ -81,7 +82,7 @@ def counts(pairs: Path) -> dict[str, dict[str, int]]:
     rows = read_rows(pairs).values()
     found = Counter((row.folder or "all", row.side) for row in rows if row.side)
     folders = sorted({folder for folder, _ in found})
-    return {f: {side: found[f, side] for side in ("train", "val")} for f in folders}
+    return {f: {side: found[f, side] for side in SIDES} for f in folders}
 
 
 def hours(run: Path) -> float:
@@ -152,9 +153,7 @@ def page(facts: Facts) -> str:
 
 
 def _made(facts: Facts) -> dict[str, str]:
-    data = ", ".join(
-        f"{n} ({c['train']:,} + {c['val']:,} held out)" for n, c in facts["data"].items()
-    )
+    data = ", ".join(f"{name} ({_sides(each)})" for name, each in facts["data"].items())
     hours = sum(stage["hours"] for stage in facts["training"])
     return {
         "teacher": f"{facts['teacher']['file'] or 'built in'}, {facts['teacher']['source']}",
@@ -163,6 +162,14 @@ def _made(facts: Facts) -> dict[str, str]:
         "training": "; then ".join(map(_stage, facts["training"])),
         "time": f"{hours:.2f} h on {facts['hardware']}, torch {facts['torch']}",
     }
+
+
+def _sides(photos: dict[str, int]) -> str:
+    """What is held out is the test side; of a set without one, validation's."""
+    learnt, chosen, test = photos["train"], photos["val"], photos.get("test", 0)
+    if not test:
+        return f"{learnt:,} + {chosen:,} held out"
+    return f"{learnt:,} + {chosen:,} to choose by + {test:,} held out"
 
 
 def _stage(stage: Facts) -> str:
@@ -188,13 +195,17 @@ def _cost(cost: Facts) -> dict[str, str]:
 
 
 def _scores(name: str, facts: Facts) -> str:
-    """One subset's table: a row a student, a column a figure."""
-    rows = facts["scores"][name]
+    """One subset's tables, by what they are about: a row a student, a column a figure."""
+    parts = by_kind(facts["scores"][name]).items()
+    return "\n\n".join(_table(f"**{name}**{title}", part, facts, name) for title, part in parts)
+
+
+def _table(title: str, rows: Facts, facts: Facts, name: str) -> str:
     columns = list(dict.fromkeys(c for row in rows.values() for c in row))
     lines = [["", *columns], ["---"] * (len(columns) + 1)]
     lines += [[student, *(_figure(row.get(c)) for c in columns)] for student, row in rows.items()]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"**{name}**, {facts['held out'][name]:,} pictures\n\n{table}"
+    return f"{title}, {facts['held out'][name]:,} pictures\n\n{table}"
 
 
 def _figure(row: Facts | None) -> str:

@@ -126,9 +126,13 @@ def test_paper_preset_is_the_paper_s_code():
         "l1": 1000,
         "sobel": 1000,
         "differences": 0,
+        "ink": 0,
         "style": 0,
+        "features": 0,
         "gka": 0,
+        "stable": 0,
     }
+    assert not any(settings.loss.start.values())
     assert settings.loss.terms["l1"]["beta"] == 1
     assert settings.optimizer == {
         "_target_": "torch.optim.Adam", "weight_decay": 1e-4, "fused": True,
@@ -171,6 +175,8 @@ WRONG = {
     "lr=fast": "lr='fast': input should be a valid number, unable to parse string as a number, or ",
     "teacher.ink=[1]": "teacher.ink=[1]: input should be a valid number",
     "decoder.build._target_=distill.no.Such": "decoder.build._target_=distill.no.Such: cannot be",
+    "loss.start.features=1": "loss.start.features=1: input should be less than 1",
+    "loss.start.ikn=0.5": "loss.start.ikn: no such setting; did you mean loss.start.ink?",
     "data.crop_size=100": "data.crop_size=100: input should be a multiple of 32",
 }
 

@@ -6,9 +6,12 @@ import torch
 from PIL import Image
 
 from distill.config import compose
-from distill.config.settings.training import CycleGANTrain, Pix2PixTrain
+from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train
 from distill.core.errors import DistillError
 from distill.data import loaders
+from distill.data.labelled.manifest import Manifest, write_manifest
+from distill.data.pairs import find_pairs
+from distill.data.sketches.sketch_set import SketchManifest
 from support.coordinate_pictures import coordinates
 
 SMALL = ["data.size=72", "data.crop_size=64", "data.workers=0"]
@@ -53,7 +56,8 @@ def test_direction_says_which_side_is_the_target(tmp_path, direction, photo, tar
 
 
 def test_pairs_are_cropped_alike_in_training_and_whole_in_validation(tmp_path):
-    data = paired(two_folders(tmp_path))
+    root = two_folders(tmp_path)
+    data = paired(root)
     firsts = set()
     for position in range(30):
         item = data.train[position]
@@ -63,7 +67,12 @@ def test_pairs_are_cropped_alike_in_training_and_whole_in_validation(tmp_path):
     assert len(firsts) > 15
     ends = data.val[0]["photo"][0, :, 0]
     assert (int(ends[0]), int(ends[-1])) == (0, 71)  # all 72 pixels, on 64
-    assert len(data.train) + len(data.val) == 12
+    sides = find_pairs(root, None, 0.1, 0, 0.1)
+    assert (len(data.train), len(data.val)) == (len(sides["train"]), len(sides["val"]))
+    assert len(data.train) + len(data.val) + len(sides["test"]) == 12
+    assert sides["test"]
+    whole = paired(root, "data.test_fraction=0")
+    assert len(whole.train) + len(whole.val) == 12
 
 
 def test_the_settings_of_pairs_reach_them(tmp_path):
@@ -79,6 +88,45 @@ def test_the_settings_of_pairs_reach_them(tmp_path):
     )
     assert (still.batch_size, still.workers, still.val_limit) == (1, 0, 64)
     assert paired(root, "data.val_limit=null", "data.batch_size=3").val_limit is None
+
+
+MADE = {  # a set of the layout that distill.prepare writes, and what its manifest says
+    "one's own": None,
+    "a teacher's": Manifest("DIR", "toon", "print", size=64),
+    "sketches": SketchManifest("DIR", "", "", size=64),
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("asked", ["null", "true", "false"])
+@pytest.mark.parametrize("recipe", ["distill", "pix2pix"])
+def test_a_teacher_s_pairs_are_mirrored_only_where_that_is_asked_for(tmp_path, made, asked, recipe):
+    root = two_folders(tmp_path, a="photo", b="stylized", count=30)
+    if MADE[made]:
+        write_manifest(root, MADE[made], {"train": 30})
+    flip = f"data.flip={asked}"
+    if recipe == "pix2pix":
+        data = paired(root, flip, "data.size=64")
+    else:
+        words = [f"data.root={root}", "style.resolution=64", "data.workers=0", flip]
+        data = loaders.labelled(compose.load("train", words, Train), None)
+    reds = [data.train[position]["photo"][0, :, 0] for position in range(12)]
+    wanted = {"true": {True, False}, "false": {False}}
+    wanted["null"] = wanted["false" if made == "a teacher's" else "true"]
+    assert {bool(red[0] > red[-1]) for red in reds} == wanted[asked]
+    assert data.val[0]["photo"][0, 0, 0] < data.val[0]["photo"][0, -1, 0]
+
+
+def test_what_the_defaults_ask_of_mirroring():
+    def flip(schema, *words):
+        return compose.load("train", [*words], schema).data.flip
+
+    assert flip(Train) is None
+    assert flip(Train, "data=demo") is True  # toon's drawings mirror along, see test_toon.py
+    assert flip(Pix2PixTrain, "recipe=pix2pix") is None
+    assert flip(CycleGANTrain, "recipe=cyclegan") is True
+    with pytest.raises(DistillError, match=r"data\.flip"):  # no target to contradict
+        flip(CycleGANTrain, "recipe=cyclegan", "data.flip=null")
 
 
 def test_padding_reaches_both_sides(tmp_path):
@@ -98,7 +146,7 @@ def test_four_channels_are_read_where_there_is_transparency(tmp_path):
         assert dataset[0]["target"].shape == (64, 64, 4)
         assert dataset[0]["photo"].shape == (64, 64, 3)
         assert int(dataset[0]["target"][5, 5, 3]) == 51
-    with pytest.raises(DistillError, match="all 11 that were looked at are opaque"):
+    with pytest.raises(DistillError, match="all 10 that were looked at are opaque"):
         paired(tmp_path, "channels=4", "data.direction=BtoA", "data.val_fraction=0.001")
 
 
@@ -129,7 +177,8 @@ def test_the_outlines_train_both_ways(assets):
     data = paired(
         root, "data.direction=BtoA", "data.size=286", "data.crop_size=256", "data.pad=white"
     )
-    assert len(data.train) + len(data.val) == 139
+    test = find_pairs(root, None, 0.1, 0, 0.1)["test"]
+    assert len(data.train) + len(data.val) + len(test) == 139
     item = data.train[0]
     assert item["photo"].shape == item["target"].shape == (256, 256, 3)
     paper = [

@@ -50,13 +50,15 @@ def names(pairs):
 
 @every_layout
 @pytest.mark.parametrize("val", ["val", "valid", "test"])
-def test_train_and_val_folders_are_the_two_sides(tmp_path, make, val):
+def test_one_held_out_folder_beside_train_is_for_validation(tmp_path, make, val):
+    """Whatever it is called, training chooses by it: it is no test."""
     make(tmp_path / "train", ["a.png", "b.png"])
     make(tmp_path / val, ["c.png"])
-    sides = find_pairs(tmp_path, "hayao", 0.1, 0)
+    sides = find_pairs(tmp_path, "hayao", 0.1, 0, 0.1)
     assert {side: names(pairs) for side, pairs in sides.items()} == {
         "train": ["a.png", "b.png"],
         "val": ["c.png"],
+        "test": [],
     }
     for pair in [*sides["train"], *sides["val"]]:
         photo, target = pair.read()
@@ -79,13 +81,21 @@ def test_without_val_the_split_is_by_a_hash_of_the_names(tmp_path, make, below):
     sides = find_pairs(tmp_path, "hayao", 0.3, 5)
     assert names(sides["val"]) == [name for name in files if share(name) < 0.3]
     assert names(sides["train"]) == [name for name in files if share(name) >= 0.3]
+    assert names(sides["test"]) == []
+    sides = find_pairs(tmp_path, "hayao", 0.3, 5, 0.25)
+    assert names(sides["test"]) == [name for name in files if share(name) < 0.25]
+    assert names(sides["val"]) == [name for name in files if 0.25 <= share(name) < 0.55]
+    assert names(sides["train"]) == [name for name in files if share(name) >= 0.55]
+    assert all(sides.values())
 
 
 @every_layout
-def test_val_alone_is_there_to_be_evaluated_on(tmp_path, make):
-    make(tmp_path / "val", ["a.png", "b.png"])
-    sides = find_pairs(tmp_path, "hayao", 0.1, 0)
+@pytest.mark.parametrize(("folder", "tested"), [("val", 0), ("valid", 0), ("test", 2)])
+def test_a_held_out_folder_alone_is_there_to_be_evaluated_on(tmp_path, make, folder, tested):
+    make(tmp_path / folder, ["a.png", "b.png"])
+    sides = find_pairs(tmp_path, "hayao", 0.1, 0, 0.1)
     assert (names(sides["train"]), names(sides["val"])) == ([], ["a.png", "b.png"])
+    assert len(sides["test"]) == tested
 
 
 @pytest.mark.parametrize("val", ["val", "valid", "test"])
@@ -99,6 +109,7 @@ def test_two_folders_may_each_be_divided(tmp_path, val):
     assert {s: names(pairs) for s, pairs in sides.items()} == {
         "train": ["a.png", "b.png"],
         "val": ["c.png"],
+        "test": [],
     }
     photo, target = sides["val"][0].read()
     assert (photo.getpixel((0, 0)), target.getpixel((0, 0))) == (PHOTO, TARGET)
@@ -123,12 +134,28 @@ def test_pictures_beside_a_folder_called_train_are_the_set(tmp_path):
     assert sorted(names(sides["train"]) + names(sides["val"])) == ["a.png", "b.png"]
 
 
-def test_val_comes_before_test(tmp_path):
+@pytest.mark.parametrize("val", ["val", "valid"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_three_folders_are_the_three_sides(tmp_path, val, inside):
     """pix2pix' sets have all three; test/ is for after the training."""
-    for side in ("train", "val", "test"):
-        side_by_side(tmp_path / side, [f"{side}.png"])
-    sides = find_pairs(tmp_path, None, 0.1, 0)
-    assert (names(sides["train"]), names(sides["val"])) == (["train.png"], ["val.png"])
+    wanted = {"train": ["a.png"], "val": ["b.png"], "test": ["c.png", "d.png"]}
+    for side, files in wanted.items():
+        folder = val if side == "val" else side
+        if inside:
+            for name in files:
+                colour(tmp_path / "A" / folder / name, PHOTO)
+                colour(tmp_path / "B" / folder / name, TARGET)
+        else:
+            side_by_side(tmp_path / folder, files)
+    for fraction in (0.0, 0.1):
+        sides = find_pairs(tmp_path, None, 0.1, 0, fraction)
+        assert {side: names(pairs) for side, pairs in sides.items()} == wanted
+
+
+def test_val_comes_before_valid(tmp_path):
+    for folder in ("train", "valid", "val"):
+        side_by_side(tmp_path / folder, [f"{folder}.png"])
+    assert names(find_pairs(tmp_path, None, 0.1, 0)["val"]) == ["val.png"]
 
 
 def test_without_a_style_no_style_s_folder_is_wanted(tmp_path):
@@ -157,9 +184,10 @@ def test_the_outlines_are_pairs(assets):
 def test_numbered_pictures_of_one_person_stay_on_one_side(tmp_path):
     people = [f"Person{p}_{n:04d}.png" for p in range(8) for n in (1, 2, 3)]
     LAYOUTS["a-b"](tmp_path, people)
-    sides = find_pairs(tmp_path, "hayao", 0.4, 0)
+    sides = find_pairs(tmp_path, "hayao", 0.3, 0, 0.3)
     there = [{name.split("_")[0] for name in names(pairs)} for pairs in sides.values()]
-    assert not there[0] & there[1]
+    assert all(there)
+    assert len(set.union(*there)) == sum(map(len, there)) == 8
 
 
 def test_targets_may_have_another_suffix_and_photos_without_one_are_said(tmp_path, capsys):

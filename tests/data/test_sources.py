@@ -154,19 +154,64 @@ def names(data):
 def test_evaluation_holds_out_what_training_on_the_fly_held_out(here):
     add_copies(here / "a", *range(6))
     (here / "drop").write_text("7.png\n")
-    settings = training("photos=a", "data=photos", "drop=drop")
+    settings = training("photos=a", "data=photos", "drop=drop", "data.test_fraction=0.3")
     data = data_of(settings)
     assert not names(data.train) & names(data.val)
+    source = source_of(asdict(settings))
+    teacher = build.load_teacher(source.style, source.teacher)
+    left = {Path(p.key).stem for p in sources.split_on_the_fly(source, teacher)["test"]}
     add_copies(here / "a", *range(12), name="0 later {}")
+    root = sources.prepare_held_out(source, teacher, all_of_them=False)
+    assert {path.name for path in root.iterdir() if path.is_dir()} == {"test"}
+    pairs = find_pairs(root, "toon", 0.3, 0, 0.3)["test"]
+    held_out = {p.name.rsplit("-", 1)[0] for p in pairs}
+    seen = names(data.train) | names(data.val)  # learnt from, or the checkpoint chosen by
+    of_seen = {f"copy_of_{n}" for n in seen} | {f"0_later_{n}" for n in seen}
+    assert not held_out & (seen | of_seen)
+    assert left
+    assert {n.replace(" ", "_") for n in left} <= held_out
+    assert "7" not in held_out | seen
+
+
+def test_evaluation_of_two_sides_holds_out_those_of_validation(here):
+    settings = training("photos=a", "data=photos", "data.test_fraction=0")
+    data = data_of(settings)
     source = source_of(asdict(settings))
     teacher = build.load_teacher(source.style, source.teacher)
     root = sources.prepare_held_out(source, teacher, all_of_them=False)
-    held_out = {p.name.rsplit("-", 1)[0] for p in find_pairs(root, "toon", 0.3, 0)["val"]}
-    trained = names(data.train)
-    of_trained = {f"copy_of_{n}" for n in trained} | {f"0_later_{n}" for n in trained}
-    assert not held_out & (trained | of_trained)
-    assert {n.replace(" ", "_") for n in names(data.val)} <= held_out
-    assert "7" not in held_out | trained
+    found = find_pairs(root, "toon", 0.3, 0)
+    assert {p.name.rsplit("-", 1)[0] for p in found["val"]} == names(data.val)
+    assert not found["test"]
+
+
+def test_a_set_with_two_sides_is_gone_on_with_as_it_is(here):
+    """The default share for testing means sets that are begun now."""
+    assert run(prepare, "photos=a", "data.test_fraction=0", *SMALL) == 0
+    root = sources.pairs_root(typed("photos=a"))
+    before = sides(root)
+    add(here / "a", 80, 81, 82)
+    assert run(prepare, "photos=a", *SMALL) == 0
+    after = sides(root)
+    assert (len(after), before.items() <= after.items()) == (15, True)
+    assert set(after.values()) == {"train", "val"}
+
+
+def test_folders_for_validation_leave_two_sides(here):
+    assert run(prepare, "photos=a", "val_photos=v", "data.test_fraction=0.2", *SMALL) == 0
+    root = sources.pairs_root(typed("photos=a", "val_photos=v"))
+    assert set(sides(root).values()) == {"train", "val"}
+    assert json.loads((root / "dataset.json").read_text())["recipe"]["test_fraction"] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [["data.test_fraction=0.7"], ["data.val_fraction=0.5", "data.test_fraction=0.5"]]
+)
+def test_something_must_be_left_to_train_on(arguments, capsys):
+    # SMALL says 0.3 for validation.
+    assert run(prepare, "photos=a", *SMALL, *arguments) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "error: data.test_fraction=" in line
+    assert "nothing is left to train on" in line
 
 
 def test_several_folders_with_weights_and_a_validation_folder(here):

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from distill import prepare
 from distill.core.errors import DistillError
 from distill.data.faces import Box
+from distill.evaluation.drawing_scores import FLICKER
 from distill.evaluation.fidelity import (
     fidelity,
     fidelity_report,
@@ -253,6 +254,24 @@ def test_training_photos_are_searched_here(trained: dict[str, Any], here: Path) 
         overlap.check("it", other, pictures)
 
 
+def test_the_test_side_is_scored_and_validation_where_there_is_none(
+    trained: dict[str, Any], here: Path
+) -> None:
+    faces = here / "faces.json"
+    for asked, side in ((None, "test"), ("test", "test"), ("val", "val")):
+        pictures = heldout_set.read(SET, None, faces, asked)
+        assert pictures.side == side
+        assert set(pictures.files) == {path.name for path in (SET / side / "photo").iterdir()}
+        assert overlap.check("it", trained, pictures) == "the other side of this set"
+        said = dict(fidelity.notes(pictures, argparse.Namespace(rounds=0, limit=None), None, ""))
+        assert said["side"].startswith(f"{side}: ")
+        assert fidelity.about(pictures)["side"] == side
+    shutil.rmtree(SET / "test")
+    assert heldout_set.read(SET, None, faces).side == "val"
+    with pytest.raises(DistillError, match="no held-out pairs in test/"):
+        heldout_set.read(SET, None, faces, "test")
+
+
 def test_what_a_student_started_from_counts_too(trained: dict[str, Any], here: Path) -> None:
     """Neither a start on the held-out photos nor one that is gone hides behind another run."""
     pictures = heldout_set.read(SET, None, here / "faces.json")
@@ -299,11 +318,11 @@ def test_renamed_training_photos_are_seen_by_what_they_show(
 
 
 def test_pictures_of_one_person_are_in_one_half(trained: dict[str, Any], here: Path) -> None:
-    pictures = heldout_set.read(SET, None, here / "faces.json")
+    pictures = heldout_set.read(SET, None, here / "faces.json", "val")
     persons = [person for _, person in pictures.who]
     changes = sum(a != b for a, b in zip(persons, persons[1:], strict=False))
     assert changes == len(set(persons)) - 1
-    assert len(heldout_set.read(SET, 3, here / "faces.json").files) == 3
+    assert len(heldout_set.read(SET, 3, here / "faces.json", "val").files) == 3
 
 
 def test_from_a_set_and_two_students_to_a_report(
@@ -321,6 +340,7 @@ def test_from_a_set_and_two_students_to_a_report(
     monkeypatch.setattr(heldout_set, "largest_face", lambda _photo: Box(8, 8, 30, 30))
 
     command = ["--pairs=data/pairs/both", "--rounds=5", "--features=none", "--out=out", "--sheet=2"]
+    command += ["--views=1", "--flicker=2"]
     runs = ["copy=copy.onnx", "ours=runs/toon-residual/checkpoints/last.ckpt"]
     figures = fidelity.run(fidelity.options().parse_args([*command, *runs]), to_graph)
 
@@ -330,7 +350,10 @@ def test_from_a_set_and_two_students_to_a_report(
         assert copied == photo  # a student that changes nothing
         low, high = copied["PSNR (dB)"]["interval"]
         assert low <= copied["PSNR (dB)"]["value"] <= high
+        assert "off-centre against centre (dB)" in copied
+        assert row["scores"]["teacher"].keys() == set(FLICKER)
     assert figures["cost"]["copy"]["ratio"]["value"] == 1
+    assert len(list((here / "out/fidelity_views").iterdir())) == 2  # a photo of each folder
     kept = json.loads((here / "out/fidelity.json").read_text())["figures"]
     assert kept["subsets"] == figures["subsets"]
     page = (here / "out/fidelity.md").read_text()
@@ -358,6 +381,45 @@ def test_bad_input_ends_in_one_line(
     error = capsys.readouterr().err
     assert error.startswith(f"error: {pairs}: {said}")
     assert error.count("\n") == 1
+
+
+def test_ink_place_and_flicker_have_a_table_of_their_own() -> None:
+    def row(value: float) -> dict[str, Any]:
+        return {"value": value, "interval": None, "pictures": 4}
+
+    scores = {
+        "photo": {"PSNR (dB)": row(30), "ink recall": row(0.9)},
+        "a": {"PSNR (dB)": row(20), "ink recall": row(0.5), "displacement (px)": row(1.25)},
+        "b": {"PSNR (dB)": row(21), "ink recall": row(0.6), "displacement (px)": row(0.25)},
+        "teacher": {"flicker, pan (levels)": row(1.4)},
+    }
+    of = [
+        fidelity_report.scores_tables("faces", 4, scores | extra)
+        for extra in ({}, {"a": scores["a"] | {"off-centre against centre (dB)": row(-4.8)}})
+    ]
+    assert [[table.title for table in tables] for tables in of] == [
+        ["faces: 4 pictures", "faces, how it is drawn: 4 pictures"],
+        [*(table.title for table in of[0]), "faces, off-centre: 4 pictures"],
+    ]
+    assert "| b | **21.00** |" in str(of[0][0])
+    assert "teacher" not in str(of[0][0])
+    assert "| b | **0.600** | **0.25** | – |" in str(of[0][1])
+    assert "| teacher | – | – | 1.40 |" in str(of[0][1])
+    assert "| a | -4.80 |" in str(of[1][2])
+
+
+def test_a_student_s_ink_is_that_of_its_folder() -> None:
+    pictures = held()
+    pictures.teacher[:, :, :, 20:60:10] = 0
+    output = pictures.teacher.clone()
+    output[0, :, :, 20:40] = 100  # two of four lines of one of two pictures
+    measured = scoring.measure(pictures, output, scoring.measures(), None, "it")
+    scores = scoring.score(pictures.subsets()["a"], measured, measured, None, 10)
+    assert scores["ink recall"]["value"] == pytest.approx(6 / 8)
+    assert scores["ink precision"]["value"] == 1
+    assert scores["ink recall"]["interval"] == pytest.approx([0.5, 1])
+    others = scoring.score(pictures.subsets()["b"], measured, measured, None, 10)
+    assert others["ink recall"]["value"] == 1
 
 
 def test_the_best_student_is_bold_and_the_photo_never() -> None:

@@ -1,13 +1,61 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pytest
 import torch
 
+from distill import eval_fid
 from distill.core.images import batches, to_uint8
 from distill.data.pairs import Pair
 from distill.data.photos import Photo
 from distill.evaluation.heldout import _by_group
+from support.commands import go, run
+from support.labelling import sides
+
+SET, RUN = Path("data/pairs/toon-photos-64-crop90"), Path("runs/toon-residual")
+STEP = ("trainer.max_steps=1", "trainer.val_every=1")
+
+
+def scored(*arguments: str) -> tuple[dict, str]:
+    """What `distill.eval_fid` writes of the run, as JSON and as Markdown."""
+    assert run(eval_fid, "features=none", "flicker=0", "bootstrap=0", *arguments) == 0
+    folder = RUN / "eval"
+    return json.loads((folder / "results.json").read_text()), (folder / "results.md").read_text()
+
+
+def test_figures_are_of_the_test_side(here: Path) -> None:
+    assert go(*STEP) == 0
+    on = list(sides(SET).values())
+    assert set(on) == {"train", "val", "test"}
+    results, page = scored()
+    assert (results["side"], results["pictures"]) == ("test", on.count("test"))
+    assert "remark" not in results
+    assert f"pictures: {on.count('test')}, side: test" in page
+    for path in SET.glob("val/*/*.png"):  # nothing of it is looked at
+        path.write_bytes(b"no picture")
+    assert scored()[0]["similarity"] == results["similarity"]
+
+
+def test_a_run_and_a_set_from_before_are_scored_on_validation_and_it_is_said(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert go(*STEP, "data.test_fraction=0") == 0
+    manifest = SET / "dataset.json"
+    content = json.loads(manifest.read_text())
+    del content["recipe"]["test_fraction"], content["counts"]["test"]
+    manifest.write_text(json.dumps(content))
+    for checkpoint in (RUN / "checkpoints").glob("*.ckpt"):
+        saved = torch.load(checkpoint, weights_only=True)
+        del saved["distill"]["data"]["test_fraction"]
+        torch.save(saved, checkpoint)
+    results, page = scored()
+    assert (results["side"], results["pictures"]) == ("val", [*sides(SET).values()].count("val"))
+    assert "best.ckpt was chosen by these pictures" in results["remark"]
+    assert results["remark"] in page
+    assert results["remark"] in capsys.readouterr().out
+    assert json.loads(manifest.read_text()) == content
 
 
 def test_one_person_s_pictures_lie_side_by_side():

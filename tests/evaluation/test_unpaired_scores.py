@@ -200,6 +200,33 @@ def test_scores_of_pairs_name_input_target_and_generator(tmp_path: Path) -> None
     assert (scores["run"], scores["generator"]) == ("pix2pix-x", "resnetgenerator")
 
 
+def test_an_output_like_its_target_is_at_zero(tmp_path: Path) -> None:
+    """Paired draws too: without them the interval of no distance at all would have a width."""
+    grey(tmp_path / "p/val/A", A)
+    grey(tmp_path / "p/val/B", [level + 100 for level in A])
+    found = heldout.held_out_pairs(
+        Shift(100), settings("pix2pix", RESNET, root=str(tmp_path / "p")), chosen()
+    )
+    distances = paired_scores.score_pairs(found, Corner(), chosen("bootstrap=20"))["distances"]
+    paired = distances["paired: T(B), G(B)"]
+    assert paired["kid"] == pytest.approx(0, abs=1e-12)
+    assert [paired["value"], *paired["interval"]] == pytest.approx([0, 0, 0], abs=1e-7)
+    low, high = distances["generator: T(A), G(B)"]["interval"]
+    assert high - low > 1e-3
+
+
+def test_the_kernel_distance_of_pairs_leaves_out_a_picture_and_its_own_target() -> None:
+    a, b = np.random.default_rng(0).normal(size=(2, 12, 5))
+    near = a + 0.3 * b
+    row = paired_scores.distance(a, near, chosen("bootstrap=0"), paired=True)
+    cross = (a @ near.T / 5 + 1) ** 3
+    own = [((x @ x.T / 5 + 1) ** 3)[~np.eye(12, dtype=bool)].mean() for x in (a, near)]
+    apart = cross[~np.eye(12, dtype=bool)].mean()
+    assert row["kid"] == pytest.approx(sum(own) - 2 * apart)
+    unlike = paired_scores.distance(a, near, chosen("bootstrap=0"))
+    assert unlike["kid"] == pytest.approx(sum(own) - 2 * cross.mean())
+
+
 def test_the_command_on_pairs(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     for side in "AB":

@@ -69,6 +69,26 @@ def test_a_list_that_an_older_run_does_not_know_is_empty():
     }
 
 
+def test_a_run_from_before_there_was_a_test_side_has_none():
+    old = {"data": {"val_fraction": 0.1}}
+    assert differences(old, {"data": {"val_fraction": 0.1, "test_fraction": 0.0}}) == {}
+    assert differences(old, {"data": {"val_fraction": 0.1, "test_fraction": 0.1}}) == {
+        "data.test_fraction": (0.0, 0.1)
+    }
+
+
+def test_terms_of_which_an_older_run_knows_no_start_begin_with_it():
+    old = {"loss": {"weights": {"l1": 1.0}, "terms": {"l1": {}}}}
+
+    def now(**start):
+        terms = {"l1": {}, "ink": {}}
+        return {"loss": {"weights": {"l1": 1.0, "ink": 0.0}, "terms": terms, "start": start}}
+
+    assert differences(old, now(l1=0.0, ink=0.0)) == {}
+    assert differences(old, now(l1=0.0, ink=0.5)) == {}  # of a term that is not in use
+    assert differences(old, now(l1=0.5)) == {"loss.start.l1": (None, 0.5)}
+
+
 def test_a_new_run_then_the_same_again_then_anew(tmp_path):
     folder = tmp_path / "run"
     run = Run(folder)

@@ -13,7 +13,7 @@ from distill.training import schedules
 from distill.training.cyclegan import CycleGAN
 from distill.training.pix2pix import Pix2Pix
 
-SIDE = 8
+SIDE = 16
 
 
 class TinyGenerator(nn.Module):

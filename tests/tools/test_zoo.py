@@ -40,8 +40,12 @@ def test_counts_photos_by_folder_and_side(card: Any, tmp_path: Path) -> None:
         "c\ttrain\t'y'\t0\t'c.jpg'\t",
     ]
     rows.append("d\t-\t'y'\t1\t'd.jpg'\tnear-duplicates on both sides")
+    rows.append("e\ttest\t'y'\t0\t'e.jpg'\t")
     (tmp_path / PHOTOS).write_text(HEAD + "\n".join(rows) + "\n")
-    assert card.counts(tmp_path) == {"x": {"train": 1, "val": 1}, "y": {"train": 1, "val": 0}}
+    assert card.counts(tmp_path) == {
+        "x": {"train": 1, "val": 1, "test": 0},
+        "y": {"train": 1, "val": 0, "test": 1},
+    }
 
 
 def test_hours_leave_out_pauses(card: Any, tmp_path: Path) -> None:
@@ -76,7 +80,13 @@ def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
         "cost": {"macs": 1000, "parameters": 10, "living": 0.5, "bytes": 99}
         | {"ms": {"value": 3.0, "low": 2.0, "high": 4.0}, "ratio": {"value": 0.7}},
         "held out": {"faces": 4},
-        "scores": {"faces": {"photo": {"SSIM": {"value": 0.5}}, "ink": {"PSNR (dB)": interval}}},
+        "scores": {
+            "faces": {
+                "photo": {"SSIM": {"value": 0.5}},
+                "ink": {"PSNR (dB)": interval, "ink recall": {"value": 0.75}},
+                "teacher": {"flicker, pan (levels)": {"value": 1.25}},
+            }
+        },
         "features": None,
         "limits": "Eyes are softer.",
         "use": "model=ink.onnx",
@@ -91,6 +101,8 @@ def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
         "inherits the terms of the teacher's weights: by-nc.",
         "**faces**, 4 pictures",
         "| ink | – | 28.1 (27.9 – 28.4) |",
+        "**faces**, how it is drawn, 4 pictures",
+        "| ink | 0.75 | – |\n| teacher | – | 1.25 |",
         "living weights: 50.0%",
         "3.00 ms (2.00 – 4.00)",
         "×0.70",

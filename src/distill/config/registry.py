@@ -15,7 +15,7 @@ from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
 
 Direction = Literal["AtoB", "BtoA"]
-Side = Literal["train", "val"]
+Side = Literal["train", "val"]  # of a run's pictures: learnt from, chosen by
 FIRST = "distill"  # the recipe of runs that are older than the setting `recipe`
 
 _recipes: dict[str, Recipe] = {}

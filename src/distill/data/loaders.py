@@ -35,8 +35,8 @@ def _photo_sets(settings: Train, teacher: Teacher | None) -> tuple[PhotoSet, Pho
     assert teacher is not None
     d, size = settings.data, settings.style.resolution
     sides = sources.split_on_the_fly(settings, teacher)
-    for side, photos in sides.items():
-        if not photos:
+    for side in ("train", "val"):
+        if not sides[side]:
             raise DistillError(f"no {side} photo is left; add photos, or change drop=FILE")
     folders = sources.training_folders(settings)
     shares = shares_of(d.weights, folders, [photo.folder for photo in sides["train"]])
@@ -50,13 +50,14 @@ def _pair_sets(settings: Train, teacher: Teacher | None) -> tuple[PairSet, PairS
         assert teacher is not None
         sources.prepare(settings, teacher)
     root, d = sources.pairs_root(settings), settings.data
-    sides = find_pairs(root, settings.style.name, d.val_fraction, d.split_seed)
+    sides = find_pairs(root, settings.style.name, d.val_fraction, d.split_seed, d.test_fraction)
     _check_some(root, sides["train"])
     names = (manifest_at(root) or {}).get("folders", [])
     folders = folders_of(root, [pair.name for pair in sides["train"]]) if d.weights else []
     shares = shares_of(d.weights, names, folders)
     common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
-    varied: dict[str, Any] = {"crop_size": d.crop_size, "flip": d.flip, "seed": settings.seed}
+    varied: dict[str, Any] = {"crop_size": d.crop_size, "seed": settings.seed}
+    varied["flip"] = _mirrors(root, d.flip)
     train = PairSet(sides["train"], train=True, shares=shares, **varied, **common)
     return train, PairSet(sides["val"], train=False, **common)
 
@@ -76,13 +77,14 @@ def paired(settings: Pix2PixTrain) -> DistillData:
             f"data.root={d.root}: a set that is not finished; run the distill.prepare that began "
             "it again, it goes on"
         )
-    sides = find_pairs(root, None, d.val_fraction, d.split_seed)
+    sides = find_pairs(root, None, d.val_fraction, d.split_seed, d.test_fraction)
     pairs = sides["train"]
     _check_some(root, pairs)
     if alpha:
         check_transparency(root, pairs, swap)
     common: dict[str, Any] = {"alpha": alpha, "swap": swap, "pad": d.pad}
-    varied: dict[str, Any] = {"flip": d.flip, "seed": settings.seed, "colour": d.colour}
+    varied: dict[str, Any] = {"seed": settings.seed, "colour": d.colour}
+    varied["flip"] = _mirrors(root, d.flip)
     train = PairSet(pairs, d.size, train=True, crop_size=d.crop_size, **varied, **common)
     return _data_module(train, PairSet(sides["val"], d.crop_size, train=False, **common), d)
 
@@ -102,6 +104,16 @@ def unpaired(settings: CycleGANTrain) -> DistillData:
 
 def _data_module(train: Dataset, val: Dataset, d: Feeding) -> DistillData:
     return DistillData(train, val, d.batch_size, d.workers, d.val_limit)
+
+
+def _mirrors(root: Path, asked: bool | None) -> bool:
+    """Whether pairs are mirrored at random: as asked for, else where no teacher made the targets.
+
+    T(mirrored photo) is not the mirrored T(photo): of hayao they are 29 dB apart, and half of the
+    targets would contradict the other half.
+    """
+    # A set of sketches has a manifest without a teacher.
+    return asked if asked is not None else "teacher" not in (manifest_at(root) or {})
 
 
 def _check_some(root: Path | str | None, found: Sequence[object]) -> None:

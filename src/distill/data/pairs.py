@@ -1,11 +1,11 @@
 """Pairs of pictures on disk: how a folder lays them out, and many of them in little memory.
 
-Below ROOT, or below ROOT/train and ROOT/val (also `valid`, `test`):
+Below ROOT, or below ROOT/train, ROOT/val (also `valid`) and ROOT/test:
   photo/ + stylized/    as distill.prepare writes them
   A/ + B/               the same file names in both
   faces/ + STYLE/       the same file names in both
   pictures only         side by side: photo left, target right
-Two folders may hold train/ and val/ each, too: A/train + B/train, A/val + B/val.
+Two folders may hold train/, val/ and test/ each, too: A/train + B/train, A/val + B/val.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from PIL import Image
 
 from distill.core.errors import DistillError
 from distill.data.decode import to_rgb
+from distill.data.labelled.register import SIDES
 from distill.data.labelled.split import HELD_OUT, split
 from distill.data.photos import SUFFIXES, BadPhoto, Photo, Side, read_photo
 
@@ -123,11 +124,14 @@ def check_transparency(root: Path, pairs: Sequence[Pair], swap: bool) -> None:
         )
 
 
-def find_pairs(root: Path, style: str | None, val_fraction: float, seed: int) -> dict[Side, Pairs]:
-    """Both sides of a paired folder; without val/ the split goes by a hash of the names.
+def find_pairs(
+    root: Path, style: str | None, val_fraction: float, seed: int, test_fraction: float = 0.0
+) -> dict[Side, Pairs]:
+    """All sides of a paired folder; without val/ and test/ the split goes by a hash of the names.
 
-    A folder with val/ alone has no training side: it is there to be evaluated on. Without a
-    `style` no folder is called by one.
+    The test side is empty where val/ or test/ is the only one beside train/, which validation then
+    has, and where the hash splits without a `test_fraction`. A folder without train/ has no
+    training side: it is there to be evaluated on. Without a `style` no folder is called by one.
 
     Raises DistillError when the folder is missing or holds none of the known layouts.
     """
@@ -141,12 +145,16 @@ def find_pairs(root: Path, style: str | None, val_fraction: float, seed: int) ->
         sides = {
             side: _pairs_of(each, style, _two_folders(each, style)) for side, each in below.items()
         }
-    if "val" not in sides:
+    if sides.keys() == {"train"}:
         pairs = sides["train"]
         by_photo = {Photo(pair.photo, pair.name): i for i, pair in enumerate(pairs)}
-        halves = split(by_photo, val_fraction, seed)
-        return {side: pairs.take(by_photo[p] for p in photos) for side, photos in halves.items()}
-    return {"train": sides.get("train", Pairs([], root)), "val": sides["val"]}
+        parts = split(by_photo, val_fraction, seed, test_fraction=test_fraction)
+        return {side: pairs.take(by_photo[p] for p in photos) for side, photos in parts.items()}
+    if "val" not in sides:
+        sides["val"] = sides["test"]
+        if "train" in sides:  # validation chooses by them, so they are no test
+            del sides["test"]
+    return {side: sides.get(side, Pairs([], root)) for side in SIDES}
 
 
 def _sides_inside(left: Path, right: Path) -> dict[Side, Two]:
@@ -157,17 +165,16 @@ def _sides_inside(left: Path, right: Path) -> dict[Side, Two]:
 
 
 def _sides_below(root: Path, two: Two | None) -> dict[Side, Path]:
-    """ROOT/train and ROOT/val as far as they are there, otherwise all of ROOT to train on."""
+    """ROOT/train, val and test as far as they are there, otherwise all of ROOT to train on."""
     there = {name: root / name for name in ("train", *HELD_OUT) if (root / name).is_dir()}
     whole = two and "train" not in there
     return {"train": root} if whole or not there else _by_side(there)
 
 
 def _by_side(there: dict[str, Place]) -> dict[Side, Place]:
-    """What is there by the name of its folder; of several to hold out, the first in order."""
-    sides: dict[Side, Place] = {"train": there["train"]} if "train" in there else {}
-    held_out = [there[name] for name in HELD_OUT if name in there]
-    return sides | {"val": held_out[0]} if held_out else sides
+    """What is there by the name of its folder; val/ comes before valid/."""
+    named: dict[str, Side] = {"train": "train", "valid": "val", "val": "val", "test": "test"}
+    return {side: there[name] for name, side in named.items() if name in there}
 
 
 def _pairs_of(folder: Path, style: str | None, two: Two | None) -> Pairs:

@@ -18,7 +18,7 @@ from PIL import Image, UnidentifiedImageError
 from distill.core.errors import DistillError, reason_of
 from distill.data.decode import BadPhoto, check_file, check_whole, to_rgb
 
-Side = Literal["train", "val"]
+Side = Literal["train", "val", "test"]  # to learn from, to choose by, to report on
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}
 MIN_SIDE = 64  # pixels; a smaller picture holds nothing to learn a style from

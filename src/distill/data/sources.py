@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,10 @@ import torch
 from distill.config.settings.training import PhotoSource, Train
 from distill.core.errors import DistillError
 from distill.data.labelled.lock import check_writable
-from distill.data.labelled.manifest import Manifest, is_complete, manifest_at
+from distill.data.labelled.manifest import Manifest, Precision, is_complete, manifest_at
+from distill.data.labelled.register import SIDES
 from distill.data.labelled.set_builder import SetReport, build_set, split_for
+from distill.data.labelled.teacher_check import choose, some_squares
 from distill.data.labelled.teacher_pass import TeacherPass
 from distill.data.photos import Photo, Side, demo_photos, find_all, folder_names
 from distill.data.sampler import check_weights
@@ -39,6 +41,19 @@ def _folders(settings: PhotoSource) -> tuple[list[Path], list[Path]]:
     return [Path(each) for each in first], [Path(each) for each in second]
 
 
+def photo_folders(settings: PhotoSource) -> dict[str, Path]:
+    """The folders of the photos by the name that each has in the set: "" where it is the only one.
+
+    It is what `Photo.folder` says, and what a photo's key is relative to.
+    """
+    if settings.data.kind == "demo":
+        return {"": demo_photos()[0].path.parent}
+    train, val = _folders(settings)
+    folders = [*train, *val]
+    names = [""] if len(folders) == 1 else folder_names(folders)
+    return dict(zip(names, folders, strict=True))
+
+
 def _folder_names(settings: PhotoSource) -> tuple[list[str], list[str]]:
     """The names of the same folders, all different; `demo` of data=demo."""
     train, val = _folders(settings)
@@ -57,13 +72,19 @@ def set_name(settings: PhotoSource) -> str:
     return "+".join(train) + (f"-val-{'+'.join(val)}" if val else "")
 
 
-def photos_in_manifest(settings: PhotoSource) -> dict[str, Any]:
-    """What a manifest says of the photos and their split, by the names of its fields."""
+def photos_in_manifest(settings: PhotoSource, root: Path) -> dict[str, Any]:
+    """What the manifest at `root` says of the photos and their split, by the names of its fields.
+
+    Nothing is held out for testing beside folders for validation, nor of a set that has two sides
+    already: one from before there were three is gone on with as it is.
+    """
     train, val = _folder_names(settings)
+    two_sided = bool(val) or (manifest_at(root) or {}).get("test_fraction") == 0
     where = [str(folder.resolve()) for part in _folders(settings) for folder in part]
     return {
         "photos": " + ".join(where) or "scikit-image",
         "val_fraction": 0.0 if val else settings.data.val_fraction,
+        "test_fraction": 0.0 if two_sided else settings.data.test_fraction,
         "seed": settings.data.split_seed,
         "folders": tuple(train) if len(train) > 1 or val else (),
         "val_folders": tuple(val),
@@ -115,36 +136,111 @@ def pairs_root(settings: PhotoSource) -> Path:
 
 
 def manifest(settings: PhotoSource, teacher: Teacher) -> Manifest:
-    """What decides every pixel of the set."""
+    """What decides every pixel of the set. Raises DistillError for what does not fit."""
+    choice = _decide(settings, teacher)
+    views, folders = settings.data.views, training_folders(settings)
+    if not isinstance(views, int) and len(views) != len(folders):
+        raise DistillError(
+            f"data.views: {len(views)} numbers, but the photos come from {len(folders)} "
+            f"folder{'s' * (len(folders) > 1)}; give one number, or one for each folder of "
+            "photos=[A,B]"
+        )
     return Manifest(
         style=settings.style.name,
         teacher=teacher.fingerprint(),
         size=settings.style.resolution,
         crop=settings.crop,
-        views=settings.data.views,
+        views=views if isinstance(views, int) else tuple(views) if len(views) > 1 else views[0],
         colour=settings.data.colour,
-        **photos_in_manifest(settings),
+        precision=_precision(settings, teacher),
+        choice=choice,
+        **photos_in_manifest(settings, pairs_root(settings)),
     )
+
+
+def settle(settings: PhotoSource, teacher: Teacher) -> str:
+    """Make of an open teacher the one that labelled the set there; "" where there is none."""
+    made = manifest_at(pairs_root(settings)) or {}
+    for name, choice in teacher.open_choices().items():
+        if choice.fingerprint() == made.get("teacher"):
+            teacher.choose(name)
+            return name
+    return made.get("choice", "")
+
+
+def _decide(settings: PhotoSource, teacher: Teacher) -> str:
+    """Settle what the teacher leaves open: as the set there has it, or by the photos, once.
+
+    Gives the choice, "" where nothing was open. Too few photos leave it at the teacher's default.
+    """
+    kept = settle(settings, teacher)
+    choices = teacher.open_choices()
+    if not choices:
+        return kept
+    squares = some_squares(photos(settings), settings.style.resolution, settings.crop)
+    if squares is None:
+        print("teacher: too few photos to choose its upsampling by; set teacher.upsampling")
+        return ""
+    kept, found = choose(choices, squares)
+    for name, check in found.items():
+        print(f"{'chosen' if name == kept else 'tried'}: upsampling={name}, {check}")
+    teacher.choose(kept)
+    return kept
+
+
+def _precision(settings: PhotoSource, teacher: Teacher) -> Precision:
+    """As asked for; else as the set there was made, or what is fast here and close enough."""
+    asked = settings.label.precision
+    if asked == "bfloat16" and not teacher.takes_bfloat16:
+        raise DistillError(
+            "label.precision=bfloat16: this teacher's output would change too much, or cannot be "
+            "had; leave it out"
+        )
+    if asked != "auto":
+        return asked
+    made = manifest_at(pairs_root(settings))
+    if made is not None:
+        return made["precision"]
+    # Matrix units (Intel's AMX): 2.4 times as fast. Without them bfloat16 is the slower one.
+    units = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+    fast = labelling_device(settings) == "cpu" and units()
+    return "bfloat16" if fast and teacher.takes_bfloat16 else "float32"
+
+
+def labelling_device(settings: PhotoSource) -> str:
+    """cpu, cuda or mps."""
+    if settings.label.device != "auto":
+        return settings.label.device
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def prepare(settings: PhotoSource, teacher: Teacher) -> SetReport:
     """Label what is missing of the settings' set and say what happened."""
-    return _label(settings, teacher, photos(settings), pairs_root(settings), ("train", "val"))
+    return _label(settings, teacher, photos(settings), pairs_root(settings), SIDES)
 
 
 def split_on_the_fly(settings: PhotoSource, teacher: Teacher) -> dict[Side, list[Photo]]:
-    """The photos of both sides, as the set of their pairs would hold them."""
+    """The photos of all sides, as the set of their pairs would hold them."""
     root = pairs_root(settings)
     return split_for(photos(settings), manifest(settings, teacher), root, drop_list(settings))
 
 
-def prepare_held_out(settings: PhotoSource, teacher: Teacher, all_of_them: bool) -> Path:
-    """Label the held-out photos, or all of a folder that was not trained on; gives the set."""
+def prepare_held_out(
+    settings: PhotoSource, teacher: Teacher, all_of_them: bool, without: Set[str] = frozenset()
+) -> Path:
+    """Label the photos for testing, or where there are none those for validation; gives the set.
+
+    Or all of another folder, as one side, but for the photos with the keys `without`: nothing was
+    chosen by any of them.
+    """
     found, root = photos(settings), pairs_root(settings)
     if all_of_them:
-        found = [replace(photo, side="val") for photo in found]
+        found = [replace(photo, side="val") for photo in found if photo.key not in without]
         root = root.with_name(f"{root.name}-held-out")
-    _label(settings, teacher, found, root, ("val",))
+        settings = replace(settings, data=replace(settings.data, test_fraction=0.0))
+    tested = photos_in_manifest(settings, root)["test_fraction"] > 0
+    if not (tested and _label(settings, teacher, found, root, ("test",)).counts["test"]):
+        _label(settings, teacher, found, root, ("val",))
     return root
 
 
@@ -155,9 +251,7 @@ def _label(
     root: Path,
     sides: Sequence[Side],
 ) -> SetReport:
-    how, device = settings.label, settings.label.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+    how, device = settings.label, labelling_device(settings)
     # One picture at a time is the fastest form of the teacher on a CPU (0.28 s against 0.35).
     batch_size = how.batch_size or (1 if device == "cpu" else 16)
     fast, made_with = teacher.fast(), manifest(settings, teacher)

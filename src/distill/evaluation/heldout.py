@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,12 @@ from distill.data.augment import rng_for
 from distill.data.datasets import PairSet
 from distill.data.labelled.manifest import is_complete, manifest_at
 from distill.data.pairs import Pair, find_pairs
-from distill.data.photos import group_of
+from distill.data.photos import Photo, Side, group_of
+from distill.evaluation import training_pictures
+from distill.evaluation.training_pictures import SeenPictures
 from distill.models import build
 
+CHOSEN = "best.ckpt was chosen by these pictures: the run has no test side of its own"
 _PAIR_SUFFIX = re.compile(r"-[0-9a-f]{8}(-v\d+)?$")  # what Photo.pair_name adds to a stem
 
 
@@ -66,12 +69,27 @@ def held_out_photos(student: nn.Module, trained: dict[str, Any], settings: EvalF
     # A finished set whose photos are gone is taken as it is; otherwise it is checked against them.
     ours = source.data.root is None or manifest_at(root) is not None
     here = source.data.root is None and sources.has_photos(source)
-    if here or (ours and not is_complete(root)):
-        root = _labelled(source, root, others=_are_others(settings.photos, trained["photos"]))
+    others = _are_others(settings.photos, trained["photos"])
+    runs, unknown = training_pictures.runs_behind(trained)
+    # The sides of the run's own set share nothing; what it started from may have seen them.
+    seen = training_pictures.seen_by(runs if others else runs[1:], unknown)
+    out: Excluded | None = None
+    if others and here:
+        folder = {f"{photo.pair_name}.png": photo for photo in sources.photos(source)}
+        out = excluded(seen, folder, settings.photos)
+        root = _labelled(source, root, others, {folder[name].key for name in out.names})
+    elif here or (ours and not is_complete(root)):
+        root = _labelled(source, root, others)
     d = source.data
-    pairs = find_pairs(root, source.style.name, d.val_fraction, d.split_seed)["val"]
+    sides = find_pairs(root, source.style.name, d.val_fraction, d.split_seed, d.test_fraction)
+    side = scored_side(sides)
+    if out is None:
+        found = training_pictures.pictures_of(source, {side})
+        out = excluded(seen, found.pictures if found else {}, settings.photos)
+    pairs = [pair for pair in sides[side] if pair.name not in out.names]
     data = _in_groups(pairs, source.style.resolution, trained)
     about = {key: trained[key]["name"] for key in ("style", "decoder")}
+    about |= out.about | ({} if others else about_side(side))
     titles = ("photo", "teacher", "student")
     return _with_output(student, data, settings, {"run": trained["run"]} | about, titles)
 
@@ -84,11 +102,61 @@ def held_out_pairs(network: nn.Module, trained: dict[str, Any], settings: EvalFi
         raise DistillError(
             "data.root=null: the run does not say which pairs; name them: photos=DIR"
         )
-    pairs = find_pairs(Path(d.root), None, d.val_fraction, d.split_seed)["val"]
+    sides = find_pairs(Path(d.root), None, d.val_fraction, d.split_seed, d.test_fraction)
+    side = scored_side(sides)
+    others = _are_others(settings.photos, trained["data"]["root"] or "")
+    seen = training_pictures.SeenPictures([], "")
+    if others:
+        seen = training_pictures.seen_by_pairs(check(trained["data"], Paired))
+    by_name = {pair.name: Photo(pair.photo, pair.name) for pair in sides[side]}
+    out = excluded(seen, by_name, settings.photos)
+    pairs = [pair for pair in sides[side] if pair.name not in out.names]
     data = _in_groups(pairs, d.crop_size, trained, swap=d.direction == "BtoA", pad=d.pad)
-    about = {key: trained[key] for key in ("run", "recipe")}
+    about = {key: trained[key] for key in ("run", "recipe")} | out.about
+    about |= {} if others else about_side(side)
     about["generator"] = trained["generator"]["name"]
     return _with_output(network, data, settings, about, ("input", "target", "generator"))
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """The pairs, by name, that a run has seen, and what its results say of that."""
+
+    names: set[str]
+    about: dict[str, str]
+
+
+def excluded(seen: SeenPictures, pictures: Mapping[str, Photo], photos: str | None) -> Excluded:
+    """Which of the pictures that are to be scored must not be, since the run has seen them.
+
+    `photos` is the folder that was asked for. Raises DistillError where none is left.
+    """
+    names = seen.among(pictures, f"scored {Path(photos or '').resolve()}") if seen.sets else set()
+    if pictures and len(names) == len(pictures):
+        where = f"photos={photos}" if photos else "the held-out photos"
+        raise DistillError(
+            f"{where}: the run was trained on all {len(names)} of them or near-duplicates of them; "
+            + ("name others, or leave photos out" if photos else "name others with photos=DIR")
+        )
+    about = {}
+    if names:
+        about["left_out"] = (
+            f"{len(names)} of {len(pictures)} photos left out: the run was trained on them or "
+            "near-duplicates of them"
+        )
+    if seen.unknown:
+        about["unchecked"] = f"could not be checked for training photos: {seen.unknown}"
+    return Excluded(names, about)
+
+
+def scored_side(sides: Mapping[Side, Sequence[Pair]]) -> Side:
+    """The side that figures are taken on: the test side, or validation's where there is none."""
+    return "test" if sides["test"] else "val"
+
+
+def about_side(side: Side) -> dict[str, str]:
+    """What the results of a run say of the side of its own pictures that they were taken on."""
+    return {"side": side} | ({"remark": CHOSEN} if side == "val" else {})
 
 
 @torch.inference_mode()
@@ -117,8 +185,13 @@ def _are_others(photos: str | None, learnt: str | list[str]) -> bool:
     return isinstance(learnt, list) or Path(photos).resolve() != Path(learnt).resolve()
 
 
-def _labelled(source: PhotoSource, root: Path, others: bool) -> Path:
-    """The set with every held-out pair; a finished one without its teacher, where that is gone."""
+def _labelled(
+    source: PhotoSource, root: Path, others: bool, without: Set[str] = frozenset()
+) -> Path:
+    """The set with every held-out pair; a finished one without its teacher, where that is gone.
+
+    Of other photos those with the keys `without` need no label.
+    """
     try:
         labels = build.load_teacher(source.style, source.teacher)
     except DistillError as error:
@@ -126,7 +199,7 @@ def _labelled(source: PhotoSource, root: Path, others: bool) -> Path:
             raise
         print(f"{root}: taken as it is, its photos are not checked: {error}")
         return root
-    return sources.prepare_held_out(source, labels, all_of_them=others)
+    return sources.prepare_held_out(source, labels, others, without)
 
 
 def _in_groups(pairs: Sequence[Pair], size: int, trained: dict[str, Any], **how: Any) -> PairSet:

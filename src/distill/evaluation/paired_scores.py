@@ -7,27 +7,28 @@ a run that learnt from pairs T are their targets, and G(B) is the generator's ou
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
 from torch import Tensor
 
 from distill.config.settings.commands import EvalFid
 from distill.core.errors import DistillError
-from distill.core.images import batches
 from distill.data.photos import find_photos
+from distill.evaluation import drawing_scores as drawing
 from distill.evaluation.feature_sets import Features, features_of_files, features_of_set
 from distill.evaluation.heldout import HeldOut
+from distill.evaluation.picture_scores import interval, per_picture
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureName, FeatureNetwork, feature_network
+from distill.metrics.ink_figures import FIGURES
 
 FID_MISSING = 3  # exit status: everything else was computed
 ENOUGH = 2048  # pictures a side below which an FID is strongly biased upwards
 
 Row = dict[str, Any]
+Networks = Mapping[str, Callable[[Tensor], Tensor]]
 
 
 def features_or_reason(name: FeatureName) -> tuple[FeatureNetwork | None, str]:
@@ -38,8 +39,16 @@ def features_or_reason(name: FeatureName) -> tuple[FeatureNetwork | None, str]:
         return None, str(error)
 
 
-def score_pairs(pictures: HeldOut, network: FeatureNetwork | None, settings: EvalFid) -> Row:
-    """Every figure of the paper's Table 2 and the per-picture ones, as plain values."""
+def score_pairs(
+    pictures: HeldOut,
+    network: FeatureNetwork | None,
+    settings: EvalFid,
+    drawn_by: Networks | None = None,
+) -> Row:
+    """Every figure of the paper's Table 2, of each picture and of its lines, as plain values.
+
+    `drawn_by` are the networks whose flicker is measured, by name.
+    """
     given, target, who = pictures.titles
     compared = {
         f"{who} to {target}": (pictures.output, pictures.target),
@@ -47,6 +56,8 @@ def score_pairs(pictures: HeldOut, network: FeatureNetwork | None, settings: Eva
     }
     results: Row = {"pictures": len(pictures.input)} | pictures.about
     results |= {"similarity": picture_by_picture(compared, settings)}
+    results |= {"drawing": how_drawn(compared, settings)}
+    results["drawing"] |= flickering(pictures, drawn_by or {}, settings)
     if network is None:
         return results | {"features": None, "distances": None}
     if pictures.half < 2:
@@ -91,29 +102,40 @@ def picture_by_picture(compared: dict[str, tuple[Tensor, Tensor]], settings: Eva
     return rows
 
 
-def distance(a: Features, b: Features, settings: EvalFid) -> Row:
-    """Fréchet and kernel distance of two sets of features, and an interval of the first."""
-    method, rounds = frechet.frechet_interval, settings.bootstrap
-    spread = interval(method, a, b, rounds=rounds, seed=settings.seed)
-    value, kid = frechet.frechet_from_features(a, b), frechet.kid(a, b)
-    return {"value": value, "kid": kid, "interval": spread}
+def how_drawn(compared: dict[str, tuple[Tensor, Tensor]], settings: EvalFid) -> Row:
+    """Ink recall, precision and depth, and displacement, of uint8 pictures (n, 3, H, W)."""
+    how, size = {"rounds": settings.bootstrap, "seed": settings.seed}, settings.batch_size
+    rows: Row = {}
+    for what, (a, b) in compared.items():
+        found = drawing.ink_rows(drawing.ink_of(a, b, size), **how)
+        found[drawing.OFF] = drawing.displacement_row(drawing.places_of(a, b, size))
+        rows |= {f"{name}, {what}": row for name, row in found.items() if row}
+    names = [*FIGURES, drawing.OFF]
+    return dict(sorted(rows.items(), key=lambda row: names.index(row[0].partition(",")[0])))
 
 
-def interval(
-    method: Callable[..., tuple[float, float]], *values: Features, rounds: int, **options: Any
-) -> list[float] | None:
-    """The ends of a 95 % interval by that many resamples; None without any, or of one picture."""
-    enough = rounds and min(map(len, values)) > 1
-    return list(method(*values, rounds=rounds, **options)) if enough else None
+def flickering(pictures: HeldOut, networks: Networks, settings: EvalFid) -> Row:
+    """Flicker of each network and of the input itself, on the first pictures."""
+    photos, size = pictures.input[: settings.flicker], settings.batch_size
+    rows: Row = {}
+    if networks:
+        networks = {**networks, pictures.titles[0]: lambda photo: photo}
+    for name, network in networks.items():
+        values = drawing.flicker_of(network, photos, size, f"flicker of the {name}")
+        if values is not None:
+            found = drawing.flicker_rows(values, settings.bootstrap, settings.seed)
+            rows |= {f"{kind}, {name}": row for kind, row in found.items()}
+    return rows
 
 
-@torch.inference_mode()
-def per_picture(
-    measure: Callable[[Tensor, Tensor], Tensor], a: Tensor, b: Tensor, batch_size: int
-) -> Features:
-    """A figure of every picture, (n,), of uint8 (n, 3, H, W) against others of the same size."""
-    pairs = zip(batches(a, batch_size), batches(b, batch_size), strict=True)
-    return np.concatenate([measure(x, y).double().numpy() for x, y in pairs])
+def distance(a: Features, b: Features, settings: EvalFid, paired: bool = False) -> Row:
+    """Fréchet and kernel distance of two sets of features, and an interval of the first.
+
+    `paired`: picture i of both sides shows one photo, see `frechet.kid`.
+    """
+    how: Row = {"rounds": settings.bootstrap, "seed": settings.seed, "paired": paired}
+    value, kid = frechet.frechet_from_features(a, b), frechet.kid(a, b, paired)
+    return {"value": value, "kid": kid, "interval": interval(frechet.frechet_interval, a, b, **how)}
 
 
 def feature_facts(network: FeatureNetwork, count: int) -> Row:
@@ -141,5 +163,5 @@ def _distances(pictures: HeldOut, network: FeatureNetwork, settings: EvalFid) ->
         "floor: T(A), T(B)": distance(f["T(A)"], f["T(B)"], settings),
         f"{who}: T(A), {own}": distance(f["T(A)"], f[own], settings),
         f"ceiling: T(A), {pictures.ceiling_name}": distance(f["T(A)"], f["C(B)"], settings),
-        f"paired: T(B), {own}": distance(f["T(B)"], f[own], settings),
+        f"paired: T(B), {own}": distance(f["T(B)"], f[own], settings, paired=True),
     }

@@ -48,7 +48,7 @@ def _lines(results: Row) -> list[tuple[str, str, str]]:
     for name, row in (results.get("distances") or {}).items():
         lines.append((f"{results['fid_name']}, {name}", f"{row['value']:.3f}", _span(row)))
         lines.append((f"{results['kid_name']}, {name}", f"{1000 * row['kid']:.3f}", ""))
-    for name, row in results.get("similarity", {}).items():
+    for name, row in (results.get("similarity", {}) | results.get("drawing", {})).items():
         lines.append((name, f"{row['value']:.4g}", _span(row)))
     if results["fid_missing"]:
         lines.insert(0, ("FID", "missing", ""))
@@ -59,7 +59,9 @@ def _notes(results: Row) -> list[str]:
     counts = results.get("pictures", "none")
     if isinstance(counts, dict):  # of two domains
         counts = ", ".join(f"{count} of {domain}" for domain, count in counts.items())
-    notes = [f"pictures: {counts}"]
+    notes = [f"pictures: {counts}" + (f", side: {results['side']}" if "side" in results else "")]
+    notes += [f"remark: {results['remark']}"] if "remark" in results else []
+    notes += [results[key] for key in ("left_out", "unchecked") if key in results]
     if results["features"]:
         notes += [f"features: {results['features']}", f"resize: {results['resize']}"]
     return notes + ([f"warning: {results['warning']}"] if "warning" in results else [])

@@ -26,9 +26,12 @@ from distill.data.augment import as_square
 from distill.data.domains import find_unpaired
 from distill.data.photos import BadPhoto, Photo, group_of, read_photo
 from distill.evaluation.feature_sets import features_of_set
-from distill.evaluation.heldout import half_order, infer
+from distill.evaluation.heldout import about_side, excluded, half_order, infer
 from distill.evaluation.paired_scores import Row, distance, feature_facts, picture_by_picture
+from distill.evaluation.training_pictures import seen_by_domains
 from distill.metrics.features import FeatureNetwork
+
+Domains = dict[str, Sequence[Photo]]  # A and B
 
 OTHER: dict[Direction, Direction] = {"AtoB": "BtoA", "BtoA": "AtoB"}
 
@@ -79,18 +82,33 @@ def held_out_domains(
             f"ceiling={settings.ceiling}: not for recipe={trained['recipe']}; leave it out"
         )
     other = {"root": settings.photos, "a": None, "b": None} if settings.photos else {}
-    d = check(trained["data"] | other, Unpaired)
+    own, d = (check(trained["data"] | more, Unpaired) for more in ({}, other))
     root, a, b = (Path(each) if each else None for each in (d.root, d.a, d.b))
     found = find_unpaired(root, a, b, d.val_fraction, d.split_seed)["val"]
-    photos = dict(zip("AB", found, strict=True))
+    photos: Domains = dict(zip("AB", found, strict=True))
+    about: dict[str, str] = {}
+    if settings.photos and Path(settings.photos).resolve() != Path(own.root or "").resolve():
+        photos, about = _unseen(photos, own, settings.photos)
     x, y = settings.direction.split("to")
     source, real = (_read(photos[domain], domain, d) for domain in (x, y))
     translated = infer(there, source, settings.batch_size, f"{x} to {y}")
     back_again = infer(back, translated, settings.batch_size, f"and back to {x}")
     identity = infer(there, real, settings.batch_size, f"{y} to {y}")
-    about = {"run": trained["run"], "recipe": trained["recipe"], "direction": settings.direction}
+    about |= {"run": trained["run"], "recipe": trained["recipe"], "direction": settings.direction}
     about["generator"] = trained["generator"]["name"]
+    about |= {} if settings.photos else about_side("val")
     return Translations(x, y, source, translated, back_again, real, identity, about)
+
+
+def _unseen(photos: Domains, learnt: Unpaired, folder: str) -> tuple[Domains, dict[str, str]]:
+    """The pictures of each domain that the run did not learn from, and what results say of it."""
+    names = {f"{domain}/{photo.key}": photo for domain in photos for photo in photos[domain]}
+    out = excluded(seen_by_domains(learnt), names, folder)
+    kept: Domains = {
+        domain: [photo for photo in photos[domain] if f"{domain}/{photo.key}" not in out.names]
+        for domain in photos
+    }
+    return kept, out.about
 
 
 def _read(photos: Sequence[Photo], domain: str, d: Unpaired) -> Tensor:

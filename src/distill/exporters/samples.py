@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from distill.config.registry import Direction
+from distill.config.registry import Direction, Side
 from distill.config.settings.training import Adversarial, PhotoSource
 from distill.core.errors import DistillError
 from distill.core.images import from_pixels, to_tensor
@@ -23,7 +23,7 @@ from distill.data import sources
 from distill.data.datamodule import DistillData
 from distill.data.datasets import UnpairedSet
 from distill.data.pairs import find_pairs
-from distill.data.photos import BadPhoto, Photo, Side, centre_square, find_photos, read_photo
+from distill.data.photos import BadPhoto, Photo, centre_square, find_photos, read_photo
 from distill.exporters.subject import Subject
 
 PARITY, MEASURED, CALIBRATION = 4, 64, 96  # pictures at most, for each use
@@ -68,7 +68,8 @@ class LabelledPictures(RunPictures):
                 f"{root}: the run's pairs are not here; name photos with {KEY[side]}=DIR"
             )
         d = source.data
-        self.pairs = find_pairs(root, source.style.name, d.val_fraction, d.split_seed)[side]
+        sides = find_pairs(root, source.style.name, d.val_fraction, d.split_seed, d.test_fraction)
+        self.pairs = sides[side]
         self.where, self.size, self.alpha = str(root), size, alpha
         self.same = size == source.style.resolution
 

@@ -20,6 +20,7 @@ from distill.config.settings.training import Prepare
 from distill.core import sessions
 from distill.core.errors import DistillError
 from distill.core.progress import bar
+from distill.data import sources
 from distill.data.photos import BadPhoto
 from distill.exporters.subject import inference_graph
 from distill.inference import pictures, portraits, videos
@@ -136,6 +137,7 @@ def _teacher(settings: Stylize) -> ImageModel | None:
         return None
     try:
         if found := build.teacher_at_hand(source.style, source.teacher):
+            sources.settle(source, found)
             return TeacherModel(found)
         why = f"{source.style.file} is not at hand; put it into a folder that DISTILL_WEIGHTS names"
     except DistillError as error:  # a run that is its teacher may have gone elsewhere

@@ -54,12 +54,14 @@ class DistilRecipe(Recipe):
         return trained["style"]["resolution"]
 
     def evaluate(self, checkpoint: Path, settings: EvalFid, features: Any) -> tuple[Any, Any]:
-        from distill.evaluation import heldout, paired_scores
+        from distill.evaluation import drawing_scores, heldout, paired_scores
         from distill.models.checkpoint import load_network
 
         network, trained = load_network(checkpoint, settings.direction)
         pictures = heldout.held_out_photos(network, trained, settings)
-        return pictures, paired_scores.score_pairs(pictures, features, settings)
+        of = (network, trained, settings.photos)
+        drawn_by = drawing_scores.networks_of(*of) if settings.flicker else {}
+        return pictures, paired_scores.score_pairs(pictures, features, settings, drawn_by)
 
     def photo_source(self, trained: dict[str, Any]) -> PhotoSource:
         return source_of(trained)

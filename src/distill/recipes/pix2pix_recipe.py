@@ -50,7 +50,8 @@ class Pix2PixRecipe(GanRecipe):
 
         network, trained = load_network(checkpoint, settings.direction)
         pictures = heldout.held_out_pairs(network, trained, settings)
-        return pictures, paired_scores.score_pairs(pictures, features, settings)
+        drawn_by = {"generator": network}
+        return pictures, paired_scores.score_pairs(pictures, features, settings, drawn_by)
 
     def half_precision(self, trained: dict[str, Any]) -> bool:
         return trained["generator"]["name"] != "student"  # a lens loads the half-precision U-Net

@@ -216,7 +216,7 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any
     """Settings that decide the outcome and differ, by dotted name.
 
     A list that an older run does not know of is one that is empty, a term of the loss one of
-    weight 0, which does not matter.
+    weight 0, which does not matter, and its start 0.
     """
     a, b = _flat(_in_use(old)), _flat(_in_use(new))
     keys = [key for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)]
@@ -225,7 +225,7 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any
 
 
 def _in_use(config: dict[str, Any]) -> dict[str, Any]:
-    """The settings, older ones with their recipe, without the terms of the loss of weight 0."""
+    """The settings, older ones with what they do not name, without loss terms of weight 0."""
     loss = config.get("loss") or {}
     used = {name for name, weight in loss.get("weights", {}).items() if weight}
     kept = {
@@ -233,7 +233,10 @@ def _in_use(config: dict[str, Any]) -> dict[str, Any]:
         for key, part in loss.items()
         if key in ("weights", "terms")
     }
-    return {"recipe": FIRST} | config | {"loss": loss | kept}
+    late = loss.get("start", {})
+    kept["start"] = {name: share for name, share in late.items() if share and name in used}
+    data = {"test_fraction": 0.0} | (config.get("data") or {})
+    return {"recipe": FIRST} | config | {"loss": loss | kept, "data": data}
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

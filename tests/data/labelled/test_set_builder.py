@@ -18,6 +18,7 @@ from distill.data.labelled.manifest import is_complete, manifest_at
 from distill.data.labelled.pair_maker import plan
 from distill.data.labelled.register import SIDES
 from distill.data.photos import Photo, find_photos
+from support import labelling
 from support.labelling import MANIFEST, hashes, make
 from support.teachers import Inverted
 
@@ -62,7 +63,7 @@ def test_a_set_is_complete_lossless_and_the_teachers_work(folder, root, batch_si
         kept = stylised.parent.parent / "photo" / stylised.name
         assert (pixels(kept) == pixels(photo.path)).all()
         assert (pixels(stylised) == 255 - pixels(photo.path)).all()
-    assert len(hashes(root)) == 2 * 8 + 3
+    assert len(hashes(root)) == 2 * 8 + 4
 
 
 def test_sides_are_those_of_the_hash_of_seed_and_name(folder, root):
@@ -86,21 +87,25 @@ def test_dataset_json_says_what_made_the_set(folder, root):
             "views": 1,
             "colour": 0.2,
             "val_fraction": 0.4,
+            "test_fraction": 0.0,
             "seed": 0,
             "folders": [],
             "val_folders": [],
+            "precision": "float32",
+            "choice": "",
         },
         "counts": {
             "train": report.counts["train"],
             "val": report.counts["val"],
+            "test": 0,
             "skipped": 0,
             "near_duplicates": 0,
             "bridging": 0,
             "dropped": 0,
         },
     }
-    train, val = (report.counts[side] for side in SIDES)
-    assert str(report).startswith(f"{root}: {train} training and {val} validation")
+    train, val, _ = (report.counts[side] for side in SIDES)
+    assert str(report) == f"{root}: {train} training and {val} validation pairs, 8 new"
 
 
 def test_skipped_tsv_lists_name_and_reason(folder, root):
@@ -122,7 +127,7 @@ def test_skipped_tsv_lists_name_and_reason(folder, root):
 def test_photos_of_one_name_in_two_folders_are_two_pairs(tmp_path, root):
     for seed, name in enumerate(("1/x.png", "2/x.png", "x.png", "y.png", "z.png", "w.png")):
         noise(tmp_path / "many" / name, seed)
-    assert make(tmp_path / "many", root).made == (len(hashes(root)) - 3) / 2 == 6
+    assert make(tmp_path / "many", root).made == (len(hashes(root)) - 4) / 2 == 6
 
 
 def test_crop_and_size_are_those_asked_for(tmp_path, root):
@@ -156,6 +161,70 @@ def test_no_photo_that_can_be_read_is_an_error_that_names_the_list(tmp_path, roo
     with pytest.raises(DistillError, match=r"no train photo could be read; see .*skipped\.tsv"):
         make(tmp_path / "bad", root)
     assert len((root / "skipped.tsv").read_text().splitlines()) == 9
+
+
+# Three sides
+
+THREE = replace(MANIFEST, val_fraction=0.3, test_fraction=0.25)
+
+
+def test_the_hash_decides_among_three_sides(folder, root):
+    for seed, name in enumerate("ijklmnop", 8):
+        noise(folder / f"{name}.png", seed)
+    report = make(folder, root, THREE)
+
+    def share(name):
+        return int(hashlib.sha256(f"0:{name}".encode()).hexdigest()[:16], 16) / 16**16
+
+    found = {side: {name[0] for name in pictures(root, side, "photo")} for side in SIDES}
+    assert found["test"] == {name for name in "abcdefghijklmnop" if share(name) < 0.25}
+    assert found["val"] == {name for name in "abcdefghijklmnop" if 0.25 <= share(name) < 0.55}
+    train, val, test = (len(found[side]) for side in SIDES)
+    assert train + val + test == 16
+    assert min(train, val, test) > 0
+    text = f"{root}: {train} training, {val} validation and {test} test pairs, 16 new"
+    assert str(report) == text
+
+
+def test_three_sides_stay_as_photos_are_added(folder, root):
+    make(folder, root, THREE)
+    before = labelling.sides(root)
+    assert set(before.values()) == set(SIDES)
+    for seed in range(8, 40):
+        noise(folder / f"{seed}.png", seed)
+    make(folder, root, THREE)
+    after = labelling.sides(root)
+    assert (len(after), before.items() <= after.items()) == (40, True)
+
+
+def test_test_photos_have_one_view(folder, root):
+    make(folder, root, replace(THREE, views=3))
+    assert pictures(root, "test", "photo")
+    assert not [name for name in pictures(root, "test", "photo") if "-v0" in name]
+
+
+def test_two_photos_leave_no_test_side_and_it_is_said(tmp_path, root):
+    for seed, name in enumerate("ab"):
+        noise(tmp_path / "two" / f"{name}.png", seed)
+    report = make(tmp_path / "two", root, THREE)
+    assert [report.counts[side] for side in SIDES] == [1, 1, 0]
+    assert "too few photos for a test side, eval_fid scores the validation pairs" in str(report)
+    assert "too few" not in str(make(tmp_path / "two", tmp_path / "other"))
+
+
+def test_a_set_from_before_there_was_a_test_side_is_left_as_it_is(folder, root):
+    make(folder, root)
+    path = root / "dataset.json"
+    content = json.loads(path.read_text())
+    del content["recipe"]["test_fraction"]
+    del content["counts"]["test"]
+    path.write_text(json.dumps(content))
+    before, teacher = hashes(root), Inverted()
+    assert make(folder, root, teacher=teacher).made == 0
+    assert (teacher.seen, hashes(root)) == (0, before)
+    assert manifest_at(root)["test_fraction"] == 0
+    with pytest.raises(DistillError, match=r"test_fraction 0\.0 there, 0\.25 now"):
+        make(folder, root, replace(MANIFEST, test_fraction=0.25))
 
 
 # One side, several views
@@ -228,7 +297,8 @@ def test_views_can_be_added_later(folder, root, tmp_path):
 
 def test_a_plan_follows_the_order_of_the_photos():
     photos = [Photo(Path(name), name) for name in "abcd"]
-    jobs = plan([(p, "val" if p.key < "c" else "train") for p in photos], views=2)
+    side_of = {"a": "val", "b": "test", "c": "train", "d": "train"}
+    jobs = plan([(p, side_of[p.key]) for p in photos], lambda photo: 2)
     assert [(job.photo.key, job.number) for job in jobs] == [
         ("a", 0),
         ("b", 0),
@@ -322,7 +392,7 @@ make(folder, root, replace(MANIFEST, views=2), workers=1)
     ("moment", "calls", "pairs", "left"),
     [
         ("between both pictures", 4, 1, 0),
-        ("renaming", 9, 2, 1),  # after thumbnails, dataset.json, photos.tsv: the third pair
+        ("renaming", 9, 2, 1),  # after four other files: the third pair
         ("renaming", 3, 0, 1),  # photos.tsv: dataset.json alone is there
         ("renaming", 2, 0, 1),  # dataset.json itself, the very first file
     ],
@@ -339,10 +409,12 @@ def test_a_killed_run_goes_on_to_the_same_bytes(folder, root, tmp_path, moment, 
     assert len(list(root.rglob(".*.part"))) == left
 
     manifest, teacher = replace(MANIFEST, views=2), Inverted()
+    checked = (root / "teacher.json").is_file()
     make(folder, root, manifest, teacher)
     make(folder, tmp_path / "uninterrupted", manifest)
     assert hashes(root) == hashes(tmp_path / "uninterrupted")
-    assert teacher.seen == len(list(root.glob("*/stylized/*.png"))) - pairs
+    labelled = len(list(root.glob("*/stylized/*.png"))) - pairs
+    assert teacher.seen == labelled + (0 if checked else 2 * 8)  # eight photos, mirrored too
 
 
 # Other manifests

@@ -2,13 +2,14 @@ import itertools
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from distill.data.labelled.placement import SidePlacer
 from distill.data.labelled.split import fresh_sides
 from distill.data.photos import Photo, group_of
 
 
-def place(names, sides=None, near=(), own=None, fraction=0.3, seed=0):
+def place(names, sides=None, near=(), own=None, fraction=0.3, seed=0, test=0.0):
     """Sides by name, and the reasons of those left out; `sides` and `own` (fixed) by name.
 
     `near` are pairs of near-duplicates.
@@ -16,7 +17,7 @@ def place(names, sides=None, near=(), own=None, fraction=0.3, seed=0):
     photos = [Photo(Path(n), n, (own or {}).get(n)) for n in names]
     edges = np.array([(names.index(a), names.index(b)) for a, b in near], np.int32).reshape(-1, 2)
     placer = SidePlacer(photos, [(sides or {}).get(n) for n in names], edges)
-    placer.run(fraction, seed)
+    placer.run(fraction, seed, test)
     return (
         dict(zip(names, placer.sides, strict=True)),
         {names[i]: reason for i, reason in placer.bridging.items()},
@@ -24,14 +25,17 @@ def place(names, sides=None, near=(), own=None, fraction=0.3, seed=0):
 
 
 NAMES = [f"n{i}x" for i in range(60)]
+SIDES = ("train", "val", "test")
 
 
-def test_without_anything_placed_it_is_the_split_of_all():
+@pytest.mark.parametrize("test", [0.0, 0.2])
+def test_without_anything_placed_it_is_the_split_of_all(test):
     photos = [Photo(Path(n), n) for n in NAMES]
     near = [("n1x", "n2x"), ("n2x", "n40x")]
     edges = np.array([(1, 2), (2, 40)], np.int32)
-    sides, dropped = place(NAMES, near=near)
-    assert list(sides.values()) == fresh_sides(photos, 0.3, 0, edges)
+    sides, dropped = place(NAMES, near=near, test=test)
+    assert list(sides.values()) == fresh_sides(photos, 0.3, 0, edges, test)
+    assert ("test" in sides.values()) == (test > 0)
     assert not dropped
 
 
@@ -42,7 +46,7 @@ def test_nothing_placed_moves_even_where_near_duplicates_are_on_both_sides():
 
 
 def test_a_new_photo_and_what_hangs_on_it_join_the_side_of_a_near_duplicate():
-    for side in ("train", "val"):
+    for side in SIDES:
         sides, dropped = place(
             ["old", "new", "next", "Ann_0001", "Ann_0002", *NAMES],
             {"old": side},
@@ -53,7 +57,7 @@ def test_a_new_photo_and_what_hangs_on_it_join_the_side_of_a_near_duplicate():
 
 
 def test_a_new_photo_joins_those_of_its_name():
-    for side in ("train", "val"):
+    for side in SIDES:
         sides, _ = place(["Ann_0001", "Ann_0002", *NAMES], {"Ann_0001": side})
         assert sides["Ann_0002"] == side
 
@@ -68,6 +72,17 @@ def test_a_new_photo_near_both_sides_is_left_out_and_says_of_whom():
     assert "'a' in training and with 'b' in validation" in dropped["new"]
     assert sides["after"]  # reached through what is left out only: on its own
     assert list(dropped) == ["new"]
+
+
+def test_a_photo_near_two_of_three_sides_or_all_is_left_out_and_says_of_whom():
+    placed = {"a": "train", "b": "val", "c": "test"}
+    words = {"a": "training", "b": "validation", "c": "test"}
+    for near in ("ab", "ac", "bc", "abc"):
+        pairs = [(each, "new") for each in near]
+        sides, dropped = place(["a", "b", "c", "new", *NAMES], placed, pairs, test=0.2)
+        assert sides["new"] is None
+        said = " and with ".join(f"{each!r} in {words[each]}" for each in near)
+        assert dropped == {"new": f"belongs with {said} (a near-duplicate, or of one name)"}
 
 
 def test_a_chain_between_both_sides_is_cut_once():
@@ -115,12 +130,14 @@ def test_no_new_photo_ever_ends_beside_the_other_side():
         rng = np.random.default_rng(seed)
         names = [f"p{rng.integers(12)}_{i:04d}" for i in range(40)]
         pairs = {tuple(sorted(rng.choice(40, 2, replace=False).tolist())) for _ in range(25)}
-        placed = {names[i]: ("train", "val")[rng.integers(2)] for i in rng.permutation(40)[:12]}
-        sides, dropped = place(names, placed, [(names[i], names[j]) for i, j in pairs], seed=seed)
+        count = 2 + seed % 2  # of sides
+        placed = {names[i]: SIDES[rng.integers(count)] for i in rng.permutation(40)[:12]}
+        near = [(names[i], names[j]) for i, j in pairs]
+        sides, dropped = place(names, placed, near, seed=seed, test=0.2 * (count - 2))
         assert placed.items() <= sides.items()
         assert {n for n in names if sides[n] is None} == set(dropped)
         torn = {group_of(n) for n in names}
-        torn = {g for g in torn if len({placed[n] for n in placed if group_of(n) == g}) == 2}
+        torn = {g for g in torn if len({placed[n] for n in placed if group_of(n) == g}) > 1}
         edges = {frozenset((names[i], names[j])) for i, j in pairs}
         edges |= {
             frozenset(pair)
@@ -132,7 +149,7 @@ def test_no_new_photo_ever_ends_beside_the_other_side():
                 assert sides[a] == sides[b], seed
         for name in dropped:
             near = {sides[n] for edge in edges if name in edge for n in edge - {name}}
-            assert {"train", "val"} <= near, seed
+            assert len(near - {None}) > 1, seed
 
 
 def test_going_on_gives_the_plan_of_a_single_run():
@@ -142,6 +159,7 @@ def test_going_on_gives_the_plan_of_a_single_run():
         names = [f"q{i}x" for i in range(40)]
         pairs = [tuple(rng.choice(40, 2, replace=False)) for _ in range(15)]
         near = [(names[i], names[j]) for i, j in pairs]
-        whole, _ = place(names, near=near, seed=seed)
-        part = {names[i]: whole[names[i]] for i in rng.permutation(40)[: rng.integers(40)]}
-        assert place(names, part, near, seed=seed)[0] == whole
+        for test in (0.0, 0.2):
+            whole, _ = place(names, near=near, seed=seed, test=test)
+            part = {names[i]: whole[names[i]] for i in rng.permutation(40)[: rng.integers(40)]}
+            assert place(names, part, near, seed=seed, test=test)[0] == whole

@@ -1,3 +1,4 @@
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,8 @@ def edges(*pairs):
     return np.array(pairs, np.int32)
 
 
-def sides_of(photos, *pairs, fraction=0.3, seed=0):
-    found = split(photos, fraction, seed, edges(*pairs) if pairs else NO_EDGES)
+def sides_of(photos, *pairs, fraction=0.3, seed=0, test=0.0):
+    found = split(photos, fraction, seed, edges(*pairs) if pairs else NO_EDGES, test)
     return {photo.key: side for side, members in found.items() for photo in members}
 
 
@@ -73,7 +74,7 @@ def test_photos_that_share_one_name_are_split_one_by_one(capsys):
 
 def test_few_groups_still_stay_together():
     sides = split(named(["A_0001.jpg", "A_0002.jpg", "B_0001.jpg", "B_0002.jpg"]), 0.001, 0)
-    assert {len({photo.key[0] for photo in side}) for side in sides.values()} == {1}
+    assert [len({photo.key[0] for photo in side}) for side in sides.values()] == [1, 1, 0]
 
 
 def test_one_photo_cannot_be_split():
@@ -83,6 +84,74 @@ def test_one_photo_cannot_be_split():
 
 def test_photos_with_sides_of_their_own_may_all_be_held_out():
     assert split([Photo(Path("a.jpg"), "a.jpg", "val")], 0.5, 0)["train"] == []
+
+
+# Three sides
+
+
+def share(name, seed=0):
+    """Where the hash of seed and group falls in [0, 1)."""
+    return int(hashlib.sha256(f"{seed}:{name}".encode()).hexdigest()[:16], 16) / 16**16
+
+
+def test_the_lowest_hashes_are_for_testing_the_next_for_validation():
+    sides = sides_of(MANY, fraction=0.2, test=0.15, seed=4)
+    for photo in MANY:
+        at = share(photo.key.removesuffix(".jpg"), 4)
+        assert sides[photo.key] == ("test" if at < 0.15 else "val" if at < 0.35 else "train")
+
+
+def test_without_a_share_for_testing_there_are_two_sides_as_ever():
+    sides = sides_of(MANY, fraction=0.2)
+    held_out = {photo.key for photo in MANY if share(photo.key.removesuffix(".jpg")) < 0.2}
+    assert {key for key, side in sides.items() if side == "val"} == held_out
+    assert "test" not in sides.values()
+
+
+def test_what_was_held_out_of_two_sides_is_for_testing_of_three():
+    """With the same share of each: no picture that was trained on becomes a test picture."""
+    two, three = sides_of(MANY, fraction=0.1), sides_of(MANY, fraction=0.1, test=0.1)
+    assert {key for key in two if two[key] == "val"} == {k for k in three if three[k] == "test"}
+
+
+def test_groups_and_near_duplicates_stay_on_one_of_three_sides():
+    photos = named(f"Person{p}_{n:04d}.jpg" for p in range(90) for n in range(3))
+    rng = np.random.default_rng(0)
+    pairs = [tuple(sorted(rng.choice(270, 2, replace=False).tolist())) for _ in range(20)]
+    sides = sides_of(photos, *pairs, test=0.3)
+    assert set(sides.values()) == {"train", "val", "test"}
+    for person in range(90):
+        assert len({sides[f"Person{person}_{n:04d}.jpg"] for n in range(3)}) == 1
+    assert all(sides[photos[i].key] == sides[photos[j].key] for i, j in pairs)
+
+
+def test_three_sides_stay_as_photos_are_added():
+    many = named(f"photo of {i}.jpg" for i in range(300))
+    whole, part = (sides_of(photos, fraction=0.2, test=0.2, seed=3) for photos in (many, many[::3]))
+    assert part.items() <= whole.items()
+
+
+@pytest.mark.parametrize("count", range(3, 21))
+@pytest.mark.parametrize("fraction", [0.001, 0.1, 0.4])
+def test_no_side_of_three_is_empty_from_three_photos_on(count, fraction):
+    for seed in range(5):
+        sides = sides_of(named(map(str, range(count))), fraction=fraction, test=fraction, seed=seed)
+        assert set(sides.values()) == {"train", "val", "test"}
+
+
+def test_of_few_photos_the_lowest_hashes_are_for_testing():
+    names = sorted("abcdefg", key=share)
+    sides = sides_of(named("abcdefg"), fraction=0.001, test=0.001)
+    assert [sides[name] for name in names] == ["test", "val", *["train"] * 5]
+
+
+@pytest.mark.parametrize("names", [["a.jpg", "b.jpg"], ["A_0001.jpg", "A_0002.jpg", "B_0001.jpg"]])
+@pytest.mark.parametrize("fraction", [0.001, 0.3])
+def test_of_two_components_none_is_for_testing(names, fraction):
+    for seed in range(5):
+        sides = sides_of(named(names), fraction=fraction, test=fraction, seed=seed)
+        assert set(sides.values()) == {"train", "val"}
+        assert sides[names[0]] == sides[names[-2]] or len(names) == 2
 
 
 # Near-duplicates

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from distill.core.errors import DistillError
 from distill.metrics.complexity import module_macs
-from distill.models.teachers.animegan2 import AnimeGANv2
+from distill.models.teachers.animegan2 import AnimeGANv2, twice
 
 
 def cna(name: str, inputs: int, outputs: int, kernel: int = 3, depthwise: bool = False) -> dict:
@@ -240,3 +240,59 @@ def test_macs() -> None:
     macs = module_macs(AnimeGANv2(norm="group"), 256)
     assert macs is not None
     assert round(macs / 1e9, 3) == 26.285
+
+
+MODES = ("asymmetric", "align_corners", "half_pixel")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_enlarges_as_onnx_runtime_does_in_the_mode_of_that_name(mode: str) -> None:
+    """ONNX's Resize has all three; its `asymmetric` is TensorFlow 1's bilinear."""
+    x = torch.rand(1, 2, 5, 7)
+    node = onnx.helper.make_node(
+        "Resize", ["x", "", "scales"], ["y"], mode="linear", coordinate_transformation_mode=mode
+    )
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [node],
+        "resize",
+        [value("x", onnx.TensorProto.FLOAT, [1, 2, 5, 7])],
+        [value("y", onnx.TensorProto.FLOAT, [1, 2, 10, 14])],
+        [onnx.helper.make_tensor("scales", onnx.TensorProto.FLOAT, [4], [1.0, 1.0, 2.0, 2.0])],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)])
+    model.ir_version = 9
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    (wanted,) = session.run(None, {"x": x.numpy()})
+    torch.testing.assert_close(twice(x, mode), torch.from_numpy(wanted), atol=1e-6, rtol=0)
+
+
+def test_asymmetric_steps_are_exactly_a_half() -> None:
+    row = torch.tensor([0.0, 2.0, 6.0]).view(1, 1, 1, 3)
+    assert twice(row, "asymmetric")[0, 0, 0].tolist() == [0, 1, 2, 4, 6, 6]
+
+
+def test_fingerprint_follows_the_upsampling() -> None:
+    """Of the port's own it is what it was before there was a choice."""
+    torch.manual_seed(0)
+    first = AnimeGANv2()
+    prints = {}
+    for mode in MODES:
+        other = AnimeGANv2(upsampling=mode)
+        other.load_state_dict(first.state_dict())
+        prints[mode] = other.fingerprint()
+    assert prints["align_corners"] == first.fingerprint()
+    assert len(set(prints.values())) == 3
+
+
+def test_an_open_upsampling_has_choices_that_share_the_weights() -> None:
+    teacher = AnimeGANv2(upsampling="auto")
+    choices = teacher.open_choices()
+    assert tuple(choices) == MODES
+    assert [choice.upsampling for choice in choices.values()] == list(MODES)
+    assert {id(p) for c in choices.values() for p in c.parameters()} == {
+        id(p) for p in teacher.parameters()
+    }
+    teacher.choose("half_pixel")
+    assert teacher.upsampling == "half_pixel"
+    assert not teacher.open_choices()

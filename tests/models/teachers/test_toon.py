@@ -3,6 +3,7 @@ from __future__ import annotations
 import kornia
 import pytest
 import torch
+from skimage import data
 from torch import Tensor
 
 from distill.models.teachers.toon import Ink, Quantise, Smooth, Toon
@@ -44,6 +45,14 @@ def test_pictures_of_a_batch_do_not_meet(toon: Toon) -> None:
 def test_same_photo_same_picture(toon: Toon) -> None:
     photo = torch.rand(1, 3, 40, 40)
     assert torch.equal(toon(photo), Toon()(photo))
+
+
+def test_a_mirrored_photo_gives_the_mirrored_picture(toon: Toon) -> None:
+    """As far as float32 goes: every filter is symmetric. So pairs of it may be mirrored."""
+    photo = torch.from_numpy(data.astronaut()[:160, 140:330] / 255).float().movedim(-1, 0)[None]
+    off = (toon(photo.flip(3)).flip(3) - toon(photo)).abs()
+    assert (off > 0.5 / 255).float().mean() < 1e-4
+    assert off.mean() < 1e-5
 
 
 def test_has_no_weights_and_stays_in_evaluation(toon: Toon) -> None:

@@ -68,6 +68,7 @@ class EvalFid(RunChoice):
     ceiling: str
     direction: Literal["AtoB", "BtoA"]
     bootstrap: Annotated[int, Field(ge=0)]
+    flicker: Annotated[int, Field(ge=0)]
     batch_size: Positive
     sheet: Positive
     seed: int

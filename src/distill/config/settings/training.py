@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from distill.config.settings.base import (
@@ -39,34 +39,61 @@ class StyleSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Feeding(Settings):
-    """Where pictures lie, which of them are held out, and how they are fed."""
+    """Where pictures lie, which of them are held out, and how they are fed.
+
+    `flip` mirrors at random; None does so with pairs of one's own and not with those of a teacher.
+    """
 
     root: PathText | None
     val_fraction: Annotated[float, Field(gt=0, lt=1)]
     split_seed: int
     colour: Annotated[float, Field(ge=0, lt=1)]
     batch_size: Positive
-    flip: bool
+    flip: bool | None
     val_limit: Positive | None
     workers: Annotated[int, Field(ge=0)]
 
 
+def _leaves_some(test: float, info: ValidationInfo) -> float:
+    val = info.data.get("val_fraction", 0.0)
+    if val + test >= 1:
+        raise PydanticCustomError(
+            "nothing_left",
+            "with data.val_fraction={val} nothing is left to train on; both together must be "
+            "below 1",
+            {"val": val},
+        )
+    return test
+
+
 @dataclass(frozen=True, kw_only=True)
-class Data(Feeding):
+class ThreeSided(Feeding):
+    """Pairs, of which a share is held out to report on beside that for validation; 0: none is."""
+
+    test_fraction: Annotated[float, Field(ge=0, lt=1), AfterValidator(_leaves_some)] = 0.0
+    # runs from before it have none
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data(ThreeSided):
     """Photos that a teacher labels, or has labelled."""
 
     kind: Literal["pairs", "photos", "demo"]
-    views: Positive
+    views: Positive | Annotated[list[Positive], Field(min_length=1)]
     crop_size: Annotated[int, Field(ge=32, multiple_of=32)] | None
     weights: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loss(Settings):
-    """Terms by name and the weight of each; a term of weight 0 is not built."""
+    """Terms by name and the weight of each; a term of weight 0 is not built.
+
+    `start` is the share of a run's steps after which a term counts, 0 where none is named.
+    """
 
     name: str
     weights: dict[str, Annotated[float, Field(ge=0)]]
+    start: dict[str, Annotated[float, Field(ge=0, lt=1)]] = field(default_factory=dict)
     balance: bool
     terms: dict[str, Node]
 
@@ -107,11 +134,12 @@ class Trainer(Machine):
 
 @dataclass(frozen=True, kw_only=True)
 class Labelling(Settings):
-    """How the teacher labels; none of it changes a pixel."""
+    """How the teacher labels; only the precision changes pixels."""
 
     batch_size: Positive | None
     workers: Annotated[int, Field(ge=0)]
     device: Literal["auto", "cpu", "cuda", "mps"]
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"  # runs from before it have none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +234,7 @@ class Pictures(Feeding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paired(Pictures):
+class Paired(Pictures, ThreeSided):
     """Pairs of pictures; `direction` says which side is the input and which the target."""
 
     kind: Literal["pairs"]
@@ -218,6 +246,7 @@ class Unpaired(Pictures):
     """Two folders of pictures that show the same kind of thing in two domains."""
 
     kind: Literal["unpaired"]
+    flip: bool
     a: PathText | None
     b: PathText | None
 

@@ -5,12 +5,22 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from distill.core.errors import DistillError
 from distill.core.files import write_json
+from distill.data.photos import Photo
 
 MANIFEST = "dataset.json"
+Precision = Literal["float32", "bfloat16"]
+# What older sets do not say.
+_OLDER = {
+    "folders": [],
+    "val_folders": [],
+    "precision": "float32",
+    "test_fraction": 0.0,
+    "choice": "",
+}
 
 
 @dataclass(frozen=True)
@@ -19,8 +29,11 @@ class Manifest:
 
     `photos` says where they came from, `teacher` is its fingerprint, `crop` the share of the short
     side, `views` how many pictures are taken of a training photo (the first is the plain centre
-    square), `colour` how far the others' colours vary. `folders` names several folders of photos,
-    `val_folders` those that are for validation alone.
+    square), one number or one for each of `folders`; `colour` how far the others' colours vary.
+    `folders` names several folders of photos, `val_folders` those that are for validation alone.
+    With a `test_fraction` of 0 the set has two sides, training and validation.
+    `precision` is that of the teacher's arithmetic, float32 or bfloat16; `choice` what the photos
+    decided of a teacher that left something open.
     """
 
     photos: str
@@ -28,12 +41,21 @@ class Manifest:
     teacher: str
     size: int = 256
     crop: float = 1.0
-    views: int = 1
+    views: int | tuple[int, ...] = 1
     colour: float = 0.2
     val_fraction: float = 0.1
+    test_fraction: float = 0.0
     seed: int = 0
     folders: tuple[str, ...] = ()
     val_folders: tuple[str, ...] = ()
+    precision: Precision = "float32"
+    choice: str = ""
+
+    def views_of(self, photo: Photo) -> int:
+        """How many pictures are taken of a photo that is trained on."""
+        if isinstance(self.views, int):
+            return self.views
+        return self.views[self.folders.index(photo.folder)]
 
     def plain(self) -> dict[str, Any]:
         """As it reads back from dataset.json."""
@@ -44,16 +66,19 @@ class Manifest:
         made = manifest_at(root)
         if made is None:
             return
-        # Adding views adds pictures and changes none; the photos' folder may have moved.
-        free = {key: made.get(key, getattr(self, key)) for key in ("views", "photos")}
+        # Adding views adds pictures and changes none; the photos' folder may have moved; what was
+        # chosen of a teacher is in its fingerprint.
+        free = {key: made.get(key, getattr(self, key)) for key in ("views", "photos", "choice")}
         want = self.plain() | free
         different = [
             f"{k} {made.get(k)!r} there, {want[k]!r} now" for k in want if made.get(k) != want[k]
         ]
         if different:
+            other = made.get("teacher") != want.get("teacher")
+            why = " (another teacher, or another teacher.upsampling)" if other else ""
             raise DistillError(
-                f"{root}: made with other settings ({'; '.join(different)}); name another folder "
-                "with data.root=DIR or delete this one"
+                f"{root}: made with other settings ({'; '.join(different)}){why}; name another "
+                "folder with data.root=DIR or delete this one"
             )
 
 
@@ -77,7 +102,7 @@ def manifest_at(root: Path) -> dict[str, Any] | None:
     None where no set of ours lies. Raises DistillError for a damaged file.
     """
     content = _read(root)
-    return None if content is None else {"folders": [], "val_folders": []} | content["recipe"]
+    return None if content is None else _OLDER | content["recipe"]
 
 
 def is_complete(root: Path) -> bool:

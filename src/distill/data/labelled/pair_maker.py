@@ -33,10 +33,13 @@ class PairJob:
         return self.photo.pair_name + (f"-v{self.number:03d}" if self.number else "") + ".png"
 
 
-def plan(sides: Iterable[tuple[Photo, Side]], views: int) -> list[PairJob]:
+def plan(sides: Iterable[tuple[Photo, Side]], views_of: Callable[[Photo], int]) -> list[PairJob]:
     """Every pair the set shall hold, in the photos' order; only training has several views."""
-    count = {"train": views, "val": 1}
-    return [PairJob(photo, side, n) for photo, side in sides for n in range(count[side])]
+    return [
+        PairJob(photo, side, n)
+        for photo, side in sides
+        for n in range(views_of(photo) if side == "train" else 1)
+    ]
 
 
 class PairMaker(ABC):
@@ -74,6 +77,9 @@ class PairMaker(ABC):
     @abstractmethod
     def check(self, root: Path, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
         """Raises DistillError, before anything is written, where pairs cannot be made or added."""
+
+    def begin(self, root: Path, jobs: Sequence[PairJob]) -> None:  # noqa: B027
+        """What is done once, before the first pair of these jobs is made."""
 
     @abstractmethod
     def finish(self, root: Path, done: Sequence[PairJob]) -> None:

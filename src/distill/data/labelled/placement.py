@@ -27,7 +27,7 @@ from distill.data.photos import Photo, Side, group_of
 class Placement:
     """The photos of a set in order, the side of each, and what the set shall remember.
 
-    `bridging` are photos that belong to both sides (key → reason), `dropped` the list of what to
+    `bridging` are photos that belong to two sides (key → reason), `dropped` the list of what to
     leave out and `left_out` how many photos that is, `obsolete` the files of their pairs, `disk`
     the pairs that are there, `remembered` whether the set holds all this already.
     """
@@ -133,7 +133,7 @@ def _place(
     one_side = len({photo.side for photo in photos}) == 1 and photos[0].side is not None
     edges = NO_EDGES if one_side else find_near_duplicates(photos, manifest.photos)
     placer = SidePlacer(photos, sides, edges)
-    placer.run(manifest.val_fraction, manifest.seed)
+    placer.run(manifest.val_fraction, manifest.seed, manifest.test_fraction)
     near = set(edges.ravel().tolist())
     return {
         photo.pair_name: RegisterRow.of(
@@ -147,10 +147,10 @@ class SidePlacer:
     """Places photos breadth-first from those that have a side.
 
     `sides` holds the side of what is placed and None for new photos; after `run` None is left only
-    for those in `bridging`: index → reason. A new photo near one side joins it, one near both sides
+    for those in `bridging`: index → reason. A new photo near one side joins it, one near two sides
     is left out, and one near none goes where the split of all photos puts it. Near are the two ends
     of an edge (near-duplicates) and photos of one name group. A photo that belongs to a side by
-    itself (`Photo.side`) is left out when it is near the other one, validation first.
+    itself (`Photo.side`) is left out when it is near another one, training last.
     """
 
     def __init__(self, photos: Sequence[Photo], sides: Sequence[Side | None], edges: Edges) -> None:
@@ -167,26 +167,30 @@ class SidePlacer:
         for i in self._queue:
             self._meet(i)
 
-    def run(self, val_fraction: float, seed: int) -> None:
+    def run(self, val_fraction: float, seed: int, test_fraction: float = 0.0) -> None:
         """Place every new photo."""
-        for side in ("val", "train"):
+        for side in reversed(SIDES):
             self._settle(i for i in self._open() if self.photos[i].side == side)
         while self._queue:
             self._settle(self._near(self._queue.popleft()))
         left = list(self._open())
         if left:
-            fresh = fresh_sides(self.photos, val_fraction, seed, self._edges)
+            # Only a new set, of one component, has it split so that no side is empty.
+            begun = any(self.sides) or bool(self.bridging)
+            fresh = fresh_sides(
+                self.photos, val_fraction, seed, self._edges, test_fraction, together=begun
+            )
             for i in left:
                 self.sides[i] = fresh[i]
 
     def _groups(self) -> list[str | None]:
-        """The name group of each photo that is free to move; a group on both sides is none."""
+        """The name group of each photo that is free to move; a group on several sides is none."""
         names = [None if p.side else group_of(p.key) for p in self.photos]
         on: dict[str | None, set[Side]] = defaultdict(set)
         for name, side in zip(names, self.sides, strict=True):
             if side:
                 on[name].add(side)
-        return [None if len(on[name]) == 2 else name for name in names]
+        return [None if len(on[name]) > 1 else name for name in names]
 
     def _open(self) -> Iterator[int]:
         return (i for i, s in enumerate(self.sides) if s is None and i not in self.bridging)
@@ -203,7 +207,7 @@ class SidePlacer:
         for i in new:
             beside = self._beside(i)
             own = self.photos[i].side
-            if len(beside) == 2 or (own and beside.keys() - {own}):
+            if len(beside) > 1 or (own and beside.keys() - {own}):
                 self.bridging[i] = self._reason(beside)
             elif own or beside:
                 self.sides[i] = own or next(iter(beside))
@@ -222,8 +226,12 @@ class SidePlacer:
             self._met.setdefault(group, i)
 
     def _reason(self, beside: dict[Side, int]) -> str:
-        words = {"train": "training", "val": "validation"}
-        near = (f"{self.photos[i].key!r} in {words[side]}" for side, i in sorted(beside.items()))
+        words = {"train": "training", "val": "validation", "test": "test"}
+        near = (
+            f"{self.photos[beside[side]].key!r} in {words[side]}"
+            for side in SIDES
+            if side in beside
+        )
         return f"belongs with {' and with '.join(near)} (a near-duplicate, or of one name)"
 
 

@@ -19,8 +19,8 @@ from distill.core.files import write_whole
 from distill.data.photos import Photo, Side
 
 PHOTOS, DROPPED, SKIPPED = "photos.tsv", "dropped.txt", "skipped.tsv"
-SIDES: tuple[Side, ...] = ("train", "val")
-_SIDE: dict[str, Side | None] = {"train": "train", "val": "val", "-": None}
+SIDES: tuple[Side, ...] = ("train", "val", "test")
+_SIDE: dict[str, Side | None] = {"train": "train", "val": "val", "test": "test", "-": None}
 _VIEW = re.compile(r"(-v\d{3,})?\.png$")
 # The folders of a pair's two pictures, in the order in which they are written.
 TEACHER_FOLDERS, SKETCH_FOLDERS = ("photo", "stylized"), ("B", "A")

@@ -1,6 +1,6 @@
 """Photos to a paired set on disk, once: resumable, and never half-written.
 
-    ROOT/train/FOLDER/NAME.png   ROOT/val/FOLDER/NAME.png    of the maker's two folders
+    ROOT/SIDE/FOLDER/NAME.png   train, val or test, and in it the maker's two folders
     ROOT/dataset.json           the manifest: what made it, split and counts
     ROOT/photos.tsv, dropped.txt, skipped.tsv    what became of each photo, see register
 
@@ -29,20 +29,27 @@ class SetReport:
     """What building a set found and did.
 
     `made` is how many pairs are new, `skipped` which photos are not used, with the reason. `counts`
-    are those of dataset.json: pairs of both sides (train, val), photos skipped, near_duplicates
-    that were kept on one side, bridging ones (skipped, since both sides hold near-duplicates of
-    theirs), and those dropped by a list.
+    are those of dataset.json: pairs of each side (train, val, test), photos skipped,
+    near_duplicates that were kept on one side, bridging ones (skipped, since two sides hold
+    near-duplicates of theirs), and those dropped by a list. `untested`: a test side was asked for,
+    and no pair is on it.
     """
 
     root: Path
     made: int
     skipped: dict[str, str]
     counts: dict[str, int]
+    untested: bool = False
 
     def __str__(self) -> str:
         counts = self.counts
-        text = f"{self.root}: {counts['train']} training and {counts['val']} validation pairs, "
-        text += f"{self.made} new"
+        sides = f"{counts['train']} training and {counts['val']} validation pairs"
+        if counts["test"]:
+            sides = f"{counts['train']} training, {counts['val']} validation and "
+            sides += f"{counts['test']} test pairs"
+        text = f"{self.root}: {sides}, {self.made} new"
+        if self.untested:
+            text += "; too few photos for a test side, eval_fid scores the validation pairs"
         if counts["near_duplicates"]:
             text += f"; near-duplicates, kept on one side: {counts['near_duplicates']}"
         if counts["dropped"]:
@@ -50,7 +57,7 @@ class SetReport:
         if self.skipped:
             text += f"; {len(self.skipped)} photos skipped, see {self.root / SKIPPED}"
         if counts["bridging"]:
-            text += f", {counts['bridging']} of them for near-duplicates on both sides"
+            text += f", {counts['bridging']} of them for near-duplicates on two sides"
         return text
 
 
@@ -66,12 +73,12 @@ def build_set(
 
     A complete set is left untouched. `drop` lists pictures to leave out, and the set keeps to it.
     Raises DistillError when `root` holds another set, another process is at it, nothing can be
-    written there, the maker cannot be used, or no photo of a side can.
+    written there, the maker cannot be used, or no photo of a side but the test side can.
     """
     manifest.check(root)
     before = stamp(root)
     found = place_photos(photos, manifest, root, drop)
-    jobs = [job for job in plan(found.sides, manifest.views) if job.side in sides]
+    jobs = [job for job in plan(found.sides, manifest.views_of) if job.side in sides]
     missing = [job for job in jobs if job.name not in found.disk[job.side]]
     bad = found.bridging | _still_bad(root, found, sides, missing, maker)
     todo = [job for job in missing if job.photo.key not in bad]
@@ -81,6 +88,7 @@ def build_set(
     else:
         with writing(root):
             _remember(root, manifest, found, before)
+            maker.begin(root, jobs)
             bad |= make_pairs(todo, maker, root)
             disk = register.pairs_on_disk(root)
             made = sum(job.photo.key not in bad for job in todo)
@@ -88,9 +96,10 @@ def build_set(
             register.write_skipped(root, bad)
             maker.finish(root, _there(jobs, disk))
             write_manifest(root, manifest, report.counts)
+    report.untested = bool(manifest.test_fraction and "test" in sides and not report.counts["test"])
     for side in sides:
-        if not report.counts[side]:
-            others = report.counts["train"] + report.counts["val"]
+        if side != "test" and not report.counts[side]:
+            others = sum(report.counts[each] for each in SIDES)
             said = maker.nothing_usable(root / SKIPPED, others)
             raise DistillError(f"{root}: no {side} photo {said}")
     return report

@@ -1,7 +1,9 @@
-"""The split: whole groups of photos go to training or to validation, by a hash of their name.
+"""The split: whole groups of photos go to one of three sides, by a hash of their name.
 
-What must stay together is a component of the graph whose edges are equal names (`group_of`) and
-near-duplicates.
+Training learns, validation chooses (a checkpoint, a setting), test is what results are reported on.
+The hash decides, as a number in [0, 1): below `test_fraction` a photo is for testing, below
+`test_fraction` + `val_fraction` for validation, else for training. What must stay together is a
+component of the graph whose edges are equal names (`group_of`) and near-duplicates.
 """
 
 from __future__ import annotations
@@ -16,54 +18,85 @@ from distill.core.errors import DistillError
 from distill.data.photos import Photo, Side, group_of
 
 Edges = NDArray[np.int32]  # (n, 2): indices of two photos that are near-duplicates
-HELD_OUT = ("val", "valid", "test")  # what a folder of the validation side may be called
+HELD_OUT = ("val", "valid", "test")  # what a folder of held-out pictures may be called
 NO_EDGES: Edges = np.empty((0, 2), np.int32)
 
 
 def split(
-    photos: Iterable[Photo], val_fraction: float, seed: int, edges: Edges = NO_EDGES
+    photos: Iterable[Photo],
+    val_fraction: float,
+    seed: int,
+    edges: Edges = NO_EDGES,
+    test_fraction: float = 0.0,
 ) -> dict[Side, list[Photo]]:
-    """Both sides, in the order given, neither of them empty unless the photos say so themselves.
+    """All sides, in the order given, none of them empty unless the photos say so themselves.
 
-    A component goes by the hash of the smallest of its group names: stable however many photos are
-    added. A few photos may all fall on one side; then the components with the lowest hashes are
-    held out instead (single photos, where all are one component). Raises DistillError for a single
+    The test side is empty without a `test_fraction`. A component goes by the hash of the smallest
+    of its group names: stable however many photos are added. A few photos may leave a side empty;
+    then the components with the lowest hashes are held out instead (single photos, where all are
+    one component), and of two components none is for testing. Raises DistillError for a single
     photo.
     """
     photos = list(photos)
-    sides: dict[Side, list[Photo]] = {"train": [], "val": []}
-    for photo, side in zip(photos, fresh_sides(photos, val_fraction, seed, edges), strict=True):
+    sides: dict[Side, list[Photo]] = {"train": [], "val": [], "test": []}
+    fresh = fresh_sides(photos, val_fraction, seed, edges, test_fraction)
+    for photo, side in zip(photos, fresh, strict=True):
         sides[side].append(photo)
     return sides
 
 
 def fresh_sides(
-    photos: Sequence[Photo], val_fraction: float, seed: int, edges: Edges = NO_EDGES
+    photos: Sequence[Photo],
+    val_fraction: float,
+    seed: int,
+    edges: Edges = NO_EDGES,
+    test_fraction: float = 0.0,
+    together: bool = False,
 ) -> list[Side]:
-    """The side of every photo, as `split` says."""
+    """The side of every photo, as `split` says; `together`: one component alone is not split."""
     names = [group_of(photo.key) for photo in photos]
     first = _smallest(_components(len(photos), names, edges), names)
     sides: list[Side] = [
-        photo.side or ("val" if _hash(name, seed) < val_fraction * 2**64 else "train")
+        photo.side or _side_of(_hash(name, seed), val_fraction, test_fraction)
         for photo, name in zip(photos, first, strict=True)
     ]
-    if len(set(sides)) == 2 or all(photo.side for photo in photos):
+    wanted = {"train", "val", "test"} if test_fraction else {"train", "val"}
+    if wanted <= set(sides) or all(photo.side for photo in photos):
         return sides
-    held_out = _few(photos, names, edges, val_fraction, seed)
-    return [p.side or ("val" if i in held_out else "train") for i, p in enumerate(photos)]
+    if together and len(set(first)) == 1:
+        return sides
+    few = _few(photos, names, edges, seed, val_fraction, test_fraction)
+    return [photo.side or side for photo, side in zip(photos, few, strict=True)]
+
+
+def _side_of(digest: int, val_fraction: float, test_fraction: float) -> Side:
+    """By the thresholds that the module's head states; `digest` is below 2**64."""
+    if digest < test_fraction * 2**64:
+        return "test"
+    return "val" if digest < (test_fraction + val_fraction) * 2**64 else "train"
 
 
 def _few(
-    photos: Sequence[Photo], names: list[str], edges: Edges, val_fraction: float, seed: int
-) -> set[int]:
-    """Which photos to hold out where the hashes put all on one side."""
+    photos: Sequence[Photo],
+    names: list[str],
+    edges: Edges,
+    seed: int,
+    val_fraction: float,
+    test_fraction: float,
+) -> list[Side]:
+    """The sides of photos whose hashes leave one empty: the lowest for testing, then validation."""
     if len(photos) < 2:
         raise DistillError("one photo alone cannot be split into training and validation; add more")
     labels = next(each for each in _finer(photos, names, edges) if len(set(each)) > 1)
     ordered = sorted(set(labels), key=lambda label: _hash(label, seed))
-    count = min(max(1, round(val_fraction * len(ordered))), len(ordered) - 1)
-    held_out = set(ordered[:count])
-    return {i for i, label in enumerate(labels) if label in held_out}
+    most, test = len(ordered) - 1, 0  # one at least is for training
+    if test_fraction and most > 1:
+        test = min(max(1, round(test_fraction * len(ordered))), most - 1)
+    val = min(max(1, round(val_fraction * len(ordered))), most - test)
+    sides: dict[str, Side] = dict.fromkeys(ordered, "train")
+    sides |= dict.fromkeys(ordered[:test], "test")
+    sides |= dict.fromkeys(ordered[test : test + val], "val")
+    return [sides[label] for label in labels]
 
 
 def _finer(photos: Sequence[Photo], names: list[str], edges: Edges) -> Iterator[list[str]]:

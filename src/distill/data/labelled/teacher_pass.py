@@ -12,12 +12,16 @@ from PIL import Image
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
+from distill.core.files import write_json
 from distill.core.images import from_pixels, to_image, to_pixels
 from distill.data.augment import rng_for, view
 from distill.data.labelled.manifest import Manifest, manifest_at
 from distill.data.labelled.pair_maker import PairJob, PairMaker, Pictures
 from distill.data.labelled.register import TEACHER_FOLDERS
+from distill.data.labelled.teacher_check import check_teacher, some_squares
 from distill.data.photos import BadPhoto, Photo, read_photo
+
+TEACHER = "teacher.json"  # in a set's folder: what `check_teacher` found
 
 
 class TeacherPass(PairMaker):
@@ -40,12 +44,31 @@ class TeacherPass(PairMaker):
 
     @torch.inference_mode()
     def pairs(self, batch: Sequence[Tensor]) -> Iterator[Pictures]:
-        photos = from_pixels(torch.stack([*batch]).to(self.device))
-        stylised = self.teacher.to(self.device)(photos).cpu()
+        stylised = self._inference(from_pixels(torch.stack([*batch]).to(self.device)))
         return (
             (Image.fromarray(pixels.numpy()), to_image(picture))
             for pixels, picture in zip(batch, stylised, strict=True)
         )
+
+    def begin(self, root: Path, jobs: Sequence[PairJob]) -> None:
+        """Measure whether the teacher is bent, once a set, and say so; kept in teacher.json."""
+        kept = root / TEACHER
+        if kept.is_file():
+            return
+        photos = [job.photo for job in jobs if job.number == 0]
+        squares = some_squares(photos, self.manifest.size, self.manifest.crop)
+        if squares is not None:
+            found = check_teacher(self._inference, squares)
+            print(found)
+            if found.bent:
+                print(found.advice())
+            write_json(kept, found.plain())
+
+    def _inference(self, photos: Tensor) -> Tensor:
+        """The teacher's output for (N, 3, S, S), in the set's precision, on the CPU."""
+        rough = self.manifest.precision == "bfloat16"
+        with torch.autocast(torch.device(self.device).type, torch.bfloat16, enabled=rough):
+            return self.teacher.to(self.device)(photos.to(self.device)).float().cpu()
 
     def still_bad(self, photo: Photo, reason: str, since: float) -> bool:
         try:

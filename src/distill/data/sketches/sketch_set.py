@@ -1,7 +1,7 @@
 """Photos to a sketch → photo set on disk.
 
 ROOT/train/A/NAME.png   the outline, RGB        ROOT/train/B/NAME.png   the picture, RGB(A)
-ROOT/val/A/NAME.png                             ROOT/val/B/NAME.png
+ROOT/val/…, ROOT/test/…                         the same
 ROOT/preview.png        every step of some      the other files: see labelled.set_builder
 """
 
@@ -151,7 +151,7 @@ def prepare(settings: Prepare) -> SetReport:
     if isinstance(masks, SaliencyNetwork):
         hashes["mask"] = sha256(masks.path)
     crop = 1.0 if settings.sketch.points else settings.crop
-    shared = sources.photos_in_manifest(settings)
+    shared = sources.photos_in_manifest(settings, root)
     manifest = SketchManifest.of(settings.sketch, hashes, crop=crop, **shared)
     report = build_set(photos, maker, manifest, root, drop=sources.drop_list(settings))
     print(report)

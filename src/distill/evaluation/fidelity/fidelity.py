@@ -2,15 +2,26 @@
 
     python benchmarks/fidelity.py --pairs data/pairs/SET NAME=FILE...
 
-Held out is the val side of a set that distill.prepare made: it shares no photo, no near-duplicate
-and no person with the other side. FILE is a checkpoint of distill.train, whose own training photos
-are checked against these, or an ONNX file; @255 behind it says that its output is in [0, 255].
+Held out is the test side of a set that distill.prepare made, or its val side where it has no other:
+it shares no photo, no near-duplicate and no person with the other sides. FILE is a checkpoint of
+distill.train, whose own training photos are checked against these, or an ONNX file; @255 behind it
+says that its output is in [0, 255].
 
 PSNR, SSIM, PSNR of edges, the checkerboard beyond the teacher's, LPIPS where its weights are, and
 PSNR of the face are means over the pictures of each folder, and of all. Sets of 1,000 pictures and
 more are compared by their Fréchet distance too: FD(T, S) over the same photos, and the gap |FD(T,
 T') - FD(T, S)| with T of one half of the photos, T' and S of the other; smaller sets by their
-kernel distance. `photo` is the photo left as it is. Milliseconds are those of all students in turn
+kernel distance. `photo` is the photo left as it is.
+
+Ink is what is thin and dark: recall is the share of the teacher's that the student drew within a
+pixel, precision the share of the student's that the teacher drew, depth how dark of the teacher's.
+Displacement is the largest median shift of any part of the picture. Flicker is the mean change of
+the output under noise (sigma 2/255), a step of 1 px and a slow pan, of --flicker photos of each
+folder. With --views N the teacher draws shifts, zooms and random crops of N photos of each folder
+(its pictures are kept): PSNR off-centre, and how much that is above the PSNR of the same photos as
+they are.
+
+Milliseconds are those of all students in turn
 in one run, batch 1, one thread, with BatchNorm folded and subnormal weights at zero.
 
 Written are fidelity.json and .md, and as .png fidelity_pareto, fidelity_sheet and fidelity_zoom.
@@ -22,13 +33,14 @@ import argparse
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from distill.core.errors import DistillError, OneLine
 from distill.core.images import to_float
@@ -36,17 +48,25 @@ from distill.core.progress import bar
 from distill.core.sessions import open_session
 from distill.data.faces import DETECTOR
 from distill.data.labelled.manifest import is_complete, manifest_at
+from distill.evaluation.drawing_scores import FLICKER
 from distill.evaluation.fidelity import fidelity_report, heldout_set, scored_students
 from distill.evaluation.fidelity import scores as scoring
-from distill.evaluation.fidelity.heldout_set import FidelitySet
+from distill.evaluation.fidelity.heldout_set import FidelitySet, Indices
 from distill.evaluation.fidelity.scored_students import ScoredStudent, ToGraph
 from distill.evaluation.fidelity.scores import PictureFigures
+from distill.evaluation.fidelity.views import KINDS, Views, drawn, first_of_each
 from distill.evaluation.heldout import infer
 from distill.evaluation.paired_scores import features_or_reason
+from distill.evaluation.set_teacher import style_teacher
 from distill.metrics.features import FeatureNetwork
+from distill.models.teachers.teacher import Teacher
 
 TIMINGS, WARM = 200, 10  # rounds timed, and rounds before them
 BATCH = 8
+SIDE_NOTES = {
+    "test": "test: these photos are in no training and chose no checkpoint of this set's runs",
+    "val": "val: checkpoints of this set's runs were chosen by these photos",
+}
 Row = dict[str, Any]
 
 
@@ -55,19 +75,25 @@ def run(args: argparse.Namespace, to_graph: ToGraph) -> Row:
     files = scored_students.parse(args.students)
     network, missing = features_or_reason(args.features)
     facts = fidelity_report.machine() | {"onnxruntime": onnxruntime.__version__}
-    held = heldout_set.read(args.pairs, args.limit, args.out / "fidelity_faces.json")
+    faces = args.out / "fidelity_faces.json"
+    held = heldout_set.read(args.pairs, args.limit, faces, args.side)
     with tempfile.TemporaryDirectory() as folder:
         students = [scored_students.load(each, held, Path(folder), to_graph) for each in files]
         cost = costs(students, held)
         shown = SheetPictures(held, args.sheet)
-        measured = measure(students, held, network, shown)
+        more = further(held, args)
+        measured = measure(students, held, network, shown, more)
     figures: Row = {
         "set": about(held),
         "features": network.title if network else None,
         "rounds": args.rounds,
         "subsets": score(held, measured, network, args.rounds),
         "cost": cost,
-        "notes": [*notes(held, args, network, missing), *((e.name, e.note) for e in students)],
+        "notes": [
+            *notes(held, args, network, missing),
+            *more.notes,
+            *((e.name, e.note) for e in students),
+        ],
     }
     facts |= {"set": args.pairs.resolve().name, "held-out pictures": len(held.files)}
     tables = fidelity_report.tables(figures)
@@ -130,22 +156,58 @@ def interleaved(students: Sequence[ScoredStudent], photo: Tensor) -> dict[str, l
     return times
 
 
+@dataclass(frozen=True)
+class Further:
+    """What is asked of networks beyond the set's pictures: flicker of the photos `at`, and views.
+
+    `teacher` is None where it is not at hand; then there are no views either.
+    """
+
+    at: Indices
+    views: Views | None
+    teacher: Teacher | None
+    notes: list[tuple[str, str]]
+
+
+def further(held: FidelitySet, args: argparse.Namespace) -> Further:
+    """The photos that flicker is measured on, and the views that the teacher has drawn."""
+    teacher = style_teacher(held.root) if args.views or args.flicker else None
+    if teacher is None and (args.views or args.flicker):
+        said = [("teacher", "not at hand, or not the one that drew the set: no views, no flicker")]
+        return Further(first_of_each(held, args.flicker), None, None, said)
+    kept = args.out / "fidelity_views"
+    views = drawn(held, args.views, teacher, kept) if teacher and args.views else None
+    said = [("off-centre", f"{args.views} photos of each folder: {', '.join(KINDS)}")]
+    return Further(first_of_each(held, args.flicker), views, teacher, said if views else [])
+
+
 def measure(
     students: Sequence[ScoredStudent],
     held: FidelitySet,
     network: FeatureNetwork | None,
     shown: SheetPictures,
+    more: Further,
 ) -> dict[str, PictureFigures]:
     """Figures of the teacher, the photo and every student; one student's pictures at a time."""
     by = scoring.measures()
+
+    def figures(name: str, output: Tensor, drawing: nn.Module | None) -> PictureFigures:
+        found = scoring.measure(held, output, by, network, name)
+        if drawing is not None:
+            found.values.update(scoring.flickering(drawing, held, more.at, name))
+            if more.views and name != "teacher":
+                centre = found.values[scoring.PSNR]
+                found.values.update(scoring.off_centre(drawing, more.views, centre, name))
+        return found
+
     measured = {
-        name: scoring.measure(held, pictures, by, network, name)
-        for name, pictures in (("teacher", held.teacher), ("photo", held.photo))
+        "teacher": figures("teacher", held.teacher, more.teacher),
+        "photo": figures("photo", held.photo, nn.Identity()),
     }
     for each in students:
         output = infer(each.network, held.photo, BATCH, f"inference of {each.name}")
         shown.add(each.name, output)
-        measured[each.name] = scoring.measure(held, output, by, network, each.name)
+        measured[each.name] = figures(each.name, output, each.network)
     return measured
 
 
@@ -159,6 +221,7 @@ def score(
     teacher = measured["teacher"]
     names = [name for name in measured if name != "teacher"]
     first, subsets = names[1], held.subsets()
+    flickers = [name for name in FLICKER if name in teacher.values]
     results: dict[str, Row] = {subset: {"pictures": len(at)} for subset, at in subsets.items()}
     with bar(len(subsets) * len(names), " scores", "scoring", leave=False) as progress:
         for subset, at in subsets.items():
@@ -169,18 +232,22 @@ def score(
                     ahead = scoring.lead(at, measured[name], measured[first], rounds)
                     scores[name][f"PSNR above {first} (dB)"] = ahead
                 progress.update()
+            own = {name: scoring.mean(teacher.values[name][at], rounds) for name in flickers}
+            if any(own.values()):
+                scores["teacher"] = {name: row for name, row in own.items() if row}
     return results
 
 
 def about(held: FidelitySet) -> Row:
     """The set in words that hold on every machine."""
     manifest = manifest_at(held.root) or {}
-    kept = ("style", "teacher", "size", "crop", "val_fraction", "seed", "folders", "val_folders")
+    made = ("style", "teacher", "size", "crop")
+    split = ("val_fraction", "test_fraction", "seed", "folders", "val_folders")
     persons = {name: len({held.who[i] for i in at}) for name, at in held.subsets().items()}
     faces = sum(box is not None for box in held.boxes)
-    return {"name": held.root.resolve().name, "persons": persons, "with a face": faces} | {
-        key: manifest.get(key) for key in kept
-    }
+    said = {key: manifest.get(key) for key in (*made, *split)}
+    name = {"name": held.root.resolve().name, "side": held.side}
+    return name | {"persons": persons, "with a face": faces} | said
 
 
 def notes(
@@ -188,6 +255,7 @@ def notes(
 ) -> list[tuple[str, str]]:
     """What a reader must know besides the figures."""
     said = [
+        ("side", SIDE_NOTES[held.side]),
         ("intervals", f"95 %, {args.rounds} resamples of pictures (not of persons)"),
         ("faces", f"largest box of the {DETECTOR}, found on the photos"),
         ("parameters", "trained values of a checkpoint, BatchNorm's too; those in an ONNX file"),
@@ -212,7 +280,17 @@ def options() -> argparse.ArgumentParser:
     made.add_argument("students", nargs="+", metavar="NAME=FILE", help="the first is the baseline")
     made.add_argument("--pairs", type=Path, required=True, help="a set of distill.prepare")
     made.add_argument("--features", choices=("mobilenet", "inception", "none"), default="mobilenet")
+    made.add_argument(
+        "--side", choices=tuple(SIDE_NOTES), help="held-out side (test where there is one)"
+    )
     made.add_argument("--limit", type=_positive, help="pictures of each folder at most")
+    made.add_argument(
+        "--flicker", type=_count, default=8, help="photos of each folder for it (%(default)s)"
+    )
+    made.add_argument(
+        "--views", type=_count, default=0,
+        help="photos of each folder whose views the teacher draws, 8 each (%(default)s)",
+    )  # fmt: skip
     made.add_argument("--sheet", type=_positive, default=8, help="rows of pictures (%(default)s)")
     made.add_argument("--rounds", type=int, default=200, help="resamples; 0: none (%(default)s)")
     made.add_argument(
@@ -224,6 +302,12 @@ def options() -> argparse.ArgumentParser:
 def _positive(text: str) -> int:
     if int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text}: at least 1")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if int(text) < 0:
+        raise argparse.ArgumentTypeError(f"{text}: 0 or more")
     return int(text)
 
 

@@ -13,13 +13,18 @@ from torch import Tensor
 
 from distill.core.files import atomic_write, write_json, write_whole
 from distill.core.images import save_png, sheet, to_float
+from distill.evaluation.drawing_scores import OFF
 from distill.evaluation.fidelity.heldout_set import FidelitySet
+from distill.evaluation.fidelity.scored_students import RESERVED
 from distill.evaluation.fidelity.scores import PSNR
+from distill.metrics.ink_figures import FIGURES
 from distill.metrics.machine import cores, load_average
 
 Row = dict[str, Any]
 Scores = Mapping[str, Mapping[str, Row]]  # student → figure → value, interval, pictures
-DIGITS = {"SSIM": 4, "LPIPS": 4}
+DIGITS = {"SSIM": 4, "LPIPS": 4} | dict.fromkeys(FIGURES, 3)
+MORE_IS_BETTER = ("PSNR", "SSIM", "ink", "against centre")
+TITLES = {"close": "", "drawn": ", how it is drawn", "views": ", off-centre"}  # kinds of figures
 ZOOM, ENLARGED = 128, 2  # pixels cut around a face, and how often each is shown
 COSTS = {  # how the columns are called
     "ms": "ms, median (5th – 95th percentile)",
@@ -69,11 +74,35 @@ def write(name: str, out: Path, facts: dict[str, object], figures: object, *tabl
 
 
 def tables(figures: Row) -> list[Table]:
-    """One table per subset, one of what each student costs, one of notes."""
+    """Tables of each subset, one of what each student costs, one of notes."""
     subsets = figures["subsets"].items()
-    scores = [scores_table(name, row["pictures"], row["scores"]) for name, row in subsets]
+    scores = [
+        each
+        for name, row in subsets
+        for each in scores_tables(name, row["pictures"], row["scores"])
+    ]
     notes = Table("Notes", ["about", "note"], [list(note) for note in figures["notes"]])
     return [*scores, _cost_table(figures["cost"]), notes]
+
+
+def scores_tables(subset: str, pictures: int, scores: Scores) -> list[Table]:
+    """How close, how drawn, and how off-centre; each with the rows and columns that it has."""
+    return [scores_table(subset + title, pictures, part) for title, part in by_kind(scores).items()]
+
+
+def by_kind(scores: Scores) -> dict[str, dict[str, dict[str, Row]]]:
+    """The same scores, apart by what they are about, under the rest of each table's title."""
+    parts: dict[str, dict[str, dict[str, Row]]] = {}
+    for name, row in scores.items():
+        for column, figure in row.items():
+            parts.setdefault(_kind(column), {}).setdefault(name, {})[column] = figure
+    return {title: parts[kind] for kind, title in TITLES.items() if kind in parts}
+
+
+def _kind(column: str) -> str:
+    if column.startswith(("ink ", "flicker", OFF)):
+        return "drawn"
+    return "views" if column.startswith(("off-centre", f"{PSNR}, ")) else "close"
 
 
 def scores_table(subset: str, pictures: int, scores: Scores) -> Table:
@@ -94,11 +123,12 @@ def _head(column: str, pictures: int, scores: Scores) -> str:
 
 
 def _best(column: str, scores: Scores) -> str | None:
-    """The best student; the photo as it is is there to compare with and never competes."""
-    values = {n: r[column]["value"] for n, r in scores.items() if column in r and n != "photo"}
+    """The best student; photo and teacher are there to compare with and never compete."""
+    values = {n: r[column]["value"] for n, r in scores.items() if column in r and n not in RESERVED}
     if len(values) < 2 or " above " in column:  # the first, at 0, is not in that column
         return None
-    return (max if "PSNR" in column or column == "SSIM" else min)(values, key=values.__getitem__)
+    most = any(word in column for word in MORE_IS_BETTER)
+    return (max if most else min)(values, key=values.__getitem__)
 
 
 def _cell(row: Row | None, column: str, best: bool) -> str:

@@ -1,4 +1,4 @@
-"""The held-out side of a set of pairs: photo, teacher's output, folder, person and face of each.
+"""A held-out side of a set of pairs: photo, teacher's output, folder, person and face of each.
 
 distill.prepare has put a person and near-duplicates on one side; `who` says whose a picture is.
 """
@@ -24,8 +24,8 @@ from distill.core.images import to_pixels
 from distill.core.progress import bar
 from distill.data.faces import DETECTOR, Box, largest_face
 from distill.data.labelled.manifest import manifest_at
-from distill.data.labelled.register import pair_of, png_names, read_rows
-from distill.data.photos import BadPhoto, group_of, read_photo
+from distill.data.labelled.register import pair_of, pairs_on_disk, png_names, read_rows
+from distill.data.photos import BadPhoto, Side, group_of, read_photo
 from distill.evaluation.heldout import half_order
 
 ALL = "all"
@@ -43,6 +43,7 @@ class FidelitySet:
     photo: Tensor
     teacher: Tensor
     boxes: list[Box | None]
+    side: Side = "test"
 
     @property
     def size(self) -> int:
@@ -71,23 +72,25 @@ class FidelitySet:
         return sorted((pool[place] for place, pool in ordered), key=lambda i: (self.who[i][0], i))
 
 
-def read(root: Path, limit: int | None, boxes: Path) -> FidelitySet:
+def read(root: Path, limit: int | None, boxes: Path, side: Side | None = None) -> FidelitySet:
     """The held-out pairs of a set of distill.prepare, of each folder at most `limit`.
 
+    Those of the `side` asked for, otherwise for testing, or of validation where there are none.
     `boxes` keeps where faces are. Raises DistillError for what is no such set, or has no such side.
     """
     if manifest_at(root) is None:
         raise DistillError(f"{root}: no set of pairs made by distill.prepare (no dataset.json)")
-    people = persons(root, "val")
-    both = png_names(root, "val", "photo") & png_names(root, "val", "stylized")
+    side = side or ("test" if pairs_on_disk(root)["test"] else "val")
+    people = persons(root, side)
+    both = png_names(root, side, "photo") & png_names(root, side, "stylized")
     known = [file for file in both if pair_of(file) in people]
     ordered = sorted(known, key=lambda file: half_order(people[pair_of(file)][1], file))
     files = _first(ordered, people, limit)
     if not files:
-        raise DistillError(f"{root}: no held-out pairs in val/")
-    photo, teacher = (_read(root / "val" / kind, files) for kind in ("photo", "stylized"))
+        raise DistillError(f"{root}: no held-out pairs in {side}/")
+    photo, teacher = (_read(root / side / kind, files) for kind in ("photo", "stylized"))
     who = [people[pair_of(file)] for file in files]
-    return FidelitySet(root, files, who, photo, teacher, find_faces(photo, boxes))
+    return FidelitySet(root, files, who, photo, teacher, find_faces(photo, boxes), side)
 
 
 def persons(root: Path, side: str) -> dict[str, Who]:

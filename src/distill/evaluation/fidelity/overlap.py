@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from distill.config.trained import source_of
 from distill.core.errors import DistillError
 from distill.data import sources
-from distill.data.labelled.duplicates import similar_pairs, thumbnails
-from distill.data.labelled.register import png_names
-from distill.data.photos import Photo
+from distill.data.labelled.register import png_names, read_rows
+from distill.data.photos import Photo, Side
 from distill.evaluation.fidelity.heldout_set import FidelitySet, persons
-from distill.models import checkpoint
+from distill.evaluation.training_pictures import near_duplicates, runs_behind, seen_sides
 
 UNKNOWN = "training photos not known"
 # Share of held-out photos that may look like one of another set's. Of 10.6 million pairs of
@@ -28,22 +25,20 @@ def check(name: str, trained: dict[str, Any], held: FidelitySet) -> str:
 
     Raises DistillError as `_check` does.
     """
-    own = _check(name, trained, held)  # whatever became of those it started from
-    try:
-        before = checkpoint.lineage(trained)[1:]
-    except DistillError as error:
-        return f"{own}; of its start {UNKNOWN}: {error}"
-    return "; ".join(dict.fromkeys([own, *(_check(name, run, held) for run in before)]))
+    runs, unknown = runs_behind(trained)
+    said = "; ".join(dict.fromkeys(_check(name, run, held) for run in runs))
+    return f"{said}; of its start {UNKNOWN}: {unknown}" if unknown else said
 
 
 def _check(name: str, trained: dict[str, Any], held: FidelitySet) -> str:
     """What is known of a run's training photos, in a few words, from its settings.
 
-    Raises DistillError where a held-out photo, or a picture of the same person, was trained on:
-    by the names of folder and file, and by what the pictures look like.
+    Raises DistillError where a held-out photo, or a picture of the same person, was trained on or
+    chose the checkpoint: by the names of folder and file, and by what the pictures look like.
     """
     root = sources.pairs_root(source_of(trained))
-    seen = set(persons(root, "train").values())
+    sides = _seen(root, held)
+    seen = {who for side in sides for who in persons(root, side).values()}
     if not seen:
         return UNKNOWN
     shared = [file for file, who in zip(held.files, held.who, strict=True) if who in seen]
@@ -51,10 +46,16 @@ def _check(name: str, trained: dict[str, Any], held: FidelitySet) -> str:
         raise _refusal(name, root, shared, len(held.files), "themselves or by the same person")
     if root.resolve() == held.root.resolve():
         return "the other side of this set"
-    alike = _near_duplicates(root, held)
+    alike = _near_duplicates(root, sides, held)
     if len(alike) > CHANCE * len(held.files):
         raise _refusal(name, root, alike, len(held.files), "as they are or as near-duplicates")
     return f"set {root.name}: no photo or person shared, {len(alike)} look alike"
+
+
+def _seen(root: Path, held: FidelitySet) -> Set[Side]:
+    """The sides of a run's set that may not be scored; what is scored to choose has one less."""
+    there = {row.side for row in read_rows(root).values() if row.side}
+    return seen_sides(there) if held.side == "test" else {"train"}
 
 
 def _refusal(name: str, root: Path, shared: Sequence[str], of: int, how: str) -> DistillError:
@@ -64,15 +65,13 @@ def _refusal(name: str, root: Path, shared: Sequence[str], of: int, how: str) ->
     )
 
 
-def _near_duplicates(root: Path, held: FidelitySet) -> list[str]:
-    """The held-out photos that look like one the other set trains on; both cut their squares."""
-    ours = [Photo(held.root / "val/photo" / file, file) for file in held.files]
-    kept = sorted(png_names(root, "train", "photo"))
-    theirs = [Photo(root / "train/photo" / file, file) for file in kept]
-    small = [
-        thumbnails(ours, f"{held.root.resolve()}/val"),
-        thumbnails(theirs, f"{root.resolve()}"),
+def _near_duplicates(root: Path, sides: Set[Side], held: FidelitySet) -> list[str]:
+    """The held-out photos that look like one the other set has seen; both cut their squares."""
+    ours = [Photo(held.root / held.side / "photo" / file, file) for file in held.files]
+    theirs = [
+        Photo(root / side / "photo" / file, f"{side}/{file}")
+        for side in sorted(sides)
+        for file in sorted(png_names(root, side, "photo"))
     ]
-    edges = similar_pairs(np.concatenate(small))
-    across = edges[(edges[:, 0] < len(ours)) & (edges[:, 1] >= len(ours)), 0]
-    return [held.files[i] for i in np.unique(across)]
+    caches = (f"{held.root.resolve()}/{held.side}", f"{root.resolve()}")
+    return [held.files[i] for i in near_duplicates(ours, theirs, caches)]

@@ -1,4 +1,4 @@
-"""How close outputs are to the teacher's: per picture, and as sets by their features."""
+"""How close outputs are to the teacher's: per picture, as drawings, and as sets by features."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from distill.core.images import to_float
 from distill.data.faces import Box
+from distill.evaluation import drawing_scores as drawing
 from distill.evaluation.feature_sets import Features, features_of_set
 from distill.evaluation.fidelity.heldout_set import FidelitySet, Indices
-from distill.evaluation.paired_scores import interval, per_picture
+from distill.evaluation.fidelity.views import KINDS, Views
+from distill.evaluation.heldout import infer
+from distill.evaluation.picture_scores import Values, interval, per_picture
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureNetwork
 from distill.metrics.similarity import grid
@@ -22,18 +24,23 @@ from distill.metrics.similarity import grid
 ENOUGH = 1000  # pictures from which on a Fréchet distance is given; below, it is mostly bias
 BATCH = 16
 PSNR, FACE = "PSNR (dB)", "face PSNR (dB)"
+OFF_CENTRE, AGAINST = "off-centre PSNR (dB)", "off-centre against centre (dB)"
 GRID = "grid above teacher's (1/255)"
-Values = NDArray[np.float64]
 Row = dict[str, Any]  # value, interval (None where none can be had), pictures
 Measure = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class PictureFigures:
-    """Every figure of each picture, (n,), NaN where it has none; features (n, d) of all."""
+    """Every figure of each picture, (n,), NaN where it has none; features (n, d) of all.
+
+    `ink` and `places` are what `drawing_scores` makes its rows of.
+    """
 
     values: dict[str, Values]
     features: Features | None
+    ink: Values | None = None
+    places: Values | None = None
 
 
 def measures() -> dict[str, Measure]:
@@ -64,7 +71,41 @@ def measure(
     values = {name: per_picture(each, output, held.teacher, BATCH) for name, each in by.items()}
     faces = [_face_psnr(*pair) for pair in zip(output, held.teacher, held.boxes, strict=True)]
     features = features_of_set(network, output, what) if network else None
-    return PictureFigures(values | {FACE: np.array(faces)}, features)
+    ink = drawing.ink_of(output, held.teacher, BATCH)
+    places = drawing.places_of(output, held.teacher, BATCH)
+    return PictureFigures(values | {FACE: np.array(faces)}, features, ink, places)
+
+
+def flickering(network: nn.Module, held: FidelitySet, at: Indices, what: str) -> dict[str, Values]:
+    """Flicker of the output for the photos `at`, each kind (n,), NaN for the others."""
+    found = drawing.flicker_of(network, held.photo[at], BATCH, f"flicker of {what}")
+    if found is None:
+        return {}
+    return {
+        name: _spread(each, at, len(held.files))
+        for name, each in zip(drawing.FLICKER, found.T, strict=True)
+    }
+
+
+def off_centre(network: nn.Module, views: Views, centre: Values, what: str) -> dict[str, Values]:
+    """PSNR of each view, of all and against that of the photos as they are, `centre`: each (n,)."""
+    psnr = np.stack(
+        [
+            per_picture(similarity.psnr, infer(network, photo, BATCH, what), teacher, BATCH)
+            for photo, teacher in zip(views.photo, views.teacher, strict=True)
+        ]
+    )
+    figures = {f"{PSNR}, {kind}": psnr[:, i] for i, kind in enumerate(KINDS)}
+    mean = psnr.mean(1)
+    figures |= {OFF_CENTRE: mean, AGAINST: mean - centre[views.at]}
+    return {name: _spread(each, views.at, len(centre)) for name, each in figures.items()}
+
+
+def _spread(values: Values, at: Indices, count: int) -> Values:
+    """Those of the pictures `at` among all, NaN elsewhere."""
+    spread = np.full(count, np.nan)
+    spread[at] = values
+    return spread
 
 
 def _face_psnr(a: Tensor, b: Tensor, box: Box | None) -> float:
@@ -83,6 +124,9 @@ def score(
 ) -> dict[str, Row]:
     """Every figure over the pictures `at`, with a 95 % interval of `rounds` resamples."""
     scores = {name: mean(values[at], rounds) for name, values in student.values.items()}
+    if student.ink is not None and student.places is not None:
+        scores |= drawing.ink_rows(student.ink[at], rounds)
+        scores[drawing.OFF] = drawing.displacement_row(student.places[at])
     if network and teacher.features is not None and student.features is not None:
         scores |= _distances(teacher.features[at], student.features[at], network, rounds)
     return {name: row for name, row in scores.items() if row}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Self
 
 import torch.nn.functional as F
@@ -14,13 +15,26 @@ class Teacher(nn.Module):
 
     `multiple` is what the sides must divide by, 1 when any size goes; `fixed` the one (H, W) that
     it takes, if so. `gives_activations` says whether inner layers can be read (for GKA) or only
-    the picture comes out. `transparent`: its output is RGBA, (N, 4, H, W).
+    the picture comes out. `transparent`: its output is RGBA, (N, 4, H, W). `takes_bfloat16`: under
+    autocast it stays closer to its float32 output than 8-bit files do to the student.
     """
 
     multiple: int = 1
     fixed: tuple[int, int] | None = None
     gives_activations: bool = True
     transparent: bool = False
+    takes_bfloat16: bool = False
+
+    def open_choices(self) -> Mapping[str, Self]:
+        """What this teacher could be, by name, where only its output for photos can tell which.
+
+        They share the weights. Empty for all others.
+        """
+        return {}
+
+    def choose(self, name: str) -> None:
+        """Be that one of the open choices, for good. Raises KeyError for another name."""
+        raise KeyError(name)
 
     def freeze(self) -> Self:
         """No gradients, evaluation mode; call at the end of a constructor."""

@@ -44,9 +44,11 @@ class Distance(pl.Callback):
 
     A validation step gives {output, target}, or {a, to_b, b, to_a} of two unpaired sides, pictures
     (N, 3 or 4, H, W) in [0, 1]; then val/frechet and val/kid are those of to_b against b, and
-    val/frechet_a and val/kid_a those of to_a against a. Pictures are rounded to 8 bits first, as
-    files of them would be. Where the shorter of two unpaired sides begins again, its pictures are
-    not counted twice. The real pictures' features are computed at the first validation.
+    val/frechet_a and val/kid_a those of to_a against a. An output and its own target are not
+    compared by the kernel distance, which they would pull below zero. Pictures are rounded to 8
+    bits first, as files of them would be. Where the shorter of two unpaired sides begins again,
+    its pictures are not counted twice. The real pictures' features are computed at the first
+    validation.
 
     Few pictures bias a Fréchet distance upwards: it compares steps of one run, not runs whose
     held-out pictures differ. For training on one device. Raises DistillError for less than 2
@@ -131,7 +133,8 @@ class Distance(pl.Callback):
         for output, _, real, ending in _sides(found):
             x, y = found[output], self.real[real]
             self.check(min(len(x), len(y)))
-            fid, kid = frechet.frechet_from_features(x, y), frechet.kid(x, y)
+            fid = frechet.frechet_from_features(x, y)
+            kid = frechet.kid(x, y, paired=real == "target")
             pl_module.log_dict({f"val/frechet{ending}": fid, f"val/kid{ending}": kid})
             count = f"{len(x)} outputs, {len(y)} real"
             line = f"{self.network.fid} {fid:.2f}, {self.network.kid} {1000 * kid:.2f} ({count})"

@@ -1,0 +1,103 @@
+"""How an output is drawn: its ink, its place and its flicker, as rows of pictures together.
+
+PSNR is high where a student tints and smooths, and leaves out every line it is not sure of. These
+figures say whether the lines are there, where they are, and whether they hold still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from distill.config.trained import source_of
+from distill.core.images import batches, over_white
+from distill.core.progress import bar
+from distill.data import sources
+from distill.evaluation.picture_scores import Values, interval, per_picture
+from distill.evaluation.set_teacher import teacher_of
+from distill.metrics import frechet
+from distill.metrics.displacement import displacement, typical
+from distill.metrics.flicker import KINDS, MARGIN, flicker
+from distill.metrics.ink_figures import FIGURES, ink_sums
+
+OFF = "displacement (px)"
+FLICKER = tuple(f"flicker, {kind} (levels)" for kind in KINDS)
+SEEN = 8  # pictures in which a tile must show something: of fewer a median is chance
+Row = dict[str, Any]  # value, interval (None where none can be had), pictures
+
+
+def ink_of(output: Tensor, target: Tensor, batch_size: int) -> Values:
+    """What `ink_rows` adds up, (n, 3, 2), of uint8 (n, 3, H, W)."""
+    return per_picture(ink_sums, output, target, batch_size)
+
+
+def ink_rows(sums: Values, rounds: int, seed: int = 0) -> dict[str, Row]:
+    """Recall, precision and depth of all pictures' ink; none of what no picture has."""
+    rows: dict[str, Row] = {}
+    for name, parts in zip(FIGURES, sums.swapaxes(0, 1), strict=True):
+        over, under = parts.sum(0).tolist()
+        if under:
+            spread = interval(frechet.bootstrap_ratio, parts, rounds=rounds, seed=seed)
+            rows[name] = {"value": over / under, "pictures": len(parts), "interval": spread}
+    return rows
+
+
+def places_of(output: Tensor, target: Tensor, batch_size: int) -> Values:
+    """What `displacement_row` takes, (n, tiles, tiles, 2) in pixels, of uint8 (n, 3, H, W)."""
+    return per_picture(displacement, output, target, batch_size)
+
+
+def displacement_row(found: Values) -> Row:
+    """How far the output lies off in that part of the picture, and direction, where most.
+
+    Pixels, of the medians over pictures; empty where no part is seen in SEEN pictures.
+    """
+    often = np.isfinite(found).sum(0) >= SEEN
+    if not often.any():
+        return {}
+    middle = typical(torch.from_numpy(found)).numpy()
+    return {"value": float(np.abs(middle[often]).max()), "pictures": len(found), "interval": None}
+
+
+def networks_of(
+    student: nn.Module, trained: dict[str, Any], photos: str | None
+) -> dict[str, nn.Module]:
+    """A run's student, and its teacher where that is at hand and drew the set that is scored."""
+    source = source_of(trained, photos)
+    teacher = teacher_of(sources.pairs_root(source), source.style, source.teacher)
+    return {"student": student} | ({"teacher": teacher} if teacher else {})
+
+
+def flicker_of(
+    network: Callable[[Tensor], Tensor], photos: Tensor, batch_size: int, what: str
+) -> Values | None:
+    """Flicker of every photo's output, (n, 3) in levels, of uint8 (n, 3, H, W).
+
+    None of photos too small for it. `what` is shown beside the progress bar.
+    """
+    if not len(photos) or min(photos.shape[-2:]) <= 2 * MARGIN:
+        return None
+
+    def drawn(pictures: Tensor) -> Tensor:
+        return over_white(network(pictures)).float().clamp(0, 1)
+
+    parts: list[Values] = []
+    with bar(len(photos), " photos", what, leave=False) as progress:
+        for batch in batches(photos, batch_size):
+            done = sum(map(len, parts))  # the noise of a photo goes by its place
+            parts.append(flicker(drawn, batch, seed=done).double().numpy())
+            progress.update(len(batch))
+    return np.concatenate(parts)
+
+
+def flicker_rows(values: Values, rounds: int, seed: int = 0) -> dict[str, Row]:
+    """Means over pictures of what `flicker_of` gives, a row each for noise, 1 px and pan."""
+    rows: dict[str, Row] = {}
+    for name, each in zip(FLICKER, values.T, strict=True):
+        spread = interval(frechet.bootstrap, each, rounds=rounds, seed=seed)
+        rows[name] = {"value": float(each.mean()), "pictures": len(each), "interval": spread}
+    return rows
