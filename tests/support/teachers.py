@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from torch import Tensor
+
+from distill.models.teachers.teacher import Teacher
 
 
-class Inverted(nn.Module):
+class Inverted(Teacher):
     """The negative; counts the pictures it was shown."""
 
     def __init__(self):

@@ -137,7 +137,7 @@ def pairs_root(settings: PhotoSource) -> Path:
 
 def manifest(settings: PhotoSource, teacher: Teacher) -> Manifest:
     """What decides every pixel of the set. Raises DistillError for what does not fit."""
-    choice = _decide(settings, teacher)
+    _decide(settings, teacher)
     views, folders = settings.data.views, training_folders(settings)
     if not isinstance(views, int) and len(views) != len(folders):
         raise DistillError(
@@ -153,39 +153,33 @@ def manifest(settings: PhotoSource, teacher: Teacher) -> Manifest:
         views=views if isinstance(views, int) else tuple(views) if len(views) > 1 else views[0],
         colour=settings.data.colour,
         precision=_precision(settings, teacher),
-        choice=choice,
         **photos_in_manifest(settings, pairs_root(settings)),
     )
 
 
-def settle(settings: PhotoSource, teacher: Teacher) -> str:
-    """Make of an open teacher the one that labelled the set there; "" where there is none."""
-    made = manifest_at(pairs_root(settings)) or {}
-    for name, choice in teacher.open_choices().items():
-        if choice.fingerprint() == made.get("teacher"):
-            teacher.choose(name)
-            return name
-    return made.get("choice", "")
+def settle(settings: PhotoSource, teacher: Teacher) -> None:
+    """Make of an open teacher the one that labelled the set there, if one of them did."""
+    if made := manifest_at(pairs_root(settings)):
+        teacher.settle(made["teacher"])
 
 
-def _decide(settings: PhotoSource, teacher: Teacher) -> str:
+def _decide(settings: PhotoSource, teacher: Teacher) -> None:
     """Settle what the teacher leaves open: as the set there has it, or by the photos, once.
 
-    Gives the choice, "" where nothing was open. Too few photos leave it at the teacher's default.
+    Too few photos leave it at the teacher's default.
     """
-    kept = settle(settings, teacher)
+    settle(settings, teacher)
     choices = teacher.open_choices()
     if not choices:
-        return kept
+        return
     squares = some_squares(photos(settings), settings.style.resolution, settings.crop)
     if squares is None:
         print("teacher: too few photos to choose its upsampling by; set teacher.upsampling")
-        return ""
-    kept, found = choose(choices, squares)
+        return
+    chosen, found = choose(choices, squares)
     for name, check in found.items():
-        print(f"{'chosen' if name == kept else 'tried'}: upsampling={name}, {check}")
-    teacher.choose(kept)
-    return kept
+        print(f"{'chosen' if name == chosen else 'tried'}: upsampling={name}, {check}")
+    teacher.choose(chosen)
 
 
 def _precision(settings: PhotoSource, teacher: Teacher) -> Precision:

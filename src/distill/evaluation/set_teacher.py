@@ -25,11 +25,7 @@ def teacher_of(root: Path, style: StyleSettings, node: dict[str, Any]) -> Teache
         teacher = build.teacher_at_hand(style, node)
     except DistillError:  # its weights, or the run that it is, are gone
         return None
-    if teacher is None:
-        return None
-    if made["choice"] in teacher.open_choices():
-        teacher.choose(made["choice"])
-    return teacher.fast() if teacher.fingerprint() == made["teacher"] else None
+    return teacher.fast() if teacher and teacher.settle(made["teacher"]) else None
 
 
 def style_teacher(root: Path) -> Teacher | None:

@@ -92,7 +92,6 @@ def test_dataset_json_says_what_made_the_set(folder, root):
             "folders": [],
             "val_folders": [],
             "precision": "float32",
-            "choice": "",
         },
         "counts": {
             "train": report.counts["train"],

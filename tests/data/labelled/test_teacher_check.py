@@ -15,7 +15,7 @@ from distill.config import compose
 from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError
 from distill.data import sources
-from distill.data.labelled.manifest import manifest_at, write_manifest
+from distill.data.labelled.manifest import write_manifest
 from distill.data.labelled.teacher_check import (
     check_teacher,
     choose,
@@ -26,6 +26,7 @@ from distill.data.photos import Photo, find_photos
 from distill.metrics.displacement import displacement, typical
 from distill.models.build import load_teacher
 from distill.models.teachers.animegan2 import AnimeGANv2
+from distill.models.teachers.teacher import Teacher
 from support.labelling import MANIFEST, make
 
 
@@ -48,8 +49,11 @@ def textures(folder: Path, count: int) -> Path:
     return folder
 
 
-class Moves(nn.Module):
+class Moves(Teacher):
     """Draws everything 2 pixels further right."""
+
+    def settings(self) -> str:
+        return "two pixels right"
 
     def forward(self, photo: Tensor) -> Tensor:
         return photo.roll(2, -1)
@@ -104,6 +108,7 @@ def test_a_set_says_once_how_its_teacher_lies(
     assert "warning" in said
     kept = json.loads((root / "teacher.json").read_text())
     assert kept["displacement_px"] == pytest.approx(2, abs=0.1)
+    assert kept["settings"] == "two pixels right"
     make(photos, root, manifest=large, teacher=Moves())
     assert "off the photos" not in capsys.readouterr().out
 
@@ -131,33 +136,30 @@ def settings_of(photos: Path, root: Path, *more: str) -> Prepare:
 
 
 def test_an_open_upsampling_is_measured_once_and_recorded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Whichever the photos choose, the set keeps to it, and its fingerprint is that one's."""
     photos, root = textures(tmp_path / "photos", 8), tmp_path / "set"
     settings = settings_of(photos, root)
     teacher = AnimeGANv2(upsampling="auto")
     made = sources.manifest(settings, teacher)
-    assert made.choice in {"asymmetric", "align_corners", "half_pixel"}
-    assert capsys.readouterr().out.count("upsampling=") == 3
-    assert teacher.upsampling == made.choice
+    said = capsys.readouterr().out
+    assert said.count("upsampling=") == 3
+    assert f"chosen: upsampling={teacher.upsampling}" in said
     assert not teacher.open_choices()
+    assert made.teacher == teacher.fingerprint()
 
-    other = next(n for n in ("asymmetric", "half_pixel") if n != made.choice)
+    # As if another machine had chosen another one: the set there decides.
+    other = next(n for n in ("asymmetric", "half_pixel") if n != teacher.upsampling)
     same_weights = AnimeGANv2(upsampling="auto")
     same_weights.load_state_dict(teacher.state_dict())
     same_weights.choose(other)
     root.mkdir()
     write_manifest(root, sources.manifest(settings, same_weights), None)
-    # As if another machine had chosen the other one: the set there decides.
-    kept = manifest_at(root) or {}
-    (root / "dataset.json").write_text(
-        json.dumps({"format": 1, "recipe": kept | {"choice": other}, "counts": None})
-    )
     again = AnimeGANv2(upsampling="auto")
     again.load_state_dict(teacher.state_dict())
     remade = sources.manifest(settings, again)
-    assert remade.choice == other
+    assert again.upsampling == other
     assert remade.teacher == same_weights.fingerprint()
     assert capsys.readouterr().out == ""
 
@@ -220,7 +222,7 @@ def test_a_teacher_that_loses_too_much_in_bfloat16_is_not_asked_to(tmp_path: Pat
 def test_pictures_in_bfloat16_are_the_float32_ones_but_for_rounding(tmp_path: Path) -> None:
     photos = textures(tmp_path / "photos", 4)
 
-    class Mixes(nn.Module):
+    class Mixes(Teacher):
         def __init__(self) -> None:
             super().__init__()
             self.layer = nn.Conv2d(3, 3, 1)

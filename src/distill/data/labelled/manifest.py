@@ -19,7 +19,6 @@ _OLDER = {
     "val_folders": [],
     "precision": "float32",
     "test_fraction": 0.0,
-    "choice": "",
 }
 
 
@@ -32,8 +31,7 @@ class Manifest:
     square), one number or one for each of `folders`; `colour` how far the others' colours vary.
     `folders` names several folders of photos, `val_folders` those that are for validation alone.
     With a `test_fraction` of 0 the set has two sides, training and validation.
-    `precision` is that of the teacher's arithmetic, float32 or bfloat16; `choice` what the photos
-    decided of a teacher that left something open.
+    `precision` is that of the teacher's arithmetic, float32 or bfloat16.
     """
 
     photos: str
@@ -49,7 +47,6 @@ class Manifest:
     folders: tuple[str, ...] = ()
     val_folders: tuple[str, ...] = ()
     precision: Precision = "float32"
-    choice: str = ""
 
     def views_of(self, photo: Photo) -> int:
         """How many pictures are taken of a photo that is trained on."""
@@ -66,9 +63,8 @@ class Manifest:
         made = manifest_at(root)
         if made is None:
             return
-        # Adding views adds pictures and changes none; the photos' folder may have moved; what was
-        # chosen of a teacher is in its fingerprint.
-        free = {key: made.get(key, getattr(self, key)) for key in ("views", "photos", "choice")}
+        # Adding views adds pictures and changes none; the photos' folder may have moved.
+        free = {key: made.get(key, getattr(self, key)) for key in ("views", "photos")}
         want = self.plain() | free
         different = [
             f"{k} {made.get(k)!r} there, {want[k]!r} now" for k in want if made.get(k) != want[k]

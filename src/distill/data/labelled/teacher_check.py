@@ -51,7 +51,7 @@ class TeacherCheck:
         )
 
     def plain(self) -> dict[str, Any]:
-        """For dataset.json."""
+        """As teacher.json has it."""
         return {
             "photos": self.photos,
             "displacement_px": None if self.displacement is None else round(self.displacement, 3),

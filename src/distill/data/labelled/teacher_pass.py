@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 from PIL import Image
-from torch import Tensor, nn
+from torch import Tensor
 
 from distill.core.errors import DistillError
 from distill.core.files import write_json
@@ -20,8 +20,9 @@ from distill.data.labelled.pair_maker import PairJob, PairMaker, Pictures
 from distill.data.labelled.register import TEACHER_FOLDERS
 from distill.data.labelled.teacher_check import check_teacher, some_squares
 from distill.data.photos import BadPhoto, Photo, read_photo
+from distill.models.teachers.teacher import Teacher
 
-TEACHER = "teacher.json"  # in a set's folder: what `check_teacher` found
+TEACHER = "teacher.json"  # in a set's folder: the teacher's settings, what `check_teacher` found
 
 
 class TeacherPass(PairMaker):
@@ -32,7 +33,7 @@ class TeacherPass(PairMaker):
 
     def __init__(
         self,
-        teacher: nn.Module,
+        teacher: Teacher,
         manifest: Manifest,
         batch_size: int = 1,
         workers: int = 1,
@@ -51,7 +52,7 @@ class TeacherPass(PairMaker):
         )
 
     def begin(self, root: Path, jobs: Sequence[PairJob]) -> None:
-        """Measure whether the teacher is bent, once a set, and say so; kept in teacher.json."""
+        """Measure whether the teacher is bent, once a set, and say so; teacher.json keeps it."""
         kept = root / TEACHER
         if kept.is_file():
             return
@@ -62,7 +63,7 @@ class TeacherPass(PairMaker):
             print(found)
             if found.bent:
                 print(found.advice())
-            write_json(kept, found.plain())
+            write_json(kept, {"settings": self.teacher.settings()} | found.plain())
 
     def _inference(self, photos: Tensor) -> Tensor:
         """The teacher's output for (N, 3, S, S), in the set's precision, on the CPU."""

@@ -36,6 +36,13 @@ class Teacher(nn.Module):
         """Be that one of the open choices, for good. Raises KeyError for another name."""
         raise KeyError(name)
 
+    def settle(self, fingerprint: str) -> bool:
+        """Be the open choice with this fingerprint, if there is one; whether it is now ours."""
+        for name, choice in self.open_choices().items():
+            if choice.fingerprint() == fingerprint:
+                self.choose(name)
+        return self.fingerprint() == fingerprint
+
     def freeze(self) -> Self:
         """No gradients, evaluation mode; call at the end of a constructor."""
         self.requires_grad_(False)

@@ -1,0 +1,13 @@
+"""Sheets to judge students without knowing which is which, and the count of the answers."""
+
+from __future__ import annotations
+
+from fidelity import to_graph
+
+from distill.config import registry
+from distill.evaluation.fidelity.blind import main
+from distill.recipes import RECIPES
+
+if __name__ == "__main__":
+    registry.register(*RECIPES)
+    main(to_graph)
