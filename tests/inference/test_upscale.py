@@ -66,8 +66,9 @@ def test_reach_within_one_size():
 @pytest.mark.parametrize("name", SHIPPED)
 def test_tiles_keep_clear_of_what_a_shipped_student_depends_on(name):
     student = OnnxStudent(sessions.load_model(SHIPPED[name]), name, 1)
-    assert 128 <= student.reach <= 208  # its deepest features have strides of 32
-    assert tiles.margin(student, tiles.TILE) - tiles.BLEND // 2 > student.reach
+    assert 128 <= student.reach <= 384  # deepest features of stride 32, and context around them
+    felt = min(student.reach, tiles.MOST - tiles.BLEND)  # what is further changes no level of 255
+    assert tiles.margin(student, tiles.TILE) - tiles.BLEND // 2 > felt
 
 
 # Tiles
@@ -84,12 +85,11 @@ def test_every_pixel_of_every_tile_comes_once(monkeypatch):
 
 
 @pytest.mark.parametrize("name", [name for name in ("hayao", "toon") if name in SHIPPED])
-def test_tiles_are_the_whole_picture(name, monkeypatch):
+def test_tiles_are_the_whole_picture(name):
     """A real student: one level of 255 is the rounding of the blend."""
-    monkeypatch.setattr(tiles, "TILE", 896)
     student = OnnxStudent(sessions.load_model(SHIPPED[name]), name, 1)
-    photo = large(1100, 1000)
-    whole = np.asarray(render.stylise_rgb(photo, student, 1100)).astype(int)
+    photo = large(1700, 1400)
+    whole = np.asarray(render.stylise_rgb(photo, student, 1700)).astype(int)
     tiled = np.asarray(render.stylise_rgb(photo, student, upscale="tiles")).astype(int)
     assert np.abs(tiled - whole).max() <= 1
     assert (tiled != whole).mean() < 0.01
@@ -135,7 +135,7 @@ def test_memory_is_that_of_one_tile(monkeypatch):
         Image.new("RGB", (6000, 4000), (9, 9, 9)), model_of(Negative()), None, "tiles"
     )
     assert stylised.size == (6000, 4000)
-    assert set(seen) == {(1, 3, 1024, 1024)}
+    assert set(seen) == {(1, 3, tiles.TILE, tiles.TILE)}
     assert stylised.getextrema() == ((246, 246),) * 3
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 from distill.core.images import to_image, to_tensor
 from distill.inference.onnx_student import STRIDE, ImageModel
 
-TILE = 1024  # pixels a side that the network takes at once
+TILE = 1280  # pixels a side that the network takes at once: four times the largest overlap
 BLEND = 32  # pixels from one tile to the next
 MOST = 320  # pixels of overlap to a side at most, for a network that depends on the whole picture
 

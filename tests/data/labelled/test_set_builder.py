@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch import nn
 
 from distill.core.errors import DistillError
 from distill.data.labelled.manifest import is_complete, manifest_at
 from distill.data.labelled.pair_maker import plan
 from distill.data.labelled.register import SIDES
 from distill.data.photos import Photo, find_photos
+from distill.models.teachers.teacher import Teacher
 from support import labelling
 from support.labelling import MANIFEST, hashes, make
 from support.teachers import Inverted
@@ -142,7 +142,7 @@ def test_crop_and_size_are_those_asked_for(tmp_path, root):
 
 
 def test_a_teacher_with_transparency_gives_rgba_pictures(folder, root):
-    class Half(nn.Module):
+    class Half(Teacher):
         def forward(self, photos):
             return torch.cat([photos, torch.full_like(photos[:, :1], 0.2)], 1)
 
@@ -478,7 +478,7 @@ def test_nothing_placed_moves_as_photos_are_added(tmp_path, root):
 
 
 def test_a_set_that_was_only_begun_refuses_another_manifest_too(folder, root):
-    class Broken(nn.Module):
+    class Broken(Teacher):
         def forward(self, photos):
             raise RuntimeError("no")
 

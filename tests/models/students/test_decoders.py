@@ -209,6 +209,23 @@ def test_detail_hands_every_pixel_through() -> None:
     torch.testing.assert_close(output, torch.sigmoid(4 * photo - 2))
 
 
+@pytest.mark.parametrize("context", [0, 2])
+def test_detail_s_context_reaches_across_the_picture(
+    lively: Callable[..., nn.Module], context: int
+) -> None:
+    """Of 256² the deepest features' far corner is felt at the near one, with context alone."""
+    encoder = MobileNetV2Encoder(0.5, weights="none")
+    channels, strides = encoder.channels, encoder.strides
+    decoder = lively(Student(encoder, Detail(channels, strides, context=context))).eval().decoder
+    sides = [256 // stride for stride in strides]
+    features = [torch.rand(1, c, s, s) for c, s in zip(channels, sides, strict=True)]
+    other = [*features[:-1], features[-1].clone()]
+    other[-1][..., -1, -1] += 1
+    with torch.no_grad():
+        changed = (decoder(features) - decoder(other)).abs()[..., 0, 0].max() > 1e-6
+    assert changed == (context > 0)
+
+
 @pytest.mark.parametrize("wrong", [{"half": 8}, {"kernel": 4}, {"blocks": [1, 1]}])
 def test_detail_refuses_what_it_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(DistillError, match=rf"decoder\.build\.{next(iter(wrong))}="):

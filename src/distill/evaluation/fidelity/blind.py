@@ -68,13 +68,13 @@ def write_sheets(args: argparse.Namespace, to_graph: ToGraph) -> None:
         page = sheet_of_pairs(rows[first : first + ROWS], first + 1)
         save_png(page, args.out / f"sheet-{first // ROWS + 1:02d}.png")
     wanted = list(outputs)[-1]  # the teacher, or the later student
-    asked = "the teacher's" if wanted == TEACHER else "the one that you would keep"
+    asked = "the teacher's output" if wanted == TEACHER else "the one that you would keep"
     lines = [f"# {asked}: A or B", *map(str, range(1, len(rows) + 1))]
     write_whole(args.out / ANSWERS, "\n".join(lines) + "\n")
     write_json(args.out / KEY, {"set": held.root.name, "wanted": wanted, "pairs": key})
     print(
-        f"{args.out}: {len(rows)} pairs on sheet-*.png; write the letter of {asked} behind each "
-        f"number of {ANSWERS}, then: python benchmarks/blind.py count {args.out}"
+        f"{args.out}: {len(rows)} pairs on sheet-*.png; behind each number of {ANSWERS} write "
+        f"the letter of {asked}, then: python benchmarks/blind.py count {args.out}"
     )
 
 
@@ -124,8 +124,8 @@ def count(folder: Path) -> Table:
     wanted = key["wanted"]
     found: dict[str, list[bool]] = {}
     for pair, answer in zip(key["pairs"], answers, strict=True):
-        for group in (pair["folder"], "all"):
-            found.setdefault(group, []).append(pair[answer] == wanted)
+        found.setdefault(pair["folder"], []).append(pair[answer] == wanted)
+    found = dict(sorted(found.items())) | {"all": [hit for hits in found.values() for hit in hits]}
     title = "the teacher is found" if wanted == TEACHER else f"{wanted} is preferred"
     columns = ["photos", "pairs", title, "95 % (Wilson)"]
     report = Table(f"Blind: {key['set']}", columns, [_row(name, found[name]) for name in found])

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from distill.core.errors import DistillError
 from distill.models.students.blocks import AddedSeparable, conv_norm, double, small
 
+WIDE = 9  # side of the convolutions of `context`: two of them see all of 8×8, a picture of 256
 LOGITS = 4.0  # a photo x enters the last layer as 4x - 2, so an untrained student gives the photo
 
 
@@ -20,7 +21,9 @@ class Detail(nn.Module):
     1×1 of the skip. At half size the skip is the photo itself, its 2×2 patches as channels; the
     last layer writes 2×2 patches again, a transposed convolution without overlap. So the photo's
     every pixel reaches the output, and nothing is convolved at full size, where it costs most.
-    `blocks` says how many separable blocks work at half, a quarter and an eighth of the size.
+    `blocks` says how many separable blocks work at half, a quarter and an eighth of the size,
+    `context` how many wide ones at the lowest resolution: a teacher that normalises over the whole
+    picture colours each part by all of it.
     Exports under the profile `transposed`.
     """
 
@@ -34,6 +37,7 @@ class Detail(nn.Module):
         eighth: int = 48,
         blocks: Sequence[int] = (2, 2, 0),
         kernel: int = 5,
+        context: int = 0,
     ) -> None:
         super().__init__()
         _check(half, blocks, kernel, channels[0])
@@ -42,6 +46,7 @@ class Detail(nn.Module):
             nn.Sequential(*(AddedSeparable(width, kernel) for _ in range(count)))
             for width, count in zip((half, quarter, eighth), blocks, strict=True)
         )
+        self.context = nn.Sequential(*(AddedSeparable(deepest, WIDE) for _ in range(context)))
         self.up16 = conv_norm(deepest, sixteenth)
         self.up8, self.skip8 = conv_norm(sixteenth, eighth), conv_norm(eight, eighth)
         self.at8 = at8
@@ -55,7 +60,7 @@ class Detail(nn.Module):
 
     def forward(self, features: list[Tensor]) -> Tensor:
         photo, _, fourth, eight, sixteenth, deepest = features
-        x = torch.relu(double(self.up16(deepest)) + sixteenth)
+        x = torch.relu(double(self.up16(self.context(deepest))) + sixteenth)
         x = self.at8(torch.relu(double(self.up8(x)) + self.skip8(eight)))
         x = self.at4(torch.relu(double(self.up4(x)) + self.skip4(fourth)))
         x = self.at2(torch.relu(double(self.up2(x)) + self.patches(photo)))
