@@ -121,6 +121,13 @@ def test_a_test_that_is_there_is_kept(sheets: Path, capsys: pytest.CaptureFixtur
     assert (sheets / "key.json").read_bytes() == before
     assert blind_command("count", "elsewhere") == 1
     assert "no blind test there" in capsys.readouterr().err
+    (sheets / "key.json").write_text("{")
+    assert blind_command("count", "blind") == 1
+    assert "key.json: damaged" in capsys.readouterr().err
+    assert (
+        blind_command("sheets", "--pairs", SET, "--out", "b", "--count", "0", "new=new.onnx") == 1
+    )
+    assert "--count 0: at least 1" in capsys.readouterr().err
 
 
 def test_one_student_is_shown_against_its_teacher(sheets: Path) -> None:

@@ -45,6 +45,8 @@ def write_sheets(args: argparse.Namespace, to_graph: ToGraph) -> None:
     files = scored_students.parse(args.students)
     if len(files) > 2:
         raise DistillError(f"{len(files)} students: give one, against its teacher, or two")
+    if args.count < 1:
+        raise DistillError(f"--count {args.count}: at least 1")
     if any((args.out / name).exists() for name in (KEY, ANSWERS)):
         raise DistillError(f"{args.out}: holds a test already; name another folder with --out DIR")
     folders = len(set(_folders(args.pairs)))
@@ -143,7 +145,10 @@ def _row(name: str, hits: Sequence[bool]) -> list[str]:
 def _key(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise DistillError(f"{path}: no blind test there; make one with benchmarks/blind.py sheets")
-    return json.loads(path.read_text())
+    try:
+        return json.loads(path.read_text())
+    except ValueError as error:
+        raise DistillError(f"{path}: damaged; make the sheets anew in another folder") from error
 
 
 def _answers(path: Path, pairs: int) -> list[str]:
