@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from pathlib import Path
 
@@ -52,11 +53,15 @@ def _sized(photo: Image.Image) -> Image.Image:
 
 def ways(student: OnnxStudent, forms: bool) -> dict[str, Stylise]:
     """What is compared, by name."""
+    own = copy(student)
+    own.colours_at = None
     found: dict[str, Stylise] = {
         "photo": lambda photo: photo,
         "whole": lambda photo: render.stylise_rgb(photo, student, SIDE),
         "whole, size=512": lambda photo: render.stylise_rgb(photo, student, 512),
         "whole, size=256": lambda photo: render.stylise_rgb(photo, student, 256),
+        "whole, its own colours": lambda photo: render.stylise_rgb(photo, own, SIDE),
+        "whole, size=512, its own colours": lambda photo: render.stylise_rgb(photo, own, 512),
         "tiles": lambda photo: render.stylise_rgb(photo, student, SIDE, "tiles"),
         "guided": lambda photo: render.stylise_rgb(photo, student, None, "guided"),
         "guided, size=512": lambda photo: render.stylise_rgb(photo, student, 512, "guided"),
@@ -105,7 +110,7 @@ def main() -> None:
     weights = supplied(TEACHER)
     if weights is None:
         sys.exit(f"needs {TEACHER} in a folder that DISTILL_WEIGHTS names")
-    teacher = AnimeGANv2(weights).fast()
+    teacher = AnimeGANv2(weights, upsampling="asymmetric").fast()
     student = OnnxStudent(sessions.load_model(zoo.find("hayao")), "hayao", 1)
     compared, given = ways(student, args.forms), photos(args.photos, args.count)
     folder = args.out / "upscale"

@@ -14,6 +14,8 @@ from distill.core.errors import DistillError, reason_of
 
 CPU = "CPUExecutionProvider"
 SILENT = 4  # ONNX Runtime's level for fatal errors alone: what fails is raised, and said by us
+# In a graph's metadata: the side of the pictures whose colours larger outputs take, in pixels.
+COLOURS_AT = "distill.colours_at"
 DTYPES = {
     "tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,
     "tensor(uint8)": np.uint8, "tensor(int8)": np.int8, "tensor(int32)": np.int32,
@@ -33,6 +35,17 @@ def load_model(path: Path) -> onnx.ModelProto:
         return onnx.load(path)
     except Exception as error:  # protobuf's own classes, and whatever external data raises
         raise DistillError(f"{path}: not a readable ONNX file (damaged or cut short)") from error
+
+
+def note(model: onnx.ModelProto, key: str, value: object) -> None:
+    """Write a fact about the network into the graph's metadata, in the place of an older one."""
+    kept = {each.key: each.value for each in model.metadata_props} | {key: str(value)}
+    onnx.helper.set_model_props(model, kept)
+
+
+def noted(model: onnx.ModelProto, key: str) -> str | None:
+    """What a graph's metadata says of that, None without it."""
+    return {each.key: each.value for each in model.metadata_props}.get(key)
 
 
 def model_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:

@@ -91,6 +91,7 @@ def quantised(model: onnx.ModelProto, photos: np.ndarray, scratch: Path) -> onnx
     quantizer.model.topological_sort()
     made = quantizer.model.model
     del made.metadata_props[:]
+    made.metadata_props.extend(model.metadata_props)
     onnx.checker.check_model(made, full_check=True)
     for path in (plain, inferred):
         path.unlink()

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
-from distill.core.sessions import open_session, picture_call
+from distill.core.sessions import COLOURS_AT, note, open_session, picture_call
 from distill.core.subnormals import flush_subnormals
 from distill.exporters.graph.operator_sets import STATIC, Profile
 from distill.exporters.graph.strict import doubles, in_strict_operators
@@ -32,19 +32,24 @@ class OnnxExporter:
     """How to write a network: `opset` 9 to 20, `size` of the side (divides by 32), fixed or not.
 
     `size` None: 256, or what the network was trained for. `profile` names the operators that may be
-    in the file; None: what the network's own settings say.
+    in the file; None: what the network's own settings say. `colours_at`: distill.stylize takes the
+    colours of larger outputs from one of that side; None: where the teacher normalises, the side
+    that the student learnt at.
     """
 
     opset: int = 11
     size: int | None = None
     dynamic: bool = False
     profile: Profile | None = None
+    colours_at: int | None = None
 
     def __post_init__(self) -> None:
         if self.opset not in OPSETS:
             raise DistillError(f"exporter.opset={self.opset}: from {OPSETS[0]} to {OPSETS[-1]}")
         if self.side < 32 or self.side % 32:
             raise DistillError(f"exporter.size={self.size}: must divide by 32")
+        if self.colours_at is not None and self.colours_at < 32:
+            raise DistillError(f"exporter.colours_at={self.colours_at}: at least 32 pixels")
         if self.profile not in (None, *get_args(Profile)):
             known = ", ".join(get_args(Profile))
             raise DistillError(f"exporter.profile={self.profile}: choose from {known}")
@@ -66,6 +71,8 @@ class OnnxExporter:
         model = onnx.load_from_string(self._trace(self._in_profile(folded)))
         flush_subnormals(model)
         tidy(model)
+        if self.colours_at:
+            note(model, COLOURS_AT, self.colours_at)
         onnx.checker.check_model(model, full_check=True)
         return model
 

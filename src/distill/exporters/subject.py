@@ -14,6 +14,7 @@ from distill.config.settings.commands import Export
 from distill.config.settings.training import Budget
 from distill.core.errors import DistillError
 from distill.core.nodes import build as build_node
+from distill.core.nodes import class_of
 from distill.exporters.onnx import SIDE, OnnxExporter
 from distill.models.checkpoint import load_network
 from distill.models.fold import fold_batchnorm
@@ -84,7 +85,9 @@ def load(checkpoint: Path, settings: Export) -> Subject:
             f"{own}×{own}; leave it out"
         )
     profile = exporter.profile or recipe_of(trained).profile(trained)
-    exporter = replace(exporter, profile=profile, size=exporter.size or own)
+    colours_at = exporter.colours_at or _colours_at(trained)
+    size = exporter.size or own
+    exporter = replace(exporter, profile=profile, size=size, colours_at=colours_at)
     return Subject(network, trained, exporter, settings.direction)
 
 
@@ -111,7 +114,19 @@ def inference_graph(checkpoint: Path, direction: Direction = "AtoB") -> onnx.Mod
     `direction` chooses one of CycleGAN's two generators. Raises DistillError.
     """
     network, trained = load_network(checkpoint, direction)
-    return OnnxExporter(size=_own_size(trained)).export(fold_batchnorm(network))
+    exporter = OnnxExporter(size=_own_size(trained), colours_at=_colours_at(trained))
+    return exporter.export(fold_batchnorm(network))
+
+
+def _colours_at(trained: dict[str, Any]) -> int | None:
+    """The side that a student learnt at, where its teacher's colours depend on the whole picture.
+
+    Its own depend on what its features see there, which in a larger picture is a part.
+    """
+    recipe = recipe_of(trained)
+    if not recipe.has_teacher or not class_of("teacher", trained["teacher"]).normalises:
+        return None
+    return recipe.side(trained)
 
 
 def _own_size(trained: dict[str, Any]) -> int:

@@ -12,7 +12,7 @@ from onnx import TensorProto
 from torch import Tensor
 
 from distill.core.errors import DistillError, reason_of
-from distill.core.sessions import free_size, model_inputs, open_session
+from distill.core.sessions import COLOURS_AT, free_size, model_inputs, noted, open_session
 from distill.data.photos import BadPhoto
 
 STRIDE = 32  # of the deepest features: what the sides must divide by
@@ -26,11 +26,13 @@ CHANGE = 1e-6  # less is float32's own rounding
 class ImageModel(Protocol):
     """An image-to-image network: (1, 3, H, W) RGB in [0, 1] to (1, `channels`, H, W).
 
-    H and W divide by 32; `fixed` is (H, W) where only one size goes, else None.
+    H and W divide by 32; `fixed` is (H, W) where only one size goes, else None. `colours_at` is the
+    long side at which its colours are right; larger outputs take theirs from there. None: at any.
     """
 
     fixed: tuple[int, int] | None
     channels: int
+    colours_at: int | None
 
     @property
     def reach(self) -> int:
@@ -45,8 +47,8 @@ class OnnxStudent:
 
     An exported file names one size, which its operators do not depend on: the size is struck out.
     `fixed` is (H, W) where that fails, because a size is written into the graph itself, else None.
-    `model` is the graph as given, `input` its one input. Raises DistillError for a network that
-    makes no picture of a picture.
+    `model` is the graph as given, `input` its one input. `colours_at` is what its metadata says.
+    Raises DistillError for a network that makes no picture of a picture.
     """
 
     def __init__(self, model: onnx.ModelProto, name: str, threads: int | None = None) -> None:
@@ -56,6 +58,7 @@ class OnnxStudent:
             raise DistillError(f"{name}: has {len(inputs)} inputs, want one: the picture")
         self.model, self.input = model, inputs[0]
         _check_input(self.input, name)
+        self.colours_at = _side(noted(model, COLOURS_AT))
         self.fixed: tuple[int, int] | None = None
         channels = self._open(free_size(model), *PROBE)
         sides = [dim.dim_value for dim in self.input.type.tensor_type.shape.dim[2:4]]
@@ -136,3 +139,10 @@ def _check_input(value: onnx.ValueInfoProto, name: str) -> None:
     last = len(sides) == 4 and sides[3] in (1, 3, 4) and sides[1] not in (1, 3, 4)
     hint = "; channels last: export it with channels first" if last else ""
     raise DistillError(f"{name}: its input is {kind} ({shape}), want {WANTED}{hint}")
+
+
+def _side(text: str | None) -> int | None:
+    """A side in pixels as metadata of a file from anywhere may name it; None for anything else."""
+    if text is None or not text.isdecimal() or len(text) > 5:
+        return None
+    return int(text) if int(text) >= STRIDE else None

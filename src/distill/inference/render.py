@@ -9,7 +9,7 @@ from PIL import Image, ImageChops
 
 from distill.core.errors import DistillError
 from distill.core.images import to_image, to_tensor
-from distill.inference import guided, portraits, tiles
+from distill.inference import colours, guided, portraits, tiles
 from distill.inference.onnx_student import STRIDE, ImageModel, OnnxStudent
 from distill.inference.portraits import Square
 
@@ -47,9 +47,9 @@ def stylise(
 
     whole: in one piece, its long side at `size` pixels, by default its own up to 1024, and
     enlarged. tiles: the same piece by piece, by default at its own size. guided: at `size`, by
-    default 256, and enlarged to the full size by a guided filter. With `squares` only those are
-    stylised and pasted into the photo. The photo's transparency is kept, times the output's own
-    where the network gives one.
+    default 256, and enlarged to the full size by a guided filter. What is larger than the network's
+    `colours_at` has its colours from there. With `squares` only those are stylised and pasted into
+    the photo. The photo's transparency is kept, times the output's own where the network gives one.
     """
     if squares:
         at = size if upscale == "tiles" else size or TRAINED_AT
@@ -74,19 +74,28 @@ def stylise_rgb(
     """An RGB photo of any size, stylised at the same size (RGB or RGBA); see `stylise`."""
     at = inference_size(photo.size, model, size, upscale)
     small = photo.resize(at, LANCZOS)
+    stylised = _inferred(small, model, upscale)
+    if model.colours_at and not model.fixed and max(at) > model.colours_at:
+        right = inference_size(photo.size, model, model.colours_at, "whole")
+        stylised = colours.recolour(stylised, _inferred(photo.resize(right, LANCZOS), model))
+    if upscale == "guided" and at != photo.size:
+        return guided.upscale(photo, small, stylised)
+    return stylised.resize(photo.size, LANCZOS)
+
+
+def _inferred(picture: Image.Image, model: ImageModel, upscale: Upscale = "whole") -> Image.Image:
+    """The output for a picture at its own size, with a mirrored rim around it meanwhile."""
+    at = picture.size
     full = [-(-(side + 2 * RIM) // STRIDE) * STRIDE for side in at]  # width and height
     if model.fixed:
         fixed = model.fixed[::-1]
         full = list(map(max, full, fixed)) if upscale == "tiles" else list(fixed)
     left, top = ((whole - own) // 2 for whole, own in zip(full, at, strict=True))
-    padded = portraits.mirrored_crop(small, -left, -top, *full)
+    padded = portraits.mirrored_crop(picture, -left, -top, *full)
     box = (left, top, left + at[0], top + at[1])
     if upscale == "tiles":
-        return tiles.stylise_tiled(padded, model).crop(box).resize(photo.size, LANCZOS)
-    stylised = to_image(model(to_tensor(padded)[None])[0]).crop(box)
-    if upscale == "guided" and at != photo.size:
-        return guided.upscale(photo, small, stylised)
-    return stylised.resize(photo.size, LANCZOS)
+        return tiles.stylise_tiled(padded, model).crop(box)
+    return to_image(model(to_tensor(padded)[None])[0]).crop(box)
 
 
 def inference_size(

@@ -39,6 +39,7 @@ class TeacherModel:
     """A teacher as an `ImageModel`."""
 
     reach = sys.maxsize  # most teachers normalise over the whole picture
+    colours_at: int | None = None  # a teacher is the measure at every size
 
     def __init__(self, teacher: Teacher) -> None:
         self._teacher, self.fixed = teacher.fast(), teacher.fixed

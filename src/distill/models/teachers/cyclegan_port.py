@@ -27,6 +27,7 @@ class CycleGANTeacher(Teacher):
     """
 
     multiple = 4
+    normalises = True
 
     def __init__(self, weights: Path | None = None) -> None:
         super().__init__()

@@ -16,7 +16,8 @@ class Teacher(nn.Module):
     `multiple` is what the sides must divide by, 1 when any size goes; `fixed` the one (H, W) that
     it takes, if so. `gives_activations` says whether inner layers can be read (for GKA) or only
     the picture comes out. `transparent`: its output is RGBA, (N, 4, H, W). `takes_bfloat16`: under
-    autocast it stays closer to its float32 output than 8-bit files do to the student.
+    autocast it stays closer to its float32 output than 8-bit files do to the student. `normalises`:
+    it does so over the whole picture, on which the colours of every part then depend.
     """
 
     multiple: int = 1
@@ -24,6 +25,7 @@ class Teacher(nn.Module):
     gives_activations: bool = True
     transparent: bool = False
     takes_bfloat16: bool = False
+    normalises: bool = False
 
     def open_choices(self) -> Mapping[str, Self]:
         """What this teacher could be, by name, where only its output for photos can tell which.
