@@ -1,0 +1,77 @@
+"""distill NAME …: the commands by their names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import distill
+from distill import __main__ as script
+
+PACKAGE = Path(distill.__file__).parent
+
+
+def typed(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_every_command_of_the_package_is_listed_and_no_other():
+    modules = {path.stem for path in PACKAGE.glob("*.py") if not path.stem.startswith("__")}
+    assert {*script.COMMANDS} == modules
+    shown = typed("distill")
+    assert shown.returncode == 0
+    assert shown.stdout == typed("distill", "--help").stdout
+    assert all(f"  {name} " in shown.stdout for name in modules)
+
+
+def test_the_console_script_is_this_one():
+    project = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {"distill": f"{script.__name__}:{script.main.__name__}"}
+
+
+def test_the_version():
+    assert typed("distill", "--version").stdout == f"distill {distill.__version__}\n"
+
+
+def test_a_command_is_that_of_its_module(tmp_path):
+    named, module = (
+        typed(*words, str(tmp_path / "none.onnx"), "profile=snapml")
+        for words in (("distill", "check"), ("distill.check",))
+    )
+    assert (named.returncode, named.stdout, named.stderr) == (1, module.stdout, module.stderr)
+    assert "no such file" in named.stderr
+
+
+def test_a_command_that_is_not_there_ends_in_one_line():
+    ended = typed("distill", "trian")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: trian: no such command; did you mean train? allowed: ")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_process_that_starts_itself_again_starts_the_command(tmp_path, monkeypatch, capsys):
+    """Lightning's launcher of further processes reads `__main__` and what was typed."""
+    (tmp_path / "probe.py").write_text(
+        "import sys\nprint(sys.modules['__main__'].__spec__.name, __name__, sys.argv[1:])\n"
+    )
+    monkeypatch.setattr(distill, "__path__", [*distill.__path__, str(tmp_path)])
+    monkeypatch.setitem(script.COMMANDS, "probe", "")
+    monkeypatch.setattr(sys, "argv", ["distill", "probe", "a=1", "-m"])
+    script.main()
+    assert capsys.readouterr().out == "distill.probe __main__ ['a=1', '-m']\n"
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_the_exit_status_is_the_command_s(status, tmp_path, monkeypatch):
+    (tmp_path / "probe.py").write_text(f"raise SystemExit({status})\n")
+    monkeypatch.setattr(distill, "__path__", [*distill.__path__, str(tmp_path)])
+    monkeypatch.setitem(script.COMMANDS, "probe", "")
+    monkeypatch.setattr(sys, "argv", ["distill", "probe"])
+    with pytest.raises(SystemExit) as ended:
+        script.main()
+    assert ended.value.code == status
