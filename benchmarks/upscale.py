@@ -21,7 +21,7 @@ from PIL import Image
 from torch import Tensor
 
 from distill import zoo
-from distill.core import sessions
+from distill.core import onnx_files
 from distill.core.images import to_image, to_tensor
 from distill.core.progress import bar
 from distill.core.weights import supplied
@@ -111,7 +111,7 @@ def main() -> None:
     if weights is None:
         sys.exit(f"needs {TEACHER} in a folder that DISTILL_WEIGHTS names")
     teacher = AnimeGANv2(weights, upsampling="asymmetric").fast()
-    student = OnnxStudent(sessions.load_model(zoo.find("hayao")), "hayao", 1)
+    student = OnnxStudent(onnx_files.load_model(zoo.find("hayao")), "hayao", 1)
     compared, given = ways(student, args.forms), photos(args.photos, args.count)
     folder = args.out / "upscale"
     folder.mkdir(parents=True, exist_ok=True)

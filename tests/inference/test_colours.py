@@ -14,7 +14,7 @@ from skimage import data
 from torch import Tensor, nn
 
 from distill import zoo
-from distill.core import sessions
+from distill.core import onnx_files
 from distill.exporters import subject
 from distill.exporters.fp16 import halved
 from distill.exporters.onnx import OnnxExporter
@@ -117,7 +117,7 @@ def test_an_output_of_that_side_or_less_is_untouched(monkeypatch):
 @pytest.mark.parametrize("text", ["", "large", "-64", "3", "9" * 5000])
 def test_metadata_that_makes_no_sense_is_ignored(text):
     model = OnnxExporter(size=SIDE).export(Bordered())
-    sessions.note(model, sessions.COLOURS_AT, text)
+    onnx_files.note(model, onnx_files.COLOURS_AT, text)
     assert OnnxStudent(model, "network", 1).colours_at is None
 
 
@@ -126,11 +126,11 @@ def test_metadata_that_makes_no_sense_is_ignored(text):
 
 def test_a_note_is_kept_once_and_in_half_precision_too():
     model = OnnxExporter(size=SIDE, colours_at=SIDE).export(Bordered())
-    sessions.note(model, sessions.COLOURS_AT, 96)
+    onnx_files.note(model, onnx_files.COLOURS_AT, 96)
     assert len(model.metadata_props) == 1
     onnx.checker.check_model(model, full_check=True)
-    assert sessions.noted(halved(model), sessions.COLOURS_AT) == "96"
-    assert sessions.noted(onnx.ModelProto(), sessions.COLOURS_AT) is None
+    assert onnx_files.noted(halved(model), onnx_files.COLOURS_AT) == "96"
+    assert onnx_files.noted(onnx.ModelProto(), onnx_files.COLOURS_AT) is None
 
 
 @pytest.mark.parametrize(("teacher", "side"), [(AnimeGANv2, 192), (Toon, None)])
@@ -149,7 +149,7 @@ def test_only_a_teacher_that_normalises_ties_colours_to_a_side(teacher, side):
 
 def test_of_the_shipped_students_only_hayao_has_a_teacher_that_normalises():
     noted = {
-        name: OnnxStudent(sessions.load_model(path), name, 1).colours_at
+        name: OnnxStudent(onnx_files.load_model(path), name, 1).colours_at
         for name, path in zoo.shipped().items()
     }
     assert noted == {"hayao": 256, "toon": None, "whitebox": None}

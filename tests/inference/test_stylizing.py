@@ -20,7 +20,7 @@ from torch import nn
 
 from distill import stylize, zoo
 from distill.config.settings.commands import ShippedStudent, Stylize
-from distill.core import sessions
+from distill.core import onnx_files, sessions
 from distill.core.errors import DistillError
 from distill.core.images import to_tensor
 from distill.exporters.onnx import OnnxExporter
@@ -92,7 +92,7 @@ def test_a_file_of_one_size_gives_at_another_what_pytorch_gives(decoder, opset):
     model = OnnxExporter(opset=opset, size=64).export(network)
     model = onnx.shape_inference.infer_shapes(model)  # as other tools leave a file
     assert model.graph.value_info
-    assert not sessions.free_size(model).graph.value_info
+    assert not onnx_files.free_size(model).graph.value_info
     before = model.SerializeToString()
     exported = OnnxStudent(model, "student")
     assert exported.fixed is None
@@ -119,7 +119,7 @@ def test_a_picture_is_what_the_network_gives_with_its_rim():
 
 def test_a_graph_with_its_size_written_into_it_runs_at_that_size(shipped_students):
     onnx.save(OnnxExporter(size=64).export(Reshaped()), "baked.onnx")
-    network = OnnxStudent(sessions.load_model(Path("baked.onnx")), "baked")
+    network = OnnxStudent(onnx_files.load_model(Path("baked.onnx")), "baked")
     assert network.fixed == (64, 64)
     photo = Image.new("RGB", (200, 90), (10, 120, 250))
     stylised = np.asarray(render.stylise_rgb(photo, network)).astype(int)
@@ -444,8 +444,8 @@ def test_a_network_of_another_range_is_refused():
 
 
 def test_the_paper_s_own_student_runs_at_any_size(assets):
-    model = sessions.load_model(assets / "peer" / "paprika.onnx")
-    free = sessions.free_size(model).graph
+    model = onnx_files.load_model(assets / "peer" / "paprika.onnx")
+    free = onnx_files.free_size(model).graph
     assert [d.dim_param for d in free.input[0].type.tensor_type.shape.dim[2:]] == [
         "height", "width",
     ]  # fmt: skip

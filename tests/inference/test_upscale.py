@@ -11,7 +11,7 @@ from skimage import data
 from torch import Tensor, nn
 
 from distill import stylize, zoo
-from distill.core import sessions
+from distill.core import onnx_files
 from distill.exporters.onnx import OnnxExporter
 from distill.inference import guided, onnx_student, render, tiles
 from distill.inference.onnx_student import OnnxStudent
@@ -65,7 +65,7 @@ def test_reach_within_one_size():
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_tiles_keep_clear_of_what_a_shipped_student_depends_on(name):
-    student = OnnxStudent(sessions.load_model(SHIPPED[name]), name, 1)
+    student = OnnxStudent(onnx_files.load_model(SHIPPED[name]), name, 1)
     assert 128 <= student.reach <= 384  # deepest features of stride 32, and context around them
     felt = min(student.reach, tiles.MOST - tiles.BLEND)  # what is further changes no level of 255
     assert tiles.margin(student, tiles.TILE) - tiles.BLEND // 2 > felt
@@ -87,7 +87,7 @@ def test_every_pixel_of_every_tile_comes_once(monkeypatch):
 @pytest.mark.parametrize("name", [name for name in ("hayao", "toon") if name in SHIPPED])
 def test_tiles_are_the_whole_picture(name):
     """A real student: one level of 255 is the rounding of the blend."""
-    student = OnnxStudent(sessions.load_model(SHIPPED[name]), name, 1)
+    student = OnnxStudent(onnx_files.load_model(SHIPPED[name]), name, 1)
     photo = large(1700, 1400)
     whole = np.asarray(render.stylise_rgb(photo, student, 1700)).astype(int)
     tiled = np.asarray(render.stylise_rgb(photo, student, upscale="tiles")).astype(int)

@@ -1,4 +1,4 @@
-"""ONNX files, and ONNX Runtime on the provider and the number of threads that were asked for."""
+"""ONNX Runtime on the provider and the number of threads that were asked for."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import onnx
 import onnxruntime
 
 from distill.core.errors import DistillError, reason_of
+from distill.core.onnx_files import check_whole, read_graph
 
 CPU = "CPUExecutionProvider"
 SILENT = 4  # ONNX Runtime's level for fatal errors alone: what fails is raised, and said by us
-# In a graph's metadata: the side of the pictures whose colours larger outputs take, in pixels.
-COLOURS_AT = "distill.colours_at"
 DTYPES = {
     "tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,
     "tensor(uint8)": np.uint8, "tensor(int8)": np.int8, "tensor(int32)": np.int32,
@@ -25,45 +24,6 @@ DTYPES = {
 
 class NoProvider(DistillError):
     """A provider that is not there, or that would leave work to the CPU."""
-
-
-def load_model(path: Path) -> onnx.ModelProto:
-    """An ONNX file with its weights. Raises DistillError for a missing or damaged one."""
-    if not path.is_file():
-        raise DistillError(f"{path}: no such file")
-    try:
-        return onnx.load(path)
-    except Exception as error:  # protobuf's own classes, and whatever external data raises
-        raise DistillError(f"{path}: not a readable ONNX file (damaged or cut short)") from error
-
-
-def note(model: onnx.ModelProto, key: str, value: object) -> None:
-    """Write a fact about the network into the graph's metadata, in the place of an older one."""
-    kept = {each.key: each.value for each in model.metadata_props} | {key: str(value)}
-    onnx.helper.set_model_props(model, kept)
-
-
-def noted(model: onnx.ModelProto, key: str) -> str | None:
-    """What a graph's metadata says of that, None without it."""
-    return {each.key: each.value for each in model.metadata_props}.get(key)
-
-
-def model_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
-    """The inputs proper: old files list their weights as inputs too."""
-    weights = {tensor.name for tensor in model.graph.initializer}
-    return [value for value in model.graph.input if value.name not in weights]
-
-
-def free_size(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy whose first input and outputs have any height and width, its operators untouched."""
-    free = onnx.ModelProto()
-    free.CopyFrom(model)
-    del free.graph.value_info[:]  # shapes of inner tensors, which no longer hold
-    for value in (model_inputs(free)[0], *free.graph.output):
-        dims = value.type.tensor_type.shape.dim[2:]
-        for dim, name in zip(dims, ("height", "width"), strict=False):
-            dim.dim_param = name
-    return free
 
 
 def require_provider(provider: str) -> None:
@@ -118,6 +78,7 @@ def open_file(path: Path, threads: int, name: str = "") -> onnxruntime.Inference
     try:
         return open_session(path, threads)
     except Exception as error:  # see open_session
+        check_whole(path, read_graph(path, name), name)
         reason = reason_of(error)
         raise DistillError(f"{name or path}: not a readable ONNX file ({reason})") from error
 

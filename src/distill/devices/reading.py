@@ -11,17 +11,18 @@ import onnx
 from onnx import TensorProto, helper, inliner, numpy_helper, shape_inference
 
 from distill.core.errors import DistillError
+from distill.core.onnx_files import external_files, graphs, read_graph
 from distill.devices.onnx_graph import STANDARD, Graph, Node, Shape, Tensor
 
 
 def read(path: Path) -> Graph:
     """Any ONNX file, its external data left where it is. Raises DistillError in one line."""
-    model = _load(path)
-    graphs = list(_graphs(model.graph))
-    nodes = tuple(_node(node) for graph in graphs for node in graph.node)
-    weights = {t.name: t for graph in graphs for t in _weights(graph)}
+    model = _inlined(path)
+    parts = list(graphs(model.graph))
+    nodes = tuple(_node(node) for graph in parts for node in graph.node)
+    weights = {t.name: t for graph in parts for t in _weights(graph)}
     constants = weights | dict(_constants(nodes))
-    external = sorted({name for graph in graphs for name in _external(graph)})
+    external = external_files(model)
     try:
         inferred = shape_inference.infer_shapes(model)
     except Exception:  # a broken graph is for a rule to tell; what it declares still counts
@@ -32,7 +33,7 @@ def read(path: Path) -> Graph:
     return Graph(
         path=path,
         size=sum(file.stat().st_size for file in files if file.is_file()),
-        external=tuple(external),
+        external=external,
         opset=next((o.version for o in model.opset_import if o.domain in STANDARD), 0),
         nodes=nodes,
         inputs=tuple(map(_tensor, given)),
@@ -42,29 +43,13 @@ def read(path: Path) -> Graph:
     )
 
 
-def _load(path: Path) -> onnx.ModelProto:
-    if not path.is_file():
-        raise DistillError(f"{path}: no such file")
+def _inlined(path: Path) -> onnx.ModelProto:
+    model = read_graph(path)
     try:
-        model = onnx.load(str(path), format="protobuf", load_external_data=False)
-        if model.functions:
-            model = inliner.inline_local_functions(model)
-    except Exception as error:  # protobuf's own classes, and what a damaged file makes it raise
-        raise DistillError(
-            f"{path}: not a readable ONNX file (damaged, cut short, or over protobuf's 2 GB)"
-        ) from error
-    if not model.ir_version or not model.graph.node:  # what protobuf makes of an empty file
-        raise DistillError(f"{path}: not an ONNX file, or one without a network")
-    return model
-
-
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """The graph, and the bodies of If, Loop and Scan in it, at any depth."""
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            for inner in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
-                yield from _graphs(inner)
+        return inliner.inline_local_functions(model) if model.functions else model
+    except Exception as error:  # what a damaged file makes it raise
+        reason = "not a readable ONNX file (its functions are damaged)"
+        raise DistillError(f"{path}: {reason}") from error
 
 
 def _node(node: onnx.NodeProto) -> Node:
@@ -82,14 +67,6 @@ def _weights(graph: onnx.GraphProto) -> Iterator[TensorProto]:
             name=sparse.values.name, data_type=sparse.values.data_type, dims=sparse.dims,
             data_location=TensorProto.EXTERNAL,
         )  # fmt: skip
-
-
-def _external(graph: onnx.GraphProto) -> Iterator[str]:
-    """Files, beside this one, that weights and constants lie in."""
-    held = (a.t for n in graph.node for a in n.attribute if a.HasField("t"))
-    for tensor in (*graph.initializer, *held):
-        if tensor.data_location == TensorProto.EXTERNAL:
-            yield next((e.value for e in tensor.external_data if e.key == "location"), "?")
 
 
 def _constants(nodes: tuple[Node, ...]) -> Iterator[tuple[str, TensorProto]]:

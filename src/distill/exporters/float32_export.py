@@ -13,7 +13,7 @@ from torch import Tensor
 from distill.config.settings.commands import Export
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write, write_json
-from distill.core.sessions import load_model
+from distill.core.onnx_files import load_model
 from distill.exporters import sizes
 from distill.exporters.budget import REPORT, BudgetCheck, BudgetReport, compressed_size
 from distill.exporters.fp16 import Float16

@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
-from distill.core.sessions import COLOURS_AT, note, open_session, picture_call
+from distill.core.onnx_files import COLOURS_AT, note
+from distill.core.sessions import open_session, picture_call
 from distill.core.subnormals import flush_subnormals
 from distill.exporters.graph.operator_sets import STATIC, Profile
 from distill.exporters.graph.strict import doubles, in_strict_operators

@@ -12,7 +12,8 @@ from onnx import TensorProto
 from torch import Tensor
 
 from distill.core.errors import DistillError, reason_of
-from distill.core.sessions import COLOURS_AT, free_size, model_inputs, noted, open_session
+from distill.core.onnx_files import COLOURS_AT, free_size, model_inputs, noted
+from distill.core.sessions import open_session
 from distill.data.photos import BadPhoto
 
 STRIDE = 32  # of the deepest features: what the sides must divide by

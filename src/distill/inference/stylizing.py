@@ -17,7 +17,7 @@ from distill.config import compose
 from distill.config.registry import Direction, recipe_of
 from distill.config.settings.commands import Stylize
 from distill.config.settings.training import Prepare
-from distill.core import sessions
+from distill.core import onnx_files
 from distill.core.errors import DistillError
 from distill.core.progress import bar
 from distill.data import sources
@@ -81,7 +81,7 @@ def open_student(
         return OnnxStudent(inference_graph(path, direction), str(path), threads)
     if direction != "AtoB":
         raise DistillError(f"direction={direction}: {path} has one direction; leave it out")
-    return OnnxStudent(sessions.load_model(path), str(path), threads)
+    return OnnxStudent(onnx_files.load_model(path), str(path), threads)
 
 
 def stylise_all(jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Stylize) -> None:

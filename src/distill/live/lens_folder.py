@@ -14,7 +14,7 @@ from typing import Any
 from PIL import Image
 
 from distill.config.settings.commands import Lens
-from distill.core import sessions
+from distill.core import onnx_files
 from distill.core.errors import DistillError
 from distill.core.images import over_white, to_image, to_tensor
 from distill.data.photos import demo_photos
@@ -79,7 +79,7 @@ def _file_stems(names: Iterable[str]) -> list[str]:
 def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
     """The student's files; gives its entry in the manifest, as the page's manifest.ts reads it."""
     network = student.network
-    model = network.model if network.fixed else sessions.free_size(network.model)
+    model = network.model if network.fixed else onnx_files.free_size(network.model)
     file, thumbnail = f"students/{stem}.onnx", f"students/{stem}.jpg"
     size = (folder / file).write_bytes(model.SerializeToString())
     if student.kind == "photo":

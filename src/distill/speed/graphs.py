@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 import torch
 
-from distill.core import sessions
+from distill.core import onnx_files, sessions
 from distill.models.teachers.teacher import Teacher
 
 TEACHER_OPSET = 17
@@ -66,7 +66,7 @@ def at_size(model: onnx.ModelProto, size: int) -> onnx.ModelProto:
     Inputs that are no pictures keep their dimensions; what is not fixed there becomes 1.
     """
     fixed = deepcopy(model)
-    changed = [_fix(v.type.tensor_type.shape.dim, size) for v in sessions.model_inputs(fixed)]
+    changed = [_fix(v.type.tensor_type.shape.dim, size) for v in onnx_files.model_inputs(fixed)]
     if any(changed):  # what was inferred from the old size
         del fixed.graph.value_info[:]
         for output in fixed.graph.output:

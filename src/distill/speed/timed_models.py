@@ -18,7 +18,7 @@ from distill import zoo
 from distill.config.registry import recipe_of
 from distill.config.settings.commands import Benchmark
 from distill.core.errors import DistillError
-from distill.core.sessions import load_model
+from distill.core.onnx_files import load_model
 from distill.core.subnormals import count_subnormals, flush_subnormals
 from distill.exporters.subject import inference_graph
 from distill.metrics import complexity

@@ -149,7 +149,7 @@ def test_not_an_onnx_file(tmp_path: Path) -> None:
     path = tmp_path / "photo.onnx"
     path.write_bytes(b"\x89PNG not a graph\n" * 10)
     assert "photo.onnx: not a readable ONNX file" in message(path)
-    assert "gone.onnx: not a readable ONNX file" in message(tmp_path / "gone.onnx")
+    assert "gone.onnx: no such file" in message(tmp_path / "gone.onnx")
 
 
 @pytest.mark.parametrize(("key", "has"), [("input", "photo"), ("output", "stylized")])

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from distill.core.errors import DistillError
 from distill.core.images import to_float
-from distill.core.sessions import load_model, open_session, picture_call
+from distill.core.onnx_files import load_model
+from distill.core.sessions import open_session, picture_call
 from distill.core.subnormals import flush_subnormals
 from distill.evaluation.fidelity import overlap
 from distill.evaluation.fidelity.heldout_set import FidelitySet

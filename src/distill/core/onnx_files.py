@@ -1,0 +1,102 @@
+"""ONNX files: reading them, the files that their weights lie in, and notes in their metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+from onnx import TensorProto
+
+from distill.core.errors import DistillError
+
+# In a graph's metadata: the side of the pictures whose colours larger outputs take, in pixels.
+COLOURS_AT = "distill.colours_at"
+
+
+def load_model(path: Path) -> onnx.ModelProto:
+    """An ONNX file with its weights. Raises DistillError for a missing or damaged one."""
+    model = read_graph(path)
+    check_whole(path, model)
+    try:
+        onnx.load_external_data_for_model(model, str(path.parent))
+    except Exception as error:  # whatever a damaged or forbidden file raises
+        raise DistillError(f"{path}: the file of its weights cannot be read") from error
+    return model
+
+
+def read_graph(path: Path, name: str = "") -> onnx.ModelProto:
+    """An ONNX file, weights in other files left where they are; `name` stands for its path.
+
+    Raises DistillError in one line.
+    """
+    shown = name or path
+    if not path.is_file():
+        raise DistillError(f"{shown}: no such file")
+    try:
+        model = onnx.load(str(path), format="protobuf", load_external_data=False)
+    except Exception as error:  # protobuf's own classes, and what a damaged file makes it raise
+        raise DistillError(
+            f"{shown}: not a readable ONNX file (damaged, cut short, or over protobuf's 2 GB)"
+        ) from error
+    if not model.ir_version or not model.graph.node:  # what protobuf makes of an empty file
+        raise DistillError(f"{shown}: not an ONNX file, or one without a network")
+    return model
+
+
+def check_whole(path: Path, model: onnx.ModelProto, name: str = "") -> None:
+    """Raises DistillError where weights lie in a file that is not there; `name` stands for path."""
+    for file in external_files(model):
+        if not (path.parent / file).is_file():
+            raise DistillError(
+                f"{name or path}: its weights lie in {file}, which is not beside it; put it there"
+            )
+
+
+def external_files(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Names of the files, beside this one, that weights and constants lie in."""
+    found = set()
+    for graph in graphs(model.graph):
+        held = (a.t for n in graph.node for a in n.attribute if a.HasField("t"))
+        for tensor in (*graph.initializer, *held):
+            if tensor.data_location == TensorProto.EXTERNAL:
+                found.add(next((e.value for e in tensor.external_data if e.key == "location"), "?"))
+    return tuple(sorted(found))
+
+
+def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """The graph, and the bodies of If, Loop and Scan in it, at any depth."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
+                yield from graphs(inner)
+
+
+def note(model: onnx.ModelProto, key: str, value: object) -> None:
+    """Write a fact about the network into the graph's metadata, in the place of an older one."""
+    kept = {each.key: each.value for each in model.metadata_props} | {key: str(value)}
+    onnx.helper.set_model_props(model, kept)
+
+
+def noted(model: onnx.ModelProto, key: str) -> str | None:
+    """What a graph's metadata says of that, None without it."""
+    return {each.key: each.value for each in model.metadata_props}.get(key)
+
+
+def model_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    """The inputs proper: old files list their weights as inputs too."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    return [value for value in model.graph.input if value.name not in weights]
+
+
+def free_size(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy whose first input and outputs have any height and width, its operators untouched."""
+    free = onnx.ModelProto()
+    free.CopyFrom(model)
+    del free.graph.value_info[:]  # shapes of inner tensors, which no longer hold
+    for value in (model_inputs(free)[0], *free.graph.output):
+        dims = value.type.tensor_type.shape.dim[2:]
+        for dim, name in zip(dims, ("height", "width"), strict=False):
+            dim.dim_param = name
+    return free
