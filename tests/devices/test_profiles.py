@@ -166,3 +166,26 @@ def test_shipped_students_by_profile():
     for profile, refused in (("coreml", set()), ("web", set()), ("nnapi", {"ConvTranspose"})):
         each = [f for g in graphs for f in PROFILES[profile].check(g) if f.level == "finding"]
         assert {f.operator for f in each} == refused
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_a_picture_that_no_memory_holds_keeps_a_file_off(profile, tmp_path):
+    """4 channels of float32 in a page of 4 GiB: at 8192² a tensor has 1 GiB, at 8224² more."""
+    for side, wanted in ((8192, []), (8224, ["a tensor of 1.0 GiB, 1 allowed"])):
+        model = clean(11)
+        for value in (*model.graph.input, *model.graph.output):
+            for dim in value.type.tensor_type.shape.dim[2:]:
+                dim.dim_value = side
+        del model.graph.value_info[:]
+        said = [what for _, _, what in found(profile, model, tmp_path) if "tensor" in what]
+        assert said == wanted
+
+
+def test_the_tensor_that_is_too_large_is_named_by_its_node(tmp_path):
+    node = helper.make_node("Resize", ["x", "r", "s"], ["y"], "wide")
+    far = numpy_helper.from_array(np.array([1, 1, 8192, 8192], np.float32), "s")
+    shape = (1, CHANNELS, SIZE * 8192, SIZE * 8192)
+    model = build([node], [EMPTY, far], 13, outputs=[picture("y", *shape)])
+    findings = web_profile.PROFILE.check(read(save(model, tmp_path)))
+    large = [f for f in findings if "tensor of" in f.what]
+    assert [(f.node, f.what) for f in large] == [("wide", "a tensor of 64.0 GiB, 1 allowed")]

@@ -54,6 +54,7 @@ PROFILE = Profile(
     (
         shared.valid,
         shared.one_file,
+        shared.in_memory,
         shared.fixed(shared.ORT_FIXED, "Core ML wants fixed sizes"),
         operators.known(ALLOWED, OUTSIDE, BETTER),
         operators.resize(SOURCE, strict_nearest=False),

@@ -79,6 +79,7 @@ PROFILE = Profile(
     (
         shared.valid,
         shared.one_file,
+        shared.in_memory,
         shared.fixed(shared.ORT_FIXED, "NNAPI wants fixed sizes"),
         operators.known(ALLOWED, OUTSIDE, BETTER),
         operators.resize(RESIZE, strict_nearest=True),

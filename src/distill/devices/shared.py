@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
+from operator import itemgetter
 
 from onnx import checker
 
 from distill.core.errors import reason_of
 from distill.core.subnormals import count_subnormals
 from distill.devices.finding import Cause, Finding, Rule
-from distill.devices.onnx_graph import STANDARD, Graph
+from distill.devices.onnx_graph import STANDARD, Graph, Shape
 
 ONNX_SPEC = "ONNX, Open Neural Network Exchange Intermediate Representation (IR) Specification"
 ORT_FIXED = 'ONNX Runtime, "Making dynamic input shapes fixed" (read 2026-11)'
@@ -27,6 +29,12 @@ EXTERNAL = Cause(
 FIXED_SIZE = (
     "fix it: python -m onnxruntime.tools.make_dynamic_shape_fixed --input_name {name} "
     "--input_shape 1,3,256,256 IN OUT"
+)
+TENSOR = 2**30  # bytes of one tensor, in float32
+TOO_LARGE = Cause(
+    "several such tensors are held at once; a page has 4 GiB in all, an app on a phone less",
+    "WebAssembly Core Specification 2.0: a memory has at most 65,536 pages of 64 KiB",
+    "export it for a smaller picture: exporter.size=256",
 )
 SUBNORMAL = Cause(
     "many processors take several times as long for them (the paper's released files 13 to 28 ms "
@@ -82,6 +90,25 @@ def at_most(limit: int, source: str, why: str) -> Rule:
             yield cause.at(None, f"{graph.size:,} bytes, {limit:,} allowed", "file")
 
     return rule
+
+
+def in_memory(graph: Graph) -> Iterator[Finding]:
+    """The largest tensor that is computed or taken in, where its shape is known."""
+    made = ((node, name) for node in graph.nodes for name in node.outputs)
+    given = {tensor.name: tensor.shape for tensor in graph.outputs}
+    sizes = [
+        (_bytes(graph.shapes.get(name) or given.get(name)), node, name)
+        for node, name in (*((None, tensor.name) for tensor in graph.inputs), *made)
+    ]
+    largest, node, name = max(sizes, key=itemgetter(0), default=(0, None, ""))
+    if largest > TENSOR:
+        what = f"a tensor of {largest / 2**30:,.1f} GiB, {TENSOR / 2**30:.0f} allowed"
+        yield TOO_LARGE.at(node, what, name)
+
+
+def _bytes(shape: Shape | None) -> int:
+    """Of float32 values; 0 where a dimension is not known."""
+    return 4 * prod(side or 0 for side in shape or (0,))
 
 
 def subnormal(graph: Graph) -> Iterator[Finding]:

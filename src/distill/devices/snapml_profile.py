@@ -134,6 +134,7 @@ PROFILE = Profile(
     (
         shared.valid,
         shared.one_file,
+        shared.in_memory,
         shared.fixed(RELEASED, "the released models have fixed sizes, and no other is known to go"),
         shared.at_most(LIMIT, STORAGE, "a larger model cannot be stored with a lens"),
         operators.known(OPERATORS, OUTSIDE),

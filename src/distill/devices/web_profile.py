@@ -85,6 +85,7 @@ PROFILE = Profile(
     (
         shared.valid,
         shared.one_file,
+        shared.in_memory,
         shared.since(7, OPSETS),
         strange,
         convolutions.two_dimensional(TABLE, (3, 4)),
