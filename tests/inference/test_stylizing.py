@@ -318,6 +318,8 @@ REFUSED = {
     ("empty",): "empty: no jpg, jpeg, png or webp in it",
     (): "no picture named: python -m distill.stylize photo.jpg",
     ("a.png", "style=unknown"): "style=unknown: no such student in this package (there are: hay",
+    ("a.png", "style=paprika"): "style=paprika: no student of it in this package; train one first: "
+    "python -m distill.train style=paprika photos=DIR run=paprika, then run=paprika here",
     ("a.png", "style=../toon"): "style=../toon: no such student in this package",
     ("a.png", "style=toon", "model=m.onnx"): "style=toon and model=m.onnx: name one student only",
     ("a.png", "model=m.onnx"): "m.onnx: no such file",

@@ -199,6 +199,16 @@ def test_missing_weights_are_named(name: str, file: str) -> None:
         feature_network(name)
     assert "\n" not in str(error.value)
     assert "DISTILL_WEIGHTS" in str(error.value)
+    assert "at hand" not in str(error.value)
+
+
+@pytest.mark.usefixtures("no_downloads")
+def test_where_mobilenet_is_at_hand_it_is_offered_for_inception(
+    assets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "encoders"))
+    with pytest.raises(DistillError, match="pt_inception.*at hand: features=mobilenet"):
+        feature_network("inception")
 
 
 def test_real_mobilenet_tells_photos_from_noise(

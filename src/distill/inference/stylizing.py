@@ -64,6 +64,11 @@ def choose(settings: Stylize) -> tuple[OnnxStudent, str]:
         name = path.stem
     else:
         name = settings.style.name or DEFAULT_STYLE
+        if name not in zoo.shipped() and name in compose.choices("style"):
+            raise DistillError(
+                f"style={name}: no student of it in this package; train one first: python -m "
+                f"distill.train style={name} photos=DIR run={name}, then run={name} here"
+            )
         path = zoo.find(name)
     student = open_student(path, settings.threads, settings.direction)
     return student, name if settings.direction == "AtoB" else f"{name}-{settings.direction}"

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from distill.core import weights as weights_files
+from distill.core.errors import DistillError
 from distill.core.files import atomic_write, cache_folder
 from distill.core.progress import bar
 from distill.core.weights import WeightsFile
@@ -136,7 +137,14 @@ def feature_network(name: FeatureName) -> FeatureNetwork | None:
     if name == "none":
         return None
     network, file = (MobileNet, MOBILENET) if name == "mobilenet" else (Inception, INCEPTION)
-    return network(weights_files.load_tensors(weights_files.find(file)))
+    try:
+        found = weights_files.find(file)
+    except DistillError as error:
+        if name == "mobilenet" or weights_files.find_or_none(MOBILENET) is None:
+            raise
+        other = "MobileNetV2's are at hand: features=mobilenet, in training distance=mobilenet"
+        raise DistillError(f"{error}; {other}") from error
+    return network(weights_files.load_tensors(found))
 
 
 def _freeze_and_fold(network: nn.Module) -> None:
