@@ -207,7 +207,7 @@ def test_where_mobilenet_is_at_hand_it_is_offered_for_inception(
     assets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "encoders"))
-    with pytest.raises(DistillError, match="pt_inception.*at hand: features=mobilenet"):
+    with pytest.raises(DistillError, match=r"pt_inception.*at hand: features=mobilenet"):
         feature_network("inception")
 
 
