@@ -136,7 +136,7 @@ def alternate(
 ) -> dict[str, list[Any]]:
     """The results of all runs, in turn A B C A B C …, one list for each."""
     results: dict[str, list[Any]] = {name: [] for name in runs}
-    with bar(rounds * len(runs), " runs", what) as progress:
+    with bar(rounds * len(runs), "run", what) as progress:
         for _ in range(rounds):
             for name, run in runs.items():
                 progress.set_postfix_str(name)

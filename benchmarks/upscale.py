@@ -117,7 +117,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     rows: dict[str, list[Row]] = {name: [] for name in compared}
     waited = []
-    with bar(len(given), " photos", "comparing") as progress:
+    with bar(len(given), "photo", "comparing") as progress:
         for stem, photo in given.items():
             begun = time.perf_counter()
             target = teacher(to_tensor(photo)[None])

@@ -512,3 +512,15 @@ def test_every_shipped_student_runs(name):
     stylised = np.asarray(render.stylise_rgb(photo, network)).astype(int)
     assert stylised.shape == (150, 200, 3)
     assert np.abs(stylised - np.asarray(photo).astype(int)).mean() > 2  # not the photo
+
+
+def test_links_that_lead_to_themselves_are_skipped_and_nothing_else(shipped_students, capsys):
+    put("in/a.png")
+    Path("in/loop.png").symlink_to("loop.png")
+    Path("in/self").symlink_to("../in", target_is_directory=True)
+    assert run(stylize, "in") == 1
+    assert files("stylized") == ["a-hayao.png"]
+    said = capsys.readouterr().err
+    assert "skipped 'in/loop.png': cannot be read (Too many levels of symbolic links)" in said
+    assert "Traceback" not in said
+    assert run(stylize, "in/a.png", "-o", "in/loop.png") in (0, 1)  # a link may be written over

@@ -65,6 +65,8 @@ def test_pictures_without_ink_have_no_such_figure(tmp_path: Path) -> None:
     flat = lines([]), lines([])
     logged = validated([flat, flat], tmp_path)
     assert "val/psnr" in logged
+    assert logged["val/photo_psnr"] == logged["val/psnr"]  # this student gives the photo back
+    assert logged["val/photo_ssim"] == logged["val/ssim"]
     assert not [name for name in logged if "ink" in name]
 
 

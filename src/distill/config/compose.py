@@ -25,6 +25,7 @@ from distill.config.arguments import TypedKeys, split_arguments, split_files
 from distill.config.registry import Recipe, register
 from distill.config.validate import check
 from distill.core.errors import DistillError, OneLine
+from distill.core.files import real_path
 from distill.core.nodes import no_such
 from distill.core.process import keep_freed
 
@@ -178,7 +179,7 @@ def _hydra(name: str, overrides: Iterable[str] = ()) -> Iterator[OverridesParser
 
 def _name_of(folder: Any) -> str:
     """A folder's own name, as a part of a run's name: ${name_of:${data.root}}."""
-    return Path(str(folder)).resolve().name if folder else "data"
+    return real_path(Path(str(folder))).name if folder else "data"
 
 
 def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:

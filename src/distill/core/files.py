@@ -12,6 +12,14 @@ from pathlib import Path
 from typing import Any
 
 
+def real_path(path: Path) -> Path:
+    """The path without links and dots; one of a link that leads to itself as it is named.
+
+    Path.resolve raises there; reading the file says what is wrong.
+    """
+    return Path(os.path.realpath(path))
+
+
 @contextmanager
 def atomic_write(target: Path) -> Iterator[Path]:
     """A temporary path beside `target` that replaces it at the end, or vanishes on an error."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from distill.core.errors import DistillError
+from distill.core.files import real_path
 from distill.data.labelled.split import HELD_OUT, split
 from distill.data.photos import Photo, Side, find_photos, group_of
 
@@ -76,7 +77,7 @@ def _two_in(root: Path, names: Iterable[str]) -> tuple[Path, Path] | None:
 def _read(a: Path, b: Path, key_a: str = "", key_b: str = "") -> Domains:
     """The pictures of both folders; the keys are the settings that named them."""
     found = find_photos(a, key_a), find_photos(b, key_b)
-    one, other = a.resolve(), b.resolve()
+    one, other = real_path(a), real_path(b)
     if one == other:
         raise DistillError(f"{a}: given for A and for B; there would be nothing to learn")
     if one in other.parents or other in one.parents:

@@ -16,6 +16,7 @@ import skimage
 from PIL import Image, UnidentifiedImageError
 
 from distill.core.errors import DistillError, reason_of
+from distill.core.files import real_path
 from distill.data.decode import BadPhoto, check_file, check_whole, to_rgb
 
 Side = Literal["train", "val", "test"]  # to learn from, to choose by, to report on
@@ -105,7 +106,7 @@ def find_all(train: Sequence[Path], val: Sequence[Path]) -> list[Photo]:
     if len(train) == 1 and not val:
         return find_photos(train[0])
     folders = [*train, *val]
-    resolved = [folder.resolve() for folder in folders]
+    resolved = [real_path(folder) for folder in folders]
     for i, folder in enumerate(resolved):
         if folder in resolved[:i]:
             raise DistillError(
@@ -124,7 +125,7 @@ def folder_names(folders: Sequence[Path]) -> list[str]:
     """The folders' own names, with a number behind one that is there already."""
     names: list[str] = []
     for folder in folders:
-        name = folder.resolve().name or "root"
+        name = real_path(folder).name or "root"
         taken = (f"{name}-{n}" if n > 1 else name for n in range(1, len(folders) + 2))
         names.append(next(each for each in taken if each not in names))
     return names

@@ -11,6 +11,7 @@ import torch
 
 from distill.config.settings.training import PhotoSource, Train
 from distill.core.errors import DistillError
+from distill.core.files import real_path
 from distill.data.labelled.lock import check_writable
 from distill.data.labelled.manifest import Manifest, Precision, is_complete, manifest_at
 from distill.data.labelled.register import SIDES
@@ -80,7 +81,7 @@ def photos_in_manifest(settings: PhotoSource, root: Path) -> dict[str, Any]:
     """
     train, val = _folder_names(settings)
     two_sided = bool(val) or (manifest_at(root) or {}).get("test_fraction") == 0
-    where = [str(folder.resolve()) for part in _folders(settings) for folder in part]
+    where = [str(real_path(folder)) for part in _folders(settings) for folder in part]
     return {
         "photos": " + ".join(where) or "scikit-image",
         "val_fraction": 0.0 if val else settings.data.val_fraction,

@@ -86,7 +86,7 @@ def flicker_of(
         return over_white(network(pictures)).float().clamp(0, 1)
 
     parts: list[Values] = []
-    with bar(len(photos), " photos", what, leave=False) as progress:
+    with bar(len(photos), "photo", what, leave=False) as progress:
         for batch in batches(photos, batch_size):
             done = sum(map(len, parts))  # the noise of a photo goes by its place
             parts.append(flicker(drawn, batch, seed=done).double().numpy())

@@ -17,6 +17,7 @@ from distill.config.settings.training import Paired, PhotoSource, Prepare
 from distill.config.trained import source_of
 from distill.config.validate import check
 from distill.core.errors import DistillError
+from distill.core.files import real_path
 from distill.core.images import batches, from_pixels, over_white, to_uint8
 from distill.core.progress import bar
 from distill.data import sources
@@ -131,7 +132,7 @@ def excluded(seen: SeenPictures, pictures: Mapping[str, Photo], photos: str | No
 
     `photos` is the folder that was asked for. Raises DistillError where none is left.
     """
-    names = seen.among(pictures, f"scored {Path(photos or '').resolve()}") if seen.sets else set()
+    names = seen.among(pictures, f"scored {real_path(Path(photos or ''))}") if seen.sets else set()
     if pictures and len(names) == len(pictures):
         where = f"photos={photos}" if photos else "the held-out photos"
         raise DistillError(
@@ -166,7 +167,7 @@ def infer(network: nn.Module, pictures: Tensor, batch_size: int, what: str) -> T
     `what` is shown beside the progress bar.
     """
     parts = []
-    with bar(len(pictures), " pictures", what, leave=False) as progress:
+    with bar(len(pictures), "picture", what, leave=False) as progress:
         for batch in batches(pictures, batch_size):
             parts.append(to_uint8(over_white(network(batch))))
             progress.update(len(batch))
@@ -182,7 +183,7 @@ def _are_others(photos: str | None, learnt: str | list[str]) -> bool:
     """Whether photos are asked for that are not the folder that the run learnt from."""
     if not photos:
         return False
-    return isinstance(learnt, list) or Path(photos).resolve() != Path(learnt).resolve()
+    return isinstance(learnt, list) or real_path(Path(photos)) != real_path(Path(learnt))
 
 
 def _labelled(

@@ -17,6 +17,7 @@ import numpy as np
 from distill.config.settings.training import Paired, PhotoSource, Unpaired
 from distill.config.trained import source_of
 from distill.core.errors import DistillError
+from distill.core.files import real_path
 from distill.data import sources
 from distill.data.domains import find_unpaired
 from distill.data.labelled.duplicates import similar_pairs
@@ -49,11 +50,11 @@ class SeenPictures:
 
     def among(self, pictures: Mapping[str, Photo], cache: str) -> set[str]:
         """The names of the pictures that were seen; `cache` names the cache of their thumbnails."""
-        files = {photo.path.resolve() for each in self.sets for photo in each.pictures.values()}
+        files = {real_path(photo.path) for each in self.sets for photo in each.pictures.values()}
         groups = {group for each in self.sets for group in each.groups}
         seen = set()
         for name, photo in pictures.items():
-            path, group = photo.path.resolve(), group_of(photo.key)
+            path, group = real_path(photo.path), group_of(photo.key)
             if path in files or any((folder, group) in groups for folder in path.parents):
                 seen.add(name)
         for each in self.sets:
@@ -124,7 +125,7 @@ def seen_by_domains(learnt: Unpaired) -> SeenPictures:
         return SeenPictures([], f"the training pictures of {where} are gone")
     domains = zip("AB", found, strict=True)
     pictures = {f"{name}/{photo.key}": photo for name, photos in domains for photo in photos}
-    return SeenPictures([SetPictures(where.resolve(), pictures)], "")
+    return SeenPictures([SetPictures(real_path(where), pictures)], "")
 
 
 def pictures_of(source: PhotoSource, sides: Set[Side] | None = None) -> SetPictures | None:
@@ -138,7 +139,7 @@ def pictures_of(source: PhotoSource, sides: Set[Side] | None = None) -> SetPictu
     if not rows:
         return _of_folder(root, source.style.name, source.data, sides)
     sides = sides or seen_sides({row.side for row in rows if row.side})
-    folders = {name: path.resolve() for name, path in sources.photo_folders(source).items()}
+    folders = {name: real_path(path) for name, path in sources.photo_folders(source).items()}
     pictures, groups = {}, set()
     for row in rows:
         if row.side is None or row.side not in sides:
@@ -150,7 +151,7 @@ def pictures_of(source: PhotoSource, sides: Set[Side] | None = None) -> SetPictu
             photo = folder / (key.removeprefix(f"{row.folder}/") if row.folder else key)
             path = photo if photo.is_file() else path
         pictures[name] = Photo(path, key)
-    return SetPictures(root.resolve(), pictures, frozenset(groups))
+    return SetPictures(real_path(root), pictures, frozenset(groups))
 
 
 def seen_sides(there: Set[Side]) -> Set[Side]:
@@ -168,4 +169,4 @@ def _of_folder(
         return None
     sides = sides or seen_sides({side for side in found if found[side]})
     pairs = [pair for side in found if side in sides for pair in found[side]]
-    return SetPictures(root.resolve(), {pair.name: Photo(pair.photo, pair.name) for pair in pairs})
+    return SetPictures(real_path(root), {pair.name: Photo(pair.photo, pair.name) for pair in pairs})

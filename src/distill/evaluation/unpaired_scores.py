@@ -21,6 +21,7 @@ from distill.config.settings.commands import EvalFid
 from distill.config.settings.training import Unpaired
 from distill.config.validate import check
 from distill.core.errors import DistillError
+from distill.core.files import real_path
 from distill.core.images import to_pixels
 from distill.data.augment import as_square
 from distill.data.domains import find_unpaired
@@ -87,7 +88,7 @@ def held_out_domains(
     found = find_unpaired(root, a, b, d.val_fraction, d.split_seed)["val"]
     photos: Domains = dict(zip("AB", found, strict=True))
     about: dict[str, str] = {}
-    if settings.photos and Path(settings.photos).resolve() != Path(own.root or "").resolve():
+    if settings.photos and real_path(Path(settings.photos)) != real_path(Path(own.root or "")):
         photos, about = _unseen(photos, own, settings.photos)
     x, y = settings.direction.split("to")
     source, real = (_read(photos[domain], domain, d) for domain in (x, y))

@@ -12,6 +12,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from distill.core.errors import DistillError
+from distill.core.files import real_path
 from distill.data.photos import SUFFIXES, walk
 from distill.inference.video import containers
 
@@ -106,7 +107,7 @@ def _in_folder(folder: Path, out: Path, several: bool) -> list[FoundInput]:
     files = sorted(p for p in walk(folder) if p.suffix.lower() in wanted)
     if not files:
         raise DistillError(f"{folder}: no jpg, jpeg, png or webp in it, and no video")
-    within = Path(folder.resolve().name if several else "")
+    within = Path(real_path(folder).name if several else "")
     kept = [FoundInput(path, within / path.relative_to(folder)) for path in files]
     return _without(out, folder, kept)
 

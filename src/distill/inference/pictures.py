@@ -11,7 +11,7 @@ from typing import Any
 from PIL import Image
 
 from distill.config.settings.commands import Stylize
-from distill.core.files import write_whole
+from distill.core.files import real_path, write_whole
 from distill.core.images import PNG
 from distill.data.decode import to_rgb
 from distill.data.faces import FindFaces
@@ -58,7 +58,7 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
     for number, page in enumerate(_pages(photo, squares, setup), start=1):
         if number > 1:  # NAME.png for the first crop of a picture, then NAME-2.png and so on
             target = job.target.with_stem(f"{job.target.stem}-{number}")
-            if target.resolve() in setup.taken:
+            if real_path(target) in setup.taken:
                 raise BadPhoto(
                     f"crop {number} would be written over {str(target)!r}; choose another -o"
                 )

@@ -19,6 +19,7 @@ from distill.config.settings.commands import Stylize
 from distill.config.settings.training import Prepare
 from distill.core import onnx_files
 from distill.core.errors import DistillError
+from distill.core.files import real_path
 from distill.core.progress import bar
 from distill.data import sources
 from distill.data.photos import BadPhoto
@@ -100,11 +101,11 @@ def stylise_all(jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Styl
     what = "files" if len(kinds) > 1 else "videos" if True in kinds else "pictures"
     find_faces = None if settings.face == "off" else portraits.finder(settings.detector)
     teacher = _teacher(settings) if settings.compare else None
-    taken = frozenset(path.resolve() for job in jobs for path in (job.source, job.target))
+    taken = frozenset(real_path(path) for job in jobs for path in (job.source, job.target))
     setup = InferenceSetup(settings, student, teacher, find_faces, taken)
     failed = partly = 0
     several = len(jobs) > 1
-    with bar(len(jobs), f" {what}", "stylising") if several else nullcontext() as progress:
+    with bar(len(jobs), what[:-1], "stylising") if several else nullcontext() as progress:
         for job in jobs:
             stylise_file = videos.stylise_file if job.is_video else pictures.stylise_file
             try:

@@ -16,6 +16,7 @@ from PIL import Image
 from distill.config.settings.commands import Lens
 from distill.core import onnx_files
 from distill.core.errors import DistillError
+from distill.core.files import real_path
 from distill.core.images import over_white, to_image, to_tensor
 from distill.data.photos import demo_photos
 from distill.inference.onnx_student import OnnxStudent
@@ -31,7 +32,7 @@ JPEG = {"quality": 88, "optimize": True}
 
 def build(page: Path, students: Sequence[PageStudent], settings: Lens) -> Path:
     """The folder, made beside an earlier one, which it then replaces whole."""
-    target = Path(settings.output).expanduser().resolve()
+    target = real_path(Path(settings.output).expanduser())
     _check_replaceable(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as temporary:

@@ -15,6 +15,7 @@ from typing import Any
 
 from distill.config.settings.commands import Lens
 from distill.core.errors import DistillError
+from distill.core.files import real_path
 from distill.live import https
 
 # The page's own <meta> says the same, for hosts that send no such header; browsers take
@@ -56,9 +57,9 @@ class Handler(SimpleHTTPRequestHandler):
 
     def send_head(self) -> Any:
         try:
-            path = Path(self.translate_path(self.path)).resolve()
+            path = real_path(Path(self.translate_path(self.path)))
             file = path / "index.html" if path.is_dir() else path
-            allowed = file.is_file() and file.is_relative_to(Path(self.directory).resolve())
+            allowed = file.is_file() and file.is_relative_to(real_path(Path(self.directory)))
         except (OSError, ValueError):  # a name too long, or with a NUL in it
             allowed = False
         if allowed:

@@ -77,7 +77,7 @@ class FeatureNetwork(nn.Module):
         """
         self.to(_device())
         parts = []
-        with bar(total, " pictures", f"features of {what}", leave=False) as progress:
+        with bar(total, "picture", f"features of {what}", leave=False) as progress:
             for part in parallel_map(self._values, batches):
                 parts.append(part)
                 progress.update(len(part))

@@ -72,7 +72,7 @@ def _measure_under(
     calls: dict[Hashable, Callable[[], object]] = {each.model.name: each.call for each in ready}
     calls.update(products.items())
     what = f"{size}², {threads} thread{'s'[: threads != 1]}"
-    with bar(rounds * len(calls), " turns", what, leave=False) as progress, torch.inference_mode():
+    with bar(rounds * len(calls), "turn", what, leave=False) as progress, torch.inference_mode():
         times = timing.interleave(calls, rounds, progress.update)
     rates = [machine.rate(side**3, min(times[library, side].runs)) for library, side in products]
     figures.peaks.append(asdict(conditions) | {"gmacs_per_s": max(rates, default=None)})

@@ -89,8 +89,11 @@ class DistillModule(pl.LightningModule):
         total, raw, (output, target) = self.compare(batch)
         output, target = over_white(output), over_white(target)
         values = {f"val/{name}": value for name, value in raw.items()}
-        values |= {"val/loss": total, "val/ssim": ssim(output, target).mean()}
-        self._log(values | {"val/psnr": psnr(output, target).mean()}, len(target))
+        values |= {"val/loss": total}
+        for whose, pictures in (("", output), ("photo_", batch["photo"])):
+            values[f"val/{whose}ssim"] = ssim(pictures, target).mean()
+            values[f"val/{whose}psnr"] = psnr(pictures, target).mean()
+        self._log(values, len(target))
         self._ink += ink_sums(output, target).sum(0)
 
     def on_validation_epoch_end(self) -> None:

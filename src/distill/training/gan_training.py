@@ -20,6 +20,7 @@ from distill.losses.adversarial import Adversary
 from distill.models.students.student import Student
 from distill.runs.run_folder import Run, over
 from distill.training.callbacks.distance import Distance
+from distill.training.ending import outcome
 from distill.training.gan import AdversarialModule, initialise
 from distill.training.schedules import make_optimizer, make_schedule
 from distill.training.trainer import fit, make_trainer
@@ -39,7 +40,7 @@ def train(
     assert steps is not None
     checkpoint = run.resumable(plain, settings.resume)
     if checkpoint and (end := over(checkpoint, steps)):
-        print(f"{run.folder}: {end}")
+        print("\n".join([f"{run.folder}: {end}", *outcome(run, "generator")]))
         return
     pl.seed_everything(settings.seed, verbose=False)
     made = module(settings)
@@ -57,7 +58,7 @@ def train(
     trainer = make_trainer(settings, run, [distance] if distance else [], monitor)
     passes = steps / pictures.batches_per_pass
     run.start(plain, settings.resume, checkpoint, f"{steps} batches ({passes:.3g} epochs)")
-    fit(trainer, made, pictures, run, checkpoint)
+    fit(trainer, made, pictures, run, checkpoint, "generator")
 
 
 def check(settings: Adversarial) -> None:

@@ -27,6 +27,7 @@ from distill.training.callbacks.ema import StudentEMA
 from distill.training.callbacks.health import Health
 from distill.training.callbacks.late_terms import LateTerms
 from distill.training.distillation import DistillModule
+from distill.training.ending import outcome
 from distill.training.schedules import DEFAULT_RATE, make_optimizer, make_schedule
 from distill.training.trainer import fit, make_trainer
 
@@ -37,7 +38,7 @@ def train(settings: Train, run: Run, first: bool) -> None:
     plain, steps = asdict(settings), settings.trainer.max_steps
     checkpoint = run.resumable(plain, settings.resume)
     if checkpoint and (end := over(checkpoint, steps)):
-        print(f"{run.folder}: {end}")
+        print("\n".join([f"{run.folder}: {end}", *outcome(run, "student")]))
         return
     check(settings)
     teacher = needed_teacher(settings)
@@ -53,7 +54,7 @@ def train(settings: Train, run: Run, first: bool) -> None:
             tuning.measure(module, data, settings, run, trainer.strategy.root_device)
     else:
         tuning.load_measured(module, run)
-    fit(trainer, module, data, run, checkpoint)
+    fit(trainer, module, data, run, checkpoint, "student")
 
 
 def check(settings: Train) -> None:

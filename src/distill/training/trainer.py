@@ -25,6 +25,7 @@ from distill.training.callbacks.finite import Finite
 from distill.training.callbacks.previews import Previews
 from distill.training.callbacks.progress_bar import Progress
 from distill.training.callbacks.table import MetricsTable
+from distill.training.ending import outcome
 
 
 def make_trainer(
@@ -83,8 +84,12 @@ def fit(
     data: pl.LightningDataModule,
     run: Run,
     checkpoint: Path | None,
+    network: str,
 ) -> None:
-    """Train to the end, or to a signal (exit status 130), and leave last.ckpt there."""
+    """Train to the end, or to a signal (exit status 130), and leave last.ckpt there.
+
+    At the end it says what came out of the `network`: student or generator.
+    """
     checkpoints = next(each for each in trainer.callbacks if isinstance(each, Checkpoints))  # type: ignore[attr-defined]
     try:
         with ctrl_c():
@@ -95,7 +100,8 @@ def fit(
     checkpoints.save(trainer)
     if trainer.global_step < trainer.max_steps:
         print(f"{run.folder}: {over(run.last, trainer.max_steps)}")
-    print(f"{run.folder}: trained; best checkpoint {run.checkpoint('best')}")
+    trained = f"{run.folder}: trained; best checkpoint {run.checkpoint('best')}"
+    print("\n".join([trained, *outcome(run, network)]))
 
 
 @contextmanager

@@ -115,7 +115,7 @@ def make_pairs(jobs: Sequence[PairJob], maker: PairMaker, root: Path) -> dict[st
         worker_init_fn=worker_init_fn(maker.low_priority),
     )
     writing: Future[None] | None = None  # of the batch before: no more than one is ever behind
-    with bar(len(jobs), " pictures", maker.doing) as progress, ThreadPoolExecutor(1) as thread:
+    with bar(len(jobs), "picture", maker.doing) as progress, ThreadPoolExecutor(1) as thread:
         for batch in loader:
             good = [(jobs[i], read) for i, read in batch if not isinstance(read, str)]
             bad |= {jobs[i].photo.key: read for i, read in batch if isinstance(read, str)}

@@ -71,7 +71,7 @@ class TeacherCheck:
 def check_teacher(teacher: Callable[[Tensor], Tensor], squares: Tensor) -> TeacherCheck:
     """Measure on photos (N, 3, S, S) in [0, 1]; costs two inferences of each."""
     straight, mirrored = [], []
-    with torch.inference_mode(), bar(len(squares), " photos", "teacher", leave=False) as progress:
+    with torch.inference_mode(), bar(len(squares), "photo", "teacher", leave=False) as progress:
         for photo in squares.split(1):
             straight.append(over_white(teacher(photo).float()).cpu())
             mirrored.append(over_white(teacher(photo.flip(-1)).float()).flip(-1).cpu())

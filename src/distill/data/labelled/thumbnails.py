@@ -60,7 +60,7 @@ def _make(photos: Sequence[Photo], rows: np.ndarray, missing: Sequence[int], fil
     # Pillow warns of large pictures; `thumbnail` checks their size. All threads share one filter.
     with (
         warnings.catch_warnings(),
-        bar(len(missing), " photos", "near-duplicates", leave=False) as progress,
+        bar(len(missing), "photo", "near-duplicates", leave=False) as progress,
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
         warnings.simplefilter("ignore")

@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError, OneLine
+from distill.core.files import real_path
 from distill.core.images import to_float
 from distill.core.progress import bar
 from distill.core.sessions import open_session
@@ -95,7 +96,7 @@ def run(args: argparse.Namespace, to_graph: ToGraph) -> Row:
             *((e.name, e.note) for e in students),
         ],
     }
-    facts |= {"set": args.pairs.resolve().name, "held-out pictures": len(held.files)}
+    facts |= {"set": real_path(args.pairs).name, "held-out pictures": len(held.files)}
     tables = fidelity_report.tables(figures)
     fidelity_report.write("fidelity", args.out, facts, figures, *tables)
     fidelity_report.plot(figures, args.out / "fidelity_pareto.png")
@@ -145,7 +146,7 @@ def interleaved(students: Sequence[ScoredStudent], photo: Tensor) -> dict[str, l
     picture = to_float(photo).numpy()
     feeds = {name: {s.get_inputs()[0].name: picture} for name, s in sessions.items()}
     times: dict[str, list[float]] = {name: [] for name in sessions}
-    with bar(WARM + TIMINGS, " rounds", "timing", leave=False) as progress:
+    with bar(WARM + TIMINGS, "round", "timing", leave=False) as progress:
         for number in range(WARM + TIMINGS):
             for name, session in sessions.items():
                 begun = time.perf_counter()
@@ -223,7 +224,7 @@ def score(
     first, subsets = names[1], held.subsets()
     flickers = [name for name in FLICKER if name in teacher.values]
     results: dict[str, Row] = {subset: {"pictures": len(at)} for subset, at in subsets.items()}
-    with bar(len(subsets) * len(names), " scores", "scoring", leave=False) as progress:
+    with bar(len(subsets) * len(names), "score", "scoring", leave=False) as progress:
         for subset, at in subsets.items():
             scores = results[subset]["scores"] = {}
             for name in names:
@@ -246,7 +247,7 @@ def about(held: FidelitySet) -> Row:
     persons = {name: len({held.who[i] for i in at}) for name, at in held.subsets().items()}
     faces = sum(box is not None for box in held.boxes)
     said = {key: manifest.get(key) for key in (*made, *split)}
-    name = {"name": held.root.resolve().name, "side": held.side}
+    name = {"name": real_path(held.root).name, "side": held.side}
     return name | {"persons": persons, "with a face": faces} | said
 
 

@@ -117,7 +117,7 @@ def _first(files: Sequence[str], people: dict[str, Who], limit: int | None) -> l
 def _read(folder: Path, files: Sequence[str]) -> Tensor:
     """uint8 (n, 3, H, W)."""
     pictures = []
-    with bar(len(files), " pictures", f"reading {folder.name}", leave=False) as progress:
+    with bar(len(files), "picture", f"reading {folder.name}", leave=False) as progress:
         for file in files:
             try:
                 pictures.append(to_pixels(read_photo(folder / file)).permute(2, 0, 1))
@@ -134,7 +134,7 @@ def find_faces(photos: Tensor, kept: Path) -> list[Box | None]:
     """
     known = _known(kept)
     found: list[Box | None] = []
-    with bar(len(photos), " photos", "faces", leave=False) as progress:
+    with bar(len(photos), "photo", "faces", leave=False) as progress:
         for photo in photos:
             pixels = np.ascontiguousarray(photo.permute(1, 2, 0).numpy())
             key = hashlib.sha256(str(pixels.shape).encode() + pixels.tobytes()).hexdigest()[:16]

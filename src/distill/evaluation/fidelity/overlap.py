@@ -8,6 +8,7 @@ from typing import Any
 
 from distill.config.trained import source_of
 from distill.core.errors import DistillError
+from distill.core.files import real_path
 from distill.data import sources
 from distill.data.labelled.register import png_names, read_rows
 from distill.data.photos import Photo, Side
@@ -44,7 +45,7 @@ def _check(name: str, trained: dict[str, Any], held: FidelitySet) -> str:
     shared = [file for file, who in zip(held.files, held.who, strict=True) if who in seen]
     if shared:
         raise _refusal(name, root, shared, len(held.files), "themselves or by the same person")
-    if root.resolve() == held.root.resolve():
+    if real_path(root) == real_path(held.root):
         return "the other side of this set"
     alike = _near_duplicates(root, sides, held)
     if len(alike) > CHANCE * len(held.files):
@@ -73,5 +74,5 @@ def _near_duplicates(root: Path, sides: Set[Side], held: FidelitySet) -> list[st
         for side in sorted(sides)
         for file in sorted(png_names(root, side, "photo"))
     ]
-    caches = (f"{held.root.resolve()}/{held.side}", f"{root.resolve()}")
+    caches = (f"{real_path(held.root)}/{held.side}", f"{real_path(root)}")
     return [held.files[i] for i in near_duplicates(ours, theirs, caches)]

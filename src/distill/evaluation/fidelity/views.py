@@ -82,7 +82,7 @@ def drawn(held: FidelitySet, count: int, teacher: Teacher, kept: Path) -> Views:
     at = first_of_each(held, count)
     photo = torch.stack([views_of(held.photo[i], n, held.files[i]) for n, i in enumerate(at)])
     mark = teacher.fingerprint()
-    with bar(len(at), " photos", "views by the teacher", leave=False) as progress:
+    with bar(len(at), "photo", "views by the teacher", leave=False) as progress:
         pictures = []
         for each in photo:
             pictures.append(_drawn(each, teacher, kept / f"{mark}-{_hash(each)}.png"))

@@ -101,7 +101,7 @@ def _run(
     finishing = _Finish(options, reader.facts.frames or 0)
     pipeline = Pipeline(reader, [infer, finishing])
     frames, writing, start = 0, 0.0, time.perf_counter()
-    with bar(reader.facts.frames, " frames", name, leave=False) as progress, pipeline as items:
+    with bar(reader.facts.frames, "frame", name, leave=False) as progress, pipeline as items:
         for item in items:
             before = time.perf_counter()
             if isinstance(item, VideoFrame):

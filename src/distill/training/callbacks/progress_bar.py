@@ -21,7 +21,7 @@ class Progress(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if not trainer.is_global_zero:
             return
-        self.bar = bar(trainer.max_steps, " steps", "training")
+        self.bar = bar(trainer.max_steps, "step", "training")
         self.bar.initial = self.bar.n = self.bar.last_print_n = trainer.global_step
 
     def on_train_batch_start(
