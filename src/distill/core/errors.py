@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
+import shutil
 import sys
 import warnings
 from typing import Any
 
 INTERRUPTED = 130  # exit status after Ctrl-C or SIGTERM
+SIGPIPE = 141  # what a shell gives for a command whose reader has gone
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class DistillError(Exception):
@@ -23,6 +29,22 @@ def reason_of(error: BaseException, most: int | None = None) -> str:
     For a DistillError's message; the name of the error's class where it says nothing.
     """
     return " ".join(str(error).split())[:most] or type(error).__name__
+
+
+def _of_the_system(error: OSError) -> str:
+    """Where the system failed, why, and what to do; empty for a library's own error."""
+    if isinstance(error, shutil.Error) and isinstance(error.args[0], list):  # of a folder's files
+        _, place, why = error.args[0][0]
+        found = re.match(r"\[Errno (\d+)\]", str(why))
+        code = int(found[1]) if found else errno.EIO
+        error = OSError(code, os.strerror(code), str(place))
+    if not error.strerror:
+        return ""
+    reason = error.strerror.lower()
+    where = f"{error.filename}: " if error.filename else ""
+    if error.errno in FULL:
+        return f"{where}{reason}; free some space and type the same command again"
+    return f"{where}{reason}; choose another place" if where else f"{reason} (by the system)"
 
 
 class OneLine:
@@ -43,9 +65,11 @@ class OneLine:
         warnings.formatwarning = self._format
         if isinstance(error, DistillError):
             self._end(str(error))
-        if isinstance(error, OSError) and error.strerror:
-            where = error.filename or "the disk"
-            self._end(f"{where}: {error.strerror.lower()}; choose another place")
+        if isinstance(error, BrokenPipeError):  # whoever read our output has enough
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 # Python writes to it once more
+            sys.exit(SIGPIPE)
+        if isinstance(error, OSError) and (said := _of_the_system(error)):
+            self._end(said)
         if isinstance(error, KeyboardInterrupt):
             print("\nstopped; the same command goes on", file=sys.stderr)
             sys.exit(INTERRUPTED)

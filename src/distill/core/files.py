@@ -22,7 +22,10 @@ def real_path(path: Path) -> Path:
 
 @contextmanager
 def atomic_write(target: Path) -> Iterator[Path]:
-    """A temporary path beside `target` that replaces it at the end, or vanishes on an error."""
+    """A temporary path beside `target` that replaces it at the end, or vanishes on an error.
+
+    An OSError that names no file names the target.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     os.close(handle)
@@ -33,6 +36,10 @@ def atomic_write(target: Path) -> Iterator[Path]:
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
         os.replace(temporary, target)
+    except OSError as error:
+        # A write that fails names no file.
+        error.filename = str(target) if error.filename is None else error.filename
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

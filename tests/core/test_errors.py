@@ -1,0 +1,92 @@
+"""How a command ends: one line, the right status, what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from distill.core.errors import DistillError, OneLine
+from distill.core.files import atomic_write
+
+
+def ended(error: BaseException, capsys: pytest.CaptureFixture[str]) -> tuple[object, str]:
+    """Status and standard error of a command that ends with this."""
+    with pytest.raises(SystemExit) as stop, OneLine():
+        raise error
+    return stop.value.code, capsys.readouterr().err
+
+
+def system(code: int, place: str | None = None) -> OSError:
+    return OSError(code, os.strerror(code), *([place] if place else []))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (DistillError("lr=x: no number"), "lr=x: no number"),
+        (system(errno.ENOSPC, "out/a.png"), "out/a.png: no space left on device; free some space "
+         "and type the same command again"),
+        (system(errno.ENOSPC), "no space left on device; free some space and type the same "
+         "command again"),
+        (system(errno.EFBIG, "a"), "a: file too large; free some space and type the same command "
+         "again"),
+        (system(errno.EACCES, "out"), "out: permission denied; choose another place"),
+        (system(errno.ECONNRESET), "connection reset by peer (by the system)"),
+        (shutil.Error([("from/a", "to/a", "[Errno 28] No space left on device: 'to/a'"),
+                       ("from/b", "to/b", "[Errno 28] No space left on device")]),
+         "to/a: no space left on device; free some space and type the same command again"),
+        (shutil.Error([("from/a", "to/a", "gone")]), "to/a: input/output error; choose another "
+         "place"),
+    ],
+)  # fmt: skip
+def test_one_line_and_status_1(error, said, capsys):
+    assert ended(error, capsys) == (1, f"error: {said}\n")
+
+
+def test_a_library_s_own_oserror_keeps_its_traceback():
+    with pytest.raises(OSError, match="cannot identify"), OneLine():
+        raise OSError("cannot identify image file")
+
+
+def test_a_real_copy_into_a_place_that_takes_nothing(tmp_path, capsys):
+    """copytree gathers what went wrong with each file."""
+    (tmp_path / "from").mkdir()
+    (tmp_path / "from/gone").symlink_to("nowhere")
+    with pytest.raises(SystemExit), OneLine():
+        shutil.copytree(tmp_path / "from", tmp_path / "to")
+    assert capsys.readouterr().err.endswith(
+        "gone: no such file or directory; choose another place\n"
+    )
+
+
+def test_a_file_that_is_written_whole_is_named(tmp_path):
+    target = tmp_path / "last.ckpt"
+    target.write_text("before")
+    with pytest.raises(OSError, match="No space") as error, atomic_write(target):
+        raise system(errno.ENOSPC)
+    assert error.value.filename == str(target)
+    assert target.read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["last.ckpt"]
+
+
+def test_a_reader_that_has_enough_ends_the_command_quietly():
+    program = (
+        "from distill.core.errors import OneLine\n"
+        "with OneLine():\n"
+        "    for number in range(1_000_000): print(number, flush=True)\n"
+    )
+    command = f'{sys.executable} -c "$PROGRAM" | head -1; echo "${{PIPESTATUS[0]}}"'
+    done = subprocess.run(
+        ["bash", "-c", command],
+        env=os.environ | {"PROGRAM": program},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "0\n141\n"
+    assert done.stderr == ""
