@@ -499,3 +499,37 @@ def test_a_folder_without_a_set_has_no_manifest(tmp_path):
     assert manifest_at(tmp_path) is None
     assert not is_complete(tmp_path)
     MANIFEST.check(tmp_path)  # does not raise
+
+
+# Damage
+
+
+@pytest.mark.parametrize("what", ["empty", "cut", "garbage", "bit"])
+@pytest.mark.parametrize("kind", ["photo", "stylized"])
+def test_damaged_pairs_are_found_and_made_anew(folder, root, what, kind):
+    make(folder, root)
+    before = hashes(root)
+    files = sorted(root.glob(f"*/{kind}/*.png"))[:2]
+    for file in files:
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 4
+        harm = {"empty": b"", "cut": content[:-20], "garbage": b"x" * 500, "bit": content}
+        file.write_bytes(harm[what])
+    report = make(folder, root)
+    assert (report.damaged, report.made) == (2, 2)
+    assert "; 2 that were damaged are gone, and made anew" in str(report)
+    assert hashes(root) == before
+    again = make(folder, root)
+    assert (again.damaged, again.made) == (0, 0)
+    assert "made anew" not in str(again)
+
+
+def test_a_damaged_pair_whose_photo_is_gone_too_is_skipped_and_said(folder, root):
+    make(folder, root)
+    file = next(root.glob("train/stylized/*.png"))
+    file.write_bytes(b"")
+    (folder / f"{file.name.rsplit('-', 1)[0]}.png").write_bytes(b"no picture")
+    report = make(folder, root)
+    assert (report.damaged, report.made, len(report.skipped)) == (1, 0, 1)
+    assert not file.is_file()
+    assert not (file.parents[1] / "photo" / file.name).is_file()

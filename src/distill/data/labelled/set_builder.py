@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from distill.core.errors import DistillError
-from distill.data.labelled import register
+from distill.data.labelled import register, verify
 from distill.data.labelled.lock import writing
 from distill.data.labelled.manifest import Manifest, is_complete, manifest_at, stamp, write_manifest
 from distill.data.labelled.pair_maker import PairJob, PairMaker, make_pairs, plan
@@ -32,7 +32,8 @@ class SetReport:
     are those of dataset.json: pairs of each side (train, val, test), photos skipped,
     near_duplicates that were kept on one side, bridging ones (skipped, since two sides hold
     near-duplicates of theirs), and those dropped by a list. `untested`: a test side was asked for,
-    and no pair is on it.
+    and no pair is on it. `damaged` is how many pairs were there and no whole pictures; they are
+    among the new ones where their photos can be read.
     """
 
     root: Path
@@ -40,6 +41,7 @@ class SetReport:
     skipped: dict[str, str]
     counts: dict[str, int]
     untested: bool = False
+    damaged: int = 0
 
     def __str__(self) -> str:
         counts = self.counts
@@ -48,6 +50,8 @@ class SetReport:
             sides = f"{counts['train']} training, {counts['val']} validation and "
             sides += f"{counts['test']} test pairs"
         text = f"{self.root}: {sides}, {self.made} new"
+        if self.damaged:
+            text += f"; {self.damaged} that were damaged are gone, and made anew from their photos"
         if self.untested:
             text += "; too few photos for a test side, eval_fid scores the validation pairs"
         if counts["near_duplicates"]:
@@ -79,6 +83,9 @@ def build_set(
     before = stamp(root)
     found = place_photos(photos, manifest, root, drop)
     jobs = [job for job in plan(found.sides, manifest.views_of) if job.side in sides]
+    broken = verify.damaged(root, _there(jobs, found.disk), maker.folders)
+    for job in broken:
+        found.disk[job.side].discard(job.name)
     missing = [job for job in jobs if job.name not in found.disk[job.side]]
     bad = found.bridging | _still_bad(root, found, sides, missing, maker)
     todo = [job for job in missing if job.photo.key not in bad]
@@ -88,6 +95,7 @@ def build_set(
     else:
         with writing(root):
             _remember(root, manifest, found, before)
+            verify.remove(root, broken, maker.folders)
             maker.begin(root, jobs)
             bad |= make_pairs(todo, maker, root)
             disk = register.pairs_on_disk(root)
@@ -96,6 +104,7 @@ def build_set(
             register.write_skipped(root, bad)
             maker.finish(root, _there(jobs, disk))
             write_manifest(root, manifest, report.counts)
+    report.damaged = len(broken)
     report.untested = bool(manifest.test_fraction and "test" in sides and not report.counts["test"])
     for side in sides:
         if side != "test" and not report.counts[side]:
