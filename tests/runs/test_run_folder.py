@@ -174,3 +174,29 @@ def test_terms_of_weight_0_decide_nothing():
     }
     weights["style"], terms["l1"] = 0.0, {"beta": 1.0}
     assert differences(old, new) == {"loss.terms.l1.beta": (0.05, 1.0)}
+
+
+def test_what_is_refused_leaves_nothing_behind(tmp_path):
+    run = Run(tmp_path / "deep/runs/mine")
+    with pytest.raises(DistillError, match="refused"), run.alone():
+        raise DistillError("refused")
+    assert not [*tmp_path.iterdir()]
+    (tmp_path / "runs").mkdir()
+    with Run(tmp_path / "runs/mine").alone():
+        pass
+    assert (tmp_path / "runs").is_dir()  # it was there before
+    assert not [*(tmp_path / "runs").iterdir()]
+
+
+def test_two_cannot_be_alone_whether_or_not_the_run_has_begun(tmp_path):
+    run = Run(tmp_path / "runs/mine")
+    for begun in (False, True):
+        with run.alone():
+            if begun:
+                run.folder.mkdir()
+            with (
+                pytest.raises(DistillError, match=r"another distill\.train is at work"),
+                run.alone(),
+            ):
+                pass
+        assert run.folder.with_name(".mine.lock").exists() == begun

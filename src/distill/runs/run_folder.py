@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -109,11 +109,14 @@ class Run:
     def alone(self) -> Iterator[None]:
         """Keeps other processes out of the run; the system lets go when this one dies.
 
+        Nothing is left behind where no run begins: settings that are refused leave no lock.
         Raises DistillError when another one is there, or the folder cannot be written into.
         """
         there = next(p for p in (self.folder, *self.folder.parents) if p.exists())
         if not there.is_dir() or not os.access(there, os.W_OK):
             raise DistillError(f"{there}: not a folder to write runs into; name one with runs=DIR")
+        above = [self.folder.parent, *self.folder.parent.parents]
+        new = [folder for folder in above if not folder.exists()]
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         # Beside the folder, which resume=false renames.
         lock = FileLock(self.folder.with_name(f".{self.folder.name}.lock"))
@@ -125,7 +128,14 @@ class Run:
                 "another name with run=NAME"
             ) from None
         with held:
-            yield
+            try:
+                yield
+            finally:
+                if not self.folder.exists():
+                    with suppress(OSError):  # Windows does not remove what is open
+                        Path(lock.lock_file).unlink()
+                        for folder in new:  # empty ones alone, the innermost first
+                            folder.rmdir()
 
     def start(
         self, config: dict[str, Any], resume: bool, checkpoint: Path | None, length: str
