@@ -156,7 +156,7 @@ def test_too_few_held_out_are_refused_before_the_first_step(
 ):
     monkeypatch.setattr(Distance, "of", lambda name: Distance(Means()))
     hold_out(1, 3)
-    assert run(train, *recipe, *LENGTH, few) == 1
+    assert run(train, *recipe, *LENGTH, few, "distance=mobilenet") == 1
     assert "at least 2 held-out pictures of each side, not 1; hold" in capsys.readouterr().err
     assert not list(Path("runs").glob("*/config.yaml"))
 
@@ -319,3 +319,14 @@ def test_what_cannot_be_ends_in_one_line(folders, capsys, recipe, typed, line):
     assert line in error
     assert error.count("\n") == 1
     assert not list(Path("runs").glob("*/config.yaml"))
+
+
+def test_of_too_few_held_out_pictures_auto_measures_no_distance(folders, capsys):
+    few = [*CYCLEGAN, "data.val_fraction=0.1", "trainer.max_steps=1"]
+    assert run(train, *few, "distance=auto", "trainer.val_every=1") == 0
+    said = capsys.readouterr().out
+    assert "at least 2 held-out pictures of each side, not 1" in said
+    assert "until then distance=auto is none" in said
+    assert run(train, *few, "distance=mobilenet", "run=asked") == 1
+    assert "at least 2 held-out pictures" in capsys.readouterr().err
+    assert not Path("runs/asked").exists()

@@ -45,9 +45,7 @@ def train(
     pl.seed_everything(settings.seed, verbose=False)
     made = module(settings)
     _try_optimizer(made, settings)
-    distance = Distance.of(settings.distance)
-    if distance:
-        check_held_out(pictures)
+    distance = measured_distance(settings, pictures)
     # A target says more than a distance of a few pictures, which is all there is without one.
     monitor = made.monitor or (distance.monitor if distance else None)
     if settings.trainer.patience and not monitor:
@@ -93,12 +91,23 @@ def with_length(settings: Adversarial, pictures: DistillData) -> Adversarial:
     return replace(settings, trainer=replace(t, max_steps=t.max_steps or steps))
 
 
-def check_held_out(pictures: DistillData) -> None:
-    """Raises DistillError for too few held-out pictures: before the first step, not hours later."""
+def measured_distance(settings: Adversarial, pictures: DistillData) -> Distance | None:
+    """The distance that a validation measures; with `auto` none of too few pictures, and a line.
+
+    Raises DistillError for too few where it was asked for: before the first step, not hours later.
+    """
     val = pictures.val
     domains = val.domains.values() if isinstance(val, UnpairedSet) else [val]
     count = min(len(domain) for domain in domains)  # type: ignore[arg-type]
-    Distance.check(min(count, pictures.val_limit or count))
+    try:
+        Distance.check(min(count, pictures.val_limit or count))
+    except DistillError as few:
+        if settings.distance == "auto":
+            print(f"{few}; until then distance=auto is none")
+            return None
+        if settings.distance != "none":
+            raise
+    return Distance.of(settings.distance)
 
 
 def common(settings: Adversarial) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class Distance(pl.Callback):
         if held_out < LEAST:
             raise DistillError(
                 f"distance: it needs at least {LEAST} held-out pictures of each side, not "
-                f"{held_out}; hold out more (data.val_fraction, data.val_limit), or set "
+                f"{held_out}; hold out more (data.val_fraction, data.val_limit) or set "
                 "distance=none"
             )
 
