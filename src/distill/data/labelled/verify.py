@@ -14,7 +14,7 @@ from distill.data.labelled.pair_maker import PairJob
 def damaged(root: Path, jobs: Sequence[PairJob], folders: Iterable[str]) -> list[PairJob]:
     """Those of the pairs of which a file is empty, cut short or garbage, by PNG's own checksums.
 
-    0.2 ms a file: pixels are not decoded.
+    0.4 ms a file: pixels are not decoded.
     """
     places = [*folders]
     found = []
