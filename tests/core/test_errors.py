@@ -74,6 +74,11 @@ def test_a_file_that_is_written_whole_is_named(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["last.ckpt"]
 
 
+def test_an_error_that_is_no_disk_s_is_left_as_it_is(tmp_path):
+    with pytest.raises(OSError, match=r"^cut short: 3 of 5 bytes$"), atomic_write(tmp_path / "a"):
+        raise OSError("cut short: 3 of 5 bytes")
+
+
 def test_a_reader_that_has_enough_ends_the_command_quietly():
     program = (
         "from distill.core.errors import OneLine\n"

@@ -52,7 +52,8 @@ def test_a_video_and_nothing_else_is_enough(shipped_students, capsys):
 
 
 @needs_av
-def test_progress_shows_the_pace_and_the_time_left(shipped_students, capsys):
+def test_progress_shows_the_pace_and_the_time_left(shipped_students, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     video_file("clip.mp4")
     assert run(stylize, "clip.mp4") == 0
     assert "| 0/12 [" in capsys.readouterr().err  # the number is known beforehand

@@ -46,6 +46,8 @@ def test_a_student_no_better_than_the_photos_is_told_what_to_do(tmp_path, studen
 def test_runs_of_other_recipes_and_older_ones(tmp_path):
     pairs = run_with(tmp_path / "a", "5,,1,21,0.7", head="step,train/loss,val/l1,val/psnr,val/ssim")
     assert outcome(pairs, "generator")[0] == "validation at step 5: generator 21.00 dB, SSIM 0.700"
+    psnr_alone = run_with(tmp_path / "c", "5,21", head="step,val/psnr")
+    assert outcome(psnr_alone, "network")[0] == "validation at step 5: network 21.00 dB"
     unpaired = run_with(tmp_path / "b", "5,612.34", head="step,val/frechet")
     assert outcome(unpaired, "generator")[0] == "validation at step 5: Fréchet 612.3"
     assert len(outcome(Run(tmp_path / "none"), "generator")) == 1

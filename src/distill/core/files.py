@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from distill.core.errors import FULL
 
 
 def real_path(path: Path) -> Path:
@@ -24,7 +27,7 @@ def real_path(path: Path) -> Path:
 def atomic_write(target: Path) -> Iterator[Path]:
     """A temporary path beside `target` that replaces it at the end, or vanishes on an error.
 
-    An OSError that names no file names the target.
+    A full or failing disk is told by an OSError that names the target.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
@@ -37,8 +40,8 @@ def atomic_write(target: Path) -> Iterator[Path]:
         temporary.chmod(0o666 & ~mask)
         os.replace(temporary, target)
     except OSError as error:
-        # A write that fails names no file.
-        error.filename = str(target) if error.filename is None else error.filename
+        if error.filename is None and error.errno in (*FULL, errno.EIO):
+            error.filename = str(target)  # a write that fails names no file
         raise
     finally:
         temporary.unlink(missing_ok=True)

@@ -42,4 +42,5 @@ def _figures(row: Mapping[str, float], network: str) -> list[str]:
 
 
 def _pair(row: Mapping[str, float], whose: str) -> str:
-    return f"{row[f'val/{whose}psnr']:.2f} dB, SSIM {row[f'val/{whose}ssim']:.3f}"
+    ssim = row.get(f"val/{whose}ssim")  # a recipe of one's own may measure PSNR alone
+    return f"{row[f'val/{whose}psnr']:.2f} dB" + (f", SSIM {ssim:.3f}" if ssim is not None else "")

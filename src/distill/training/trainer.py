@@ -84,7 +84,7 @@ def fit(
     data: pl.LightningDataModule,
     run: Run,
     checkpoint: Path | None,
-    network: str,
+    network: str = "network",
 ) -> None:
     """Train to the end, or to a signal (exit status 130), and leave last.ckpt there.
 
