@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -11,7 +12,13 @@ from distill.recipes import RECIPES
 from distill.runs.sweep import SweepFolders
 
 
-@entry("train", schema_of, SweepFolders(), recipes=RECIPES)
+def _implied(typed: Mapping[str, Any]) -> list[str]:
+    from distill.data.sources import words_for_own_pairs
+
+    return words_for_own_pairs(typed)
+
+
+@entry("train", schema_of, SweepFolders(), recipes=RECIPES, implied=_implied)
 def main(settings: Any) -> None:
     from pathlib import Path
 

@@ -35,6 +35,7 @@ S = TypeVar("S")
 Task = Callable[[Any], None]
 Schema = type[S] | Callable[[Mapping[str, Any]], type[S]]  # a class, or how to choose one
 Given = Mapping[str, Any] | None
+Implied = Callable[[Mapping[str, Any]], list[str]]  # settings typed, by key, to words that follow
 
 
 def conf_folder() -> Path:
@@ -50,13 +51,15 @@ def entry(
     sweep: multirun.Sweep = multirun.NO_FOLDERS,
     inputs: bool = False,
     recipes: Sequence[Recipe] = (),
+    implied: Implied | None = None,
 ) -> Callable[[Task], Callable[[], None]]:
     """Make a task a command: `conf/NAME.yaml` plus overrides, checked, as a `schema` instance.
 
     A `schema` that is no class chooses one by the composed values. A DistillError ends the command
     with its one line on standard error and exit status 1. With -m it runs once for every
     combination of the values given; `sweep` says what is around that. With `inputs` files may stand
-    beside the settings. `recipes` are those that a run may be of.
+    beside the settings. `recipes` are those that a run may be of. `implied` gives words that follow
+    from those typed, where a default would be wrong.
     """
     register(*recipes)
 
@@ -73,9 +76,11 @@ def entry(
                 if HELP & set(arguments):
                     _hydra_main(name, schema, task, flags, given)  # whatever the settings are
                 elif several:
-                    multirun.run(task, jobs(name, overrides, flags, schema, given), sweep)
+                    each = jobs(name, overrides, flags, schema, given, implied)
+                    multirun.run(task, each, sweep)
                 else:
                     # A typo ends in our one line.
+                    overrides += _following(name, overrides, implied)
                     settings: Any = load(name, overrides, schema, given)
                     if flags:  # --cfg and others
                         _hydra_main(name, schema, task, [*overrides, *flags], given)
@@ -103,6 +108,7 @@ def jobs(
     flags: list[str],
     schema: Schema,
     given: Given = None,
+    implied: Implied | None = None,
 ) -> list[multirun.Job]:
     """Every combination of the values given, in the order typed; all are checked here."""
     if other := [flag for flag in flags if flag not in MULTIRUN]:
@@ -115,8 +121,18 @@ def jobs(
     for chosen in product(*values):
         swept = {key: shown for key, (shown, _) in zip(keys, chosen, strict=True) if key}
         typed = [override for _, override in chosen]
+        typed += _following(name, typed, implied)
         found.append(multirun.Job(swept, typed, load(name, typed, schema, given)))
     return found
+
+
+def _following(name: str, overrides: list[str], implied: Implied | None) -> list[str]:
+    """The words that follow from what was typed."""
+    if implied is None:
+        return []
+    with _hydra(name, overrides) as parser:
+        typed = {each.key_or_group: each.value() for each in parser.parse_overrides(overrides)}
+    return implied(typed)
 
 
 def _values(override: Override) -> list[tuple[str, str]]:

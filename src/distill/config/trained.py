@@ -9,9 +9,14 @@ from distill.config.validate import check
 
 
 def source_of(trained: dict[str, Any], photos: str | None = None) -> PhotoSource:
-    """The photos, teacher and set of a trained run, or the same with other photos."""
+    """The photos, teacher and set of a trained run, or the same with other photos.
+
+    Those of a run without a teacher are another folder of pairs.
+    """
     kept = {key: trained[key] for key in ("crop", "style", "data", "label", "teacher")}
-    if photos:
+    if photos and kept["teacher"] is None:
+        kept["data"] = kept["data"] | {"root": photos}
+    elif photos:
         kept["data"] = kept["data"] | {"root": None, "kind": "pairs", "weights": None}
     kept["photos"] = photos or trained["photos"]
     kept["val_photos"] = None if photos else trained.get("val_photos")

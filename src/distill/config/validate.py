@@ -44,7 +44,7 @@ def _nodes(
         given = [m for m in getattr(hints[item.name], "__metadata__", ()) if isinstance(m, Given)]
         if is_dataclass(value):
             yield from _nodes(value, f"{key}.")
-        elif given:
+        elif given and value is not None:
             yield key, value, given[0].names
         elif item.name == "terms":
             yield from ((f"{key}.{name}", term, ()) for name, term in value.items())

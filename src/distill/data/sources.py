@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
@@ -14,10 +15,11 @@ from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.data.labelled.lock import check_writable
 from distill.data.labelled.manifest import Manifest, Precision, is_complete, manifest_at
-from distill.data.labelled.register import SIDES
+from distill.data.labelled.register import SIDES, read_rows
 from distill.data.labelled.set_builder import SetReport, build_set, split_for
 from distill.data.labelled.teacher_check import choose, some_squares
 from distill.data.labelled.teacher_pass import TeacherPass
+from distill.data.pairs import find_pairs
 from distill.data.photos import Photo, Side, demo_photos, find_all, folder_names
 from distill.data.sampler import check_weights
 from distill.models.teachers.teacher import Teacher
@@ -112,19 +114,48 @@ def check_photos(settings: PhotoSource, root: Path) -> None:
 def needs_labels(settings: Train) -> bool:
     """Whether the teacher is needed: always for photos on the fly, and for a set of ours that is
     not there yet or not complete. A folder of pairs of one's own is taken as it is."""
+    if settings.teacher is None:
+        return False
     if settings.data.kind == "photos" or settings.data.root is None:
         return True
     root = Path(settings.data.root)
     return not root.is_dir() or (manifest_at(root) is not None and not is_complete(root))
 
 
+def words_for_own_pairs(typed: Mapping[str, Any]) -> list[str]:
+    """What follows for distill.train from `typed`, settings by key, where data.root=DIR is a folder
+    of pairs that no teacher of ours made: style=own, unless a style or teacher is named."""
+    root = typed.get("data.root")
+    if not root or typed.get("data", "pairs") != "pairs" or {"style", "teacher"} & typed.keys():
+        return []
+    folder = Path(str(root))
+    ours = typed.get("recipe", "distill") != "distill" or not folder.is_dir()
+    return [] if ours or "teacher" in (manifest_at(folder) or {}) else ["style=own"]
+
+
 def check_labelling(settings: PhotoSource) -> None:
-    """Raises DistillError as `check_photos`, and for data.weights of another number of folders.
+    """Raises DistillError as `check_photos`, for data.weights of another number of folders, and for
+    a data.root with pairs of one's own, which would get a teacher's beside them.
 
     Before a teacher's weights are fetched or anything is computed.
     """
+    _check_not_own(settings)
     check_photos(settings, pairs_root(settings))
     check_weights(settings.data.weights, len(training_folders(settings)))
+
+
+def _check_not_own(settings: PhotoSource) -> None:
+    root, d = Path(settings.data.root or ""), settings.data
+    if d.root is None or not root.is_dir() or manifest_at(root) or read_rows(root):
+        return
+    try:
+        find_pairs(root, settings.style.name, d.val_fraction, d.split_seed)
+    except DistillError:  # nothing there that could be mistaken for ours
+        return
+    raise DistillError(
+        f"data.root={d.root}: holds pairs of your own, there is nothing to prepare; python -m "
+        f"distill.train data.root={quote(d.root)} learns from them"
+    )
 
 
 def pairs_root(settings: PhotoSource) -> Path:

@@ -13,7 +13,7 @@ from distill.models import build
 from distill.models.teachers.teacher import Teacher
 
 
-def teacher_of(root: Path, style: StyleSettings, node: dict[str, Any]) -> Teacher | None:
+def teacher_of(root: Path, style: StyleSettings, node: dict[str, Any] | None) -> Teacher | None:
     """The style's teacher in its quickest form, where it drew the set at `root`.
 
     None where its weights are not at hand, and where another one drew the set.

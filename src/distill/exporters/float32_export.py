@@ -110,7 +110,7 @@ def _bytes(subject: Subject, path: Path, limit: int | None) -> list[BudgetCheck]
 def _teacher_figures(subject: Subject) -> dict[str, Any]:
     """What the same picture costs with the teacher; nothing where it cannot be had here."""
     source, size = subject.recipe.photo_source(subject.trained), subject.side
-    if source is None:
+    if source is None or source.teacher is None:
         return {}
     try:
         teacher = build.load_teacher(source.style, source.teacher)

@@ -163,10 +163,16 @@ def parity(subject: Subject, folder: str | None) -> Tensor:
     return torch.stack([*pictures, framed])
 
 
-def validation_photos(source: PhotoSource) -> list[Photo]:
-    """The held-out photos of a labelled set, or all photos where the set is gone."""
-    folder = sources.pairs_root(source) / "val" / "photo"
-    return find_photos(folder) if folder.is_dir() else sources.photos(source)
+def validation_photos(source: PhotoSource, size: int) -> Iterator[Tensor]:
+    """The held-out photos (3, size, size) of a run's pairs, or all its photos where those are gone.
+
+    Raises DistillError where pairs that were named by their folder are gone: photos=DIR need not be
+    theirs.
+    """
+    if sources.pairs_root(source).is_dir() or source.data.root is not None:
+        pictures = LabelledPictures(source, "val", size, alpha=False)
+        return (photo for photo, _ in pictures.at(range(len(pictures))))
+    return photos_of(sources.photos(source), size)
 
 
 def photos_of(found: Iterable[Photo], size: int) -> Iterator[Tensor]:

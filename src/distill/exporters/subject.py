@@ -124,7 +124,8 @@ def _colours_at(trained: dict[str, Any]) -> int | None:
     Its own depend on what its features see there, which in a larger picture is a part.
     """
     recipe = recipe_of(trained)
-    if not recipe.has_teacher or not class_of("teacher", trained["teacher"]).normalises:
+    teacher = trained["teacher"] if recipe.has_teacher else None
+    if teacher is None or not class_of("teacher", teacher).normalises:
         return None
     return recipe.side(trained)
 

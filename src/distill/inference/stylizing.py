@@ -138,6 +138,13 @@ def _teacher(settings: Stylize) -> ImageModel | None:
         if source is None:
             print(f"compare=true: recipe={run['recipe']} has no teacher", file=sys.stderr)
             return None
+        if source.teacher is None:
+            root = source.data.root
+            print(
+                f"compare=true: the run learnt from the pairs in {root}, it has no teacher",
+                file=sys.stderr,
+            )
+            return None
     elif settings.model is None and name in compose.choices("style"):
         source = compose.load("prepare", [f"style={name}"], Prepare)
     else:

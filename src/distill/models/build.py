@@ -21,8 +21,15 @@ def build_student(encoder: dict[str, Any], decoder: dict[str, Any], channels: in
     return Student(built, out)
 
 
-def load_teacher(style: StyleSettings, node: dict[str, Any]) -> Teacher:
-    """The style's teacher with its weights found, verified and loaded."""
+def load_teacher(style: StyleSettings, node: dict[str, Any] | None) -> Teacher:
+    """The style's teacher with its weights found, verified and loaded.
+
+    Raises DistillError where they cannot be had, and for pairs of one's own.
+    """
+    if node is None:
+        raise DistillError(
+            f"style={style.name}: pairs of your own, there is no teacher; name one: style=NAME"
+        )
     if style.file is None and style.weights is None:
         return nodes.build(node)
     if not nodes.takes(node, "weights"):  # another teacher than the style's own
@@ -33,7 +40,7 @@ def load_teacher(style: StyleSettings, node: dict[str, Any]) -> Teacher:
     return nodes.build(node, weights=weights.find(file, style.weights, "style.weights"))
 
 
-def teacher_at_hand(style: StyleSettings, node: dict[str, Any]) -> Teacher | None:
+def teacher_at_hand(style: StyleSettings, node: dict[str, Any] | None) -> Teacher | None:
     """The same without a download: None where a published file would have to be fetched first."""
     file = WeightsFile(style.file or "", style.url, style.sha256, style.git_blob)
     if style.file and style.weights is None and weights.find_or_none(file) is None:

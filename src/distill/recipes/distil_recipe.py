@@ -42,7 +42,8 @@ class DistilRecipe(Recipe):
         from distill.models.teachers.teacher import Teacher
 
         # Before anything imports what it names: the teacher is built later, from these.
-        nodes.check_part(trained["teacher"], "distill.models.teachers", Teacher)
+        if trained["teacher"] is not None:
+            nodes.check_part(trained["teacher"], "distill.models.teachers", Teacher)
         source_of(trained)
 
     def network(self, trained: dict[str, Any]) -> Any:
@@ -86,4 +87,4 @@ class DistilRecipe(Recipe):
     ) -> Iterator[Any]:
         from distill.exporters import samples
 
-        return samples.photos_of(samples.validation_photos(self.photo_source(trained)), size)
+        return samples.validation_photos(self.photo_source(trained), size)

@@ -85,6 +85,9 @@ def teacher(settings: Benchmark, checkpoint: Path | None) -> TimedModel | None:
                 f"no teacher: {checkpoint}: recipe={trained['recipe']} learns from pictures alone"
             )
             return None
+        if own.teacher is None:
+            print(f"no teacher: {checkpoint}: learnt from the pairs in {own.data.root}")
+            return None
         node, style = own.teacher, replace(own.style, weights=style.weights or own.style.weights)
     try:
         made, name = build.teacher_at_hand(style, node), f"teacher {style.name}"

@@ -59,6 +59,11 @@ def train(settings: Train, run: Run, first: bool) -> None:
 
 def check(settings: Train) -> None:
     """Raises DistillError, before anything is computed, for photos, pairs or channels of no use."""
+    if settings.teacher is None and (not settings.data.root or settings.data.kind != "pairs"):
+        raise DistillError(
+            f"style={settings.style.name}: is of pairs of your own; name their folder with "
+            "data.root=DIR, or a style with a teacher"
+        )
     if not sources.needs_labels(settings):
         return
     root = settings.data.root
@@ -67,7 +72,7 @@ def check(settings: Train) -> None:
             f"data.root={root}: no such folder, and no photos={settings.photos} to make it from"
         )
     sources.check_labelling(settings)
-    if settings.channels == 4:
+    if settings.channels == 4 and settings.teacher is not None:
         # Of all teachers only a trained run may give transparency, and it is at hand.
         of_run = settings.teacher["_target_"].startswith("distill.models.teachers.trained_run.")
         if not (of_run and load_teacher(settings.style, settings.teacher).transparent):
@@ -79,6 +84,11 @@ def check(settings: Train) -> None:
 
 def needed_teacher(settings: Train) -> Teacher | None:
     """The style's teacher; None where pairs of one's own and the loss need none."""
+    if settings.teacher is None and _reads_activations(settings):
+        raise DistillError(
+            "GKA needs the teacher's activations, and pairs of your own have no teacher; set "
+            "loss.weights.gka=0"
+        )
     if sources.needs_labels(settings) or _reads_activations(settings):
         return load_teacher(settings.style, settings.teacher)
     return None

@@ -30,7 +30,9 @@ class PathMark:
 PathText = Annotated[str, PathMark()]
 Paths = PathText | list[PathText]  # one, or several as [A,B]
 Folders = PathText | Annotated[list[PathText], Field(min_length=1)]
-TeacherNode = Annotated[Node, Given(("weights",)), PathMark(("path",))]
+TeacherNode = Annotated[  # None: of pairs of one's own, whose targets nobody can make again
+    Node | None, Given(("weights",)), PathMark(("path",))
+]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,164 @@
+"""Pairs of one's own: no teacher anywhere, and every command follows."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from distill import benchmark, check, eval_fid, export, prepare, stylize, train
+from distill.runs.run_folder import Run
+from support.commands import run
+
+WORDS = ["encoder.weights=none", "decoder=residual", "style.resolution=64", "data.workers=0"]
+SHORT = [*WORDS, "data.batch_size=2", "trainer.max_steps=1", "data.val_fraction=0.3"]
+
+
+def write_pairs(folder, count=12):
+    rng = np.random.default_rng(0)
+    for side in ("A", "B"):
+        (folder / side).mkdir(parents=True)
+    for i in range(count):
+        picture = rng.integers(0, 256, (72, 72, 3), np.uint8)
+        Image.fromarray(picture).save(folder / f"A/{i}.png")
+        Image.fromarray(255 - picture).save(folder / f"B/{i}.png")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with pairs in `drawings` and a run of them. Its photos are of something else."""
+    folder = tmp_path_factory.mktemp("own")
+    write_pairs(folder / "drawings")
+    (folder / "data/photos").mkdir(parents=True)
+    Image.new("RGB", (64, 64)).save(folder / "data/photos/unrelated.png")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert run(train, "data.root=drawings", *SHORT) == 0
+    return folder
+
+
+@pytest.fixture
+def there(trained, monkeypatch):
+    monkeypatch.chdir(trained)
+    return trained
+
+
+def test_the_run_is_named_after_its_folder_and_has_no_teacher(there):
+    config = Run(there / "runs/drawings-residual").config()
+    assert config["teacher"] is None
+    assert config["style"]["name"] == "drawings"
+    assert config["style"]["licence"] == "yours to say"
+
+
+def test_a_second_folder_is_a_run_of_its_own_and_each_goes_on(there, capsys):
+    write_pairs(there / "other ones")
+    assert run(train, "data.root=other ones", *SHORT) == 0
+    assert (there / "runs/other ones-residual/checkpoints/last.ckpt").is_file()
+    capsys.readouterr()
+    assert run(train, "data.root=drawings", *SHORT) == 0
+    assert "finished at step 1" in capsys.readouterr().out
+
+
+def test_a_sweep_over_folders_and_losses_has_no_teacher_either(there):
+    write_pairs(there / "swept")
+    words = ["-m", "data.root=drawings,swept", "loss=l1", "sweep=s", *SHORT]
+    assert run(train, *words) == 0
+    configs = [
+        Run(path.parent).config() for path in sorted(there.glob("runs/sweep-s/*/config.yaml"))
+    ]
+    assert [config["teacher"] for config in configs] == [None, None]
+    assert {config["style"]["name"] for config in configs} == {"drawings", "swept"}
+
+
+def test_a_style_that_is_named_keeps_its_teacher(there):
+    assert run(train, "data.root=drawings", "style=toon", "run=typed", *SHORT) == 0
+    assert Run(there / "runs/typed").config()["style"]["name"] == "toon"
+    assert Run(there / "runs/typed").config()["teacher"] is not None
+
+
+def test_export_compares_on_the_held_out_pairs_and_shows_no_teacher(there, capsys, monkeypatch):
+    seen = []
+    from distill.exporters import float32_export
+
+    real = float32_export.parity
+    watched = lambda path, network, photos: seen.append(photos) or real(path, network, photos)  # noqa: E731
+    monkeypatch.setattr(float32_export, "parity", watched)
+    assert run(export, "run=drawings-residual", "exporter.size=64") == 0
+    assert seen[0][0].std() > 0.2  # noise, as the pairs are; the photo beside them is black
+    report = json.loads((there / "runs/drawings-residual/export/report.json").read_text())
+    assert report["teacher"] == {}
+    assert report["style"]["licence"] == "yours to say"
+    out = capsys.readouterr()
+    assert "toon" not in out.out + out.err
+
+
+def test_a_run_whose_pairs_are_gone_asks_for_photos(there, capsys):
+    (there / "drawings").rename(there / "away")
+    try:
+        assert run(export, "run=drawings-residual", "exporter.size=64") == 1
+    finally:
+        (there / "away").rename(there / "drawings")
+    assert (
+        "drawings: the run's pairs are not here; name photos with photos=DIR"
+        in capsys.readouterr().err
+    )
+
+
+def test_eval_fid_compares_with_targets_of_these_pairs_or_of_others(there, capsys):
+    quick = ["run=drawings-residual", "features=none", "bootstrap=0", "flicker=0"]
+    assert run(eval_fid, *quick) == 0
+    folder = there / "runs/drawings-residual/eval"
+    rows = json.loads((folder / "results.json").read_text())["similarity"]
+    assert "PSNR (dB), student to target" in rows
+    assert not [row for row in rows if "teacher" in row]
+    write_pairs(there / "elsewhere/val", 3)
+    rng = np.random.default_rng(5)
+    for i in range(3):  # other pictures: none of them is left out
+        Image.fromarray(rng.integers(0, 256, (64, 64, 3), np.uint8)).save(
+            there / f"elsewhere/val/A/{i}.png"
+        )
+    assert run(eval_fid, *quick, "photos=elsewhere") == 0
+    assert json.loads((folder / "results.json").read_text())["pictures"] == 3
+
+
+def test_stylize_says_that_there_is_no_teacher_to_compare_with(there, capsys):
+    assert run(stylize, "drawings/A/1.png", "run=drawings-residual", "compare=true") == 0
+    assert "learnt from the pairs in drawings, it has no teacher" in capsys.readouterr().err
+
+
+def test_benchmark_times_the_student_alone(there, capsys):
+    words = ["run=drawings-residual", "sizes=[64]", "threads=[1]", "rounds=2"]
+    assert run(benchmark, *words) == 0
+    figures = json.loads((there / "runs/benchmarks/speed.json").read_text())
+    assert "toon" not in json.dumps(figures)
+    assert "no teacher: " in capsys.readouterr().out
+
+
+def test_prepare_leaves_them_alone(there, capsys):
+    before = sorted(there.joinpath("drawings").rglob("*"))
+    assert run(prepare, "data.root=drawings") == 1
+    assert "holds pairs of your own, there is nothing to prepare" in capsys.readouterr().err
+    assert sorted(there.joinpath("drawings").rglob("*")) == before
+
+
+def test_terms_that_need_a_teacher_are_refused(there, capsys):
+    words = ["data.root=drawings", "run=gka", "loss.weights.gka=1", *SHORT]
+    assert run(train, *words) == 1
+    assert "pairs of your own have no teacher; set loss.weights.gka=0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["style=own"], ["style=own", "data=photos", "data.root=drawings"]]
+)
+def test_the_style_of_own_pairs_wants_their_folder(there, capsys, words):
+    assert run(train, *words, "run=none", *SHORT) == 1
+    assert (
+        "is of pairs of your own; name their folder with data.root=DIR" in capsys.readouterr().err
+    )
+
+
+def test_check_takes_its_file(there):
+    assert run(export, "run=drawings-residual", "exporter.size=64") == 0
+    assert run(check, "runs/drawings-residual/export/student.onnx") == 0
