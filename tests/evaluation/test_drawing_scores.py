@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from torch import Tensor
 from distill.config.compose import load
 from distill.config.settings.commands import EvalFid
 from distill.core.images import to_uint8
-from distill.evaluation import drawing_scores, paired_scores
+from distill.evaluation import drawing_scores, paired_scores, results
 from distill.evaluation.heldout import HeldOut
 
 SIDE = 64
@@ -21,8 +23,8 @@ def lines(*columns: int) -> Tensor:
     return picture
 
 
-def texture(count: int) -> Tensor:
-    rng = torch.Generator().manual_seed(0)
+def texture(count: int, seed: int = 0) -> Tensor:
+    rng = torch.Generator().manual_seed(seed)
     coarse = torch.rand(count, 3, SIDE // 2, SIDE // 2, generator=rng)
     return to_uint8(torch.nn.functional.interpolate(coarse, SIDE, mode="bilinear"))
 
@@ -82,7 +84,8 @@ def test_flicker_of_a_transparent_output_is_that_over_white():
 def held_out(output: Tensor, target: Tensor) -> HeldOut:
     photo = texture(len(output))
     titles = ("photo", "teacher", "student")
-    return HeldOut(photo, target, output, photo, "photos(B)", {"run": "it"}, titles)
+    groups = np.array([f"person {i // 2}" for i in range(len(output))])
+    return HeldOut(photo, target, output, photo, "photos(B)", {"run": "it"}, titles, groups)
 
 
 def test_the_rows_of_an_evaluation():
@@ -107,3 +110,16 @@ def test_the_rows_of_an_evaluation():
         held_out(drawn, drawn), None, none, {"student": torch.nn.Identity()}
     )
     assert not [name for name in found["drawing"] if "flicker" in name]
+
+
+def test_intervals_resample_persons_and_results_say_so(tmp_path, capsys):
+    settings = load("eval_fid", ["features=none", "bootstrap=50", "flicker=0"], EvalFid)
+    pictures = held_out(texture(8), texture(8, seed=1))
+    found = paired_scores.score_pairs(pictures, None, settings)
+    assert found["resampled"] == {"rounds": 50, "groups": 4}
+    one = replace(pictures, groups=np.array(["one person"] * 8))
+    rows = paired_scores.score_pairs(one, None, settings)["similarity"]
+    # one person says nothing of others
+    assert rows["PSNR (dB), student to teacher"]["interval"] is None
+    results.write(found, tmp_path, "")
+    assert "intervals: 50 resamples of 4 groups (one person's pictures)" in capsys.readouterr().out

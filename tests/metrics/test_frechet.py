@@ -213,6 +213,42 @@ def test_bootstrap_is_seeded_and_certain_of_constants() -> None:
     assert bootstrap(np.full(5, 1.5)) == (1.5, 1.5)
 
 
+def test_pictures_of_one_group_are_resampled_together() -> None:
+    """Four copies of every value say no more than one: the interval is that of the values."""
+    values, copies = np.random.default_rng(4).normal(size=60), np.arange(240) // 4
+    four = np.repeat(values, 4)
+    assert bootstrap(four, seed=2, groups=copies) == pytest.approx(bootstrap(values, seed=2))
+    low, high = bootstrap(four, seed=2)
+    assert high - low == pytest.approx(2 * 1.96 * values.std() / np.sqrt(240), rel=0.15)
+    parts = np.abs(np.random.default_rng(5).normal(size=(60, 2)))
+    expected = bootstrap_ratio(parts, seed=2)
+    assert bootstrap_ratio(np.repeat(parts, 4, 0), seed=2, groups=copies) == pytest.approx(expected)
+
+
+def test_a_mean_over_groups_of_many_sizes_counts_every_picture() -> None:
+    """Of groups {9 × 1} and {1 × 0} a resample is both (0.9), one alone (1 or 0)."""
+    values, groups = np.array([1.0] * 9 + [0.0]), np.array(["a"] * 9 + ["b"])
+    assert bootstrap(values, level=0.99, groups=groups) == (0, 1)
+    assert bootstrap(values, level=0.4, groups=groups) == pytest.approx((0.9, 0.9))
+
+
+def test_a_frechet_interval_by_groups_is_that_of_whole_groups() -> None:
+    """Every resample written out: persons drawn with replacement, each with all pictures."""
+    a, b = features(12, 3, 34), features(12, 3, 35, shift=0.4)
+    of_a, of_b = np.arange(12) // 3, np.arange(12) // 2
+    rng, found = np.random.default_rng(3), []
+    for _ in range(25):
+        sides = []
+        for side, of in ((a, of_a), (b, of_b)):
+            drawn = rng.integers(of.max() + 1, size=of.max() + 1)
+            sides.append(np.concatenate([side[of == each] for each in drawn]))
+        found.append(by_eigenvalues(fit(sides[0]), fit(sides[1])))
+    middle = by_eigenvalues(fit(a), fit(b)) - np.median(found)
+    expected = np.quantile(found, [0.05, 0.95]) + middle
+    got = frechet_interval(a, b, rounds=25, level=0.9, seed=3, groups=(of_a, of_b))
+    assert got == pytest.approx(expected, rel=1e-4)
+
+
 def test_a_ratio_is_that_of_the_sums() -> None:
     """Of two pictures each is alone in a quarter of the resamples; a picture of 0/0 adds none."""
     parts = np.array([[0.0, 10.0], [10.0, 10.0]])

@@ -35,13 +35,19 @@ def ink_of(output: Tensor, target: Tensor, batch_size: int) -> Values:
     return per_picture(ink_sums, output, target, batch_size)
 
 
-def ink_rows(sums: Values, rounds: int, seed: int = 0) -> dict[str, Row]:
-    """Recall, precision and depth of all pictures' ink; none of what no picture has."""
+def ink_rows(
+    sums: Values, rounds: int, seed: int = 0, groups: frechet.Groups = None
+) -> dict[str, Row]:
+    """Recall, precision and depth of all pictures' ink; none of what no picture has.
+
+    Intervals resample pictures or, where they are given, `groups` (n,) of them.
+    """
+    how: dict[str, Any] = {"rounds": rounds, "seed": seed, "groups": groups}
     rows: dict[str, Row] = {}
     for name, parts in zip(FIGURES, sums.swapaxes(0, 1), strict=True):
         over, under = parts.sum(0).tolist()
         if under:
-            spread = interval(frechet.bootstrap_ratio, parts, rounds=rounds, seed=seed)
+            spread = interval(frechet.bootstrap_ratio, parts, **how)
             rows[name] = {"value": over / under, "pictures": len(parts), "interval": spread}
     return rows
 
@@ -94,10 +100,12 @@ def flicker_of(
     return np.concatenate(parts)
 
 
-def flicker_rows(values: Values, rounds: int, seed: int = 0) -> dict[str, Row]:
+def flicker_rows(
+    values: Values, rounds: int, seed: int = 0, groups: frechet.Groups = None
+) -> dict[str, Row]:
     """Means over pictures of what `flicker_of` gives, a row each for noise, 1 px and pan."""
     rows: dict[str, Row] = {}
     for name, each in zip(FLICKER, values.T, strict=True):
-        spread = interval(frechet.bootstrap, each, rounds=rounds, seed=seed)
+        spread = interval(frechet.bootstrap, each, rounds=rounds, seed=seed, groups=groups)
         rows[name] = {"value": float(each.mean()), "pictures": len(each), "interval": spread}
     return rows

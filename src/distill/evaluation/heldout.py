@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from distill.config import compose
@@ -39,7 +41,7 @@ class HeldOut:
     """Held-out pictures, uint8 (n, 3, H, W), in one order: input, target, output and ceiling.
 
     Of a student the target is the teacher's output. `about` says which run's they are, `titles`
-    what the first three are called.
+    what the first three are called, `groups` (n,) which pictures are of one person or series.
     """
 
     input: Tensor
@@ -49,6 +51,7 @@ class HeldOut:
     ceiling_name: str
     about: dict[str, Any]
     titles: tuple[str, str, str]
+    groups: NDArray[Any]
 
     @property
     def half(self) -> int:
@@ -70,7 +73,8 @@ def held_out_photos(student: nn.Module, trained: dict[str, Any], settings: EvalF
     # A finished set whose photos are gone is taken as it is; otherwise it is checked against them.
     ours = source.data.root is None or manifest_at(root) is not None
     here = source.data.root is None and sources.has_photos(source)
-    others = _are_others(settings.photos, trained["photos"])
+    own = source.teacher is None
+    others = _are_others(settings.photos, trained["data"]["root"] if own else trained["photos"])
     runs, unknown = training_pictures.runs_behind(trained)
     # The sides of the run's own set share nothing; what it started from may have seen them.
     seen = training_pictures.seen_by(runs if others else runs[1:], unknown)
@@ -91,7 +95,7 @@ def held_out_photos(student: nn.Module, trained: dict[str, Any], settings: EvalF
     data = _in_groups(pairs, source.style.resolution, trained)
     about = {key: trained[key]["name"] for key in ("style", "decoder")}
     about |= out.about | ({} if others else about_side(side))
-    titles = ("photo", "teacher", "student")
+    titles = ("photo", "target" if own else "teacher", "student")
     return _with_output(student, data, settings, {"run": trained["run"]} | about, titles)
 
 
@@ -209,7 +213,11 @@ def _in_groups(pairs: Sequence[Pair], size: int, trained: dict[str, Any], **how:
 
 
 def _by_group(pair: Pair) -> tuple[float, str]:
-    return half_order(group_of(_PAIR_SUFFIX.sub("", Path(pair.name).stem)), pair.name)
+    return half_order(_group(pair), pair.name)
+
+
+def _group(pair: Pair) -> str:
+    return group_of(_PAIR_SUFFIX.sub("", Path(pair.name).stem))
 
 
 def _with_output(
@@ -229,7 +237,8 @@ def _with_output(
     ceiling, ceiling_name = pictures, f"{titles[0]}s(B)"
     if settings.ceiling != "photos":
         ceiling, ceiling_name = _other_style(pictures, settings), f"{settings.ceiling}(B)"
-    return HeldOut(pictures, target, output, ceiling, ceiling_name, about, titles)
+    groups = np.array([_group(pair) for pair in data.pairs])
+    return HeldOut(pictures, target, output, ceiling, ceiling_name, about, titles, groups)
 
 
 def _other_style(pictures: Tensor, settings: EvalFid) -> Tensor:

@@ -22,6 +22,7 @@ from distill.evaluation.heldout import HeldOut
 from distill.evaluation.picture_scores import interval, per_picture
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureName, FeatureNetwork, feature_network
+from distill.metrics.frechet import Groups
 from distill.metrics.ink_figures import FIGURES
 
 FID_MISSING = 3  # exit status: everything else was computed
@@ -55,8 +56,9 @@ def score_pairs(
         f"{given} to {target}": (pictures.input, pictures.target),
     }
     results: Row = {"pictures": len(pictures.input)} | pictures.about
-    results |= {"similarity": picture_by_picture(compared, settings)}
-    results |= {"drawing": how_drawn(compared, settings)}
+    results |= resampling(settings, pictures.groups)
+    results |= {"similarity": picture_by_picture(compared, settings, pictures.groups)}
+    results |= {"drawing": how_drawn(compared, settings, pictures.groups)}
     results["drawing"] |= flickering(pictures, drawn_by or {}, settings)
     if network is None:
         return results | {"features": None, "distances": None}
@@ -83,11 +85,22 @@ def score_folders(a: Path, b: Path, network: FeatureNetwork | None, settings: Ev
     facts = feature_facts(network, min(len(first), len(second)))
     counts = {"pictures": [len(first), len(second)]}
     row = distance(first, second, settings)
-    return {"a": str(a), "b": str(b)} | counts | facts | {"distances": {"a against b": row}}
+    found_so = counts | facts | resampling(settings) | {"distances": {"a against b": row}}
+    return {"a": str(a), "b": str(b)} | found_so
 
 
-def picture_by_picture(compared: dict[str, tuple[Tensor, Tensor]], settings: EvalFid) -> Row:
+def resampling(settings: EvalFid, *groups: Groups) -> Row:
+    """What results say of their intervals, `groups` being those of the pictures of each kind;
+    without any the pictures themselves are resampled."""
+    count = sum(len(set(each)) for each in groups if each is not None)
+    return {"resampled": {"rounds": settings.bootstrap, "groups": count}}
+
+
+def picture_by_picture(
+    compared: dict[str, tuple[Tensor, Tensor]], settings: EvalFid, groups: Groups = None
+) -> Row:
     """PSNR, SSIM and LPIPS where it is at hand, each a mean over 8-bit pictures (n, 3, H, W)."""
+    how: Row = {"rounds": settings.bootstrap, "seed": settings.seed}
     measures: dict[str, Any] = {"PSNR (dB)": similarity.psnr, "SSIM": similarity.ssim}
     if lpips := similarity.lpips_or_none():
         measures["LPIPS"] = lpips
@@ -95,17 +108,18 @@ def picture_by_picture(compared: dict[str, tuple[Tensor, Tensor]], settings: Eva
     for name, measure in measures.items():
         for what, (a, b) in compared.items():
             values = per_picture(measure, a, b, settings.batch_size)
-            spread = interval(
-                frechet.bootstrap, values, rounds=settings.bootstrap, seed=settings.seed
-            )
+            spread = interval(frechet.bootstrap, values, groups=groups, **how)
             rows[f"{name}, {what}"] = {"value": float(values.mean()), "interval": spread}
     return rows
 
 
-def how_drawn(compared: dict[str, tuple[Tensor, Tensor]], settings: EvalFid) -> Row:
+def how_drawn(
+    compared: dict[str, tuple[Tensor, Tensor]], settings: EvalFid, groups: Groups = None
+) -> Row:
     """Ink recall, precision and depth, and displacement, of uint8 pictures (n, 3, H, W)."""
-    how, size = {"rounds": settings.bootstrap, "seed": settings.seed}, settings.batch_size
+    how: Row = {"rounds": settings.bootstrap, "seed": settings.seed, "groups": groups}
     rows: Row = {}
+    size = settings.batch_size
     for what, (a, b) in compared.items():
         found = drawing.ink_rows(drawing.ink_of(a, b, size), **how)
         found[drawing.OFF] = drawing.displacement_row(drawing.places_of(a, b, size))
@@ -123,17 +137,26 @@ def flickering(pictures: HeldOut, networks: Networks, settings: EvalFid) -> Row:
     for name, network in networks.items():
         values = drawing.flicker_of(network, photos, size, f"flicker of the {name}")
         if values is not None:
-            found = drawing.flicker_rows(values, settings.bootstrap, settings.seed)
+            of = pictures.groups[: len(values)]
+            found = drawing.flicker_rows(values, settings.bootstrap, settings.seed, of)
             rows |= {f"{kind}, {name}": row for kind, row in found.items()}
     return rows
 
 
-def distance(a: Features, b: Features, settings: EvalFid, paired: bool = False) -> Row:
+def distance(
+    a: Features,
+    b: Features,
+    settings: EvalFid,
+    paired: bool = False,
+    groups: tuple[Groups, Groups] = (None, None),
+) -> Row:
     """Fréchet and kernel distance of two sets of features, and an interval of the first.
 
-    `paired`: picture i of both sides shows one photo, see `frechet.kid`.
+    `paired`: picture i of both sides shows one photo, see `frechet.kid`. `groups` are those of the
+    pictures of each side.
     """
-    how: Row = {"rounds": settings.bootstrap, "seed": settings.seed, "paired": paired}
+    how: Row = {"rounds": settings.bootstrap, "seed": settings.seed}
+    how |= {"paired": paired, "groups": groups}
     value, kid = frechet.frechet_from_features(a, b), frechet.kid(a, b, paired)
     return {"value": value, "kid": kid, "interval": interval(frechet.frechet_interval, a, b, **how)}
 
@@ -159,9 +182,11 @@ def _distances(pictures: HeldOut, network: FeatureNetwork, settings: EvalFid) ->
         "C(B)": pictures.ceiling[half:],
     }
     f = {name: features_of_set(network, pixels, name) for name, pixels in sets.items()}
+    a, b = pictures.groups[:half], pictures.groups[half:]
+    others: Row = {"settings": settings, "groups": (a, b)}
     return {
-        "floor: T(A), T(B)": distance(f["T(A)"], f["T(B)"], settings),
-        f"{who}: T(A), {own}": distance(f["T(A)"], f[own], settings),
-        f"ceiling: T(A), {pictures.ceiling_name}": distance(f["T(A)"], f["C(B)"], settings),
-        f"paired: T(B), {own}": distance(f["T(B)"], f[own], settings, paired=True),
+        "floor: T(A), T(B)": distance(f["T(A)"], f["T(B)"], **others),
+        f"{who}: T(A), {own}": distance(f["T(A)"], f[own], **others),
+        f"ceiling: T(A), {pictures.ceiling_name}": distance(f["T(A)"], f["C(B)"], **others),
+        f"paired: T(B), {own}": distance(f["T(B)"], f[own], settings, True, (b, b)),
     }

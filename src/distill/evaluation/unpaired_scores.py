@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from distill.config.registry import Direction
@@ -28,7 +30,13 @@ from distill.data.domains import find_unpaired
 from distill.data.photos import BadPhoto, Photo, group_of, read_photo
 from distill.evaluation.feature_sets import features_of_set
 from distill.evaluation.heldout import about_side, excluded, half_order, infer
-from distill.evaluation.paired_scores import Row, distance, feature_facts, picture_by_picture
+from distill.evaluation.paired_scores import (
+    Row,
+    distance,
+    feature_facts,
+    picture_by_picture,
+    resampling,
+)
 from distill.evaluation.training_pictures import seen_by_domains
 from distill.metrics.features import FeatureNetwork
 
@@ -43,7 +51,7 @@ class Translations:
 
     `source` (n, 3, S, S), of the domain x, is `translated` to the domain y and `reconstructed`
     from that; `real` (m, 3, S, S), of y, goes through the same generator to `identity`. Both are
-    shuffled, one person's pictures together.
+    shuffled, one person's pictures together: `groups` of x and of y say whose they are.
     """
 
     x: str
@@ -54,6 +62,7 @@ class Translations:
     real: Tensor
     identity: Tensor
     about: dict[str, Any]
+    groups: tuple[NDArray[Any], NDArray[Any]]
 
     @property
     def count(self) -> int:
@@ -91,14 +100,15 @@ def held_out_domains(
     if settings.photos and real_path(Path(settings.photos)) != real_path(Path(own.root or "")):
         photos, about = _unseen(photos, own, settings.photos)
     x, y = settings.direction.split("to")
-    source, real = (_read(photos[domain], domain, d) for domain in (x, y))
+    (source, of_x), (real, of_y) = (_read(photos[domain], domain, d) for domain in (x, y))
     translated = infer(there, source, settings.batch_size, f"{x} to {y}")
     back_again = infer(back, translated, settings.batch_size, f"and back to {x}")
     identity = infer(there, real, settings.batch_size, f"{y} to {y}")
     about |= {"run": trained["run"], "recipe": trained["recipe"], "direction": settings.direction}
     about["generator"] = trained["generator"]["name"]
     about |= {} if settings.photos else about_side("val")
-    return Translations(x, y, source, translated, back_again, real, identity, about)
+    groups = of_x, of_y
+    return Translations(x, y, source, translated, back_again, real, identity, about, groups)
 
 
 def _unseen(photos: Domains, learnt: Unpaired, folder: str) -> tuple[Domains, dict[str, str]]:
@@ -112,9 +122,10 @@ def _unseen(photos: Domains, learnt: Unpaired, folder: str) -> tuple[Domains, di
     return kept, out.about
 
 
-def _read(photos: Sequence[Photo], domain: str, d: Unpaired) -> Tensor:
-    """Every readable picture as validation sees it, in an order that keeps a person together."""
-    read = []
+def _read(photos: Sequence[Photo], domain: str, d: Unpaired) -> tuple[Tensor, NDArray[Any]]:
+    """Every readable picture as validation sees it, in an order that keeps a person together, and
+    its group."""
+    read, groups = [], []
     for photo in sorted(photos, key=lambda each: half_order(group_of(each.key), each.key)):
         try:
             image = read_photo(photo.path, enough=2 * d.crop_size)
@@ -122,21 +133,23 @@ def _read(photos: Sequence[Photo], domain: str, d: Unpaired) -> Tensor:
             print(f"skipped {str(photo.path)!r}: {reason}")
             continue
         read.append(to_pixels(as_square(image, d.crop_size, d.pad)).permute(2, 0, 1))
+        groups.append(group_of(photo.key))
     if not read:
         raise DistillError(f"no held-out picture of {domain} can be read; name others: photos=DIR")
-    return torch.stack(read)
+    return torch.stack(read), np.array(groups)
 
 
 def score_domains(pictures: Translations, network: FeatureNetwork | None, settings: EvalFid) -> Row:
     """Distances between the domains, and cycle and identity by picture, as plain values."""
     x, y = pictures.x, pictures.y
-    compared = {
-        f"cycle: {x} → {y} → {x} to {x}": (pictures.reconstructed, pictures.source),
-        f"identity: {y} → {y} to {y}": (pictures.identity, pictures.real),
-    }
+    cycle = {f"cycle: {x} → {y} → {x} to {x}": (pictures.reconstructed, pictures.source)}
+    identity = {f"identity: {y} → {y} to {y}": (pictures.identity, pictures.real)}
+    of_x, of_y = pictures.groups
     counts = {x: len(pictures.source), y: len(pictures.real)}
     results: Row = {"pictures": counts} | pictures.about
-    results |= {"similarity": picture_by_picture(compared, settings)}
+    results |= resampling(settings, of_x, of_y)
+    rows = picture_by_picture(cycle, settings, of_x)
+    results["similarity"] = rows | picture_by_picture(identity, settings, of_y)
     if network is None:
         return results | {"features": None, "distances": None}
     if pictures.count < 2:
@@ -161,8 +174,14 @@ def _distances(
         x: pictures.source[-n:],
     }
     f = {name: features_of_set(network, pixels, name) for name, pixels in sets.items()}
+    of_x, of_y = pictures.groups
+    real, others, given = of_y[:n], of_y[len(of_y) // 2 :][:n], of_x[-n:]
+
+    def row(other: str, groups: NDArray[Any]) -> Row:
+        return distance(f[first], f[other], settings, groups=(real, groups))
+
     return {
-        f"floor: {first}, {second}": distance(f[first], f[second], settings),
-        f"generator: {first}, {x} → {y}": distance(f[first], f[f"{x} → {y}"], settings),
-        f"ceiling: {first}, {x}": distance(f[first], f[x], settings),
+        f"floor: {first}, {second}": row(second, others),
+        f"generator: {first}, {x} → {y}": row(f"{x} → {y}", given),
+        f"ceiling: {first}, {x}": row(x, given),
     }

@@ -13,6 +13,7 @@ from distill.core.errors import DistillError
 Array = NDArray[np.floating]
 Counts = NDArray[np.intp]
 Times = NDArray[Any]  # (rounds, n): how often each picture counts, whole numbers of any type
+Groups = NDArray[Any] | None  # (n,): which pictures belong together; None: each is by itself
 
 
 @dataclass(frozen=True)
@@ -82,38 +83,48 @@ def kid(a: Array, b: Array, paired: bool = False) -> float:
 
 
 def bootstrap(
-    values: Array, rounds: int = 1000, level: float = 0.95, seed: int = 0
+    values: Array, rounds: int = 1000, level: float = 0.95, seed: int = 0, groups: Groups = None
 ) -> tuple[float, float]:
-    """Percentile interval of the mean of (n,) values, pictures resampled with replacement."""
-    rng = np.random.default_rng(seed)
-    means = values[rng.integers(len(values), size=(rounds, len(values)))].mean(1)
-    return _interval(means, level)
+    """Percentile interval of the mean of (n,) values, pictures resampled with replacement.
+
+    Pictures of one person, say, depend on each other: with `groups` whole groups are resampled.
+    """
+    times = _times(len(values), rounds, np.random.default_rng(seed), groups)
+    return _interval(times @ values / times.sum(1), level)
 
 
 def bootstrap_ratio(
-    parts: Array, rounds: int = 1000, level: float = 0.95, seed: int = 0
+    parts: Array, rounds: int = 1000, level: float = 0.95, seed: int = 0, groups: Groups = None
 ) -> tuple[float, float]:
-    """Interval of Σ first / Σ second of (n, 2) parts, pictures resampled with replacement.
+    """Interval of Σ first / Σ second of (n, 2) parts, pictures or `groups` resampled.
 
     A resample whose second parts are all 0 has no ratio and is left out.
     """
-    totals = _times(len(parts), rounds, np.random.default_rng(seed)) @ parts
+    totals = _times(len(parts), rounds, np.random.default_rng(seed), groups) @ parts
     totals = totals[totals[:, 1] > 0]
     return _interval(totals[:, 0] / totals[:, 1], level)
 
 
 def frechet_interval(
-    a: Array, b: Array, rounds: int, level: float = 0.95, seed: int = 0, paired: bool = False
+    a: Array,
+    b: Array,
+    rounds: int,
+    level: float = 0.95,
+    seed: int = 0,
+    paired: bool = False,
+    groups: tuple[Groups, Groups] = (None, None),
 ) -> tuple[float, float]:
-    """Interval of the Fréchet distance, pictures of both sides resampled with replacement.
+    """Interval of the Fréchet distance, pictures or `groups` of both sides resampled.
 
     A resample repeats pictures, so its covariance has a lower rank and the distance a known
-    upward bias; the interval is shifted back by the median's gap to the plain figure. `paired`:
-    picture i of both sides shows one photo, and both are resampled together.
+    upward bias; the interval is shifted back by the median's gap to the plain figure. That figure
+    is itself biased upwards by so few pictures, and the interval is of it: of what as many other
+    pictures would give, not of the distance of all there are. `paired`: picture i of both sides
+    shows one photo, and both are resampled together, by the first of the `groups`.
     """
     rng = np.random.default_rng(seed)
     plain = frechet_from_features(a, b)
-    found = np.array([_resampled(a, b, rng, paired) for _ in range(rounds)])
+    found = np.array([_resampled(a, b, rng, paired, groups) for _ in range(rounds)])
     return _interval(found - np.median(found) + plain, level)
 
 
@@ -149,20 +160,25 @@ def _mean_kernel(kernel: Array, times_a: Times, times_b: Times, apart: bool) -> 
     return total / count
 
 
-def _resampled(a: Array, b: Array, rng: np.random.Generator, paired: bool) -> float:
+def _resampled(
+    a: Array, b: Array, rng: np.random.Generator, paired: bool, groups: tuple[Groups, Groups]
+) -> float:
     """The distance of one resample.
 
     Only 63 % of the pictures are in it, some repeated: taking each once, with its count, is a
     quarter of the work.
     """
-    times_a = _times(len(a), 1, rng)[0]
-    times_b = times_a if paired else _times(len(b), 1, rng)[0]
+    times_a = _times(len(a), 1, rng, groups[0])[0]
+    times_b = times_a if paired else _times(len(b), 1, rng, groups[1])[0]
     in_a, in_b = times_a > 0, times_b > 0
     return frechet_from_features(a[in_a], b[in_b], times_a[in_a], times_b[in_b])
 
 
-def _times(count: int, rounds: int, rng: np.random.Generator) -> Counts:
-    """How often each picture is in each resample, (rounds, count)."""
+def _times(count: int, rounds: int, rng: np.random.Generator, groups: Groups = None) -> Counts:
+    """How often each picture is in each resample, (rounds, count); alike within a group."""
+    if groups is not None:
+        found, of = np.unique(groups, return_inverse=True)
+        return _times(len(found), rounds, rng)[:, of]
     chosen = (rng.integers(count, size=count) for _ in range(rounds))
     return np.stack([np.bincount(each, minlength=count) for each in chosen])
 
