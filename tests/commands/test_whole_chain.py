@@ -73,6 +73,13 @@ def test_changed_settings_are_refused_and_resume_false_keeps_the_old_run(here, c
     assert (here / "runs/toon-residual.old-1/checkpoints/last.ckpt").is_file()
 
 
+@pytest.mark.parametrize(("steps", "every", "expected"), [(5, 2, [2, 4, 5]), (3, 500, [3])])
+def test_validations_come_as_often_as_asked_and_at_the_end(here, steps, every, expected):
+    assert go("run=often", f"trainer.max_steps={steps}", f"trainer.val_every={every}") == 0
+    rows = list(csv.DictReader((here / "runs/often/metrics.csv").open()))
+    assert [int(r["step"]) for r in rows if r["val/psnr"]] == expected
+
+
 def test_plateau_counts_validations(here):
     # A threshold of 99 % is never met: after the first validation every one halves the rate.
     never = ["schedule=plateau", "schedule.patience=0", "schedule.threshold=0.99"]

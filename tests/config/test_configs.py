@@ -85,8 +85,8 @@ def test_every_group_is_tried():
 @pytest.mark.parametrize("group", ["style", "decoder"])
 def test_choices_carry_their_own_name(group: str):
     for choice in compose.choices(group):
-        settings = compose.load("train", [f"{group}={choice}"], Train)
-        assert getattr(settings, group).name == choice
+        settings = compose.load("train", [f"{group}={choice}", "data.root=own"], Train)
+        assert getattr(settings, group).name == choice  # style=own is called like the folder
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,12 @@ def test_paper_preset_is_the_paper_s_code():
     assert (settings.lr, settings.data.batch_size, settings.ema, settings.trainer.clip) == (
         1e-3, 42, 0, None,
     )  # fmt: skip
+    assert settings.schedule == {
+        "_target_": "distill.training.schedules.plateau",
+        "factor": 0.5, "patience": 3, "threshold": 1e-4,
+    }
+    assert settings.trainer.val_every == 200
+    assert compose.load("train", ["loss=paper", "schedule=cosine"], Train).schedule["warmup"] == 100
     assert compose.load("train", ["loss=paper", "data.batch_size=8"], Train).data.batch_size == 8
 
 

@@ -1,9 +1,19 @@
+import pytest
 import torch
 from PIL import Image
 
 from distill.data.datamodule import DistillData
 from distill.data.datasets import PairSet
 from distill.data.pairs import Pair
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"), [(None, [*range(9)]), (3, [0, 4, 8]), (1, [0]), (20, [*range(9)])]
+)
+def test_a_limited_validation_is_spread_over_the_set(limit, expected):
+    """Sets lie folder by folder: the first so many would be of one folder alone."""
+    data = DistillData([], [*range(9)], batch_size=2, val_limit=limit)
+    assert torch.cat([*data.val_dataloader()]).tolist() == expected
 
 
 def test_batches_become_pictures_with_their_channels_last(tmp_path):

@@ -14,6 +14,7 @@ from PIL import Image
 
 from distill import export
 from distill.core.errors import DistillError
+from distill.data.datamodule import spread
 from distill.exporters import conversion, samples
 from distill.exporters.comparison import Comparison, FormatRow
 from support.commands import go, run
@@ -220,7 +221,7 @@ def test_a_row_is_measured_against_the_float_student() -> None:
 
 @pytest.mark.parametrize(("count", "expected"), [(3, [0, 4, 9]), (20, list(range(10)))])
 def test_spread_takes_from_first_to_last(count: int, expected: list[int]) -> None:
-    assert samples.spread(range(10), count) == expected
+    assert spread(range(10), count) == expected
 
 
 def test_names_once_and_float32_first() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytorch_lightning as pl
 from torch.utils.data import DataLoader, Dataset, Subset
 
@@ -14,12 +16,19 @@ from distill.data.sampler import StreamSampler
 PICTURES = ("photo", "target", "a", "b")  # of a batch
 
 
+def spread(items: Sequence[Any], count: int) -> list[Any]:
+    """At most `count` of a sequence, evenly from first to last."""
+    chosen = np.linspace(0, len(items) - 1, min(count, len(items))).round().astype(int)
+    return [items[int(i)] for i in chosen]
+
+
 class DistillData(pl.LightningDataModule):
     """Batches of {photo, name} and, for pairs, {target}, or of {a, b, name}: pictures in [0, 1].
 
     The training set is asked for positions of an endless stream, of which one epoch is the whole
     run (`max_steps` batches); it starts at the batches already done, which Lightning knows from the
-    checkpoint. `val_limit` bounds the pictures of a validation.
+    checkpoint. `val_limit` bounds the pictures of a validation, which are spread over the set: that
+    lies folder by folder.
     """
 
     def __init__(
@@ -54,7 +63,7 @@ class DistillData(pl.LightningDataModule):
 
     def val_dataloader(self) -> DataLoader:
         count = len(self.val)  # type: ignore[arg-type]
-        limited = Subset(self.val, range(min(count, self.val_limit or count)))
+        limited = Subset(self.val, spread(range(count), self.val_limit or count))
         return self._loader(limited, workers=0)
 
     def on_after_batch_transfer(self, batch: dict[str, Any], dataloader_idx: int) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
@@ -20,7 +19,7 @@ from distill.config.settings.training import Adversarial, PhotoSource
 from distill.core.errors import DistillError
 from distill.core.images import from_pixels, to_tensor
 from distill.data import sources
-from distill.data.datamodule import DistillData
+from distill.data.datamodule import DistillData, spread
 from distill.data.datasets import UnpairedSet
 from distill.data.pairs import find_pairs
 from distill.data.photos import BadPhoto, Photo, centre_square, find_photos, read_photo
@@ -180,12 +179,6 @@ def photos_of(found: Iterable[Photo], size: int) -> Iterator[Tensor]:
     for photo in found:
         with suppress(BadPhoto):
             yield _square(read_photo(photo.path), size)
-
-
-def spread(items: Sequence[Any], count: int) -> list[Any]:
-    """At most `count` of a sequence, evenly from first to last: sets lie folder by folder."""
-    chosen = np.linspace(0, len(items) - 1, min(count, len(items))).round().astype(int)
-    return [items[int(i)] for i in chosen]
 
 
 def _pictures(subject: Subject, side: Side) -> RunPictures:

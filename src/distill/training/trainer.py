@@ -22,6 +22,7 @@ from distill.core.errors import INTERRUPTED, DistillError
 from distill.runs.run_folder import Run, over
 from distill.training.callbacks.checkpoints import Checkpoints, Interrupted, Provenance
 from distill.training.callbacks.finite import Finite
+from distill.training.callbacks.last_validation import LastValidation
 from distill.training.callbacks.previews import Previews
 from distill.training.callbacks.progress_bar import Progress
 from distill.training.callbacks.table import MetricsTable
@@ -55,8 +56,7 @@ def make_trainer(
             precision=t.precision,
             max_steps=t.max_steps,
             max_epochs=-1,
-            # Several validations of equal distance, the last one at the end of the run.
-            val_check_interval=_val_interval(t.max_steps, t.val_every) * t.accumulate,
+            val_check_interval=t.val_every * t.accumulate,
             check_val_every_n_epoch=None,
             log_every_n_steps=min(t.log_every, t.max_steps),
             gradient_clip_val=clip,
@@ -149,6 +149,7 @@ def _check(settings: Train | Adversarial) -> None:
 def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> list[pl.Callback]:
     callbacks: list[pl.Callback] = [
         Finite(),
+        LastValidation(),
         Progress(),
         Previews(run.folder / "previews"),
         MetricsTable(run.folder / "metrics.csv"),
@@ -161,12 +162,6 @@ def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> 
         if settings.trainer.patience:
             callbacks.append(EarlyStopping(monitor, patience=settings.trainer.patience))
     return [*callbacks, Checkpoints(run)]
-
-
-def _val_interval(max_steps: int, val_every: int) -> int:
-    """The divisor of the run's length next to `val_every`: the last validation is at its end."""
-    divisors = [d for d in range(1, max_steps + 1) if max_steps % d == 0 and 2 * d >= val_every]
-    return min(divisors or [max_steps], key=lambda d: abs(d - val_every))
 
 
 def _mute_known_noise() -> None:
