@@ -11,6 +11,7 @@ from distill.core.errors import DistillError
 
 @entry("check", CheckSettings, inputs=True)
 def main(settings: CheckSettings) -> None:
+    from distill.core.next_step import next_step
     from distill.devices import check_report
     from distill.devices.result import PROFILES, check
 
@@ -23,6 +24,7 @@ def main(settings: CheckSettings) -> None:
     if settings.output:
         check_report.write(results, profile, settings.output)
     check_report.end(results, profile)
+    print(next_step("benchmark", *settings.inputs[1:], model=settings.inputs[0]))
 
 
 if __name__ == "__main__":

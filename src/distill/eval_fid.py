@@ -14,10 +14,12 @@ def main(settings: EvalFid) -> None:
     from pathlib import Path
 
     from distill.core.errors import DistillError
+    from distill.core.next_step import next_step
     from distill.evaluation import paired_scores, results
     from distill.models.checkpoint import recipe_in
     from distill.runs.run_folder import find_run
 
+    run = None
     features, missing = paired_scores.features_or_reason(settings.features)
     if settings.a or settings.b:
         if not (settings.a and settings.b):
@@ -33,6 +35,9 @@ def main(settings: EvalFid) -> None:
         results.write_sheet(pictures.columns, pictures.titles, settings.sheet, folder)
 
     results.write(scores, folder, missing)
+    if run and run.is_there:
+        way = {} if settings.direction == "AtoB" else {"direction": settings.direction}
+        print(next_step("stylize", "PHOTO.jpg", **run.words, **way))
     if missing:
         print(f"error: FID is missing: {missing}", file=sys.stderr)
         sys.exit(paired_scores.FID_MISSING)

@@ -11,6 +11,7 @@ from distill.recipes import RECIPES
 def main(settings: Export) -> None:
     from pathlib import Path
 
+    from distill.core.next_step import next_step
     from distill.exporters import conversion, samples, subject
     from distill.runs.run_folder import find_run
 
@@ -23,6 +24,9 @@ def main(settings: Export) -> None:
 
     print(f"exporting {checkpoint}")
     conversion.export_formats(trained, settings, photos, folder)
+    if run.is_there:
+        way = {} if settings.direction == "AtoB" else {"direction": settings.direction}
+        print(next_step("eval_fid", **run.words, **way))
 
 
 if __name__ == "__main__":

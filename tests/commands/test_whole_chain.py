@@ -12,15 +12,20 @@ import pytest
 import torch
 from PIL import Image
 
-from distill import eval_fid, export, prepare, train
+from distill import check, eval_fid, export, prepare, train
 from distill.core.errors import DistillError
 from distill.models.checkpoint import lineage, load_student
 from support.commands import QUICK, SMALL, go, run
 
 
+def said(capsys):
+    return capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_prepare_train_resume_export_evaluate(here, capsys):
     assert run(prepare, "photos=photos", *SMALL) == 0
+    assert f"next: python -m distill.train photos=photos {' '.join(SMALL)}\n" in said(capsys)
     root = here / "data/pairs/toon-photos-64-crop90"
     assert json.loads((root / "dataset.json").read_text())["counts"]["skipped"] == 0
     stamps = {p: p.stat().st_mtime_ns for p in root.rglob("*.png")}
@@ -47,7 +52,11 @@ def test_prepare_train_resume_export_evaluate(here, capsys):
     rows = list(csv.DictReader((folder / "metrics.csv").open()))
     assert [int(r["step"]) for r in rows if r["train/loss"]] == [1, 2, 3, 4, 5, 6]
 
+    said(capsys)
     assert run(export, "exporter.size=64") == 0
+    assert said(capsys).endswith("next: python -m distill.eval_fid run=toon-residual\n")
+    assert run(check, str(folder / "export/student.onnx")) == 0
+    assert said(capsys).endswith(f"distill.benchmark model={folder / 'export/student.onnx'}\n")
     report = json.loads((folder / "export/report.json").read_text())
     assert report["ok"]
     model = onnx.load(str(folder / "export/student.onnx"))
@@ -57,6 +66,7 @@ def test_prepare_train_resume_export_evaluate(here, capsys):
     assert not json.loads((folder / "export/report.json").read_text())["ok"]
 
     assert run(eval_fid, "features=none", "bootstrap=10") == 0
+    assert said(capsys).endswith("next: python -m distill.stylize PHOTO.jpg run=toon-residual\n")
     results = json.loads((folder / "eval/results.json").read_text())
     assert results["similarity"]["PSNR (dB), student to teacher"]["value"] > 5
     assert (folder / "eval/contact_sheet.png").is_file()

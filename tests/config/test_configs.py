@@ -142,7 +142,9 @@ def test_paper_preset_is_the_paper_s_code():
     )  # fmt: skip
     assert settings.schedule == {
         "_target_": "distill.training.schedules.plateau",
-        "factor": 0.5, "patience": 3, "threshold": 1e-4,
+        "factor": 0.5,
+        "patience": 3,
+        "threshold": 1e-4,
     }
     assert settings.trainer.val_every == 200
     assert compose.load("train", ["loss=paper", "schedule=cosine"], Train).schedule["warmup"] == 100

@@ -22,9 +22,12 @@ class Pix2PixRecipe(GanRecipe):
     monitor = "val/l1"
 
     def prepare(self, settings: Prepare) -> None:
+        from distill.core.next_step import next_step
         from distill.data.sketches import sketch_set
 
         sketch_set.prepare(settings)
+        root = str(sketch_set.sketches_root(settings))
+        print(next_step("train", recipe="pix2pix", **{"data.root": root}))
 
     def data(self, settings: Pix2PixTrain) -> Any:
         from distill.data import loaders

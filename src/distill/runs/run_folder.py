@@ -25,6 +25,7 @@ from distill.config.settings.commands import RunChoice
 from distill.core.errors import DistillError
 from distill.core.files import write_whole
 
+RUNS = Path("runs")  # the folder of runs that every command looks into
 # What may differ when a run goes on: its length, the machine and what it says.
 _FREE = (
     *("trainer.max_steps", "trainer.accelerator", "trainer.devices", "trainer.strategy"),
@@ -38,6 +39,17 @@ class Run:
     """One run's folder."""
 
     folder: Path
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The settings that name this run to every command."""
+        named = {"run": self.folder.name}
+        return named if self.folder.parent == RUNS else named | {"runs": str(self.folder.parent)}
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the folder is a run's, and not only what an export lies beside."""
+        return (self.folder / "config.yaml").is_file()
 
     @property
     def last(self) -> Path:

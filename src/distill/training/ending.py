@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from shlex import quote
 
+from distill.core.next_step import next_step
 from distill.runs.run_folder import Run
 from distill.runs.summary import validations
-
-RUNS = Path("runs")  # the folder of runs that every command looks into
 
 
 def outcome(run: Run, network: str) -> list[str]:
@@ -22,8 +19,7 @@ def outcome(run: Run, network: str) -> list[str]:
     lines = _figures(table[-1], network) if table else []
     if previews := sorted((run.folder / "previews").glob("step-*.png")):
         lines.append(f"preview: {previews[-1]}")
-    where = "" if run.folder.parent == RUNS else f" runs={quote(str(run.folder.parent))}"
-    return [*lines, f"next: python -m distill.export run={quote(run.folder.name)}{where}"]
+    return [*lines, next_step("export", **run.words)]
 
 
 def _figures(row: Mapping[str, float], network: str) -> list[str]:
