@@ -20,16 +20,17 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from distill import __version__
 from distill.config import multirun
 from distill.config.arguments import TypedKeys, split_arguments, split_files
+from distill.config.flags import HELP, MULTIRUN, VERSION
+from distill.config.flags import check as check_flags
 from distill.config.registry import Recipe, register
 from distill.config.validate import check
 from distill.core.errors import DistillError, OneLine
 from distill.core.files import real_path
 from distill.core.nodes import no_such
 from distill.core.process import keep_freed
-
-MULTIRUN, HELP = {"-m", "--multirun"}, {"-h", "--help"}
 
 S = TypeVar("S")
 Task = Callable[[Any], None]
@@ -73,7 +74,10 @@ def entry(
                 several = bool(MULTIRUN & set(arguments))
                 schemas = [schema] if isinstance(schema, type) else [r.settings for r in recipes]
                 overrides, flags = split_arguments(arguments, TypedKeys(*schemas), several)
-                if HELP & set(arguments):
+                check_flags(flags)
+                if VERSION & set(flags):
+                    print(f"distill {__version__}")
+                elif HELP & set(arguments):
                     _hydra_main(name, schema, task, flags, given)  # whatever the settings are
                 elif several:
                     each = jobs(name, overrides, flags, schema, given, implied)

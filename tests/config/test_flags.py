@@ -1,0 +1,62 @@
+"""What may stand beside settings, and one line for all else."""
+
+import pytest
+
+from distill import __version__, train
+from distill.config import flags
+from distill.core.errors import DistillError
+from support.commands import run
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--help"],
+        ["-m"],
+        ["--cfg", "job"],
+        ["--cfg=all", "--resolve"],
+        ["-c", "job", "-p", "data"],
+        ["--info"],
+        ["--info", "defaults-tree"],
+        ["--version"],
+    ],
+)
+def test_flags_that_say_what_would_be_done(words):
+    flags.check(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--foo"], "--foo: no such flag; there are --help, "),
+        (["--foo=3"], "--foo: no such flag"),
+        (["--experimental-rerun", "x"], "--experimental-rerun: no such flag"),
+        (["--shell-completion", "install=bash"], "--shell-completion: no such flag"),
+        (["-sc"], "-sc: no such flag"),
+        (["paprika"], "paprika: no setting; settings are typed KEY=VALUE"),
+        (["--cfg", "nonsense"], "--cfg: say what of: --cfg job, hydra, all"),
+        (["--cfg"], "--cfg: say what of"),
+        (["--info", "nonsense"], "nonsense: no setting"),
+        (["--resolve"], "--resolve: goes with --cfg job"),
+        (["-p", "data"], "-p: goes with --cfg job"),
+    ],
+)
+def test_anything_else_ends_in_one_line(words, said):
+    with pytest.raises(DistillError, match="^" + said.replace(".", r"\.")):
+        flags.check(words)
+
+
+def test_a_command_says_it_in_one_line(capsys):
+    assert run(train, "--experimental-rerun", "/nonexistent") == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_sweep_over_a_setting_that_is_none_says_so(capsys):
+    assert run(train, "-m", "los=l1,l1_sobel") == 1
+    assert "los: no such setting; did you mean loss?" in capsys.readouterr().err
+
+
+def test_the_version_is_ours_and_not_hydra_s(capsys):
+    assert run(train, "--version") == 0
+    assert capsys.readouterr().out == f"distill {__version__}\n"
