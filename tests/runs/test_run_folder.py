@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import os
+import shutil
+from dataclasses import asdict
 
 import pytest
 import torch
 
 from distill.config import compose
 from distill.config.settings.commands import Export
+from distill.config.settings.training import Train
 from distill.core.errors import DistillError
-from distill.runs.run_folder import Run, differences, ended_early, find_run, step_of
+from distill.runs.changed_settings import as_typed, differences
+from distill.runs.run_folder import Run, ended_early, find_run, step_of
 
 
 def choice(runs, *overrides):
@@ -87,6 +91,41 @@ def test_terms_of_which_an_older_run_knows_no_start_begin_with_it():
     assert differences(old, now(l1=0.0, ink=0.0)) == {}
     assert differences(old, now(l1=0.0, ink=0.5)) == {}  # of a term that is not in use
     assert differences(old, now(l1=0.5)) == {"loss.start.l1": (None, 0.5)}
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "said"),
+    [
+        ([], ["decoder=nnconv"], "decoder: detail then, nnconv now"),
+        (["style=hayao"], ["style=toon"], "style: hayao then, toon now"),
+        ([], ["schedule=plateau"], "schedule: cosine then, plateau now"),
+        ([], ["teacher=onnx"], "teacher: Toon then, OnnxTeacher now"),
+        (
+            [],
+            ["lr=0.1", "decoder.build.half=24"],
+            "decoder.build.half: 16 then, 24 now; lr: 0.003 then, 0.1 now",
+        ),
+        (
+            ["loss=full"],
+            ["loss=full", "style_backbone=vgg19_relu3_1"],
+            "style_backbone: 'vgg16' then, 'vgg19_relu3_1' now",
+        ),
+        ([], ["loss=ink"], "loss: lines then, ink now"),
+    ],
+)
+def test_changed_settings_are_said_as_they_are_typed(then, now, said):
+    a, b = (asdict(compose.load("train", [*words, "run=it"], Train)) for words in (then, now))
+    assert as_typed(differences(a, b)) == said
+
+
+def test_a_run_of_another_name_goes_on(tmp_path):
+    """Copied, or renamed."""
+    first, copy = Run(tmp_path / "a"), Run(tmp_path / "b")
+    first.start({"lr": 1, "run": "a"}, True, None, "5 steps")
+    first.last.parent.mkdir()
+    torch.save({"global_step": 3}, first.last)
+    shutil.copytree(first.folder, copy.folder)
+    assert copy.resumable({"lr": 1, "run": "b"}, resume=True) == copy.last
 
 
 def test_a_new_run_then_the_same_again_then_anew(tmp_path):

@@ -102,6 +102,7 @@ def _hydra_main(name: str, schema: Schema, task: Task, arguments: list[str], giv
         with OneLine():
             task(_checked(_plain(cfg, given), schema))
 
+    _register_resolvers()
     sys.argv = [f"distill.{name}", *arguments]
     hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=name)(run)()
 
@@ -184,7 +185,7 @@ def _plain(cfg: DictConfig, given: Given) -> dict[str, Any]:
 @contextmanager
 def _hydra(name: str, overrides: Iterable[str] = ()) -> Iterator[OverridesParser]:
     """Hydra over conf/, its errors in one line; gives its parser of overrides."""
-    OmegaConf.register_new_resolver("name_of", _name_of, replace=True)
+    _register_resolvers()
     outer = GlobalHydra.instance().hydra  # set while a command runs: commands may compose too
     GlobalHydra.instance().clear()
     try:
@@ -195,6 +196,19 @@ def _hydra(name: str, overrides: Iterable[str] = ()) -> Iterator[OverridesParser
                 raise DistillError(_explain(name, error, overrides)) from error
     finally:
         GlobalHydra.instance().hydra = outer
+
+
+def _register_resolvers() -> None:
+    OmegaConf.register_new_resolver("name_of", _name_of, replace=True)
+    OmegaConf.register_new_resolver("choices_of", _choices_of, replace=True)
+
+
+def _choices_of(name: str) -> str:
+    """A line for each config group of a command, for its help: ${choices_of:train}."""
+    groups = dict.fromkeys(_groups(name))
+    if "recipe" in groups:
+        groups |= dict.fromkeys(g for r in choices("recipe") for g in _groups(f"recipe/{r}"))
+    return "\n".join(f"{group}: {', '.join(choices(group))}" for group in sorted(groups)) + "\n"
 
 
 def _name_of(folder: Any) -> str:
@@ -241,4 +255,4 @@ def _groups(name: str) -> list[str]:
     """The config groups a command takes, also those that are empty by default."""
     defaults: Any = OmegaConf.load(conf_folder() / f"{name}.yaml").defaults
     named = [str(key) for item in defaults if isinstance(item, Mapping) for key in item]
-    return [key for key in named if not key.startswith("override ")]
+    return [key.lstrip("/") for key in named if not key.startswith("override ")]

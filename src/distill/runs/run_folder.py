@@ -20,18 +20,12 @@ import torch
 import yaml
 from filelock import FileLock, Timeout
 
-from distill.config.registry import FIRST
 from distill.config.settings.commands import RunChoice
 from distill.core.errors import DistillError
 from distill.core.files import write_whole
+from distill.runs.changed_settings import as_typed, differences
 
 RUNS = Path("runs")  # the folder of runs that every command looks into
-# What may differ when a run goes on: its length, the machine and what it says.
-_FREE = (
-    *("trainer.max_steps", "trainer.accelerator", "trainer.devices", "trainer.strategy"),
-    *("trainer.threads", "trainer.log_every", "data.workers", "label", "budget"),
-    *("resume", "runs", "sweep", "decoder.profile", "generator.profile"),
-)
 
 
 @dataclass(frozen=True)
@@ -101,12 +95,9 @@ class Run:
         if not resume or not self.last.is_file():
             return None
         if changed := differences(self.config(), config):
-            shown = "; ".join(
-                f"{key}: {old!r} then, {new!r} now" for key, (old, new) in changed.items()
-            )
             raise DistillError(
-                f"{self.folder}: this run has other settings ({shown}); use them again, start anew "
-                "with resume=false, or choose another name with run=NAME"
+                f"{self.folder}: this run has other settings ({as_typed(changed)}); use them "
+                "again, start anew with resume=false, or choose another name with run=NAME"
             )
         try:
             step_of(self.last)
@@ -232,43 +223,6 @@ def _saved(checkpoint: Path) -> dict[str, Any]:
         raise DistillError(
             f"{checkpoint}: damaged ({type(error).__name__}); delete it, or use resume=false"
         ) from error
-
-
-def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Settings that decide the outcome and differ, by dotted name.
-
-    A list that an older run does not know of is one that is empty, a term of the loss one of
-    weight 0, which does not matter, and its start 0.
-    """
-    a, b = _flat(_in_use(old)), _flat(_in_use(new))
-    keys = [key for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)]
-    matter = [key for key in keys if not any(f"{key}.".startswith(f"{free}.") for free in _FREE)]
-    return {key: (a.get(key), b.get(key)) for key in matter}
-
-
-def _in_use(config: dict[str, Any]) -> dict[str, Any]:
-    """The settings, older ones with what they do not name, without loss terms of weight 0."""
-    loss = config.get("loss") or {}
-    used = {name for name, weight in loss.get("weights", {}).items() if weight}
-    kept = {
-        key: {name: value for name, value in part.items() if name in used}
-        for key, part in loss.items()
-        if key in ("weights", "terms")
-    }
-    late = loss.get("start", {})
-    kept["start"] = {name: share for name, share in late.items() if share and name in used}
-    data = {"test_fraction": 0.0} | (config.get("data") or {})
-    return {"recipe": FIRST} | config | {"loss": loss | kept, "data": data}
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{key}.")
-        elif value != []:
-            flat[prefix + key] = value
-    return flat
 
 
 def _known(runs: Path) -> str:
