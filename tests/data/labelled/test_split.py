@@ -202,3 +202,37 @@ def test_near_duplicates_of_one_name_stay_together_where_that_name_has_to_be_spl
     assert set(sides.values()) == {"train", "val"}
     assert sides["x_0000.jpg"] == sides["x_0003.jpg"]
     assert sides["x_0001.jpg"] == sides["x_0004.jpg"]
+
+
+# Shares of small sets
+
+
+@pytest.mark.parametrize("count", [6, 10, 15, 20, 30, 50, 80])
+def test_small_sets_keep_their_shares(count):
+    """By the hash alone 20 photos had from 0 to 7 of 2 for testing: here half to twice."""
+    for family in range(40):
+        sides = split(named(f"{family}f{i}.jpg" for i in range(count)), 0.1, 0, test_fraction=0.1)
+        for side in ("val", "test"):
+            assert count * 0.1 / 2 <= len(sides[side]) <= max(1, 2 * 0.1 * count)
+
+
+def test_a_person_of_most_pictures_is_not_held_out_of_few():
+    """One of 30 pictures, ten of 2, shares of a tenth: held out are persons of 2."""
+    names = [f"Big_{n:04d}.jpg" for n in range(30)]
+    names += [f"Small{'abcdefghij'[p]}_{n:04d}.jpg" for p in range(10) for n in (1, 2)]
+    for seed in range(20):
+        sides = split(named(names), 0.1, seed, test_fraction=0.1)
+        assert {group_of(photo.key) for photo in sides["train"]} >= {"Big"}
+        assert 2 <= len(sides["val"]) <= 10
+        assert 2 <= len(sides["test"]) <= 10
+
+
+def test_what_is_near_its_share_goes_by_the_hash_alone():
+    photos = named(f"photo of {i}.jpg" for i in range(40))
+    low = {p.key for p in photos if int(digest(p.key), 16) / 16**16 < 0.3}
+    assert 6 <= len(low) <= 24
+    assert {photo.key for photo in split(photos, 0.3, 0)["val"]} == low
+
+
+def digest(key):
+    return hashlib.sha256(f"0:{Path(key).stem}".encode()).hexdigest()[:16]

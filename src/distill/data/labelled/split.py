@@ -9,7 +9,8 @@ component of the graph whose edges are equal names (`group_of`) and near-duplica
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +33,10 @@ def split(
     """All sides, in the order given, none of them empty unless the photos say so themselves.
 
     The test side is empty without a `test_fraction`. A component goes by the hash of the smallest
-    of its group names: stable however many photos are added. A few photos may leave a side empty;
-    then the components with the lowest hashes are held out instead (single photos, where all are
-    one component), and of two components none is for testing. Raises DistillError for a single
-    photo.
+    of its group names: stable however many photos are added. Of few photos chance may give a side
+    less than half or more than twice its share; then components are held out in the order of
+    their hashes as long as the share has room for them (single photos, where all are one
+    component), and of two components none is for testing. Raises DistillError for a single photo.
     """
     photos = list(photos)
     sides: dict[Side, list[Photo]] = {"train": [], "val": [], "test": []}
@@ -60,13 +61,19 @@ def fresh_sides(
         photo.side or _side_of(_hash(name, seed), val_fraction, test_fraction)
         for photo, name in zip(photos, first, strict=True)
     ]
-    wanted = {"train", "val", "test"} if test_fraction else {"train", "val"}
-    if wanted <= set(sides) or all(photo.side for photo in photos):
+    shares: dict[Side, float] = {"val": val_fraction, "test": test_fraction}
+    kept = all(_near(sides.count(side), share * len(sides)) for side, share in shares.items())
+    if (kept and "train" in sides) or all(photo.side for photo in photos):
         return sides
     if together and len(set(first)) == 1:
         return sides
     few = _few(photos, names, edges, seed, val_fraction, test_fraction)
     return [photo.side or side for photo, side in zip(photos, few, strict=True)]
+
+
+def _near(count: int, share: float) -> bool:
+    """Whether so many pictures are a side's share: between half and twice of it."""
+    return not share or share / 2 <= count <= max(1, 2 * share)
 
 
 def _side_of(digest: int, val_fraction: float, test_fraction: float) -> Side:
@@ -84,19 +91,29 @@ def _few(
     val_fraction: float,
     test_fraction: float,
 ) -> list[Side]:
-    """The sides of photos whose hashes leave one empty: the lowest for testing, then validation."""
+    """The sides of photos whose hashes miss the shares: the lowest for testing, then validation."""
     if len(photos) < 2:
         raise DistillError("one photo alone cannot be split into training and validation; add more")
     labels = next(each for each in _finer(photos, names, edges) if len(set(each)) > 1)
-    ordered = sorted(set(labels), key=lambda label: _hash(label, seed))
-    most, test = len(ordered) - 1, 0  # one at least is for training
-    if test_fraction and most > 1:
-        test = min(max(1, round(test_fraction * len(ordered))), most - 1)
-    val = min(max(1, round(val_fraction * len(ordered))), most - test)
+    sizes = Counter(labels)
+    ordered = sorted(sizes, key=lambda label: _hash(label, seed))
     sides: dict[str, Side] = dict.fromkeys(ordered, "train")
-    sides |= dict.fromkeys(ordered[:test], "test")
-    sides |= dict.fromkeys(ordered[test : test + val], "val")
+    if test_fraction and len(ordered) > 2:  # one at least is for each of the others
+        sides |= dict.fromkeys(_taken(ordered[:-2], sizes, test_fraction * len(photos)), "test")
+    left = [label for label in ordered if sides[label] == "train"][:-1]
+    sides |= dict.fromkeys(_taken(left, sizes, val_fraction * len(photos)), "val")
     return [sides[label] for label in labels]
+
+
+def _taken(ordered: Sequence[str], sizes: Mapping[str, int], share: float) -> list[str]:
+    """Components, the first ones first, that fit into so many photos; the smallest where none
+    does."""
+    room, taken = max(1, round(share)), []
+    for label in ordered:
+        if sizes[label] <= room:
+            room -= sizes[label]
+            taken.append(label)
+    return taken or [min(ordered, key=lambda label: sizes[label])]
 
 
 def _finer(photos: Sequence[Photo], names: list[str], edges: Edges) -> Iterator[list[str]]:
