@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
 import pytest
+from torch.utils.data import DataLoader, Dataset
 
 from distill.core.errors import DistillError, OneLine
 from distill.core.files import atomic_write
@@ -77,6 +79,31 @@ def test_a_file_that_is_written_whole_is_named(tmp_path):
 def test_an_error_that_is_no_disk_s_is_left_as_it_is(tmp_path):
     with pytest.raises(OSError, match=r"^cut short: 3 of 5 bytes$"), atomic_write(tmp_path / "a"):
         raise OSError("cut short: 3 of 5 bytes")
+
+
+class Dying(Dataset):
+    """Ends the process that loads from it, as the system does one that takes too much memory."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> int:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return index
+
+
+def test_a_loading_process_that_is_killed_ends_in_one_line(capsys):
+    with pytest.raises(SystemExit) as stop, OneLine():
+        list(DataLoader(Dying(), num_workers=1))
+    assert stop.value.code == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: a process that loads pictures was killed")
+    assert said.count("\n") == 1
+
+
+def test_another_runtime_error_is_a_bug_and_keeps_its_traceback():
+    with pytest.raises(RuntimeError, match="shapes"), OneLine():
+        raise RuntimeError("shapes do not fit")
 
 
 def test_a_reader_that_has_enough_ends_the_command_quietly():

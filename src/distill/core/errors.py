@@ -47,6 +47,16 @@ def _of_the_system(error: OSError) -> str:
     return f"{where}{reason}; choose another place" if where else f"{reason} (by the system)"
 
 
+def _of_a_loader(error: RuntimeError) -> str:
+    """The same where torch lost a process that loads pictures; empty for any other error."""
+    if not str(error).startswith("DataLoader worker"):
+        return ""
+    return (
+        "a process that loads pictures was killed, as systems do that run out of memory; type the "
+        "same command again, it goes on; with data.workers=0 (label.workers=0) there is none"
+    )
+
+
 class OneLine:
     """Turns what a user can cause into one line on standard error and exit status 1.
 
@@ -69,6 +79,8 @@ class OneLine:
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 # Python writes to it once more
             sys.exit(SIGPIPE)
         if isinstance(error, OSError) and (said := _of_the_system(error)):
+            self._end(said)
+        if isinstance(error, RuntimeError) and (said := _of_a_loader(error)):
             self._end(said)
         if isinstance(error, KeyboardInterrupt):
             print("\nstopped; the same command goes on", file=sys.stderr)
