@@ -5,11 +5,20 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from distill.core.files import atomic_write, cache_folder, git_blob_id, sha256
+from distill.core.files import (
+    atomic_write,
+    cache_folder,
+    git_blob_id,
+    home_path,
+    scratch_folder,
+    sha256,
+)
 
 
 def put(path, content):
@@ -55,6 +64,63 @@ def test_two_writers_do_not_meet(tmp_path):
     assert (tmp_path / "x").read_bytes() == b"outer, closed last"
 
 
+def killed_inside(context):
+    """A process that is killed in the middle of a write."""
+    child = os.fork()
+    if not child:
+        with context as temporary:
+            (temporary / "half" if temporary.is_dir() else temporary).write_bytes(b"half")
+            os.kill(os.getpid(), signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_write_clears_away_what_a_killed_one_left(tmp_path):
+    target = put(tmp_path / "x", b"old")
+    for _ in range(2):
+        killed_inside(atomic_write(target))
+    assert target.read_bytes() == b"old"
+    with atomic_write(target) as temporary:
+        assert temporary.read_bytes() == b""
+        temporary.write_bytes(b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    assert target.read_bytes() == b"new"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_scratch_folder_too(tmp_path):
+    for _ in range(2):
+        killed_inside(scratch_folder(tmp_path / "x"))
+    with scratch_folder(tmp_path / "x") as one, scratch_folder(tmp_path / "x") as other:
+        assert one.parent == other.parent == tmp_path
+        assert one != other
+        assert not list(one.iterdir())
+        (one / "deeper").mkdir()
+        (other / "file").touch()
+        assert [path.name for path in one.iterdir()] == ["deeper"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_link_or_a_folder_in_the_way_is_left_alone(tmp_path):
+    put(tmp_path / "elsewhere", b"mine")
+    (tmp_path / ".x.part").symlink_to("elsewhere")
+    (tmp_path / ".y.part").mkdir()
+    for name in ("x", "y"):
+        with atomic_write(tmp_path / name) as temporary:
+            temporary.write_bytes(b"new")
+        assert (tmp_path / name).read_bytes() == b"new"
+    with scratch_folder(tmp_path / "x") as folder:
+        assert folder.name != ".x.part"
+    assert (tmp_path / "elsewhere").read_bytes() == b"mine"
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        ".x.part",
+        ".y.part",
+        "elsewhere",
+        "x",
+        "y",
+    ]
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [  # from git's own documentation and every repository with an empty file
@@ -78,6 +144,12 @@ def test_the_git_blob_id_is_what_git_says_of_a_large_file(tmp_path):
 def test_sha256_of_a_large_file(tmp_path):
     content = os.urandom((2 << 20) + 5)
     assert sha256(put(tmp_path / "x", content)) == hashlib.sha256(content).hexdigest()
+
+
+def test_a_tilde_is_a_home_only_where_there_is_one(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert home_path("~/a") == tmp_path / "a"
+    assert home_path("~no such user/a") == Path("~no such user/a")
 
 
 def test_the_cache_is_in_the_users_cache_folder_unless_named(monkeypatch, tmp_path):

@@ -6,13 +6,19 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from distill.core.errors import FULL
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 def real_path(path: Path) -> Path:
@@ -23,28 +29,108 @@ def real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def home_path(typed: str | Path) -> Path:
+    """A path as people type it, with ~ and ~USER spelled out.
+
+    Path.expanduser raises where there is no such user; a file may be called that, too.
+    """
+    return Path(os.path.expanduser(typed))
+
+
 @contextmanager
 def atomic_write(target: Path) -> Iterator[Path]:
     """A temporary path beside `target` that replaces it at the end, or vanishes on an error.
 
-    A full or failing disk is told by an OSError that names the target.
+    What a killed process left there is written over. A full or failing disk is told by an OSError
+    that names the target.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    os.close(handle)
-    temporary = Path(name)
+    temporary, handle = _temporary_file(target)
     try:
         yield temporary
         mask = os.umask(0)  # there is no other way to ask for it
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
         os.replace(temporary, target)
-    except OSError as error:
-        if error.filename is None and error.errno in (*FULL, errno.EIO):
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        nameless = isinstance(error, OSError) and error.filename is None
+        if nameless and error.errno in (*FULL, errno.EIO):
             error.filename = str(target)  # a write that fails names no file
         raise
     finally:
-        temporary.unlink(missing_ok=True)
+        if handle is not None:
+            os.close(handle)
+
+
+@contextmanager
+def scratch_folder(target: Path) -> Iterator[Path]:
+    """An empty folder beside `target` to make files in, which vanishes at the end.
+
+    So does what a killed process left there.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    folder, handle = _temporary_folder(target)
+    try:
+        for left in folder.iterdir():
+            shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _temporary_file(target: Path) -> tuple[Path, int | None]:
+    """A new file beside `target`, and the handle of its lock, which the system drops at a kill.
+
+    Its name is always the same, so that the next process takes over what a killed one left. Where
+    a living one has it, or the file system has no locks, it is a name of its own.
+    """
+    usual = _part(target)
+    if fcntl:
+        handle = _lock(usual, os.O_RDWR | os.O_CREAT)
+        if handle is not None:
+            os.ftruncate(handle, 0)
+            return usual, handle
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    os.close(handle)
+    return Path(name), None
+
+
+def _temporary_folder(target: Path) -> tuple[Path, int | None]:
+    """The same with a folder, in which there may be something still."""
+    usual, new = _part(target), False
+    if fcntl:
+        with suppress(OSError):
+            usual.mkdir()
+            new = True
+        handle = _lock(usual, os.O_RDONLY | os.O_DIRECTORY)
+        if handle is not None:
+            return usual, handle
+        if new:
+            usual.rmdir()
+    name = tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    return Path(name), None
+
+
+def _part(target: Path) -> Path:
+    return target.with_name(f".{target.name}.part")
+
+
+def _lock(path: Path, flags: int) -> int | None:
+    """The handle of a file or folder that no other process has locked, else None."""
+    with suppress(OSError):  # a link, or another user's
+        handle = os.open(path, flags | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Its last owner may have renamed or removed it between our two calls.
+            if os.path.samestat(os.fstat(handle), os.lstat(path)):
+                return handle
+        except OSError:  # locked, gone, or on a file system without locks
+            pass
+        os.close(handle)
+    return None
 
 
 def write_whole(target: Path, content: str | bytes | memoryview) -> None:
@@ -74,4 +160,4 @@ def git_blob_id(path: Path) -> str:
 def cache_folder() -> Path:
     """`$DISTILL_CACHE`, or `distill` in the user's cache folder."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("DISTILL_CACHE") or Path(base) / "distill").expanduser()
+    return home_path(os.environ.get("DISTILL_CACHE") or Path(base) / "distill")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from torch import Tensor, nn
 
 from distill.config.settings.commands import Export
 from distill.core.errors import DistillError, reason_of
-from distill.core.files import sha256, write_json, write_whole
+from distill.core.files import scratch_folder, sha256, write_json, write_whole
 from distill.core.images import over_white
 from distill.core.nodes import no_such
 from distill.exporters import samples, sizes
@@ -156,8 +155,7 @@ def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) 
     """Convert in a temporary folder, try it there, and move what is whole to its place."""
     if not isinstance(each, ConvertedFormat):  # the export step has written it
         return _try(each, folder, photos)
-    with tempfile.TemporaryDirectory(prefix=f".{each.name}.", dir=folder) as name:
-        scratch = Path(name)
+    with scratch_folder(folder / each.name) as scratch:
         remove(folder, each.files)
         print(f"making {each.name}", flush=True)
         try:
