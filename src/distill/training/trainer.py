@@ -26,6 +26,7 @@ from distill.training.callbacks.last_validation import LastValidation
 from distill.training.callbacks.previews import Previews
 from distill.training.callbacks.progress_bar import Progress
 from distill.training.callbacks.table import MetricsTable
+from distill.training.callbacks.whole_checkpoints import WholeCheckpoints
 from distill.training.ending import outcome
 
 
@@ -69,6 +70,7 @@ def make_trainer(
             enable_progress_bar=False,
             logger=TensorBoardLogger(str(run.folder), name="tensorboard", version=""),
             callbacks=[*own, *_callbacks(settings, run, monitor)],
+            plugins=[WholeCheckpoints()],
         )
     except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
         raise DistillError(f"trainer: {' '.join(str(error).split())}") from error

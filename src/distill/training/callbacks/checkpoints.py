@@ -65,14 +65,10 @@ class Checkpoints(pl.Callback):
     def save(self, trainer: pl.Trainer) -> None:
         """Write last.ckpt whole; the earlier one becomes previous.ckpt, in case of a crash."""
         self._saved_at = time.monotonic()
-        if not trainer.is_global_zero:
-            trainer.save_checkpoint(self.run.last)  # takes part, writes nothing
-            return
-        with atomic_write(self.run.last) as temporary:
-            trainer.save_checkpoint(temporary)
-            if self.run.last.is_file():
-                with atomic_write(self.run.previous) as kept:
-                    shutil.copyfile(self.run.last, kept)
+        if trainer.is_global_zero and self.run.last.is_file():
+            with atomic_write(self.run.previous) as kept:
+                shutil.copyfile(self.run.last, kept)
+        trainer.save_checkpoint(self.run.last)  # others than the first process write nothing
 
     def _any(self, trainer: pl.Trainer, mine: bool) -> bool:
         """Whether it is so in any process: all must act at the same step."""
