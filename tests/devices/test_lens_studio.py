@@ -45,6 +45,7 @@ ENDS = {
         [NODE("Sigmoid", ["x"], ["s"]), NODE("Div", ["s", "k"], ["y"])], [number("k", 0)], None,
     ),
     "a circle": ([NODE("Mul", ["y", "k"], ["y"])], [number("k", 2)], None),
+    "nothing taken": ([NODE("Identity", [], ["y"])], [], None),
     "unknown": ([NODE("Add", ["x", "x"], ["y"])], [], None),
 }  # fmt: skip
 
@@ -62,6 +63,11 @@ def test_output_range(kind, tmp_path):
 def test_input_range_from_the_network_s_own_normalisation(first, value, expected, tmp_path):
     nodes = [NODE(first, ["x", "k"], ["n"]), NODE("Sigmoid", ["n"], ["y"])]
     assert lens_studio.input_range(graph(nodes, tmp_path, [number("k", value)])) == expected
+
+
+def test_a_normalisation_that_gives_nothing_is_none(tmp_path):
+    nodes = [NODE("Div", ["x", "k"], []), NODE("Sigmoid", ["x"], ["y"])]
+    assert lens_studio.input_range(graph(nodes[:1], tmp_path, [number("k", 255)])) is None
 
 
 def test_a_long_tail_of_sums_is_walked_once(tmp_path):

@@ -18,6 +18,18 @@ BROKEN = {
 }
 
 
+def test_a_name_that_is_no_text_is_one_line(tmp_path):
+    content = clean().SerializeToString().replace(b"depthwise", b"depth\xff\xff\xff\xff")
+    (tmp_path / "odd.onnx").write_bytes(content)
+    with pytest.raises(DistillError, match=r"odd\.onnx: not a readable .* is no text"):
+        read(tmp_path / "odd.onnx")
+
+
+def test_a_constant_without_a_name_is_none(tmp_path):
+    nodes = [helper.make_node("Constant", [], [], value_float=1.0)]
+    assert not read(save(build([*nodes, *clean().graph.node]), tmp_path)).constants
+
+
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_file_is_one_line(kind, tmp_path):
     path = tmp_path / "broken.onnx"

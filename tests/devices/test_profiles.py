@@ -6,12 +6,13 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from onnx import helper, numpy_helper
+from onnx import AttributeProto, helper, numpy_helper
 
 from distill import zoo
 from distill.devices import coreml_profile, nnapi_profile, web_profile
+from distill.devices.finding import Profile
 from distill.devices.reading import read
-from distill.devices.result import PROFILES
+from distill.devices.result import PROFILES, check
 from support.device_graphs import CHANNELS, SIZE, build, clean, picture, save, weight
 
 ALWAYS = "NNAPI is deprecated"
@@ -47,6 +48,24 @@ def computed(operator, index, name="n"):
         helper.make_node(operator, ["x", *["w"] * (index - 1), "v"], ["y"], name),
     ]
     return build(nodes, [weight("w", CHANNELS, CHANNELS, 1, 1)], 13)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_an_attribute_of_another_kind_is_no_valid_onnx(profile, tmp_path):
+    model = conv((CHANNELS, CHANNELS, 1, 1), strides=[1, 1])
+    wrong = model.graph.node[0].attribute.add()
+    wrong.name, wrong.type = "dilations", AttributeProto.TENSOR
+    found = check(save(model, tmp_path), PROFILES[profile]).findings
+    assert [each.what.partition(":")[0] for each in found] == ["no valid ONNX"]
+
+
+def test_a_rule_that_fails_on_a_valid_file_is_a_bug(tmp_path):
+    def fails(graph):
+        raise TypeError("a bug")
+
+    profile = Profile("own", "own", (fails,))
+    with pytest.raises(TypeError, match="a bug"):
+        check(save(clean(), tmp_path), profile)
 
 
 FAULTS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import onnx
 from onnx import TensorProto
@@ -41,7 +42,24 @@ def read_graph(path: Path, name: str = "") -> onnx.ModelProto:
         ) from error
     if not model.ir_version or not model.graph.node:  # what protobuf makes of an empty file
         raise DistillError(f"{shown}: not an ONNX file, or one without a network")
+    if not all(isinstance(text, str) for text in _texts(model)):
+        raise DistillError(f"{shown}: not a readable ONNX file (a name in it is no text)")
     return model
+
+
+def _texts(message: Any) -> Iterator[str | bytes]:
+    """Every text in a protobuf message, at any depth; one that is no UTF-8 comes as bytes."""
+    for field in message.DESCRIPTOR.fields:
+        if field.type not in (field.TYPE_STRING, field.TYPE_MESSAGE):
+            continue  # weights are bytes and numbers: not so much as looked at
+        value = getattr(message, field.name)
+        if isinstance(value, str | bytes):
+            yield value
+        elif hasattr(value, "DESCRIPTOR"):  # a message
+            yield from _texts(value) if message.HasField(field.name) else ()
+        else:
+            for inner in value:
+                yield from [inner] if isinstance(inner, str | bytes) else _texts(inner)
 
 
 def check_whole(path: Path, model: onnx.ModelProto, name: str = "") -> None:

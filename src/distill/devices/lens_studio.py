@@ -87,7 +87,7 @@ def _range(graph: Graph, makers: dict[str, Node], name: str) -> Range | None:
     if node.operator == "Clip":
         return _clip(graph, node)
     if node.operator in (*PASSING, *QUANTISED):
-        return _range(graph, makers, node.inputs[0])
+        return _range(graph, makers, node.inputs[0]) if node.inputs else None
     if node.operator not in AFFINE or len(node.inputs) != 2:
         return None
     for index in (0, 1):
@@ -140,4 +140,5 @@ def _only_affine(graph: Graph, name: str) -> Node | None:
     if len(takers) != 1 or takers[0].operator not in AFFINE or len(takers[0].inputs) != 2:
         return None
     other = [each for each in takers[0].inputs if each != name]
-    return takers[0] if other and graph.value(other[0]) is not None else None
+    known = other and graph.value(other[0]) is not None
+    return takers[0] if known and takers[0].outputs else None

@@ -73,7 +73,7 @@ def _constants(nodes: tuple[Node, ...]) -> Iterator[tuple[str, TensorProto]]:
     """What Constant nodes hold, by the names of their outputs."""
     for node in nodes:
         values = [v for k, v in node.attributes.items() if k.startswith("value")]
-        if node.operator == "Constant" and len(values) == 1:
+        if node.operator == "Constant" and len(values) == 1 and node.outputs:
             tensor = isinstance(values[0], TensorProto)
             yield node.outputs[0], values[0] if tensor else _tensor_of(values[0])
 

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from distill.core.errors import DistillError
-from distill.devices import coreml_profile, lens_studio, nnapi_profile, snapml_profile, web_profile
+from distill.devices import (
+    coreml_profile,
+    lens_studio,
+    nnapi_profile,
+    shared,
+    snapml_profile,
+    web_profile,
+)
 from distill.devices.finding import Finding, Profile
 from distill.devices.onnx_graph import Graph
 from distill.devices.reading import read
@@ -43,5 +50,11 @@ def check(path: Path, profile: Profile) -> Result:
         graph = read(path)
     except DistillError as error:
         return Result(path, None, error=str(error))
-    settings = lens_studio.settings(graph) if profile.name == "snapml" else None
-    return Result(path, graph, profile.check(graph), settings)
+    try:
+        settings = lens_studio.settings(graph) if profile.name == "snapml" else None
+        return Result(path, graph, profile.check(graph), settings)
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
+        # Attributes of another kind than their operator's: no rule can be asked about such a file.
+        if found := shared.invalid(graph):
+            return Result(path, graph, found)
+        raise

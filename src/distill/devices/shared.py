@@ -48,12 +48,17 @@ SUBNORMAL = Cause(
 
 def valid(graph: Graph) -> Iterator[Finding]:
     """What onnx.checker says; external data are left to the rule below."""
-    if graph.external:
-        return
+    if not graph.external:
+        yield from invalid(graph)
+
+
+def invalid(graph: Graph) -> list[Finding]:
+    """The checker's finding, none where it has nothing to say."""
     try:
         checker.check_model(str(graph.path))
     except Exception as error:  # its own class, and protobuf's
-        yield INVALID.at(None, f"no valid ONNX: {reason_of(error, 200)}", "file")
+        return [INVALID.at(None, f"no valid ONNX: {reason_of(error, 200)}", "file")]
+    return []
 
 
 def one_file(graph: Graph) -> Iterator[Finding]:
