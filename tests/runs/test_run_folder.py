@@ -172,11 +172,24 @@ def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(tmp_path, capsys)
     assert "previous.ckpt, step 7, is used instead" in said
 
 
-@pytest.mark.parametrize("content", ["a: [", "", "- 1"])
+NO_UTF8, NO_DAY = b"a: \xff", b"a: 2026-99-99"
+
+
+@pytest.mark.parametrize("content", [b"a: [", b"", b"- 1", NO_UTF8, NO_DAY, b"[" * 9999])
 def test_a_damaged_config_is_an_error(tmp_path, content):
-    (tmp_path / "config.yaml").write_text(content)
+    (tmp_path / "config.yaml").write_bytes(content)
     with pytest.raises(DistillError, match=r"config\.yaml: damaged"):
         Run(tmp_path).config()
+
+
+@pytest.mark.parametrize(
+    "content", ["loss: [1]", "loss: {weights: 3}", "data: x", "loss: {start: [a]}", "a: &a {b: *a}"]
+)
+def test_a_config_of_another_shape_is_damaged_too(tmp_path, content):
+    run = trained(tmp_path / "run")
+    (run.folder / "config.yaml").write_text(content)
+    with pytest.raises(DistillError, match=r"config\.yaml: damaged"):
+        run.resumable({"lr": 1}, resume=True)
 
 
 def test_a_damaged_checkpoint_is_an_error(tmp_path):

@@ -284,6 +284,15 @@ def written(tmp_path, names_and_outcomes, tables):
     return list(csv.DictReader((tmp_path / "summary.csv").open()))
 
 
+def test_a_table_that_is_damaged_counts_as_far_as_it_can_be_read(tmp_path):
+    table = tmp_path / "metrics.csv"
+    table.write_bytes(METRICS.encode().replace(b"0.8", b"\xff.8"))
+    whole, damaged = (row.keys() for row in summary.validations(table)[:2])
+    assert whole - damaged == {"val/ssim"}
+    table.write_text(METRICS + "x" * 200_000)  # more than a CSV field may hold
+    assert len(summary.validations(table)) == 4
+
+
 def test_the_best_validation_of_each_run(tmp_path, capsys):
     outcomes = {
         "one": multirun.Outcome(0),

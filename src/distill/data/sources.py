@@ -191,7 +191,8 @@ def manifest(settings: PhotoSource, teacher: Teacher) -> Manifest:
 
 def settle(settings: PhotoSource, teacher: Teacher) -> None:
     """Make of an open teacher the one that labelled the set there, if one of them did."""
-    if made := manifest_at(pairs_root(settings)):
+    made = manifest_at(pairs_root(settings))
+    if made and "teacher" in made:  # sketches have none
         teacher.settle(made["teacher"])
 
 

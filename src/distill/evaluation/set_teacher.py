@@ -25,7 +25,7 @@ def teacher_of(root: Path, style: StyleSettings, node: dict[str, Any] | None) ->
         teacher = build.teacher_at_hand(style, node)
     except DistillError:  # its weights, or the run that it is, are gone
         return None
-    return teacher.fast() if teacher and teacher.settle(made["teacher"]) else None
+    return teacher.fast() if teacher and teacher.settle(made.get("teacher", "")) else None
 
 
 def style_teacher(root: Path) -> Teacher | None:

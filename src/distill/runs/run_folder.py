@@ -70,11 +70,14 @@ class Run:
             raise DistillError(f"{path}: missing, so this is no run of distill.train")
         try:
             config = yaml.safe_load(path.read_text())
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError, RecursionError):  # bytes, a day that is none, a circle
             config = None
         if not isinstance(config, dict):
-            raise DistillError(f"{path}: damaged; start anew with resume=false")
+            raise self._damaged()
         return config
+
+    def _damaged(self) -> DistillError:
+        return DistillError(f"{self.folder / 'config.yaml'}: damaged; start anew with resume=false")
 
     def checkpoint(self, which: str) -> Path:
         """`best`, `last` or a path; best falls back to last. DistillError when there is none."""
@@ -94,7 +97,11 @@ class Run:
         """
         if not resume or not self.last.is_file():
             return None
-        if changed := differences(self.config(), config):
+        try:
+            changed = differences(self.config(), config)
+        except (AttributeError, TypeError, ValueError, RecursionError):  # what is no mapping there
+            raise self._damaged() from None
+        if changed:
             raise DistillError(
                 f"{self.folder}: this run has other settings ({as_typed(changed)}); use them "
                 "again, start anew with resume=false, or choose another name with run=NAME"

@@ -79,8 +79,9 @@ def validations(table: Path) -> list[dict[str, float]]:
     """The rows of a metrics.csv that hold a validation, in its order; none where there is none."""
     if not table.is_file():
         return []
-    with table.open(newline="") as stream:
-        rows = [dict(_numbers(row)) for row in csv.DictReader(stream)]
+    rows: list[dict[str, float]] = []
+    with table.open(newline="", errors="replace") as stream, suppress(csv.Error):
+        rows += (dict(_numbers(row)) for row in csv.DictReader(stream))
     return [row for row in rows if "step" in row and row.keys() & {"val/psnr", "val/frechet"}]
 
 

@@ -13,9 +13,9 @@ import torch
 from PIL import Image
 
 from distill.core.errors import DistillError
+from distill.data.labelled import register
 from distill.data.labelled.manifest import is_complete, manifest_at
 from distill.data.labelled.pair_maker import plan
-from distill.data.labelled.register import SIDES
 from distill.data.photos import Photo, find_photos
 from distill.models.teachers.teacher import Teacher
 from support import labelling
@@ -57,7 +57,11 @@ def pictures(root, *parts):
 @pytest.mark.parametrize(("batch_size", "workers"), [(1, 0), (3, 0), (2, 2)])
 def test_a_set_is_complete_lossless_and_the_teachers_work(folder, root, batch_size, workers):
     report = make(folder, root, batch_size=batch_size, workers=workers)
-    assert (sum(report.counts[side] for side in SIDES), report.made, report.skipped) == (8, 8, {})
+    assert (sum(report.counts[side] for side in register.SIDES), report.made, report.skipped) == (
+        8,
+        8,
+        {},
+    )
     for photo in find_photos(folder):
         (stylised,) = root.glob(f"*/stylized/{photo.pair_name}.png")
         kept = stylised.parent.parent / "photo" / stylised.name
@@ -103,7 +107,7 @@ def test_dataset_json_says_what_made_the_set(folder, root):
             "dropped": 0,
         },
     }
-    train, val, _ = (report.counts[side] for side in SIDES)
+    train, val, _ = (report.counts[side] for side in register.SIDES)
     assert str(report) == f"{root}: {train} training and {val} validation pairs, 8 new"
 
 
@@ -118,7 +122,7 @@ def test_skipped_tsv_lists_name_and_reason(folder, root):
         "'two words.jpg'\tnot a picture, or of an unknown kind",
     ]
     assert set(report.skipped) == {"tiny ü.png", "two words.jpg"}
-    assert (report.made, sum(report.counts[side] for side in SIDES)) == (8, 8)
+    assert (report.made, sum(report.counts[side] for side in register.SIDES)) == (8, 8)
     assert "2 photos skipped, see" in str(report)
     assert json.loads((root / "dataset.json").read_text())["counts"]["skipped"] == 2
 
@@ -175,10 +179,10 @@ def test_the_hash_decides_among_three_sides(folder, root):
     def share(name):
         return int(hashlib.sha256(f"0:{name}".encode()).hexdigest()[:16], 16) / 16**16
 
-    found = {side: {name[0] for name in pictures(root, side, "photo")} for side in SIDES}
+    found = {side: {name[0] for name in pictures(root, side, "photo")} for side in register.SIDES}
     assert found["test"] == {name for name in "abcdefghijklmnop" if share(name) < 0.25}
     assert found["val"] == {name for name in "abcdefghijklmnop" if 0.25 <= share(name) < 0.55}
-    train, val, test = (len(found[side]) for side in SIDES)
+    train, val, test = (len(found[side]) for side in register.SIDES)
     assert train + val + test == 16
     assert min(train, val, test) > 0
     text = f"{root}: {train} training, {val} validation and {test} test pairs, 16 new"
@@ -188,7 +192,7 @@ def test_the_hash_decides_among_three_sides(folder, root):
 def test_three_sides_stay_as_photos_are_added(folder, root):
     make(folder, root, THREE)
     before = labelling.sides(root)
-    assert set(before.values()) == set(SIDES)
+    assert set(before.values()) == set(register.SIDES)
     for seed in range(8, 40):
         noise(folder / f"{seed}.png", seed)
     make(folder, root, THREE)
@@ -206,7 +210,7 @@ def test_two_photos_leave_no_test_side_and_it_is_said(tmp_path, root):
     for seed, name in enumerate("ab"):
         noise(tmp_path / "two" / f"{name}.png", seed)
     report = make(tmp_path / "two", root, THREE)
-    assert [report.counts[side] for side in SIDES] == [1, 1, 0]
+    assert [report.counts[side] for side in register.SIDES] == [1, 1, 0]
     assert "too few photos for a test side, eval_fid scores the validation pairs" in str(report)
     assert "too few" not in str(make(tmp_path / "two", tmp_path / "other"))
 
@@ -488,11 +492,60 @@ def test_a_set_that_was_only_begun_refuses_another_manifest_too(folder, root):
         replace(MANIFEST, size=128).check(root)
 
 
-def test_a_damaged_manifest_is_named(folder, root):
-    make(folder, root)
-    (root / "dataset.json").write_text('{"format": 1, "rec')
-    with pytest.raises(DistillError, match=r"dataset\.json: damaged"):
-        make(folder, root)
+WHOLE = {"recipe": {"style": "toon", "teacher": "t"}, "counts": None}
+DAMAGED = {
+    "cut": '{"format": 1, "rec',
+    "too deep": "[" * 99_999,
+    "no counts": json.dumps({"recipe": WHOLE["recipe"]}),
+    "teacher": json.dumps(WHOLE | {"recipe": {"style": "toon", "teacher": 1}}),
+    "style": json.dumps(WHOLE | {"recipe": {"style": [], "teacher": "t"}}),
+    "precision": json.dumps(WHOLE | {"recipe": WHOLE["recipe"] | {"precision": "float3"}}),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_a_damaged_manifest_is_named(root, kind):
+    root.mkdir()
+    (root / "dataset.json").write_text(DAMAGED[kind])
+    for read in (manifest_at, is_complete):
+        with pytest.raises(DistillError, match=r"dataset\.json: damaged"):
+            read(root)
+
+
+def test_as_little_as_others_take_from_it_is_a_whole_manifest(root):
+    root.mkdir()
+    (root / "dataset.json").write_text(json.dumps(WHOLE))
+    assert manifest_at(root)["teacher"] == "t"
+    assert not is_complete(root)
+
+
+ROWS = {
+    "too few cells": "a-1\ttrain",
+    "too many": "a-1\ttrain\t''\t0\t'a.png'\t\t",
+    "a side": "a-1\tboth\t''\t0\t'a.png'\t",
+    "a folder that is a list": "a-1\ttrain\t[]\t0\t'a.png'\t",
+    "a name that is a number": "a-1\ttrain\t''\t0\t5\t",
+    "a name that is no text": "a-1\ttrain\t''\t0\ta.png\t",
+    "an escape": r"a-1\ttrain\t''\t0\t'\x1'\t".replace(r"\t", "\t"),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_a_damaged_register_is_named(root, kind):
+    root.mkdir()
+    (root / "photos.tsv").write_text(f"{register.HEAD}{ROWS[kind]}\n")
+    with pytest.raises(DistillError, match=r"photos\.tsv: damaged in line 2; delete it"):
+        register.read_rows(root)
+
+
+@pytest.mark.parametrize(
+    "key", ["a.png", "it's", 'a "b"', "both ' and \"", "a\\b", "\n\t\0", "é😀\u2028", "\udcff", ""]
+)
+def test_every_name_of_a_photo_is_read_again(root, key):
+    root.mkdir()
+    row = register.RegisterRow.of(Photo(root / "x", key, folder=key), "val")
+    register.write_rows(root, [row])
+    assert register.read_rows(root) == {row.pair: row}
 
 
 def test_a_folder_without_a_set_has_no_manifest(tmp_path):

@@ -186,6 +186,16 @@ def test_other_settings_end_in_one_line(cats, capsys):
     assert make("sketch.hed.threshold=0.7") == 0  # is of no use here
 
 
+def test_a_teacher_leaves_sketches_alone(cats, capsys):
+    assert make() == 0
+    capsys.readouterr()
+    words = ["photos=photos", f"data.root={SET}", "style.resolution=64", "label.workers=0"]
+    assert run(prepare, *words) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert said[0].startswith(f"error: {SET}: made with other settings (style None there")
+
+
 def test_a_teacher_s_set_is_left_alone(cats, capsys):
     SET.mkdir(parents=True)
     manifest = {"photos": "x", "style": "toon", "size": 64}

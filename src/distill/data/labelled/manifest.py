@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from distill.core.errors import DistillError
 from distill.core.files import write_json
@@ -85,11 +85,21 @@ def _read(root: Path) -> dict[str, Any] | None:
         return None
     try:
         content = json.loads(path.read_text())
-    except ValueError:
+    except (ValueError, RecursionError):
         content = None
-    if not isinstance(content, dict) or not isinstance(content.get("recipe"), dict):
+    if not _is_ours(content):
         raise DistillError(f"{path}: damaged; delete it if the pairs beside it are good")
     return content
+
+
+def _is_ours(content: Any) -> bool:
+    """Whether everything is there, and of its kind, that others take from it unasked."""
+    if not isinstance(content, dict) or "counts" not in content:
+        return False
+    made = content.get("recipe")
+    if not isinstance(made, dict) or made.get("precision", "float32") not in get_args(Precision):
+        return False
+    return all(isinstance(made.get(key, ""), str) for key in ("style", "teacher"))
 
 
 def manifest_at(root: Path) -> dict[str, Any] | None:

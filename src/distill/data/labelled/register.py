@@ -14,7 +14,9 @@ from ast import literal_eval
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
+from distill.core.errors import DistillError
 from distill.core.files import write_whole
 from distill.data.photos import Photo, Side
 
@@ -25,6 +27,11 @@ _VIEW = re.compile(r"(-v\d{3,})?\.png$")
 # The folders of a pair's two pictures, in the order in which they are written.
 TEACHER_FOLDERS, SKETCH_FOLDERS = ("photo", "stylized"), ("B", "A")
 PAIR_FOLDERS = (TEACHER_FOLDERS, SKETCH_FOLDERS)
+# Text as `repr` writes it, of which `literal_eval` makes that text and nothing else.
+_ESCAPE = r"""\\(?:[\\'"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4})"""
+_QUOTED = re.compile(
+    "|".join(rf"{q}(?:[^{q}\\\x00-\x1f\ud800-\udfff]|{_ESCAPE})*{q}" for q in "'\"")
+)
 HEAD = "pair\tside\tfolder\ttwin\tphoto\treason\n"
 
 
@@ -56,12 +63,29 @@ def pair_of(file: str) -> str:
 
 
 def read_rows(root: Path) -> dict[str, RegisterRow]:
-    """The set's photos by pair name; empty where there is no photos.tsv."""
+    """The set's photos by pair name; empty where there is no photos.tsv.
+
+    Raises DistillError for a damaged one.
+    """
     rows = {}
-    for line in _lines(root / PHOTOS)[1:]:
-        pair, side, folder, near, key, reason = line.split("\t")
+    for number, line in enumerate(_lines(root / PHOTOS)[1:], start=2):
+        pair, side, folder, near, key, reason = _cells(line) or _damaged(root / PHOTOS, number)
         rows[pair] = RegisterRow(pair, _SIDE[side], literal_eval(folder), near == "1", key, reason)
     return rows
+
+
+def _cells(line: str) -> list[str] | None:
+    """The cells of a row, None where it is none of ours."""
+    cells = line.split("\t")
+    if len(cells) != 6 or cells[1] not in _SIDE:
+        return None
+    return cells if _QUOTED.fullmatch(cells[2]) and _QUOTED.fullmatch(cells[4]) else None
+
+
+def _damaged(path: Path, number: int) -> NoReturn:
+    raise DistillError(
+        f"{path}: damaged in line {number}; delete it: photos that have a pair keep their sides"
+    )
 
 
 def write_rows(root: Path, rows: Iterable[RegisterRow]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ class MetricsTable(pl.Callback):
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if self.path.is_file():
-            with self.path.open(newline="") as stream:
-                old = [row for row in csv.DictReader(stream) if str(row.get("step")).isdigit()]
+            old: list[dict[str, str]] = []
+            # What is damaged is left out: the run itself is whole.
+            with self.path.open(newline="", errors="replace") as stream, suppress(csv.Error):
+                old += (row for row in csv.DictReader(stream) if str(row.get("step")).isdecimal())
             self.rows = [row for row in old if int(row["step"]) <= trainer.global_step]
             self.columns = list(dict.fromkeys(k for row in self.rows for k in row)) or ["step"]
 
