@@ -169,7 +169,11 @@ def load(
 ) -> S:
     """Compose `conf/NAME.yaml` with overrides and check it. Raises DistillError in one line."""
     with _hydra(name, overrides := list(overrides)):
-        return _checked(_plain(compose(name, overrides), given), schema)
+        try:
+            composed = compose(name, overrides)
+        except ValueError as error:  # Hydra's for GROUP=5
+            raise DistillError(_explain(name, error, overrides)) from error
+        return _checked(_plain(composed, given), schema)
 
 
 def _checked(values: dict[str, Any], schema: Schema[S]) -> S:
@@ -226,6 +230,11 @@ def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
         full = re.search(r"full_key: (\S+)", text)
         key = full.group(1) if full else key
         return no_such(key, _all_keys(name, key, overrides))
+    if "Config group override must be" in text:  # it does not say of which
+        for typed in overrides:
+            group, _, choice = typed.partition("=")
+            if (allowed := choices(group)) and choice not in allowed:
+                return no_such(typed, [f"{group}={each}" for each in allowed], "choice")
     return " ".join(text.split())
 
 
