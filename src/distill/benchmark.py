@@ -9,11 +9,10 @@ from distill.recipes import RECIPES
 
 @entry("benchmark", Benchmark, inputs=True, recipes=RECIPES)
 def main(settings: Benchmark) -> None:
-    from pathlib import Path
-
+    from distill.core.files import home_path
     from distill.speed import measure, speed_report, timed_models
 
-    folder = Path(settings.output).expanduser()
+    folder = home_path(settings.output)
     providers, missing = measure.providers(settings)
     models, skipped = timed_models.find_models(settings)
     folder.mkdir(parents=True, exist_ok=True)  # a place that takes none is said before the minutes

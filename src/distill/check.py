@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from distill.config.compose import entry
 from distill.config.settings.commands import CheckSettings
 from distill.core.errors import DistillError
+from distill.core.files import home_path
 
 
 @entry("check", CheckSettings, inputs=True)
@@ -18,7 +17,7 @@ def main(settings: CheckSettings) -> None:
     if not settings.inputs:
         raise DistillError("no file named: python -m distill.check MODEL.onnx profile=snapml")
     profile = PROFILES[settings.profile]
-    results = [check(Path(each).expanduser(), profile) for each in settings.inputs]
+    results = [check(home_path(each), profile) for each in settings.inputs]
 
     check_report.show(results, profile)
     if settings.output:

@@ -9,8 +9,7 @@ from distill.recipes import RECIPES
 
 @entry("export", Export, recipes=RECIPES)
 def main(settings: Export) -> None:
-    from pathlib import Path
-
+    from distill.core.files import home_path
     from distill.core.next_step import next_step
     from distill.exporters import conversion, samples, subject
     from distill.runs.run_folder import find_run
@@ -20,7 +19,7 @@ def main(settings: Export) -> None:
     checkpoint = run.checkpoint(settings.checkpoint)
     trained = subject.load(checkpoint, settings)
     photos = samples.parity(trained, settings.photos)
-    folder = Path(settings.output).expanduser() if settings.output else trained.folder(run.folder)
+    folder = home_path(settings.output) if settings.output else trained.folder(run.folder)
 
     print(f"exporting {checkpoint}")
     conversion.export_formats(trained, settings, photos, folder)

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from distill.core.errors import DistillError
-from distill.core.files import atomic_write, cache_folder, git_blob_id, sha256
+from distill.core.files import atomic_write, cache_folder, git_blob_id, home_path, sha256
 from distill.core.progress import bar
 
 CHUNK = 1 << 20  # bytes read at a time
@@ -51,7 +51,7 @@ def matches(path: Path, file: WeightsFile) -> bool:
 def supplied(name: str) -> Path | None:
     """The file of that name in the folders of `$DISTILL_WEIGHTS` (separated as in PATH), if any."""
     folders = os.environ.get("DISTILL_WEIGHTS", "").split(os.pathsep)
-    paths = (Path(folder).expanduser() / name for folder in folders if folder)
+    paths = (home_path(folder) / name for folder in folders if folder)
     return next((path for path in paths if path.is_file()), None)
 
 
@@ -64,7 +64,7 @@ def find(file: WeightsFile, explicit: str | None = None, key: str | None = None)
     URL, hash and ways to supply the file) when nothing is found or a hash is wrong.
     """
     if explicit:
-        path = Path(explicit).expanduser()
+        path = home_path(explicit)
         if not path.is_file():
             raise DistillError(f"{key or 'weights'}={explicit}: no such file")
         return path

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -16,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from distill.core.errors import DistillError
-from distill.core.files import write_whole
+from distill.core.files import home_path, write_whole
 from distill.devices import lens_studio
 from distill.devices.finding import Finding, Profile
 from distill.devices.result import Result
@@ -109,7 +108,7 @@ def write(results: Sequence[Result], profile: Profile, output: str) -> None:
         "ok": all(result.ok for result in results),
         "files": [_json(result) for result in results],
     }
-    target = Path(output).expanduser()
+    target = home_path(output)
     write_whole(target, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
     print(f"report: {target}")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from distill.core.errors import DistillError
-from distill.core.files import real_path
+from distill.core.files import home_path, real_path
 from distill.data.photos import SUFFIXES, walk
 from distill.inference.video import containers
 
@@ -95,7 +95,7 @@ def plan(
 
 
 def _path(typed: str) -> Path:
-    return Path(typed).expanduser()
+    return home_path(typed)
 
 
 def _is_video(path: Path) -> bool:

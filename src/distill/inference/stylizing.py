@@ -19,7 +19,7 @@ from distill.config.settings.commands import Stylize
 from distill.config.settings.training import Prepare
 from distill.core import onnx_files
 from distill.core.errors import DistillError
-from distill.core.files import real_path
+from distill.core.files import home_path, real_path
 from distill.core.progress import bar
 from distill.data import sources
 from distill.data.photos import BadPhoto
@@ -61,7 +61,7 @@ def choose(settings: Stylize) -> tuple[OnnxStudent, str]:
         path = run_folder.run_named(settings.run, settings.runs).checkpoint("best")
         name = settings.run
     elif settings.model is not None:
-        path = Path(settings.model).expanduser()
+        path = home_path(settings.model)
         name = path.stem
     else:
         name = settings.style.name or DEFAULT_STYLE

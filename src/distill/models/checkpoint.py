@@ -13,6 +13,7 @@ from torch import nn
 from distill.config.registry import Direction, Recipe, recipe_of
 from distill.core import nodes
 from distill.core.errors import DistillError
+from distill.core.files import home_path
 from distill.models.build import build_student
 from distill.models.students.student import Student
 
@@ -55,7 +56,7 @@ def lineage(trained: dict[str, Any]) -> list[dict[str, Any]]:
     """
     runs = [trained]
     while before := runs[-1].get("init"):
-        runs.append(load_student(Path(before).expanduser())[1])
+        runs.append(load_student(home_path(before))[1])
     return runs
 
 

@@ -18,6 +18,7 @@ from distill import zoo
 from distill.config.registry import recipe_of
 from distill.config.settings.commands import Benchmark
 from distill.core.errors import DistillError
+from distill.core.files import home_path
 from distill.core.onnx_files import load_model
 from distill.core.subnormals import count_subnormals, flush_subnormals
 from distill.exporters.subject import inference_graph
@@ -60,7 +61,7 @@ def find_models(settings: Benchmark) -> tuple[list[TimedModel], list[str]]:
     found.append(student(settings, checkpoint))
     for each in settings.inputs:
         try:
-            found += list(models_of_file(Path(each).expanduser(), "file"))
+            found += list(models_of_file(home_path(each), "file"))
         except DistillError as error:
             skipped.append(str(error))
             print(f"skipped: {error}", file=sys.stderr)
@@ -117,7 +118,7 @@ def student(settings: Benchmark, checkpoint: Path | None) -> TimedModel:
         name = settings.run or checkpoint.stem
         return TimedModel(name, "student", partial(at_size, model), model.ByteSize())
     if settings.model is not None:
-        return list(models_of_file(Path(settings.model).expanduser(), "student"))[-1]
+        return list(models_of_file(home_path(settings.model), "student"))[-1]
     if settings.style.name not in zoo.shipped():
         raise DistillError(
             f"style={settings.style.name}: no student of it comes with the package; name one: "
@@ -163,5 +164,5 @@ def _checkpoint(settings: Benchmark) -> Path | None:
         raise DistillError(f"model={settings.model} and run={settings.run}: name one student only")
     if settings.run is not None:
         return run_folder.run_named(settings.run, settings.runs).checkpoint("best")
-    path = Path(settings.model or "").expanduser()
+    path = home_path(settings.model or "")
     return path if path.suffix.lower() == ".ckpt" else None

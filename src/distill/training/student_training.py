@@ -7,13 +7,13 @@ import shutil
 from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytorch_lightning as pl
 
 from distill.config.settings.training import Train
 from distill.core import nodes
 from distill.core.errors import DistillError
+from distill.core.files import home_path
 from distill.data import loaders, sources
 from distill.losses.criterion import Criterion
 from distill.losses.term import Reads
@@ -137,7 +137,7 @@ def new_student(settings: Train) -> Student:
     """The student as its training begins: with its encoder's weights, or as `init` has it."""
     if settings.init is None:
         return build_student(settings.encoder, settings.decoder.build, settings.channels)
-    trained, _ = load_student(Path(settings.init).expanduser())
+    trained, _ = load_student(home_path(settings.init))
     unread = settings.encoder | {"weights": "none"}  # all of them come from `init`
     made = build_student(unread, settings.decoder.build, settings.channels)
     try:

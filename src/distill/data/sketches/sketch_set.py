@@ -20,7 +20,7 @@ from distill.config.settings.sketching import Sketch
 from distill.config.settings.training import Prepare
 from distill.core import weights
 from distill.core.errors import DistillError
-from distill.core.files import sha256
+from distill.core.files import home_path, sha256
 from distill.core.images import save_png, to_image, to_pixels
 from distill.data import sources, yunet
 from distill.data.labelled.manifest import Manifest, manifest_at
@@ -186,7 +186,7 @@ def _masks(settings: Prepare) -> Masks:
     chosen = settings.sketch
     if chosen.mask in (None, "alpha"):
         return None
-    path = Path(chosen.mask).expanduser()
+    path = home_path(chosen.mask)
     if path.is_dir():
         return MaskFolder(path)
     if not path.is_file():

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from distill.config.registry import Direction
 from distill.core.errors import DistillError
+from distill.core.files import home_path
 from distill.models.checkpoint import read_network
 from distill.models.teachers.teacher import Teacher, at_any_size
 
@@ -34,7 +35,7 @@ class CheckpointTeacher(Teacher):
                 "teacher.path: missing; name the folder of a trained run, or a checkpoint: "
                 "teacher.path=runs/NAME"
             )
-        self.path = _file(Path(path).expanduser(), checkpoint)
+        self.path = _file(home_path(path), checkpoint)
         self.net, run = read_network(self.path, direction)
         self._node = run.get("generator", {}).get("build") or [run["encoder"], run["decoder"]]
         self.transparent = run["channels"] == 4
