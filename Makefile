@@ -4,7 +4,7 @@ VENV ?= .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format train prepare export eval zoo benchmark lens page clean
+.PHONY: help install demo test killpoints fuzz lint format train prepare export eval zoo benchmark lens page clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,6 +34,12 @@ demo: install  ## six photographs, the built-in cartoon teacher, a trained stude
 
 test: $(VENV)/.everything  ## the test suite
 	$(RUN) -m pytest -n 2
+
+killpoints: install  ## kill every command at random moments; ARGS="--commands lens --kills 50"
+	$(RUN) campaigns/kill_points.py $(ARGS)
+
+fuzz: install  ## thousands of damaged inputs for every reader; ARGS="--readers onnx --cases 500"
+	$(RUN) campaigns/fuzz.py $(ARGS)
 
 lint: install  ## ruff, mypy and the pre-commit hooks
 	$(VENV)/bin/pre-commit run --all-files

@@ -1,0 +1,103 @@
+"""Readers of what is typed behind a command: settings, choices, flags, lists for -m, file names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from fuzz_engine import Reader
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from mutations import ODD_TEXT
+from omegaconf import OmegaConf
+
+from distill.config import compose, registry
+from distill.config.arguments import TypedKeys, split_arguments, split_files
+from distill.config.settings import commands, training
+from distill.inference import jobs
+from distill.recipes import RECIPES
+
+SCHEMAS: dict[str, Any] = {
+    "train": registry.schema_of, "prepare": training.Prepare, "export": commands.Export,
+    "eval_fid": commands.EvalFid, "stylize": commands.Stylize, "check": commands.CheckSettings,
+    "benchmark": commands.Benchmark, "lens": commands.Lens,
+}  # fmt: skip
+WITH_FILES = {"stylize", "check", "benchmark"}
+SIGNS = ("=", "=", "=", "=", "+", "~", "++", "@", ":", "==", "")
+VALUES = (
+    *("1", "0", "-1", "1.5", "1e400", "null", "true", "auto", "nan", "inf", "999999999999999999"),
+    *("[]", "[1,2]", "[a", "{a:1}", "{", "'", '"', "''", "a,b", "1,2", "range(1,3)", "choice(1,2)"),
+    *("interval(0,1)", "glob(*)", "sort(3,1)", "$HOME", "${seed}", "${nothing}", "${oc.env:HOME}"),
+    *("${name_of:${data.root}}", "\\", "a=b", "../x", "~", "toon", "hayao", "l1", "student", "*"),
+    *ODD_TEXT,
+)
+
+
+class Words(Reader):
+    """One command's words, from the command line to checked settings; nothing is computed."""
+
+    command: str
+
+    def begin(self) -> None:
+        registry.register(*RECIPES)
+        Path("photo.jpg").write_bytes(b"")
+
+    def cases(self) -> SearchStrategy:
+        keys = [*_dotted(self.command), *compose._groups(self.command)]
+        key = st.one_of(st.sampled_from(keys), st.sampled_from(keys), st.text(max_size=10))
+        value = st.one_of(st.sampled_from(VALUES), st.text(max_size=10), st.integers().map(str))
+        choice = st.sampled_from([f"{g}={c}" for g, c in _choices(self.command)] or ["x=y"])
+        setting = st.tuples(key, st.sampled_from(SIGNS), value).map("".join)
+        other = st.sampled_from(
+            ["-m", "--multirun", "-o", "--output=", "--", "photo.jpg", "*.png", "-x", "--cfg", "-"]
+        )
+        word = st.one_of(setting, setting, setting, choice, other, st.text(max_size=8))
+        return st.lists(word, min_size=1, max_size=4)
+
+    def put(self, case: list[str], folder: Path) -> None:
+        (folder / "words.txt").write_bytes(repr(case).encode(errors="surrogatepass"))
+
+    def read(self, case: list[str], folder: Path) -> None:
+        """As the decorator of every command does, up to where its task begins."""
+        schema = SCHEMAS[self.command]
+        arguments, given = split_files(case) if self.command in WITH_FILES else (case, None)
+        several = bool(compose.MULTIRUN & set(arguments))
+        schemas = [schema] if isinstance(schema, type) else [r.settings for r in RECIPES]
+        overrides, flags = split_arguments(arguments, TypedKeys(*schemas), several)
+        if several:
+            compose.jobs(self.command, overrides, flags, schema, given)
+            return
+        settings: Any = compose.load(self.command, overrides, schema, given)
+        if self.command == "stylize":
+            found = jobs.find(settings.inputs, settings.output)
+            jobs.plan(found, settings.inputs, settings.output, "toon", False)
+
+
+def _dotted(command: str) -> list[str]:
+    """All keys of a command's settings, with dots."""
+    whole = compose.compose  # Hydra's own
+    with compose._hydra(command):
+        config: Any = OmegaConf.to_container(whole(command, []), resolve=False)
+    return [*_keys(config, "")]
+
+
+def _keys(tree: Any, prefix: str) -> Iterable[str]:
+    for key, value in tree.items():
+        yield f"{prefix}{key}"
+        if isinstance(value, dict):
+            yield from _keys(value, f"{prefix}{key}.")
+
+
+def _choices(command: str) -> list[tuple[str, str]]:
+    return [(g, c) for g in compose._groups(command) for c in compose.choices(g)]
+
+
+def _reader(command: str) -> type[Reader]:
+    named: Callable[..., type[Reader]] = type
+    return named(
+        f"{command.title()}Words", (Words,), {"name": f"words-{command}", "command": command}
+    )
+
+
+READERS = tuple(_reader(command) for command in SCHEMAS)
