@@ -54,8 +54,11 @@ def atomic_write(target: Path) -> Iterator[Path]:
         os.replace(temporary, target)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        nameless = isinstance(error, OSError) and error.filename is None
-        if nameless and error.errno in (*FULL, errno.EIO):
+        if (
+            isinstance(error, OSError)
+            and error.filename is None
+            and error.errno in (*FULL, errno.EIO)
+        ):
             error.filename = str(target)  # a write that fails names no file
         raise
     finally:
