@@ -8,7 +8,8 @@ import pytest
 from onnx import helper
 
 from distill.core import sessions
-from support.device_graphs import build, clean
+from distill.core.errors import DistillError
+from support.device_graphs import build, clean, picture
 
 
 def test_a_provider_that_is_not_there_is_refused_by_name():
@@ -52,3 +53,12 @@ def test_inputs_of_many_kinds_are_made_up():
     assert 0 <= made["f"].min() <= made["f"].max() <= 1
     values = sessions.sample_call(session)()
     np.testing.assert_array_equal(values[2], made["u"])
+
+
+def test_an_input_that_no_memory_holds_is_refused():
+    graph = build(
+        [helper.make_node("Shape", ["x"], ["y"])], opset=13, inputs=[picture("x", 1, 3, 2**31, 64)],
+        outputs=[helper.make_tensor_value_info("y", 7, [4])],
+    )  # fmt: skip
+    with pytest.raises(DistillError, match="its input x is 1×3×2147483648×64: too large"):
+        sessions.sample_inputs(sessions.open_session(graph, 1))

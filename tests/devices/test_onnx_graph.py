@@ -30,6 +30,14 @@ def test_a_constant_without_a_name_is_none(tmp_path):
     assert not read(save(build([*nodes, *clean().graph.node]), tmp_path)).constants
 
 
+def test_a_constant_that_holds_a_graph_is_none(tmp_path):
+    node = helper.make_node("Constant", [], ["k"], value_float=1.0)
+    node.attribute[0].ClearField("f")
+    node.attribute[0].type = onnx.AttributeProto.GRAPH
+    node.attribute[0].g.CopyFrom(clean().graph)
+    assert "k" not in read(save(build([node, *clean().graph.node]), tmp_path)).constants
+
+
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_file_is_one_line(kind, tmp_path):
     path = tmp_path / "broken.onnx"

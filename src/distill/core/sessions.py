@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from distill.core.errors import DistillError, reason_of
 from distill.core.onnx_files import check_whole, read_graph
 
 CPU = "CPUExecutionProvider"
+MOST = 2**28  # values of a made-up input: a picture of 9,000 pixels a side
 SILENT = 4  # ONNX Runtime's level for fatal errors alone: what fails is raised, and said by us
 DTYPES = {
     "tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,
@@ -100,6 +102,9 @@ def sample_inputs(session: onnxruntime.InferenceSession) -> dict[str, np.ndarray
         if value.type not in DTYPES:
             raise DistillError(f"its input {value.name} is {value.type}, nothing to time it with")
         shape = [d if isinstance(d, int) and d > 0 else 1 for d in value.shape]
+        if prod(shape) > MOST:
+            size = "×".join(map(str, shape))
+            raise DistillError(f"its input {value.name} is {size}: too large to time it with")
         kind = np.dtype(DTYPES[value.type])
         values: np.ndarray = np.zeros(shape)
         if kind.kind == "f":

@@ -75,11 +75,16 @@ def _constants(nodes: tuple[Node, ...]) -> Iterator[tuple[str, TensorProto]]:
         values = [v for k, v in node.attributes.items() if k.startswith("value")]
         if node.operator == "Constant" and len(values) == 1 and node.outputs:
             tensor = isinstance(values[0], TensorProto)
-            yield node.outputs[0], values[0] if tensor else _tensor_of(values[0])
+            held = values[0] if tensor else _tensor_of(values[0])
+            if held is not None:
+                yield node.outputs[0], held
 
 
-def _tensor_of(value: Any) -> TensorProto:
+def _tensor_of(value: Any) -> TensorProto | None:
+    """Numbers or text as a tensor; None for what a damaged file may have there."""
     array = np.asarray(value)
+    if array.dtype.kind not in "fiSU":
+        return None
     if array.dtype == np.float64:
         array = array.astype(np.float32)
     return numpy_helper.from_array(array if array.dtype.kind in "fi" else array.astype(object))
