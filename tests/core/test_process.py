@@ -158,3 +158,21 @@ except RuntimeError:
 def test_an_error_in_a_worker_does_not_keep_the_command_from_ending():
     ended = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, timeout=60)
     assert ended.returncode == 3
+
+
+def spins(before="", **variables):
+    script = f"{before}\nimport distill, os\nprint(os.environ.get('GOMP_SPINCOUNT'))"
+    environment = {k: v for k, v in os.environ.items() if k not in process.WAITING} | variables
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_threads_are_told_how_to_wait_before_torch_is_loaded_and_not_after():
+    assert spins() == process.SPINS
+    assert spins("import sys, types; sys.modules['torch'] = types.ModuleType('torch')") == "None"
+
+
+@pytest.mark.parametrize("name", process.WAITING)
+def test_how_threads_wait_is_left_to_whoever_sets_it(name):
+    assert spins(**{name: "7"}) == ("7" if name == "GOMP_SPINCOUNT" else "None")

@@ -62,3 +62,8 @@ def test_an_input_that_no_memory_holds_is_refused():
     )  # fmt: skip
     with pytest.raises(DistillError, match="its input x is 1×3×2147483648×64: too large"):
         sessions.sample_inputs(sessions.open_session(graph, 1))
+
+
+def test_threads_that_wait_do_not_hold_their_cores():
+    options = sessions.open_session(clean(), 2).get_session_options()
+    assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"

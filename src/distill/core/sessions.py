@@ -51,6 +51,9 @@ def open_session(
     options = onnxruntime.SessionOptions()
     options.log_severity_level = SILENT
     options.intra_op_num_threads = threads
+    # Threads that look for work without a pause hold up each other where another program uses
+    # their cores.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if timed:
         options.add_session_config_entry("session.force_spinning_stop", "1")
     if provider != CPU:

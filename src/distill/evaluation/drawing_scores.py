@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from distill.config.trained import source_of
 from distill.core.images import batches, over_white
 from distill.core.progress import bar
+from distill.core.threads import adapting
 from distill.data import sources
 from distill.evaluation.picture_scores import Values, interval, per_picture
 from distill.evaluation.set_teacher import teacher_of
@@ -93,7 +94,7 @@ def flicker_of(
 
     parts: list[Values] = []
     with bar(len(photos), "photo", what, leave=False) as progress:
-        for batch in batches(photos, batch_size):
+        for batch in adapting(batches(photos, batch_size)):
             done = sum(map(len, parts))  # the noise of a photo goes by its place
             parts.append(flicker(drawn, batch, seed=done).double().numpy())
             progress.update(len(batch))

@@ -22,6 +22,7 @@ from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.core.images import batches, from_pixels, over_white, to_uint8
 from distill.core.progress import bar
+from distill.core.threads import adapting
 from distill.data import sources
 from distill.data.augment import rng_for
 from distill.data.datasets import PairSet
@@ -172,7 +173,7 @@ def infer(network: nn.Module, pictures: Tensor, batch_size: int, what: str) -> T
     """
     parts = []
     with bar(len(pictures), "picture", what, leave=False) as progress:
-        for batch in batches(pictures, batch_size):
+        for batch in adapting(batches(pictures, batch_size)):
             parts.append(to_uint8(over_white(network(batch))))
             progress.update(len(batch))
     return torch.cat(parts)

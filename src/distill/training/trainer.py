@@ -19,7 +19,9 @@ from pytorch_lightning.utilities import rank_zero_only
 
 from distill.config.settings.training import Adversarial, Train
 from distill.core.errors import INTERRUPTED, DistillError
+from distill.core.threads import process_tuner
 from distill.runs.run_folder import Run, over
+from distill.training.callbacks.adaptive_threads import AdaptiveThreads
 from distill.training.callbacks.checkpoints import Checkpoints, Interrupted, Provenance
 from distill.training.callbacks.finite import Finite
 from distill.training.callbacks.last_validation import LastValidation
@@ -74,6 +76,11 @@ def make_trainer(
         )
     except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
         raise DistillError(f"trainer: {' '.join(str(error).split())}") from error
+    # Compiled code has the number of threads written into it; processes would wait for each other.
+    on_cpu = trainer.strategy.root_device.type == "cpu" and trainer.world_size == 1
+    if on_cpu and not t.threads and not t.compile and (tuner := process_tuner()):
+        # Last, so that a step is timed without what the others do before it.
+        trainer.callbacks.append(AdaptiveThreads(tuner))  # type: ignore[attr-defined]
     if trainer.strategy.root_device.type == "cuda":
         # TF32 for the losses' Gram matrices too; PyTorch gives it to convolutions alone.
         torch.set_float32_matmul_precision("high")

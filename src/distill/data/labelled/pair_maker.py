@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 from distill.core.images import save_png
 from distill.core.process import worker_init_fn
 from distill.core.progress import bar
+from distill.core.threads import adapting
 from distill.data.photos import BadPhoto, Photo, Side
 
 Pictures = tuple[Image.Image, Image.Image]
@@ -47,7 +48,8 @@ class PairMaker(ABC):
 
     `folders` are those of a pair's two pictures; the one in the second is written last. `read`
     reads the photo of a job, or raises BadPhoto; it is sent to a worker process alone, without the
-    maker, which may hold a network. `low_priority` as for `worker_init_fn`; `doing` names the
+    maker, which may hold a network. `low_priority` as for `worker_init_fn`; `adapts`: torch
+    computes the pairs on the CPU, on as many threads as `adapting` chooses; `doing` names the
     progress bar, and `extras` are files that the finished set has beside its pairs.
     """
 
@@ -57,6 +59,7 @@ class PairMaker(ABC):
     batch_size: int = 1
     workers: int = 0
     low_priority: bool = False
+    adapts: bool = False
     extras: tuple[str, ...] = ()
 
     @abstractmethod
@@ -116,7 +119,7 @@ def make_pairs(jobs: Sequence[PairJob], maker: PairMaker, root: Path) -> dict[st
     )
     writing: Future[None] | None = None  # of the batch before: no more than one is ever behind
     with bar(len(jobs), "picture", maker.doing) as progress, ThreadPoolExecutor(1) as thread:
-        for batch in loader:
+        for batch in adapting(loader) if maker.adapts else loader:
             good = [(jobs[i], read) for i, read in batch if not isinstance(read, str)]
             bad |= {jobs[i].photo.key: read for i, read in batch if isinstance(read, str)}
             if good:

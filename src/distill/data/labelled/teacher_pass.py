@@ -40,7 +40,8 @@ class TeacherPass(PairMaker):
         device: str = "cpu",
     ) -> None:
         self.teacher, self.manifest, self.device = teacher, manifest, device
-        self.batch_size, self.workers, self.low_priority = batch_size, workers, device == "cpu"
+        self.batch_size, self.workers = batch_size, workers
+        self.low_priority = self.adapts = device == "cpu"
         self.read = partial(read_view, manifest)
 
     @torch.inference_mode()
