@@ -20,19 +20,17 @@ class AdaptiveThreads(pl.Callback):
     """
 
     def __init__(self, tuner: ThreadTuner) -> None:
-        self.tuner = tuner
+        self.tuner, self._said = tuner, tuner.most
         self._begun = 0.0
 
     def on_train_batch_start(self, trainer: pl.Trainer, *_rest: Any) -> None:
-        before = self.tuner.threads
-        threads = self.tuner.next()
+        threads, before = self.tuner.next(), self._said
         torch.set_num_threads(threads)
         if threads != before:
-            other = "other programs use the cores" if threads < before else "the cores are free"
-            count = f"{threads} thread{'s'[: threads != 1]} instead of {before}"
-            tqdm.write(
-                f"step {trainer.global_step}: {other}, {count} (trainer.threads=N: always N)"
-            )
+            why = "other programs use the cores" if threads < before else "the cores are free"
+            now = f"{threads} thread{'s'[: threads != 1]} instead of {before}"
+            tqdm.write(f"step {trainer.global_step}: {why}, {now} (trainer.threads=N: always N)")
+            self._said = threads
         self._begun = time.perf_counter()
 
     def on_train_batch_end(self, *_args: Any) -> None:
