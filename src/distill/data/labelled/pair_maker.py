@@ -46,11 +46,11 @@ def plan(sides: Iterable[tuple[Photo, Side]], views_of: Callable[[Photo], int]) 
 class PairMaker(ABC):
     """Makes pairs of photos: with a teacher, or as sketches.
 
-        `folders` are those of a pair's two pictures; the one in the second is written last. `read`
-        reads the photo of a job, or raises BadPhoto; it is sent to a worker process alone, without the
+    `folders` are those of a pair's two pictures; the one in the second is written last. `read`
+    reads the photo of a job, or raises BadPhoto; it is sent to a worker process alone, without the
     maker, which may hold a network. `low_priority` as for `worker_init_fn`; `adapts`: torch
     computes the pairs on the CPU, on as many threads as `adapting` chooses; `doing` names the
-        progress bar, and `extras` are files that the finished set has beside its pairs.
+    progress bar, and `extras` are files that the finished set has beside its pairs.
     """
 
     folders: tuple[str, str]
