@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
 import signal
+import stat
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from distill.core.errors import DistillError
 from distill.core.files import (
     atomic_write,
     cache_folder,
     git_blob_id,
     home_path,
+    room_in,
     scratch_folder,
     sha256,
+    write_whole,
 )
 
 
@@ -161,3 +166,27 @@ def test_the_cache_is_in_the_users_cache_folder_unless_named(monkeypatch, tmp_pa
     assert cache_folder() == tmp_path / "xdg" / "distill"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_folder() == tmp_path / ".cache" / "distill"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_a_private_file_is_its_owners_alone(tmp_path):
+    write_whole(tmp_path / "key", b"secret", private=True)
+    write_whole(tmp_path / "page", b"public")
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "page").stat().st_mode) == 0o666 & ~mask
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_told_by_folder_and_remedy(tmp_path, code):
+    with (
+        pytest.raises(DistillError, match=f"^{tmp_path}: {os.strerror(code).lower()}; go away$"),
+        room_in(tmp_path, "go away"),
+    ):
+        raise shutil.Error([("a", "b", f"[Errno {code}] {os.strerror(code)}: 'b'")])
+
+
+def test_another_error_is_left_as_it_is(tmp_path):
+    with pytest.raises(PermissionError), room_in(tmp_path, "go away"):
+        raise PermissionError(errno.EACCES, "no")

@@ -31,13 +31,19 @@ def reason_of(error: BaseException, most: int | None = None) -> str:
     return " ".join(str(error).split())[:most] or type(error).__name__
 
 
+def first_of(error: OSError) -> OSError:
+    """The error itself; of a copied folder's errors the first, with its number and its file."""
+    if not isinstance(error, shutil.Error) or not isinstance(error.args[0], list):
+        return error
+    _, place, why = error.args[0][0]
+    found = re.match(r"\[Errno (\d+)\]", str(why))
+    code = int(found[1]) if found else errno.EIO
+    return OSError(code, os.strerror(code), str(place))
+
+
 def _of_the_system(error: OSError) -> str:
     """Where the system failed, why, and what to do; empty for a library's own error."""
-    if isinstance(error, shutil.Error) and isinstance(error.args[0], list):  # of a folder's files
-        _, place, why = error.args[0][0]
-        found = re.match(r"\[Errno (\d+)\]", str(why))
-        code = int(found[1]) if found else errno.EIO
-        error = OSError(code, os.strerror(code), str(place))
+    error = first_of(error)
     if not error.strerror:
         return ""
     reason = error.strerror.lower()

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from distill.core.errors import FULL
+from distill.core.errors import FULL, DistillError, first_of
 
 try:
     import fcntl
@@ -38,19 +38,22 @@ def home_path(typed: str | Path) -> Path:
 
 
 @contextmanager
-def atomic_write(target: Path) -> Iterator[Path]:
+def atomic_write(target: Path, private: bool = False) -> Iterator[Path]:
     """A temporary path beside `target` that replaces it at the end, or vanishes on an error.
 
-    What a killed process left there is written over. A full or failing disk is told by an OSError
-    that names the target.
+    What a killed process left there is written over. A `private` file is readable by its owner
+    alone, from the first byte on. A full or failing disk is told by an OSError that names the
+    target.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary, handle = _temporary_file(target)
     try:
+        temporary.chmod(0o600)  # whatever a killed process made of it
         yield temporary
-        mask = os.umask(0)  # there is no other way to ask for it
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
+        if not private:
+            mask = os.umask(0)  # there is no other way to ask for it
+            os.umask(mask)
+            temporary.chmod(0o666 & ~mask)
         os.replace(temporary, target)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
@@ -136,9 +139,21 @@ def _lock(path: Path, flags: int) -> int | None:
     return None
 
 
-def write_whole(target: Path, content: str | bytes | memoryview) -> None:
+@contextmanager
+def room_in(folder: Path, remedy: str) -> Iterator[None]:
+    """Tell a full disk in this block by a DistillError: the folder, the reason and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        reason = first_of(error).errno
+        if reason not in FULL:
+            raise
+        raise DistillError(f"{folder}: {os.strerror(reason).lower()}; {remedy}") from error
+
+
+def write_whole(target: Path, content: str | bytes | memoryview, private: bool = False) -> None:
     """Replace a file by this text, as UTF-8, or these bytes, with `atomic_write`."""
-    with atomic_write(target) as temporary:
+    with atomic_write(target, private) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 

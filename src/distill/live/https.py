@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import ssl
 import tempfile
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from ipaddress import ip_address
@@ -13,9 +15,12 @@ from types import ModuleType
 from typing import Any
 
 from distill.core.errors import DistillError
+from distill.core.files import cache_folder, write_whole
 
 ANY = {"0.0.0.0", "::"}
-DAYS = 30  # that a certificate is good for; it is made anew at every start
+DAYS = 30  # that a certificate is good for
+LEFT = timedelta(days=1)  # that a kept one must still be good for
+KEPT = "lens/certificate.pem"  # in the cache: certificate and private key
 
 
 def _extra(name: str) -> ModuleType:
@@ -77,12 +82,42 @@ def _name(x509: Any, name: str) -> Any:
 
 
 def context(names: list[str]) -> ssl.SSLContext:
-    """A server's TLS with a new certificate, whose key leaves no file."""
-    found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    """A server's TLS. Its certificate is that of an earlier start, where it is still good.
+
+    A browser that was told to go on then does not warn again. One that is expired, damaged, for
+    other names, or that others could read is replaced.
+    """
+    path = cache_folder() / KEPT
+    kept = _opened(path, names)
+    if kept:
+        return kept
+    both = b"".join(certificate(names))
+    with suppress(OSError):  # a cache that cannot be written is no reason to end
+        write_whole(path, both, private=True)
+    fresh = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "both.pem"  # the folder is the user's alone
-        file.write_bytes(b"".join(certificate(names)))
-        found.load_cert_chain(file)
+        file.write_bytes(both)
+        fresh.load_cert_chain(file)
+    return fresh
+
+
+def _opened(path: Path, names: list[str]) -> ssl.SSLContext | None:
+    """TLS with the kept certificate; None where there is none that can be used for these names."""
+    x509: Any = _extra("cryptography.x509")
+    found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    now = datetime.now(UTC)
+    try:
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            return None
+        kept = x509.load_pem_x509_certificate(path.read_bytes())
+        covered = kept.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        in_time = kept.not_valid_before_utc <= now <= kept.not_valid_after_utc - LEFT
+        if not in_time or not {_name(x509, name) for name in names} <= set(covered):
+            return None
+        found.load_cert_chain(path, password="")  # or it would ask in the terminal
+    except (OSError, ValueError, x509.ExtensionNotFound):
+        return None
     return found
 
 
