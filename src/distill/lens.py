@@ -11,8 +11,9 @@ from distill.recipes import RECIPES
 def main(settings: Lens) -> None:
     from distill.live import lens_folder, page_students, server, webpage
 
-    page = webpage.find()
     students = page_students.choose(settings)
+    lens_folder.check_replaceable(settings)
+    page = webpage.find()  # builds it, and so comes after all that can be refused
     folder = lens_folder.build(page, students, settings)
     print(lens_folder.summary(folder, students), flush=True)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -16,7 +18,7 @@ from PIL import Image
 from distill.config.settings.commands import Lens
 from distill.core import onnx_files
 from distill.core.errors import DistillError
-from distill.core.files import real_path
+from distill.core.files import real_path, room_in
 from distill.core.images import over_white, to_image, to_tensor
 from distill.data.photos import demo_photos
 from distill.inference.onnx_student import OnnxStudent
@@ -28,18 +30,27 @@ BUST = (40, 0, 440, 400)  # left, top, right, bottom of the astronaut's head and
 FACE = (96, 0, 352, 256)
 THUMBNAIL = 160  # pixels
 JPEG = {"quality": 88, "optimize": True}
+ELSEWHERE = "free some space, or name a folder on another disk with output=DIR"
 
 
 def build(page: Path, students: Sequence[PageStudent], settings: Lens) -> Path:
-    """The folder, made beside an earlier one, which it then replaces whole."""
-    target = real_path(Path(settings.output).expanduser())
-    _check_replaceable(target)
+    """The folder, made beside an earlier one, which it then replaces whole.
+
+    Raises DistillError for a folder of something else, and for a full disk.
+    """
+    target = check_replaceable(settings)
+    with room_in(target, ELSEWHERE):
+        _replace(target, page, students, settings)
+    return target
+
+
+def _replace(target: Path, page: Path, students: Sequence[PageStudent], settings: Lens) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as temporary:
         fresh = Path(temporary) / "fresh"
         shutil.copytree(page, fresh)
         (fresh / "students").mkdir()
-        astronaut().crop(BUST).save(fresh / EXAMPLE, "JPEG", **JPEG)
+        _save(astronaut().crop(BUST), fresh / EXAMPLE)
         stems = _file_stems(student.name for student in students)
         pairs = zip(students, stems, strict=True)
         manifest = {
@@ -52,17 +63,22 @@ def build(page: Path, students: Sequence[PageStudent], settings: Lens) -> Path:
         if target.exists():
             target.rename(Path(temporary) / "old")
         fresh.rename(target)
-    return target
 
 
-def _check_replaceable(target: Path) -> None:
-    """Only an empty folder or an earlier lens is replaced. Raises DistillError."""
+def check_replaceable(settings: Lens) -> Path:
+    """The folder to build. Raises DistillError but for a new, an empty or an earlier lens's one."""
+    target = real_path(Path(settings.output).expanduser())
+    above = next(each for each in target.parents if each.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        reason = "permission denied" if above.is_dir() else "not a directory"
+        raise DistillError(f"{above}: {reason}; choose another place with output=DIR")
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return
+        return target
     if not (target / MANIFEST).is_file() or not (target / "index.html").is_file():
         raise DistillError(
             f"output={target}: holds something other than a lens; name an empty or a new folder"
         )
+    return target
 
 
 def _file_stems(names: Iterable[str]) -> list[str]:
@@ -84,7 +100,7 @@ def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
     file, thumbnail = f"students/{stem}.onnx", f"students/{stem}.jpg"
     size = (folder / file).write_bytes(model.SerializeToString())
     if student.kind == "photo":
-        _thumbnail(network).save(folder / thumbnail, "JPEG", **JPEG)
+        _save(_thumbnail(network), folder / thumbnail)
     return {
         "name": student.name,
         "file": file,
@@ -106,6 +122,13 @@ def _thumbnail(network: OnnxStudent) -> Image.Image:
     face = astronaut().crop(FACE).resize((width, height), Image.Resampling.LANCZOS)
     stylised = to_image(over_white(network(to_tensor(face)[None]))[0])
     return stylised.resize((THUMBNAIL, THUMBNAIL), Image.Resampling.LANCZOS)
+
+
+def _save(picture: Image.Image, path: Path) -> None:
+    """As JPEG. Pillow's own writing tells no reason where the disk is full."""
+    content = io.BytesIO()
+    picture.save(content, "JPEG", **JPEG)
+    path.write_bytes(content.getvalue())
 
 
 def astronaut() -> Image.Image:
