@@ -17,34 +17,12 @@ import pytest
 from PIL import Image
 
 from distill import lens, zoo
-from distill.config.settings.commands import Lens
 from distill.core.errors import DistillError
 from distill.live import https, webpage
 from distill.live.server import POLICY, Server, _start_lines, bind
 from support.commands import run
+from support.lens_page import BUILT, settings
 from support.onnx_networks import negative
-
-BUILT = {"index.html": b"<!doctype html>", "page/ort-0a1b.wasm": b"\0asm", "page/b.mjs": b"0"}
-
-
-def settings(**changed) -> Lens:
-    chosen = {"students": ["hayao"], "sketches": [], "run": None, "runs": "runs", "output": "lens"}
-    served = {"serve": False, "host": "127.0.0.1", "port": 0, "https": False, "open": False}
-    return Lens(**{**chosen, **served, "rate": 8.0, "line": 2.0, **changed})
-
-
-@pytest.fixture
-def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A page that is built already, in the place of the real one: no npm."""
-    folder = tmp_path / "built"
-    for name, content in BUILT.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    monkeypatch.setattr(webpage, "PAGE", folder)
-    monkeypatch.setattr(webpage, "SOURCES", tmp_path / "none")
-    monkeypatch.chdir(tmp_path)
-    return folder
 
 
 def manifest(folder: Path = Path("lens")) -> dict:
@@ -129,7 +107,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize("word", WRONG)
-def test_what_cannot_be_ends_in_one_line(page, word, capsys):
+def test_what_cannot_be_ends_in_one_line_before_a_page_is_built(page, word, monkeypatch, capsys):
+    monkeypatch.setattr(webpage, "find", lambda: pytest.fail("the page was built first"))
     Path("full").mkdir()
     Path("full/thesis.txt").write_text("dear")
     Path("a_file").write_text("dear")
@@ -204,8 +183,8 @@ def test_no_error_is_kept(served):
     [
         (b"GARBAGE", b"400"),
         (b"\x16\x03\x01\x02\0\x01\0", b"400"),  # a browser that was told https
-        (b"GET /%00 HTTP/1.1", b"404"),
-        (b"GET /" + b"a" * 5000 + b" HTTP/1.1", b"404"),
+        (b"GET /%00 HTTP/1.1\r\nHost: localhost", b"404"),
+        (b"GET /" + b"a" * 5000 + b" HTTP/1.1\r\nHost: localhost", b"404"),
         (b"GET /" + b"a" * 70000 + b" HTTP/1.1", b"414"),
     ],
 )

@@ -12,11 +12,14 @@ from pathlib import Path
 from filelock import FileLock
 
 from distill.core.errors import DistillError
+from distill.core.files import room_in
+from distill.live import gzipped
 
 PAGE = Path(__file__).resolve().parent / "page"
 SOURCES = Path(__file__).resolve().parents[3] / "web"
-STAMP = "sources.sha256"  # in the built page: what it was built from
+STAMP = "built.sha256"  # in the built page: what it was built from
 NODE = "install Node.js 20 or later (npm comes with it), or install distill from a wheel"
+AGAIN = "free some space and type the same command again"
 UNBUILT = {"node_modules"}
 
 
@@ -37,7 +40,8 @@ def find() -> Path:
         return page
     with FileLock(PAGE.with_name(f".{PAGE.name}.lock")):  # tests build from several processes
         if _stamp() != digest:
-            build(npm, digest)
+            with room_in(PAGE, AGAIN):
+                build(npm, digest)
     return PAGE
 
 
@@ -63,6 +67,7 @@ def build(npm: str, digest: str) -> None:
     with tempfile.TemporaryDirectory(dir=PAGE.parent, prefix=".page.") as temporary:
         built = Path(temporary) / "page"
         _npm(npm, "run", "build", "--", "--outDir", str(built), "--emptyOutDir")
+        gzipped.compress(built)
         (built / STAMP).write_text(f"{digest}\n")
         if PAGE.exists():
             PAGE.rename(Path(temporary) / "old")
@@ -73,6 +78,8 @@ def _npm(npm: str, *arguments: str) -> None:
     done = subprocess.run([npm, *arguments], cwd=SOURCES, capture_output=True, text=True)
     if done.returncode:
         said = (done.stderr + done.stdout).splitlines()
+        if any("ENOSPC" in line for line in said):
+            raise DistillError(f"npm {arguments[0]} in {SOURCES}: no space left; {AGAIN}")
         wrong = [line.strip() for line in said if "error" in line.lower()] or said or ["no reason"]
         raise DistillError(
             f"npm {arguments[0]} in {SOURCES}: {wrong[0]}; "

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 Node = dict[str, Any]  # a class or function by `_target_`, and its arguments
 Positive = Annotated[int, Field(gt=0)]
 Name = Annotated[str, Field(min_length=1, pattern=r"^[^/\\]*[^/\\.][^/\\]*$")]  # of a folder
+HostName = Annotated[str, Field(pattern=r"^([A-Za-z0-9._-]+|[0-9A-Fa-f.:]+)$")]  # no port
 Fraction = Annotated[float, Field(gt=0, le=1)]
 
 

@@ -10,6 +10,7 @@ from pydantic import ByteSize, Field
 from distill.config.settings.base import (
     ByName,
     Given,
+    HostName,
     Name,
     Node,
     Paths,
@@ -106,7 +107,10 @@ class Stylize(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Lens(Settings):
-    """distill.lens; `rate` in pictures a second, `line` in the network's pixels."""
+    """distill.lens; `rate` in pictures a second, `line` in the network's pixels.
+
+    `names` are further hosts that the page may be asked for by: names or addresses, no port.
+    """
 
     students: Paths | None
     sketches: Paths
@@ -116,6 +120,7 @@ class Lens(Settings):
     serve: bool
     host: Annotated[str, Field(min_length=1)]
     port: Annotated[int, Field(ge=0, le=65535)]
+    names: HostName | list[HostName]
     https: bool
     open: bool
     rate: Annotated[float, Field(gt=0, le=60)]

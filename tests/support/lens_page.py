@@ -1,0 +1,43 @@
+"""A small page that is built already, settings for it, and a server over it in a thread."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from distill.config.settings.commands import Lens
+from distill.live.server import Server, bind
+
+BUILT = {"index.html": b"<!doctype html>", "page/ort-0a1b.wasm": b"\0asm", "page/b.mjs": b"0"}
+
+
+def settings(**changed) -> Lens:
+    """Of one student, served on this machine at any free port."""
+    chosen = {"students": ["hayao"], "sketches": [], "run": None, "runs": "runs", "output": "lens"}
+    served = {"serve": False, "host": "127.0.0.1", "port": 0, "names": [], "https": False}
+    return Lens(**{**chosen, **served, "open": False, "rate": 8.0, "line": 2.0, **changed})
+
+
+@contextmanager
+def serving(
+    folder: Path, context: ssl.SSLContext | None = None, addresses: tuple[str, ...] = (), **changed
+) -> Iterator[Server]:
+    """A server that runs in a thread until the end of the block."""
+    server = bind(folder, settings(**changed), context, addresses)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def say(server: Server, words: bytes) -> bytes:
+    """All that comes back for these bytes, until the server closes the connection."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as link:
+        link.sendall(words)
+        return b"".join(iter(lambda: link.recv(65536), b""))
