@@ -111,3 +111,11 @@ def test_a_disk_that_fills_while_npm_runs_is_told(page, sources, monkeypatch, ca
         f"error: npm ci in {sources}: no space left; free some space and type the same command "
         "again"
     )
+
+
+def test_what_a_killed_build_left_beside_the_folder_goes_with_the_next(page):
+    put = Path(".lens.part/fresh/students")
+    put.mkdir(parents=True)
+    (put / "toon.onnx").write_bytes(b"half of it")
+    assert run(lens, "serve=false", "students=[toon]") == 0
+    assert [path.name for path in Path().iterdir() if path.name.startswith(".")] == []

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterable, Sequence
 from itertools import count
 from pathlib import Path
@@ -18,7 +17,7 @@ from PIL import Image
 from distill.config.settings.commands import Lens
 from distill.core import onnx_files
 from distill.core.errors import DistillError
-from distill.core.files import real_path, room_in
+from distill.core.files import home_path, real_path, room_in, scratch_folder
 from distill.core.images import over_white, to_image, to_tensor
 from distill.data.photos import demo_photos
 from distill.inference.onnx_student import OnnxStudent
@@ -46,8 +45,8 @@ def build(page: Path, students: Sequence[PageStudent], settings: Lens) -> Path:
 
 def _replace(target: Path, page: Path, students: Sequence[PageStudent], settings: Lens) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as temporary:
-        fresh = Path(temporary) / "fresh"
+    with scratch_folder(target) as scratch:
+        fresh = scratch / "fresh"
         shutil.copytree(page, fresh)
         (fresh / "students").mkdir()
         _save(astronaut().crop(BUST), fresh / EXAMPLE)
@@ -61,13 +60,13 @@ def _replace(target: Path, page: Path, students: Sequence[PageStudent], settings
         }
         (fresh / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
         if target.exists():
-            target.rename(Path(temporary) / "old")
+            target.rename(scratch / "old")
         fresh.rename(target)
 
 
 def check_replaceable(settings: Lens) -> Path:
     """The folder to build. Raises DistillError but for a new, an empty or an earlier lens's one."""
-    target = real_path(Path(settings.output).expanduser())
+    target = real_path(home_path(settings.output))
     above = next(each for each in target.parents if each.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         reason = "permission denied" if above.is_dir() else "not a directory"

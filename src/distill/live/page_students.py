@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from distill import zoo
 from distill.config.settings.commands import Lens
 from distill.core.errors import DistillError
+from distill.core.files import home_path
 from distill.inference.onnx_student import OnnxStudent
 from distill.inference.stylizing import open_student
 from distill.runs import run_folder
@@ -57,7 +57,7 @@ def _listed(given: str | list[str] | None) -> list[str]:
 
 def _open(item: str, kind: Literal["photo", "sketch"]) -> PageStudent:
     """A name of the zoo, or a file."""
-    path = Path(item).expanduser()
+    path = home_path(item)
     if path.suffix.lower() in (".ckpt", ".onnx") or "/" in item:
         return PageStudent(path.stem, kind, open_student(path))
     shipped = zoo.shipped()

@@ -6,13 +6,12 @@ import hashlib
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from filelock import FileLock
 
 from distill.core.errors import DistillError
-from distill.core.files import room_in
+from distill.core.files import room_in, scratch_folder
 from distill.live import gzipped
 
 PAGE = Path(__file__).resolve().parent / "page"
@@ -64,13 +63,13 @@ def build(npm: str, digest: str) -> None:
         print("building the page: npm ci", file=sys.stderr, flush=True)
         _npm(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
     print("building the page: npm run build", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory(dir=PAGE.parent, prefix=".page.") as temporary:
-        built = Path(temporary) / "page"
+    with scratch_folder(PAGE) as scratch:
+        built = scratch / "page"
         _npm(npm, "run", "build", "--", "--outDir", str(built), "--emptyOutDir")
         gzipped.compress(built)
         (built / STAMP).write_text(f"{digest}\n")
         if PAGE.exists():
-            PAGE.rename(Path(temporary) / "old")
+            PAGE.rename(scratch / "old")
         built.rename(PAGE)
 
 
