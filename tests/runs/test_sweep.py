@@ -289,8 +289,11 @@ def test_a_table_that_is_damaged_counts_as_far_as_it_can_be_read(tmp_path):
     table.write_bytes(METRICS.encode().replace(b"0.8", b"\xff.8"))
     whole, damaged = (row.keys() for row in summary.validations(table)[:2])
     assert whole - damaged == {"val/ssim"}
+    table.write_text(METRICS)
+    readable = summary.validations(table)
     table.write_text(METRICS + "x" * 200_000)  # more than a CSV field may hold
-    assert len(summary.validations(table)) == 4
+    assert summary.validations(table) == readable
+    assert len(readable) == 3  # of the last one the PSNR is no number
 
 
 def test_the_best_validation_of_each_run(tmp_path, capsys):
