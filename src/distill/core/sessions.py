@@ -51,11 +51,12 @@ def open_session(
     options = onnxruntime.SessionOptions()
     options.log_severity_level = SILENT
     options.intra_op_num_threads = threads
-    # Threads that look for work without a pause hold up each other where another program uses
-    # their cores.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if timed:
         options.add_session_config_entry("session.force_spinning_stop", "1")
+    else:
+        # Threads that look for work without a pause hold up each other where another program uses
+        # their cores.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if provider != CPU:
         options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     content = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
