@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,33 @@ def test_the_gap_is_that_to_the_teacher_s_own_distance() -> None:
     assert row["value"] == pytest.approx(1.5)
     assert row["interval"][0] < 1.5 < row["interval"][1]
     assert scoring.gap(t, t, rounds=30)["interval"][0] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("enough", [10, 100])
+def test_intervals_resample_persons(enough: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one person's pictures alone there is no interval; of two a person another one."""
+    monkeypatch.setattr(scoring, "ENOUGH", enough)
+    pictures, rng, network = held(20), np.random.default_rng(3), Pixels()
+    teacher, first, other = (
+        scoring.PictureFigures(
+            {scoring.PSNR: rng.normal(size=20)}, rng.normal(size=(20, 4)), rng.random((20, 3, 2))
+        )
+        for _ in range(3)
+    )
+    measured = {"teacher": teacher, "photo": first, "first": first, "other": other}
+
+    def ends(who: list[tuple[str, str]]) -> dict[str, Any]:
+        found = fidelity.score(replace(pictures, who=who), measured, network, 40)
+        rows = found["all"]["scores"]["other"]
+        return {name: row["interval"] for name, row in rows.items()}
+
+    everyone = [("x", str(i)) for i in range(20)]
+    alone = ends(everyone)
+    assert None not in alone.values()
+    assert not any(ends([("x", "one")] * 20).values())
+    pairs = [("x", str(i // 2)) for i in range(20)]
+    two = ends(pairs)
+    assert [name for name, found in alone.items() if two[name] == found] == []
 
 
 @pytest.mark.parametrize(("enough", "columns"), [(20, {"F", "F gap"}), (21, {"K"})])
@@ -348,10 +376,11 @@ def test_from_a_set_and_two_students_to_a_report(
     for row in figures["subsets"].values():
         copied, photo = row["scores"]["copy"], row["scores"]["photo"]
         assert copied == photo  # a student that changes nothing
-        low, high = copied["PSNR (dB)"]["interval"]
-        assert low <= copied["PSNR (dB)"]["value"] <= high
         assert "off-centre against centre (dB)" in copied
         assert row["scores"]["teacher"].keys() == set(FLICKER)
+    assert figures["subsets"]["photos"]["scores"]["copy"]["PSNR (dB)"]["interval"] is None
+    psnr = figures["subsets"]["all"]["scores"]["copy"]["PSNR (dB)"]  # more than that one person
+    assert psnr["interval"][0] <= psnr["value"] <= psnr["interval"][1]
     assert figures["cost"]["copy"]["ratio"]["value"] == 1
     assert len(list((here / "out/fidelity_views").iterdir())) == 2  # a photo of each folder
     kept = json.loads((here / "out/fidelity.json").read_text())["figures"]

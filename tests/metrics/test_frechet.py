@@ -321,6 +321,19 @@ def test_a_kid_interval_is_that_of_resamples_without_copies(paired: bool) -> Non
     assert got == pytest.approx(expected)
 
 
+def test_a_kid_interval_by_groups_is_that_of_whole_groups() -> None:
+    """Resamples of persons written out, each with all of their pictures."""
+    a, b = features(9, 4, 16), features(9, 4, 17, shift=0.4)
+    groups = np.array([*"aabbbcddd"])
+    rng, found = np.random.default_rng(5), []
+    for persons in [rng.integers(4, size=4) for _ in range(30)]:
+        i = np.concatenate([np.flatnonzero(groups == "abcd"[person]) for person in persons])
+        within = _mean_kernel(i, i, a, a, True) + _mean_kernel(i, i, b, b, True)
+        found.append(within - 2 * _mean_kernel(i, i, a, b, True))
+    got = kid_interval(a, b, rounds=30, level=0.9, seed=5, paired=True, groups=(groups, groups))
+    assert got == pytest.approx(np.nanquantile(found, [0.05, 0.95]))
+
+
 def _mean_kernel(i: np.ndarray, j: np.ndarray, a: np.ndarray, b: np.ndarray, apart: bool) -> float:
     met = [(p, q) for p in i for q in j if not (apart and p == q)]
     return float(np.mean([(a[p] @ b[q] / a.shape[1] + 1) ** 3 for p, q in met]))

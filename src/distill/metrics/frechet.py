@@ -89,7 +89,7 @@ def bootstrap(
 
     Pictures of one person, say, depend on each other: with `groups` whole groups are resampled.
     """
-    times = _times(len(values), rounds, np.random.default_rng(seed), groups)
+    times = counts_of(len(values), rounds, np.random.default_rng(seed), groups)
     return _interval(times @ values / times.sum(1), level)
 
 
@@ -100,7 +100,7 @@ def bootstrap_ratio(
 
     A resample whose second parts are all 0 has no ratio and is left out.
     """
-    totals = _times(len(parts), rounds, np.random.default_rng(seed), groups) @ parts
+    totals = counts_of(len(parts), rounds, np.random.default_rng(seed), groups) @ parts
     totals = totals[totals[:, 1] > 0]
     return _interval(totals[:, 0] / totals[:, 1], level)
 
@@ -129,15 +129,23 @@ def frechet_interval(
 
 
 def kid_interval(
-    a: Array, b: Array, rounds: int, level: float = 0.95, seed: int = 0, paired: bool = False
+    a: Array,
+    b: Array,
+    rounds: int,
+    level: float = 0.95,
+    seed: int = 0,
+    paired: bool = False,
+    groups: tuple[Groups, Groups] = (None, None),
 ) -> tuple[float, float]:
-    """Interval of the kernel distance, pictures resampled with replacement, `paired` as in `kid`.
+    """Interval of the kernel distance, pictures or `groups` resampled, `paired` as in `kid`.
 
     A picture that is in it twice is never compared with its copy: that would count as two different
     pictures that look alike, and lift every resample. So the resamples lie around the plain figure.
     """
     rng = np.random.default_rng(seed)
-    times_a, times_b = (_times(len(x), rounds, rng) for x in (a, b))
+    times_a, times_b = (
+        counts_of(len(x), rounds, rng, g) for x, g in zip((a, b), groups, strict=True)
+    )
     with np.errstate(invalid="ignore"):  # of 2 or 3 pictures a resample may hold one alone
         found = _mmd(a, b, times_a, times_a if paired else times_b, paired)
     return _interval(found[np.isfinite(found)], level)
@@ -168,17 +176,17 @@ def _resampled(
     Only 63 % of the pictures are in it, some repeated: taking each once, with its count, is a
     quarter of the work.
     """
-    times_a = _times(len(a), 1, rng, groups[0])[0]
-    times_b = times_a if paired else _times(len(b), 1, rng, groups[1])[0]
+    times_a = counts_of(len(a), 1, rng, groups[0])[0]
+    times_b = times_a if paired else counts_of(len(b), 1, rng, groups[1])[0]
     in_a, in_b = times_a > 0, times_b > 0
     return frechet_from_features(a[in_a], b[in_b], times_a[in_a], times_b[in_b])
 
 
-def _times(count: int, rounds: int, rng: np.random.Generator, groups: Groups = None) -> Counts:
+def counts_of(count: int, rounds: int, rng: np.random.Generator, groups: Groups = None) -> Counts:
     """How often each picture is in each resample, (rounds, count); alike within a group."""
     if groups is not None:
         found, of = np.unique(groups, return_inverse=True)
-        return _times(len(found), rounds, rng)[:, of]
+        return counts_of(len(found), rounds, rng)[:, of]
     chosen = (rng.integers(count, size=count) for _ in range(rounds))
     return np.stack([np.bincount(each, minlength=count) for each in chosen])
 

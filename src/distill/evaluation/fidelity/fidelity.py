@@ -220,6 +220,7 @@ def score(
 ) -> dict[str, Row]:
     """Every figure of every student, subset by subset; leads are over the first student."""
     teacher = measured["teacher"]
+    groups = held.groups
     names = [name for name in measured if name != "teacher"]
     first, subsets = names[1], held.subsets()
     flickers = [name for name in FLICKER if name in teacher.values]
@@ -228,12 +229,15 @@ def score(
         for subset, at in subsets.items():
             scores = results[subset]["scores"] = {}
             for name in names:
-                scores[name] = scoring.score(at, measured[name], teacher, network, rounds)
+                scores[name] = scoring.score(at, measured[name], teacher, network, rounds, groups)
                 if name not in ("photo", first):
-                    ahead = scoring.lead(at, measured[name], measured[first], rounds)
+                    ahead = scoring.lead(at, measured[name], measured[first], rounds, groups)
                     scores[name][f"PSNR above {first} (dB)"] = ahead
                 progress.update()
-            own = {name: scoring.mean(teacher.values[name][at], rounds) for name in flickers}
+            own = {
+                name: scoring.mean(teacher.values[name][at], rounds, groups[at])
+                for name in flickers
+            }
             if any(own.values()):
                 scores["teacher"] = {name: row for name, row in own.items() if row}
     return results
@@ -257,7 +261,10 @@ def notes(
     """What a reader must know besides the figures."""
     said = [
         ("side", SIDE_NOTES[held.side]),
-        ("intervals", f"95 %, {args.rounds} resamples of pictures (not of persons)"),
+        (
+            "intervals",
+            f"95 %, {args.rounds} resamples of persons (of pictures that show none: each one)",
+        ),
         ("faces", f"largest box of the {DETECTOR}, found on the photos"),
         ("parameters", "trained values of a checkpoint, BatchNorm's too; those in an ONNX file"),
     ]

@@ -54,6 +54,11 @@ class FidelitySet:
         """Of the teacher that labelled the set."""
         return (manifest_at(self.root) or {})["style"]
 
+    @property
+    def groups(self) -> NDArray[np.str_]:
+        """(n,): the same for pictures of one person."""
+        return np.array(["/".join(each) for each in self.who])
+
     def subsets(self) -> dict[str, Indices]:
         """The pictures of each folder, then of all together; of one folder all alone."""
         folders = np.array([folder for folder, _ in self.who])

@@ -19,6 +19,7 @@ from distill.evaluation.heldout import infer
 from distill.evaluation.picture_scores import Values, interval, per_picture
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureNetwork
+from distill.metrics.frechet import Groups
 from distill.metrics.similarity import grid
 
 ENOUGH = 1000  # pictures from which on a Fréchet distance is given; below, it is mostly bias
@@ -121,47 +122,64 @@ def score(
     teacher: PictureFigures,
     network: FeatureNetwork | None,
     rounds: int,
+    groups: Groups = None,
 ) -> dict[str, Row]:
-    """Every figure over the pictures `at`, with a 95 % interval of `rounds` resamples."""
-    scores = {name: mean(values[at], rounds) for name, values in student.values.items()}
+    """Every figure over the pictures `at`, with a 95 % interval of `rounds` resamples.
+
+    Pictures are resampled, or `groups` (n,) of them: pictures of one person depend on each other.
+    """
+    groups = None if groups is None else groups[at]
+    scores = {name: mean(values[at], rounds, groups) for name, values in student.values.items()}
     if student.ink is not None and student.places is not None:
-        scores |= drawing.ink_rows(student.ink[at], rounds)
+        scores |= drawing.ink_rows(student.ink[at], rounds, groups=groups)
         scores[drawing.OFF] = drawing.displacement_row(student.places[at])
     if network and teacher.features is not None and student.features is not None:
-        scores |= _distances(teacher.features[at], student.features[at], network, rounds)
+        features = teacher.features[at], student.features[at]
+        scores |= _distances(*features, network, rounds, groups)
     return {name: row for name, row in scores.items() if row}
 
 
-def lead(at: Indices, student: PictureFigures, base: PictureFigures, rounds: int) -> Row:
+def lead(
+    at: Indices,
+    student: PictureFigures,
+    base: PictureFigures,
+    rounds: int,
+    groups: Groups = None,
+) -> Row:
     """PSNR above another student's, picture by picture: far surer than either's own interval."""
-    return mean(student.values[PSNR][at] - base.values[PSNR][at], rounds)
+    above = student.values[PSNR][at] - base.values[PSNR][at]
+    return mean(above, rounds, None if groups is None else groups[at])
 
 
-def mean(values: Values, rounds: int) -> Row:
-    """Mean of those that are a number; empty where none is."""
-    values = values[np.isfinite(values)]
+def mean(values: Values, rounds: int, groups: Groups = None) -> Row:
+    """Mean of those that are a number; empty where none is. `groups` (n,) are resampled."""
+    known = np.isfinite(values)
+    values, groups = values[known], None if groups is None else groups[known]
     if not len(values):
         return {}
     row: Row = {"value": float(values.mean()), "pictures": len(values)}
-    return row | {"interval": interval(frechet.bootstrap, values, rounds=rounds)}
+    return row | {"interval": interval(frechet.bootstrap, values, rounds=rounds, groups=groups)}
 
 
-def _distances(t: Features, s: Features, network: FeatureNetwork, rounds: int) -> dict[str, Row]:
+def _distances(
+    t: Features, s: Features, network: FeatureNetwork, rounds: int, groups: Groups
+) -> dict[str, Row]:
     """Of the same photos in the same order, so that every resample has both of a photo."""
     paired: Row = {"pictures": len(t)}
     if len(t) < 2:
         return {}
+    how: dict[str, Any] = {"rounds": rounds, "paired": True, "groups": (groups, groups)}
     if len(t) < ENOUGH:
-        spread = interval(frechet.kid_interval, t, s, rounds=rounds, paired=True)
+        spread = interval(frechet.kid_interval, t, s, **how)
         paired["value"] = 1000 * frechet.kid(t, s, paired=True)
         paired["interval"] = [1000 * end for end in spread] if spread else None
         return {network.kid: paired}
     paired["value"] = frechet.frechet_from_features(t, s)
-    paired["interval"] = interval(frechet.frechet_interval, t, s, rounds=rounds, paired=True)
-    return {network.fid: paired, f"{network.fid} gap": gap(t, s, rounds)}
+    paired["interval"] = interval(frechet.frechet_interval, t, s, **how)
+    return {network.fid: paired, f"{network.fid} gap": gap(t, s, rounds, groups)}
 
 
-def gap(t: Features, s: Features, rounds: int) -> Row:
+def gap(t: Features, s: Features, rounds: int, groups: Groups = None) -> Row:
     """|FD(T, T′) − FD(T, S)|: T the teacher's pictures of half the photos, T′ and S of the others.
 
     The sign goes into `signed`, with its interval: above 0 the student is further off than the
@@ -169,10 +187,11 @@ def gap(t: Features, s: Features, rounds: int) -> Row:
     """
     half, rng = len(t) // 2, np.random.default_rng(0)
     sides = t[:half], t[half:], s[half:]
+    of = (None, None) if groups is None else (groups[:half], groups[half:])
     signed = _excess(*sides)
     row: Row = {"pictures": len(t), "value": abs(signed), "interval": None, "signed": signed}
-    if rounds:
-        resampled = np.array([_excess(*_resampled(*sides, rng)) for _ in range(rounds)])
+    if rounds and all(of_half is None or len(set(of_half)) > 1 for of_half in of):
+        resampled = np.array([_excess(*_resampled(*sides, rng, of)) for _ in range(rounds)])
         shifted = resampled - np.median(resampled) + signed
         low, high = np.quantile(shifted, [0.025, 0.975]).tolist()
         ends = sorted(map(abs, (low, high)))
@@ -188,8 +207,15 @@ def _excess(
     return far - floor
 
 
-def _resampled(a: Features, t: Features, s: Features, rng: np.random.Generator) -> tuple[Any, ...]:
+def _resampled(
+    a: Features,
+    t: Features,
+    s: Features,
+    rng: np.random.Generator,
+    groups: tuple[Groups, Groups],
+) -> tuple[Any, ...]:
     """Both halves resampled, each picture once with its count; T′ and S together."""
-    times = [np.bincount(rng.integers(len(x), size=len(x)), minlength=len(x)) for x in (a, t)]
+    sides = zip((a, t), groups, strict=True)
+    times = [frechet.counts_of(len(x), 1, rng, of)[0] for x, of in sides]
     in_a, in_b = (each > 0 for each in times)
     return a[in_a], t[in_b], s[in_b], times[0][in_a], times[1][in_b]
