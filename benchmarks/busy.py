@@ -7,7 +7,8 @@ train     `distill.train data=demo trainer=demo`, seconds a step after the first
           with `trainer.threads=N` for all cores and for one
 waiting   a few convolution layers on all cores, with GNU OpenMP's own waiting, with ours
           (`distill.core.process`) and without any look, and on one core
-ONNX      a student in ONNX Runtime on all cores, its threads spinning or not, and on one
+ONNX      a student in ONNX Runtime on all cores, its threads looking for work for as long as we
+          let them, as ONNX Runtime does, for --spins and not at all, and on one core
 
 Ratios are taken round by round. A loop takes a core at most and sessions share alike, so n loops
 leave 1 / (n + 1) of c cores, or (c - n) / c if that is more: training may take 1.5 × the inverse
@@ -59,12 +60,13 @@ import statistics, time
 from pathlib import Path
 import onnxruntime
 from distill.core import sessions
-if {spinning}:
-    options = onnxruntime.SessionOptions
-    class Spinning(options):
+instead = {instead}
+if instead:
+    class Options(onnxruntime.SessionOptions):
         def add_session_config_entry(self, key, value):
-            super().add_session_config_entry(key, "1" if key.endswith("allow_spinning") else value)
-    onnxruntime.SessionOptions = Spinning
+            for name, other in instead.items() if key.startswith("session.intra_op.") else ():
+                super().add_session_config_entry("session.intra_op." + name, other)
+    onnxruntime.SessionOptions = Options
 run = sessions.sample_call(sessions.open_session(Path({model!r}), {threads}))
 seconds = []
 for _ in range({steps}):
@@ -122,21 +124,27 @@ def forms(args: argparse.Namespace, part: str, root: Path) -> dict[str, tuple[st
             "no look": (all_cores, {"OMP_WAIT_POLICY": "PASSIVE"}),
             "one core": (LAYERS.format(most=most, threads=1, steps=args.runs), {}),
         }
-    given = {"model": str(args.model), "steps": args.runs}
-    return {
-        "as it is": (ONNX.format(spinning=False, threads=most, **given), {}),
-        "spinning": (ONNX.format(spinning=True, threads=most, **given), {}),
-        "one core": (ONNX.format(spinning=False, threads=1, **given), {}),
+    waits: dict[str, dict[str, str]] = {
+        "as it is": {},
+        "ONNX Runtime's own": {"allow_spinning": "1"},
+        "asleep": {"allow_spinning": "0"},
     }
+    waits |= {f"{us} µs": {"spin_duration_us": str(us)} for us in args.spins}
+    given = {"model": str(args.model), "steps": args.runs}
+    made = {n: ONNX.format(instead=each, threads=most, **given) for n, each in waits.items()}
+    made["one core"] = ONNX.format(instead={}, threads=1, **given)
+    return {name: (script, {}) for name, script in made.items()}
 
 
 def main() -> None:
     made = parser(__doc__, photos=False)
     made.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
     made.add_argument("--loads", nargs="+", type=int, default=LOADS, help="busy loops")
+    made.add_argument("--forms", nargs="+", help="beside the first of a part (all)")
     made.add_argument("--steps", type=int, default=40, help="training steps a run (%(default)s)")
     made.add_argument("--runs", type=int, default=30, help="of layers or student (%(default)s)")
     made.add_argument("--threads", type=int, default=os.cpu_count(), help="all cores (%(default)s)")
+    made.add_argument("--spins", nargs="*", type=int, default=[], help="µs that ONNX threads look")
     made.add_argument("--model", type=Path, default=zoo.FOLDER / "hayao.onnx", help="of ONNX")
     args = made.parse_args()
     facts, tables, figures = machine(), [], {}
@@ -147,6 +155,10 @@ def main() -> None:
             subprocess.run(label, check=True, stdout=subprocess.DEVNULL)
         for part in args.parts:
             scripts = forms(args, part, root)
+            if args.forms is not None:
+                scripts = {
+                    n: s for i, (n, s) in enumerate(scripts.items()) if not i or n in args.forms
+                }
             runs = {
                 f"{loops} loops, {name}": partial(seconds_of, script, loops, **variables)
                 for loops in args.loads

@@ -66,10 +66,10 @@ def test_an_input_that_no_memory_holds_is_refused():
 
 def test_threads_that_wait_do_not_hold_their_cores():
     options = sessions.open_session(clean(), 2).get_session_options()
-    assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+    assert options.get_session_config_entry("session.intra_op.spin_duration_us") == "100"
 
 
 def test_what_is_timed_waits_as_others_time_it():
     options = sessions.open_session(clean(), 2, timed=True).get_session_options()
     with pytest.raises(RuntimeError, match="does not have"):
-        options.get_session_config_entry("session.intra_op.allow_spinning")
+        options.get_session_config_entry("session.intra_op.spin_duration_us")

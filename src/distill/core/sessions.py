@@ -16,6 +16,7 @@ from distill.core.onnx_files import check_whole, read_graph
 
 CPU = "CPUExecutionProvider"
 MOST = 2**28  # values of a made-up input: a picture of 9,000 pixels a side
+LOOK = "100"  # µs until a waiting thread sleeps: some layers of a student, and little to lose
 SILENT = 4  # ONNX Runtime's level for fatal errors alone: what fails is raised, and said by us
 DTYPES = {
     "tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,
@@ -54,9 +55,8 @@ def open_session(
     if timed:
         options.add_session_config_entry("session.force_spinning_stop", "1")
     else:
-        # Threads that look for work without a pause hold up each other where another program uses
-        # their cores.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        # Where another program uses their cores, threads that look for work hold up each other.
+        options.add_session_config_entry("session.intra_op.spin_duration_us", LOOK)
     if provider != CPU:
         options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     content = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
