@@ -143,6 +143,12 @@ def test_prepare_leaves_them_alone(there, capsys):
     assert sorted(there.joinpath("drawings").rglob("*")) == before
 
 
+def test_photos_beside_own_pairs_are_refused(there, capsys):
+    assert run(train, "data.root=drawings", "photos=data/photos", *SHORT) == 1
+    said = "photos=data/photos: data.root=drawings holds pairs of your own, which have their photos"
+    assert said in capsys.readouterr().err
+
+
 def test_terms_that_need_a_teacher_are_refused(there, capsys):
     words = ["data.root=drawings", "run=gka", "loss.weights.gka=1", *SHORT]
     assert run(train, *words) == 1

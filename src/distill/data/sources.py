@@ -124,13 +124,22 @@ def needs_labels(settings: Train) -> bool:
 
 def words_for_own_pairs(typed: Mapping[str, Any]) -> list[str]:
     """What follows for distill.train from `typed`, settings by key, where data.root=DIR is a folder
-    of pairs that no teacher of ours made: style=own, unless a style or teacher is named."""
+    of pairs that no teacher of ours made: style=own, unless a style or teacher is named.
+
+    Raises DistillError where photos are named too, which would be labelled for nothing."""
     root = typed.get("data.root")
     if not root or typed.get("data", "pairs") != "pairs" or {"style", "teacher"} & typed.keys():
         return []
     folder = Path(str(root))
     ours = typed.get("recipe", "distill") != "distill" or not folder.is_dir()
-    return [] if ours or "teacher" in (manifest_at(folder) or {}) else ["style=own"]
+    if ours or "teacher" in (manifest_at(folder) or {}):
+        return []
+    if extra := [key for key in ("photos", "val_photos") if key in typed]:
+        raise DistillError(
+            f"{extra[0]}={typed[extra[0]]}: data.root={root} holds pairs of your own, which have "
+            f"their photos; leave {extra[0]} out, or name a teacher to label them: style=STYLE"
+        )
+    return ["style=own"]
 
 
 def check_labelling(settings: PhotoSource) -> None:
