@@ -23,10 +23,10 @@ def main(settings: Any) -> None:
     from pathlib import Path
 
     from distill.runs.run_folder import Run
-    from distill.training.trainer import is_first_process
+    from distill.training.launch import first_ahead, is_first_process
 
     run, first = Run(Path(settings.runs) / settings.run), is_first_process()
-    with run.alone() if first else nullcontext():
+    with run.alone() if first else nullcontext(), first_ahead(first, settings.trainer):
         recipe_named(settings.recipe).train(settings, run, first)
 
 

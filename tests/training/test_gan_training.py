@@ -283,8 +283,16 @@ WRONG = [
     (PIX2PIX, "schedule=plateau", "schedule=plateau: "),
     (PIX2PIX, "trainer.accumulate=2", "trainer.accumulate=2: not with recipe=pix2pix"),
     (PIX2PIX, "trainer.compile=true", "trainer.compile=True: not with recipe=pix2pix"),
-    (PIX2PIX, "trainer.devices=2", "trainer.devices=2 strategy=auto: recipe=pix2pix trains on one"),
-    (PIX2PIX, "trainer.devices=auto", "trainer.devices=auto strategy=auto: recipe=pix2pix trains"),
+    (
+        PIX2PIX,
+        "trainer.devices=2",
+        "trainer.devices=2 num_nodes=1 strategy=auto: recipe=pix2pix trains",
+    ),
+    (
+        PIX2PIX,
+        "trainer.devices=auto",
+        "trainer.devices=auto num_nodes=1 strategy=auto: recipe=pix2pix",
+    ),
     (CYCLEGAN, "channels=4", "channels=4: "),
     (PIX2PIX, "data.views=2", "data.views: no such setting"),
     (PIX2PIX, "data.root=nowhere", "data.root=nowhere: no such folder"),

@@ -10,7 +10,8 @@ from distill.config.registry import FIRST
 # What may differ when a run goes on: its length, the machine, what it is called and what it says.
 _FREE = (
     *("trainer.max_steps", "trainer.accelerator", "trainer.devices", "trainer.strategy"),
-    *("trainer.threads", "trainer.log_every", "data.workers", "label", "budget"),
+    *("trainer.num_nodes", "trainer.threads", "trainer.log_every", "data.workers"),
+    *("label", "budget"),
     *("run", "resume", "runs", "sweep", "decoder.profile", "generator.profile"),
 )
 _BROUGHT = {  # by a choice, beside what stands below its name

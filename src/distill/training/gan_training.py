@@ -66,10 +66,11 @@ def check(settings: Adversarial) -> None:
         key = "accumulate" if t.accumulate > 1 else "compile"
         typed = f"trainer.{key}={getattr(t, key)}"
         raise DistillError(f"{typed}: not with recipe={settings.recipe}; leave it out")
-    if t.devices != 1 or t.strategy != "auto":
+    if (t.devices, t.num_nodes, t.strategy) != (1, 1, "auto"):
         raise DistillError(
-            f"trainer.devices={t.devices} strategy={t.strategy}: recipe={settings.recipe} trains "
-            "on one device; set trainer.devices=1 trainer.strategy=auto"
+            f"trainer.devices={t.devices} num_nodes={t.num_nodes} strategy={t.strategy}: recipe="
+            f"{settings.recipe} trains on one device; set trainer.devices=1 trainer.num_nodes=1 "
+            "trainer.strategy=auto"
         )
     adversary: Adversary = nodes.build(settings.adversarial)
     if adversary.penalty and settings.discriminator.get("norm", "batch") == "batch":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,6 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import EarlyStopping, LearningRateMonitor, ModelCheckpoint
 from pytorch_lightning.loggers import TensorBoardLogger
-from pytorch_lightning.utilities import rank_zero_only
 
 from distill.config.settings.training import Adversarial, Train
 from distill.core.errors import INTERRUPTED, DistillError
@@ -30,6 +28,7 @@ from distill.training.callbacks.progress_bar import Progress
 from distill.training.callbacks.table import MetricsTable
 from distill.training.callbacks.whole_checkpoints import WholeCheckpoints
 from distill.training.ending import outcome
+from distill.training.launch import let_others_go_on
 
 
 def make_trainer(
@@ -55,6 +54,7 @@ def make_trainer(
         trainer = pl.Trainer(
             accelerator=t.accelerator,
             devices=t.devices,
+            num_nodes=t.num_nodes,
             strategy=t.strategy,
             precision=t.precision,
             max_steps=t.max_steps,
@@ -99,6 +99,7 @@ def fit(
 
     At the end it says what came out of the `network`: student or generator.
     """
+    let_others_go_on()
     checkpoints = next(each for each in trainer.callbacks if isinstance(each, Checkpoints))  # type: ignore[attr-defined]
     try:
         with ctrl_c():
@@ -120,14 +121,6 @@ def ctrl_c() -> Iterator[None]:
         yield
     except SystemExit:
         raise KeyboardInterrupt from None
-
-
-def is_first_process() -> bool:
-    """Whether this is the process that the user started; further ones are made to say nothing."""
-    first = rank_zero_only.rank == 0  # type: ignore[attr-defined]
-    if not first:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
-    return first
 
 
 def _check(settings: Train | Adversarial) -> None:

@@ -14,6 +14,7 @@ import pytorch_lightning as pl
 import torch
 import yaml
 from lightning_fabric.utilities.apply_func import move_data_to_device
+from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.tuner.tuning import Tuner
 
 from distill.config.settings.training import Train
@@ -149,6 +150,7 @@ def find_rate(module: DistillModule, data: DistillData, settings: Train) -> Curv
         trainer = pl.Trainer(
             accelerator=t.accelerator,
             devices=1,
+            plugins=[LightningEnvironment()],  # alone, whatever started this process beside others
             precision=t.precision,
             # As many batches as rates: Lightning stops early, and says nothing, where data end.
             max_steps=RATES,

@@ -113,6 +113,7 @@ class Machine(Settings):
 
     accelerator: Literal["cpu", "gpu", "mps", "auto"]
     devices: int | Literal["auto"]
+    num_nodes: Positive
     strategy: str
     precision: Literal["32-true", "16-mixed", "bf16-mixed"]
     val_every: Positive

@@ -1,0 +1,121 @@
+"""Processes that torchrun or srun started together: the first goes ahead, the others wait for it.
+
+Labelling, measuring and the run's folder are one process's work. Lightning's own further processes
+(trainer.devices=2 without a launcher) are started when that is done; a launcher's are all there
+from the start.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
+
+import torch
+import torch.distributed as dist
+from pytorch_lightning.plugins.environments import (
+    ClusterEnvironment,
+    SLURMEnvironment,
+    TorchElasticEnvironment,
+)
+from pytorch_lightning.utilities import rank_zero_only
+
+from distill.config.settings.training import Machine
+from distill.core.errors import DistillError
+
+PATIENCE = timedelta(days=30)  # with the first process, which may label a large set
+_waiting: list[Callable[[], None]] = []  # for this process, the first, to let the others go on
+
+
+def is_first_process() -> bool:
+    """Whether this is the process that the user started; further ones are made to say nothing."""
+    first = rank_zero_only.rank == 0  # type: ignore[attr-defined]
+    if not first:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
+    return first
+
+
+@contextmanager
+def first_ahead(first: bool, machine: Machine) -> Iterator[None]:
+    """What is inside begins at once for the `first` process, for the others when that lets them.
+
+    It does so with `let_others_go_on`, or when it is through. Where no launcher started several
+    processes nothing changes. Raises DistillError where there are more or fewer of them than the
+    settings say, or they do not find each other.
+    """
+    environment = launcher()
+    if environment is None and machine.num_nodes > 1:
+        raise DistillError(
+            f"trainer.num_nodes={machine.num_nodes}: start the command on every machine, with "
+            "torchrun or srun; docs/training.md has the lines"
+        )
+    if environment is None or environment.world_size() == 1:
+        yield
+        return
+    devices, nodes, started = machine.devices, machine.num_nodes, environment.world_size()
+    if devices != "auto" and devices * nodes != started:
+        raise DistillError(
+            f"trainer.devices={devices} num_nodes={nodes}: {devices * nodes} processes, but "
+            f"{started} were started; num_nodes are the machines, devices the processes of each"
+        )
+    meet = partial(_meet, _joined(environment, machine.accelerator))
+    if not first:
+        meet()
+        yield
+        return
+    _waiting.append(meet)
+    try:
+        yield
+        let_others_go_on()
+    finally:
+        _waiting.clear()  # after an error the launcher ends them
+
+
+def let_others_go_on() -> None:
+    """The first process has written whatever the others read."""
+    while _waiting:
+        _waiting.pop()()
+
+
+def launcher() -> ClusterEnvironment | None:
+    """What started this process beside others, None where nothing did."""
+    if TorchElasticEnvironment.detect():
+        return TorchElasticEnvironment()
+    return SLURMEnvironment() if SLURMEnvironment.detect() else None
+
+
+def _joined(environment: ClusterEnvironment, accelerator: str) -> dist.ProcessGroup:
+    """The processes as a group that waits for PATIENCE; Lightning then trains with the same.
+
+    Of the group that Lightning trains with the timeout is PyTorch's own, so that a node that is
+    gone ends training.
+    """
+    where = f"{environment.main_address}:{environment.main_port}"
+    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = where.rsplit(":", 1)
+    try:
+        if not dist.is_initialized():
+            dist.init_process_group(
+                # Left open, PyTorch takes NCCL for what lies on GPUs and Gloo for the rest.
+                "gloo" if accelerator == "cpu" else None,
+                rank=environment.global_rank(),
+                world_size=environment.world_size(),
+            )
+        group = dist.new_group(backend="gloo", timeout=PATIENCE)
+        assert isinstance(group, dist.ProcessGroup)  # of all processes, so this one is in it
+        return group
+    except (RuntimeError, ValueError) as error:
+        raise DistillError(
+            f"{where}: the {environment.world_size()} processes did not find each other there "
+            f"({str(error).splitlines()[0]}); the first node must be reached by that address"
+        ) from error
+
+
+def _meet(group: dist.ProcessGroup) -> None:
+    """Wait until every process is here; ends this one where another has gone."""
+    try:
+        dist.all_reduce(torch.zeros(1), group=group)
+    except RuntimeError:  # it has said why
+        sys.exit(1)
