@@ -234,3 +234,13 @@ def test_a_complete_set_without_a_side_is_refused_every_time(tmp_path, root):
     for _ in range(2):
         with pytest.raises(DistillError, match="no train photo could be read"):
             make(folder, root)
+
+
+def test_a_row_that_is_gone_is_written_again(folder, root):
+    """The pairs say on which side the photo is."""
+    make(folder, root)
+    before = (root / "photos.tsv").read_text()
+    lines = before.splitlines(keepends=True)
+    (root / "photos.tsv").write_text("".join(lines[:3] + lines[4:]))
+    assert make(folder, root).made == 0
+    assert (root / "photos.tsv").read_text() == before

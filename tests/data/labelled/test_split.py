@@ -236,3 +236,13 @@ def test_what_is_near_its_share_goes_by_the_hash_alone():
 
 def digest(key):
     return hashlib.sha256(f"0:{Path(key).stem}".encode()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_smallest_group_is_held_out_where_none_fits(seed):
+    """Of 18 photos a tenth is 2; groups have 6, 5, 4 and 3, and one is left for training."""
+    sizes = {"a": 6, "b": 5, "c": 4, "d": 3}
+    photos = named(f"{name}_{n:04d}.jpg" for name, size in sizes.items() for n in range(size))
+    sides = sides_of(photos, fraction=0.1, seed=seed)
+    held = {group_of(key) for key, side in sides.items() if side == "val"}
+    assert held in ({"c"}, {"d"})

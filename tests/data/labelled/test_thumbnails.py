@@ -89,3 +89,19 @@ def test_the_cache_of_an_older_version_is_made_anew(photos):
     for file in (module.cache_folder() / "thumbnails").glob("*.npy"):
         np.save(file, older)
     assert (thumbnails(photos, "older") == first).all()
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(photos, monkeypatch):
+    def full(_path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "atomic_write", full)
+    assert thumbnails(photos, "full")["small"].any((1, 2)).all()
+
+
+def test_a_large_jpeg_is_decoded_at_an_eighth(tmp_path, monkeypatch):
+    Image.new("RGB", (1600, 1200), "teal").save(tmp_path / "large.jpg")
+    seen, real = [], module.upright
+    monkeypatch.setattr(module, "upright", lambda image: seen.append(image.size) or real(image))
+    thumbnail(tmp_path / "large.jpg")
+    assert seen == [(200, 150)]
