@@ -4,7 +4,7 @@ VENV ?= .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test killpoints fuzz lint format train prepare export eval zoo benchmark lens page clean
+.PHONY: help install demo test killpoints fuzz mutants lint format train prepare export eval zoo benchmark lens page clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,7 +18,7 @@ $(VENV)/.installed: pyproject.toml
 
 # What only the tests of other formats and of the page need.
 $(VENV)/.everything: $(VENV)/.installed
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[coreml,ncnn,tflite,browser]'
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[coreml,ncnn,tflite,browser,mutants]'
 	@touch $@
 
 demo: install  ## six photographs, the built-in cartoon teacher, a trained student: a few minutes
@@ -40,6 +40,9 @@ killpoints: install  ## kill every command at random moments; ARGS="--commands l
 
 fuzz: install  ## thousands of damaged inputs for every reader; ARGS="--readers onnx --cases 500"
 	$(RUN) campaigns/fuzz.py $(ARGS)
+
+mutants: $(VENV)/.everything  ## change the code a little, see whether a test notices; ARGS="--parts losses --mutants 50"
+	$(RUN) campaigns/mutants.py $(ARGS)
 
 lint: install  ## ruff, mypy and the pre-commit hooks
 	$(VENV)/bin/pre-commit run --all-files
