@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-from distill.config.settings.base import ByName, PathMark
+from distill.config.settings.base import ByName, PathMark, Together
 from distill.core.errors import DistillError
 
 OUTPUT = ("-o", "--output")
@@ -23,13 +23,14 @@ class TypedKeys:
     """The dotted keys of a command's settings that are not typed as Hydra reads them, by type.
 
     `paths` need quotes, `lists` are those paths that may be several, as [A,B], and for `names`
-    KEY=NAME means KEY.name=NAME.
+    KEY=NAME means KEY.name=NAME; for `together` KEY=A,B means KEY=[A,B].
     """
 
     def __init__(self, *schemas: type) -> None:
         self.paths: set[str] = set()
         self.lists: set[str] = set()
         self.names: set[str] = set()
+        self.together: set[str] = set()
         for schema in schemas:
             self._collect(schema, "", several=False)
 
@@ -37,6 +38,8 @@ class TypedKeys:
         if isinstance(hint, type) and is_dataclass(hint):
             if issubclass(hint, ByName):
                 self.names.add(key)
+            if issubclass(hint, Together):
+                self.together.add(key)
             hints = get_type_hints(hint, include_extras=True)
             for item in fields(hint):
                 self._collect(hints[item.name], f"{key}.{item.name}".lstrip("."), several)
@@ -121,6 +124,8 @@ def _quoted(argument: str, keys: TypedKeys) -> str:
     key, _, value = argument.partition("=")
     if key in keys.names:
         return f"{key}.name={value}"
+    if key in keys.together and re.fullmatch(r"\w+(,\w+)*", value):
+        return f"{key}=[{value}]"
     if key not in keys.paths or not value:
         return argument
     if key in keys.lists and value[0] + value[-1] == "[]" and not Path(value).is_dir():

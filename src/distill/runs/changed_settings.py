@@ -11,8 +11,8 @@ from distill.config.registry import FIRST
 _FREE = (
     *("trainer.max_steps", "trainer.accelerator", "trainer.devices", "trainer.strategy"),
     *("trainer.num_nodes", "trainer.threads", "trainer.log_every", "data.workers"),
-    *("label", "budget"),
-    *("run", "resume", "runs", "sweep", "decoder.profile", "generator.profile"),
+    *("label", "budget", "run", "resume", "runs", "sweep", "logger"),
+    *("decoder.profile", "generator.profile"),
 )
 _BROUGHT = {  # by a choice, beside what stands below its name
     "style": ("teacher", "gka_layers"),

@@ -1,6 +1,7 @@
 """The folder of a run: what is in it, which one is meant, and whether it goes on.
 
 RUN/config.yaml  checkpoints/{last,previous,best}.ckpt  tensorboard/  metrics.csv  previews/
+RUN/loggers.yaml  wandb/  mlflow/   with logger=wandb or mlflow: which of their runs this one is
 RUN/measured.yaml  lr_finder.png    with lr=auto or loss.balance=true
 RUN/export/  eval/    written by distill.export and distill.eval_fid
 """
@@ -62,6 +63,11 @@ class Run:
     def measured(self) -> Path:
         """What lr=auto and loss.balance found before the first step."""
         return self.folder / "measured.yaml"
+
+    @property
+    def logged(self) -> Path:
+        """What Weights & Biases and MLflow call this run."""
+        return self.folder / "loggers.yaml"
 
     def config(self) -> dict[str, Any]:
         """The settings the run was started with, as plain values."""

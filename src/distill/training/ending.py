@@ -22,6 +22,17 @@ def outcome(run: Run, network: str) -> list[str]:
     return [*lines, next_step("export", **run.words)]
 
 
+def final_figures(run: Run) -> dict[str, float]:
+    """The last validation's figures of metrics.csv, as `final/NAME`; empty where none ran."""
+    table = validations(run.folder / "metrics.csv")
+    last = table[-1] if table else {}
+    return {
+        f"final/{name.removeprefix('val/')}": value
+        for name, value in last.items()
+        if name.startswith("val/")
+    }
+
+
 def _figures(row: Mapping[str, float], network: str) -> list[str]:
     if "val/psnr" not in row:  # a recipe without targets
         return [f"validation at step {row['step']:.0f}: Fréchet {row['val/frechet']:.1f}"]

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import EarlyStopping, LearningRateMonitor, ModelCheckpoint
-from pytorch_lightning.loggers import TensorBoardLogger
 
 from distill.config.settings.training import Adversarial, Train
 from distill.core.errors import INTERRUPTED, DistillError
@@ -23,12 +22,14 @@ from distill.training.callbacks.adaptive_threads import AdaptiveThreads
 from distill.training.callbacks.checkpoints import Checkpoints, Interrupted, Provenance
 from distill.training.callbacks.finite import Finite
 from distill.training.callbacks.last_validation import LastValidation
+from distill.training.callbacks.outside_loggers import OutsideLoggers
 from distill.training.callbacks.previews import Previews
 from distill.training.callbacks.progress_bar import Progress
 from distill.training.callbacks.table import MetricsTable
 from distill.training.callbacks.whole_checkpoints import WholeCheckpoints
 from distill.training.ending import outcome
 from distill.training.launch import let_others_go_on
+from distill.training.loggers import check_installed, close, of_the_folder
 
 
 def make_trainer(
@@ -70,7 +71,7 @@ def make_trainer(
             enable_checkpointing=monitor is not None,
             enable_model_summary=False,
             enable_progress_bar=False,
-            logger=TensorBoardLogger(str(run.folder), name="tensorboard", version=""),
+            logger=of_the_folder(settings.logger, run),
             callbacks=[*own, *_callbacks(settings, run, monitor)],
             plugins=[WholeCheckpoints()],
         )
@@ -106,8 +107,13 @@ def fit(
             trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
     except Interrupted:
         print(f"{run.folder}: stopped at step {trainer.global_step}; the same command goes on")
+        close(trainer.loggers, "KILLED")
         sys.exit(INTERRUPTED)
+    except BaseException:
+        close(trainer.loggers, "FAILED")
+        raise
     checkpoints.save(trainer)
+    close(trainer.loggers, "FINISHED")
     if trainer.global_step < trainer.max_steps:
         print(f"{run.folder}: {over(run.last, trainer.max_steps)}")
     trained = f"{run.folder}: trained; best checkpoint {run.checkpoint('best')}"
@@ -125,6 +131,7 @@ def ctrl_c() -> Iterator[None]:
 
 def _check(settings: Train | Adversarial) -> None:
     """Refuse settings of the trainer that do not go together, or not on this machine."""
+    check_installed(settings.logger)
     t = settings.trainer
     if t.clip and t.precision == "16-mixed" and settings.optimizer.get("fused"):
         raise DistillError(
@@ -155,9 +162,12 @@ def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> 
         Progress(),
         Previews(run.folder / "previews"),
         MetricsTable(run.folder / "metrics.csv"),
-        LearningRateMonitor("step"),
         Provenance(asdict(settings)),
+        OutsideLoggers(settings.logger, run, asdict(settings)),
     ]
+    told = settings.logger
+    if told.tensorboard or told.wandb or told.mlflow:  # without a logger it refuses to start
+        callbacks.append(LearningRateMonitor("step"))
     if monitor:
         best = run.best.parent, run.best.stem
         callbacks.append(ModelCheckpoint(*best, monitor=monitor, enable_version_counter=False))

@@ -50,6 +50,14 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Together(Settings):
+    """A setting made of several choices of its config group at once, typed KEY=A,B.
+
+    Hydra writes KEY=[A,B], and takes A,B for a sweep: it is read as a list, with -m too.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class ByName(Settings):
     """A setting with nothing but a name, typed KEY=NAME, where conf/KEY/ is another command's.
 

@@ -18,6 +18,7 @@ from distill.config.settings.base import (
     Positive,
     Settings,
     TeacherNode,
+    Together,
 )
 from distill.config.settings.sketching import PairsOf, Sketch
 
@@ -181,6 +182,33 @@ class Decoder(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class WandbSettings(Settings):
+    """A project of Weights & Biases; None leaves it to the library and its environment."""
+
+    project: Annotated[str, Field(min_length=1)]
+    entity: str | None
+    mode: Literal["online", "offline"] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MLflowSettings(Settings):
+    """An experiment of MLflow and the server or store it is in."""
+
+    experiment: Annotated[str, Field(min_length=1)]
+    uri: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loggers(Together):
+    """Who is told a run's figures; metrics.csv is written whether `csv` is among them or not."""
+
+    tensorboard: bool = False
+    csv: bool = False
+    wandb: WandbSettings | None = None
+    mlflow: MLflowSettings | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Training(Settings):
     """What every recipe of distill.train takes."""
 
@@ -192,6 +220,7 @@ class Training(Settings):
     budget: Budget
     optimizer: Annotated[Node, Given(("params", "lr"))]
     schedule: Annotated[Node, Given(("optimizer", "total_steps", "val_every"))]
+    logger: Loggers = field(default_factory=Loggers)  # runs from before it have none
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Grids of samples, as PNG files and in TensorBoard, at every validation."""
+"""Grids of samples, as PNG files and for the loggers, at every validation."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.loggers import TensorBoardLogger
-from torchvision.transforms.functional import pil_to_tensor
 
 from distill.core.images import save_png, sheet
+from distill.training.loggers import log_picture
 
 
 class Previews(pl.Callback):
@@ -49,6 +48,4 @@ class Previews(pl.Callback):
         page = sheet(self._rows, titles)
         save_png(page, self.folder / f"step-{trainer.global_step:06d}.png")
         for logger in trainer.loggers:
-            if isinstance(logger, TensorBoardLogger):
-                name = "_".join(titles)
-                logger.experiment.add_image(name, pil_to_tensor(page), trainer.global_step)
+            log_picture(logger, "_".join(titles), page, trainer.global_step)
