@@ -29,9 +29,14 @@ class NoProvider(DistillError):
     """A provider that is not there, or that would leave work to the CPU."""
 
 
+def available_providers() -> list[str]:
+    """The providers that this ONNX Runtime was built with."""
+    return list(onnxruntime.get_available_providers())
+
+
 def require_provider(provider: str) -> None:
     """Raises NoProvider where this ONNX Runtime was built without it."""
-    there = onnxruntime.get_available_providers()
+    there = available_providers()
     if provider not in there:
         raise NoProvider(
             f"providers=[{provider}]: not in this ONNX Runtime, left out (there are: "

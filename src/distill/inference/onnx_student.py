@@ -13,8 +13,9 @@ from torch import Tensor
 
 from distill.core.errors import DistillError, reason_of
 from distill.core.onnx_files import COLOURS_AT, free_size, model_inputs, noted
-from distill.core.sessions import open_session
+from distill.core.sessions import CPU, open_session
 from distill.data.photos import BadPhoto
+from distill.inference import execution
 
 STRIDE = 32  # of the deepest features: what the sides must divide by
 WANTED = "float32 (1, 3, height, width), RGB in [0, 1]"
@@ -48,11 +49,14 @@ class OnnxStudent:
 
     An exported file names one size, which its operators do not depend on: the size is struck out.
     `fixed` is (H, W) where that fails, because a size is written into the graph itself, else None.
-    `model` is the graph as given, `input` its one input. `colours_at` is what its metadata says.
+    `model` is the graph as given, `input` its one input; `ran_by` says on what it runs, chosen
+    by `execution.choose`. `colours_at` is what its metadata says.
     Raises DistillError for a network that makes no picture of a picture.
     """
 
-    def __init__(self, model: onnx.ModelProto, name: str, threads: int | None = None) -> None:
+    def __init__(
+        self, model: onnx.ModelProto, name: str, threads: int | None = None, device: str = "cpu"
+    ) -> None:
         self._name, self._threads = name, threads or torch.get_num_threads()
         inputs = model_inputs(model)
         if len(inputs) != 1:
@@ -61,17 +65,20 @@ class OnnxStudent:
         _check_input(self.input, name)
         self.colours_at = _side(noted(model, COLOURS_AT))
         self.fixed: tuple[int, int] | None = None
-        channels = self._open(free_size(model), *PROBE)
+        channels, opened = self._open(free_size(model), *PROBE), free_size(model)
         sides = [dim.dim_value for dim in self.input.type.tensor_type.shape.dim[2:4]]
         if channels is None and len(sides) == 2 and all(sides):
             self.fixed = sides[0], sides[1]
-            channels = self._open(model, *self.fixed)
+            channels, opened = self._open(model, *self.fixed), model
         if channels is None:
             raise DistillError(
                 f"{name}: no network from one RGB picture (1, 3, height, width) in [0, 1] to one "
                 "as large, or one that ONNX Runtime cannot run"
             )
         self.channels = channels
+        provider, self.ran_by = execution.choose(opened, device, self._threads)
+        if provider != CPU:
+            self._session = open_session(opened, self._threads, provider)
 
     def __call__(self, photo: Tensor) -> Tensor:
         """Raises BadPhoto where the memory does not suffice."""

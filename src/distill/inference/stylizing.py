@@ -71,23 +71,27 @@ def choose(settings: Stylize) -> tuple[OnnxStudent, str]:
                 f"distill.train style={name} photos=DIR run={name}, then run={name} here"
             )
         path = zoo.find(name)
-    student = open_student(path, settings.threads, settings.direction)
+    student = open_student(path, settings.threads, settings.direction, settings.device)
+    print(student.ran_by)
     return student, name if settings.direction == "AtoB" else f"{name}-{settings.direction}"
 
 
 def open_student(
-    path: Path, threads: int | None = None, direction: Direction = "AtoB"
+    path: Path,
+    threads: int | None = None,
+    direction: Direction = "AtoB",
+    device: str = "cpu",
 ) -> OnnxStudent:
     """A network in an ONNX file or a checkpoint. Raises DistillError for any other file.
 
     A checkpoint is exported in memory: ONNX Runtime is faster than PyTorch, and there is one way
-    of inference. `direction` chooses one of CycleGAN's two generators.
+    of inference. `direction` chooses one of CycleGAN's two generators, `device` what runs it.
     """
     if path.suffix.lower() == ".ckpt":
-        return OnnxStudent(inference_graph(path, direction), str(path), threads)
+        return OnnxStudent(inference_graph(path, direction), str(path), threads, device)
     if direction != "AtoB":
         raise DistillError(f"direction={direction}: {path} has one direction; leave it out")
-    return OnnxStudent(onnx_files.load_model(path), str(path), threads)
+    return OnnxStudent(onnx_files.load_model(path), str(path), threads, device)
 
 
 def stylise_all(jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Stylize) -> None:

@@ -82,6 +82,11 @@ class ShippedStudent(ByName):
     name: str | None
 
 
+StylizeDevice = Literal[
+    "auto", "cpu", "cuda", "rocm", "migraphx", "coreml", "directml", "openvino", "tensorrt"
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stylize(Settings):
     """distill.stylize; `inputs` are no setting but what stands beside the settings."""
@@ -102,6 +107,7 @@ class Stylize(Settings):
     smooth: Annotated[float, Field(ge=0, le=0.95)]
     stability: bool
     threads: Positive | None
+    device: StylizeDevice = "cpu"
     inputs: tuple[str, ...] = ()
 
 
