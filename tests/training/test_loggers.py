@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import signal
+import struct
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from distill.training import loggers
 from support.commands import go
 
 SHORT = ["trainer.max_steps=4", "trainer.val_every=2", "trainer.threads=1"]
+BLOCK = 32768  # bytes
 OFFLINE = ["logger=wandb", "logger.wandb.mode=offline"]
 
 
@@ -144,29 +147,37 @@ def test_wandb_offline_has_all_and_goes_on_in_its_run(here, signal_at):
     ]
 
 
-def told_offline(folders):
-    """Settings and figures of what Weights & Biases would send, as `wandb sync` reads it."""
-    import json
+def records(path):
+    """The records of a .wandb file: LevelDB's log format after 7 bytes of its own."""
+    content, at, whole = path.read_bytes(), 7, b""
+    while at + 7 <= len(content):
+        left = BLOCK - at % BLOCK
+        if left < 7:  # a block's end is filled up
+            at += left
+            continue
+        length, kind = struct.unpack_from("<HB", content, at + 4)  # after the checksum
+        whole += content[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):  # whole, or the last part of one
+            yield whole
+            whole = b""
 
+
+def told_offline(folders):
+    """Settings and figures of what `wandb sync` would send."""
     from wandb.proto import wandb_internal_pb2
-    from wandb.sdk.internal.datastore import DataStore
 
     settings, figures = {}, []
     for folder in folders:
-        store = DataStore()
-        store.open_for_scan(str(next(folder.glob("*.wandb"))))
-        while data := store.scan_data():
+        for data in records(next(folder.glob("*.wandb"))):
             record = wandb_internal_pb2.Record()
             record.ParseFromString(data)
             for item in (*record.config.update, *record.run.config.update):
                 settings[item.key or item.nested_key[0]] = json.loads(item.value_json)
-            if record.history.item:
-                figures.append(
-                    {
-                        "/".join(item.nested_key) or item.key: json.loads(item.value_json)
-                        for item in record.history.item
-                    }
-                )
+            told = record.history.item
+            figures.append(
+                {i.key or "/".join(i.nested_key): json.loads(i.value_json) for i in told}
+            )
     return settings, figures
 
 
