@@ -72,7 +72,8 @@ def choose(settings: Stylize) -> tuple[OnnxStudent, str]:
             )
         path = zoo.find(name)
     student = open_student(path, settings.threads, settings.direction, settings.device)
-    print(student.ran_by)
+    if settings.device != "auto" or student.ran_by != "device: cpu":  # as if there were no choice
+        print(student.ran_by)
     return student, name if settings.direction == "AtoB" else f"{name}-{settings.direction}"
 
 
