@@ -19,7 +19,7 @@ FLOORS = [  # a package imports those of the floors before its own, and none of 
     {"data"},
     {"runs"},
     {"training", "exporters", "evaluation"},
-    {"inference", "speed"},
+    {"inference", "speed", "search"},
     {"live"},
     {"recipes"},
     {*COMMANDS},

@@ -96,6 +96,8 @@ def test_a_command_is_taken_as_typed(words):
     # --cfg job composes and checks all settings, and goes no further. Of -m the first values.
     name, *arguments = words
     if "-m" in arguments:
+        numbers = r"(?<==)(?:tag\(log,)?(?:interval|range)\(([^,]+),.*"
+        arguments = [re.sub(numbers, r"\1", each) for each in arguments]
         arguments = [re.sub(r"(?<==)([^\[,]+),.*", r"\1", each) for each in arguments]
         arguments.remove("-m")
     flags = [] if "--help" in arguments else ["--cfg", "job"]

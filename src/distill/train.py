@@ -9,7 +9,7 @@ from typing import Any
 from distill.config.compose import entry
 from distill.config.registry import recipe_named, schema_of
 from distill.recipes import RECIPES
-from distill.runs.sweep import SweepFolders
+from distill.search.study_sweep import StudySweep
 
 
 def _implied(typed: Mapping[str, Any]) -> list[str]:
@@ -18,7 +18,7 @@ def _implied(typed: Mapping[str, Any]) -> list[str]:
     return words_for_own_pairs(typed)
 
 
-@entry("train", schema_of, SweepFolders(), recipes=RECIPES, implied=_implied)
+@entry("train", schema_of, StudySweep(), recipes=RECIPES, implied=_implied)
 def main(settings: Any) -> None:
     from pathlib import Path
 

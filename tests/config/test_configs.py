@@ -26,7 +26,7 @@ SCHEMAS = {
 }  # fmt: skip
 GROUPS = {  # what each command's settings choose from, in train by recipe
     "train recipe=distill": ["recipe", "style", "teacher", "encoder", "decoder", "loss", "data",
-                             "optimizer", "schedule", "trainer", "logger"],
+                             "optimizer", "schedule", "trainer", "logger", "search", "launcher"],
     "train recipe=pix2pix": ["generator", "discriminator", "adversarial", "data", "schedule",
                              "trainer"],
     "train recipe=cyclegan": ["generator", "discriminator", "adversarial", "data", "schedule",

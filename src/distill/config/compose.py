@@ -26,6 +26,8 @@ from distill.config.arguments import TypedKeys, split_arguments, split_files
 from distill.config.flags import HELP, MULTIRUN, VERSION
 from distill.config.flags import check as check_flags
 from distill.config.registry import Recipe, register
+from distill.config.search_space import Axis, Space
+from distill.config.settings.searching import Searching
 from distill.config.validate import check
 from distill.core.errors import DistillError, OneLine
 from distill.core.files import real_path
@@ -37,6 +39,7 @@ Task = Callable[[Any], None]
 Schema = type[S] | Callable[[Mapping[str, Any]], type[S]]  # a class, or how to choose one
 Given = Mapping[str, Any] | None
 Implied = Callable[[Mapping[str, Any]], list[str]]  # settings typed, by key, to words that follow
+SEARCHING = ("search", "launcher")  # groups of the jobs together
 
 
 def conf_folder() -> Path:
@@ -73,13 +76,21 @@ def entry(
                 arguments, given = split_files(typed) if inputs else (typed, None)
                 several = bool(MULTIRUN & set(arguments))
                 schemas = [schema] if isinstance(schema, type) else [r.settings for r in recipes]
+                if sweep.searches:
+                    schemas.append(Searching)
                 overrides, flags = split_arguments(arguments, TypedKeys(*schemas), several)
                 check_flags(flags)
                 if VERSION & set(flags):
                     print(f"distill {__version__}")
                 elif HELP & set(arguments):
                     _hydra_main(name, schema, task, flags, given)  # whatever the settings are
+                elif several and sweep.searches and (asked := _searching(name, overrides)):
+                    _settings_alone(flags)
+                    drawn = space(name, _of_runs(overrides), schema, given, implied)
+                    sweep.search(name, task, drawn, asked)
                 elif several:
+                    if sweep.searches:
+                        overrides = _of_runs(overrides)
                     each = jobs(name, overrides, flags, schema, given, implied)
                     multirun.run(task, each, sweep)
                 else:
@@ -90,6 +101,8 @@ def entry(
                         _hydra_main(name, schema, task, [*overrides, *flags], given)
                     else:
                         sweep.alone(settings)
+                        if sweep.searches and (words := set(overrides) - {*_of_runs(overrides)}):
+                            raise DistillError(f"{min(words)}: means several jobs; add -m")
                         task(settings)
 
         return command
@@ -116,8 +129,7 @@ def jobs(
     implied: Implied | None = None,
 ) -> list[multirun.Job]:
     """Every combination of the values given, in the order typed; all are checked here."""
-    if other := [flag for flag in flags if flag not in MULTIRUN]:
-        raise DistillError(f"{other[0]}: beside -m only settings can stand (KEY=VALUE,VALUE)")
+    _settings_alone(flags)
     with _hydra(name) as parser:
         parsed = parser.parse_overrides(overrides)
         values = [_values(override) for override in parsed]
@@ -129,6 +141,89 @@ def jobs(
         typed += _following(name, typed, implied)
         found.append(multirun.Job(swept, typed, load(name, typed, schema, given)))
     return found
+
+
+def _settings_alone(flags: list[str]) -> None:
+    if other := [flag for flag in flags if flag not in MULTIRUN]:
+        raise DistillError(f"{other[0]}: beside -m only settings can stand (KEY=VALUE,VALUE)")
+
+
+def space(
+    name: str,
+    overrides: list[str],
+    schema: Schema,
+    given: Given = None,
+    implied: Implied | None = None,
+) -> Space:
+    """What may be drawn; every value of a list and both ends of numbers are checked here."""
+    with _hydra(name) as parser:
+        parsed = parser.parse_overrides(overrides)
+        axes = [_axis(override) for override in parsed if override.is_sweep_override()]
+    if not axes:
+        raise DistillError("-m: no setting has several values; KEY=VALUE,VALUE, or leave -m out")
+
+    def make(chosen: Mapping[str, str]) -> multirun.Job:
+        typed = [
+            f"{o.get_key_element()}={chosen[o.key_or_group]}"
+            if o.is_sweep_override()
+            else str(o.input_line)
+            for o in parsed
+        ]
+        typed += _following(name, typed, implied)
+        swept = {axis.key: axis.choices.get(chosen[axis.key], chosen[axis.key]) for axis in axes}
+        return multirun.Job(swept, typed, load(name, typed, schema, given))
+
+    fixed = [str(o.input_line) for o in parsed if not o.is_sweep_override()]
+    found = Space(axes, fixed, make)
+    for chosen in found.probes():
+        make(chosen)
+    return found
+
+
+def _axis(override: Override) -> Axis:
+    key, text = override.key_or_group, str(override.input_line).partition("=")[2]
+    value: Any = override.value()
+    tags = set(getattr(value, "tags", ()))
+    if other := tags - {"log"}:
+        raise DistillError(f"{key}={text}: tag {min(other)} means nothing here; there is log")
+    if override.is_interval_sweep():
+        if not value.start < value.end or (tags and value.start <= 0):
+            raise DistillError(f"{key}={text}: an interval goes up; tag(log,…) starts above 0")
+        step = 1 if isinstance(value.start, int) and isinstance(value.end, int) else None
+        return Axis(key, text, {}, value.start, value.end, step, bool(tags))
+    values = _values(override)  # raises where there are none
+    if not override.is_range_sweep():
+        if tags:
+            raise DistillError(f"{key}={text}: tag log is of numbers: interval(FROM,TO)")
+        return Axis(key, text, {typed.partition("=")[2]: shown for shown, typed in values})
+    numbers: Any = sorted(override.sweep_iterator())
+    step, low = abs(value.step), numbers[0]
+    if tags and (step != 1 or not isinstance(low, int) or low < 1):
+        raise DistillError(f"{key}={text}: tag log is of whole numbers from 1, one by one")
+    return Axis(key, text, {}, low, numbers[-1], step, bool(tags))
+
+
+def _searching(name: str, overrides: list[str]) -> Searching | None:
+    """How jobs are to be drawn and where they run; None where all are to run in turn."""
+    words = [word for word in overrides if word not in _of_runs(overrides)]
+    with _hydra(name, words) as parser:
+        for each in parser.parse_overrides(words):
+            if each.is_sweep_override():
+                raise DistillError(f"{each.key_or_group}: one for all jobs of a sweep, not several")
+        composed = compose(name, words)
+        chosen: Any = {
+            key: OmegaConf.to_container(composed[key], resolve=True) for key in SEARCHING
+        }
+    if chosen["search"]["name"] == "optuna":
+        return check(chosen, Searching)
+    if of_launcher := [word for word in words if not word.startswith("search")]:
+        raise DistillError(f"{of_launcher[0]}: goes with search=optuna")
+    return None
+
+
+def _of_runs(overrides: Iterable[str]) -> list[str]:
+    """The words that are no setting of the search, which are of all jobs together."""
+    return [word for word in overrides if re.split(r"[.=]", word)[0] not in SEARCHING]
 
 
 def _following(name: str, overrides: list[str], implied: Implied | None) -> list[str]:

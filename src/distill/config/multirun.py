@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from distill.core.errors import INTERRUPTED, DistillError, OneLine
 
@@ -27,15 +27,21 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended; `status` None: it was not reached."""
+    """How a job ended; `status` None: it was not reached. `state`: what to say of it instead."""
 
     status: int | None = None
     reason: str = ""
+    state: str = ""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a command does around its jobs; this one only names them by their values."""
+    """What a command does around its jobs; this one only names them by their values.
+
+    `searches`: the command has the groups `search` and `launcher`, and `search` runs what is drawn.
+    """
+
+    searches: ClassVar[bool] = False
 
     def alone(self, settings: Any) -> None:
         """Refuse settings that mean something for several jobs only."""
@@ -46,6 +52,10 @@ class Sweep:
 
     def report(self, jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
         """Say what came of the jobs, in the order of `jobs`."""
+
+    def search(self, name: str, task: Callable[[Any], None], space: Any, asked: Any) -> None:
+        """Run jobs of a `Space` by the `Searching` asked for; `name` is the command's."""
+        raise NotImplementedError
 
 
 NO_FOLDERS = Sweep()
@@ -61,7 +71,7 @@ def run(task: Callable[[Any], None], jobs: Sequence[Job], sweep: Sweep) -> None:
     jobs, outcomes = sweep.place(jobs), [Outcome()] * len(jobs)
     for i, job in enumerate(jobs):
         print(f"[{i + 1}/{len(jobs)}] {job.name}", flush=True)
-        outcomes[i] = _attempt(task, job)
+        outcomes[i] = attempt(task, job)
         if outcomes[i].status == INTERRUPTED:
             break
     sweep.report(jobs, outcomes)
@@ -72,7 +82,8 @@ def run(task: Callable[[Any], None], jobs: Sequence[Job], sweep: Sweep) -> None:
         raise DistillError(f"{len(failed)} of {len(jobs)} jobs failed: {', '.join(failed)}")
 
 
-def _attempt(task: Callable[[Any], None], job: Job) -> Outcome:
+def attempt(task: Callable[[Any], None], job: Job) -> Outcome:
+    """One job as if it were alone in the process; an error is its outcome."""
     lines = OneLine()
     with _process(job):
         try:

@@ -53,14 +53,20 @@ NOTES = (
 )
 
 
-def write(folder: Path, jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
-    """One row per job, from what is in its folder, whatever became of it."""
+def write(
+    folder: Path,
+    jobs: Sequence[Job],
+    outcomes: Sequence[Outcome],
+    more: Sequence[Row] | None = None,
+) -> None:
+    """One row per job, from what is in its folder, whatever became of it; `more` are columns."""
     runs = [Run(folder / job.name) for job in jobs]
     tables = [validations(run.folder / "metrics.csv") for run in runs]
     rows = [
         {"job": job.name, **job.swept, "state": state(run, job, outcome), **figures(run, table)}
         for run, job, outcome, table in zip(runs, jobs, outcomes, tables, strict=True)
     ]
+    rows = [row | own for row, own in zip(rows, more or [{}] * len(rows), strict=True)]
     if all(row[DISTANCE] is None for row in rows):
         rows = [{key: value for key, value in row.items() if key != DISTANCE} for row in rows]
     with atomic_write(folder / "summary.csv") as page, page.open("w", newline="") as stream:
@@ -107,6 +113,8 @@ def figures(run: Run, table: Sequence[dict[str, float]]) -> Row:
 
 def state(run: Run, job: Job, outcome: Outcome) -> str:
     """`finished`, `failed: REASON`, `stopped at step N` or `not started`."""
+    if outcome.state:
+        return outcome.state
     if outcome.status == 0:
         return "finished"
     if outcome.status not in (None, INTERRUPTED):

@@ -28,11 +28,8 @@ class SweepFolders(Sweep):
             )
 
     def place(self, jobs: Sequence[Job]) -> list[Job]:
-        _check_typed(jobs[0])
-        settings = jobs[0].settings
-        name = settings.sweep or safe("+".join(jobs[0].swept), 3 * LONGEST)
-        folder = str(Path(settings.runs) / f"sweep-{name}")
-        placed = [self._into(folder, job) for job in jobs]
+        folder = sweep_folder(jobs[0])
+        placed = [into(folder, job, folder_name(job)) for job in jobs]
         names = [job.name for job in placed]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise DistillError(
@@ -45,12 +42,23 @@ class SweepFolders(Sweep):
 
         summary.write(Path(jobs[0].settings.runs), jobs, outcomes)
 
-    def _into(self, folder: str, job: Job) -> Job:
-        name = folder_name(job)
-        # Processes that Lightning starts for further devices are given this command line.
-        typed = [o for o in job.overrides if _key(o) not in ("runs", "sweep")]
-        own = replace(job.settings, run=name, runs=folder, sweep=None)
-        return Job(job.swept, [*typed, f"run='{name}'", f"runs={folder}"], own, name)
+
+def sweep_folder(job: Job) -> str:
+    """Of all jobs together, by `sweep` or else by the keys that they differ in.
+
+    Raises DistillError for what names the folder of one run, or several.
+    """
+    _check_typed(job)
+    name = job.settings.sweep or safe("+".join(job.swept), 3 * LONGEST)
+    return str(Path(job.settings.runs) / f"sweep-{name}")
+
+
+def into(folder: str, job: Job, name: str) -> Job:
+    """The job as a run of that name in the sweep's folder."""
+    # Processes that Lightning starts for further devices are given this command line.
+    typed = [o for o in job.overrides if _key(o) not in ("runs", "sweep")]
+    own = replace(job.settings, run=name, runs=folder, sweep=None)
+    return Job(job.swept, [*typed, f"run='{name}'", f"runs={folder}"], own, name)
 
 
 def folder_name(job: Job) -> str:

@@ -26,6 +26,7 @@ from distill.training.callbacks.outside_loggers import OutsideLoggers
 from distill.training.callbacks.previews import Previews
 from distill.training.callbacks.progress_bar import Progress
 from distill.training.callbacks.table import MetricsTable
+from distill.training.callbacks.watched import watching
 from distill.training.callbacks.whole_checkpoints import WholeCheckpoints
 from distill.training.ending import outcome
 from distill.training.launch import let_others_go_on
@@ -173,7 +174,7 @@ def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> 
         callbacks.append(ModelCheckpoint(*best, monitor=monitor, enable_version_counter=False))
         if settings.trainer.patience:
             callbacks.append(EarlyStopping(monitor, patience=settings.trainer.patience))
-    return [*callbacks, Checkpoints(run)]
+    return [*callbacks, Checkpoints(run), *watching()]
 
 
 def _mute_known_noise() -> None:

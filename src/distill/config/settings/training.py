@@ -212,6 +212,8 @@ class Loggers(Together):
 class Training(Settings):
     """What every recipe of distill.train takes."""
 
+    not_used = frozenset({"search", "launcher"})  # of the jobs of -m together, not of a run
+
     run: Name
     runs: PathText
     sweep: Name | None
