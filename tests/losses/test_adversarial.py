@@ -163,3 +163,31 @@ WRONG = [
 def test_rules_that_do_not_go_together(given, line):
     with pytest.raises(DistillError, match=line):
         Adversary(**given)
+
+
+def test_labels_may_lie_above_one():
+    labels = smoothed(torch.empty(20_000), (0.7, 1.2))
+    assert 1.19 < labels.max() <= 1.2
+
+
+def test_clipped_weights_lie_within_the_bound_on_both_sides():
+    critic = nn.Linear(4, 1, bias=False)
+    with torch.no_grad():
+        critic.weight.copy_(torch.tensor([[-0.5, -0.005, 0.005, 0.5]]))
+    Adversary("wasserstein", clip=0.01).clip_weights(critic)
+    assert critic.weight.tolist() == [pytest.approx([-0.01, -0.005, 0.005, 0.01])]
+
+
+def test_the_penalty_looks_between_each_picture_and_its_fake_at_a_place_of_its_own():
+    seen = []
+
+    def critic(picture):
+        seen.append(picture.detach())
+        return picture.flatten(1).sum(1)
+
+    gradient_penalty(critic, torch.ones(5, 3, 4, 4), torch.zeros(5, 3, 4, 4))
+    (between,) = seen
+    places = between.flatten(1)
+    assert (places == places[:, :1]).all()  # of all pixels the same
+    assert len(set(places[:, 0].tolist())) == 5
+    assert 0 <= places.min() < places.max() <= 1

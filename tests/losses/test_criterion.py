@@ -106,6 +106,8 @@ def test_a_batch_too_small_for_a_term_is_left_to_the_others() -> None:
     criterion = Criterion({"gka": GKA({"s": "t"}), "sobel": Sobel()}, {"gka": 1, "sobel": 1})
     small = (RAMP[:3], BLACK[:3], {"s": RAMP[:3]}, {"t": RAMP[:3]})
     assert list(criterion.eval()(*small)[1]) == ["sobel"]
+    four = torch.rand(4, 3, 8, 8)
+    assert list(criterion.eval()(four, four, {"s": four}, {"t": four})[1]) == ["gka", "sobel"]
     with pytest.raises(DistillError, match="at least 4, got 3"):
         criterion.train()(*small)
 

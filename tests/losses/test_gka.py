@@ -107,3 +107,10 @@ def test_descends(centred: bool) -> None:
         optimiser.step()
         values.append(value.item())
     assert values[-1] < values[0]
+
+
+def test_a_term_that_is_not_centred() -> None:
+    x, y = torch.rand(6, 12), torch.rand(6, 12)
+    loss = GKA({"a": "b"}, centred=False)({"a": x}, {"b": y})
+    assert loss.item() == pytest.approx(1 - direct(x, y, centred=False), abs=1e-5)
+    assert loss.item() != pytest.approx(1 - direct(x, y, centred=True), abs=1e-2)

@@ -42,6 +42,8 @@ def test_a_noisy_photo_stays_one() -> None:
     Stable(noise=50.0)(lambda x: seen.append(x) or x, white, white)
     assert seen[0].max() <= 1
     assert seen[0].min() < 0.9
+    Stable(noise=50.0)(lambda x: seen.append(x) or x, 1 - white, 1 - white)
+    assert seen[2].min() >= 0  # seen[1] moved
 
 
 def test_a_pattern_that_stands_still_costs_by_how_far_the_photo_moved() -> None:
