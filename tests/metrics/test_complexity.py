@@ -203,3 +203,9 @@ def test_the_unet_of_the_paper_as_it_is_exported() -> None:
     assert parameters(network) == 54_414_531
     assert graph_macs(model) / 1e9 == pytest.approx(6.05, abs=0.005)
     assert graph_macs(model) == module_macs(network.eval(), 256)
+
+
+def test_a_scalar_is_no_weight_and_two_values_are() -> None:
+    sizes: dict[str, Shape] = {"one": [1], "two": [2], "three": [3]}
+    joined = helper.make_node("Concat", [*sizes], ["y"], axis=0)
+    assert graph_parameters(graph([joined], sizes, [6], [6])) == 5

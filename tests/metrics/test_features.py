@@ -232,3 +232,36 @@ def test_real_mobilenet_tells_photos_from_noise(
 def small(path: Path) -> Tensor:
     values = np.asarray(Image.open(path).convert("RGB").resize((160, 160)), np.float32) / 255
     return torch.from_numpy(values.transpose(2, 0, 1).copy())
+
+
+def test_where_the_features_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for there, kind in ((True, "cuda"), (False, "cpu")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
+        assert features._device().type == kind
+
+
+def test_one_network_is_offered_where_only_the_other_is_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(features.weights_files, "find_or_none", lambda _: tmp_path / "there")
+
+    def missing(file: features.WeightsFile) -> Path:
+        raise DistillError(f"{file.name}: missing")
+
+    monkeypatch.setattr(features.weights_files, "find", missing)
+    with pytest.raises(DistillError, match="MobileNetV2's are at hand: features=mobilenet, in"):
+        features.feature_network("inception")
+    with pytest.raises(DistillError, match=r"missing$"):
+        features.feature_network("mobilenet")
+
+
+def test_large_pictures_are_made_smaller_with_antialiasing(mobilenet: State) -> None:
+    """Stripes three pixels wide are grey at a quarter of the size, unless pixels are picked."""
+    stripes = (torch.arange(896) // 3 % 2).float().expand(1, 3, 896, 896)
+    network = MobileNet(mobilenet)
+    seen: list[torch.Tensor] = []
+    monkey = network.net.features.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    network(stripes)
+    monkey.remove()
+    assert seen[0].shape[-2:] == (224, 224)
+    assert seen[0].std() < 0.3  # picked pixels: 0.9

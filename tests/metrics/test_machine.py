@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
+import sys
 
 import onnxruntime
 import pytest
+import torch
 
 from distill.metrics import machine
 from distill.metrics.complexity import graph_macs
@@ -31,3 +34,39 @@ def test_the_machine_is_described_without_names_or_paths():
     said = " ".join(map(str, facts.values()))
     assert not platform.node() or not re.search(rf"\b{re.escape(platform.node())}\b", said)
     assert "/" not in said
+
+
+def test_what_the_machine_is_called_and_how_busy_it_is(monkeypatch):
+    facts = machine.facts()
+    assert facts["processor"] == machine.processor()
+    assert facts["system"] == f"{platform.system()} {platform.machine()}"
+    assert facts["python"] == platform.python_version()
+    assert facts["torch"] == torch.__version__
+    monkeypatch.setattr(os, "getloadavg", lambda: (1.23456, 7.0, 9.0), raising=False)
+    assert machine.load_average() == 1.23
+    monkeypatch.delattr(os, "getloadavg")
+    assert machine.load_average() is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_processor_is_called_as_the_system_calls_it():
+    with open("/proc/cpuinfo", errors="replace") as listed:
+        names = [line.split(":", 1)[1].strip() for line in listed if line.startswith("model name")]
+    assert machine.processor() == (names[0] if names else platform.machine())
+
+
+def test_the_products_are_of_square_matrices_on_the_threads_asked_for(monkeypatch):
+    opened = []
+    real = machine.sessions.open_session
+
+    def watched(graph, threads, provider, timed):
+        opened.append((threads, timed))
+        return real(graph, threads, provider, timed=timed)
+
+    monkeypatch.setattr(machine.sessions, "open_session", watched)
+    found = machine.products(1)
+    assert opened == [(1, True)] * 2
+    for (library, side), run in found.items():
+        made = run()
+        made = made[0] if library == "ONNX Runtime" else made
+        assert tuple(made.shape) == (side, side)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from distill.metrics import timing
 from distill.metrics.timing import Times
@@ -64,3 +65,54 @@ def test_calls_take_turns_and_every_other_round_is_backwards(monkeypatch):
     assert len(ticks) == 6
     assert times["a"].rounds == pytest.approx([200] * 3)
     assert times["b"].runs == pytest.approx([20] * 3 * round(timing.SPAN / 0.02))
+
+
+class Watched(torch.nn.Module):
+    """Notes what it is given; a run takes as many seconds as it has had before."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self.clock, self.seen = clock, []
+
+    def forward(self, photo):
+        self.clock[0] += len(self.seen)
+        self.seen.append((photo.clone(), torch.get_num_threads()))
+        return photo
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    seconds = [0.0]
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: seconds[0])
+    return seconds
+
+
+def test_a_network_is_timed_on_one_thread_and_a_grey_picture(clock):
+    """Runs of 0 (which does not count), 1, 2 and 3 seconds."""
+    network, before = Watched(clock), torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert timing.torch_ms(network, 8) == 2000
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert [threads for _, threads in network.seen] == [1] * 4
+    assert all(torch.equal(photo, torch.full((1, 3, 8, 8), 0.5)) for photo, _ in network.seen)
+
+
+def test_an_onnx_file_is_timed_on_one_thread_and_a_grey_picture(clock, monkeypatch, tmp_path):
+    opened, network = [], Watched(clock)
+    monkeypatch.setattr(timing, "open_session", lambda *how, **more: opened.append((how, more)))
+    monkeypatch.setattr(
+        timing, "picture_call", lambda _: lambda picture: network(torch.from_numpy(picture))
+    )
+    assert timing.onnx_ms(tmp_path / "a.onnx", 8, repeats=5) == 3000
+    assert opened == [((tmp_path / "a.onnx",), {"threads": 1})]
+    assert all(torch.equal(photo, torch.full((1, 3, 8, 8), 0.5)) for photo, _ in network.seen)
+    assert len(network.seen) == 6
+
+
+def test_the_median_of_odd_counts_lies_between_the_middle_ones():
+    """Of 7 values with 95 %: the lowest and the highest (2 · 2⁻⁷ = 1.6 %, next 12.5 %)."""
+    assert timing.median_interval([7.0, 1, 2, 3, 4, 5, 6]) == (1, 7)
+    assert timing.median_interval([1.0, 2, 3]) == (1, 3)
