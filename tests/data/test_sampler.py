@@ -121,3 +121,22 @@ def test_a_folder_without_a_training_picture_is_named():
 def test_one_folder_with_one_weight_is_no_share_at_all():
     assert shares_of([3.0], [], ["", ""]) is None
     assert shares_of([3.0], ["a"], ["", ""]) is None
+
+
+def test_which_pictures_of_a_folder_a_pass_takes_goes_by_seed_folder_and_round():
+    """Of two folders of 40, 20 each a pass: every second pass begins a folder anew."""
+    names = ["a"] * 40 + ["b"] * 40
+
+    def taken(seed):
+        photos = [Photo(None, str(i), folder=name) for i, name in enumerate(names)]
+        data = PhotoSet(photos, 64, True, seed=seed, shares=shares_of([1, 1], ["a", "b"], names))
+        data.count = 40
+        data.shares = [(share, 20) for share, _ in data.shares]
+        each = [{data.index(p) for p in range(k * 40, (k + 1) * 40)} for k in range(3)]
+        return [({i for i in got if i < 40}, {i - 40 for i in got if i >= 40}) for got in each]
+
+    first, other = taken(0), taken(1)
+    assert first[0][0] | first[1][0] == set(range(40))
+    assert first[0][0] != first[2][0]  # another round
+    assert first[0][0] != first[0][1]  # another folder
+    assert first[0][0] != other[0][0]  # another seed
