@@ -13,7 +13,7 @@ install: $(VENV)/.installed  ## set up .venv with everything
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev,video,lens]'
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev,video,lens,shards]'
 	@touch $@
 
 # What only the tests of other formats and of the page need.

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar, overload
+from typing import Protocol, TypeVar, overload
 
 import numpy as np
 from PIL import Image
@@ -35,6 +35,19 @@ Two = tuple[Path, Path]
 Place = TypeVar("Place", Path, Two)
 
 
+class ReadablePair(Protocol):
+    """What datasets ask of a pair, wherever it lies."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def photo(self) -> Path | str:
+        """Where it lies, to name it by."""
+
+    def read(self, alpha: bool = False, swap: bool = False) -> tuple[Image.Image, Image.Image]: ...
+
+
 @dataclass(frozen=True)
 class Pair:
     """Photo and target; `target` is None where both stand side by side in one picture."""
@@ -52,17 +65,31 @@ class Pair:
         The second of them is RGBA with `alpha`.
         """
         if self.target is None:
-            both = read_photo(self.photo, alpha=alpha)
-            half = both.width // 2  # an odd column in the middle belongs to neither
-            starts = (both.width - half, 0) if swap else (0, both.width - half)
-            first, second = (both.crop((x, 0, x + half, both.height)) for x in starts)
-            return to_rgb(first), second
+            photo, target = _halves(read_photo(self.photo, alpha=alpha))
+            return (to_rgb(target), photo) if swap else (to_rgb(photo), target)
         photo = read_photo(self.photo, alpha=alpha and swap)
+        target = self._read_target(alpha=alpha and not swap)
+        return (target, photo) if swap else (photo, target)
+
+    def read_transparent(self) -> tuple[Image.Image, Image.Image]:
+        """Photo and target as RGBA. Raises BadPhoto."""
+        if self.target is None:
+            return _halves(read_photo(self.photo, alpha=True))
+        return read_photo(self.photo, alpha=True), self._read_target(alpha=True)
+
+    def _read_target(self, alpha: bool) -> Image.Image:
+        assert self.target is not None
         try:
-            target = read_photo(self.target, alpha=alpha and not swap)
+            return read_photo(self.target, alpha=alpha)
         except BadPhoto as reason:
             raise BadPhoto(f"its target {str(self.target)!r}: {reason}") from None
-        return (target, photo) if swap else (photo, target)
+
+
+def _halves(both: Image.Image) -> tuple[Image.Image, Image.Image]:
+    """The left and the right one; an odd column in the middle belongs to neither."""
+    half = both.width // 2
+    left, right = (both.crop((x, 0, x + half, both.height)) for x in (0, both.width - half))
+    return left, right
 
 
 class Pairs(Sequence[Pair]):
@@ -137,6 +164,8 @@ def find_pairs(
     """
     if not root.is_dir():
         raise DistillError(f"data.root={root}: no such folder")
+    if (root / "shards.parquet").is_file():
+        raise DistillError(f"data.root={root}: holds shards; add data=shards, or unpack them")
     two = _two_folders(root, style)
     if two and (inside := _sides_inside(*two)):
         sides = {side: _pairs_of(root, style, each) for side, each in inside.items()}

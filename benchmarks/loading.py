@@ -1,0 +1,236 @@
+"""Loading: folder sets against shards, codec by codec, and the start with a large index.
+
+decode   CPU time of one picture in each codec, and its bytes, of pictures of `--pairs SET`
+sample   CPU time of one training sample (read, checked, decoded, as tensors), pages in memory
+loop     `distill.train` on the same pairs as a folder and as shards, each to the bare step with
+         freed memory kept, in turn
+start    the first step and the memory with an index of `--index` pairs: real parts of an index
+         and a catalogue, of which every shard is a link to one tar file
+
+CPU time holds on a machine that does other things too; the loop's figures do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from common import Table, alternate, apart, kept, machine, parser, ratios, spread, wanted, write
+from forms import STUDENT
+from PIL import Image
+from startup import SIZE, timed_first_step
+from watched import TAIL, Stamps, train_for
+
+from distill.data.datasets import PairSet
+from distill.data.pairs import find_pairs
+from distill.data.shards.address import Address
+from distill.data.shards.packing import pack
+from distill.data.shards.picture_codec import CodecName, codec_named
+from distill.data.shards.shard_index import (
+    Catalogue,
+    IndexRow,
+    ShardRow,
+    read_rows_of,
+    read_shard_row,
+    shard_path,
+    write_catalogue,
+    write_part,
+)
+from distill.data.shards.shard_manifest import shard_manifest_at, write_shard_manifest
+from distill.data.shards.shard_order import ShardOrder
+from distill.data.shards.sharded_pairs import ShardedPairs
+from training import bare
+
+CODECS: Sequence[CodecName] = get_args(CodecName)
+WANTED_LOOP, WANTED_STEP, WANTED_MEMORY = 0.95, 6.0, 1024  # of the bare step; seconds; MiB
+PER_SHARD = 500
+
+
+def cpu_ms(run: Callable[[], object], count: int) -> float:
+    """Milliseconds of this process's CPU time for each of `count` things that `run` does."""
+    begun = time.process_time()
+    run()
+    return 1000 * (time.process_time() - begun) / count
+
+
+def decode_table(root: Path, count: int, rounds: int) -> tuple[dict[str, Any], Table]:
+    """Each codec on the same pictures, in turn."""
+    pairs = find_pairs(root, None, 0.1, 0)["train"]
+    chosen = np.linspace(0, len(pairs) - 1, min(count, len(pairs))).astype(int)
+    pictures = [picture for i in chosen for picture in pairs[int(i)].read()]
+    found: dict[str, Any] = {}
+    encoded = {}
+    for name in CODECS:
+        codec = codec_named(name)
+        encoded[name] = [codec.encode(picture) for picture in pictures]
+        found[name] = {"bytes": statistics.mean(map(len, encoded[name])), "ms": []}
+    for _ in range(rounds):
+        for name in CODECS:
+            codec = codec_named(name)
+            run = partial(_each, lambda content, c=codec: np.array(c.decode(content)))
+            found[name]["ms"].append(cpu_ms(partial(run, encoded[name]), len(pictures)))
+    rows = [
+        [name, spread(each["ms"], 2), f"{each['bytes'] / 1000:.1f}", codec_named(name).lossless]
+        for name, each in found.items()
+    ]
+    title = f"Decoding, {len(pictures)} pictures"
+    return found, Table(
+        title, ["codec", "ms of CPU", "KB", "lossless"], [[*map(str, r)] for r in rows]
+    )
+
+
+def _each(run: Callable[[Any], object], things: Sequence[Any]) -> None:
+    for thing in things:
+        run(thing)
+
+
+def sample_table(
+    root: Path, shards: dict[str, Path], size: int, count: int, rounds: int
+) -> tuple[dict[str, list[float]], Table]:
+    """A training sample of the folder and of every set of shards."""
+    sets = {"folder": PairSet(find_pairs(root, None, 0.1, 0)["train"], size, train=True)}
+    for name, place in shards.items():
+        address = Address(place)
+        pairs = ShardedPairs(address, Catalogue(address), "train", name)
+        sets[name] = PairSet(pairs, size, train=True, order=ShardOrder(pairs.sizes, 0))
+    found: dict[str, list[float]] = {name: [] for name in sets}
+    for n in range(rounds + 1):
+        for name, data in sets.items():
+            ms = cpu_ms(partial(_each, data.__getitem__, range(count)), count)
+            if n:  # the first round brings the files into memory
+                found[name].append(ms)
+    rows = [[name, spread(values, 2)] for name, values in found.items()]
+    return found, Table("A training sample, ms of CPU", ["", "median (range)"], rows)
+
+
+def loop(words: Sequence[str], workers: int, batch: int, warm: int, steps: int, size: int) -> float:
+    """Pictures a second of the real command."""
+    stamps = Stamps()
+    typed = [*words, f"data.workers={workers}", f"data.batch_size={batch}", "data.val_limit=1"]
+    typed += [f"style.resolution={size}", "encoder.weights=none", *STUDENT]
+    train_for(warm + steps + TAIL, typed, stamps)
+    return steps * batch / stamps.of(warm, steps)
+
+
+def loop_table(
+    root: Path, shards: dict[str, Path], args: argparse.Namespace
+) -> tuple[dict[str, list[float]], Table]:
+    length = (args.batch, args.warm, args.steps, args.size)
+    runs: dict[str, Callable[[], float]] = {"bare": partial(_first, kept, bare, *length)}
+    sources = {"folder": [f"data.root={root}"]}
+    sources |= {name: ["data=shards", f"data.root={at}"] for name, at in shards.items()}
+    for name, words in sources.items():
+        runs[name] = partial(_first, loop, [*words, "style=toon"], args.workers, *length)
+    speed = alternate(runs, args.rounds, "loop")
+    rows = [
+        [name, spread(values, 2), wanted(ratios(values, speed["bare"]), WANTED_LOOP)]
+        for name, values in speed.items()
+    ]
+    title = f"Training, pictures a second, {args.workers} workers"
+    return speed, Table(title, ["", "median (range)", "to the bare step, memory kept"], rows)
+
+
+def _first(function: Callable[..., float], *arguments: object) -> float:
+    return apart(function, *arguments)[0]
+
+
+def make_index(root: Path, count: int) -> Path:
+    """Shards with so many training pairs, all links to one tar file, each with an index part."""
+    rng, folder = np.random.default_rng(0), root.with_name(f"{root.name}-pairs")
+    for side, pairs in (("train", PER_SHARD), ("val", 64)):
+        for kind in ("photo", "stylized"):
+            (folder / side / kind).mkdir(parents=True)
+            for number in range(pairs):
+                noise = rng.integers(0, 256, (SIZE, SIZE, 3), dtype=np.uint8)
+                Image.fromarray(noise).save(folder / side / kind / f"face_{number:04d}.png")
+    address = Address(root)
+    pack(folder, address, "qoi", PER_SHARD, (0.1, 0, 0.1))
+    rows = read_rows_of(address, "train-000000")
+    first = _row(address, "train-000000")
+    shards = [first]
+    for number in range(1, -(-count // PER_SHARD)):
+        name = f"train-{number:06d}"
+        os.link(root / shard_path("train-000000"), root / shard_path(name))
+        pairs = [
+            IndexRow(
+                **asdict(row) | {"name": f"{number:06d}-{row.name}", "shard": shard_path(name)}
+            )
+            for row in rows
+        ]
+        shards.append(ShardRow(**asdict(first) | {"shard": name}))
+        write_part(address, shards[-1], pairs)
+    write_catalogue(address, [*shards, _row(address, "val-000000")])
+    manifest = shard_manifest_at(address)
+    assert manifest is not None
+    held = {"val": 64, "test": 0}
+    write_shard_manifest(address, manifest, {"train": len(shards) * PER_SHARD, **held})  # type: ignore[dict-item]
+    return root
+
+
+def _row(address: Address, shard: str) -> ShardRow:
+    row = read_shard_row(address, shard)
+    assert row is not None
+    return row
+
+
+def start_table(args: argparse.Namespace, work: Path) -> tuple[dict[str, Any], Table]:
+    root = make_index(work / "index", args.index)
+    run = partial(
+        timed_first_step, root, args.start_steps, args.workers, "data=shards", "style=own"
+    )
+    results = alternate({f"{args.index:,}": run}, args.start_rounds, "first step")
+    columns = {"first step": "first step, s", "whole": "whole command, s"}
+    columns |= {name: f"{name}, MiB" for name in ("main", "worker", "together")}
+    rows = [
+        [name, *(spread([one[key] for one in found], 1) for key in columns)]
+        for name, found in results.items()
+    ]
+    title = f"Start (wanted: ≤ {WANTED_STEP:.0f} s, ≤ {WANTED_MEMORY} MiB together)"
+    return results, Table(title, ["pairs", *columns.values()], rows)
+
+
+def main() -> None:
+    options = parser(__doc__, photos=False)
+    options.add_argument("--pairs", type=Path, required=True, help="a set of pairs")
+    options.add_argument("--parts", nargs="+", default=["decode", "sample", "loop", "start"])
+    options.add_argument("--codecs", nargs="+", default=[*CODECS], choices=CODECS)
+    options.add_argument("--pictures", type=int, default=100, help="pairs to decode (%(default)s)")
+    options.add_argument("--steps", type=int, default=20, help="counted steps (%(default)s)")
+    options.add_argument("--warm", type=int, default=6, help="steps before them (%(default)s)")
+    options.add_argument("--batch", type=int, default=16, help="pictures a step (%(default)s)")
+    options.add_argument("--size", type=int, default=256, help="their side (%(default)s)")
+    options.add_argument("--workers", type=int, default=2, help="loading processes (%(default)s)")
+    options.add_argument("--index", type=int, default=1_000_000, help="pairs (%(default)s)")
+    options.add_argument("--start-steps", type=int, default=20, help="(%(default)s)")
+    options.add_argument("--start-rounds", type=int, default=3, help="(%(default)s)")
+    args = options.parse_args()
+    facts, figures, tables = machine(), {}, []
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        shards = {name: work / name for name in args.codecs}
+        if {"sample", "loop"} & {*args.parts}:
+            for name, place in shards.items():
+                pack(args.pairs, Address(place), name, PER_SHARD, (0.1, 0, 0.1), args.workers)
+        made: dict[str, Callable[[], tuple[Any, Table]]] = {
+            "decode": partial(decode_table, args.pairs, args.pictures, 5),
+            "sample": partial(sample_table, args.pairs, shards, args.size, args.pictures, 5),
+            "loop": partial(loop_table, args.pairs, shards, args),
+            "start": partial(start_table, args, work),
+        }
+        for part in args.parts:
+            figures[part], table = made[part]()
+            tables.append(table)
+    write("loading", args.out, facts, figures, *tables)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Where a set of shards lies: a local folder, or what fsspec reads (s3://, gs://, memory:// …)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import fsspec
+
+from distill.core.errors import DistillError, reason_of
+from distill.core.files import atomic_write, write_whole
+
+
+class Address:
+    """A folder by its local path or its address; what lies in it is named by relative paths.
+
+    Whatever keeps it from being read or written is a DistillError, but for a file that is not
+    there: that is a FileNotFoundError.
+    """
+
+    def __init__(self, text: str | Path) -> None:
+        self.text = str(text).rstrip("/") or "/"
+        protocol, _, rest = self.text.rpartition("://")
+        self.local = Path(rest) if protocol in ("", "file", "local") else None
+        if self.local is None:
+            with self._told():
+                self._fs()  # what is missing to read it is said at once
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def name(self) -> str:
+        """The folder's own name."""
+        return self.text.rpartition("/")[2]
+
+    def read(self, path: str) -> bytes:
+        """All of a file."""
+        if self.local is not None:
+            return (self.local / path).read_bytes()
+        with self._told():
+            return self._fs().cat_file(self._at(path))
+
+    def read_range(self, path: str, start: int, size: int) -> bytes:
+        """`size` bytes of a file from `start` on, by one request; fewer at its end."""
+        if self.local is not None:
+            with (self.local / path).open("rb") as stream:
+                stream.seek(start)
+                return stream.read(size)
+        with self._told():
+            return self._fs().cat_file(self._at(path), start=start, end=start + size)
+
+    def copy_to(self, path: str, target: Path) -> None:
+        """Copy a file to a local one."""
+        with self._told():
+            self._fs().get_file(self._at(path), str(target))
+
+    def write(self, path: str, content: bytes | memoryview) -> None:
+        """Replace a file, whole or not at all: object stores publish what was sent completely."""
+        if self.local is not None:
+            write_whole(self.local / path, content)
+            return
+        with self._told():
+            self._fs().makedirs(os.path.dirname(self._at(path)), exist_ok=True)
+            self._fs().pipe_file(self._at(path), bytes(content))
+
+    def size(self, path: str) -> int | None:
+        """Bytes of a file, None where there is none."""
+        try:
+            if self.local is not None:
+                return (self.local / path).stat().st_size
+            with self._told():
+                return self._fs().size(self._at(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def names(self, folder: str) -> set[str]:
+        """The names of the files in a folder; none where there is no such folder."""
+        try:
+            if self.local is not None:
+                return {each.name for each in (self.local / folder).iterdir() if each.is_file()}
+            with self._told():
+                fs = self._fs()
+                fs.invalidate_cache()  # another process may have written meanwhile
+                found = fs.ls(self._at(folder), detail=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return set()
+        return {each["name"].rpartition("/")[2] for each in found if each["type"] == "file"}
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        if self.local is not None:
+            (self.local / path).unlink(missing_ok=True)
+        elif self.size(path) is not None:
+            with self._told():
+                self._fs().rm_file(self._at(path))
+
+    def _at(self, path: str) -> str:
+        return f"{self._root()[1]}/{path}"
+
+    def _fs(self) -> Any:
+        return self._root()[0]
+
+    def _root(self) -> tuple[Any, str]:
+        # fsspec keeps one file system a process. Asked for anew, since one that was opened before a
+        # fork must not be used after it: its connections belong to the other process.
+        fs, root = fsspec.core.url_to_fs(self.text)
+        return fs, root.rstrip("/")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (FileNotFoundError, NotADirectoryError, DistillError):
+            raise
+        except ImportError as error:  # fsspec says which package
+            raise DistillError(f"{self.text}: {reason_of(error)} (pip install it)") from error
+        except Exception as error:  # each kind of store raises its own
+            raise DistillError(
+                f"{self.text}: cannot be reached ({reason_of(error, 200)}); check the address and "
+                "what gives access to it, the same command goes on"
+            ) from error
+
+
+def fetch(source: Address, path: str, target: Path) -> None:
+    """Copy a file to a local one, which is there whole or not at all."""
+    with atomic_write(target) as temporary:
+        source.copy_to(path, temporary)

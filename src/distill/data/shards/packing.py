@@ -1,0 +1,319 @@
+"""A folder of pairs to shards: resumable, and never half-written.
+
+A shard holds pairs of one side and one folder of photos, which are dealt out by a hash of their
+names, so that each is a fair sample of its folder. It is published whole, then its part of the
+index, which says what it was made of; one that is there and was made of the same is left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from ast import literal_eval
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+import numpy as np
+from filelock import FileLock, Timeout
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset
+
+from distill.core.errors import DistillError
+from distill.core.files import sha256
+from distill.core.process import worker_init_fn
+from distill.core.progress import bar
+from distill.data.decode import BadPhoto
+from distill.data.labelled.lock import LOCK
+from distill.data.labelled.manifest import MANIFEST, is_complete, manifest_at
+from distill.data.labelled.register import PAIR_FOLDERS, SIDES, RegisterRow, pair_of, read_rows
+from distill.data.pairs import Pair, Pairs, find_pairs
+from distill.data.photos import Side, group_of
+from distill.data.shards.address import Address
+from distill.data.shards.pair_record import END, encode_pair, key_of
+from distill.data.shards.picture_codec import CodecName, codec_named
+from distill.data.shards.shard_index import (
+    IndexRow,
+    ShardRow,
+    part_path,
+    pyarrow_parquet,
+    read_shard_row,
+    shard_path,
+    write_catalogue,
+    write_part,
+)
+from distill.data.shards.shard_manifest import (
+    KEPT,
+    SIDECARS,
+    ShardManifest,
+    shard_manifest_at,
+    write_shard_manifest,
+)
+
+OPAQUE = 255
+Split = tuple[float, int, float]  # val_fraction, seed, test_fraction
+
+
+@dataclass(frozen=True)
+class ShardJob:
+    """One shard to make of these pairs; `rows` are what photos.tsv says of them."""
+
+    shard: str
+    side: Side
+    folder: str
+    pairs: Sequence[Pair]
+    rows: Sequence[RegisterRow | None]
+    codec: CodecName
+
+    @property
+    def plan(self) -> str:
+        """What changes when the shard would hold anything else: names, sizes and times of files."""
+        said: list[str] = [self.codec]
+        for pair, row in zip(self.pairs, self.rows, strict=True):
+            files = [path for path in (pair.photo, pair.target) if path]
+            stats = [path.stat() for path in files]
+            said += [pair.name, str(row), *(f"{s.st_size} {s.st_mtime_ns}" for s in stats)]
+        return hashlib.sha256("\0".join(said).encode(errors="surrogateescape")).hexdigest()
+
+
+@dataclass(frozen=True)
+class PackReport:
+    """What packing did: `made` of `shards` are new, and of these `skipped` pairs are left out."""
+
+    root: Address
+    codec: str
+    counts: Mapping[Side, int]
+    shards: int
+    bytes: int
+    made: int
+    skipped: int
+
+    def __str__(self) -> str:
+        sides = ", ".join(f"{self.counts[side]} {side}" for side in SIDES)
+        text = f"{self.root}: {self.shards} shards of {sum(self.counts.values())} pairs ({sides}) "
+        text += f"as {self.codec}, {self.bytes / 1e6:,.1f} MB; {self.made} new"
+        return text + (f"; {self.skipped} pairs cannot be read" if self.skipped else "")
+
+
+def pack(
+    folder: Path, root: Address, codec: CodecName, per_shard: int, split: Split, workers: int = 0
+) -> PackReport:
+    """Make every shard of a folder of pairs that is not there yet; dataset.json comes last.
+
+    `split` is for pairs that no folder of theirs puts on a side. Raises DistillError for a folder
+    without pairs or not finished, and where nothing can be written.
+    """
+    pyarrow_parquet()  # what is missing is said before anything is read
+    codec_named(codec)
+    if manifest_at(folder) is not None and not is_complete(folder):
+        raise DistillError(
+            f"{folder}: a set that is not finished; run the distill.prepare that began it again, "
+            "it goes on"
+        )
+    val_fraction, seed, test_fraction = split
+    sides = find_pairs(folder, None, val_fraction, seed, test_fraction)
+    jobs = plan_shards(folder, sides, codec, per_shard)
+    manifest = ShardManifest(codec, per_shard, _layout(sides), manifest_at(folder) or {})
+    _check_free(root)
+    with _alone(root):
+        done = {job.shard: row for job in jobs if (row := _made_of(root, job))}
+        todo = [job for job in jobs if job.shard not in done]
+        if todo or shard_manifest_at(root) is None:
+            write_shard_manifest(root, manifest)  # without counts: training must not begin
+        skipped = _make(todo, done, root, workers)
+        found = [done[job.shard] for job in jobs if done[job.shard].pairs]
+        counts = {side: sum(r.pairs for r in found if r.side == side) for side in SIDES}
+        if not sum(counts.values()):
+            raise DistillError(f"{folder}: none of its pairs can be read")
+        _finish(root, folder, done, found)
+        write_shard_manifest(root, manifest, counts)
+    size = sum(row.bytes for row in found)
+    return PackReport(root, codec, counts, len(found), size, len(todo), skipped)
+
+
+def plan_shards(
+    folder: Path, sides: Mapping[Side, Pairs], codec: CodecName, per_shard: int
+) -> list[ShardJob]:
+    """The shards of a folder of pairs, each of one side and one folder of photos."""
+    known, jobs = read_rows(folder), []
+    for side in SIDES:
+        by_folder: dict[str, list[int]] = {}
+        names = [pair.name for pair in sides[side]]
+        for i, name in enumerate(names):
+            _check_text(folder, name)
+            row = known.get(pair_of(name))
+            by_folder.setdefault(row.folder if row else "", []).append(i)
+        number = 0
+        for of in sorted(by_folder):
+            mixed = sorted(by_folder[of], key=lambda i: hashlib.sha256(names[i].encode()).digest())
+            for start in range(0, len(mixed), per_shard):
+                pairs = sides[side].take(mixed[start : start + per_shard])
+                rows = [known.get(pair_of(pair.name)) for pair in pairs]
+                jobs.append(ShardJob(f"{side}-{number:06d}", side, of, pairs, rows, codec))
+                number += 1
+    return jobs
+
+
+def pack_shard(job: ShardJob, root: Address) -> tuple[ShardRow, dict[str, str]]:
+    """Make and publish one shard, and its part of the index; gives the pairs that are left out."""
+    codec, plan, path = codec_named(job.codec), job.plan, shard_path(job.shard)
+    content, found, bad = bytearray(), list[IndexRow](), dict[str, str]()
+    for pair, row in zip(job.pairs, job.rows, strict=True):
+        try:
+            photo, target = map(_as_stored, pair.read_transparent())
+        except BadPhoto as reason:
+            bad[str(pair.photo)] = str(reason)
+            continue
+        if target.mode == "RGBA" and not codec.transparent:
+            raise DistillError(
+                f"{pair.target or pair.photo}: has transparency, which codec={job.codec} does not "
+                "keep; choose another codec"
+            )
+        record = encode_pair(key_of(len(found), pair.name), photo, target, codec)
+        where = (path, len(content), len(record), hashlib.sha256(record).hexdigest())
+        found.append(_index_row(job, pair, row, where))
+        content += record
+    content += END
+    made = ShardRow(
+        job.shard, job.side, job.folder, len(found), len(content),
+        hashlib.sha256(content).hexdigest(), plan,
+    )  # fmt: skip
+    if found:
+        root.write(path, memoryview(content))
+    write_part(root, made, found)
+    return made, bad
+
+
+def _index_row(
+    job: ShardJob, pair: Pair, row: RegisterRow | None, where: tuple[str, int, int, str]
+) -> IndexRow:
+    group = group_of(literal_eval(row.key) if row else pair.name)
+    known = (row.pair, row.key, row.near_duplicate) if row else (None, None, None)
+    # Nobody wrote down what labelled the pairs of a folder.
+    return IndexRow(pair.name, job.side, group, job.folder, *where, None, *known)
+
+
+def _as_stored(image: Image.Image) -> Image.Image:
+    """RGB where nothing is see-through, else RGBA."""
+    opaque = np.asarray(image)[..., 3].min() == OPAQUE
+    return image.convert("RGB") if opaque else image
+
+
+def _check_text(folder: Path, name: str) -> None:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise DistillError(
+            f"{folder}: the name {name!r} is no valid text, which an index needs; rename the file"
+        ) from None
+
+
+def _layout(sides: Mapping[Side, Pairs]) -> tuple[str, str]:
+    """The folders of photos and targets, where they are called as in a set of ours."""
+    for pairs in sides.values():
+        names = (pairs.photos.name, pairs.targets.name if pairs.targets else "")
+        if names in PAIR_FOLDERS or names[::-1] in PAIR_FOLDERS:
+            return names
+    return "photo", "stylized"
+
+
+def _check_free(root: Address) -> None:
+    if shard_manifest_at(root) is None and root.size(MANIFEST) is not None:
+        raise DistillError(
+            f"{root}: holds a set of another kind; name another place with output=ADDRESS"
+        )
+
+
+@contextmanager
+def _alone(root: Address) -> Iterator[None]:
+    """No other process of this machine writes into local shards meanwhile."""
+    if root.local is None:
+        yield
+        return
+    root.local.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(root.local / LOCK).acquire(blocking=False):
+            yield
+    except Timeout:
+        raise DistillError(
+            f"{root}: another distill.shards is writing there; wait for it, or name another place "
+            "with output=ADDRESS"
+        ) from None
+
+
+def _made_of(root: Address, job: ShardJob) -> ShardRow | None:
+    """The shard's row where it is there, whole, and made of the same files; else None.
+
+    Local shards are read for that; of an object store's the size is enough, it checks what it gets.
+    """
+    row = read_shard_row(root, job.shard)
+    if row is None or row.plan != job.plan:
+        return None
+    if row.pairs == 0:
+        return row
+    if root.size(shard_path(job.shard)) != row.bytes:
+        return None
+    if root.local is not None and sha256(root.local / shard_path(job.shard)) != row.sha256:
+        return None
+    return row
+
+
+class _Packing(Dataset):
+    """Making the shards, as a dataset: (row, pairs left out), or why it cannot be made."""
+
+    def __init__(self, jobs: Sequence[ShardJob], root: Address) -> None:
+        self.jobs, self.root = jobs, root
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def __getitem__(self, index: int) -> tuple[ShardRow, dict[str, str]] | DistillError | OSError:
+        try:
+            return pack_shard(self.jobs[index], self.root)
+        except (DistillError, OSError) as error:  # a worker's would come with its traceback
+            return error
+
+
+def _make(jobs: Sequence[ShardJob], done: dict[str, ShardRow], root: Address, workers: int) -> int:
+    """Make the shards, adding their rows to `done`; gives how many pairs are left out."""
+    skipped = 0
+    if not jobs:
+        return skipped
+    loader: DataLoader = DataLoader(
+        _Packing(jobs, root),
+        batch_size=None,
+        num_workers=min(workers, len(jobs)),
+        worker_init_fn=worker_init_fn(low_priority=False),
+        collate_fn=_same,
+    )
+    with bar(sum(len(job.pairs) for job in jobs), "pair", "packing") as progress:
+        for job, made in zip(jobs, loader, strict=True):
+            if isinstance(made, Exception):
+                raise made
+            row, bad = made
+            done[job.shard] = row
+            for path, reason in bad.items():
+                progress.write(f"skipped {path!r}: {reason}")
+            skipped += len(bad)
+            progress.update(len(job.pairs))
+    return skipped
+
+
+def _same(item: object) -> object:
+    return item
+
+
+def _finish(
+    root: Address, folder: Path, done: Mapping[str, ShardRow], found: Sequence[ShardRow]
+) -> None:
+    """Catalogue and the set's own files; what an earlier plan left is removed."""
+    write_catalogue(root, found)
+    tars, parts = ({PurePath(at(s)).name for s in done} for at in (shard_path, part_path))
+    for place, kept in (("shards", tars), ("index", parts)):
+        for name in root.names(place) - kept:
+            root.remove(f"{place}/{name}")
+    for name in SIDECARS:
+        if (folder / name).is_file():
+            root.write(f"{KEPT}/{name}", (folder / name).read_bytes())
+        else:
+            root.remove(f"{KEPT}/{name}")

@@ -1,0 +1,125 @@
+"""Pictures as bytes, by the name of a codec: how small, how fast to decode, lossless or not.
+
+Milliseconds of CPU time to decode and bytes of a picture at 256², of benchmarks/loading.py on
+photos and stylised pictures: docs/training.md.
+"""
+
+from __future__ import annotations
+
+import io
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from PIL import Image
+
+from distill.core.errors import DistillError
+from distill.core.images import PNG
+
+CodecName = Literal["qoi", "raw", "webp", "png", "jpeg"]
+
+
+class PictureCodec(ABC):
+    """8-bit RGB or RGBA pictures to bytes and back; `suffix` is that of a file that holds them."""
+
+    suffix: ClassVar[str]
+    lossless: ClassVar[bool] = True
+    transparent: ClassVar[bool] = True  # keeps RGBA
+
+    @abstractmethod
+    def encode(self, image: Image.Image) -> bytes:
+        """The picture's bytes, the same whenever they are made."""
+
+    @abstractmethod
+    def decode(self, content: bytes) -> Image.Image:
+        """The picture; raises whatever its library raises for damaged bytes."""
+
+
+class PillowCodec(PictureCodec):
+    """One of Pillow's formats, with what is given to `save`."""
+
+    def __init__(self, **how: Any) -> None:
+        self.how = how
+
+    def encode(self, image: Image.Image) -> bytes:
+        encoded = io.BytesIO()
+        image.save(encoded, **self.how)
+        return encoded.getvalue()
+
+    def decode(self, content: bytes) -> Image.Image:
+        with Image.open(io.BytesIO(content), formats=[self.how["format"]]) as image:
+            image.load()
+            return image
+
+
+class PngCodec(PillowCodec):
+    """As folder sets have them."""
+
+    suffix = "png"
+
+
+class WebpCodec(PillowCodec):
+    """Lossless WebP."""
+
+    suffix = "webp"
+
+
+class JpegCodec(PillowCodec):
+    """JPEG without colour subsampling: a quarter to a third of the bytes, not the same pixels."""
+
+    suffix, lossless, transparent = "jpg", False, False
+
+
+class QoiCodec(PictureCodec):
+    """The Quite OK Image format."""
+
+    suffix = "qoi"
+
+    def __init__(self) -> None:
+        try:
+            import qoi  # noqa: F401
+        except ImportError as error:
+            raise DistillError(
+                "codec=qoi: needs the package qoi; pip install 'distill[shards]', or pack with "
+                "codec=raw"
+            ) from error
+
+    def encode(self, image: Image.Image) -> bytes:
+        import qoi
+
+        return qoi.encode(np.ascontiguousarray(image))
+
+    def decode(self, content: bytes) -> Image.Image:
+        import qoi
+
+        return Image.fromarray(qoi.decode(content))
+
+
+class RawCodec(PictureCodec):
+    """The bare pixels behind NumPy's header, which says their shape."""
+
+    suffix = "npy"
+
+    def encode(self, image: Image.Image) -> bytes:
+        encoded = io.BytesIO()
+        np.save(encoded, np.asarray(image), allow_pickle=False)
+        return encoded.getvalue()
+
+    def decode(self, content: bytes) -> Image.Image:
+        return Image.fromarray(np.load(io.BytesIO(content), allow_pickle=False))
+
+
+def codec_named(name: str) -> PictureCodec:
+    """The codec of that name. Raises DistillError for an unknown one, or a missing library."""
+    match name:
+        case "qoi":
+            return QoiCodec()
+        case "raw":
+            return RawCodec()
+        case "webp":  # a higher method is 14 % smaller, takes 17 times as long, decodes no faster
+            return WebpCodec(format="WEBP", lossless=True, method=0, quality=0, exact=True)
+        case "png":
+            return PngCodec(format="PNG", **PNG)
+        case "jpeg":
+            return JpegCodec(format="JPEG", quality=95, subsampling=0)
+    raise DistillError(f"codec={name}: unknown; there are {', '.join(get_args(CodecName))}")

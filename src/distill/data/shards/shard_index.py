@@ -1,0 +1,209 @@
+"""The index of a set of shards, in Parquet: which pair lies where, and what is known of it.
+
+    ROOT/shards/SIDE-NNNNNN.tar       some 500 pairs of one side and one folder of photos
+    ROOT/index/SIDE-NNNNNN.parquet    a row for each of them, in their order
+    ROOT/shards.parquet               the catalogue: a row for each shard
+
+The index is one file a shard, so that a shard and its part of the index are published together, and
+training reads the catalogue and no more of the index than it is about to need. All parts together
+are one table: `pyarrow.dataset.dataset("ROOT/index")`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distill.core.errors import DistillError, reason_of
+from distill.data.photos import Side
+from distill.data.shards.address import Address
+
+CATALOGUE = "shards.parquet"
+_MADE = b"distill"  # key of what a part of the index says of its shard
+
+
+@dataclass(frozen=True)
+class IndexRow:
+    """A pair: `offset` and `size` are the bytes of its shard that hold it, `sha256` is theirs.
+
+    `group` is what must stay on one side with it, `folder` that of several folders of photos,
+    `device` what labelled it. `pair`, `photo` (`repr` of the key) and `near_duplicate` are what
+    photos.tsv says of it. None: not known.
+    """
+
+    name: str
+    side: str
+    group: str
+    folder: str
+    shard: str
+    offset: int
+    size: int
+    sha256: str
+    device: str | None = None
+    pair: str | None = None
+    photo: str | None = None
+    near_duplicate: bool | None = None
+
+
+@dataclass(frozen=True)
+class ShardRow:
+    """A shard: its side, the folder its photos come from, how many pairs, and what is its content.
+
+    `plan` changes when the files that it was made of do.
+    """
+
+    shard: str
+    side: Side
+    folder: str
+    pairs: int
+    bytes: int
+    sha256: str
+    plan: str
+
+
+@dataclass(frozen=True)
+class ShardPart:
+    """What reading pairs needs of a shard's part of the index."""
+
+    names: list[str]
+    offsets: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    sha256: list[str]
+
+
+def shard_path(shard: str) -> str:
+    return f"shards/{shard}.tar"
+
+
+def part_path(shard: str) -> str:
+    return f"index/{shard}.parquet"
+
+
+def pyarrow_parquet() -> Any:
+    """The library that reads and writes Parquet. Raises DistillError where it is missing."""
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise DistillError(
+            "shards need the package pyarrow; pip install 'distill[shards]'"
+        ) from error
+    return pyarrow.parquet
+
+
+def write_part(root: Address, row: ShardRow, pairs: Sequence[IndexRow]) -> None:
+    """Publish the index of one shard, which makes the shard a part of the set."""
+    about = {_MADE: json.dumps(asdict(row)).encode()}
+    root.write(part_path(row.shard), _parquet(_PAIR, pairs, about))
+
+
+def read_shard_row(root: Address, shard: str) -> ShardRow | None:
+    """What a shard's part of the index says of the shard; None where there is none, or damaged."""
+    parquet = pyarrow_parquet()
+    try:
+        content = root.read(part_path(shard))
+        kept = parquet.read_schema(io.BytesIO(content)).metadata[_MADE]
+        return ShardRow(**json.loads(kept))
+    except DistillError:
+        raise
+    except Exception:  # as pyarrow does for damaged files, or KeyError for another's
+        return None
+
+
+def read_part(root: Address, shard: str) -> ShardPart:
+    """Where the pairs of a shard lie. Raises DistillError."""
+    table = _table(root, part_path(shard), ["name", "offset", "size", "sha256"])
+    return ShardPart(
+        table["name"].to_pylist(),
+        table["offset"].to_numpy(),
+        table["size"].to_numpy(),
+        table["sha256"].to_pylist(),
+    )
+
+
+def read_rows_of(root: Address, shard: str) -> list[IndexRow]:
+    """All that is known of the pairs of a shard, in their order. Raises DistillError."""
+    names = list(IndexRow.__dataclass_fields__)
+    return [IndexRow(**row) for row in _table(root, part_path(shard), names).to_pylist()]
+
+
+def write_catalogue(root: Address, rows: Sequence[ShardRow]) -> None:
+    root.write(CATALOGUE, _parquet(_SHARD, rows))
+
+
+class Catalogue:
+    """The shards of a set as columns, in their order: 60 bytes a shard, whatever is in them."""
+
+    def __init__(self, root: Address) -> None:
+        table = _table(root, CATALOGUE, ["shard", "side", "folder", "pairs", "sha256"])
+        self._names, self._sha256 = table["shard"].combine_chunks(), table["sha256"]
+        self.sides: NDArray[Any] = _text(table["side"])
+        self.folders: NDArray[Any] = _text(table["folder"])
+        self.pairs: NDArray[np.int64] = table["pairs"].to_numpy().astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def name(self, number: int) -> str:
+        return self._names[number].as_py()
+
+    def sha256(self, number: int) -> str:
+        """Of the whole shard."""
+        return self._sha256[number].as_py()
+
+    def of(self, side: Side) -> NDArray[np.int64]:
+        """The numbers of the shards of one side."""
+        return np.flatnonzero(self.sides == side)
+
+
+def _text(column: Any) -> NDArray[Any]:
+    """A column of few different words."""
+    return np.array(column.to_pylist(), dtype=str)
+
+
+_PAIR = {
+    **dict.fromkeys(("name", "side", "group", "folder", "shard"), "string"),
+    **dict.fromkeys(("offset", "size"), "int64"),
+    **dict.fromkeys(("sha256", "device", "pair", "photo"), "string"),
+    "near_duplicate": "bool_",
+}
+_SHARD = {
+    **dict.fromkeys(("shard", "side", "folder"), "string"),
+    **dict.fromkeys(("pairs", "bytes"), "int64"),
+    **dict.fromkeys(("sha256", "plan"), "string"),
+}
+
+
+def _parquet(
+    columns: dict[str, str], rows: Sequence[Any], about: dict[bytes, bytes] | None = None
+) -> bytes:
+    parquet = pyarrow_parquet()
+    import pyarrow
+
+    schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in columns.items()])
+    table = pyarrow.Table.from_pylist([asdict(row) for row in rows], schema.with_metadata(about))
+    out = io.BytesIO()
+    parquet.write_table(table, out)
+    return out.getvalue()
+
+
+def _table(root: Address, path: str, columns: list[str]) -> Any:
+    parquet = pyarrow_parquet()
+    try:
+        content = root.read(path)
+        # One thread: pyarrow's own do not live on in a forked process that loads pictures.
+        return parquet.read_table(io.BytesIO(content), columns=columns, use_threads=False)
+    except FileNotFoundError:
+        said = "not there"
+    except DistillError:
+        raise
+    except Exception as error:  # pyarrow's are of many kinds
+        said = f"damaged ({reason_of(error, 100)})"
+    raise DistillError(
+        f"{root}/{path}: {said}; the distill.shards that made the set mends it, typed again"
+    )

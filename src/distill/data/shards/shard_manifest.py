@@ -1,0 +1,87 @@
+"""dataset.json of a set of shards: how they are made, of which set; written last."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from distill.core.errors import DistillError
+from distill.data.labelled.manifest import MANIFEST
+from distill.data.labelled.register import DROPPED, PHOTOS, SKIPPED
+from distill.data.labelled.teacher_pass import TEACHER
+from distill.data.photos import Side
+from distill.data.shards.address import Address
+from distill.data.shards.picture_codec import CodecName
+
+# Of the set that the shards were made of, kept as they are in ROOT/set/, so that it can be whole
+# again: its manifest, what became of each photo, its teacher.
+KEPT = "set"
+SIDECARS = (MANIFEST, PHOTOS, DROPPED, SKIPPED, TEACHER)
+
+
+@dataclass(frozen=True)
+class ShardManifest:
+    """What decides every byte of the shards: `layout` names the folders of a pair's two pictures.
+
+    `recipe` is the manifest of the set that they were made of, empty of pairs of one's own.
+    `counts` are the pairs of each side; None while the shards are being made.
+    """
+
+    codec: CodecName
+    pairs_a_shard: int
+    layout: tuple[str, str]
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[Side, int] | None = None
+
+    @property
+    def made_by_teacher(self) -> bool:
+        return "teacher" in self.recipe
+
+
+def write_shard_manifest(
+    root: Address, manifest: ShardManifest, counts: Mapping[Side, int] | None = None
+) -> None:
+    content = {"format": 1, "kind": "shards", **asdict(manifest), "counts": counts}
+    root.write(MANIFEST, (json.dumps(content, indent=2) + "\n").encode())
+
+
+def shard_manifest_at(root: Address) -> ShardManifest | None:
+    """The manifest of the shards at `root`; None where none are.
+
+    Raises DistillError for a damaged file.
+    """
+    try:
+        content = json.loads(root.read(MANIFEST))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (ValueError, RecursionError):
+        content = {"kind": "shards"}
+    if not isinstance(content, dict) or content.get("kind") != "shards":
+        return None
+    values = {key: value for key, value in content.items() if key not in ("format", "kind")}
+    try:
+        manifest = ShardManifest(**values)
+        return ShardManifest(**values | {"layout": (manifest.layout[0], manifest.layout[1])})
+    except (TypeError, IndexError):
+        raise DistillError(
+            f"{root}/{MANIFEST}: damaged; delete it and type the distill.shards that made the set "
+            "again"
+        ) from None
+
+
+def finished_shards(root: Address) -> ShardManifest:
+    """The same of a finished set. Raises DistillError where there is none, or an unfinished one."""
+    manifest = shard_manifest_at(root)
+    if manifest is None:
+        raise DistillError(
+            f"{root}: no shards there; python -m distill.shards data.root=SET makes them of a set "
+            "of pairs, and says where"
+        )
+    if manifest.counts is None:
+        raise DistillError(
+            f"{root}: shards that are not finished; run the distill.shards that began them again, "
+            "it goes on"
+        )
+    return manifest

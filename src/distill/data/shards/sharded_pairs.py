@@ -1,0 +1,173 @@
+"""The pairs of one side of a set of shards, read one by one: each is one range of one shard."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from PIL import Image
+
+from distill.core.errors import DistillError
+from distill.data.decode import BadPhoto, to_rgb
+from distill.data.photos import Side
+from distill.data.shards.address import Address
+from distill.data.shards.node_cache import NodeCache
+from distill.data.shards.pair_record import decode_pair
+from distill.data.shards.picture_codec import codec_named
+from distill.data.shards.shard_index import Catalogue, ShardPart, read_part, shard_path
+
+OPEN = 256  # shards of which a process keeps the index and, of local ones, the file open
+
+
+class ShardedPair:
+    """A pair in a shard. `photo` says where, to name it by."""
+
+    def __init__(self, pairs: ShardedPairs, shard: int, row: int) -> None:
+        self._pairs, self._shard, self._row = pairs, shard, row
+
+    @property
+    def name(self) -> str:
+        return self._pairs.part(self._shard).names[self._row]
+
+    @property
+    def photo(self) -> str:
+        return f"{self._pairs.root}/{shard_path(self._pairs.shard_name(self._shard))}/{self.name}"
+
+    def read(self, alpha: bool = False, swap: bool = False) -> tuple[Image.Image, Image.Image]:
+        """Photo and target as RGB, or with `swap` target and photo. Raises BadPhoto.
+
+        The second of them is RGBA with `alpha`.
+        """
+        photo, target = self.stored()
+        first, second = (target, photo) if swap else (photo, target)
+        return _plain(first, False), _plain(second, alpha)
+
+    def stored(self) -> tuple[Image.Image, Image.Image]:
+        """Photo and target as they were packed, RGB or RGBA. Raises BadPhoto."""
+        return decode_pair(self._pairs.record(self._shard, self._row), self._pairs.codec)
+
+
+def _plain(image: Image.Image, alpha: bool) -> Image.Image:
+    return image if image.mode == "RGB" and not alpha else to_rgb(image, alpha)
+
+
+class ShardedPairs(Sequence[ShardedPair]):
+    """The pairs of a side in the catalogue's order, made when they are asked for.
+
+    In memory are the catalogue and the index of the OPEN shards used last. `cache` keeps remote
+    shards on this machine. Workers may be forked or spawned: each opens files for itself.
+    """
+
+    def __init__(
+        self,
+        root: Address,
+        catalogue: Catalogue,
+        side: Side,
+        codec: str,
+        cache: NodeCache | None = None,
+    ) -> None:
+        self.root, self.catalogue, self.cache = root, catalogue, cache
+        self.codec = codec_named(codec)
+        self.shards = catalogue.of(side)
+        self.sizes = catalogue.pairs[self.shards]
+        self._ends = np.cumsum(self.sizes)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._parts: OrderedDict[int, ShardPart] = OrderedDict()
+        self._files: OrderedDict[int, int] = OrderedDict()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key not in _OWN}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    @overload
+    def __getitem__(self, index: int) -> ShardedPair: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[ShardedPair]: ...
+
+    def __getitem__(self, index: int | slice) -> ShardedPair | list[ShardedPair]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        number = range(len(self))[index]
+        shard = int(np.searchsorted(self._ends, number, side="right"))
+        return ShardedPair(self, shard, number - int(self._ends[shard] - self.sizes[shard]))
+
+    def shard_name(self, shard: int) -> str:
+        return self.catalogue.name(int(self.shards[shard]))
+
+    def part(self, shard: int) -> ShardPart:
+        """A shard's part of the index."""
+        part = self._parts.get(shard)
+        if part is None:
+            part = self._parts[shard] = read_part(self.root, self.shard_name(shard))
+            if len(self._parts) > OPEN:
+                self._parts.popitem(last=False)
+        self._parts.move_to_end(shard)
+        return part
+
+    def record(self, shard: int, row: int) -> bytes:
+        """The bytes of a pair. Raises BadPhoto where they are not those of the index."""
+        part = self.part(shard)
+        offset, size = int(part.offsets[row]), int(part.sizes[row])
+        file = self._file(shard)
+        if file is not None:
+            found = os.pread(file, size, offset)
+        else:
+            found = self._remote(shard_path(self.shard_name(shard)), offset, size)
+        if hashlib.sha256(found).hexdigest() != part.sha256[row]:
+            raise BadPhoto("damaged in its shard: not the bytes of the index")
+        return found
+
+    def _remote(self, path: str, offset: int, size: int) -> bytes:
+        try:
+            return self.root.read_range(path, offset, size)
+        except FileNotFoundError:
+            raise DistillError(
+                f"{self.root}/{path}: not there; the distill.shards that made the set mends it, "
+                "typed again"
+            ) from None
+
+    def _file(self, shard: int) -> int | None:
+        """A handle of the shard's file, or of its copy; None where it has to be read from afar."""
+        handle = self._files.get(shard)
+        if handle is None:
+            path = self._local(shard)
+            if path is None:
+                return None
+            try:
+                handle = os.open(path, os.O_RDONLY)
+            except FileNotFoundError:  # a copy that another process has just removed
+                return None
+            self._files[shard] = handle
+            if len(self._files) > OPEN:
+                os.close(self._files.popitem(last=False)[1])
+        self._files.move_to_end(shard)
+        return handle
+
+    def _local(self, shard: int) -> Path | None:
+        name = self.shard_name(shard)
+        if self.root.local is not None:
+            return self.root.local / shard_path(name)
+        if self.cache is None:
+            return None
+        content = self.catalogue.sha256(int(self.shards[shard]))
+        copy = self.cache.copy(content)
+        if copy is None:
+            self.cache.want(name, content)
+        return copy
+
+
+_OWN = ("_parts", "_files")  # of a process: not sent to another

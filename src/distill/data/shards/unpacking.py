@@ -1,0 +1,128 @@
+"""Shards back to a folder of pairs: the pictures as PNG, and all files of the set beside them.
+
+Of lossless shards the pixels are those of the set they were made of. Resumable: what is there and
+whole is left alone, and dataset.json comes last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from PIL import Image
+
+from distill.core.errors import DistillError
+from distill.core.files import cache_folder, write_whole
+from distill.core.images import save_png
+from distill.core.progress import bar
+from distill.data.decode import BadPhoto
+from distill.data.labelled.lock import LOCK, check_writable, writing
+from distill.data.labelled.manifest import MANIFEST
+from distill.data.labelled.register import SIDES
+from distill.data.labelled.verify import is_whole
+from distill.data.photos import Side
+from distill.data.shards.address import Address
+from distill.data.shards.shard_index import Catalogue
+from distill.data.shards.shard_manifest import KEPT, SIDECARS, ShardManifest, finished_shards
+from distill.data.shards.sharded_pairs import ShardedPair, ShardedPairs
+
+MARK = ".shards"  # in a folder that was unpacked into: of which shards
+DONE = ".unpacked"
+
+
+@dataclass(frozen=True)
+class UnpackReport:
+    """What unpacking did: of so many `pairs` some are `new`, others `skipped`."""
+
+    folder: Path
+    pairs: int
+    new: int
+    skipped: int
+
+    def __str__(self) -> str:
+        text = f"{self.folder}: {self.pairs} pairs as PNG, {self.new} new"
+        return text + (f"; {self.skipped} pairs cannot be read" if self.skipped else "")
+
+
+def unpack(root: Address, folder: Path, sides: Sequence[Side] = SIDES) -> UnpackReport:
+    """Write the pairs on these sides below `folder`, as SIDE/photo and SIDE/stylized.
+
+    Raises DistillError where there are no shards, or `folder` holds something else.
+    """
+    manifest = finished_shards(root)
+    _check_own(root, folder)
+    check_writable(folder)
+    catalogue, new, skipped = Catalogue(root), 0, 0
+    pairs = {side: ShardedPairs(root, catalogue, side, manifest.codec) for side in sides}
+    total = sum(map(len, pairs.values()))
+    with writing(folder), bar(total, "pair", "unpacking") as progress:
+        write_whole(folder / MARK, _mark(root))
+        for side in sides:
+            for pair, name in _named(pairs[side]):
+                places = [folder / side / each / name for each in manifest.layout]
+                if not all(map(is_whole, places)):
+                    try:
+                        _write(pair.stored(), places)
+                        new += 1
+                    except BadPhoto as reason:
+                        progress.write(f"skipped {pair.photo!r}: {reason}")
+                        skipped += 1
+                progress.update()
+        for name in (*(each for each in SIDECARS if each != MANIFEST), MANIFEST):
+            if root.size(f"{KEPT}/{name}") is not None:
+                write_whole(folder / name, root.read(f"{KEPT}/{name}"))
+    return UnpackReport(folder, total - skipped, new, skipped)
+
+
+def held_out_folder(root: Address) -> Path:
+    """The held-out pairs of shards as a folder set in the cache, which is made where it is missing.
+
+    Everything that looks at a run's own pictures reads folders: evaluation, exports. Its photos.tsv
+    names the training photos too, of which it has no pair.
+    """
+    manifest = finished_shards(root)
+    said = f"{root}\0{root.read(MANIFEST)!r}"
+    digest = hashlib.sha256(said.encode()).hexdigest()[:12]
+    folder = cache_folder() / "held-out" / f"{root.name}-{digest}"
+    if not (folder / DONE).is_file():
+        print(f"{root}: unpacks its held-out pairs into {folder}, once")
+        unpack(root, folder, [side for side in ("val", "test") if _count(manifest, side)])
+        write_whole(folder / DONE, "")
+    return folder
+
+
+def _count(manifest: ShardManifest, side: Side) -> int:
+    return (manifest.counts or {}).get(side, 0)
+
+
+def _named(pairs: ShardedPairs) -> Iterator[tuple[ShardedPair, str]]:
+    """Each pair and its PNG's name; two that differ in their suffix alone keep it."""
+    stems = Counter(PurePath(pair.name).stem for pair in pairs)
+    for pair in pairs:
+        name = PurePath(pair.name)
+        yield pair, f"{name.stem if stems[name.stem] == 1 else name.name}.png"
+
+
+def _write(pictures: Sequence[Image.Image], places: Sequence[Path]) -> None:
+    for picture, place in zip(pictures, places, strict=True):
+        save_png(picture, place)
+
+
+def _mark(root: Address) -> str:
+    return f"{root}\n"
+
+
+def _check_own(root: Address, folder: Path) -> None:
+    """An empty folder, one that these shards are unpacked into, or the set they were made of."""
+    if not folder.is_dir() or {each.name for each in folder.iterdir()} <= {LOCK}:
+        return
+    begun, made = folder / MARK, folder / MANIFEST
+    if begun.is_file() and begun.read_text() == _mark(root):
+        return
+    kept = f"{KEPT}/{MANIFEST}"
+    if made.is_file() and root.size(kept) is not None and made.read_bytes() == root.read(kept):
+        return
+    raise DistillError(f"{folder}: not empty, and no copy of this set; name another output=DIR")
