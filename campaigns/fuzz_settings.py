@@ -21,7 +21,7 @@ from distill.recipes import RECIPES
 SCHEMAS: dict[str, Any] = {
     "train": registry.schema_of, "prepare": training.Prepare, "export": commands.Export,
     "eval_fid": commands.EvalFid, "stylize": commands.Stylize, "check": commands.CheckSettings,
-    "benchmark": commands.Benchmark, "lens": commands.Lens,
+    "benchmark": commands.Benchmark, "lens": commands.Lens, "shards": commands.ShardSettings,
 }  # fmt: skip
 WITH_FILES = {"stylize", "check", "benchmark"}
 SIGNS = ("=", "=", "=", "=", "+", "~", "++", "@", ":", "==", "")

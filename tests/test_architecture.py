@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "distill"
-COMMANDS = ("train", "prepare", "export", "eval_fid", "stylize", "check", "benchmark", "lens")
+COMMANDS = (
+    *("train", "prepare", "shards", "export", "eval_fid", "stylize", "check", "benchmark", "lens"),
+)
 FLOORS = [  # a package imports those of the floors before its own, and none of its own floor
     {"core"},
     {"config"},

@@ -31,7 +31,9 @@ import yaml
 from PIL import Image
 from skimage import data
 
-COMMANDS = ("train", "prepare", "export", "eval_fid", "stylize", "check", "benchmark", "lens")
+COMMANDS = (
+    *("train", "prepare", "shards", "export", "eval_fid", "stylize", "check", "benchmark", "lens"),
+)
 SHORT = [
     *("seed=3", "trainer.max_steps=20", "trainer.val_every=10", "trainer.log_every=1"),
     *("trainer.threads=1", "data.workers=0"),

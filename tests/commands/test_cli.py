@@ -11,10 +11,12 @@ import time
 import pytest
 from PIL import Image
 
-COMMANDS = ["train", "prepare", "export", "eval_fid", "stylize", "check", "benchmark", "lens"]
+COMMANDS = [
+    *("train", "prepare", "shards", "export", "eval_fid", "stylize", "check", "benchmark", "lens")
+]
 TYPOS = {  # these take no photos=
     "stylize": ("modl", "model"), "check": ("profle", "profile"), "benchmark": ("modl", "model"),
-    "lens": ("studnts", "students"),
+    "lens": ("studnts", "students"), "shards": ("outptu", "output"),
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from distill.config.settings.commands import (
     EvalFid,
     Export,
     Lens,
+    ShardSettings,
     Stylize,
 )
 from distill.config.settings.training import Prepare, Train
@@ -22,7 +23,7 @@ from distill.core.errors import DistillError
 SCHEMAS = {
     "train": registry.schema_of, "prepare": Prepare, "export": Export, "eval_fid": EvalFid,
     "stylize": Stylize, "check": CheckSettings, "benchmark": Benchmark,
-    "lens": Lens,
+    "lens": Lens, "shards": ShardSettings,
 }  # fmt: skip
 GROUPS = {  # what each command's settings choose from, in train by recipe
     "train recipe=distill": ["recipe", "style", "teacher", "encoder", "decoder", "loss", "data",
@@ -39,8 +40,8 @@ GROUPS = {  # what each command's settings choose from, in train by recipe
 ELSEWHERE = {  # choices of a group that belong to another recipe
     ("train recipe=distill", "data", "unpaired"),
     ("prepare", "data", "unpaired"),
-    *(("train recipe=pix2pix", "data", choice) for choice in ("demo", "photos", "unpaired")),
-    *(("train recipe=cyclegan", "data", choice) for choice in ("demo", "photos", "pairs")),
+    *(("train recipe=pix2pix", "data", c) for c in ("demo", "photos", "shards", "unpaired")),
+    *(("train recipe=cyclegan", "data", c) for c in ("demo", "photos", "pairs", "shards")),
     ("train recipe=distill", "schedule", "linear"),
 }
 CHOICES = [

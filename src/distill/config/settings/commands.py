@@ -143,6 +143,28 @@ class CheckSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PairsToPack(Settings):
+    """Where pairs or shards lie, and how pairs are split that no folder of theirs divides."""
+
+    root: PathText | None
+    val_fraction: Annotated[float, Field(gt=0, lt=1)]
+    test_fraction: Annotated[float, Field(ge=0, lt=1)]
+    split_seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardSettings(Settings):
+    """distill.shards; `pairs` is how many are in a shard."""
+
+    data: PairsToPack
+    output: PathText | None
+    to: Literal["shards", "pairs"]
+    codec: Literal["qoi", "raw", "webp", "png", "jpeg"]
+    pairs: Positive
+    workers: Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Benchmark(Settings):
     """distill.benchmark; `inputs` are no setting but what stands beside the settings."""
 

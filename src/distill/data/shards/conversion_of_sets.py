@@ -1,0 +1,64 @@
+"""distill.shards, step by step: which way, from where to where, and what to type next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from distill.config.settings.commands import ShardSettings
+from distill.core.errors import DistillError
+from distill.core.files import home_path, real_path
+from distill.core.next_step import next_step
+from distill.data.labelled.manifest import manifest_at
+from distill.data.shards.address import Address
+from distill.data.shards.packing import pack
+from distill.data.shards.shard_manifest import shard_manifest_at
+from distill.data.shards.unpacking import unpack
+
+SHARDS = "data/shards"
+
+
+def convert(settings: ShardSettings) -> None:
+    """Pack or unpack, as `to` says. Raises DistillError."""
+    root = settings.data.root
+    if root is None:
+        what = "the set of pairs" if settings.to == "shards" else "the shards"
+        raise DistillError(f"data.root=null: name {what} with data.root=DIR")
+    if settings.to == "shards":
+        _to_shards(settings, root)
+    else:
+        _to_pairs(settings, Address(_typed(root)))
+
+
+def _to_shards(settings: ShardSettings, root: str) -> None:
+    given = Address(_typed(root))
+    if given.local is None or shard_manifest_at(given) is not None:
+        raise DistillError(
+            f"data.root={root}: only a local folder of pairs is packed; for the way back add "
+            "to=pairs"
+        )
+    folder, d = given.local, settings.data
+    target = Address(_typed(settings.output or f"{SHARDS}/{real_path(folder).name}"))
+    if target.local is not None and real_path(target.local) == real_path(folder):
+        raise DistillError(f"output={settings.output}: that is the set itself; name another place")
+    split = (d.val_fraction, d.split_seed, d.test_fraction)
+    print(pack(folder, target, settings.codec, settings.pairs, split, settings.workers))
+    print(next_step("train", **_style_of(folder), data="shards", **{"data.root": str(target)}))
+
+
+def _to_pairs(settings: ShardSettings, root: Address) -> None:
+    beside = f"{root}-pairs" if root.local is not None else f"data/pairs/{root.name}"
+    folder = home_path(settings.output or beside)
+    if "://" in str(settings.output):
+        raise DistillError(f"output={settings.output}: pairs are unpacked into a local folder")
+    print(unpack(root, folder))
+    print(next_step("train", **_style_of(folder), **{"data.root": str(folder)}))
+
+
+def _style_of(folder: Path) -> dict[str, str]:
+    """The style to train with, where a teacher's set says so."""
+    made = manifest_at(folder) or {}
+    return {"style": made["style"]} if "teacher" in made else {}
+
+
+def _typed(text: str) -> str:
+    return text if "://" in text else str(home_path(text))
