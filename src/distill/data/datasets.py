@@ -13,9 +13,9 @@ from torch.utils.data import Dataset
 from distill.config.settings.training import Pad
 from distill.core.images import to_pixels
 from distill.data.augment import as_square, random_square, recolour, rng_for, same_crop_and_flip
-from distill.data.pairs import Pair
+from distill.data.pairs import ReadablePair
 from distill.data.photos import Photo, centre_square, read_photo
-from distill.data.sampler import Share, StreamedSet
+from distill.data.sampler import Order, Share, StreamedSet
 
 # photo: uint8 (H, W, 3), name: str and, for pairs, target: uint8 (H, W, 3 or 4). Bytes as they lie
 # in the file: a quarter of what floats take on their way from a worker. DistillData converts them.
@@ -35,7 +35,7 @@ class PairSet(StreamedSet):
 
     def __init__(
         self,
-        pairs: Sequence[Pair],
+        pairs: Sequence[ReadablePair],
         size: int,
         train: bool,
         crop_size: int | None = None,
@@ -46,8 +46,9 @@ class PairSet(StreamedSet):
         swap: bool = False,
         pad: Pad | None = None,
         colour: float = 0.0,
+        order: Order | None = None,
     ) -> None:
-        super().__init__(len(pairs), seed, train, shares)
+        super().__init__(len(pairs), seed, train, shares, order)
         self.pairs, self.size, self.train = pairs, size, train
         self.crop_size, self.flip, self.alpha = crop_size, flip, alpha
         self.swap, self.pad, self.colour = swap, pad, colour
@@ -60,7 +61,7 @@ class PairSet(StreamedSet):
             photo, target = map(to_pixels, both)
         return {"photo": photo, "target": target, "name": self.pairs[index].name}
 
-    def path(self, index: int) -> Path:
+    def path(self, index: int) -> Path | str:
         return self.pairs[index].photo
 
     def _read(self, index: int) -> list[Image.Image]:

@@ -18,6 +18,12 @@ from distill.data.labelled.manifest import is_complete, manifest_at
 from distill.data.labelled.register import folders_of
 from distill.data.pairs import check_transparency, find_pairs
 from distill.data.sampler import shares_of
+from distill.data.shards.address import Address
+from distill.data.shards.node_cache import NodeCache
+from distill.data.shards.shard_index import Catalogue
+from distill.data.shards.shard_manifest import finished_shards
+from distill.data.shards.shard_order import ShardOrder
+from distill.data.shards.sharded_pairs import ShardedPairs
 from distill.models.teachers.teacher import Teacher
 
 
@@ -26,9 +32,10 @@ def labelled(settings: Train, teacher: Teacher | None) -> DistillData:
 
     `teacher` may be None where a folder of pairs of one's own is there.
     """
+    if settings.data.kind == "shards":
+        return _data_module(*_shard_sets(settings), d=settings.data)
     sets = _photo_sets if settings.data.kind == "photos" else _pair_sets
-    train, val = sets(settings, teacher)
-    return _data_module(train, val, settings.data)
+    return _data_module(*sets(settings, teacher), d=settings.data)
 
 
 def _photo_sets(settings: Train, teacher: Teacher | None) -> tuple[PhotoSet, PhotoSet]:
@@ -59,6 +66,25 @@ def _pair_sets(settings: Train, teacher: Teacher | None) -> tuple[PairSet, PairS
     varied: dict[str, Any] = {"crop_size": d.crop_size, "seed": settings.seed}
     varied["flip"] = _mirrors(root, d.flip)
     train = PairSet(sides["train"], train=True, shares=shares, **varied, **common)
+    return train, PairSet(sides["val"], train=False, **common)
+
+
+def _shard_sets(settings: Train) -> tuple[PairSet, PairSet]:
+    root, d = sources.shards_root(settings), settings.data
+    made, catalogue = finished_shards(root), Catalogue(root)
+    cache = NodeCache(root, d.cache) if d.cache and root.local is None else None
+    sides = {
+        side: ShardedPairs(root, catalogue, side, made.codec, cache) for side in ("train", "val")
+    }
+    pairs = sides["train"]
+    _check_some(root, pairs)
+    folders = catalogue.folders[pairs.shards].tolist()
+    shares = shares_of(d.weights, made.recipe.get("folders", []), folders)
+    common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
+    varied: dict[str, Any] = {"crop_size": d.crop_size, "seed": settings.seed}
+    varied["flip"] = not made.made_by_teacher if d.flip is None else d.flip
+    varied["order"] = ShardOrder(pairs.sizes, settings.seed, shares)
+    train = PairSet(pairs, train=True, **varied, **common)
     return train, PairSet(sides["val"], train=False, **common)
 
 
@@ -116,7 +142,7 @@ def _mirrors(root: Path, asked: bool | None) -> bool:
     return asked if asked is not None else "teacher" not in (manifest_at(root) or {})
 
 
-def _check_some(root: Path | str | None, found: Sequence[object]) -> None:
+def _check_some(root: Path | str | Address | None, found: Sequence[object]) -> None:
     if not found:
         raise DistillError(f"{root}: has val/ but no train/, nothing to learn from; add it")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,10 +51,18 @@ class Share(NamedTuple):
     weight: float
 
 
+class Order(Protocol):
+    """An endless stream's order of its own."""
+
+    def index(self, position: int) -> int:
+        """Which item comes at this position, from seed and position alone."""
+
+
 class StreamedSet(Dataset, ABC):
     """Position → item of an endless stream: a fresh order for every pass, from the seed alone.
 
-    Without `shuffle` position p is item p. With `shares` every pass takes of each folder its share
+    Without `shuffle` position p is item p; an `order` takes the place of the usual one. With
+    `shares` every pass takes of each folder its share
     of the positions: each folder's pictures in an endless shuffled stream of their own, a part of
     it per pass, then mixed. What cannot be read is replaced by the next one; `what` names an item
     in the error that none can be read.
@@ -63,11 +71,16 @@ class StreamedSet(Dataset, ABC):
     what: str
 
     def __init__(
-        self, count: int, seed: object, shuffle: bool, shares: Sequence[Share] | None = None
+        self,
+        count: int,
+        seed: object,
+        shuffle: bool,
+        shares: Sequence[Share] | None = None,
+        order: Order | None = None,
     ) -> None:
-        self.count, self.seed, self.shuffle = count, seed, shuffle
+        self.count, self.seed, self.shuffle, self.order = count, seed, shuffle, order
         self.shares = list(zip(shares, counts(shares, count), strict=True)) if shares else None
-        self._pass, self._order = -1, np.arange(count)
+        self._pass, self._order = -1, np.empty(0, np.int64)
         self._bad: set[int] = set()
 
     def __len__(self) -> int:
@@ -77,6 +90,8 @@ class StreamedSet(Dataset, ABC):
         """Which item comes at this position."""
         if not self.shuffle:
             return position
+        if self.order:
+            return self.order.index(position)
         number, offset = divmod(position, self.count)
         if number != self._pass:
             self._pass, self._order = number, self._ordered(number)
@@ -103,7 +118,7 @@ class StreamedSet(Dataset, ABC):
         return np.concatenate(passes)[start : start + len(places)]
 
     @abstractmethod
-    def path(self, index: int) -> Path:
+    def path(self, index: int) -> Path | str:
         """The file that a bad item is named by."""
 
     def first_readable(self, position: int, read: Callable[[int], Content]) -> tuple[int, Content]:

@@ -22,6 +22,9 @@ from distill.data.labelled.teacher_pass import TeacherPass
 from distill.data.pairs import find_pairs
 from distill.data.photos import Photo, Side, demo_photos, find_all, folder_names
 from distill.data.sampler import check_weights
+from distill.data.shards.address import Address
+from distill.data.shards.shard_manifest import shard_manifest_at
+from distill.data.shards.unpacking import held_out_folder
 from distill.models.teachers.teacher import Teacher
 
 
@@ -113,8 +116,9 @@ def check_photos(settings: PhotoSource, root: Path) -> None:
 
 def needs_labels(settings: Train) -> bool:
     """Whether the teacher is needed: always for photos on the fly, and for a set of ours that is
-    not there yet or not complete. A folder of pairs of one's own is taken as it is."""
-    if settings.teacher is None:
+    not there yet or not complete. A folder of pairs of one's own and shards are taken as they are.
+    """
+    if settings.teacher is None or settings.data.kind == "shards":
         return False
     if settings.data.kind == "photos" or settings.data.root is None:
         return True
@@ -124,12 +128,15 @@ def needs_labels(settings: Train) -> bool:
 
 def words_for_own_pairs(typed: Mapping[str, Any]) -> list[str]:
     """What follows for distill.train from `typed`, settings by key, where data.root=DIR is a folder
-    of pairs that no teacher of ours made: style=own, unless a style or teacher is named.
+    or shards of pairs that no teacher of ours made: style=own, unless a style or teacher is named.
 
     Raises DistillError where photos are named too, which would be labelled for nothing."""
-    root = typed.get("data.root")
-    if not root or typed.get("data", "pairs") != "pairs" or {"style", "teacher"} & typed.keys():
+    root, kind = typed.get("data.root"), typed.get("data", "pairs")
+    if not root or kind not in ("pairs", "shards") or {"style", "teacher"} & typed.keys():
         return []
+    if kind == "shards":
+        shards = shard_manifest_at(Address(str(root)))
+        return ["style=own"] if shards and not shards.made_by_teacher else []
     folder = Path(str(root))
     ours = typed.get("recipe", "distill") != "distill" or not folder.is_dir()
     if ours or "teacher" in (manifest_at(folder) or {}):
@@ -148,6 +155,11 @@ def check_labelling(settings: PhotoSource) -> None:
 
     Before a teacher's weights are fetched or anything is computed.
     """
+    if settings.data.kind == "shards":
+        raise DistillError(
+            "data=shards: a teacher labels into a folder of pairs; prepare it without data=shards, "
+            "then python -m distill.shards data.root=SET packs it"
+        )
     _check_not_own(settings)
     check_photos(settings, pairs_root(settings))
     check_weights(settings.data.weights, len(training_folders(settings)))
@@ -168,12 +180,26 @@ def _check_not_own(settings: PhotoSource) -> None:
 
 
 def pairs_root(settings: PhotoSource) -> Path:
-    """Where the set of pairs lies: data.root, or data/pairs/STYLE-PHOTOS-SIZE."""
+    """Where the set of pairs lies: data.root, or data/pairs/STYLE-PHOTOS-SIZE.
+
+    Of shards the folder that their held-out pairs are unpacked into, once.
+    """
+    if settings.data.kind == "shards":
+        return held_out_folder(shards_root(settings))
     if settings.data.root:
         return Path(settings.data.root)
+    return Path("data/pairs") / _usual_name(settings)
+
+
+def shards_root(settings: PhotoSource) -> Address:
+    """Where the shards lie: data.root, or data/shards/STYLE-PHOTOS-SIZE. Raises DistillError."""
+    return Address(settings.data.root or Path("data/shards") / _usual_name(settings))
+
+
+def _usual_name(settings: PhotoSource) -> str:
     style = settings.style
     crop = "" if settings.crop == 1 else f"-crop{round(settings.crop * 100)}"
-    return Path("data/pairs") / f"{style.name}-{set_name(settings)}-{style.resolution}{crop}"
+    return f"{style.name}-{set_name(settings)}-{style.resolution}{crop}"
 
 
 def manifest(settings: PhotoSource, teacher: Teacher) -> Manifest:

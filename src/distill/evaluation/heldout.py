@@ -27,7 +27,7 @@ from distill.data import sources
 from distill.data.augment import rng_for
 from distill.data.datasets import PairSet
 from distill.data.labelled.manifest import is_complete, manifest_at
-from distill.data.pairs import Pair, find_pairs
+from distill.data.pairs import Pair, ReadablePair, find_pairs
 from distill.data.photos import Photo, Side, group_of
 from distill.evaluation import training_pictures
 from distill.evaluation.training_pictures import SeenPictures
@@ -217,7 +217,7 @@ def _by_group(pair: Pair) -> tuple[float, str]:
     return half_order(_group(pair), pair.name)
 
 
-def _group(pair: Pair) -> str:
+def _group(pair: ReadablePair) -> str:
     return group_of(_PAIR_SUFFIX.sub("", Path(pair.name).stem))
 
 

@@ -96,7 +96,11 @@ def seen_by(runs: Iterable[dict[str, Any]], unknown: str = "") -> SeenPictures:
     found: dict[Path, SetPictures] = {}
     gone = [unknown] if unknown else []
     for source in map(source_of, runs):
-        pictures, root = pictures_of(source), sources.pairs_root(source)
+        try:
+            pictures, root = pictures_of(source), sources.pairs_root(source)
+        except DistillError as error:  # shards, of which the held-out pairs cannot be unpacked
+            gone.append(str(error))
+            continue
         if pictures is None:
             gone.append(f"the training set {root} is gone")
             continue

@@ -69,6 +69,11 @@ class LabelledPictures(RunPictures):
         d = source.data
         sides = find_pairs(root, source.style.name, d.val_fraction, d.split_seed, d.test_fraction)
         self.pairs = sides[side]
+        if not self.pairs:  # of shards, the held-out ones alone are unpacked
+            what = "training" if side == "train" else "held-out"
+            raise DistillError(
+                f"{root}: no {what} pictures of the run are here; name photos with {KEY[side]}=DIR"
+            )
         self.where, self.size, self.alpha = str(root), size, alpha
         self.same = size == source.style.resolution
 

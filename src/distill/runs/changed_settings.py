@@ -10,7 +10,7 @@ from distill.config.registry import FIRST
 # What may differ when a run goes on: its length, the machine, what it is called and what it says.
 _FREE = (
     *("trainer.max_steps", "trainer.accelerator", "trainer.devices", "trainer.strategy"),
-    *("trainer.num_nodes", "trainer.threads", "trainer.log_every", "data.workers"),
+    *("trainer.num_nodes", "trainer.threads", "trainer.log_every", "data.workers", "data.cache"),
     *("label", "budget", "run", "resume", "runs", "sweep", "logger"),
     *("decoder.profile", "generator.profile"),
 )

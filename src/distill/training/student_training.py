@@ -15,6 +15,7 @@ from distill.core import nodes
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.data import loaders, sources
+from distill.data.shards.shard_manifest import finished_shards
 from distill.losses.criterion import Criterion
 from distill.losses.term import Reads
 from distill.models.build import build_student, load_teacher
@@ -59,11 +60,14 @@ def train(settings: Train, run: Run, first: bool) -> None:
 
 def check(settings: Train) -> None:
     """Raises DistillError, before anything is computed, for photos, pairs or channels of no use."""
-    if settings.teacher is None and (not settings.data.root or settings.data.kind != "pairs"):
+    no_pairs = not settings.data.root or settings.data.kind not in ("pairs", "shards")
+    if settings.teacher is None and no_pairs:
         raise DistillError(
             f"style={settings.style.name}: is of pairs of your own; name their folder with "
             "data.root=DIR, or a style with a teacher"
         )
+    if settings.data.kind == "shards":
+        finished_shards(sources.shards_root(settings))
     if not sources.needs_labels(settings):
         return
     root = settings.data.root

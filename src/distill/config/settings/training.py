@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ByteSize,
+    Field,
+    TypeAdapter,
+    ValidationInfo,
+)
 from pydantic_core import PydanticCustomError
 
 from distill.config.settings.base import (
@@ -21,6 +28,14 @@ from distill.config.settings.base import (
     Together,
 )
 from distill.config.settings.sketching import PairsOf, Sketch
+
+
+def _bytes(value: Any) -> Any:
+    # A plain number: a checkpoint holds no other kind.
+    return value if value is None else int(TypeAdapter(ByteSize).validate_python(value))
+
+
+ByteCount = Annotated[int, BeforeValidator(_bytes), Field(ge=0)]  # as people write it, 20GB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,12 +92,13 @@ class ThreeSided(Feeding):
 
 @dataclass(frozen=True, kw_only=True)
 class Data(ThreeSided):
-    """Photos that a teacher labels, or has labelled."""
+    """Photos that a teacher labels, or has labelled; `cache` is in bytes, of remote shards."""
 
-    kind: Literal["pairs", "photos", "demo"]
+    kind: Literal["pairs", "photos", "demo", "shards"]
     views: Positive | Annotated[list[Positive], Field(min_length=1)]
     crop_size: Annotated[int, Field(ge=32, multiple_of=32)] | None
     weights: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] | None = None
+    cache: ByteCount | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

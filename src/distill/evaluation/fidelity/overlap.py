@@ -37,7 +37,8 @@ def _check(name: str, trained: dict[str, Any], held: FidelitySet) -> str:
     Raises DistillError where a held-out photo, or a picture of the same person, was trained on or
     chose the checkpoint: by the names of folder and file, and by what the pictures look like.
     """
-    root = sources.pairs_root(source_of(trained))
+    source = source_of(trained)
+    root = sources.pairs_root(source)
     sides = _seen(root, held)
     seen = {who for side in sides for who in persons(root, side).values()}
     if not seen:
@@ -45,6 +46,8 @@ def _check(name: str, trained: dict[str, Any], held: FidelitySet) -> str:
     shared = [file for file, who in zip(held.files, held.who, strict=True) if who in seen]
     if shared:
         raise _refusal(name, root, shared, len(held.files), "themselves or by the same person")
+    if source.data.kind == "shards":  # of which no training picture is at hand
+        return f"shards {source.data.root}: no photo or person shared by name, looks not compared"
     if real_path(root) == real_path(held.root):
         return "the other side of this set"
     alike = _near_duplicates(root, sides, held)

@@ -1,0 +1,285 @@
+"""distill.shards as typed, and what every other command makes of a run on shards."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader
+
+from distill import eval_fid, export, prepare, shards, train
+from distill.config import compose
+from distill.config.settings.training import Train
+from distill.data import loaders
+from distill.data.pairs import find_pairs
+from distill.data.sampler import StreamSampler
+from distill.evaluation import training_pictures
+from distill.evaluation.fidelity import heldout_set, overlap
+from distill.runs.run_folder import Run
+from distill.training.callbacks.table import MetricsTable
+from support.commands import QUICK, SMALL, go, run
+from support.last_checkpoints import differences, saved
+from support.pairs_on_disk import contents, pixels, write_set
+
+pytest.importorskip("pyarrow", reason="needs the extra shards")
+CODEC = ["codec=raw", "pairs=3", "workers=0"]
+LENGTH = ["trainer.max_steps=6", "trainer.val_every=3", "trainer.threads=1"]
+ON = ["style=toon", "data=shards", "data.root=packed"]
+
+
+@pytest.fixture
+def packed(here):
+    """The photos of `here`, labelled by the toon teacher into `set` and packed into `packed`."""
+    assert run(prepare, "photos=photos", "data.root=set", *SMALL) == 0
+    assert run(shards, "data.root=set", "output=packed", *CODEC) == 0
+    return here
+
+
+def test_it_says_what_it_made_and_what_to_type_next(packed, capsys):
+    words = ["data.root=set", "output=packed", *CODEC]
+    assert run(shards, *words) == 0
+    said = capsys.readouterr().out
+    assert "0 new" in said
+    assert said.endswith("next: python -m distill.train style=toon data=shards data.root=packed\n")
+    assert run(shards, "data.root=packed", "to=pairs", "output=back") == 0
+    said = capsys.readouterr().out
+    assert said.endswith("next: python -m distill.train style=toon data.root=back\n")
+    assert pixels(Path("back")) == pixels(Path("set"))
+    beside = {name for name in contents(Path("set")) if not name.endswith(".png")}
+    assert {n: contents(Path("back"))[n] for n in beside} == {
+        n: contents(Path("set"))[n] for n in beside
+    }
+    # The set is whole again: preparing it makes nothing.
+    assert run(prepare, "photos=photos", "data.root=back", *SMALL) == 0
+    assert ", 0 new" in capsys.readouterr().out
+
+
+def test_without_output_they_go_where_training_looks(here, capsys):
+    assert run(prepare, "photos=photos", *SMALL) == 0
+    (made,) = Path("data/pairs").iterdir()
+    assert run(shards, f"data.root={made}", *CODEC) == 0
+    assert f"data.root=data/shards/{made.name}" in capsys.readouterr().out
+    assert go("data=shards", "run=usual", "trainer.max_steps=1") == 0
+
+
+WRONG = {
+    "shards": "data.root=null: name the set of pairs",
+    "shards to=pairs": "data.root=null: name the shards",
+    "shards data.root=nowhere": "data.root=nowhere: no such folder",
+    "shards data.root=packed output=again": "only a local folder of pairs is packed",
+    "shards data.root=s3://a/b": "only a local folder|s3fs",
+    "shards data.root=set output=set": "that is the set itself",
+    "shards data.root=set to=pairs output=x": "set: no shards there",
+    "shards data.root=packed to=pairs output=s3://a/b": "unpacked into a local folder",
+    "train data=shards data.root=set": "set: no shards there; python -m distill.shards",
+    "train data.root=packed": "holds shards; add data=shards",
+    "prepare data=shards data.root=packed": "a teacher labels into a folder of pairs",
+    "train data=shards data.root=nosuch://a": "nosuch://a: cannot be reached",
+}
+
+
+def test_what_is_wrong_is_one_line(packed, capsys):
+    capsys.readouterr()
+    commands = {"shards": shards, "train": train, "prepare": prepare}
+    for typed, wanted in WRONG.items():
+        name, *words = typed.split()
+        assert run(commands[name], *words) == 1, typed
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1, error
+        assert any(each in error for each in wanted.split("|")), (typed, error)
+
+
+@pytest.mark.parametrize("package", ["pyarrow", "qoi"])
+def test_a_missing_library_is_one_line(packed, capsys, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    if package == "pyarrow":
+        monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    capsys.readouterr()
+    assert run(shards, "data.root=set", "output=other", "workers=0") == 1
+    said = capsys.readouterr().err
+    assert "pip install 'distill[shards]'" in said
+    assert said.count("\n") == 1
+    assert not Path("other").exists()
+
+
+# Training on them
+
+
+def data_of(*words, size=64):
+    typed = ["photos=photos", f"style.resolution={size}", "data.workers=0", *words]
+    return loaders.labelled(compose.load("train", typed, Train), None)
+
+
+def test_the_sides_and_every_sample_are_those_of_the_folder(packed):
+    packs, folder = data_of(*ON), data_of("style=toon", "data.root=set")
+    assert (len(packs.train), len(packs.val)) == (len(folder.train), len(folder.val))
+    wanted = {each["name"]: each for each in (folder.val[i] for i in range(len(folder.val)))}
+    for i in range(len(packs.val)):
+        sample = packs.val[i]
+        for key in ("photo", "target"):
+            assert torch.equal(sample[key], wanted[sample["name"]][key])
+    count = len(packs.train)
+    seen = [packs.train[position]["name"] for position in range(2 * count)]
+    there = sorted(pair.name for pair in find_pairs(Path("set"), None, 0.1, 0)["train"])
+    assert sorted(seen[:count]) == sorted(seen[count:]) == there
+    assert seen[:count] != seen[count:]
+
+
+def test_crops_and_mirroring_are_those_of_folder_sets(packed):
+    words = ["data.crop_size=32", "data.flip=true"]
+    packs, folder = data_of(*ON, *words), data_of("style=toon", "data.root=set", *words)
+    index_of = {pair.name: i for i, pair in enumerate(folder.train.pairs)}
+    for position in range(20):
+        sample = packs.train[position]
+        folder.train.order = Fixed(index_of[sample["name"]])
+        for key in ("photo", "target"):
+            assert torch.equal(sample[key], folder.train[position][key])
+
+
+class Fixed:
+    def __init__(self, index):
+        self.number = index
+
+    def index(self, position):
+        return self.number
+
+
+def test_a_teacher_s_pairs_are_not_mirrored_and_one_s_own_are(packed):
+    assert not data_of(*ON).train.flip
+    assert data_of(*ON, "data.flip=true").train.flip
+    write_set(packed / "own", {"train": {"": 6}, "val": {"": 2}}, teacher=False)
+    assert run(shards, "data.root=own", "output=own-packed", *CODEC) == 0
+    assert data_of("data=shards", "data.root=own-packed", "style=own").train.flip
+
+
+def test_folders_have_the_shares_that_are_asked_for(tmp_path):
+    write_set(tmp_path / "two", {"train": {"a": 20, "b": 5}, "val": {"a": 2}})
+    assert run(shards, f"data.root={tmp_path}/two", f"output={tmp_path}/packed", *CODEC) == 0
+    words = ["style=toon", "data=shards", f"data.root={tmp_path}/packed", "photos=[a,b]"]
+    plain, even = data_of(*words), data_of(*words, "data.weights=[1,1]")
+    for data, share in ((plain, 5 / 25), (even, 1 / 2)):
+        names = [data.train[position]["name"] for position in range(100)]
+        pairs = {p.name for p in find_pairs(tmp_path / "two", None, 0.1, 0)["train"]}
+        of_b = {n for n in pairs if n in folder_b(tmp_path / "two")}
+        exact = 25 * share  # of each pass
+        assert abs(sum(name in of_b for name in names) / 4 - exact) < 1
+
+
+def folder_b(root):
+    rows = (line.split("\t") for line in (root / "photos.tsv").read_text().splitlines()[1:])
+    return {f"{row[0]}.png" for row in rows if row[2] == "'b'"}
+
+
+def batches(workers, rank=0, world=1, batch=2, count=6):
+    sampler = StreamSampler(count * batch, 0, rank, world, batch)
+    loader = DataLoader(data_of(*ON).train, batch, sampler=sampler, num_workers=workers)
+    return [(tuple(each["name"]), each["photo"].double().sum().item()) for each in loader]
+
+
+def test_any_number_of_workers_and_processes_sees_the_same_pictures_in_the_same_order(packed):
+    alone = batches(0)
+    assert batches(1) == batches(3) == alone
+    two = [batches(1, rank, 2) for rank in (0, 1)]
+    assert [each for both in zip(*two, strict=True) for each in both] == alone
+
+
+def shard_run(name, *more):
+    return go(f"run={name}", *ON, *LENGTH, *more)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 2])
+def test_interrupted_and_resumed_equals_uninterrupted(packed, monkeypatch, workers):
+    options = [f"data.workers={workers}"]
+    assert shard_run("whole", *options) == 0
+    plain, sent = MetricsTable.on_train_batch_end, []
+
+    def hook(self, trainer, *args):
+        if trainer.global_step == 2 and not sent:
+            sent.append(signal.raise_signal(signal.SIGTERM))
+        return plain(self, trainer, *args)
+
+    monkeypatch.setattr(MetricsTable, "on_train_batch_end", hook)
+    assert shard_run("parts", *options) == 130
+    assert shard_run("parts", *options) == 0
+    assert not differences(saved("whole")["state_dict"], saved("parts")["state_dict"])
+
+
+@pytest.mark.slow
+def test_an_address_of_fsspec_trains_to_the_same_weights_with_and_without_copies(packed):
+    there = "memory://store/packed"
+    assert run(shards, "data.root=set", f"output={there}", *CODEC) == 0
+    try:
+        assert shard_run("local") == 0
+        for name, cache in (("copied", "1GB"), ("read", "0")):
+            words = ["style=toon", "data=shards", f"data.root={there}", f"data.cache={cache}"]
+            assert go(f"run={name}", *words, *LENGTH) == 0
+            assert not differences(saved("local")["state_dict"], saved(name)["state_dict"])
+    finally:
+        fsspec.filesystem("memory").store.clear()
+    assert type(Run(Path("runs/copied")).config()["data"]["cache"]) is int
+
+
+def test_a_run_on_shards_is_exported_and_scored_like_any_other(packed, capsys):
+    assert shard_run("scored") == 0
+    for folder in ("set", "photos"):
+        Path(folder).rename(f"away-{folder}")
+    assert run(export, "run=scored", "exporter.size=64") == 0
+    words = ["run=scored", "features=none", "bootstrap=0", "flicker=0"]
+    assert run(eval_fid, *words) == 0
+    results = json.loads(Path("runs/scored/eval/results.json").read_text())
+    wanted = find_pairs(Path("away-set"), None, 0.1, 0)
+    assert results["pictures"] == len(wanted["test"] or wanted["val"])
+    assert "PSNR (dB), student to teacher" in results["similarity"]
+    assert "unpacks its held-out pairs" in capsys.readouterr().out
+    assert run(export, "run=scored", "exporter.size=64", "formats=[onnx,onnx_int8]") == 1
+    assert "no training pictures of the run are here; name photos with calibration=DIR" in (
+        capsys.readouterr().err
+    )
+    Path("packed").rename("away-packed")
+    assert run(eval_fid, *words) == 1
+    assert "packed: no shards there" in capsys.readouterr().err
+
+
+def test_shards_of_one_s_own_pairs_have_no_teacher(here, capsys):
+    rng = np.random.default_rng(0)
+    for i in range(12):
+        for side in ("A", "B"):
+            path = Path("drawings") / side / f"{i}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(rng.integers(0, 256, (72, 72, 3), np.uint8)).save(path)
+    assert run(shards, "data.root=drawings", *CODEC) == 0
+    assert capsys.readouterr().out.endswith(
+        "next: python -m distill.train data=shards data.root=data/shards/drawings\n"
+    )
+    words = ["data=shards", "data.root=data/shards/drawings", *QUICK, "decoder=residual"]
+    assert run(train, *words, "trainer.max_steps=1") == 0
+    assert Run(Path("runs/drawings-residual")).config()["teacher"] is None
+    assert run(eval_fid, "features=none", "bootstrap=0", "flicker=0") == 0
+
+
+def test_what_a_run_on_shards_has_seen_is_told_as_far_as_it_is_known(packed):
+    assert go("run=seen", *ON, "trainer.max_steps=1") == 0
+    trained = Run(Path("runs/seen")).config()
+    seen = training_pictures.seen_by([trained])
+    (pictures,) = seen.sets
+    rows = [line.split("\t") for line in Path("set/photos.tsv").read_text().splitlines()[1:]]
+    sides = {f"{row[0]}.png" for row in rows if row[1] in ("train", "val")}
+    assert pictures.pictures.keys() == sides  # the photos themselves are still here
+    assert seen.unknown == ""
+    Path("packed").rename("away")
+    assert "packed: no shards there" in training_pictures.seen_by([trained]).unknown
+
+
+def test_fidelity_says_that_looks_are_not_compared(packed):
+    assert go("run=seen", *ON, "trainer.max_steps=1") == 0
+    trained = Run(Path("runs/seen")).config()
+    held = heldout_set.read(Path("set"), None, Path("faces.json"))
+    assert "looks not compared" in overlap.check("ours", trained, held)
