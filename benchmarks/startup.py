@@ -83,19 +83,19 @@ def _memory(pid: int) -> dict[str, int]:
     return {line.split(":")[0]: int(line.split()[1]) >> 10 for line in lines if "ss:" in line}
 
 
-def first_step(root: Path, steps: int, workers: int) -> dict[str, float]:
+def first_step(root: Path, steps: int, workers: int, *more: str) -> dict[str, float]:
     """The real command for a few steps; when its first step ended, and its memory in MiB."""
     watch = Watch()
     threading.Thread(target=watch.watch, daemon=True).start()
     words = [f"data.root={root}", f"data.workers={workers}", f"style.resolution={SIZE}"]
-    train_for(steps, [*words, "encoder.weights=none"], watch)
+    train_for(steps, [*words, "encoder.weights=none", *more], watch)
     memory = {name: getattr(watch, name) for name in ("main", "worker", "together")}
     return memory | {"ended": watch.first_step}
 
 
-def timed_first_step(root: Path, steps: int, workers: int) -> dict[str, float]:
+def timed_first_step(root: Path, steps: int, workers: int, *more: str) -> dict[str, float]:
     begun = time.time()
-    result, wall = apart(first_step, root, steps, workers)
+    result, wall = apart(first_step, root, steps, workers, *more)
     return result | {"first step": result.pop("ended") - begun, "whole": wall}
 
 

@@ -33,9 +33,11 @@ def labelled(settings: Train, teacher: Teacher | None) -> DistillData:
     `teacher` may be None where a folder of pairs of one's own is there.
     """
     if settings.data.kind == "shards":
-        return _data_module(*_shard_sets(settings), d=settings.data)
+        train, val = _shard_sets(settings)
+        return _data_module(train, val, settings.data)
     sets = _photo_sets if settings.data.kind == "photos" else _pair_sets
-    return _data_module(*sets(settings, teacher), d=settings.data)
+    first, second = sets(settings, teacher)
+    return _data_module(first, second, settings.data)
 
 
 def _photo_sets(settings: Train, teacher: Teacher | None) -> tuple[PhotoSet, PhotoSet]:
