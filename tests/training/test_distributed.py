@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import shutil
 import socket
 import subprocess
@@ -87,11 +88,13 @@ def on_two_nodes(*words: str) -> list[tuple[int, str]]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1"]
+    # Lightning sets a number of threads where this does not stand; trainer.threads=1 must hold.
+    own = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     address = ["--master-addr=127.0.0.1", f"--master-port={port}"]
     nodes = [
         subprocess.Popen(
             [*torchrun, *address, f"--node-rank={rank}", *MODULE, *words],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )
         for rank in (1, 0)  # the one that waits comes first
     ]  # fmt: skip

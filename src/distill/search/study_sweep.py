@@ -16,7 +16,6 @@ from distill.config.multirun import Outcome, attempt
 from distill.config.search_space import Space
 from distill.config.settings.searching import Searching
 from distill.core.errors import INTERRUPTED, DistillError
-from distill.runs.run_folder import Run
 from distill.runs.sweep import SweepFolders, into, sweep_folder
 
 if TYPE_CHECKING:
@@ -83,6 +82,7 @@ def _work(task: Task, trials: Trials) -> int:
 
 def _try(task: Task, trials: Trials, trial: Trial) -> int | None:
     """Train and judge one; gives the exit status that the run alone would have had."""
+    from distill.runs.run_folder import Run
     from distill.search.objectives import values
     from distill.search.pruning import CutShort, TrialWatch
     from distill.search.trials import COPIES, REASON, RUN

@@ -18,7 +18,7 @@ from distill.config.settings.training import Adversarial, Train
 from distill.core.errors import INTERRUPTED, DistillError
 from distill.core.threads import process_tuner
 from distill.runs.run_folder import Run, over
-from distill.training.callbacks.adaptive_threads import AdaptiveThreads
+from distill.training.callbacks.adaptive_threads import AdaptiveThreads, FixedThreads
 from distill.training.callbacks.checkpoints import Checkpoints, Interrupted, Provenance
 from distill.training.callbacks.finite import Finite
 from distill.training.callbacks.last_validation import LastValidation
@@ -157,7 +157,9 @@ def _check(settings: Train | Adversarial) -> None:
 
 
 def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> list[pl.Callback]:
+    threads = settings.trainer.threads
     callbacks: list[pl.Callback] = [
+        *([FixedThreads(threads)] if threads else []),
         Finite(),
         LastValidation(),
         Progress(),

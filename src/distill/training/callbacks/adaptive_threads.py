@@ -1,4 +1,4 @@
-"""Fewer threads while other programs use the cores."""
+"""The number of threads: as asked for, or fewer while other programs use the cores."""
 
 from __future__ import annotations
 
@@ -38,3 +38,14 @@ class AdaptiveThreads(pl.Callback):
 
     def teardown(self, *_args: Any, **_named: Any) -> None:
         torch.set_num_threads(self.tuner.most)
+
+
+class FixedThreads(pl.Callback):
+    """The number that was asked for, also where Lightning has just set one of its own, as it does
+    when it starts or joins several processes."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+
+    def setup(self, *_args: Any, **_named: Any) -> None:
+        torch.set_num_threads(self.threads)
