@@ -266,7 +266,7 @@ def load(
     with _hydra(name, overrides := list(overrides)):
         try:
             composed = compose(name, overrides)
-        except ValueError as error:  # Hydra's for GROUP=5
+        except (ValueError, TypeError) as error:  # Hydra's for GROUP=5 and GROUP=[5]
             raise DistillError(_explain(name, error, overrides)) from error
         return _checked(_plain(composed, given), schema)
 
@@ -317,7 +317,8 @@ def _name_of(folder: Any) -> str:
 
 def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
     text = str(error)
-    if found := re.search(r"Could not find '([^']+)/([^'/]+)'", text):
+    # The second is Hydra's of a group that takes several choices at once.
+    if found := re.search(r"Could not (?:find|load) '([^']+)/([^'/]+)'", text):
         group, choice = found.groups()
         return no_such(f"{group}={choice}", [f"{group}={c}" for c in choices(group)], "choice")
     if found := re.search(r"Could not override '([^']+)'|Key '([^']+)' is not in struct", text):
@@ -325,11 +326,14 @@ def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
         full = re.search(r"full_key: (\S+)", text)
         key = full.group(1) if full else key
         return no_such(key, _all_keys(name, key, overrides))
-    if "Config group override must be" in text:  # it does not say of which
-        for typed in overrides:
+    if "Config group override must be" in text or isinstance(error, TypeError):
+        for typed in overrides:  # it does not say of which
             group, _, choice = typed.partition("=")
-            if (allowed := choices(group)) and choice not in allowed:
-                return no_such(typed, [f"{group}={each}" for each in allowed], "choice")
+            allowed = choices(group)
+            wrong = [each for each in choice.strip("[]").split(",") if each not in allowed]
+            if allowed and wrong:
+                known = [f"{group}={each}" for each in allowed]
+                return no_such(f"{group}={wrong[0]}", known, "choice")
     return " ".join(text.split())
 
 
