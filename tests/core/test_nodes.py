@@ -1,12 +1,15 @@
-"""Nodes out of a file from elsewhere: only classes of one package are built."""
+"""Nodes: only classes of one package are built from a file; what a class lacks is said."""
 
 from __future__ import annotations
+
+import sys
 
 import pytest
 from torch import nn
 
 from distill.core.errors import DistillError
-from distill.core.nodes import check_part
+from distill.core.nodes import check_part, class_of
+from distill.models import teachers
 
 PACKAGE = "distill.models.students"
 GONE, REFUSED = "no such class; a run names the classes of the version", "refused; only classes of"
@@ -34,3 +37,14 @@ def test_any_other_is_refused_in_one_line(name, said):
         check_part({"_target_": name}, PACKAGE, nn.Module)
     assert str(error.value).startswith(f"{name}: {said}")
     assert "\n" not in str(error.value)
+
+
+def test_a_package_that_a_class_needs_and_is_not_installed_is_named(monkeypatch):
+    """Which resolve_name alone would hide: to it the module is not there."""
+    monkeypatch.setitem(sys.modules, "kornia", None)
+    monkeypatch.delitem(sys.modules, "distill.models.teachers.toon", raising=False)
+    monkeypatch.delattr(teachers, "toon", raising=False)
+    with pytest.raises(DistillError) as error:
+        class_of("teacher", {"_target_": "distill.models.teachers.toon.Toon"})
+    said = "needs kornia, which is not installed; pip install distill"
+    assert str(error.value) == f"teacher._target_=distill.models.teachers.toon.Toon: {said}"

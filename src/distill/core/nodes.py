@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, lacking
 
 
 def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
@@ -44,6 +44,12 @@ def takes(value: Mapping[str, Any], argument: str) -> bool:
     return argument in inspect.signature(class_of("", value)).parameters
 
 
+def defaults(value: Mapping[str, Any]) -> dict[str, Any]:
+    """What a Node's class takes where the Node does not say, by argument."""
+    parameters = inspect.signature(class_of("", value)).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
 def class_of(key: str, value: Mapping[str, Any]) -> Any:
     """The class or function that a Node names; `key` is the setting, for messages.
 
@@ -55,7 +61,18 @@ def class_of(key: str, value: Mapping[str, Any]) -> Any:
     try:
         return resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
+        if name.startswith("distill.") and (said := _lacks(name.rpartition(".")[0])):
+            raise DistillError(f"{key}._target_={name}: {said}") from error
         raise DistillError(f"{key}._target_={name}: cannot be imported ({error})") from error
+
+
+def _lacks(module: str) -> str:
+    """What a module of ours lacks to be imported: `resolve_name` says only that it is not there."""
+    try:
+        import_module(module)
+    except ImportError as error:
+        return lacking(error)
+    return ""
 
 
 def check_part(value: Mapping[str, Any], package: str, base: type) -> None:

@@ -1,0 +1,60 @@
+"""What carries out work that falls into parts: this process, or the workers of a cluster."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+import torch
+
+Part = TypeVar("Part")
+Lease = TypeVar("Lease")
+Made = TypeVar("Made")
+
+
+class Engine(ABC):
+    """`threads` is how many a part of `map` may use."""
+
+    threads: int = 1
+
+    @abstractmethod
+    def map(self, fn: Callable[[Part], Made], parts: Iterable[Part]) -> Iterator[Made]:
+        """What `fn`, a function of a module, gives for each part, in their order."""
+
+    @abstractmethod
+    def run(
+        self, worker: Callable[[Lease], Made], leases: Sequence[Lease], device: str
+    ) -> Iterator[tuple[Lease, Made]]:
+        """Each lease and what a worker made of it on a `device` of its own, as they are done.
+
+        Every worker is a copy of `worker` that lives on from lease to lease. A lease may be carried
+        out more than once, by a worker that was taken for lost: it publishes whole or not at all.
+        """
+
+    @abstractmethod
+    def device(self, asked: str) -> str:
+        """What a worker computes on: cpu, cuda or mps; `asked` may be auto."""
+
+
+class Here(Engine):
+    """This process, one after the other."""
+
+    threads = os.cpu_count() or 1
+
+    def map(self, fn: Callable[[Part], Made], parts: Iterable[Part]) -> Iterator[Made]:
+        return map(fn, parts)
+
+    def run(
+        self, worker: Callable[[Lease], Made], leases: Sequence[Lease], device: str
+    ) -> Iterator[tuple[Lease, Made]]:
+        return ((lease, worker(lease)) for lease in leases)
+
+    def device(self, asked: str) -> str:
+        if asked != "auto":
+            return asked
+        return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+HERE = Here()
