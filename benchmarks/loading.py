@@ -5,7 +5,7 @@ sample   CPU time of one training sample (read, checked, decoded, as tensors), p
 loop     `distill.train` on the same pairs as a folder and as shards, each to the bare step with
          freed memory kept, in turn
 start    the first step and the memory with an index of `--index` pairs: real parts of an index
-         and a catalogue, of which every shard is a link to one tar file
+         and a catalogue, of which every shard is a link to one tar file; beside a small folder
 
 CPU time holds on a machine that does other things too; the loop's figures do not.
 """
@@ -27,7 +27,7 @@ import numpy as np
 from common import Table, alternate, apart, kept, machine, parser, ratios, spread, wanted, write
 from forms import STUDENT
 from PIL import Image
-from startup import SIZE, timed_first_step
+from startup import SIZE, make_pairs, start_table, timed_first_step
 from watched import TAIL, Stamps, train_for
 
 from distill.data.datasets import PairSet
@@ -53,6 +53,7 @@ from training import bare
 CODECS: Sequence[CodecName] = get_args(CodecName)
 WANTED_LOOP, WANTED_STEP, WANTED_MEMORY = 0.95, 6.0, 1024  # of the bare step; seconds; MiB
 PER_SHARD = 500
+FEW = 2_000  # pairs of a folder beside them
 
 
 def cpu_ms(run: Callable[[], object], count: int) -> float:
@@ -182,20 +183,18 @@ def _row(address: Address, shard: str) -> ShardRow:
     return row
 
 
-def start_table(args: argparse.Namespace, work: Path) -> tuple[dict[str, Any], Table]:
-    root = make_index(work / "index", args.index)
-    run = partial(
-        timed_first_step, root, args.start_steps, args.workers, "data=shards", "style=own"
-    )
-    results = alternate({f"{args.index:,}": run}, args.start_rounds, "first step")
-    columns = {"first step": "first step, s", "whole": "whole command, s"}
-    columns |= {name: f"{name}, MiB" for name in ("main", "worker", "together")}
-    rows = [
-        [name, *(spread([one[key] for one in found], 1) for key in columns)]
-        for name, found in results.items()
-    ]
+def first_steps(args: argparse.Namespace, work: Path) -> tuple[dict[str, Any], Table]:
+    steps = (args.start_steps, args.workers)
+    sets = {
+        f"{args.index:,} in shards": partial(
+            timed_first_step, make_index(work / "index", args.index), *steps, "data=shards"
+        ),
+        f"{FEW:,} in a folder": partial(timed_first_step, make_pairs(work / "few", FEW), *steps),
+    }
+    runs = {name: partial(run, "style=own") for name, run in sets.items()}
+    results = alternate(runs, args.start_rounds, "first step")
     title = f"Start (wanted: ≤ {WANTED_STEP:.0f} s, ≤ {WANTED_MEMORY} MiB together)"
-    return results, Table(title, ["pairs", *columns.values()], rows)
+    return results, start_table(title, results)
 
 
 def main() -> None:
@@ -224,7 +223,7 @@ def main() -> None:
             "decode": partial(decode_table, args.pairs, args.pictures, 5),
             "sample": partial(sample_table, args.pairs, shards, args.size, args.pictures, 5),
             "loop": partial(loop_table, args.pairs, shards, args),
-            "start": partial(start_table, args, work),
+            "start": partial(first_steps, args, work),
         }
         for part in args.parts:
             figures[part], table = made[part]()

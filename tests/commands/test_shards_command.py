@@ -80,7 +80,7 @@ WRONG = {
     "shards data.root=packed to=pairs output=s3://a/b": "unpacked into a local folder",
     "train data=shards data.root=set": "set: no shards there; python -m distill.shards",
     "train data.root=packed": "holds shards; add data=shards",
-    "prepare data=shards data.root=packed": "a teacher labels into a folder of pairs",
+    "prepare data=shards data.root=packed photos=photos": "made with shard.codec=raw shard.pairs=3",
     "train data=shards data.root=nosuch://a": "nosuch://a: cannot be reached",
 }
 
@@ -194,6 +194,32 @@ def shard_run(name, *more):
     return go(f"run={name}", *ON, *LENGTH, *more)
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("harm", ["cut short", "gone", "no index", "folder"])
+def test_what_a_loading_process_cannot_read_is_one_line(packed, capsys, workers, harm):
+    wanted = "; the command that made the set mends it, typed again"
+    train_shards = sorted(Path("packed/shards").glob("train-*"))
+    words, count = ON, len(train_shards)
+    for path in train_shards:
+        if harm == "cut short":
+            path.write_bytes(path.read_bytes()[:100])
+            wanted = "no pair of the training set can be read"
+        elif harm == "gone":
+            path.unlink()
+        elif harm == "no index":
+            (packed / "packed/index" / f"{path.stem}.parquet").write_bytes(b"PAR1")
+    if harm == "folder":
+        words, wanted = ["style=toon", "data.root=set"], "no pair of the training set can be read"
+        for path in Path("set/train/stylized").iterdir():
+            path.write_bytes(path.read_bytes()[:100])
+    assert count
+    assert go("run=harmed", *words, *LENGTH, f"data.workers={workers}") == 1
+    error = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error")]
+    assert len(error) == 1
+    assert wanted in error[0]
+    assert "Traceback" not in error[0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 def test_interrupted_and_resumed_equals_uninterrupted(packed, monkeypatch, workers):
@@ -283,3 +309,15 @@ def test_fidelity_says_that_looks_are_not_compared(packed):
     trained = Run(Path("runs/seen")).config()
     held = heldout_set.read(Path("set"), None, Path("faces.json"))
     assert "looks not compared" in overlap.check("ours", trained, held)
+
+
+def test_shards_that_a_teacher_drew_are_trained_on(here, capsys):
+    words = ["photos=photos", "data=shards", "data.root=drawn", *SMALL]
+    assert run(prepare, *words, "shard.codec=raw", "shard.pairs=3", "engine=here") == 0
+    *_, said = capsys.readouterr().out.splitlines()
+    assert said == f"next: python -m distill.train {' '.join(words)}"
+    assert go("data=shards", "data.root=drawn", "run=drawn", *LENGTH) == 0
+    assert run(shards, "data.root=drawn", "to=pairs", "output=set") == 0
+    assert run(shards, "data.root=set", "output=packed", *CODEC) == 0
+    packed, drawn = Path("packed"), Path("drawn")
+    assert contents(packed / "set") == contents(drawn / "set")

@@ -10,7 +10,15 @@ from PIL import Image
 from distill.core.errors import DistillError
 from distill.data import photos as module
 from distill.data.labelled.split import split
-from distill.data.photos import BadPhoto, Photo, centre_square, find_photos, group_of, read_photo
+from distill.data.photos import (
+    BadPhoto,
+    Photo,
+    centre_square,
+    find_photos,
+    group_of,
+    read_photo,
+    stem_of,
+)
 
 RED, GREEN, BLUE, YELLOW = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0)
 
@@ -334,6 +342,21 @@ def test_what_we_wrote_and_what_is_hidden_are_no_photos(tmp_path):
 
 def named(*names):
     return [Photo(Path(name), name) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("key", "stem"),
+    [
+        ("a/b.c/d.e.jpg", "d.e"),
+        ("a.b/c", "c"),
+        ("a/.jpg", ".jpg"),
+        ("a/b.", "b."),
+        ("..a.png", "..a"),
+        ("a/b c.PNG", "b c"),
+    ],
+)
+def test_the_stem_of_a_key_is_that_of_its_path(key, stem):
+    assert stem_of(key) == stem
 
 
 def test_pair_names_are_unique_where_stems_are_not():

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
-import skimage
 from PIL import Image, UnidentifiedImageError
 
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import real_path
-from distill.data.decode import BadPhoto, check_file, check_whole, to_rgb
+from distill.data.decode import EMPTY, BadPhoto, check_file, check_whole, to_rgb
+from distill.data.listing import Listing, list_photos
+from distill.data.shards.address import Address, is_address
+from distill.data.stored_photo import StoredPhoto
 
 Side = Literal["train", "val", "test"]  # to learn from, to choose by, to report on
+PhotoFile = Path | StoredPhoto
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}
 MIN_SIDE = 64  # pixels; a smaller picture holds nothing to learn a style from
@@ -30,6 +33,7 @@ MAX_PIXELS = 89_478_485  # Pillow's own bound, 256 MiB as RGB; above it a file i
 _CAMERA = re.compile(
     r"(?i)^(img|_?mg|dsc[fn]?|_dsc|p|pxl|gopr|image|photo|picture|pic|frame|screenshot)?$"
 )
+_NO_NAME = re.compile(r"[^\w.-]+")  # what a pair's name has none of
 _NUMBER = re.compile(r"(_\d{4}|-\d+)$")
 
 _ORIENTATION = 274  # EXIF 2.3; the turns that set each of its values upright
@@ -44,40 +48,67 @@ _TURNS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Photo:
     """A photo file, its stable name within its source and, where it is fixed, its side.
 
     Of several folders each has a name, which `key` then starts with.
     """
 
-    path: Path
+    path: PhotoFile
     key: str
     side: Side | None = None
     folder: str = ""
+    _pair_name: str = field(default="", init=False, repr=False, compare=False)
 
-    @cached_property
+    @property
+    def local(self) -> Path:
+        """Its file, of a photo that lies in a folder of this machine."""
+        assert isinstance(self.path, Path)
+        return self.path
+
+    @property
     def pair_name(self) -> str:
         """File name of its pair: the readable stem and 8 digits that make it unique."""
-        stem = re.sub(r"[^\w.-]+", "_", Path(self.key).stem)
+        if not self._pair_name:  # a set is planned by it: every photo is asked many times
+            object.__setattr__(self, "_pair_name", self._new_pair_name())
+        return self._pair_name
+
+    def _new_pair_name(self) -> str:
+        stem = _NO_NAME.sub("_", stem_of(self.key))
         stem = stem.encode()[:80].decode(errors="ignore")  # file systems count bytes, up to 255
         return f"{stem}-{hashlib.sha256(self.key.encode(errors='surrogateescape')).hexdigest()[:8]}"
 
 
-def find_photos(folder: Path, key: str = "photos=") -> list[Photo]:
-    """Every picture file below a folder, sorted by name; links to folders are not followed.
+def find_photos(
+    folder: Path | Address, key: str = "photos=", listing: Listing = "auto"
+) -> list[Photo]:
+    """Every picture file below a folder or an address, sorted by name; links to folders are not
+    followed.
 
-    Raises DistillError for a folder that is missing or holds no jpg, jpeg, png or webp.
+    `listing` says whether that of an address may be one that is kept, see `list_photos`. Raises
+    DistillError for a folder that is missing or holds no jpg, jpeg, png or webp.
     """
+    if isinstance(folder, Address):
+        stored = list_photos(folder, SUFFIXES, listing)
+        if not stored:
+            raise _none_in(folder, folder.is_there(), key)
+        return [Photo(each, each.key) for each in stored]
     there = folder.is_dir()
     found = sorted(p for p in walk(folder) if p.suffix.lower() in SUFFIXES) if there else []
     if not found:
-        wrong = "no jpg, jpeg, png or webp in it" if there else "no such folder"
-        other = ", or name another folder"
-        if key == "photos=":
-            other = ", name another folder with photos=DIR, or try data=demo"
-        raise DistillError(f"{key}{folder}: {wrong}; put photos there{other}")
+        raise _none_in(folder, there, key)
     return [Photo(path, path.relative_to(folder).as_posix()) for path in found]
+
+
+def _none_in(folder: Path | Address, there: bool, key: str) -> DistillError:
+    wrong = "no jpg, jpeg, png or webp in it" if there else "no such folder"
+    if isinstance(folder, Address) and not there:
+        wrong += " or bucket, or it may not be seen"
+    other = ", or name another folder"
+    if key == "photos=":
+        other = ", name another folder with photos=DIR, or try data=demo"
+    return DistillError(f"{key}{folder}: {wrong}; put photos there{other}")
 
 
 def walk(folder: Path) -> Iterable[Path]:
@@ -97,35 +128,61 @@ def _closed(error: OSError) -> None:
     print(f"left out the folder {error.filename!r}: {error.strerror}")
 
 
-def find_all(train: Sequence[Path], val: Sequence[Path]) -> list[Photo]:
+def find_all(
+    train: Sequence[Path | Address], val: Sequence[Path | Address], listing: Listing = "auto"
+) -> list[Photo]:
     """The photos of all folders; those of several are told apart by their folder's name.
 
     Without `val` every photo may fall on either side; with it, each belongs where its folder says.
     Raises DistillError for a folder that is missing, empty or named twice.
     """
     if len(train) == 1 and not val:
-        return find_photos(train[0])
+        return find_photos(train[0], listing=listing)
     folders = [*train, *val]
-    resolved = [real_path(folder) for folder in folders]
-    for i, folder in enumerate(resolved):
-        if folder in resolved[:i]:
-            raise DistillError(
-                f"{folders[i]}: named twice; its photos would be in the set twice, or on both sides"
-            )
+    _check_different(folders)
     own: Side | None = "train" if val else None
     where = [(own, "photos=")] * len(train) + [("val", "val_photos=")] * len(val)
     return [
         replace(photo, key=f"{name}/{photo.key}", side=side, folder=name)
         for folder, name, (side, key) in zip(folders, folder_names(folders), where, strict=True)
-        for photo in find_photos(folder, key)
+        for photo in find_photos(folder, key, listing)
     ]
 
 
-def folder_names(folders: Sequence[Path]) -> list[str]:
+def check_folders(train: Sequence[Path | Address], val: Sequence[Path | Address]) -> None:
+    """Raises DistillError as `find_all` does; of an address only what can be told at once: whether
+    it is there."""
+    _check_different([*train, *val])
+    for folder, key in [*((f, "photos=") for f in train), *((f, "val_photos=") for f in val)]:
+        if not isinstance(folder, Address):
+            find_photos(folder, key)
+        elif not folder.is_there():
+            raise _none_in(folder, False, key)
+
+
+def _check_different(folders: Sequence[Path | Address]) -> None:
+    resolved = [str(f) if isinstance(f, Address) else str(real_path(f)) for f in folders]
+    for i, folder in enumerate(resolved):
+        if folder in resolved[:i]:
+            raise DistillError(
+                f"{folders[i]}: named twice; its photos would be in the set twice, or on both sides"
+            )
+
+
+def check_local(text: str | None, key: str = "") -> None:
+    """Raises DistillError for an address, where a command takes photos of this machine only."""
+    if text and is_address(text):
+        raise DistillError(
+            f"{key}{text}: pictures at an address are only read to be labelled, by distill.prepare "
+            "and distill.train; copy these into a folder, and name that"
+        )
+
+
+def folder_names(folders: Sequence[Path | Address]) -> list[str]:
     """The folders' own names, with a number behind one that is there already."""
     names: list[str] = []
     for folder in folders:
-        name = real_path(folder).name or "root"
+        name = (folder if isinstance(folder, Address) else real_path(folder)).name or "root"
         taken = (f"{name}-{n}" if n > 1 else name for n in range(1, len(folders) + 2))
         names.append(next(each for each in taken if each not in names))
     return names
@@ -133,36 +190,44 @@ def folder_names(folders: Sequence[Path]) -> list[str]:
 
 def demo_photos() -> list[Photo]:
     """Of scikit-image's photographs five to train on and the astronaut, held out."""
+    import skimage  # pictures of one's own need none of it
+
     folder = Path(skimage.__file__).parent / "data"
     train = ["chelsea.png", "coffee.png", "rocket.jpg", "motorcycle_left.png"]
     photos = [Photo(folder / name, name, "train") for name in (*train, "motorcycle_right.png")]
     photos.append(Photo(folder / "astronaut.png", "astronaut.png", "val"))
-    return [photo for photo in photos if photo.path.is_file()]
+    return [photo for photo in photos if photo.local.is_file()]
+
+
+def stem_of(key: str) -> str:
+    """`Path.stem`, without making a path, which took a third of planning a set."""
+    name = key.rpartition("/")[2]
+    dot = name.rfind(".")
+    return name[:dot] if 0 < dot < len(name) - 1 else name
 
 
 def group_of(key: str) -> str:
     """What must stay on one side of the split: the name without a trailing _NNNN or -N number."""
-    stem = Path(key).stem
+    stem = stem_of(key)
     group = _NUMBER.sub("", stem)
     return stem if _CAMERA.match(group) else group
 
 
 def read_photo(
-    path: Path, least: int = MIN_SIDE, alpha: bool = False, enough: int | None = None
+    path: PhotoFile, least: int = MIN_SIDE, alpha: bool = False, enough: int | None = None
 ) -> Image.Image:
     """A picture file as upright 8-bit RGB with at least `least` pixels a side.
 
     EXIF rotation and the colour profile are applied, transparency is put over white (kept, as
     RGBA, with `alpha`), 16-bit greys are scaled to 8 bits. Where `enough` pixels a side are, a JPEG
     is decoded at a half, a quarter or an eighth if that leaves as many. Raises BadPhoto with the
-    reason for whatever cannot be read.
+    reason for whatever cannot be read, DistillError where the store of a photo at an address fails.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # remarks about a file's metadata
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            check_file(path)
-            with path.open("rb") as stream, Image.open(stream) as image:
+            with open_photo(path) as stream, Image.open(stream) as image:
                 width, height = image.size
                 if min(width, height) < least:
                     raise BadPhoto(f"{width}×{height} pixels: smaller than {least} a side")
@@ -172,8 +237,22 @@ def read_photo(
                 if enough is not None:
                     image.draft(None, (enough, enough))
                 return to_rgb(upright(image), alpha)
+    except DistillError:
+        raise
     except Exception as error:  # decoders raise whatever a damaged file makes them raise
         raise BadPhoto(_reason(error)) from None
+
+
+def open_photo(path: PhotoFile) -> BinaryIO:
+    """The file to read; one at an address comes whole. Raises BadPhoto for what must not be opened,
+    OSError or DistillError for what cannot."""
+    if isinstance(path, StoredPhoto):
+        content = path.read()
+        if not content:
+            raise BadPhoto(EMPTY)
+        return io.BytesIO(content)
+    check_file(path)
+    return path.open("rb")
 
 
 def upright(image: Image.Image) -> Image.Image:

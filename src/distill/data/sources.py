@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from distill.config.settings.training import PhotoSource, Train
+from distill.config.settings.training import Paired, PhotoSource, Train
 from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.data.labelled.lock import check_writable
@@ -20,40 +20,65 @@ from distill.data.labelled.set_builder import SetReport, build_set, split_for
 from distill.data.labelled.teacher_check import choose, some_squares
 from distill.data.labelled.teacher_pass import TeacherPass
 from distill.data.pairs import find_pairs
-from distill.data.photos import Photo, Side, demo_photos, find_all, folder_names
+from distill.data.photos import (
+    Photo,
+    Side,
+    check_folders,
+    demo_photos,
+    find_all,
+    folder_names,
+)
 from distill.data.sampler import check_weights
-from distill.data.shards.address import Address
+from distill.data.shards.address import Address, folder_at
 from distill.data.shards.shard_manifest import shard_manifest_at
 from distill.data.shards.unpacking import held_out_folder
+from distill.engines.engine import HERE
 from distill.models.teachers.teacher import Teacher
 
 
 def photos(settings: PhotoSource) -> list[Photo]:
     """The photos of photos=DIR or photos=[DIR,DIR] and val_photos, or those of data=demo."""
-    return demo_photos() if settings.data.kind == "demo" else find_all(*_folders(settings))
+    if settings.data.kind == "demo":
+        return demo_photos()
+    return find_all(*_folders(settings), settings.label.listing)
 
 
 def has_photos(settings: PhotoSource) -> bool:
-    """Whether the photos' folders are there, whatever is in them."""
-    return all(folder.is_dir() for part in _folders(settings) for folder in part)
+    """Whether the photos' folders are there, whatever is in them; not those at an address that
+    cannot be reached."""
+    return all(_is_there(folder) for part in _folders(settings) for folder in part)
 
 
-def _folders(settings: PhotoSource) -> tuple[list[Path], list[Path]]:
+def _is_there(folder: Path | Address) -> bool:
+    if not isinstance(folder, Address):
+        return folder.is_dir()
+    try:
+        return folder.is_there()
+    except DistillError:
+        return False
+
+
+def at_addresses(settings: PhotoSource) -> list[Address]:
+    """Those of the photos' folders that are at an address."""
+    return [f for part in _folders(settings) for f in part if isinstance(f, Address)]
+
+
+def _folders(settings: PhotoSource) -> tuple[list[Path | Address], list[Path | Address]]:
     """The folders for training (or both sides) and those for validation; none of data=demo."""
     if settings.data.kind == "demo":
         return [], []
     train, val = settings.photos, settings.val_photos or []
     first, second = ([each] if isinstance(each, str) else each for each in (train, val))
-    return [Path(each) for each in first], [Path(each) for each in second]
+    return [folder_at(each) for each in first], [folder_at(each) for each in second]
 
 
-def photo_folders(settings: PhotoSource) -> dict[str, Path]:
+def photo_folders(settings: PhotoSource) -> dict[str, Path | Address]:
     """The folders of the photos by the name that each has in the set: "" where it is the only one.
 
     It is what `Photo.folder` says, and what a photo's key is relative to.
     """
     if settings.data.kind == "demo":
-        return {"": demo_photos()[0].path.parent}
+        return {"": demo_photos()[0].local.parent}
     train, val = _folders(settings)
     folders = [*train, *val]
     names = [""] if len(folders) == 1 else folder_names(folders)
@@ -86,7 +111,11 @@ def photos_in_manifest(settings: PhotoSource, root: Path) -> dict[str, Any]:
     """
     train, val = _folder_names(settings)
     two_sided = bool(val) or (manifest_at(root) or {}).get("test_fraction") == 0
-    where = [str(real_path(folder)) for part in _folders(settings) for folder in part]
+    where = [
+        str(folder if isinstance(folder, Address) else real_path(folder))
+        for part in _folders(settings)
+        for folder in part
+    ]
     return {
         "photos": " + ".join(where) or "scikit-image",
         "val_fraction": 0.0 if val else settings.data.val_fraction,
@@ -102,15 +131,19 @@ def drop_list(settings: PhotoSource) -> Path | None:
     return Path(settings.drop) if settings.drop else None
 
 
-def check_photos(settings: PhotoSource, root: Path) -> None:
-    """Raises DistillError for photos, a drop list or a folder for the set that cannot be used."""
-    photos(settings)
+def check_photos(settings: PhotoSource, root: Path | None = None) -> None:
+    """Raises DistillError for photos, a drop list or a folder for the set that cannot be used.
+
+    Photos at an address are not listed for that.
+    """
+    if settings.data.kind != "demo":
+        check_folders(*_folders(settings))
     drop = drop_list(settings)
     if drop and not drop.is_file():
         raise DistillError(
             f"drop={drop}: no such file; write the pictures to leave out, one a line"
         )
-    if not is_complete(root):
+    if root is not None and not is_complete(root):
         check_writable(root)
 
 
@@ -132,14 +165,15 @@ def words_for_own_pairs(typed: Mapping[str, Any]) -> list[str]:
 
     Raises DistillError where photos are named too, which would be labelled for nothing."""
     root, kind = typed.get("data.root"), typed.get("data", "pairs")
-    if not root or kind not in ("pairs", "shards") or {"style", "teacher"} & typed.keys():
+    students = typed.get("recipe", "distill") == "distill"  # another recipe has no style
+    named = {"style", "teacher"} & typed.keys()
+    if not root or kind not in ("pairs", "shards") or named or not students:
         return []
     if kind == "shards":
         shards = shard_manifest_at(Address(str(root)))
         return ["style=own"] if shards and not shards.made_by_teacher else []
     folder = Path(str(root))
-    ours = typed.get("recipe", "distill") != "distill" or not folder.is_dir()
-    if ours or "teacher" in (manifest_at(folder) or {}):
+    if not folder.is_dir() or "teacher" in (manifest_at(folder) or {}):
         return []
     if extra := [key for key in ("photos", "val_photos") if key in typed]:
         raise DistillError(
@@ -191,6 +225,16 @@ def pairs_root(settings: PhotoSource) -> Path:
     return Path("data/pairs") / _usual_name(settings)
 
 
+def folder_of_pairs(learnt: Paired) -> Path | None:
+    """Where the pairs of recipe=pix2pix lie, None where none are named; of shards as `pairs_root`.
+
+    Raises DistillError where there are no shards.
+    """
+    if learnt.root is None:
+        return None
+    return held_out_folder(Address(learnt.root)) if learnt.kind == "shards" else Path(learnt.root)
+
+
 def shards_root(settings: PhotoSource) -> Address:
     """Where the shards lie: data.root, or data/shards/STYLE-PHOTOS-SIZE. Raises DistillError."""
     return Address(settings.data.root or Path("data/shards") / _usual_name(settings))
@@ -202,9 +246,19 @@ def _usual_name(settings: PhotoSource) -> str:
     return f"{style.name}-{set_name(settings)}-{style.resolution}{crop}"
 
 
-def manifest(settings: PhotoSource, teacher: Teacher) -> Manifest:
-    """What decides every pixel of the set. Raises DistillError for what does not fit."""
-    _decide(settings, teacher)
+def manifest(
+    settings: PhotoSource,
+    teacher: Teacher,
+    root: Path | None = None,
+    found: Sequence[Photo] | None = None,
+) -> Manifest:
+    """What decides every pixel of the set. Raises DistillError for what does not fit.
+
+    The files of the set lie at `root`; None: at `pairs_root`. `found` are the photos, None: they
+    are looked for where they matter.
+    """
+    root = root or pairs_root(settings)
+    _decide(settings, teacher, root, found)
     views, folders = settings.data.views, training_folders(settings)
     if not isinstance(views, int) and len(views) != len(folders):
         raise DistillError(
@@ -219,38 +273,41 @@ def manifest(settings: PhotoSource, teacher: Teacher) -> Manifest:
         crop=settings.crop,
         views=views if isinstance(views, int) else tuple(views) if len(views) > 1 else views[0],
         colour=settings.data.colour,
-        precision=_precision(settings, teacher),
-        **photos_in_manifest(settings, pairs_root(settings)),
+        precision=_precision(settings, teacher, root),
+        **photos_in_manifest(settings, root),
     )
 
 
-def settle(settings: PhotoSource, teacher: Teacher) -> None:
+def settle(settings: PhotoSource, teacher: Teacher, root: Path | None = None) -> None:
     """Make of an open teacher the one that labelled the set there, if one of them did."""
-    made = manifest_at(pairs_root(settings))
+    made = manifest_at(root or pairs_root(settings))
     if made and "teacher" in made:  # sketches have none
         teacher.settle(made["teacher"])
 
 
-def _decide(settings: PhotoSource, teacher: Teacher) -> None:
+def _decide(
+    settings: PhotoSource, teacher: Teacher, root: Path, found: Sequence[Photo] | None
+) -> None:
     """Settle what the teacher leaves open: as the set there has it, or by the photos, once.
 
     Too few photos leave it at the teacher's default.
     """
-    settle(settings, teacher)
+    settle(settings, teacher, root)
     choices = teacher.open_choices()
     if not choices:
         return
-    squares = some_squares(photos(settings), settings.style.resolution, settings.crop)
+    those = photos(settings) if found is None else found
+    squares = some_squares(those, settings.style.resolution, settings.crop)
     if squares is None:
         print("teacher: too few photos to choose its upsampling by; set teacher.upsampling")
         return
-    chosen, found = choose(choices, squares)
-    for name, check in found.items():
+    chosen, checks = choose(choices, squares)
+    for name, check in checks.items():
         print(f"{'chosen' if name == chosen else 'tried'}: upsampling={name}, {check}")
     teacher.choose(chosen)
 
 
-def _precision(settings: PhotoSource, teacher: Teacher) -> Precision:
+def _precision(settings: PhotoSource, teacher: Teacher, root: Path) -> Precision:
     """As asked for; else as the set there was made, or what is fast here and close enough."""
     asked = settings.label.precision
     if asked == "bfloat16" and not teacher.takes_bfloat16:
@@ -260,7 +317,7 @@ def _precision(settings: PhotoSource, teacher: Teacher) -> Precision:
         )
     if asked != "auto":
         return asked
-    made = manifest_at(pairs_root(settings))
+    made = manifest_at(root)
     if made is not None:
         return made["precision"]
     # Matrix units (Intel's AMX): 2.4 times as fast. Without them bfloat16 is the slower one.
@@ -270,10 +327,8 @@ def _precision(settings: PhotoSource, teacher: Teacher) -> Precision:
 
 
 def labelling_device(settings: PhotoSource) -> str:
-    """cpu, cuda or mps."""
-    if settings.label.device != "auto":
-        return settings.label.device
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    """What this machine labels on: cpu, cuda or mps."""
+    return HERE.device(settings.label.device)
 
 
 def prepare(settings: PhotoSource, teacher: Teacher) -> SetReport:
@@ -283,8 +338,9 @@ def prepare(settings: PhotoSource, teacher: Teacher) -> SetReport:
 
 def split_on_the_fly(settings: PhotoSource, teacher: Teacher) -> dict[Side, list[Photo]]:
     """The photos of all sides, as the set of their pairs would hold them."""
-    root = pairs_root(settings)
-    return split_for(photos(settings), manifest(settings, teacher), root, drop_list(settings))
+    root, found = pairs_root(settings), photos(settings)
+    made_with = manifest(settings, teacher, root, found)
+    return split_for(found, made_with, root, drop_list(settings))
 
 
 def prepare_held_out(
@@ -306,6 +362,16 @@ def prepare_held_out(
     return root
 
 
+def teacher_pass(
+    settings: PhotoSource, teacher: Teacher, made_with: Manifest, device: str
+) -> TeacherPass:
+    """How the settings have a teacher label on a device."""
+    how = settings.label
+    # One picture at a time is the fastest form of the teacher on a CPU (0.28 s against 0.35).
+    batch_size = how.batch_size or (1 if device == "cpu" else 16)
+    return TeacherPass(teacher, made_with, batch_size, how.workers, device)
+
+
 def _label(
     settings: PhotoSource,
     teacher: Teacher,
@@ -313,11 +379,8 @@ def _label(
     root: Path,
     sides: Sequence[Side],
 ) -> SetReport:
-    how, device = settings.label, labelling_device(settings)
-    # One picture at a time is the fastest form of the teacher on a CPU (0.28 s against 0.35).
-    batch_size = how.batch_size or (1 if device == "cpu" else 16)
-    fast, made_with = teacher.fast(), manifest(settings, teacher)
-    teacher_pass = TeacherPass(fast, made_with, batch_size, how.workers, device)
-    report = build_set(found, teacher_pass, made_with, root, sides, drop_list(settings))
+    fast, made_with = teacher.fast(), manifest(settings, teacher, found=found)
+    maker = teacher_pass(settings, fast, made_with, labelling_device(settings))
+    report = build_set(found, maker, made_with, root, sides, drop_list(settings))
     print(report)
     return report

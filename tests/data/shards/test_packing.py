@@ -15,6 +15,8 @@ from PIL import Image
 from tqdm import tqdm
 
 from distill.core.errors import DistillError
+from distill.data.augment import as_square
+from distill.data.datasets import PairSet
 from distill.data.decode import BadPhoto
 from distill.data.pairs import find_pairs
 from distill.data.shards import unpacking
@@ -22,7 +24,7 @@ from distill.data.shards.address import Address
 from distill.data.shards.packing import pack
 from distill.data.shards.shard_index import Catalogue, read_rows_of, shard_path
 from distill.data.shards.shard_manifest import finished_shards
-from distill.data.shards.sharded_pairs import ShardedPairs
+from distill.data.shards.sharded_pairs import ShardedPairs, read_at
 from distill.data.shards.unpacking import held_out_folder, unpack
 from support.pairs_on_disk import SIDE, contents, pixels, write_set
 
@@ -56,6 +58,16 @@ def test_there_and_back_is_the_same_set(made, tmp_path):
     assert sorted(beside) == ["dataset.json", "photos.tsv", "skipped.tsv"]
     for name in beside:
         assert (tmp_path / "back" / name).read_bytes() == (made / name).read_bytes()
+
+
+def test_the_index_says_what_made_the_pairs_where_it_was_one_device(made, tmp_path):
+    said = json.loads((made / "dataset.json").read_text())
+    for name, devices in {"one": ["a"], "two": ["a", "b"], "none": []}.items():
+        (made / "dataset.json").write_text(json.dumps(said | {"devices": devices}))
+        root = Address(tmp_path / name)
+        packed(made, root)
+        rows = read_rows_of(root, Catalogue(root).name(0))
+        assert {row.device for row in rows} == {"a" if name == "one" else None}
 
 
 def test_the_index_says_where_every_pair_lies_and_what_photos_tsv_knows(made, tmp_path):
@@ -95,6 +107,39 @@ def test_pairs_are_read_as_from_the_folder(made, tmp_path):
                     assert np.array_equal(got, there)
     names = [pair.name for pair in side_of(root, "train")]
     assert names != sorted(names)  # dealt out, so that a shard is a fair sample
+
+
+@pytest.mark.parametrize("codec", ["qoi", "raw", "png"])
+@pytest.mark.parametrize("size", [SIDE, 48])
+def test_samples_are_the_pictures_whichever_way_they_come(made, tmp_path, codec, size):
+    for path in sorted((made / "train/stylized").iterdir())[::2]:
+        with Image.open(path) as opaque:
+            opaque.putalpha(80)
+            opaque.save(path)
+    root = Address(tmp_path / "shards")
+    packed(made, root, codec=codec)
+    pairs = side_of(root, "train")
+    for swap in (False, True):
+        data = PairSet(pairs, size, train=False, swap=swap)
+        for number, pair in enumerate(pairs):
+            squares = [as_square(picture, size, None) for picture in pair.read(swap=swap)]
+            sample = data[number]
+            for key, wanted in zip(("photo", "target"), squares, strict=True):
+                assert np.array_equal(sample[key], wanted)
+
+
+def test_a_system_without_pread_reads_the_same(made, tmp_path, monkeypatch):
+    root = Address(tmp_path / "shards")
+    packed(made, root)
+    wanted = [np.asarray(pair.read()) for pair in side_of(root, "train")]
+    monkeypatch.delattr(os, "pread")
+    pairs = side_of(root, "train")
+    for number in reversed(range(len(pairs))):
+        assert np.array_equal(np.asarray(pairs[number].read()), wanted[number])
+    (tmp_path / "short").write_bytes(b"0123456789")
+    with (tmp_path / "short").open("rb") as short:
+        assert read_at(short.fileno(), 4, 8) == b"89"
+        assert read_at(short.fileno(), 4, 2) == b"2345"
 
 
 @pytest.mark.parametrize("alpha", [False, True])
@@ -309,3 +354,59 @@ def test_the_catalogue_is_parquet_for_everybody(made, tmp_path):
     table = parquet.read_table(io.BytesIO((tmp_path / "shards/shards.parquet").read_bytes()))
     assert table["pairs"].to_pylist() == [4, 4, 3, 4, 1, 3, 2, 2]
     assert table["folder"].to_pylist() == ["a", "a", "a", "b", "b", "a", "a", "b"]
+
+
+@pytest.mark.parametrize("layout", [["..", "b"], ["a/b", "c"], ["", "a"], ["a"], [1, 2], "ab"])
+def test_a_layout_that_leads_elsewhere_is_damaged(made, tmp_path, layout):
+    packed(made, Address(tmp_path / "s"))
+    path = tmp_path / "s" / "dataset.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"layout": layout}))
+    with pytest.raises(DistillError, match=r"dataset\.json: damaged; delete it"):
+        unpack(Address(tmp_path / "s"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "column", "values", "said"),
+    [
+        ("shards.parquet", "pairs", -1, "pairs is -1 to"),
+        ("shards.parquet", "pairs", 9, r"train-000000\.parquet: 4 pairs, 9 in the catalogue"),
+        ("shards.parquet", "sha256", None, "sha256 is missing in a row"),
+        ("shards.parquet", "shard", "x" * 9, "index/xxxxxxxxx.parquet: not there"),
+        ("index/train-000000.parquet", "offset", -5, "offset is -5 to"),
+        ("index/train-000000.parquet", "size", 2**40, "size is .* to 1099511627776"),
+        ("index/train-000000.parquet", "offset", "far", r"damaged \("),
+    ],
+)
+def test_an_index_that_cannot_be_is_damaged(made, tmp_path, path, column, values, said):
+    packed(made, Address(tmp_path / "s"))
+    table = parquet.read_table(tmp_path / "s" / path)
+    changed = [values, *table[column].to_pylist()[1:]]
+    if isinstance(values, str):
+        changed = [str(each) for each in changed]
+    place = table.column_names.index(column)
+    parquet.write_table(table.set_column(place, column, [changed]), tmp_path / "s" / path)
+    with pytest.raises(DistillError, match=said):
+        unpack(Address(tmp_path / "s"), tmp_path / "out")
+
+
+@pytest.mark.parametrize("path", ["shards.parquet", "index/train-000000.parquet"])
+def test_an_index_whose_text_is_none_is_damaged(made, tmp_path, path):
+    packed(made, Address(tmp_path / "s"))
+    file = tmp_path / "s" / path
+    parquet.write_table(parquet.read_table(file), file, compression="none", use_dictionary=False)
+    content = file.read_bytes()
+    assert b"train" in content
+    file.write_bytes(content.replace(b"train", b"tr\xe9in"))
+    with pytest.raises(DistillError, match=r"parquet: damaged \("):
+        unpack(Address(tmp_path / "s"), tmp_path / "out")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts open files in /proc")
+def test_the_files_of_shards_are_closed(made, tmp_path):
+    root = Address(tmp_path / "shards")
+    packed(made, root)
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(5):
+        unpack(root, tmp_path / str(number))
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -1,4 +1,4 @@
-"""Where a set of shards lies: a local folder, or what fsspec reads (s3://, gs://, memory:// …)."""
+"""Where shards or photos lie: a local folder, or what fsspec reads (s3://, gs://, memory:// …)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,32 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
+from fsspec.asyn import AsyncFileSystem
+from fsspec.spec import AbstractFileSystem
 
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import atomic_write, write_whole
+
+_LOCAL = ("", "file", "local")
+# Protocols of stores that have buckets, and no folders to be made: `makedirs` would make a bucket
+# of a mistyped name.
+_BUCKETS = {"s3", "gs", "gcs", "abfs", "abfss", "az", "oss", "oci"}
+
+
+def is_address(text: str) -> bool:
+    """Whether what people type is an address, of more than a local folder."""
+    return _parts(text)[0] not in _LOCAL
+
+
+def folder_at(text: str) -> Path | Address:
+    """What people type for a folder: its path, or an address. Raises DistillError."""
+    return Address(text) if is_address(text) else Path(_parts(text)[1])
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """Protocol, "" without one, and what follows it."""
+    protocol, _, rest = text.rpartition("://")
+    return protocol, rest
 
 
 class Address:
@@ -23,8 +46,8 @@ class Address:
 
     def __init__(self, text: str | Path) -> None:
         self.text = str(text).rstrip("/") or "/"
-        protocol, _, rest = self.text.rpartition("://")
-        self.local = Path(rest) if protocol in ("", "file", "local") else None
+        protocol, rest = _parts(self.text)
+        self.local = Path(rest) if protocol in _LOCAL else None
         if self.local is None:
             with self._told():
                 self._fs()  # what is missing to read it is said at once
@@ -64,8 +87,16 @@ class Address:
             write_whole(self.local / path, content)
             return
         with self._told():
-            self._fs().makedirs(os.path.dirname(self._at(path)), exist_ok=True)
-            self._fs().pipe_file(self._at(path), bytes(content))
+            fs = self._fs()
+            if not _BUCKETS.intersection(fs.protocol):
+                fs.makedirs(os.path.dirname(self._at(path)), exist_ok=True)
+            try:
+                fs.pipe_file(self._at(path), bytes(content))
+            except FileNotFoundError:
+                raise DistillError(
+                    f"{self}: no such bucket, or it may not be seen; make it, or name another "
+                    "address"
+                ) from None
 
     def size(self, path: str) -> int | None:
         """Bytes of a file, None where there is none."""
@@ -89,6 +120,38 @@ class Address:
         except (FileNotFoundError, NotADirectoryError):
             return set()
         return {each["name"].rpartition("/")[2] for each in found if each["type"] == "file"}
+
+    def is_there(self) -> bool:
+        """Whether a folder lies there; a store is asked for that without listing it."""
+        try:
+            if self.local is not None:
+                return self.local.is_dir()
+            with self._told():
+                fs, root = self._root()
+                fs.invalidate_cache()
+                return fs.exists(root)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def find(self) -> dict[str, dict[str, Any]]:
+        """Every file below an address that is no local folder, by its path from there: what the
+        store says of it. None where there is no such folder."""
+        try:
+            with self._told():
+                fs, root = self._root()
+                fs.invalidate_cache()
+                try:
+                    found = _find(fs, root)
+                finally:
+                    fs.invalidate_cache()  # some keep all that they have seen
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        inside = f"{root}/"
+        return {
+            name.removeprefix(inside): about
+            for name, about in found.items()
+            if about.get("type") == "file" and name.startswith(inside) and not name.endswith("/")
+        }
 
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
@@ -123,6 +186,33 @@ class Address:
                 f"{self.text}: cannot be reached ({reason_of(error, 200)}); check the address and "
                 "what gives access to it, the same command goes on"
             ) from error
+
+
+def _find(fs: Any, root: str) -> dict[str, dict[str, Any]]:
+    """What a store says of every file below a folder of it, by name.
+
+    By the store's own `find`; fsspec's goes from folder to folder and leaves out, without a word,
+    what cannot be listed.
+    """
+    own = getattr(type(fs), "_find", AsyncFileSystem._find) is not AsyncFileSystem._find
+    if own or type(fs).find is not AbstractFileSystem.find:
+        return fs.find(root, detail=True)
+    found, folders = {}, [root]
+    while folders:
+        folder = folders.pop()
+        try:
+            listed = fs.ls(folder, detail=True)
+        except FileNotFoundError:  # gone meanwhile
+            if folder == root:
+                raise
+            continue
+        for about in listed:
+            name = about["name"].rstrip("/")
+            if about["type"] != "directory":
+                found[name] = about
+            elif name.startswith(f"{folder}/"):
+                folders.append(name)
+    return found
 
 
 def fetch(source: Address, path: str, target: Path) -> None:

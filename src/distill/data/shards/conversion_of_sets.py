@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from distill.config.compose import choices
 from distill.config.settings.commands import ShardSettings
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
 from distill.core.next_step import next_step
 from distill.data.labelled.manifest import manifest_at
 from distill.data.shards.address import Address
+from distill.data.shards.litdata_export import export_litdata
 from distill.data.shards.packing import pack
 from distill.data.shards.shard_manifest import shard_manifest_at
 from distill.data.shards.unpacking import unpack
@@ -25,6 +27,9 @@ def convert(settings: ShardSettings) -> None:
         raise DistillError(f"data.root=null: name {what} with data.root=DIR")
     if settings.to == "shards":
         _to_shards(settings, root)
+    elif settings.to == "litdata":
+        shards = Address(_typed(root))
+        print(export_litdata(shards, _local_output(settings, shards, "litdata")))
     else:
         _to_pairs(settings, Address(_typed(root)))
 
@@ -41,23 +46,32 @@ def _to_shards(settings: ShardSettings, root: str) -> None:
     if target.local is not None and real_path(target.local) == real_path(folder):
         raise DistillError(f"output={settings.output}: that is the set itself; name another place")
     split = (d.val_fraction, d.split_seed, d.test_fraction)
-    print(pack(folder, target, settings.codec, settings.pairs, split, settings.workers))
-    print(next_step("train", **_style_of(folder), data="shards", **{"data.root": str(target)}))
+    print(pack(folder, target, settings.codec, settings.pairs, split, settings.workers, d.style))
+    known = d.style is not None and d.style in choices("style")
+    what = {"style": str(d.style)} if known else _learnt_from(folder)
+    print(next_step("train", **what, data="shards", **{"data.root": str(target)}))
 
 
 def _to_pairs(settings: ShardSettings, root: Address) -> None:
-    beside = f"{root}-pairs" if root.local is not None else f"data/pairs/{root.name}"
-    folder = home_path(settings.output or beside)
+    folder = _local_output(settings, root, "pairs")
+    print(unpack(root, folder))
+    print(next_step("train", **_learnt_from(folder), **{"data.root": str(folder)}))
+
+
+def _local_output(settings: ShardSettings, root: Address, kind: str) -> Path:
+    """Where what is made of shards goes: `output`, or beside them. Raises DistillError."""
     if "://" in str(settings.output):
         raise DistillError(f"output={settings.output}: pairs are unpacked into a local folder")
-    print(unpack(root, folder))
-    print(next_step("train", **_style_of(folder), **{"data.root": str(folder)}))
+    beside = f"{root}-{kind}" if root.local is not None else f"data/{kind}/{root.name}"
+    return home_path(settings.output or beside)
 
 
-def _style_of(folder: Path) -> dict[str, str]:
-    """The style to train with, where a teacher's set says so."""
-    made = manifest_at(folder) or {}
-    return {"style": made["style"]} if "teacher" in made else {}
+def _learnt_from(folder: Path) -> dict[str, str]:
+    """The style to train with where a teacher's set says so, the recipe of a set of sketches."""
+    made = manifest_at(folder)
+    if made is None:
+        return {}
+    return {"style": made["style"]} if "teacher" in made else {"recipe": "pix2pix"}
 
 
 def _typed(text: str) -> str:

@@ -100,7 +100,7 @@ class NodeCache:
                     if sha256(temporary) != content:
                         raise DistillError(
                             f"{self.root}/{shard_path(shard)}: not the shard of the catalogue; the "
-                            "distill.shards that made the set mends it, typed again"
+                            "command that made the set mends it, typed again"
                         )
                     room.enter_context(FileLock(self.folder / ".room.lock"))
                     self._make_room(size)

@@ -17,15 +17,14 @@ from pathlib import Path, PurePath
 import numpy as np
 from filelock import FileLock, Timeout
 from PIL import Image
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import Dataset
 
 from distill.core.errors import DistillError
-from distill.core.files import sha256
 from distill.core.process import worker_init_fn
 from distill.core.progress import bar
 from distill.data.decode import BadPhoto
 from distill.data.labelled.lock import LOCK
-from distill.data.labelled.manifest import MANIFEST, is_complete, manifest_at
+from distill.data.labelled.manifest import MANIFEST, devices_at, is_complete, manifest_at
 from distill.data.labelled.register import PAIR_FOLDERS, SIDES, RegisterRow, pair_of, read_rows
 from distill.data.pairs import Pair, Pairs, find_pairs
 from distill.data.photos import Side, group_of
@@ -39,6 +38,7 @@ from distill.data.shards.shard_index import (
     pyarrow_parquet,
     read_shard_row,
     shard_path,
+    whole_shard,
     write_catalogue,
     write_part,
 )
@@ -49,6 +49,7 @@ from distill.data.shards.shard_manifest import (
     shard_manifest_at,
     write_shard_manifest,
 )
+from distill.data.worker_errors import OwnErrorsLoader
 
 OPAQUE = 255
 Split = tuple[float, int, float]  # val_fraction, seed, test_fraction
@@ -56,7 +57,8 @@ Split = tuple[float, int, float]  # val_fraction, seed, test_fraction
 
 @dataclass(frozen=True)
 class ShardJob:
-    """One shard to make of these pairs; `rows` are what photos.tsv says of them."""
+    """One shard to make of these pairs; `rows` are what photos.tsv says of them, `device` is what
+    made all pairs of the folder where it was one, and known."""
 
     shard: str
     side: Side
@@ -64,6 +66,7 @@ class ShardJob:
     pairs: Sequence[Pair]
     rows: Sequence[RegisterRow | None]
     codec: CodecName
+    device: str | None
 
     @property
     def plan(self) -> str:
@@ -96,12 +99,19 @@ class PackReport:
 
 
 def pack(
-    folder: Path, root: Address, codec: CodecName, per_shard: int, split: Split, workers: int = 0
+    folder: Path,
+    root: Address,
+    codec: CodecName,
+    per_shard: int,
+    split: Split,
+    workers: int = 0,
+    style: str | None = None,
 ) -> PackReport:
     """Make every shard of a folder of pairs that is not there yet; dataset.json comes last.
 
-    `split` is for pairs that no folder of theirs puts on a side. Raises DistillError for a folder
-    without pairs or not finished, and where nothing can be written.
+    `split` is for pairs that no folder of theirs puts on a side, `style` for the layout faces/ +
+    STYLE/. Raises DistillError for a folder without pairs or not finished, and where nothing can be
+    written.
     """
     pyarrow_parquet()  # what is missing is said before anything is read
     codec_named(codec)
@@ -111,7 +121,7 @@ def pack(
             "it goes on"
         )
     val_fraction, seed, test_fraction = split
-    sides = find_pairs(folder, None, val_fraction, seed, test_fraction)
+    sides = find_pairs(folder, style, val_fraction, seed, test_fraction)
     jobs = plan_shards(folder, sides, codec, per_shard)
     manifest = ShardManifest(codec, per_shard, _layout(sides), manifest_at(folder) or {})
     _check_free(root)
@@ -135,7 +145,8 @@ def plan_shards(
     folder: Path, sides: Mapping[Side, Pairs], codec: CodecName, per_shard: int
 ) -> list[ShardJob]:
     """The shards of a folder of pairs, each of one side and one folder of photos."""
-    known, jobs = read_rows(folder), []
+    known, devices, jobs = read_rows(folder), devices_at(folder) or (), []
+    device = devices[0] if len(devices) == 1 else None
     for side in SIDES:
         by_folder: dict[str, list[int]] = {}
         names = [pair.name for pair in sides[side]]
@@ -149,7 +160,8 @@ def plan_shards(
             for start in range(0, len(mixed), per_shard):
                 pairs = sides[side].take(mixed[start : start + per_shard])
                 rows = [known.get(pair_of(pair.name)) for pair in pairs]
-                jobs.append(ShardJob(f"{side}-{number:06d}", side, of, pairs, rows, codec))
+                name = f"{side}-{number:06d}"
+                jobs.append(ShardJob(name, side, of, pairs, rows, codec, device))
                 number += 1
     return jobs
 
@@ -176,7 +188,7 @@ def pack_shard(job: ShardJob, root: Address) -> tuple[ShardRow, dict[str, str]]:
     content += END
     made = ShardRow(
         job.shard, job.side, job.folder, len(found), len(content),
-        hashlib.sha256(content).hexdigest(), plan,
+        hashlib.sha256(content).hexdigest(), plan, job.device,
     )  # fmt: skip
     if found:
         root.write(path, memoryview(content))
@@ -189,8 +201,7 @@ def _index_row(
 ) -> IndexRow:
     group = group_of(literal_eval(row.key) if row else pair.name)
     known = (row.pair, row.key, row.near_duplicate) if row else (None, None, None)
-    # Nobody wrote down what labelled the pairs of a folder.
-    return IndexRow(pair.name, job.side, group, job.folder, *where, None, *known)
+    return IndexRow(pair.name, job.side, group, job.folder, *where, job.device, *known)
 
 
 def _as_stored(image: Image.Image) -> Image.Image:
@@ -242,24 +253,13 @@ def _alone(root: Address) -> Iterator[None]:
 
 
 def _made_of(root: Address, job: ShardJob) -> ShardRow | None:
-    """The shard's row where it is there, whole, and made of the same files; else None.
-
-    Local shards are read for that; of an object store's the size is enough, it checks what it gets.
-    """
+    """The shard's row where it is there, whole, and made of the same files; else None."""
     row = read_shard_row(root, job.shard)
-    if row is None or row.plan != job.plan:
-        return None
-    if row.pairs == 0:
-        return row
-    if root.size(shard_path(job.shard)) != row.bytes:
-        return None
-    if root.local is not None and sha256(root.local / shard_path(job.shard)) != row.sha256:
-        return None
-    return row
+    return whole_shard(root, job.shard) if row and row.plan == job.plan else None
 
 
 class _Packing(Dataset):
-    """Making the shards, as a dataset: (row, pairs left out), or why it cannot be made."""
+    """Making the shards, as a dataset: (row, pairs left out)."""
 
     def __init__(self, jobs: Sequence[ShardJob], root: Address) -> None:
         self.jobs, self.root = jobs, root
@@ -267,11 +267,8 @@ class _Packing(Dataset):
     def __len__(self) -> int:
         return len(self.jobs)
 
-    def __getitem__(self, index: int) -> tuple[ShardRow, dict[str, str]] | DistillError | OSError:
-        try:
-            return pack_shard(self.jobs[index], self.root)
-        except (DistillError, OSError) as error:  # a worker's would come with its traceback
-            return error
+    def __getitem__(self, index: int) -> tuple[ShardRow, dict[str, str]]:
+        return pack_shard(self.jobs[index], self.root)
 
 
 def _make(jobs: Sequence[ShardJob], done: dict[str, ShardRow], root: Address, workers: int) -> int:
@@ -279,7 +276,7 @@ def _make(jobs: Sequence[ShardJob], done: dict[str, ShardRow], root: Address, wo
     skipped = 0
     if not jobs:
         return skipped
-    loader: DataLoader = DataLoader(
+    loader = OwnErrorsLoader(
         _Packing(jobs, root),
         batch_size=None,
         num_workers=min(workers, len(jobs)),
@@ -287,10 +284,7 @@ def _make(jobs: Sequence[ShardJob], done: dict[str, ShardRow], root: Address, wo
         collate_fn=_same,
     )
     with bar(sum(len(job.pairs) for job in jobs), "pair", "packing") as progress:
-        for job, made in zip(jobs, loader, strict=True):
-            if isinstance(made, Exception):
-                raise made
-            row, bad = made
+        for job, (row, bad) in zip(jobs, loader, strict=True):
             done[job.shard] = row
             for path, reason in bad.items():
                 progress.write(f"skipped {path!r}: {reason}")

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 import tarfile
+from collections.abc import Callable
 from pathlib import PurePath
+from typing import TypeVar
 
 from PIL import Image
 
@@ -19,6 +21,7 @@ from distill.data.shards.picture_codec import PictureCodec
 
 PHOTO, STYLIZED = "photo", "stylized"
 END = bytes(2 * tarfile.BLOCKSIZE)
+Picture = TypeVar("Picture")
 _LONGEST = 60  # characters of a name in its key: a header has room for 100 in all
 
 
@@ -37,12 +40,17 @@ def encode_pair(key: str, photo: Image.Image, stylized: Image.Image, codec: Pict
 
 def decode_pair(record: bytes, codec: PictureCodec) -> tuple[Image.Image, Image.Image]:
     """Photo and stylised picture, as `encode_pair` was given them. Raises BadPhoto."""
+    return decoded(record, codec.decode)
+
+
+def decoded(record: bytes, decode: Callable[[bytes], Picture]) -> tuple[Picture, Picture]:
+    """What `decode` makes of photo and stylised picture. Raises BadPhoto."""
     try:
         name, photo, end = _first(record, 0)
         other, stylized, _ = _first(record, end)
         if not (f".{PHOTO}." in name and f".{STYLIZED}." in other):
             raise BadPhoto(f"members {name!r} and {other!r} are no pair")
-        return codec.decode(photo), codec.decode(stylized)
+        return decode(photo), decode(stylized)
     except BadPhoto:
         raise
     except Exception as error:  # decoders raise whatever damaged bytes make them raise

@@ -11,10 +11,11 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
+from distill.core.arrays import PNG
 from distill.core.errors import DistillError
-from distill.core.images import PNG
 
 CodecName = Literal["qoi", "raw", "webp", "png", "jpeg"]
 
@@ -33,6 +34,17 @@ class PictureCodec(ABC):
     @abstractmethod
     def decode(self, content: bytes) -> Image.Image:
         """The picture; raises whatever its library raises for damaged bytes."""
+
+
+class ArrayCodec(PictureCodec):
+    """A codec whose library gives arrays, which become tensors without a picture in between."""
+
+    @abstractmethod
+    def pixels(self, content: bytes) -> NDArray[np.uint8]:
+        """The picture as (H, W, 3 or 4); raises as `decode`."""
+
+    def decode(self, content: bytes) -> Image.Image:
+        return Image.fromarray(self.pixels(content))
 
 
 class PillowCodec(PictureCodec):
@@ -70,7 +82,7 @@ class JpegCodec(PillowCodec):
     suffix, lossless, transparent = "jpg", False, False
 
 
-class QoiCodec(PictureCodec):
+class QoiCodec(ArrayCodec):
     """The Quite OK Image format."""
 
     suffix = "qoi"
@@ -89,13 +101,13 @@ class QoiCodec(PictureCodec):
 
         return qoi.encode(np.ascontiguousarray(image))
 
-    def decode(self, content: bytes) -> Image.Image:
+    def pixels(self, content: bytes) -> NDArray[np.uint8]:
         import qoi
 
-        return Image.fromarray(qoi.decode(content))
+        return qoi.decode(content)
 
 
-class RawCodec(PictureCodec):
+class RawCodec(ArrayCodec):
     """The bare pixels behind NumPy's header, which says their shape."""
 
     suffix = "npy"
@@ -105,8 +117,8 @@ class RawCodec(PictureCodec):
         np.save(encoded, np.asarray(image), allow_pickle=False)
         return encoded.getvalue()
 
-    def decode(self, content: bytes) -> Image.Image:
-        return Image.fromarray(np.load(io.BytesIO(content), allow_pickle=False))
+    def pixels(self, content: bytes) -> NDArray[np.uint8]:
+        return np.load(io.BytesIO(content), allow_pickle=False)
 
 
 def codec_named(name: str) -> PictureCodec:

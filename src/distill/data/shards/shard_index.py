@@ -13,18 +13,20 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from distill.core.errors import DistillError, reason_of
+from distill.core.files import sha256
 from distill.data.photos import Side
 from distill.data.shards.address import Address
 
 CATALOGUE = "shards.parquet"
+LARGEST = 2**30  # bytes of a pair: what an index may ask to be read
 _MADE = b"distill"  # key of what a part of the index says of its shard
 
 
@@ -55,7 +57,9 @@ class IndexRow:
 class ShardRow:
     """A shard: its side, the folder its photos come from, how many pairs, and what is its content.
 
-    `plan` changes when the files that it was made of do.
+    `device` made its pairs, None where that is not known or was more than one. `plan` changes when
+    the files that it was made of do. `skipped` are the photos of which a teacher could make no pair
+    (`repr` of the key), with the reason.
     """
 
     shard: str
@@ -65,6 +69,8 @@ class ShardRow:
     bytes: int
     sha256: str
     plan: str
+    device: str | None = None
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -115,9 +121,24 @@ def read_shard_row(root: Address, shard: str) -> ShardRow | None:
         return None
 
 
+def whole_shard(root: Address, shard: str) -> ShardRow | None:
+    """What is said of a shard that is there and whole, else None.
+
+    Local shards are read for that; of an object store's the size is enough, it checks what it gets.
+    """
+    row, path = read_shard_row(root, shard), shard_path(shard)
+    if row is None or row.pairs == 0:
+        return row
+    if root.size(path) != row.bytes:
+        return None
+    if root.local is not None and sha256(root.local / path) != row.sha256:
+        return None
+    return row
+
+
 def read_part(root: Address, shard: str) -> ShardPart:
     """Where the pairs of a shard lie. Raises DistillError."""
-    table = _table(root, part_path(shard), ["name", "offset", "size", "sha256"])
+    table = _table(root, part_path(shard), _PAIR, ["name", "offset", "size", "sha256"])
     return ShardPart(
         table["name"].to_pylist(),
         table["offset"].to_numpy(),
@@ -128,8 +149,8 @@ def read_part(root: Address, shard: str) -> ShardPart:
 
 def read_rows_of(root: Address, shard: str) -> list[IndexRow]:
     """All that is known of the pairs of a shard, in their order. Raises DistillError."""
-    names = list(IndexRow.__dataclass_fields__)
-    return [IndexRow(**row) for row in _table(root, part_path(shard), names).to_pylist()]
+    table = _table(root, part_path(shard), _PAIR, list(IndexRow.__dataclass_fields__))
+    return [IndexRow(**row) for row in table.to_pylist()]
 
 
 def write_catalogue(root: Address, rows: Sequence[ShardRow]) -> None:
@@ -140,7 +161,7 @@ class Catalogue:
     """The shards of a set as columns, in their order: 60 bytes a shard, whatever is in them."""
 
     def __init__(self, root: Address) -> None:
-        table = _table(root, CATALOGUE, ["shard", "side", "folder", "pairs", "sha256"])
+        table = _table(root, CATALOGUE, _SHARD, ["shard", "side", "folder", "pairs", "sha256"])
         self._names, self._sha256 = table["shard"].combine_chunks(), table["sha256"]
         self.sides: NDArray[Any] = _text(table["side"])
         self.folders: NDArray[Any] = _text(table["folder"])
@@ -175,8 +196,10 @@ _PAIR = {
 _SHARD = {
     **dict.fromkeys(("shard", "side", "folder"), "string"),
     **dict.fromkeys(("pairs", "bytes"), "int64"),
-    **dict.fromkeys(("sha256", "plan"), "string"),
+    **dict.fromkeys(("sha256", "plan", "device"), "string"),
 }
+_ALL = _PAIR | _SHARD
+_UNKNOWN = ("device", "pair", "photo", "near_duplicate")  # may be
 
 
 def _parquet(
@@ -185,25 +208,50 @@ def _parquet(
     parquet = pyarrow_parquet()
     import pyarrow
 
-    schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in columns.items()])
-    table = pyarrow.Table.from_pylist([asdict(row) for row in rows], schema.with_metadata(about))
+    schema = _schema(columns).with_metadata(about)
+    table = pyarrow.Table.from_pylist([asdict(row) for row in rows], schema)
     out = io.BytesIO()
     parquet.write_table(table, out)
     return out.getvalue()
 
 
-def _table(root: Address, path: str, columns: list[str]) -> Any:
+def _table(root: Address, path: str, kinds: dict[str, str], columns: list[str]) -> Any:
+    """These columns, of the kinds that they have in our files. Raises DistillError."""
     parquet = pyarrow_parquet()
     try:
         content = root.read(path)
         # One thread: pyarrow's own do not live on in a forked process that loads pictures.
-        return parquet.read_table(io.BytesIO(content), columns=columns, use_threads=False)
+        table = parquet.read_table(io.BytesIO(content), columns=columns, use_threads=False)
+        table = table.select(columns).cast(_schema({name: kinds[name] for name in columns}))
+        table.validate(full=True)  # a damaged file's text may be none
+        said = f"damaged ({wrong})" if (wrong := _impossible(table)) else ""
     except FileNotFoundError:
         said = "not there"
     except DistillError:
         raise
     except Exception as error:  # pyarrow's are of many kinds
         said = f"damaged ({reason_of(error, 100)})"
+    if not said:
+        return table
     raise DistillError(
-        f"{root}/{path}: {said}; the distill.shards that made the set mends it, typed again"
+        f"{root}/{path}: {said}; the command that made the set mends it, typed again"
     )
+
+
+def _schema(kinds: dict[str, str]) -> Any:
+    import pyarrow
+
+    return pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in kinds.items()])
+
+
+def _impossible(table: Any) -> str:
+    """Which column holds what cannot be, though it is of the right kind; empty where none does."""
+    for name in table.column_names:
+        column = table[name]
+        if name not in _UNKNOWN and column.null_count:
+            return f"{name} is missing in a row"
+        if _ALL[name] == "int64" and len(column):
+            values = column.to_numpy()
+            if values.min() < 0 or (name == "size" and values.max() > LARGEST):
+                return f"{name} is {values.min()} to {values.max()}"
+    return ""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import PurePath
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from distill.core.errors import DistillError
 from distill.data.labelled.manifest import MANIFEST
@@ -62,13 +65,18 @@ def shard_manifest_at(root: Address) -> ShardManifest | None:
         return None
     values = {key: value for key, value in content.items() if key not in ("format", "kind")}
     try:
-        manifest = ShardManifest(**values)
-        return ShardManifest(**values | {"layout": (manifest.layout[0], manifest.layout[1])})
-    except (TypeError, IndexError):
+        manifest = TypeAdapter(ShardManifest).validate_python(values)
+        if not all(map(_is_folder, manifest.layout)):  # pictures are unpacked below such names
+            raise ValueError
+        return manifest
+    except ValueError:  # pydantic's own too
         raise DistillError(
-            f"{root}/{MANIFEST}: damaged; delete it and type the distill.shards that made the set "
-            "again"
+            f"{root}/{MANIFEST}: damaged; delete it and type the command that made the set again"
         ) from None
+
+
+def _is_folder(name: str) -> bool:
+    return PurePath(name).name == name not in ("", "..") and not set("\\\0") & set(name)
 
 
 def finished_shards(root: Address) -> ShardManifest:
@@ -81,7 +89,7 @@ def finished_shards(root: Address) -> ShardManifest:
         )
     if manifest.counts is None:
         raise DistillError(
-            f"{root}: shards that are not finished; run the distill.shards that began them again, "
+            f"{root}: shards that are not finished; run the command that began them again, "
             "it goes on"
         )
     return manifest

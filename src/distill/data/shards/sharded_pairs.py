@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from distill.core.errors import DistillError
@@ -17,11 +19,22 @@ from distill.data.decode import BadPhoto, to_rgb
 from distill.data.photos import Side
 from distill.data.shards.address import Address
 from distill.data.shards.node_cache import NodeCache
-from distill.data.shards.pair_record import decode_pair
-from distill.data.shards.picture_codec import codec_named
-from distill.data.shards.shard_index import Catalogue, ShardPart, read_part, shard_path
+from distill.data.shards.pair_record import decode_pair, decoded
+from distill.data.shards.picture_codec import ArrayCodec, codec_named
+from distill.data.shards.shard_index import Catalogue, ShardPart, part_path, read_part, shard_path
 
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows reads text where that is not said
+Pixels = NDArray[np.uint8]
 OPEN = 256  # shards of which a process keeps the index and, of local ones, the file open
+
+
+def read_at(file: int, size: int, offset: int) -> bytes:
+    """`size` bytes of an open file from `offset` on, fewer at its end."""
+    if hasattr(os, "pread"):
+        return os.pread(file, size, offset)
+    # Windows. A place in the file is shared by forked processes, of which it has none.
+    os.lseek(file, offset, os.SEEK_SET)
+    return os.read(file, size)
 
 
 class ShardedPair:
@@ -47,6 +60,15 @@ class ShardedPair:
         first, second = (target, photo) if swap else (photo, target)
         return _plain(first, False), _plain(second, alpha)
 
+    def pixels(self, swap: bool = False) -> tuple[Pixels, Pixels] | None:
+        """The same as arrays, (H, W, 3); None where that is no shorter way. Raises BadPhoto."""
+        codec = self._pairs.codec
+        if not isinstance(codec, ArrayCodec):
+            return None
+        photo, target = decoded(self._pairs.record(self._shard, self._row), codec.pixels)
+        first, second = (target, photo) if swap else (photo, target)
+        return _rgb(first), _rgb(second)
+
     def stored(self) -> tuple[Image.Image, Image.Image]:
         """Photo and target as they were packed, RGB or RGBA. Raises BadPhoto."""
         return decode_pair(self._pairs.record(self._shard, self._row), self._pairs.codec)
@@ -54,6 +76,10 @@ class ShardedPair:
 
 def _plain(image: Image.Image, alpha: bool) -> Image.Image:
     return image if image.mode == "RGB" and not alpha else to_rgb(image, alpha)
+
+
+def _rgb(pixels: Pixels) -> Pixels:
+    return pixels if pixels.shape[2] == 3 else np.array(to_rgb(Image.fromarray(pixels)))
 
 
 class ShardedPairs(Sequence[ShardedPair]):
@@ -81,6 +107,7 @@ class ShardedPairs(Sequence[ShardedPair]):
     def _begin(self) -> None:
         self._parts: OrderedDict[int, ShardPart] = OrderedDict()
         self._files: OrderedDict[int, int] = OrderedDict()
+        weakref.finalize(self, _close, self._files)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key not in _OWN}
@@ -112,7 +139,14 @@ class ShardedPairs(Sequence[ShardedPair]):
         """A shard's part of the index."""
         part = self._parts.get(shard)
         if part is None:
-            part = self._parts[shard] = read_part(self.root, self.shard_name(shard))
+            part = read_part(self.root, self.shard_name(shard))
+            if len(part.names) != self.sizes[shard]:
+                raise DistillError(
+                    f"{self.root}/{part_path(self.shard_name(shard))}: {len(part.names)} pairs, "
+                    f"{self.sizes[shard]} in the catalogue; the command that made the set "
+                    "mends it, typed again"
+                )
+            self._parts[shard] = part
             if len(self._parts) > OPEN:
                 self._parts.popitem(last=False)
         self._parts.move_to_end(shard)
@@ -124,7 +158,7 @@ class ShardedPairs(Sequence[ShardedPair]):
         offset, size = int(part.offsets[row]), int(part.sizes[row])
         file = self._file(shard)
         if file is not None:
-            found = os.pread(file, size, offset)
+            found = read_at(file, size, offset)
         else:
             found = self._remote(shard_path(self.shard_name(shard)), offset, size)
         if hashlib.sha256(found).hexdigest() != part.sha256[row]:
@@ -136,7 +170,7 @@ class ShardedPairs(Sequence[ShardedPair]):
             return self.root.read_range(path, offset, size)
         except FileNotFoundError:
             raise DistillError(
-                f"{self.root}/{path}: not there; the distill.shards that made the set mends it, "
+                f"{self.root}/{path}: not there; the command that made the set mends it, "
                 "typed again"
             ) from None
 
@@ -148,7 +182,7 @@ class ShardedPairs(Sequence[ShardedPair]):
             if path is None:
                 return None
             try:
-                handle = os.open(path, os.O_RDONLY)
+                handle = os.open(path, os.O_RDONLY | _BINARY)
             except FileNotFoundError:  # a copy that another process has just removed
                 return None
             self._files[shard] = handle
@@ -168,6 +202,11 @@ class ShardedPairs(Sequence[ShardedPair]):
         if copy is None:
             self.cache.want(name, content)
         return copy
+
+
+def _close(files: Mapping[int, int]) -> None:
+    for handle in files.values():
+        os.close(handle)
 
 
 _OWN = ("_parts", "_files")  # of a process: not sent to another

@@ -14,9 +14,9 @@ from pathlib import Path, PurePath
 
 from PIL import Image
 
+from distill.core.arrays import save_png
 from distill.core.errors import DistillError
 from distill.core.files import cache_folder, write_whole
-from distill.core.images import save_png
 from distill.core.progress import bar
 from distill.data.decode import BadPhoto
 from distill.data.labelled.lock import LOCK, check_writable, writing

@@ -1,0 +1,144 @@
+"""photos=s3://BUCKET/FOLDER, with a store on this machine: label, train, and what goes wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from distill import eval_fid, export, prepare, stylize, train
+from distill.data import stored_photo
+from distill.data.labelled.register import read_rows
+from distill.data.labelled.teacher_pass import TeacherPass
+from support.commands import QUICK, SMALL, run
+from support.labelling import add
+from support.object_store import BUCKET, object_store
+from support.pairs_on_disk import contents
+from support.stored_photos import upload
+
+pytest.importorskip("pyarrow", reason="needs the extra shards")
+THERE = f"s3://{BUCKET}/from/photos"
+SHARDS = ["data=shards", "shard.pairs=3", *SMALL]
+
+
+@pytest.fixture
+def store(here):
+    """A store that holds the photos of the fixture `here`, in a working folder without them."""
+    with object_store() as made:
+        upload(here / "photos", THERE)
+        (here / "photos").rename(here / "local")
+        yield made
+
+
+def line(capsys):
+    """The one line that a command ended with."""
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1, error
+    return error
+
+
+def but_for_where(root):
+    """The files of a set but those that say where its photos are from."""
+    return {name: text for name, text in contents(Path(root)).items() if "dataset.json" not in name}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_photos_in_a_bucket_make_the_shards_of_photos_in_a_folder(store, workers, capsys):
+    assert run(prepare, "photos=local", "data.root=here", *SHARDS) == 0
+    words = [*SHARDS, f"label.workers={workers}"]
+    assert run(prepare, f"photos={THERE}", "data.root=there", *words) == 0
+    assert but_for_where("there") == but_for_where("here")
+    capsys.readouterr()
+    assert run(prepare, f"photos={THERE}", "data.root=there", *words) == 0
+    said = capsys.readouterr().out
+    assert ", 0 new" in said
+    assert said.count(f"{THERE}: listing what is there") == 1
+
+
+@pytest.mark.slow
+def test_training_labels_them_into_a_folder_and_eval_and_export_know_the_set(store, capsys):
+    words = ["decoder=residual", *QUICK, "trainer.max_steps=2", "trainer.val_every=2"]
+    assert run(train, f"photos={THERE}", *words, "run=away") == 0
+    pairs = contents(Path("data/pairs/toon-photos-64-crop90"))
+    assert sum("/photo/" in name for name in pairs) == 16
+    assert run(eval_fid, "run=away", "features=none", "bootstrap=0", "flicker=0") == 0
+    assert run(export, "run=away", "parity=null") == 0
+    for command, *typed in (
+        (eval_fid, "run=away", f"photos={THERE}"),
+        (eval_fid, f"a={THERE}", "b=local"),
+        (export, "run=away", f"photos={THERE}"),
+        (export, "run=away", f"calibration={THERE}"),
+        (stylize, "run=away", f"{THERE}/Person_0_0001.png"),
+    ):
+        capsys.readouterr()
+        assert run(command, *typed) == 1
+        assert f"{THERE}" in (said := line(capsys))
+        assert "pictures at an address are only read to be labelled, by distill.prepare" in said
+    store.stop()  # the finished set is enough
+    assert run(eval_fid, "run=away", "features=none", "bootstrap=0", "flicker=0") == 0
+
+
+@pytest.mark.slow
+def test_photos_are_labelled_on_the_fly_from_a_bucket(store):
+    words = ["decoder=residual", *QUICK, "trainer.max_steps=2", "trainer.val_every=2"]
+    for workers in (0, 2):
+        more = [f"run=fly{workers}", "data=photos", f"data.workers={workers}"]
+        assert run(train, f"photos={THERE}", *words, *more) == 0
+
+
+def test_folders_and_buckets_together_and_a_bucket_for_validation(store, tmp_path):
+    add(Path("more"), 100, 101)
+    add(tmp_path / "held-out", 102, 103)
+    upload(tmp_path / "held-out", f"s3://{BUCKET}/other")
+    words = [f"photos=[{THERE},more]", f"val_photos=s3://{BUCKET}/other", *SMALL]
+    assert run(prepare, *words) == 0
+    rows = read_rows(Path("data/pairs/toon-photos+more-val-other-64-crop90")).values()
+    assert Counter((row.folder, row.side) for row in rows) == {
+        ("photos", "train"): 16,
+        ("more", "train"): 2,
+        ("other", "val"): 2,
+    }
+
+
+def test_a_bucket_or_folder_that_is_not_there_is_one_line(store, capsys, no_downloads):
+    for nowhere in ("s3://nowhere-at-all", "s3://nowhere-at-all/a", f"s3://{BUCKET}/from/phtoos"):
+        assert run(prepare, f"photos={nowhere}", *SHARDS) == 1
+        assert f"photos={nowhere}: no such folder or bucket, or it may not be seen" in line(capsys)
+
+
+def test_a_wrong_key_is_one_line(store, capsys):
+    store.check_keys()
+    assert run(prepare, f"photos={THERE}", *SHARDS) == 1
+    assert f"{THERE}: cannot be reached (Forbidden); check the address and what" in line(capsys)
+
+
+def test_a_missing_package_is_one_line(here, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    assert run(prepare, "photos=gs://bucket/photos", *SHARDS) == 1
+    assert "gs://bucket/photos: Please install gcsfs" in line(capsys)
+    assert run(stylize, "gs://bucket/photos/1.png") == 1
+    assert "pictures at an address are only read to be labelled" in line(capsys)
+
+
+def test_sketches_are_of_local_photos(store, capsys):
+    assert run(prepare, "recipe=pix2pix", f"photos={THERE}") == 1
+    assert f"photos={THERE}: sketches are drawn from photos on this machine" in line(capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_store_that_goes_away_in_mid_labelling_is_one_line_and_goes_on(
+    store, capsys, monkeypatch, workers
+):
+    monkeypatch.setattr(stored_photo, "PAUSES", ())
+    begin = TeacherPass.begin
+    monkeypatch.setattr(TeacherPass, "begin", lambda *args: (begin(*args), store.stop()))
+    words = [f"photos={THERE}", "data.root=set", *SHARDS, f"label.workers={workers}"]
+    assert run(prepare, *words) == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith(f"error: {THERE}/Person_")
+    assert "cannot be read" in said
+    assert not list(Path("set").glob("shards/*"))
+    assert not Path("set/set/skipped.tsv").exists()

@@ -1,0 +1,131 @@
+"""recipe=pix2pix on shards: sets of sketches, folders called by a style, transparency."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from distill import eval_fid, export, prepare, shards, train
+from distill.config import compose
+from distill.config.settings.training import Pix2PixTrain
+from distill.data import loaders
+from distill.data.pairs import find_pairs
+from support.commands import QUICK, run
+
+pytest.importorskip("pyarrow", reason="needs the extra shards")
+CODEC = ["codec=raw", "pairs=3", "workers=0"]
+DATA = ["recipe=pix2pix", "data.size=72", "data.crop_size=64", "data.workers=0"]
+NARROW = [
+    "generator.build.encoder=0.125",
+    "generator.build.decoder=0.125",
+    "discriminator.width=0.125",
+]
+SHORT = ["distance=none", "trainer.log_every=1", "trainer.max_steps=2", "trainer.val_every=2"]
+ON = ["data=shards", "data.root=packed"]
+
+
+@pytest.fixture
+def sketched(here, capsys):
+    """The photos of `here` with their sketches in `set`, packed into `packed`."""
+    words = ["photos=photos", "data.root=set", "sketch.size=64", "label.workers=0"]
+    assert run(prepare, "recipe=pix2pix", *words, "data.val_fraction=0.4") == 0
+    assert run(shards, "data.root=set", "output=packed", *CODEC) == 0
+    assert capsys.readouterr().out.endswith(
+        "next: python -m distill.train recipe=pix2pix data=shards data.root=packed\n"
+    )
+    return here
+
+
+def data_of(*words):
+    return loaders.paired(compose.load("train", [*DATA, *words], Pix2PixTrain))
+
+
+@pytest.mark.parametrize("direction", ["AtoB", "BtoA"])
+def test_pairs_are_cut_and_mirrored_as_those_of_the_folder(sketched, direction):
+    way = f"data.direction={direction}"
+    packed, folder = data_of(*ON, way), data_of("data.root=set", way)
+    assert (len(packed.train), len(packed.val)) == (len(folder.train), len(folder.val))
+    index_of = {pair.name: i for i, pair in enumerate(folder.train.pairs)}
+    assert packed.train.flip
+    assert folder.train.flip
+    for position in range(2 * len(index_of)):
+        sample = packed.train[position]
+        folder.train.index = lambda _, name=sample["name"]: index_of[name]
+        for key in ("photo", "target"):
+            assert torch.equal(sample[key], folder.train[position][key])
+    wanted = {each["name"]: each for each in (folder.val[i] for i in range(len(folder.val)))}
+    for i in range(len(packed.val)):
+        sample = packed.val[i]
+        for key in ("photo", "target"):
+            assert torch.equal(sample[key], wanted[sample["name"]][key])
+
+
+def test_a_generator_is_trained_exported_and_scored(sketched, capsys):
+    words = [*DATA, *NARROW, *SHORT, *ON]
+    assert run(train, *words) == 0
+    Path("set").rename("away")
+    assert run(export, "run=pix2pix-packed", "formats=[onnx]") == 0
+    said = ["run=pix2pix-packed", "features=none", "bootstrap=0"]
+    assert run(eval_fid, *said) == 0
+    results = json.loads(Path("runs/pix2pix-packed/eval/results.json").read_text())
+    wanted = find_pairs(Path("away"), None, 0.1, 0)
+    assert results["pictures"] == len(wanted["test"] or wanted["val"])
+    capsys.readouterr()
+    assert run(eval_fid, *said, "photos=away") == 0  # other pairs, in a folder
+    results = json.loads(Path("runs/pix2pix-packed/eval/results.json").read_text())
+    assert "the training pairs of the shards packed are not unpacked" in json.dumps(results)
+
+
+@pytest.mark.parametrize(("name", "next_word"), [("toon", " style=toon"), ("ink", "")])
+def test_a_folder_named_by_a_style_is_packed(here, capsys, name, next_word):
+    rng = np.random.default_rng(0)
+    for side, count in (("train", 6), ("val", 2)):
+        for kind in ("faces", name):
+            (here / "own" / side / kind).mkdir(parents=True)
+            for i in range(count):
+                picture = rng.integers(0, 256, (64, 64, 3), np.uint8)
+                Image.fromarray(picture).save(here / "own" / side / kind / f"{i}.png")
+    assert run(shards, "data.root=own", "output=packed", *CODEC) == 1
+    capsys.readouterr()
+    assert run(shards, "data.root=own", f"data.style={name}", "output=packed", *CODEC) == 0
+    assert capsys.readouterr().out.endswith(
+        f"next: python -m distill.train{next_word} data=shards data.root=packed\n"
+    )
+    assert run(train, *ON, *QUICK, "decoder=residual", "trainer.max_steps=1") == 0
+    assert len(data_of(*ON).train) == 6
+
+
+def test_targets_with_transparency_keep_it(here, capsys):
+    for name, alpha in (("A", 255), ("B", 51)):
+        for i in range(8):
+            (here / "own" / name).mkdir(parents=True, exist_ok=True)
+            Image.new("RGBA", (72, 72), (i, 99, 30, alpha)).save(here / "own" / name / f"{i}.png")
+    assert run(shards, "data.root=own", "output=packed", *CODEC) == 0
+    sample = data_of(*ON, "channels=4").train[0]
+    assert (sample["target"][..., 3] == 51).all()
+    assert sample["photo"].shape[-1] == 3
+    capsys.readouterr()
+    words = [*DATA, *ON, *NARROW, *SHORT, "channels=4"]
+    assert run(train, *words, "data.direction=BtoA") == 1
+    assert "packed: channels=4 needs targets with transparency" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["data.root=packed"], "data.root=packed: holds shards; add data=shards"),
+        (["data=shards"], "data.root=null: recipe=pix2pix learns from pairs"),
+        (["data=shards", "data.root=set"], "set: no shards there; python -m distill.shards"),
+    ],
+)
+def test_what_is_wrong_is_one_line(sketched, capsys, words, said):
+    capsys.readouterr()
+    assert run(train, *DATA, *NARROW, *SHORT, *words) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1

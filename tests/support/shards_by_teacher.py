@@ -1,0 +1,39 @@
+"""Small photos labelled into shards, by a teacher whose picture is known."""
+
+from __future__ import annotations
+
+from distill.config.settings.training import ShardForm
+from distill.data.labelled.teacher_pass import TeacherPass
+from distill.data.photos import find_photos
+from distill.data.shards.address import Address
+from distill.data.shards.labelled_shards import build_shards
+from distill.data.shards.set_desk import SetDesk
+from distill.data.shards.shard_labelling import ShardLabeller
+from distill.engines.engine import HERE
+from support.labelling import MANIFEST
+from support.teachers import Inverted
+
+
+def make_shards(
+    folder,
+    root,
+    manifest=MANIFEST,
+    teacher=None,
+    engine=HERE,
+    form=("raw", 3),
+    workers=0,
+    drop=None,
+):
+    """The shards of a folder's photos at `root`; the report."""
+    form, address = ShardForm(codec=form[0], pairs=form[1]), Address(root)
+    maker = TeacherPass(teacher or Inverted(), manifest, 1, workers)
+    return build_shards(
+        find_photos(folder),
+        maker,
+        manifest,
+        SetDesk(address),
+        form,
+        engine,
+        ShardLabeller(maker, form.codec, address),
+        drop,
+    )
