@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+import torch
 from onnx import TensorProto, helper, numpy_helper
 from skimage.data import astronaut
+from torchvision.ops import nms
 
 from distill.core.errors import DistillError
 from distill.core.weights import matches
-from distill.data.yunet import FILE, OUTPUTS, SIDE, STRIDES, YuNet, decode
+from distill.data.yunet import FILE, OUTPUTS, OVERLAP, SIDE, STRIDES, YuNet, decode, strongest
 
 WIDTHS = {"cls": 1, "obj": 1, "bbox": 4, "kps": 10}
 
@@ -66,6 +68,16 @@ def test_of_two_that_overlap_the_better_one_stays():
     scores, boxes, _ = decode(outputs, SIDE // 8, 0.7)
     np.testing.assert_allclose(scores, [0.9, 0.75], rtol=1e-6)
     assert boxes[0, 0] == 11 * 16 - 64
+
+
+def test_of_many_that_overlap_those_stay_that_torchvision_keeps():
+    rng = np.random.default_rng(0)
+    boxes = rng.uniform(0, 100, (300, 4)).astype(np.float32)
+    boxes[:, 2:] = boxes[:, :2] + rng.uniform(10, 60, (300, 2))
+    scores = rng.random(300, np.float32)
+    kept = nms(torch.from_numpy(boxes), torch.from_numpy(scores), OVERLAP)
+    assert 20 < len(kept) < 280
+    assert strongest(boxes, scores) == kept.tolist()
 
 
 def network(path, outputs, names=OUTPUTS):

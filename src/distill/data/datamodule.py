@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, Dataset, Subset
 from distill.core.images import from_pixels
 from distill.core.process import worker_init_fn
 from distill.data.sampler import StreamSampler
+from distill.data.worker_errors import OwnErrorsLoader
 
 PICTURES = ("photo", "target", "a", "b")  # of a batch
 
@@ -75,7 +76,7 @@ class DistillData(pl.LightningDataModule):
         self, dataset: Dataset, workers: int, sampler: StreamSampler | None = None
     ) -> DataLoader:
         accelerator = type(self.trainer.accelerator).__name__ if self.trainer else ""
-        return DataLoader(
+        return OwnErrorsLoader(
             dataset,
             self.batch_size,
             sampler=sampler,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import torch
 from PIL import Image
 from torch import Tensor
 from torch.utils.data import Dataset
@@ -14,12 +15,13 @@ from distill.config.settings.training import Pad
 from distill.core.images import to_pixels
 from distill.data.augment import as_square, random_square, recolour, rng_for, same_crop_and_flip
 from distill.data.pairs import ReadablePair
-from distill.data.photos import Photo, centre_square, read_photo
+from distill.data.photos import Photo, PhotoFile, centre_square, read_photo
 from distill.data.sampler import Order, Share, StreamedSet
 
 # photo: uint8 (H, W, 3), name: str and, for pairs, target: uint8 (H, W, 3 or 4). Bytes as they lie
 # in the file: a quarter of what floats take on their way from a worker. DistillData converts them.
 Sample = dict[str, Any]
+Squares = Sequence[Image.Image | Tensor]
 
 
 class PairSet(StreamedSet):
@@ -56,27 +58,38 @@ class PairSet(StreamedSet):
     def __getitem__(self, position: int) -> Sample:
         index, both = self.first_readable(position, self._read)
         if self.train:
-            photo, target = self._augmented(both, position)
-        else:
-            photo, target = map(to_pixels, both)
+            both = self._augmented(both, position)
+        photo, target = map(as_pixels, both)
         return {"photo": photo, "target": target, "name": self.pairs[index].name}
 
     def path(self, index: int) -> Path | str:
         return self.pairs[index].photo
 
-    def _read(self, index: int) -> list[Image.Image]:
-        pictures = self.pairs[index].read(self.alpha, self.swap)
+    def _read(self, index: int) -> Squares:
+        pair = self.pairs[index]
+        if not (self.alpha or self.colour) and (arrays := pair.pixels(self.swap)):
+            if all(array.shape[:2] == (self.size, self.size) for array in arrays):
+                return [torch.from_numpy(array) for array in arrays]
+            return [as_square(Image.fromarray(array), self.size, self.pad) for array in arrays]
+        pictures = pair.read(self.alpha, self.swap)
         return [as_square(picture, self.size, self.pad) for picture in pictures]
 
-    def _augmented(self, pictures: Sequence[Image.Image], position: int) -> list[Tensor]:
+    def _augmented(self, pictures: Squares, position: int) -> Squares:
         if self.colour:  # the same numbers for both sides
             pictures = [
-                recolour(picture, self.colour, rng_for(self.seed, "colour", position))
+                recolour(
+                    cast(Image.Image, picture), self.colour, rng_for(self.seed, "colour", position)
+                )
                 for picture in pictures
             ]
         rng = rng_for(self.seed, "augment", position)
-        whole = [to_pixels(picture) for picture in pictures]
+        whole = list(map(as_pixels, pictures))
         return same_crop_and_flip(whole, self.crop_size, self.flip, rng)
+
+
+def as_pixels(square: Image.Image | Tensor) -> Tensor:
+    """A picture as uint8 (H, W, C), which it may be already."""
+    return square if isinstance(square, Tensor) else to_pixels(square)
 
 
 class PhotoSet(StreamedSet):
@@ -112,7 +125,7 @@ class PhotoSet(StreamedSet):
             square = centre_square(image, self.size, self.crop)
         return {"photo": to_pixels(square), "name": self.photos[index].key}
 
-    def path(self, index: int) -> Path:
+    def path(self, index: int) -> PhotoFile:
         return self.photos[index].path
 
 
@@ -175,5 +188,5 @@ class _Domain(StreamedSet):
         )
         return self.photos[index], image
 
-    def path(self, index: int) -> Path:
+    def path(self, index: int) -> PhotoFile:
         return self.photos[index].path

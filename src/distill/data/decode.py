@@ -16,6 +16,7 @@ from PIL import Image, ImageCms
 # which Pillow starts another program.
 KINDS = {"JPEG", "MPO", "PNG", "WEBP", "AVIF", "GIF", "BMP", "TIFF"}
 
+EMPTY = "not a picture: the file is empty"
 SECTOR = 512  # bytes; what a crash or a broken-off download leaves blank is a multiple of it
 TOLERANCE = 3  # levels of 255: profiles called sRGB differ by rounding, and pixels stay as they are
 _SEE_THROUGH = ("RGBA", "LA", "PA", "La", "RGBa")
@@ -31,7 +32,7 @@ def check_file(path: Path) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise BadPhoto("not a file but a folder, pipe, socket or device")
     if not status.st_size:
-        raise BadPhoto("not a picture: the file is empty")
+        raise BadPhoto(EMPTY)
 
 
 def check_whole(stream: BinaryIO, kind: str | None) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from skimage.data import lbp_frontal_face_cascade_filename
-from skimage.feature import Cascade
+
+from distill.core.errors import needed
+
+if TYPE_CHECKING:
+    from skimage.feature import Cascade
 
 LEAST = 8  # a face is at least this part of the short side; smaller ones are found where none are
 # Names all that decides a box: boxes kept in a file are those of this detector, or found anew.
@@ -55,11 +58,17 @@ def lbp_faces(photo: NDArray[np.uint8]) -> list[Face]:
     least = max(24, short // LEAST)  # the cascade's own window is 24 pixels wide
     if short < least:
         return []
-    found = _cascade().detect_multi_scale(photo, 1.2, 1, (least, least), (short, short))
+    found = cascade().detect_multi_scale(photo, 1.2, 1, (least, least), (short, short))
     boxes = [Box(f["r"], f["c"], f["height"], f["width"]) for f in found]
     return [Face(box) for box in sorted(boxes, key=lambda box: (box.width, box), reverse=True)]
 
 
 @cache
-def _cascade() -> Cascade:
+def cascade() -> Cascade:
+    """scikit-image's, loaded once. Raises DistillError where that is not installed."""
+    with needed(
+        "detector=lbp: needs scikit-image", "pip install scikit-image, or take detector=yunet"
+    ):
+        from skimage.data import lbp_frontal_face_cascade_filename
+        from skimage.feature import Cascade
     return Cascade(lbp_frontal_face_cascade_filename())

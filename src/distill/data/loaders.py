@@ -8,7 +8,14 @@ from typing import Any
 
 from torch.utils.data import Dataset
 
-from distill.config.settings.training import CycleGANTrain, Feeding, Pictures, Pix2PixTrain, Train
+from distill.config.settings.training import (
+    CycleGANTrain,
+    Feeding,
+    Paired,
+    Pictures,
+    Pix2PixTrain,
+    Train,
+)
 from distill.core.errors import DistillError
 from distill.data import sources
 from distill.data.datamodule import DistillData
@@ -16,12 +23,13 @@ from distill.data.datasets import PairSet, PhotoSet, UnpairedSet
 from distill.data.domains import find_unpaired
 from distill.data.labelled.manifest import is_complete, manifest_at
 from distill.data.labelled.register import folders_of
-from distill.data.pairs import check_transparency, find_pairs
+from distill.data.pairs import Pairs, ReadablePair, check_transparency, find_pairs
+from distill.data.photos import Side
 from distill.data.sampler import shares_of
 from distill.data.shards.address import Address
 from distill.data.shards.node_cache import NodeCache
 from distill.data.shards.shard_index import Catalogue
-from distill.data.shards.shard_manifest import finished_shards
+from distill.data.shards.shard_manifest import ShardManifest, finished_shards
 from distill.data.shards.shard_order import ShardOrder
 from distill.data.shards.sharded_pairs import ShardedPairs
 from distill.models.teachers.teacher import Teacher
@@ -73,14 +81,10 @@ def _pair_sets(settings: Train, teacher: Teacher | None) -> tuple[PairSet, PairS
 
 def _shard_sets(settings: Train) -> tuple[PairSet, PairSet]:
     root, d = sources.shards_root(settings), settings.data
-    made, catalogue = finished_shards(root), Catalogue(root)
-    cache = NodeCache(root, d.cache) if d.cache and root.local is None else None
-    sides = {
-        side: ShardedPairs(root, catalogue, side, made.codec, cache) for side in ("train", "val")
-    }
+    made, sides = _sides_of_shards(root, d.cache)
     pairs = sides["train"]
     _check_some(root, pairs)
-    folders = catalogue.folders[pairs.shards].tolist()
+    folders = pairs.catalogue.folders[pairs.shards].tolist()
     shares = shares_of(d.weights, made.recipe.get("folders", []), folders)
     common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
     varied: dict[str, Any] = {"crop_size": d.crop_size, "seed": settings.seed}
@@ -88,6 +92,17 @@ def _shard_sets(settings: Train) -> tuple[PairSet, PairSet]:
     varied["order"] = ShardOrder(pairs.sizes, settings.seed, shares)
     train = PairSet(pairs, train=True, **varied, **common)
     return train, PairSet(sides["val"], train=False, **common)
+
+
+def _sides_of_shards(
+    root: Address, cache: int | None
+) -> tuple[ShardManifest, dict[Side, ShardedPairs]]:
+    """What the shards at `root` say, and their pairs. Raises DistillError where there are none."""
+    made, catalogue = finished_shards(root), Catalogue(root)
+    copies = NodeCache(root, cache) if cache and root.local is None else None
+    return made, {
+        side: ShardedPairs(root, catalogue, side, made.codec, copies) for side in ("train", "val")
+    }
 
 
 def paired(settings: Pix2PixTrain) -> DistillData:
@@ -99,22 +114,35 @@ def paired(settings: Pix2PixTrain) -> DistillData:
             "pictures side by side as data.root=DIR (distill.prepare recipe=pix2pix makes some)"
         )
     _check_sizes(d)
-    root, swap = Path(d.root), d.direction == "BtoA"
-    if manifest_at(root) is not None and not is_complete(root):
-        raise DistillError(
-            f"data.root={d.root}: a set that is not finished; run the distill.prepare that began "
-            "it again, it goes on"
-        )
-    sides = find_pairs(root, None, d.val_fraction, d.split_seed, d.test_fraction)
-    pairs = sides["train"]
-    _check_some(root, pairs)
-    if alpha:
-        check_transparency(root, pairs, swap)
+    swap = d.direction == "BtoA"
     common: dict[str, Any] = {"alpha": alpha, "swap": swap, "pad": d.pad}
     varied: dict[str, Any] = {"seed": settings.seed, "colour": d.colour}
-    varied["flip"] = _mirrors(root, d.flip)
+    pairs: Sequence[ReadablePair]
+    held_out: Sequence[ReadablePair]
+    if d.kind == "shards":
+        made, packed = _sides_of_shards(Address(d.root), d.cache)
+        pairs, held_out = packed["train"], packed["val"]
+        varied["flip"] = not made.made_by_teacher if d.flip is None else d.flip
+        varied["order"] = ShardOrder(packed["train"].sizes, settings.seed) if pairs else None
+    else:
+        sides = _complete_sides(Path(d.root), d)
+        pairs, held_out = sides["train"], sides["val"]
+        varied["flip"] = _mirrors(Path(d.root), d.flip)
+    _check_some(d.root, pairs)
+    if alpha:
+        check_transparency(d.root, pairs, swap)
     train = PairSet(pairs, d.size, train=True, crop_size=d.crop_size, **varied, **common)
-    return _data_module(train, PairSet(sides["val"], d.crop_size, train=False, **common), d)
+    return _data_module(train, PairSet(held_out, d.crop_size, train=False, **common), d)
+
+
+def _complete_sides(root: Path, d: Paired) -> dict[Side, Pairs]:
+    """All sides of a folder of pairs; raises DistillError for a set of ours not yet finished."""
+    if manifest_at(root) is not None and not is_complete(root):
+        raise DistillError(
+            f"data.root={root}: a set that is not finished; run the distill.prepare that began "
+            "it again, it goes on"
+        )
+    return find_pairs(root, None, d.val_fraction, d.split_seed, d.test_fraction)
 
 
 def unpaired(settings: CycleGANTrain) -> DistillData:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from distill.core.errors import DistillError
@@ -47,6 +48,9 @@ class ReadablePair(Protocol):
 
     def read(self, alpha: bool = False, swap: bool = False) -> tuple[Image.Image, Image.Image]: ...
 
+    def pixels(self, swap: bool = False) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
+        """Both as RGB (H, W, 3), where that takes less than to read pictures; else None."""
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -70,6 +74,9 @@ class Pair:
         photo = read_photo(self.photo, alpha=alpha and swap)
         target = self._read_target(alpha=alpha and not swap)
         return (target, photo) if swap else (photo, target)
+
+    def pixels(self, swap: bool = False) -> None:
+        """A file's decoder gives pictures."""
 
     def read_transparent(self) -> tuple[Image.Image, Image.Image]:
         """Photo and target as RGBA. Raises BadPhoto."""
@@ -132,7 +139,7 @@ class Pairs(Sequence[Pair]):
         return photo, target
 
 
-def check_transparency(root: Path, pairs: Sequence[Pair], swap: bool) -> None:
+def check_transparency(root: Path | str, pairs: Sequence[ReadablePair], swap: bool) -> None:
     """Raises DistillError where none of a few targets is see-through anywhere.
 
     What cannot be read is passed over: the training names it.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -118,7 +117,7 @@ class StreamedSet(Dataset, ABC):
         return np.concatenate(passes)[start : start + len(places)]
 
     @abstractmethod
-    def path(self, index: int) -> Path | str:
+    def path(self, index: int) -> object:
         """The file that a bad item is named by."""
 
     def first_readable(self, position: int, read: Callable[[int], Content]) -> tuple[int, Content]:

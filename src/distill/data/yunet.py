@@ -9,11 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torchvision.ops import nms
 
+from distill.core import cores
 from distill.core.errors import DistillError
 from distill.core.sessions import open_file
 from distill.core.weights import WeightsFile
@@ -48,7 +47,7 @@ class YuNet:
     """
 
     def __init__(self, path: Path) -> None:
-        self._session = open_file(path, torch.get_num_threads())
+        self._session = open_file(path, cores.compute_threads())
         missing = {*OUTPUTS} - {output.name for output in self._session.get_outputs()}
         if missing or len(self._session.get_inputs()) != 1:
             raise DistillError(f"{path}: not YuNet, it has no output {min(missing, default='')}")
@@ -83,8 +82,25 @@ def decode(outputs: dict[str, Array], columns: int, least: float) -> tuple[Array
     scores, boxes, points = (np.concatenate(each) for each in zip(*parts, strict=True))
     sure = scores >= least
     scores, boxes, points = scores[sure], boxes[sure], points[sure]
-    best = nms(torch.from_numpy(boxes), torch.from_numpy(scores), OVERLAP).numpy()
+    best = strongest(boxes, scores)
     return scores[best], boxes[best], points[best]
+
+
+def strongest(boxes: Array, scores: Array) -> list[int]:
+    """Which boxes stay where they overlap, the best first: greedy non-maximum suppression.
+
+    Boxes are left, top, right, bottom.
+    """
+    area = (boxes[:, 2:] - boxes[:, :2]).prod(1)
+    left, kept = np.argsort(-scores, kind="stable"), []
+    while len(left):
+        first, left = left[0], left[1:]
+        kept.append(int(first))
+        start = np.maximum(boxes[first, :2], boxes[left, :2])
+        end = np.minimum(boxes[first, 2:], boxes[left, 2:])
+        shared = (end - start).clip(0).prod(1)
+        left = left[shared <= OVERLAP * (area[first] + area[left] - shared)]
+    return kept
 
 
 def _of_stride(outputs: dict[str, Array], stride: int, columns: int) -> tuple[Array, Array, Array]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from distill.core.errors import DistillError
-from distill.data.labelled import placement
+from distill.data.labelled import duplicates, placement
 from distill.data.labelled.set_builder import split_for
 from distill.data.photos import find_photos
 from support.labelling import MANIFEST, add, add_copies, hashes, make, sides, stamps
@@ -47,6 +47,17 @@ def test_near_duplicates_stay_on_one_side_and_are_counted(folder, root):
     assert "; near-duplicates, kept on one side: 10" in str(report)
 
 
+def test_nothing_moves_when_a_set_grows_beyond_what_is_compared_whole(folder, root, monkeypatch):
+    pytest.importorskip("faiss", reason="needs the extra scale")
+    make(folder, root)
+    before = sides(root)
+    monkeypatch.setattr(duplicates, "EXACT", 18)
+    add_copies(folder, *range(8))
+    make(folder, root)
+    copies = {f"copy_of_{i}": before[str(i)] for i in range(8)}
+    assert sides(root) == before | copies
+
+
 @pytest.mark.parametrize("side", ["train", "val"])
 def test_a_new_photo_joins_its_near_duplicate_and_nothing_moves(folder, root, side):
     make(folder, root)
@@ -64,7 +75,7 @@ def test_one_that_bridges_both_sides_is_left_out_and_listed(folder, root, monkey
     add(folder, 99, name="bridge")
     before = sides(root)
 
-    def both(photos, _source):
+    def both(photos, *_):
         at = {photo.key: i for i, photo in enumerate(photos)}
         return np.array([[at["bridge.png"], at[f"{name}.png"]] for name in (a, b)], np.int32)
 
@@ -163,7 +174,7 @@ def test_without_its_bridge_end_a_photo_comes_back(folder, root, tmp_path, monke
     a, b = one_of(root, "train"), one_of(root, "val")
     add(folder, 99, name="bridge")
 
-    def both(photos, _source):
+    def both(photos, *_):
         at = {photo.key: i for i, photo in enumerate(photos)}
         ends = [at[f"{name}.png"] for name in (a, b) if f"{name}.png" in at]
         return np.array([[at["bridge.png"], end] for end in ends], np.int32)

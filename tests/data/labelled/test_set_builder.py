@@ -17,6 +17,7 @@ from distill.data.labelled import register
 from distill.data.labelled.manifest import is_complete, manifest_at
 from distill.data.labelled.pair_maker import plan
 from distill.data.photos import Photo, find_photos
+from distill.metrics.machine import processor
 from distill.models.teachers.teacher import Teacher
 from support import labelling
 from support.labelling import MANIFEST, hashes, make
@@ -106,9 +107,29 @@ def test_dataset_json_says_what_made_the_set(folder, root):
             "bridging": 0,
             "dropped": 0,
         },
+        "devices": [processor()],
     }
     train, val, _ = (report.counts[side] for side in register.SIDES)
     assert str(report) == f"{root}: {train} training and {val} validation pairs, 8 new"
+
+
+def test_dataset_json_says_which_devices_made_the_pairs(folder, root, monkeypatch):
+    def now(name):
+        monkeypatch.setattr("distill.data.labelled.pair_maker.processor", lambda: name)
+        make(folder, root)
+        return json.loads((root / "dataset.json").read_text()).get("devices")
+
+    assert now("one") == ["one"]
+    assert now("another") == ["one"]  # which made none
+    noise(folder / "i.png", 9)
+    assert now("another") == ["another", "one"]
+    content = json.loads((root / "dataset.json").read_text())
+    del content["devices"]  # as in a set of an older version
+    (root / "dataset.json").write_text(json.dumps(content))
+    noise(folder / "j.png", 10)
+    assert now("another") is None
+    (root / "dataset.json").unlink()
+    assert now("another") is None
 
 
 def test_skipped_tsv_lists_name_and_reason(folder, root):
@@ -500,6 +521,7 @@ DAMAGED = {
     "teacher": json.dumps(WHOLE | {"recipe": {"style": "toon", "teacher": 1}}),
     "style": json.dumps(WHOLE | {"recipe": {"style": [], "teacher": "t"}}),
     "precision": json.dumps(WHOLE | {"recipe": WHOLE["recipe"] | {"precision": "float3"}}),
+    "devices": json.dumps(WHOLE | {"devices": [1]}),
 }
 
 

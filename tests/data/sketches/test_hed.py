@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from distill.core.errors import DistillError
-from distill.core.weights import load_into
+from distill.core.state_dicts import load_into
 from distill.data.sketches.hed import HED
 
 STAGES = {"One": (0, 2), "Two": (1, 3), "Thr": (1, 3, 5), "Fou": (1, 3, 5), "Fiv": (1, 3, 5)}

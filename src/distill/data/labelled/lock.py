@@ -25,8 +25,10 @@ def check_writable(root: Path) -> None:
 
 
 @contextmanager
-def writing(root: Path) -> Iterator[None]:
+def writing(root: Path, folders: bool = True) -> Iterator[None]:
     """The set at `root` is this process's alone meanwhile; the system lets go when it dies.
+
+    With `folders` its pairs lie there as files.
 
     Raises DistillError when another process has it, the disk is full or the folder is closed.
     """
@@ -49,10 +51,8 @@ def writing(root: Path) -> Iterator[None]:
         said = f"cannot be written to ({reason}); {_ELSEWHERE}"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             done = sum(map(len, register.pairs_on_disk(root).values()))
-            said = (
-                f"the disk is full, {done} pairs are done; free some space, the same command goes "
-                "on"
-            )
+            kept = f", {done} pairs are done" if folders else ""
+            said = f"the disk is full{kept}; free some space, the same command goes on"
         raise DistillError(f"{root}: {said}") from error
 
 

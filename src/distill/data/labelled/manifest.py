@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -99,6 +100,9 @@ def _is_ours(content: Any) -> bool:
     made = content.get("recipe")
     if not isinstance(made, dict) or made.get("precision", "float32") not in get_args(Precision):
         return False
+    devices = content.get("devices", [])
+    if not isinstance(devices, list) or not all(isinstance(name, str) for name in devices):
+        return False
     return all(isinstance(made.get(key, ""), str) for key in ("style", "teacher"))
 
 
@@ -117,6 +121,13 @@ def is_complete(root: Path) -> bool:
     return content is not None and content["counts"] is not None
 
 
+def devices_at(root: Path) -> tuple[str, ...] | None:
+    """The names of the processors or GPUs that made the pairs at `root`; None where some that made
+    pairs are not known, as in older sets."""
+    content = _read(root) or {}
+    return tuple(content["devices"]) if "devices" in content else None
+
+
 def stamp(root: Path) -> tuple[int, int] | None:
     """What changes whenever a command writes into the set."""
     path = root / MANIFEST
@@ -126,7 +137,15 @@ def stamp(root: Path) -> tuple[int, int] | None:
     return found.st_mtime_ns, found.st_ino
 
 
-def write_manifest(root: Path, manifest: Manifest, counts: dict[str, int] | None) -> None:
-    """Write dataset.json whole; `counts` is None while the set is being made."""
+def write_manifest(
+    root: Path,
+    manifest: Manifest,
+    counts: dict[str, int] | None,
+    devices: Sequence[str] | None = None,
+) -> None:
+    """Write dataset.json whole; `counts` is None while the set is being made, `devices` as
+    `devices_at` gives them."""
     content = {"format": 1, "recipe": manifest.plain(), "counts": counts}
+    if devices is not None:
+        content["devices"] = [*devices]
     write_json(root / MANIFEST, content)

@@ -1,4 +1,4 @@
-"""How the pairs of a set are made: photos read ahead by workers, PNG files written behind."""
+"""How the pairs of a set are made: photos read ahead by workers, what is made is kept behind."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import Dataset
 
-from distill.core.images import save_png
+from distill.core.arrays import save_png
 from distill.core.process import worker_init_fn
 from distill.core.progress import bar
 from distill.core.threads import adapting
 from distill.data.photos import BadPhoto, Photo, Side
+from distill.data.worker_errors import OwnErrorsLoader
+from distill.metrics.machine import processor
 
 Pictures = tuple[Image.Image, Image.Image]
+Keep = Callable[[Sequence["PairJob"], Iterable[Pictures]], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PairJob:
     """One pair to make: of a photo on its side the view `number`, 0 for the plain centre square."""
 
@@ -61,6 +64,11 @@ class PairMaker(ABC):
     low_priority: bool = False
     adapts: bool = False
     extras: tuple[str, ...] = ()
+
+    @property
+    def device_name(self) -> str:
+        """What the set says made its pairs: the processor's or the GPU's own name."""
+        return processor()
 
     @abstractmethod
     def pairs(self, batch: Sequence[Any]) -> Iterable[Pictures]:
@@ -105,12 +113,18 @@ class _Reading(Dataset):
             return index, str(reason)
 
 
-def make_pairs(jobs: Sequence[PairJob], maker: PairMaker, root: Path) -> dict[str, str]:
-    """Make the pair of every job; gives the photos that cannot be used, with the reason."""
+def make_pairs(
+    jobs: Sequence[PairJob], maker: PairMaker, keep: Keep, doing: str | None = None
+) -> dict[str, str]:
+    """Make the pair of every job; gives the photos that cannot be used, with the reason.
+
+    `keep` is given jobs in their order, each with its pictures, in a thread of its own. `doing`
+    names a progress bar that does not stay.
+    """
     bad: dict[str, str] = {}
     if not jobs:
         return bad
-    loader: DataLoader = DataLoader(
+    loader = OwnErrorsLoader(
         _Reading(jobs, maker.read),
         maker.batch_size,
         num_workers=min(maker.workers, len(jobs)),
@@ -118,7 +132,8 @@ def make_pairs(jobs: Sequence[PairJob], maker: PairMaker, root: Path) -> dict[st
         worker_init_fn=worker_init_fn(maker.low_priority),
     )
     writing: Future[None] | None = None  # of the batch before: no more than one is ever behind
-    with bar(len(jobs), "picture", maker.doing) as progress, ThreadPoolExecutor(1) as thread:
+    shown = bar(len(jobs), "picture", doing or maker.doing, leave=doing is None)
+    with shown as progress, ThreadPoolExecutor(1) as thread:
         for batch in adapting(loader) if maker.adapts else loader:
             good = [(jobs[i], read) for i, read in batch if not isinstance(read, str)]
             bad |= {jobs[i].photo.key: read for i, read in batch if isinstance(read, str)}
@@ -126,7 +141,7 @@ def make_pairs(jobs: Sequence[PairJob], maker: PairMaker, root: Path) -> dict[st
                 pairs = maker.pairs([read for _, read in good])
                 if writing:
                     writing.result()  # raises what went wrong with it
-                writing = thread.submit(_write, [job for job, _ in good], pairs, maker, root)
+                writing = thread.submit(keep, [job for job, _ in good], pairs)
             progress.set_postfix(skipped=len(bad), refresh=False)
             progress.update(len(batch))
         if writing:
@@ -134,11 +149,12 @@ def make_pairs(jobs: Sequence[PairJob], maker: PairMaker, root: Path) -> dict[st
     return bad
 
 
-def _write(
-    jobs: Sequence[PairJob], pairs: Iterable[Pictures], maker: PairMaker, root: Path
+def write_pngs(
+    folders: tuple[str, str], root: Path, jobs: Sequence[PairJob], pairs: Iterable[Pictures]
 ) -> None:
+    """Both pictures of each pair as PNG, in these `folders` of its side below `root`."""
     for job, pictures in zip(jobs, pairs, strict=True):
-        first, last = (root / job.side / folder / job.name for folder in maker.folders)
+        first, last = (root / job.side / folder / job.name for folder in folders)
         save_png(pictures[0], first)
         try:
             save_png(pictures[1], last)

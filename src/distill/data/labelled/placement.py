@@ -12,6 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +22,26 @@ from distill.data.labelled.manifest import Manifest
 from distill.data.labelled.register import SIDES, RegisterRow
 from distill.data.labelled.split import NO_EDGES, Edges, fresh_sides
 from distill.data.photos import Photo, Side, group_of
+from distill.engines.engine import HERE, Engine
+
+
+class PairsThere(Protocol):
+    """The whole pairs that a set has: `disk` their names by side, `photo` the picture of one."""
+
+    @property
+    def disk(self) -> dict[Side, set[str]]: ...
+
+    def photo(self, side: Side, pair: str) -> Path: ...
+
+
+class PairsInFolders:
+    """Those of a set of folders."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.disk = root, register.pairs_on_disk(root)
+
+    def photo(self, side: Side, pair: str) -> Path:
+        return self.root / side / "photo" / f"{pair}.png"
 
 
 @dataclass(frozen=True)
@@ -28,8 +49,9 @@ class Placement:
     """The photos of a set in order, the side of each, and what the set shall remember.
 
     `bridging` are photos that belong to two sides (key → reason), `dropped` the list of what to
-    leave out and `left_out` how many photos that is, `obsolete` the files of their pairs, `disk`
-    the pairs that are there, `remembered` whether the set holds all this already.
+    leave out, `left_out` how many photos that is and `unwanted` the names of their pairs,
+    `obsolete` the files of those, `disk` the pairs that are there, `remembered` whether the set
+    holds all this already.
     """
 
     sides: list[tuple[Photo, Side]]
@@ -37,6 +59,7 @@ class Placement:
     bridging: dict[str, str]
     dropped: list[str]
     left_out: int
+    unwanted: set[str]
     obsolete: list[Path]
     disk: dict[Side, set[str]]
     remembered: bool
@@ -48,13 +71,20 @@ class Placement:
 
 
 def place_photos(
-    photos: Sequence[Photo], manifest: Manifest, root: Path, drop: Path | None = None
+    photos: Sequence[Photo],
+    manifest: Manifest,
+    root: Path,
+    drop: Path | None = None,
+    pairs: PairsThere | None = None,
+    engine: Engine = HERE,
 ) -> Placement:
     """Place every photo; changes nothing on disk but the cache of thumbnails.
 
     What the set at `root` has placed stays where it is. `drop` replaces its list of dropped ones.
+    `pairs` are those that it has, None: in its folders. `engine` makes the thumbnails.
     """
-    known, disk = register.read_rows(root), register.pairs_on_disk(root)
+    pairs = pairs or PairsInFolders(root)
+    known, disk = register.read_rows(root), pairs.disk
     there = {register.pair_of(name): side for side in SIDES for name in disk[side]}
     remembered_lines = register.read_dropped(root / register.DROPPED)
     lines = register.read_dropped(drop) if drop else remembered_lines
@@ -69,7 +99,8 @@ def place_photos(
     orphans = [known[pair] for pair in sorted(gone & there.keys())]
     settled = len(rows) == len(kept) and not known.keys() & left_out
     if not settled:
-        rows = _place(kept, rows, [_orphan(row, there, root) for row in orphans], manifest)
+        alone = [_orphan(row, there[row.pair], pairs) for row in orphans]
+        rows = _place(kept, rows, alone, manifest, engine)
     written = [*(rows[photo.pair_name] for photo in kept), *orphans]
     obsolete = register.leftovers(root, left_out) if left_out else []
     same = not known or list(known.values()) == written
@@ -79,6 +110,7 @@ def place_photos(
         bridging={p.key: r.reason for p in kept if (r := rows[p.pair_name]).side is None},
         dropped=lines,
         left_out=len(photos) - len(kept),
+        unwanted=left_out,
         obsolete=obsolete,
         disk=disk,
         remembered=settled and same and lines == remembered_lines and not obsolete,
@@ -114,10 +146,9 @@ def _row(photo: Photo, known: dict[str, RegisterRow], there: dict[str, Side]) ->
     return row
 
 
-def _orphan(row: RegisterRow, there: dict[str, Side], root: Path) -> tuple[Photo, Side]:
+def _orphan(row: RegisterRow, side: Side, pairs: PairsThere) -> tuple[Photo, Side]:
     """A pair whose photo is gone: its copy of the photo still keeps near-duplicates beside it."""
-    side = there[row.pair]
-    return Photo(root / side / "photo" / f"{row.pair}.png", literal_eval(row.key)), side
+    return Photo(pairs.photo(side, row.pair), literal_eval(row.key)), side
 
 
 def _place(
@@ -125,13 +156,14 @@ def _place(
     rows: dict[str, RegisterRow],
     orphans: Sequence[tuple[Photo, Side]],
     manifest: Manifest,
+    engine: Engine,
 ) -> dict[str, RegisterRow]:
     """A row for every photo, new ones placed; those left out before are tried again."""
     photos = [*kept, *(photo for photo, _ in orphans)]
     placed = [rows[p.pair_name].side if p.pair_name in rows else None for p in kept]
     sides = [*placed, *(side for _, side in orphans)]
     one_side = len({photo.side for photo in photos}) == 1 and photos[0].side is not None
-    edges = NO_EDGES if one_side else find_near_duplicates(photos, manifest.photos)
+    edges = NO_EDGES if one_side else find_near_duplicates(photos, manifest.photos, engine)
     placer = SidePlacer(photos, sides, edges)
     placer.run(manifest.val_fraction, manifest.seed, manifest.test_fraction)
     near = set(edges.ravel().tolist())

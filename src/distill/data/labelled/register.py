@@ -35,7 +35,7 @@ _QUOTED = re.compile(
 HEAD = "pair\tside\tfolder\ttwin\tphoto\treason\n"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RegisterRow:
     """One photo of a set, `key` as `repr` gives it; without a side `reason` says why."""
 

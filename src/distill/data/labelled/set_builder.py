@@ -10,15 +10,24 @@ so whatever kills the process loses no more than the batches in flight.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from distill.core.errors import DistillError
 from distill.data.labelled import register, verify
 from distill.data.labelled.lock import writing
-from distill.data.labelled.manifest import Manifest, is_complete, manifest_at, stamp, write_manifest
-from distill.data.labelled.pair_maker import PairJob, PairMaker, make_pairs, plan
+from distill.data.labelled.manifest import (
+    Manifest,
+    devices_at,
+    is_complete,
+    manifest_at,
+    stamp,
+    write_manifest,
+)
+from distill.data.labelled.pair_maker import PairJob, PairMaker, make_pairs, plan, write_pngs
 from distill.data.labelled.placement import Placement, place_photos
 from distill.data.labelled.register import SIDES, SKIPPED
 from distill.data.photos import Photo, Side
@@ -33,15 +42,17 @@ class SetReport:
     near_duplicates that were kept on one side, bridging ones (skipped, since two sides hold
     near-duplicates of theirs), and those dropped by a list. `untested`: a test side was asked for,
     and no pair is on it. `damaged` is how many pairs were there and no whole pictures; they are
-    among the new ones where their photos can be read.
+    among the new ones where their photos can be read. `listed` is where below `root` the skipped
+    ones are.
     """
 
-    root: Path
+    root: Path | str
     made: int
     skipped: dict[str, str]
     counts: dict[str, int]
     untested: bool = False
     damaged: int = 0
+    listed: str = SKIPPED
 
     def __str__(self) -> str:
         counts = self.counts
@@ -59,7 +70,7 @@ class SetReport:
         if counts["dropped"]:
             text += f"; dropped by the list: {counts['dropped']}"
         if self.skipped:
-            text += f"; {len(self.skipped)} photos skipped, see {self.root / SKIPPED}"
+            text += f"; {len(self.skipped)} photos skipped, see {self.root}/{self.listed}"
         if counts["bridging"]:
             text += f", {counts['bridging']} of them for near-duplicates on two sides"
         return text
@@ -87,31 +98,39 @@ def build_set(
     for job in broken:
         found.disk[job.side].discard(job.name)
     missing = [job for job in jobs if job.name not in found.disk[job.side]]
-    bad = found.bridging | _still_bad(root, found, sides, missing, maker)
+    bad = found.bridging | listed_as_bad(root, found, sides, missing, maker)
     todo = [job for job in missing if job.photo.key not in bad]
     maker.check(root, todo, _there(jobs, found.disk))
     if not todo and _up_to_date(root, manifest, found, bad, maker):
-        report = _report(root, found, found.disk, 0, bad)
+        report = report_of(root, found, found.disk, 0, bad)
     else:
         with writing(root):
-            _remember(root, manifest, found, before)
+            devices = _devices(root, found, *([maker.device_name] if todo else []))
+            _remember(root, manifest, found, before, devices)
             verify.remove(root, broken, maker.folders)
             maker.begin(root, jobs)
-            bad |= make_pairs(todo, maker, root)
+            bad |= make_pairs(todo, maker, partial(write_pngs, maker.folders, root))
             disk = register.pairs_on_disk(root)
             made = sum(job.photo.key not in bad for job in todo)
-            report = _report(root, found, disk, made, bad)
+            report = report_of(root, found, disk, made, bad)
             register.write_skipped(root, bad)
             maker.finish(root, _there(jobs, disk))
-            write_manifest(root, manifest, report.counts)
+            write_manifest(root, manifest, report.counts, devices)
     report.damaged = len(broken)
+    check_sides(report, manifest, maker, sides)
+    return report
+
+
+def check_sides(
+    report: SetReport, manifest: Manifest, maker: PairMaker, sides: Sequence[Side] = SIDES
+) -> None:
+    """Say of a report whether a test side is missing. Raises DistillError for another one."""
     report.untested = bool(manifest.test_fraction and "test" in sides and not report.counts["test"])
     for side in sides:
         if side != "test" and not report.counts[side]:
             others = sum(report.counts[each] for each in SIDES)
-            said = maker.nothing_usable(root / SKIPPED, others)
-            raise DistillError(f"{root}: no {side} photo {said}")
-    return report
+            said = maker.nothing_usable(Path(f"{report.root}/{report.listed}"), others)
+            raise DistillError(f"{report.root}: no {side} photo {said}")
 
 
 def split_for(
@@ -126,17 +145,29 @@ def split_for(
     found = place_photos(photos, manifest, root, drop)
     if before is None or not found.remembered:
         with writing(root):
-            _remember(root, manifest, found, before)
+            _remember(root, manifest, found, before, _devices(root, found))
     for key, reason in sorted(found.bridging.items()):
         print(f"skipped {key!r}: {reason}")
     return {side: [photo for photo, own in found.sides if own == side] for side in SIDES}
 
 
-def _remember(root: Path, manifest: Manifest, found: Placement, before: object) -> None:
+def _devices(root: Path, found: Placement, *more: str) -> tuple[str, ...] | None:
+    """What made the pairs that are there, as `devices_at` gives it, and `more`."""
+    before = devices_at(root) if any(found.disk.values()) else ()
+    return None if before is None else tuple(sorted({*before, *more}))
+
+
+def _remember(
+    root: Path,
+    manifest: Manifest,
+    found: Placement,
+    before: object,
+    devices: Sequence[str] | None,
+) -> None:
     """Write down what the set will be, and remove the pairs it shall no longer hold."""
     if stamp(root) != before:
         raise DistillError(f"{root}: another command changed this set meanwhile; start again")
-    write_manifest(root, manifest, None)
+    write_manifest(root, manifest, None, devices)
     register.write_dropped(root, found.dropped)
     register.write_rows(root, found.rows)
     for path in found.obsolete:
@@ -147,18 +178,23 @@ def _there(jobs: Sequence[PairJob], disk: dict[Side, set[str]]) -> list[PairJob]
     return [job for job in jobs if job.name in disk[job.side]]
 
 
-def _still_bad(
+def listed_as_bad(
     root: Path,
     found: Placement,
     sides: Sequence[Side],
     missing: Sequence[PairJob],
     maker: PairMaker,
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """What an earlier run listed as bad: of a side left alone now, and what is so still."""
-    listed = register.read_skipped(root)
+    """What an earlier run listed as bad: of a side left alone now, and what is so still.
+
+    `more` is what one listed that did not run to its end.
+    """
+    listed = {**more, **register.read_skipped(root)}
     if not listed:
         return {}
-    since = (root / SKIPPED).stat().st_mtime
+    kept = root / SKIPPED
+    since = kept.stat().st_mtime if kept.is_file() else 0.0
     wanted = {job.photo.key for job in missing}
     bad = {}
     for photo, side in found.sides:
@@ -182,8 +218,9 @@ def _up_to_date(
     )
 
 
-def _report(
-    root: Path, found: Placement, disk: dict[Side, set[str]], made: int, bad: dict[str, str]
+def report_of(
+    root: Path | str, found: Placement, disk: dict[Side, set[str]], made: int, bad: dict[str, str]
 ) -> SetReport:
+    """What there is to say of a set at `root` with these pairs, of which so many are new."""
     counts = {side: len(disk[side]) for side in SIDES} | {"skipped": len(bad)} | found.counts
     return SetReport(root, made, bad, counts)

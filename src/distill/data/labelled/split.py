@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from distill.core.errors import DistillError
 from distill.data.photos import Photo, Side, group_of
@@ -127,21 +129,11 @@ def _finer(photos: Sequence[Photo], names: list[str], edges: Edges) -> Iterator[
 
 def _components(count: int, names: Sequence[str], edges: Edges) -> list[int]:
     """A label for every photo, the same for all that names and edges join."""
-    parent = list(range(count))
-
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
     first: dict[str, int] = {}
-    for i, name in enumerate(names):
-        parent[i] = root(first.setdefault(name, i))
-    for start in range(0, len(edges), 1 << 16):  # as Python's numbers only a part at a time
-        for i, j in edges[start : start + (1 << 16)].tolist():
-            parent[root(j)] = root(i)
-    return [root(i) for i in range(count)]
+    named = np.array([first.setdefault(name, i) for i, name in enumerate(names)], np.int64)
+    ends = np.concatenate([np.stack([np.arange(count), named], 1), edges])
+    graph = coo_array((np.ones(len(ends), bool), (ends[:, 0], ends[:, 1])), (count, count))
+    return connected_components(graph, directed=False)[1].tolist()
 
 
 def _smallest(labels: Sequence[int], names: Sequence[str]) -> list[str]:

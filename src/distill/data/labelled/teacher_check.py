@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from distill.core.images import from_pixels, over_white, to_pixels
+from distill.core.arrays import over_white
+from distill.core.images import from_pixels, to_pixels
 from distill.core.progress import bar
 from distill.data.augment import rng_for
 from distill.data.photos import BadPhoto, Photo, centre_square, read_photo

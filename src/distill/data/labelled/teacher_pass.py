@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from PIL import Image
@@ -20,6 +21,7 @@ from distill.data.labelled.pair_maker import PairJob, PairMaker, Pictures
 from distill.data.labelled.register import TEACHER_FOLDERS
 from distill.data.labelled.teacher_check import check_teacher, some_squares
 from distill.data.photos import BadPhoto, Photo, read_photo
+from distill.data.stored_photo import StoredPhoto
 from distill.models.teachers.teacher import Teacher
 
 TEACHER = "teacher.json"  # in a set's folder: the teacher's settings, what `check_teacher` found
@@ -43,6 +45,10 @@ class TeacherPass(PairMaker):
         self.batch_size, self.workers = batch_size, workers
         self.low_priority = self.adapts = device == "cpu"
         self.read = partial(read_view, manifest)
+
+    @property
+    def device_name(self) -> str:
+        return torch.cuda.get_device_name() if self.device == "cuda" else super().device_name
 
     @torch.inference_mode()
     def pairs(self, batch: Sequence[Tensor]) -> Iterator[Pictures]:
@@ -83,21 +89,43 @@ class TeacherPass(PairMaker):
         return f"could be read; see {listed}, mend those or add others"
 
     def check(self, root: Path, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
-        """A set may follow its photos to another folder, but not take others of the same names."""
-        made = (manifest_at(root) or {}).get("photos", self.manifest.photos)
-        if made == self.manifest.photos:
+        def kept(job: PairJob) -> Image.Image:
+            return Image.open(root / job.side / self.folders[0] / job.name)
+
+        self.check_photos(str(root), manifest_at(root), done, kept)
+
+    def check_photos(
+        self,
+        root: str,
+        made: Mapping[str, Any] | None,
+        done: Sequence[PairJob],
+        kept: Callable[[PairJob], Image.Image],
+        stored: Callable[[Image.Image], Image.Image] = lambda photo: photo,
+    ) -> None:
+        """A set may follow its photos to another folder, but not take others of the same names.
+
+        `made` is its manifest, `kept` gives the photo of a pair that is done, and `stored` what
+        becomes of one that is kept there.
+        """
+        photos = (made or {}).get("photos", self.manifest.photos)
+        if photos == self.manifest.photos:
             return
         for job in [job for job in done if job.number == 0][:3]:
-            with Image.open(root / job.side / self.folders[0] / job.name) as kept:
+            with kept(job) as picture:
                 try:
-                    same = self.read(job).numpy().tobytes() == kept.tobytes()
+                    now = stored(Image.fromarray(self.read(job).numpy()))
+                    same = now.tobytes() == picture.tobytes()
                 except BadPhoto:
                     same = False
             if not same:
                 raise DistillError(
-                    f"{root}: holds pairs of other photos, those of {made}; name another set with "
-                    "data.root=DIR"
+                    f"{root}: holds pairs of other photos, those of {photos}; name another set "
+                    "with data.root=DIR"
                 )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, perhaps on a machine without this one's device."""
+        return {**self.__dict__, "teacher": self.teacher.cpu()}
 
     def finish(self, root: Path, done: Sequence[PairJob]) -> None:
         """Nothing: a teacher's set has no extras."""
@@ -118,6 +146,6 @@ def _read(photo: Photo) -> Image.Image:
     try:
         return read_photo(photo.path)
     except BadPhoto:
-        if os.path.lexists(photo.path):
+        if isinstance(photo.path, StoredPhoto) or os.path.lexists(photo.path):
             raise
         raise BadPhoto("no longer there") from None

@@ -6,7 +6,8 @@ import torch
 from PIL import Image, ImageDraw
 from torch import Tensor
 
-from distill.core.images import over_white, sheet, to_image, to_tensor
+from distill.core.arrays import over_white
+from distill.core.images import sheet, to_image, to_tensor
 from distill.data.sketches.framing import cut, in_the_middle
 from distill.data.sketches.sketcher import Steps
 

@@ -19,9 +19,10 @@ from torch import Tensor
 from distill.config.settings.sketching import Sketch
 from distill.config.settings.training import Prepare
 from distill.core import weights
+from distill.core.arrays import save_png
 from distill.core.errors import DistillError
 from distill.core.files import home_path, sha256
-from distill.core.images import save_png, to_image, to_pixels
+from distill.core.images import to_image, to_pixels
 from distill.data import sources, yunet
 from distill.data.labelled.manifest import Manifest, manifest_at
 from distill.data.labelled.pair_maker import PairJob, PairMaker, Pictures
@@ -109,7 +110,7 @@ class SketchPass(PairMaker):
     def still_bad(self, photo: Photo, reason: str, since: float) -> bool:
         """Until its file, its points or its mask change. An archive that is unpacked keeps the time
         of writing, but not that of change, so both count."""
-        files = self.sketcher.sources(photo.path)
+        files = self.sketcher.sources(photo.local)
         states = [path.stat() for path in files if path.exists()]
         return all(max(state.st_mtime, state.st_ctime) <= since for state in states)
 
@@ -164,6 +165,11 @@ def check(settings: Prepare) -> None:
     Before a network's file is fetched or read.
     """
     chosen = settings.sketch
+    if settings.data.kind == "shards" or settings.engine.name != "here":
+        raise DistillError(
+            "recipe=pix2pix: sketches are drawn into a folder, here; leave data=shards and engine= "
+            "out, python -m distill.shards packs them"
+        )
     if chosen.marks and chosen.points is None:
         raise DistillError("sketch.marks=true: needs sketch.points=cat or faces, to know where")
     if chosen.rgba and chosen.mask is None:
@@ -171,6 +177,11 @@ def check(settings: Prepare) -> None:
     if chosen.canny.low > chosen.canny.high:
         raise DistillError(
             f"sketch.canny.low={chosen.canny.low}: above sketch.canny.high={chosen.canny.high}"
+        )
+    for folder in sources.at_addresses(settings):
+        raise DistillError(
+            f"photos={folder}: sketches are drawn from photos on this machine; copy these into a "
+            "folder, and name that"
         )
     sources.check_photos(settings, sketches_root(settings))
 

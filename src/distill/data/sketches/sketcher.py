@@ -16,7 +16,7 @@ from torch import Tensor
 
 from distill.config.settings.sketching import Sketch
 from distill.core.images import to_tensor
-from distill.core.weights import load_into
+from distill.core.state_dicts import load_into
 from distill.data.decode import BadPhoto
 from distill.data.photos import Photo, read_photo
 from distill.data.sketches import lines
@@ -70,13 +70,13 @@ class Sketcher:
         chosen = self.settings
         image = read_photo(photo.path, alpha=chosen.mask == "alpha")
         whole = to_tensor(image)
-        points = self._points(photo.path, image)
+        points = self._points(photo.local, image)
         if points is None:
             frame = in_the_middle(*image.size, self.crop)
         else:
             frame = around_face(points, chosen.face.side, chosen.face.eyes)
         inside = self._cut(torch.ones_like(whole[:1]), frame, 0.0)
-        square, mask, over_white = self._cut_out(photo.path, image, whole, frame, inside)
+        square, mask, over_white = self._cut_out(photo.local, image, whole, frame, inside)
         spots = [frame.place(spot, chosen.size) for spot in (points.spots if points else [])]
         found = self._edges(over_white, mask, inside)
         outline = torch.from_numpy(self._outline(found, spots)).expand(3, -1, -1)
