@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import itertools
-import math
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,50 +21,18 @@ from PIL import Image
 
 from distill import export, train
 from distill.config import compose, registry
+from distill.config.multirun import Outcome
 from distill.core.errors import INTERRUPTED, DistillError
-from distill.recipes import RECIPES
-from distill.training.callbacks.watched import watching
+from support import stand_training
 from support.commands import QUICK, run
+from support.stand_training import FATAL, Stand, psnr_of
 
 pytest.importorskip("optuna")
 
-from distill.search import front, objectives, study_sweep, trials
+from distill.search import cost_limits, front, objectives, study_sweep, trial_loop, trials
 
 RATES = "lr=tag(log,interval(1e-4,1e-1))"
 OPTUNA = ["-m", "search=optuna", "sweep=x"]
-
-
-def psnr_of(settings):
-    """20 at the rate 1e-2, one less for every factor of ten away from it."""
-    return 20 - abs(math.log10(settings.lr) + 2)
-
-
-class Stand:
-    """In the place of a training: writes its validations, and notes what it was given."""
-
-    def __init__(self, psnr=psnr_of, steps=(1, 2), stop_at=None, **columns):
-        self.seen, self.psnr, self.steps, self.columns = [], psnr, steps, columns
-        self.stop_at = stop_at  # the number of the run in which Ctrl-C comes
-
-    def __call__(self, settings):
-        self.seen.append(settings)
-        folder = Path(settings.runs) / settings.run
-        folder.mkdir(parents=True, exist_ok=True)
-        if len(self.seen) == self.stop_at:
-            raise SystemExit(INTERRUPTED)
-        rows = ["step,val/psnr" + "".join(f",val/{name}" for name in self.columns)]
-        for step in self.steps:
-            figures = [self.psnr(settings), *(of(settings) for of in self.columns.values())]
-            rows.append(",".join(map(str, [step, *figures])))
-            (folder / "metrics.csv").write_text("\n".join(rows))
-            for callback in watching():
-                callback.watcher.started()
-                callback.watcher.validated(step, {"val/psnr": figures[0]})
-
-    def typed(self, *words):
-        """The exit status of distill.train with this in the training's place."""
-        made = compose.entry("train", registry.schema_of, study_sweep.StudySweep(), recipes=RECIPES)
-        return run(SimpleNamespace(__name__="distill.train", main=made(self)), *words)
 
 
 @pytest.fixture(autouse=True)
@@ -147,11 +117,6 @@ def test_a_search_without_a_sweep_is_refused(word, capsys):
     assert stand.seen == []
 
 
-def test_the_launcher_belongs_to_a_search(capsys):
-    assert Stand().typed("-m", "lr=1,2", "launcher.jobs=2") == 1
-    assert "launcher.jobs=2: goes with search=optuna" in capsys.readouterr().err
-
-
 def test_a_missing_optuna_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr(study_sweep, "find_spec", lambda _: None)
     assert Stand().typed(*OPTUNA, RATES) == 1
@@ -164,6 +129,49 @@ def test_a_grid_is_what_it_was():
     stand = Stand()
     assert stand.typed("-m", "search=grid", "decoder=detail,nnconv") == 0
     assert [settings.run for settings in stand.seen] == ["toon-detail-lines", "toon-nnconv-lines"]
+
+
+# Limits
+
+WIDTHS = "encoder=mobilenetv2_035,mobilenetv2_050,mobilenetv2_075,mobilenetv2_100"
+LIMITS = ["search.most.macs=50e6", "search.least.parameters=250e3", "style.resolution=128"]
+
+
+def test_only_networks_within_the_limits_are_trained_and_count():
+    stand = Stand()
+    assert stand.typed(*OPTUNA, WIDTHS, RATES, *LIMITS, "search.trials=5") == 0
+    # At 128²: 0.35 has 150 thousand parameters, 0.75 and 1.0 have 55 and 74 million MACs.
+    assert {settings.encoder["width"] for settings in stand.seen} == {0.5}
+    assert len({settings.run for settings in stand.seen}) == 5
+    assert len({settings.lr for settings in stand.seen}) == 5
+    assert [row["job"] for row in summed()] == [settings.run for settings in stand.seen]
+
+
+def test_draws_outside_of_the_limits_go_on_after_a_break_too():
+    whole, first, second = Stand(), Stand(), Stand()
+    words = [WIDTHS, RATES, *LIMITS]
+    assert whole.typed("-m", "search=optuna", "sweep=whole", *words, "search.trials=4") == 0
+    assert first.typed(*OPTUNA, *words, "search.trials=2") == 0
+    assert second.typed(*OPTUNA, *words, "search.trials=4") == 0
+    rates = [settings.lr for settings in whole.seen]
+    assert [settings.lr for settings in first.seen + second.seen] == rates
+
+
+def test_limits_that_nothing_is_within_are_said(capsys, monkeypatch):
+    monkeypatch.setattr(cost_limits, "DRAWS", 3)
+    stand = Stand()
+    assert stand.typed(*OPTUNA, WIDTHS, "search.most.macs=1e6", "style.resolution=128") == 1
+    error = capsys.readouterr().err
+    assert "not one of 3 combinations is within them (the last: " in error
+    assert " macs, at most 1,000,000); widen" in error
+    assert len(error.splitlines()) == 1
+    assert stand.seen == []
+
+
+def test_other_limits_are_another_search(capsys):
+    assert Stand().typed(*OPTUNA, RATES, "search.most.macs=200e6", "search.trials=1") == 0
+    assert Stand().typed(*OPTUNA, RATES, "search.most.macs=100e6", "search.trials=2") == 1
+    assert "its study has search.most.macs=2e+08, not 1e+08" in capsys.readouterr().err
 
 
 # How it goes on
@@ -285,7 +293,7 @@ def test_a_database_serves_as_well():
 
 def test_no_trial_starts_after_the_time_is_up(monkeypatch):
     clock = itertools.count()
-    monkeypatch.setattr(study_sweep, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(trial_loop, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     stand = Stand()
     assert stand.typed(*OPTUNA, RATES, "search.timeout=3") == 0
     assert len(stand.seen) == 2  # looked at after 1, 2 and 3 seconds
@@ -342,6 +350,122 @@ def test_without_a_pruner_none_is():
     numbers = itertools.count()
     assert Stand(psnr=lambda _: -next(numbers)).typed(*OPTUNA, RATES, "search.trials=8") == 0
     assert {row["state"] for row in summed()} == {"finished"}
+
+
+# Side by side
+
+
+@pytest.fixture
+def stand_ins(monkeypatch):
+    """Processes train with the stand-in."""
+    paths = [str(Path(stand_training.__file__).parents[1]), *sys.path]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    monkeypatch.setattr(trial_loop, "command", stand_training.command)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("stand_ins")
+def test_a_trial_whose_process_dies_is_a_line_and_not_the_end():
+    stand = Stand()
+    words = [f"seed=1,{FATAL},2", "search.trials=12", "launcher.jobs=2", "search.sampler=random"]
+    assert stand.typed(*OPTUNA, *words) == 0
+    assert stand.seen == []
+    states = {row["seed"]: row["state"].partition(";")[0] for row in summed()}
+    assert states == {"1": "finished", str(FATAL): "failed: ended by SIGKILL", "2": "finished"}
+    assert not list(Path("runs/sweep-x").glob(".taken-*.lock"))
+
+
+def test_another_process_carries_a_trial_out(capsys):
+    """It draws nothing, tells the study, and leaves the lock to the one that took the trial."""
+    first = trials.Trials(searched(), Path("runs/sweep-x"), space(RATES), 2, 1)
+    taken = first.take()
+    stand = Stand()
+    words = [*OPTUNA, RATES, "search.trials=3"]
+    assert stand.typed(*words, f"launcher.only={taken.number}") == 0
+    assert [settings.lr for settings in stand.seen] == [float(f"{taken.params['lr']:.4g}")]
+    assert first.study.trials[taken.number].values == [psnr_of(stand.seen[0])]
+    assert first._lock(taken.number).lock_file in map(str, Path("runs/sweep-x").glob(".taken*"))
+    first.left(taken, Outcome(0))
+    assert not list(Path("runs/sweep-x").glob(".taken-*.lock"))
+    assert stand.typed(*words, "launcher.only=7") == 1
+    assert "launcher.only=7: no such trial is at work" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("outcome", [Outcome(1, "its node is gone"), Outcome(INTERRUPTED)])
+def test_what_a_process_left_untold_is_told_for_it(outcome):
+    opened = trials.Trials(searched(), Path("runs/sweep-x"), space(RATES), 2, 1)
+    taken = opened.take()
+    opened.left(taken, outcome)
+    told = opened.study.trials[taken.number]
+    assert told.state.name == "FAIL"
+    assert told.user_attrs.get(trials.REASON) == (outcome.reason or None)
+    opened.give_back(taken)  # as the other process may, late: once is enough
+    following = opened.take()  # an interrupted one is the next one again
+    assert (following.params == taken.params) == (outcome.status == INTERRUPTED)
+
+
+@pytest.mark.parametrize("most", [3, 1])
+def test_machines_that_draw_at_the_same_moment_draw_two_trials(most, monkeypatch):
+    """Each has its own folder, so no lock; the study's database is all that they share."""
+    asked = searched(f"search.trials={most}", f"search.storage=sqlite:///{Path.cwd()}/study.db")
+    one, other = (
+        trials.Trials(asked, Path(name) / "sweep-x", space(RATES), 2, 1) for name in ("a", "b")
+    )
+    ask, between = one.study.ask, []
+
+    def later(*given):
+        if not between:  # the other one draws when this one has seen how many there are
+            between.append(other.take())
+        return ask(*given)
+
+    monkeypatch.setattr(one.study, "ask", later)
+    drawn = [each for each in (one.take(), *between) if each]
+    assert len(drawn) == min(most, 2)
+    assert len({each.params["lr"] for each in drawn}) == len(drawn)
+    assert {each.user_attrs[trials.RUN] for each in drawn} == {"trial-001", "trial-002"} - (
+        set() if most > 1 else {"trial-002"}
+    )
+    alone = trials.Trials(searched(), Path("c/sweep-x"), space(RATES), 2, 1)
+    expected = [alone.take().params for _ in drawn]
+    assert sorted(each.params["lr"] for each in drawn) == sorted(p["lr"] for p in expected)
+    assert len(trials.counted(one.study.trials)) == len(drawn)  # an excess one counts as none
+
+
+def test_a_database_whose_tables_several_make_at_once_is_opened_by_all(tmp_path):
+    """Optuna looks which tables there are, then makes the others: two who do so collide."""
+    together, count = threading.Barrier(5), 5
+    search = searched("search.trials=9", f"search.storage=sqlite:///{tmp_path}/study.db")
+    drawn_from = space(RATES)
+
+    def opened(number):
+        together.wait()
+        folder = tmp_path / str(number) / "sweep-x"
+        return trials.Trials(search, folder, drawn_from, 2, 1).take().number
+
+    with ThreadPoolExecutor(count) as pool:
+        assert sorted(pool.map(opened, range(count))) == list(range(count))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folders", [["here", "here"], ["here", "there"]])
+@pytest.mark.usefixtures("stand_ins")
+def test_two_searches_at_once_share_a_database(folders):
+    """Both take trials, as many as were asked for in all, and none is taken twice."""
+    storage = f"search.storage=sqlite:///{Path.cwd()}/study.db"
+    words = [*OPTUNA, RATES, "search.trials=24", storage, "launcher.report=false"]
+    typed = [sys.executable, "-m", "support.stand_training", *words]
+    logs, at_work = [Path("one.log"), Path("other.log")], []
+    for folder, log in zip(folders, logs, strict=True):
+        Path(folder).mkdir(exist_ok=True)
+        with log.open("w") as said:
+            own = {**os.environ, "SLOW": "0.3"}
+            at_work.append(subprocess.Popen(typed, cwd=folder, stdout=said, stderr=said, env=own))
+    assert [process.wait() for process in at_work] == [0, 0], [log.read_text() for log in logs]
+    begun = [re.findall(r"^(trial-\d+): lr=(\S+)$", log.read_text(), re.M) for log in logs]
+    assert all(begun)
+    runs = [name for names in begun for name, _ in names]
+    assert sorted(runs) == [f"trial-{number:03d}" for number in range(1, 25)]
+    assert len({rate for names in begun for _, rate in names}) == 24
 
 
 # What is found
@@ -437,7 +561,7 @@ def test_a_search_by_fidelity_and_cost(here, capsys):
 
 
 @pytest.mark.slow
-def test_two_workers_share_a_study_that_labels_first(here, capfd):
+def test_two_processes_share_a_study_that_labels_first(here, capfd):
     words = [*REAL, "search.pruner=median", "search.trials=3", "launcher.jobs=2"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     ended = subprocess.run(
@@ -446,8 +570,8 @@ def test_two_workers_share_a_study_that_labels_first(here, capfd):
     assert ended.returncode == 0
     assert [row["state"] for row in summed()] == ["finished"] * 3
     assert len({(row["decoder"], row["lr"]) for row in summed()}) == 3
-    logs = [path.read_text() for path in (here / "runs/sweep-x").glob("worker-*.log")]
-    assert len(logs) == 2
+    logs = [path.read_text() for path in (here / "runs/sweep-x").glob("trial-*.log")]
+    assert len(logs) == 3
     assert sum(log.count("trained; best checkpoint") for log in logs) == 3
     assert "Best trial" in capfd.readouterr().out
 

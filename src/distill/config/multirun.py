@@ -1,4 +1,4 @@
-"""Several jobs of one command, one after the other: what -m makes of lists of values."""
+"""Several jobs of one command: what -m makes of lists of values."""
 
 from __future__ import annotations
 
@@ -53,6 +53,10 @@ class Sweep:
     def report(self, jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
         """Say what came of the jobs, in the order of `jobs`."""
 
+    def grid(self, name: str, task: Callable[[Any], None], jobs: Sequence[Job], asked: Any) -> None:
+        """Run all the jobs by the `Searching` asked for; `name` is the command's."""
+        raise NotImplementedError
+
     def search(self, name: str, task: Callable[[Any], None], space: Any, asked: Any) -> None:
         """Run jobs of a `Space` by the `Searching` asked for; `name` is the command's."""
         raise NotImplementedError
@@ -61,25 +65,39 @@ class Sweep:
 NO_FOLDERS = Sweep()
 
 
-def run(task: Callable[[Any], None], jobs: Sequence[Job], sweep: Sweep) -> None:
-    """Every job in turn, whatever becomes of the others; Ctrl-C ends them all.
+def run(
+    task: Callable[[Any], None],
+    jobs: Sequence[Job],
+    sweep: Sweep,
+    carry_out: Callable[[Sequence[Job]], list[Outcome]] | None = None,
+    report: bool = True,
+) -> None:
+    """Every job, whatever becomes of the others; Ctrl-C ends them all.
 
-    Raises DistillError when a job failed, SystemExit(130) when one was interrupted.
+    They run in turn where `carry_out` does not say otherwise. Raises DistillError when a job
+    failed, SystemExit(130) when one was interrupted.
     """
     if not any(job.swept for job in jobs):
         raise DistillError("-m: no setting has several values; KEY=VALUE,VALUE, or leave -m out")
-    jobs, outcomes = sweep.place(jobs), [Outcome()] * len(jobs)
-    for i, job in enumerate(jobs):
-        print(f"[{i + 1}/{len(jobs)}] {job.name}", flush=True)
-        outcomes[i] = attempt(task, job)
-        if outcomes[i].status == INTERRUPTED:
-            break
-    sweep.report(jobs, outcomes)
+    jobs = sweep.place(jobs)
+    outcomes = carry_out(jobs) if carry_out else _in_turn(task, jobs)
+    if report:
+        sweep.report(jobs, outcomes)
     if INTERRUPTED in [outcome.status for outcome in outcomes]:
         sys.exit(INTERRUPTED)
     failed = [job.name for job, outcome in zip(jobs, outcomes, strict=True) if outcome.status]
     if failed:
         raise DistillError(f"{len(failed)} of {len(jobs)} jobs failed: {', '.join(failed)}")
+
+
+def _in_turn(task: Callable[[Any], None], jobs: Sequence[Job]) -> list[Outcome]:
+    outcomes = [Outcome()] * len(jobs)
+    for i, job in enumerate(jobs):
+        print(f"[{i + 1}/{len(jobs)}] {job.name}", flush=True)
+        outcomes[i] = attempt(task, job)
+        if outcomes[i].status == INTERRUPTED:
+            break
+    return outcomes
 
 
 def attempt(task: Callable[[Any], None], job: Job) -> Outcome:
@@ -120,6 +138,8 @@ def _process(job: Job) -> Iterator[None]:
 
 def _leave_group() -> None:
     """Leave the processes of a distributed training: the next one brings its own."""
+    if "torch" not in sys.modules:  # drawing needs none
+        return
     from torch import distributed
 
     if distributed.is_available() and distributed.is_initialized():

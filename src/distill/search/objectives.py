@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from distill.config.registry import recipe_of
 from distill.config.settings.searching import COSTS
@@ -65,6 +66,14 @@ def values(run: Run, names: Sequence[str]) -> list[float]:
     return [found[name] for name in names]
 
 
+def counted_costs(network: Any, side: int) -> dict[str, float]:
+    """What can be counted without a clock: MACs of one side×side picture, and parameters."""
+    return {
+        "macs": complexity.module_macs(network, side) or 0,
+        "parameters": complexity.parameters(network),
+    }
+
+
 def _costs(run: Run, timed: bool) -> dict[str, float]:
     from distill.exporters.onnx import OnnxExporter
     from distill.models.fold import fold_batchnorm
@@ -73,10 +82,7 @@ def _costs(run: Run, timed: bool) -> dict[str, float]:
     recipe = recipe_of(trained)
     side = recipe.side(trained)
     network.eval()
-    found: dict[str, float] = {
-        "macs": complexity.module_macs(network, side) or 0,
-        "parameters": complexity.parameters(network),
-    }
+    found = counted_costs(network, side)
     if timed:
         exporter = OnnxExporter(size=side, profile=recipe.profile(trained))
         with tempfile.TemporaryDirectory() as folder:

@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from filelock import FileLock
 from optuna.trial import Trial
 
 from distill.runs.run_folder import Run
 from distill.runs.summary import validations
+from distill.search.held_start import HeldStart
 from distill.search.objectives import Objective
-from distill.training.callbacks.watched import Watcher
 
 
 class CutShort(Exception):
     """A trial's validations have fallen behind those of the others."""
 
 
-class TrialWatch(Watcher):
+class TrialWatch(HeldStart):
     """Reports the validations of a trial's run to the study, by the first of its objectives.
 
-    `start` is held until the first step: trials that label the same set would meet there. Of
-    several objectives nothing is reported: Optuna prunes by a single one.
+    Of several objectives nothing is reported: Optuna prunes by a single one.
     """
 
-    def __init__(self, trial: Trial, objectives: list[str], run: Run, start: FileLock) -> None:
-        self.trial, self.run, self.start = trial, run, start
+    def __init__(self, trial: Trial, objectives: Sequence[str], run: Run) -> None:
+        super().__init__(run.folder.parent)
+        self.trial, self.run = trial, run
         self.objective = Objective(objectives[0]) if len(objectives) == 1 else None
+        self.fell_behind = False  # it was cut short, which is no error
         self._reported: set[int] = set()
 
-    def __enter__(self) -> TrialWatch:
-        self.start.acquire()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.start.release(force=True)
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> bool:
+        super().__exit__(kind, *error)
+        self.fell_behind = kind is CutShort
+        return self.fell_behind
 
     def started(self) -> None:
-        self.start.release(force=True)
+        super().started()
         for row in validations(self.run.folder / "metrics.csv"):  # of a run that goes on
             self._report(int(row["step"]), row)
 
