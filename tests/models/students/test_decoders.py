@@ -20,11 +20,17 @@ from distill.exporters.onnx import OnnxExporter, parity
 from distill.metrics import complexity
 from distill.models.fold import fold_batchnorm
 from distill.models.students.decoders.detail import Detail
-from distill.models.students.encoder import WIDTHS, MobileNetV2Encoder
+from distill.models.students.decoders.nnconv import NNConv
+from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.student import Student
 
 ROOT = Path(__file__).resolve().parents[3]
-DECODERS = sorted(path.stem for path in (ROOT / "conf/decoder").glob("*.yaml"))
+DECODERS = sorted(
+    path.stem
+    for path in (ROOT / "conf/decoder").glob("*.yaml")
+    if "defaults" not in yaml.safe_load(path.read_text())  # another size: test_student_sizes
+)
+WIDTHS = (0.25, 0.35, 0.5, 0.75, 1.0)
 OPSETS = (9, 11, 13, 17, 20)
 MACS = {"nnconv": 125_327_360, "fastdepth": 112_737_280}  # at width 0.5 and 256²
 THOP = {"nnconv": 144_218_112, "fastdepth": 132_549_632}
@@ -226,7 +232,15 @@ def test_detail_s_context_reaches_across_the_picture(
     assert changed == (context > 0)
 
 
-@pytest.mark.parametrize("wrong", [{"half": 8}, {"kernel": 4}, {"blocks": [1, 1]}])
+def test_nnconv_says_that_it_needs_the_last_stage() -> None:
+    encoder = MobileNetV2Encoder(weights="none", stages=4)
+    with pytest.raises(DistillError, match=r"decoder=nnconv: .* stride 32, not to 16"):
+        NNConv(encoder.channels, encoder.strides)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"half": 8}, {"kernel": 4}, {"context_kernel": 8}, {"blocks": [1, 1]}]
+)
 def test_detail_refuses_what_it_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(DistillError, match=rf"decoder\.build\.{next(iter(wrong))}="):
         Detail((3, 8, 16, 16, 48, 80), (1, 2, 4, 8, 16, 32), **wrong)

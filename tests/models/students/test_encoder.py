@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -85,6 +86,30 @@ def test_leaves_out_blocks_that_only_add() -> None:
     assert cut.channels == whole.channels
 
 
+def test_of_four_stages_the_last_is_not_there() -> None:
+    torch.manual_seed(0)
+    whole = MobileNetV2Encoder(weights="none")
+    cut = MobileNetV2Encoder(weights="none", stages=4, without=[3, 16])
+    assert cut.channels == whole.channels[:-1]
+    assert cut.strides == (1, 2, 4, 8, 16)
+    cut.load_state_dict({k: whole.state_dict()[k] for k in cut.state_dict()})
+    nn.init.zeros_(whole.blocks[3].conv[-1].weight)
+    photo = torch.rand(1, 3, 64, 64)
+    with torch.no_grad():
+        pairs = zip(whole.eval()(photo)[:-1], cut.eval()(photo), strict=True)
+        assert all(torch.equal(a, b) for a, b in pairs)
+
+
+@pytest.mark.parametrize("expansion", [2, 3, 6])
+def test_blocks_are_as_wide_inside_as_told(expansion: int) -> None:
+    encoder = MobileNetV2Encoder(0.5, weights="none", expansion=expansion)
+    assert encoder.channels == CHANNELS[0.5]
+    for block in encoder.blocks[2:]:
+        inputs, inside = block.conv[0][0].in_channels, block.conv[0][0].out_channels
+        assert inside == expansion * inputs
+    assert encoder.blocks[1].conv[0][0].in_channels == 16  # it has no layer that widens
+
+
 @pytest.mark.parametrize("number", [-1, 0, 1, 2, 4, 7, 11, 14, 17])
 def test_other_blocks_cannot_be_left_out(number: int) -> None:
     with pytest.raises(
@@ -99,9 +124,13 @@ def test_has_relu_for_relu6() -> None:
     assert nn.ReLU6 not in kinds
 
 
-def test_unknown_width_is_refused() -> None:
-    with pytest.raises(DistillError, match=r"encoder\.width=0\.6: choose from 0\.35, 0\.5"):
-        MobileNetV2Encoder(0.6, weights="none")
+@pytest.mark.parametrize(
+    "wrong", [{"width": 0.0}, {"width": 1.4}, {"stages": 3}, {"expansion": 1}, {"expansion": 7}]
+)
+def test_a_size_without_weights_is_refused(wrong: dict[str, Any]) -> None:
+    (name, value), *_ = wrong.items()
+    with pytest.raises(DistillError, match=rf"encoder\.{name}={value}: "):
+        MobileNetV2Encoder(**wrong, weights="none")
 
 
 @pytest.mark.parametrize(
@@ -144,11 +173,16 @@ def test_a_torchvision_file_reads_photos_normalised(full_width: tuple[nn.Module,
         torch.testing.assert_close(encoder.blocks[2].conv[1](x), network.features[2].conv[1](x))
 
 
-@pytest.mark.parametrize("width", [0.35, 0.5, 0.75])
-def test_full_width_is_sliced(full_width: tuple[nn.Module, Path], width: float) -> None:
+@pytest.mark.parametrize(
+    ("width", "size"),
+    [(0.35, {}), (0.5, {}), (0.75, {}), (0.25, {"expansion": 3}), (0.6, {"stages": 4})],
+)
+def test_full_width_is_sliced(
+    full_width: tuple[nn.Module, Path], width: float, size: dict[str, Any]
+) -> None:
     network, path = full_width
     whole = network.state_dict()
-    encoder = MobileNetV2Encoder(width, weights=str(path))
+    encoder = MobileNetV2Encoder(width, weights=str(path), **size)
     for name, tensor in encoder.blocks.state_dict().items():
         if name in ("0.0.weight", "0.1.running_mean"):
             continue  # rewritten by fold_scaling
@@ -207,6 +241,8 @@ def test_random_on_request_does_not_warn() -> None:
         (0.5, "mobilenet_v2_050_features.safetensors"),
         (0.75, "mobilenet_v2_100.safetensors"),  # sliced
         (1.0, "mobilenet_v2_100.safetensors"),
+        (0.504, "mobilenet_v2_100.safetensors"),  # no file of that width has the name of 0.5
+        (0.25, "mobilenet_v2_100.safetensors"),
     ],
 )
 def test_real_weights_are_found_by_width(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -249,3 +250,14 @@ def test_released_students_as_teachers(assets: Path, name: str) -> None:
     assert output.shape == photos.shape
     assert 0 <= output.min() < output.max() <= 1
     assert output.std() > 0.05
+
+
+def test_a_copy_for_another_machine_needs_no_file(tmp_path: Path) -> None:
+    factors = np.array([0.5, 0.25, 1.0]).reshape(1, 3, 1, 1)
+    path = scaled(tmp_path / "s.onnx", factors)
+    content = pickle.dumps(OnnxTeacher(path, **UNIT))
+    path.unlink()
+    photo = torch.rand(2, 3, 16, 16)
+    copy = pickle.loads(content)
+    assert torch.equal(copy(photo), photo * torch.from_numpy(factors).float())
+    assert not copy.training

@@ -13,12 +13,22 @@ from torch import Tensor, nn
 
 from distill.core import weights as weights_files
 from distill.core.errors import DistillError
+from distill.core.state_dicts import load_tensors
 from distill.core.weights import WeightsFile
 
 TAPS = (1, 3, 6, 13)  # blocks whose outputs feed the skips: strides 2, 4, 8, 16
-BLOCKS = 17  # torchvision's features[0:17]; the last one has stride 32
+SHAPE = (  # expansion, channels, blocks, stride of the first one: Table 2 of the paper
+    (1, 16, 1, 1),
+    (6, 24, 2, 2),
+    (6, 32, 3, 2),
+    (6, 64, 4, 2),
+    (6, 96, 3, 1),
+    (6, 160, 3, 2),
+    (6, 320, 1, 1),
+)
+BLOCKS = {5: 17, 4: 14}  # of torchvision's features by stages: the last has stride 32 or 16
 ADDING = (3, 5, 6, 8, 9, 10, 12, 13, 15, 16)  # blocks that add to what they are given
-WIDTHS = (0.35, 0.5, 0.75, 1.0)
+NARROWEST, WIDEST = 0.1, 1.0  # the widest that there are weights of
 
 
 @dataclass(frozen=True)
@@ -55,13 +65,13 @@ class MobileNetV2Encoder(nn.Module):
     """(N, 3, H, W) RGB in [0, 1] to a list of features, the photo itself first.
 
     Strides 1, 2, 4, 8, 16, 32; `channels` and `strides` describe the list for a decoder. The sides
-    must divide by 32. `width` is 0.35, 0.5, 0.75 or 1.0. `weights` is `imagenet` (weights of this
-    width where a file is at hand, else full-width ones sliced, else random with a warning), `none`
-    or a path to a file with torchvision's names. `without` names blocks to leave out, of those
-    that only add to their input (ADDING).
+    must divide by 32. `width` is from 0.1 to 1.0; channels come in steps of 8. `weights` is
+    `imagenet` (weights of this width where a file is at hand, else full-width ones sliced, else
+    random with a warning), `none` or a path to a file with torchvision's names. `without` names
+    blocks to leave out, of those that only add to their input (ADDING). `stages` are the halvings:
+    of 4 the last one, blocks 14 to 16, is left out, and the list ends at stride 16. `expansion`
+    is how many times wider blocks from 2 on are inside than what they are given, 2 to 6.
     """
-
-    strides = (1, 2, 4, 8, 16, 32)
 
     def __init__(
         self,
@@ -69,15 +79,28 @@ class MobileNetV2Encoder(nn.Module):
         weights: str = "imagenet",
         download: bool = True,
         without: Sequence[int] = (),
+        stages: int = 5,
+        expansion: int = 6,
     ) -> None:
         super().__init__()
-        if width not in WIDTHS:
-            raise DistillError(f"encoder.width={width}: choose from {', '.join(map(str, WIDTHS))}")
-        self.width = width
-        full = torchvision.models.mobilenet_v2(weights=None, width_mult=width)
-        self.blocks = nn.Sequential(*full.features[:BLOCKS])
+        if not NARROWEST <= width <= WIDEST:
+            raise DistillError(f"encoder.width={width}: from {NARROWEST} to {WIDEST}")
+        if stages not in BLOCKS:
+            raise DistillError(f"encoder.stages={stages}: 5, or 4 without the last one")
+        if not 2 <= expansion <= 6:
+            raise DistillError(
+                f"encoder.expansion={expansion}: from 2 to 6, as the weights have it"
+            )
+        self.width, self.expansion = width, expansion
+        shape = [[min(factor, expansion), *rest] for factor, *rest in SHAPE]
+        full = torchvision.models.mobilenet_v2(
+            weights=None, width_mult=width, inverted_residual_setting=shape
+        )
+        self.blocks = nn.Sequential(*full.features[: BLOCKS[stages]])
         _relu_for_relu6(self.blocks)
-        self.channels = (3, *(_channels(self.blocks[i]) for i in (*TAPS, BLOCKS - 1)))
+        self._taps = (*TAPS[: stages - 1], BLOCKS[stages] - 1)
+        self.channels = (3, *(_channels(self.blocks[i]) for i in self._taps))
+        self.strides = tuple(2**i for i in range(stages + 1))
         self._leave_out(without)
         self._initialise(weights, download)
 
@@ -85,13 +108,15 @@ class MobileNetV2Encoder(nn.Module):
         features, x = [photo], photo
         for number, block in enumerate(self.blocks):
             x = block(x)
-            if number in TAPS:
+            if number in self._taps:
                 features.append(x)
-        return [*features, x]
+        return features
 
     def _leave_out(self, numbers: Sequence[int]) -> None:
         for number in numbers:
-            block = self.blocks[number] if 0 <= number < BLOCKS else None
+            if number in ADDING and number >= len(self.blocks):
+                continue  # its stage is left out as a whole
+            block = self.blocks[number] if 0 <= number < len(self.blocks) else None
             if not getattr(block, "use_res_connect", False):
                 raise DistillError(
                     f"encoder.without={list(numbers)}: block {number} cannot be left out; "
@@ -115,8 +140,10 @@ class MobileNetV2Encoder(nn.Module):
             )
 
     def _imagenet(self, download: bool) -> tuple[Path, Scaling] | None:
-        own = WeightsFile(f"mobilenet_v2_{round(self.width * 100):03d}_features.safetensors")
-        files = {own: SYMMETRIC} | FULL_WIDTH
+        percent = round(100 * self.width)
+        own = WeightsFile(f"mobilenet_v2_{percent:03d}_features.safetensors")
+        # A file's name has whole percents: of 0.504 it would be that of another width.
+        files = ({own: SYMMETRIC} if percent / 100 == self.width else {}) | FULL_WIDTH
         for may_download in (False, download):
             for file, scaling in files.items():
                 if path := weights_files.find_or_none(file, download=may_download):
@@ -125,9 +152,7 @@ class MobileNetV2Encoder(nn.Module):
 
     def load(self, path: Path, scaling: Scaling) -> None:
         """Load a MobileNetV2 file of this width or a larger one (sliced), for inputs in [0, 1]."""
-        state = {
-            k.removeprefix("features."): v for k, v in weights_files.load_tensors(path).items()
-        }
+        state = {k.removeprefix("features."): v for k, v in load_tensors(path).items()}
         target = self.blocks.state_dict()
         missing = sorted(target.keys() - state.keys())
         if missing:

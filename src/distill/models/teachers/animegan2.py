@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from distill.core import weights as weights_files
+from distill.core import state_dicts
 from distill.models.teachers.teacher import Teacher
 
 Norm = Literal["group", "instance"]
@@ -137,7 +137,7 @@ class AnimeGANv2(Teacher):
         )
         self.out_layer = nn.Sequential(nn.Conv2d(32, 3, 1, bias=False), nn.Tanh())
         if weights is not None:
-            weights_files.load_into(self, weights)
+            state_dicts.load_into(self, weights)
         self.freeze()
 
     def fast(self) -> Self:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from distill.core import weights as weights_files
+from distill.core import state_dicts
 from distill.core.errors import DistillError
 from distill.models.generators.resnet import ResNetGenerator
 from distill.models.teachers.teacher import Teacher, at_any_size
@@ -38,14 +38,14 @@ class CycleGANTeacher(Teacher):
             )
         state = {  # by our names: without DataParallel's prefix
             name.removeprefix("module."): tensor
-            for name, tensor in weights_files.load_tensors(weights).items()
+            for name, tensor in state_dicts.load_tensors(weights).items()
             if not name.endswith(_STATISTICS)
         }
         if _FIRST not in state:
             raise DistillError(f"{weights}: no generator of CycleGAN: no tensor {_FIRST}")
         blocks, width = sum(key.endswith(_BLOCK) for key in state), len(state[_FIRST])
         self.net = ResNetGenerator(blocks, width)
-        weights_files.load_state(self.net, state, weights)
+        state_dicts.load_state(self.net, state, weights)
         self.freeze()
 
     def forward(self, photo: Tensor) -> Tensor:

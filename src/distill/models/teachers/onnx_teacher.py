@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import onnx
 import torch
 from torch import Tensor
 
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import sha256
-from distill.core.sessions import open_file
+from distill.core.sessions import open_file, open_session
 from distill.models.teachers.teacher import Teacher
 
 
@@ -56,6 +57,16 @@ class OnnxTeacher(Teacher):
         height, width = self._size
         self.fixed = (height, width) if height and width else None
         self.freeze()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, perhaps on a machine without the file."""
+        model = onnx.load(self.path).SerializeToString()
+        return {**self.__dict__, "_session": None, "model": model}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        model = onnx.load_model_from_string(state.pop("model"))
+        super().__setstate__(state)
+        self._session = open_session(model, torch.get_num_threads())
 
     def settings(self) -> str:
         span = f"{self.input_range} {self.output_range} {self.channels} {self.layout}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -10,12 +10,11 @@ from torch import Tensor, nn
 from distill.core.errors import DistillError
 from distill.models.students.blocks import AddedSeparable, conv_norm, double, small
 
-WIDE = 9  # side of the convolutions of `context`: two of them see all of 8×8, a picture of 256
 LOGITS = 4.0  # a photo x enters the last layer as 4x - 2, so an untrained student gives the photo
 
 
 class Detail(nn.Module):
-    """Features of strides 1 … 32, the photo first, to a picture in [0, 1].
+    """Features of strides 1 … 32 or 1 … 16, the photo first, to a picture in [0, 1].
 
     At each step a 1×1 convolution works before the ×2, where the picture is smallest, and meets a
     1×1 of the skip. At half size the skip is the photo itself, its 2×2 patches as channels; the
@@ -23,7 +22,8 @@ class Detail(nn.Module):
     every pixel reaches the output, and nothing is convolved at full size, where it costs most.
     `blocks` says how many separable blocks work at half, a quarter and an eighth of the size,
     `context` how many wide ones at the lowest resolution: a teacher that normalises over the whole
-    picture colours each part by all of it.
+    picture colours each part by all of it. Two of 9×9 see all of 8×8, a picture of 256² at stride
+    32.
     Exports under the profile `transposed`.
     """
 
@@ -38,16 +38,21 @@ class Detail(nn.Module):
         blocks: Sequence[int] = (2, 2, 0),
         kernel: int = 5,
         context: int = 0,
+        context_kernel: int = 9,
     ) -> None:
         super().__init__()
-        _check(half, blocks, kernel, channels[0])
-        photo, _, fourth, eight, sixteenth, deepest = channels
+        _check(half, blocks, {"kernel": kernel, "context_kernel": context_kernel}, channels[0])
+        photo, _, fourth, eight, sixteenth, *deeper = channels
+        deepest = channels[-1]
         at2, at4, at8 = (
             nn.Sequential(*(AddedSeparable(width, kernel) for _ in range(count)))
             for width, count in zip((half, quarter, eighth), blocks, strict=True)
         )
-        self.context = nn.Sequential(*(AddedSeparable(deepest, WIDE) for _ in range(context)))
-        self.up16 = conv_norm(deepest, sixteenth)
+        self.context = nn.Sequential(
+            *(AddedSeparable(deepest, context_kernel) for _ in range(context))
+        )
+        if deeper:
+            self.up16 = conv_norm(deepest, sixteenth)
         self.up8, self.skip8 = conv_norm(sixteenth, eighth), conv_norm(eight, eighth)
         self.at8 = at8
         self.up4, self.skip4 = conv_norm(eighth, quarter), conv_norm(fourth, quarter)
@@ -59,8 +64,10 @@ class Detail(nn.Module):
         self._start_at_the_photo(photo)
 
     def forward(self, features: list[Tensor]) -> Tensor:
-        photo, _, fourth, eight, sixteenth, deepest = features
-        x = torch.relu(double(self.up16(self.context(deepest))) + sixteenth)
+        photo, _, fourth, eight, sixteenth, *deeper = features
+        x = self.context(features[-1])
+        if deeper:
+            x = torch.relu(double(self.up16(x)) + sixteenth)
         x = self.at8(torch.relu(double(self.up8(x)) + self.skip8(eight)))
         x = self.at4(torch.relu(double(self.up4(x)) + self.skip4(fourth)))
         x = self.at2(torch.relu(double(self.up2(x)) + self.patches(photo)))
@@ -84,10 +91,11 @@ class Detail(nn.Module):
             self.out.weight[channel, colour, row, column] = 1.0
 
 
-def _check(half: int, blocks: Sequence[int], kernel: int, photo: int) -> None:
+def _check(half: int, blocks: Sequence[int], kernels: Mapping[str, int], photo: int) -> None:
     if len(blocks) != 3 or min(blocks) < 0:
         raise DistillError(f"decoder.build.blocks={list(blocks)}: three numbers, 0 or more each")
     if half < 4 * photo:
         raise DistillError(f"decoder.build.half={half}: at least {4 * photo}, the photo's patches")
-    if kernel % 2 == 0:
-        raise DistillError(f"decoder.build.kernel={kernel}: must be odd")
+    for name, kernel in kernels.items():
+        if kernel % 2 == 0:
+            raise DistillError(f"decoder.build.{name}={kernel}: must be odd")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from distill.core.errors import DistillError
 from distill.models.students.blocks import conv_norm_relu, double
 
 
@@ -25,6 +26,11 @@ class NNConv(nn.Module):
         narrow: int = 4,
     ) -> None:
         super().__init__()
+        if len(channels) != 6:
+            raise DistillError(
+                f"decoder=nnconv: takes features down to stride 32, not to {strides[-1]}; set "
+                "encoder.stages=5"
+            )
         _, half, quarter, eighth, sixteenth, deepest = channels
         self.deep = conv_norm_relu(deepest, sixteenth, 1)
         self.up16 = conv_norm_relu(sixteenth, eighth, 3)
