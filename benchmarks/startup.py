@@ -2,31 +2,27 @@
 
 For the first step small pictures are linked into a folder of pairs of one's own (train/photo,
 train/stylized, val/…) and `distill.train` is started on them as a process of its own: seconds from
-its start to the end of the first step, then, over all its steps, the most memory it takes. `main`
-and `worker` are the resident memory of the main process and of the largest loading process; what
-processes share is counted in each of them, but once in `together` (Linux only).
+its start to the end of the first step, then, over all its steps, the most memory it takes
+(first_step.py says of what).
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
+import json
 import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytorch_lightning as pl
-from common import Table, alternate, apart, machine, parser, spread, write
+from common import Table, alternate, machine, parser, spread, write
 from PIL import Image
-from watched import train_for
 
 from distill.config import compose
 
@@ -52,51 +48,30 @@ def make_pairs(root: Path, count: int) -> Path:
     return root
 
 
-class Watch(pl.Callback):
-    """Notes when the first step has ended, and the memory of this process and its workers."""
-
-    def __init__(self) -> None:
-        self.first_step = 0.0
-        self.main = self.worker = self.together = 0
-
-    def on_train_batch_end(self, *_args: object) -> None:
-        self.first_step = self.first_step or time.time()
-
-    def watch(self) -> None:
-        """Look again and again, as long as the process lives."""
-        while True:
-            workers = [child.pid for child in multiprocessing.active_children() if child.pid]
-            own, *theirs = (_memory(pid) for pid in (os.getpid(), *workers))
-            self.main = max(self.main, own.get("Rss", 0))
-            self.worker = max([self.worker, *(each.get("Rss", 0) for each in theirs)])
-            together = own.get("Pss", 0) + sum(each.get("Pss", 0) for each in theirs)
-            self.together = max(self.together, together)
-            time.sleep(0.2)
-
-
-def _memory(pid: int) -> dict[str, int]:
-    """Resident (Rss) and proportional (Pss) memory in MiB; empty where it cannot be read."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return {}
-    return {line.split(":")[0]: int(line.split()[1]) >> 10 for line in lines if "ss:" in line}
-
-
-def first_step(root: Path, steps: int, workers: int, *more: str) -> dict[str, float]:
-    """The real command for a few steps; when its first step ended, and its memory in MiB."""
-    watch = Watch()
-    threading.Thread(target=watch.watch, daemon=True).start()
-    words = [f"data.root={root}", f"data.workers={workers}", f"style.resolution={SIZE}"]
-    train_for(steps, [*words, "encoder.weights=none", *more], watch)
-    memory = {name: getattr(watch, name) for name in ("main", "worker", "together")}
-    return memory | {"ended": watch.first_step}
-
-
 def timed_first_step(root: Path, steps: int, workers: int, *more: str) -> dict[str, float]:
+    """The real command for a few steps: what first_step.py notes, and seconds from its start on."""
+    words = [f"data.root={root}", f"data.workers={workers}", f"style.resolution={SIZE}"]
+    script = Path(__file__).with_name("first_step.py")
+    typed = [sys.executable, str(script), str(steps), *words, "encoder.weights=none", *more]
     begun = time.time()
-    result, wall = apart(first_step, root, steps, workers, *more)
-    return result | {"first step": result.pop("ended") - begun, "whole": wall}
+    done = subprocess.run(typed, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stderr)
+    result = json.loads(done.stdout.splitlines()[-1])
+    return result | {"first step": result.pop("ended") - begun, "whole": time.time() - begun}
+
+
+def start_table(title: str, results: Mapping[str, Sequence[Mapping[str, float]]]) -> Table:
+    """What `timed_first_step` gave for each of several sets."""
+    columns = {"first step": "first step, s", "cpu": "CPU of the main process till then, s"}
+    columns |= {"whole": "whole command, s"}
+    columns |= {name: f"{name}, MiB" for name in ("main", "worker", "together")}
+    rows = []
+    for name, found in results.items():
+        digits = {"first step": 1, "cpu": 1, "whole": 1}
+        cells = [spread([one[key] for one in found], digits.get(key, 0)) for key in columns]
+        rows.append([name, *cells])
+    return Table(title, ["pairs", *columns.values()], rows)
 
 
 def seconds_of(command: Sequence[str]) -> float:
@@ -128,15 +103,8 @@ def pairs_table(args: argparse.Namespace, work: Path) -> tuple[dict[str, Any], T
         for count in args.pairs
     }
     results = alternate(runs, args.step_rounds, "first step")
-    columns = {"first step": "first step, s", "whole": "whole command, s"}
-    columns |= {name: f"{name}, MiB" for name in ("main", "worker", "together")}
-    rows = []
-    for name, found in results.items():
-        digits = {"first step": 1, "whole": 1}
-        cells = [spread([one[key] for one in found], digits.get(key, 0)) for key in columns]
-        rows.append([name, *cells])
     title = f"Training's start (wanted: first step ≤ {WANTED_STEP:.0f} s, memory flat)"
-    return results, Table(title, ["pairs", *columns.values()], rows)
+    return results, start_table(title, results)
 
 
 def main() -> None:

@@ -15,10 +15,13 @@ def main(settings: EvalFid) -> None:
 
     from distill.core.errors import DistillError
     from distill.core.next_step import next_step
+    from distill.data.photos import check_local
     from distill.evaluation import paired_scores, results
     from distill.models.checkpoint import recipe_in
     from distill.runs.run_folder import find_run
 
+    for key in ("photos", "a", "b"):
+        check_local(getattr(settings, key), f"{key}=")
     run = None
     features, missing = paired_scores.features_or_reason(settings.features)
     if settings.a or settings.b:

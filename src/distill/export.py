@@ -11,10 +11,13 @@ from distill.recipes import RECIPES
 def main(settings: Export) -> None:
     from distill.core.files import home_path
     from distill.core.next_step import next_step
+    from distill.data.photos import check_local
     from distill.exporters import conversion, samples, subject
     from distill.runs.run_folder import find_run
 
     conversion.chosen(settings.formats or "onnx")  # a typo ends here, before anything is read
+    check_local(settings.photos, "photos=")
+    check_local(settings.calibration, "calibration=")
     run = find_run(settings)
     checkpoint = run.checkpoint(settings.checkpoint)
     trained = subject.load(checkpoint, settings)

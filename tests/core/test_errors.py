@@ -31,6 +31,8 @@ def system(code: int, place: str | None = None) -> OSError:
     ("error", "said"),
     [
         (DistillError("lr=x: no number"), "lr=x: no number"),
+        (DistillError("a\nb\x1b[2J\u2028: no picture: é 絵"),
+         "a\\nb\\x1b[2J\\u2028: no picture: é 絵"),
         (system(errno.ENOSPC, "out/a.png"), "out/a.png: no space left on device; free some space "
          "and type the same command again"),
         (system(errno.ENOSPC), "no space left on device; free some space and type the same "
@@ -48,6 +50,22 @@ def system(code: int, place: str | None = None) -> OSError:
 )  # fmt: skip
 def test_one_line_and_status_1(error, said, capsys):
     assert ended(error, capsys) == (1, f"error: {said}\n")
+
+
+@pytest.mark.parametrize("name", ["torch", "torch.utils.data"])
+def test_a_package_that_is_not_installed_ends_in_one_line(name, capsys):
+    """As where an installation is for drawing alone."""
+    gone = ModuleNotFoundError(f"No module named {name!r}", name=name)
+    said = "error: this command needs torch, which is not installed; pip install distill\n"
+    assert ended(gone, capsys) == (1, said)
+
+
+@pytest.mark.parametrize(
+    "bug", [ModuleNotFoundError("gone", name="distill.gone"), ImportError("name", name="torch")]
+)
+def test_a_wrong_import_is_a_bug_and_keeps_its_traceback(bug):
+    with pytest.raises(type(bug)), OneLine():
+        raise bug
 
 
 def test_a_library_s_own_oserror_keeps_its_traceback():

@@ -32,6 +32,20 @@ def put(path, content):
     return path
 
 
+def test_what_is_being_written_is_hidden_and_named_after_what_it_will_be(tmp_path):
+    with atomic_write(tmp_path / "a.png") as one, atomic_write(tmp_path / "a.png") as other:
+        with (
+            scratch_folder(tmp_path / "page") as first,
+            scratch_folder(tmp_path / "page") as second,
+        ):
+            names = [each.name for each in (one, other, first, second)]
+        one.touch(), other.touch()
+    assert [name.startswith(".a.png.") for name in names] == [True, True, False, False]
+    assert [name.startswith(".page.") for name in names] == [False, False, True, True]
+    assert all(name.endswith(".part") for name in names)
+    assert len(set(names)) == 4
+
+
 def test_an_atomic_write_replaces_only_at_the_end(tmp_path):
     target = put(tmp_path / "x", b"old")
     before = target.stat().st_ino
@@ -112,10 +126,11 @@ def test_a_link_or_a_folder_in_the_way_is_left_alone(tmp_path):
     (tmp_path / ".y.part").mkdir()
     for name in ("x", "y"):
         with atomic_write(tmp_path / name) as temporary:
+            assert temporary.match(f".{name}.*.part")  # hidden, and known as a leftover
             temporary.write_bytes(b"new")
         assert (tmp_path / name).read_bytes() == b"new"
     with scratch_folder(tmp_path / "x") as folder:
-        assert folder.name != ".x.part"
+        assert folder.match(".x.?*.part")
     assert (tmp_path / "elsewhere").read_bytes() == b"mine"
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         ".x.part",

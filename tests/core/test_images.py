@@ -7,7 +7,8 @@ import pytest
 import torch
 from PIL import Image
 
-from distill.core.images import over_white, save_png, sheet, to_image, to_tensor
+from distill.core.arrays import over_white, save_png
+from distill.core.images import sheet, to_image, to_tensor
 
 
 @pytest.mark.parametrize("channels", [3, 4])

@@ -16,15 +16,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 from distill.core.errors import DistillError
-from distill.core.weights import (
-    WeightsFile,
-    find,
-    find_or_none,
-    load_into,
-    load_tensors,
-    matches,
-    supplied,
-)
+from distill.core.state_dicts import load_into, load_tensors
+from distill.core.weights import WeightsFile, find, find_or_none, matches, supplied
 
 CONTENT = b"the weights, as published" * 100
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

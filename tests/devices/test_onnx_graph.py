@@ -97,3 +97,11 @@ def test_constants_of_every_kind(tmp_path):
     assert graph.value("numbers").tolist() == [3, 4]
     assert graph.value("w").tolist() == [0.25, 0.25]
     assert graph.value("x") is None
+
+
+@pytest.mark.parametrize(("field", "value"), [("data_type", 107), ("raw_data", b"abc")])
+def test_a_constant_of_a_damaged_type_or_size_has_no_value(field, value, tmp_path):
+    broken = weight("w", 2)
+    setattr(broken, field, value)
+    model = build([helper.make_node("Add", ["x", "x"], ["y"], "n")], [broken], opset=13)
+    assert read(save(model, tmp_path)).value("w") is None

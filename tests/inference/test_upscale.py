@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from kornia.filters import box_blur
 from PIL import Image
 from skimage import data
 from torch import Tensor, nn
@@ -158,14 +159,14 @@ def test_a_picture_that_is_a_linear_function_of_the_photo_is_upscaled_exactly():
 
 def test_the_fit_is_least_squares():
     """Against numpy's own solver, in one window: the middle pixel before the functions' mean."""
-    torch.manual_seed(3)
-    photo, stylised = torch.rand(1, 3, 3, 3), torch.rand(1, 2, 3, 3)
-    x = np.concatenate([photo[0].flatten(1).numpy().T, np.ones((9, 1))], 1).astype(float)
+    rng = np.random.default_rng(3)
+    photo, stylised = (rng.random((count, 3, 3), np.float32) for count in (3, 2))
+    x = np.concatenate([photo.reshape(3, 9).T, np.ones((9, 1))], 1).astype(float)
     eps = 0.01
     penalty = 9 * eps * np.diag([1, 1, 1, 0])  # ridge on the weights, none on what is added
-    expected = np.linalg.solve(x.T @ x + penalty, x.T @ stylised[0].flatten(1).numpy().T).T
+    expected = np.linalg.solve(x.T @ x + penalty, x.T @ stylised.reshape(2, 9).T)
     functions = guided.fit(photo, stylised, radius=1, eps=eps)
-    np.testing.assert_allclose(functions[0, :, :, 1, 1], expected, atol=2e-4)
+    np.testing.assert_allclose(functions[..., 1, 1], expected, atol=2e-4)
 
 
 def test_strips_fit_together(monkeypatch):
@@ -179,12 +180,19 @@ def test_strips_fit_together(monkeypatch):
 
 
 def test_the_functions_are_enlarged_as_pytorch_does():
-    functions = torch.rand(1, 3, 4, 7, 9)
-    own = guided._enlarged(functions, 0, 50, 50, 40)
+    functions = torch.rand(4, 3, 7, 9)
     expected = torch.nn.functional.interpolate(
-        functions.flatten(1, 2), (50, 40), mode="bilinear", align_corners=False
+        functions, (50, 40), mode="bilinear", align_corners=False
     )
-    torch.testing.assert_close(own.flatten(1, 2), expected)
+    own = [guided._enlarged(functions.numpy(), *rows, 50, 40) for rows in ((0, 32), (32, 50))]
+    np.testing.assert_allclose(np.concatenate(own, 2), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("radius", [1, 2])
+def test_the_mean_of_a_window_is_that_of_kornia(radius):
+    x = torch.rand(4, 3, 7, 9)
+    expected = box_blur(x, 2 * radius + 1, border_type="replicate", separable=True)
+    np.testing.assert_allclose(guided._mean(x.numpy(), radius), expected, atol=1e-6)
 
 
 def test_a_small_picture_needs_no_upscaling():

@@ -8,10 +8,13 @@ import re
 import shutil
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 INTERRUPTED = 130  # exit status after Ctrl-C or SIGTERM
 SIGPIPE = 141  # what a shell gives for a command whose reader has gone
+EVERYTHING = "pip install distill"  # what an installation for drawing alone left out
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -19,8 +22,12 @@ class DistillError(Exception):
     """Bad input or a limit not met: one clear line (what, where, what to do).
 
     Entry points print it without a traceback and exit with status 1; anything else that escapes is
-    a bug and keeps its traceback.
+    a bug and keeps its traceback. What cannot be printed, as a line break in a file's name, is
+    shown as Python writes it (\\n): the message stays one line, and moves no terminal's cursor.
     """
+
+    def __init__(self, message: str) -> None:
+        super().__init__("".join(c if c.isprintable() else repr(c)[1:-1] for c in message))
 
 
 def reason_of(error: BaseException, most: int | None = None) -> str:
@@ -29,6 +36,26 @@ def reason_of(error: BaseException, most: int | None = None) -> str:
     For a DistillError's message; the name of the error's class where it says nothing.
     """
     return " ".join(str(error).split())[:most] or type(error).__name__
+
+
+@contextmanager
+def needed(what: str, remedy: str = EVERYTHING) -> Iterator[None]:
+    """Around imports of what some installations leave out: one that fails ends in one line.
+
+    `what` says what needs which package.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise DistillError(f"{what} ({reason_of(error)}); {remedy}") from error
+
+
+def lacking(error: ImportError) -> str:
+    """What is not installed, and what to do; empty where it is our own module that is missing."""
+    package = (error.name or "").partition(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or package in ("", "distill"):
+        return ""
+    return f"needs {package}, which is not installed; {EVERYTHING}"
 
 
 def first_of(error: OSError) -> OSError:
@@ -86,6 +113,8 @@ class OneLine:
             sys.exit(SIGPIPE)
         if isinstance(error, OSError) and (said := _of_the_system(error)):
             self._end(said)
+        if isinstance(error, ImportError) and (said := lacking(error)):
+            self._end(f"this command {said}")
         if isinstance(error, RuntimeError) and (said := _of_a_loader(error)):
             self._end(said)
         if isinstance(error, KeyboardInterrupt):

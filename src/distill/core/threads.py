@@ -20,13 +20,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from distill.core.cores import CHOSEN
+
 ROUNDS = 5  # of a trial: every number of threads in turn
 CLEARLY = 0.8  # of the time at present: what another number must take less than
 SLOW = 1.5  # times as long as before: a step that asks for a trial
 RECENT = 3  # steps whose median counts
 SHARE = 0.02  # of the time: what trials may take
 LONGEST = 120.0  # seconds between trials that change nothing, if SHARE allows it
-CHOSEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # variables by which a user fixes the number
 # Of the network that a trial times. Beside other programs two threads took 4.8 times as long as one
 # for it and 4.0 times for a training step; for 12 layers at side 64, 2.1 times.
 SIDE, CHANNELS, LAYERS = 32, 32, 48

@@ -1,18 +1,13 @@
-"""Find, download, verify and load weights files; the only module that touches the network."""
+"""Find, download and verify weights files; the only module that touches the network."""
 
 from __future__ import annotations
 
 import http.client
 import os
-import pickle
 import urllib.request
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-
-import torch
-from safetensors.torch import load_file
-from torch import Tensor
 
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write, cache_folder, git_blob_id, home_path, sha256
@@ -92,45 +87,6 @@ def find_or_none(*files: WeightsFile, download: bool = False) -> Path | None:
             with suppress(DistillError):
                 return find(file)
     return None
-
-
-def load_tensors(path: Path) -> dict[str, Tensor]:
-    """A state dict on the CPU, from safetensors or a PyTorch file that holds tensors only.
-
-    Raises DistillError for a file that is damaged, holds no state dict or would run code.
-    """
-    try:
-        if path.suffix == ".safetensors":
-            return load_file(path)
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        reason = "it holds more than tensors, or is damaged; refused, since it could run code"
-        raise DistillError(f"{path}: {reason}") from error
-    except Exception as error:  # loaders raise whatever a damaged file makes them raise
-        raise DistillError(f"{path}: not a readable weights file (damaged or cut short)") from error
-    if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
-        state = state["state_dict"]
-    if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
-        raise DistillError(f"{path}: no state dict (names and tensors) in this file")
-    return state
-
-
-def load_into(module: torch.nn.Module, path: Path) -> None:
-    """Load a weights file into a module, strictly; one line says what does not fit."""
-    load_state(module, load_tensors(path), path)
-
-
-def load_state(module: torch.nn.Module, state: dict[str, Tensor], path: Path) -> None:
-    """The same with a state dict that came out of `path`."""
-    expected = module.state_dict()
-    shapes = {k for k in expected.keys() & state.keys() if expected[k].shape != state[k].shape}
-    wrong = sorted((expected.keys() ^ state.keys()) | shapes)
-    if wrong:
-        raise DistillError(
-            f"{path}: does not fit {type(module).__name__}: {len(wrong)} tensors are missing, "
-            f"unknown or of another shape, first {wrong[0]}"
-        )
-    module.load_state_dict(state)
 
 
 def _download(file: WeightsFile, key: str | None) -> Path:

@@ -76,7 +76,7 @@ class Graph:
             return None
         try:
             return numpy_helper.to_array(tensor)
-        except (TypeError, ValueError):  # fewer or more bytes than its shape takes
+        except (KeyError, TypeError, ValueError):  # no such type, or bytes that do not fit it
             return None
 
     def makers(self) -> dict[str, Node]:

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from distill.config.trained import source_of
-from distill.core.images import batches, over_white
+from distill.core.arrays import over_white
+from distill.core.images import batches
 from distill.core.progress import bar
 from distill.core.threads import adapting
 from distill.data import sources

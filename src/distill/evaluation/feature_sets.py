@@ -32,7 +32,7 @@ def features_of_files(network: FeatureNetwork, photos: Sequence[Photo], what: st
 
     Raises DistillError when fewer than 2 can be read.
     """
-    name = set_key(network.fingerprint, (_bytes(photo.path) for photo in photos))
+    name = set_key(network.fingerprint, (_bytes(photo.local) for photo in photos))
     return cached_features(
         name,
         what,

@@ -18,9 +18,10 @@ from distill.config.settings.commands import EvalFid
 from distill.config.settings.training import Paired, PhotoSource, Prepare
 from distill.config.trained import source_of
 from distill.config.validate import check
+from distill.core.arrays import over_white
 from distill.core.errors import DistillError
 from distill.core.files import real_path
-from distill.core.images import batches, from_pixels, over_white, to_uint8
+from distill.core.images import batches, from_pixels, to_uint8
 from distill.core.progress import bar
 from distill.core.threads import adapting
 from distill.data import sources
@@ -102,13 +103,14 @@ def held_out_photos(student: nn.Module, trained: dict[str, Any], settings: EvalF
 
 def held_out_pairs(network: nn.Module, trained: dict[str, Any], settings: EvalFid) -> HeldOut:
     """The held-out pairs of a run that learnt from pairs, or of another folder of pairs."""
-    other = {"root": settings.photos} if settings.photos else {}
+    other = {"root": settings.photos, "kind": "pairs"} if settings.photos else {}
     d = check(trained["data"] | other, Paired)
-    if d.root is None:
+    root = sources.folder_of_pairs(d)
+    if root is None:
         raise DistillError(
             "data.root=null: the run does not say which pairs; name them: photos=DIR"
         )
-    sides = find_pairs(Path(d.root), None, d.val_fraction, d.split_seed, d.test_fraction)
+    sides = find_pairs(root, None, d.val_fraction, d.split_seed, d.test_fraction)
     side = scored_side(sides)
     others = _are_others(settings.photos, trained["data"]["root"] or "")
     seen = training_pictures.SeenPictures([], "")

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from distill.core.arrays import save_png
 from distill.core.files import write_json, write_whole
-from distill.core.images import save_png, sheet, to_float
+from distill.core.images import sheet, to_float
 
 Row = dict[str, Any]
 

@@ -50,11 +50,11 @@ class SeenPictures:
 
     def among(self, pictures: Mapping[str, Photo], cache: str) -> set[str]:
         """The names of the pictures that were seen; `cache` names the cache of their thumbnails."""
-        files = {real_path(photo.path) for each in self.sets for photo in each.pictures.values()}
+        files = {real_path(photo.local) for each in self.sets for photo in each.pictures.values()}
         groups = {group for each in self.sets for group in each.groups}
         seen = set()
         for name, photo in pictures.items():
-            path, group = real_path(photo.path), group_of(photo.key)
+            path, group = real_path(photo.local), group_of(photo.key)
             if path in files or any((folder, group) in groups for folder in path.parents):
                 seen.add(name)
         for each in self.sets:
@@ -75,9 +75,8 @@ def near_duplicates(
     `caches` name the caches of their thumbnails.
     """
     small = [thumbnails(photos, name) for photos, name in zip((ours, theirs), caches, strict=True)]
-    edges = similar_pairs(np.concatenate(small))
-    across = (edges[:, 0] < len(ours)) & (edges[:, 1] >= len(ours))
-    return np.unique(edges[across, 0]).tolist()
+    edges = similar_pairs(np.concatenate(small), first=len(ours))
+    return np.unique(edges[:, 0]).tolist()
 
 
 def runs_behind(trained: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
@@ -105,18 +104,22 @@ def seen_by(runs: Iterable[dict[str, Any]], unknown: str = "") -> SeenPictures:
             gone.append(f"the training set {root} is gone")
             continue
         found[pictures.root] = pictures
-        if lost := sum(not photo.path.is_file() for photo in pictures.pictures.values()):
+        if lost := sum(not photo.local.is_file() for photo in pictures.pictures.values()):
             gone.append(f"{lost} of {len(pictures.pictures)} training photos of {root} are gone")
     return SeenPictures([*found.values()], "; ".join(dict.fromkeys(gone)))
 
 
 def seen_by_pairs(learnt: Paired) -> SeenPictures:
     """What a run that learnt from pairs has seen."""
-    root = learnt.root and Path(learnt.root)
+    try:
+        root = sources.folder_of_pairs(learnt)
+    except DistillError as error:  # shards that are gone
+        return SeenPictures([], str(error))
     found = _of_folder(root, None, learnt, None) if root else None
     if found is None:
         return SeenPictures([], f"the training pairs {root or ''} are gone")
-    return SeenPictures([found], "")
+    packed = f"the training pairs of the shards {learnt.root} are not unpacked"
+    return SeenPictures([found], packed if learnt.kind == "shards" else "")
 
 
 def seen_by_domains(learnt: Unpaired) -> SeenPictures:
@@ -143,7 +146,11 @@ def pictures_of(source: PhotoSource, sides: Set[Side] | None = None) -> SetPictu
     if not rows:
         return _of_folder(root, source.style.name, source.data, sides)
     sides = sides or seen_sides({row.side for row in rows if row.side})
-    folders = {name: real_path(path) for name, path in sources.photo_folders(source).items()}
+    folders = {
+        name: real_path(folder)
+        for name, folder in sources.photo_folders(source).items()
+        if isinstance(folder, Path)  # of photos at an address the set has copies
+    }
     pictures, groups = {}, set()
     for row in rows:
         if row.side is None or row.side not in sides:

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from distill.config.settings.commands import Export
+from distill.core.arrays import over_white
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import scratch_folder, sha256, write_json, write_whole
-from distill.core.images import over_white
 from distill.core.nodes import no_such
 from distill.exporters import samples, sizes
 from distill.exporters.budget import compressed_size

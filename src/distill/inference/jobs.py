@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
-from distill.data.photos import SUFFIXES, walk
+from distill.data.photos import SUFFIXES, check_local, walk
 from distill.inference.video import containers
 
 DEFAULT = "stylized"  # the folder for outputs without -o
@@ -58,6 +58,7 @@ def find(inputs: Sequence[str], output: str | None) -> list[FoundInput]:
     out = Path(os.path.abspath(_path(output or DEFAULT)))
     found: dict[str, FoundInput] = {}
     for typed in inputs:
+        check_local(typed)
         path = _path(typed)
         if os.path.isdir(path):
             new = _in_folder(path, out, several)

@@ -7,10 +7,9 @@ from typing import Protocol
 
 import numpy as np
 import onnx
-import torch
 from onnx import TensorProto
-from torch import Tensor
 
+from distill.core import cores
 from distill.core.errors import DistillError, reason_of
 from distill.core.onnx_files import COLOURS_AT, free_size, model_inputs, noted
 from distill.core.sessions import CPU, open_session
@@ -26,7 +25,7 @@ CHANGE = 1e-6  # less is float32's own rounding
 
 
 class ImageModel(Protocol):
-    """An image-to-image network: (1, 3, H, W) RGB in [0, 1] to (1, `channels`, H, W).
+    """An image-to-image network: (1, 3, H, W) RGB in [0, 1] to (1, `channels`, H, W), float32.
 
     H and W divide by 32; `fixed` is (H, W) where only one size goes, else None. `colours_at` is the
     long side at which its colours are right; larger outputs take theirs from there. None: at any.
@@ -41,7 +40,7 @@ class ImageModel(Protocol):
         """Pixels to each side that an output pixel depends on."""
         ...
 
-    def __call__(self, photo: Tensor) -> Tensor: ...
+    def __call__(self, photo: np.ndarray) -> np.ndarray: ...
 
 
 class OnnxStudent:
@@ -57,7 +56,7 @@ class OnnxStudent:
     def __init__(
         self, model: onnx.ModelProto, name: str, threads: int | None = None, device: str = "cpu"
     ) -> None:
-        self._name, self._threads = name, threads or torch.get_num_threads()
+        self._name, self._threads = name, threads or cores.compute_threads()
         inputs = model_inputs(model)
         if len(inputs) != 1:
             raise DistillError(f"{name}: has {len(inputs)} inputs, want one: the picture")
@@ -80,10 +79,10 @@ class OnnxStudent:
         if provider != CPU:
             self._session = open_session(opened, self._threads, provider)
 
-    def __call__(self, photo: Tensor) -> Tensor:
+    def __call__(self, photo: np.ndarray) -> np.ndarray:
         """Raises BadPhoto where the memory does not suffice."""
         try:
-            return torch.from_numpy(self._run(photo.numpy()))
+            return self._run(photo)
         except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
             size = f"{photo.shape[-1]}×{photo.shape[-2]}"
             reason = f"cannot be stylised at {size}; try a smaller size=N ({reason_of(error)})"

@@ -11,8 +11,8 @@ from typing import Any
 from PIL import Image
 
 from distill.config.settings.commands import Stylize
+from distill.core.arrays import PNG
 from distill.core.files import real_path, write_whole
-from distill.core.images import PNG
 from distill.data.decode import to_rgb
 from distill.data.faces import FindFaces
 from distill.data.photos import BadPhoto, read_photo

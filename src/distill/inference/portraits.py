@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from distill.core import weights
-from distill.data.faces import Box, FindFaces, lbp_faces
+from distill.data.faces import Box, FindFaces, cascade, lbp_faces
 
 Detector = Literal["lbp", "yunet"]
 
@@ -33,10 +33,11 @@ class Square(NamedTuple):
 
 
 def finder(detector: Detector) -> FindFaces:
-    """The detector of that name. Raises DistillError where its weights cannot be had."""
+    """The detector of that name. Raises DistillError where what it needs cannot be had."""
     if detector == "lbp":
+        cascade()
         return lbp_faces
-    from distill.data.yunet import FILE, YuNet  # and torchvision, which takes a second
+    from distill.data.yunet import FILE, YuNet
 
     return YuNet(weights.find(FILE))
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 from PIL import Image, ImageChops
 
+from distill.core.arrays import to_array, to_picture
 from distill.core.errors import DistillError
-from distill.core.images import to_image, to_tensor
 from distill.inference import colours, guided, portraits, tiles
 from distill.inference.onnx_student import STRIDE, ImageModel, OnnxStudent
 from distill.inference.portraits import Square
@@ -95,7 +95,7 @@ def _inferred(picture: Image.Image, model: ImageModel, upscale: Upscale = "whole
     box = (left, top, left + at[0], top + at[1])
     if upscale == "tiles":
         return tiles.stylise_tiled(padded, model).crop(box)
-    return to_image(model(to_tensor(padded)[None])[0]).crop(box)
+    return to_picture(model(to_array(padded)[None])[0]).crop(box)
 
 
 def inference_size(

@@ -8,47 +8,25 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-import torch
-from torch import Tensor
 from tqdm import tqdm
 
 from distill import zoo
 from distill.config import compose
-from distill.config.registry import Direction, recipe_of
+from distill.config.registry import Direction
 from distill.config.settings.commands import Stylize
-from distill.config.settings.training import Prepare
 from distill.core import onnx_files
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, needed
 from distill.core.files import home_path, real_path
 from distill.core.progress import bar
-from distill.data import sources
 from distill.data.photos import BadPhoto
-from distill.exporters.subject import inference_graph
 from distill.inference import pictures, portraits, videos
 from distill.inference.jobs import StylizeJob
 from distill.inference.onnx_student import ImageModel, OnnxStudent
 from distill.inference.pictures import InferenceSetup
 from distill.inference.video.containers import BadVideo, check_installed
-from distill.models import build
-from distill.models.teachers.teacher import Teacher
 from distill.runs import run_folder
 
 DEFAULT_STYLE = "hayao"
-
-
-class TeacherModel:
-    """A teacher as an `ImageModel`."""
-
-    reach = sys.maxsize  # most teachers normalise over the whole picture
-    colours_at: int | None = None  # a teacher is the measure at every size
-
-    def __init__(self, teacher: Teacher) -> None:
-        self._teacher, self.fixed = teacher.fast(), teacher.fixed
-        self.channels = 4 if teacher.transparent else 3
-
-    @torch.inference_mode()
-    def __call__(self, photo: Tensor) -> Tensor:
-        return self._teacher(photo)
 
 
 def choose(settings: Stylize) -> tuple[OnnxStudent, str]:
@@ -85,10 +63,12 @@ def open_student(
 ) -> OnnxStudent:
     """A network in an ONNX file or a checkpoint. Raises DistillError for any other file.
 
-    A checkpoint is exported in memory: ONNX Runtime is faster than PyTorch, and there is one way
-    of inference. `direction` chooses one of CycleGAN's two generators, `device` what runs it.
+    A checkpoint is exported in memory, by PyTorch: ONNX Runtime is faster, and there is one way of
+    inference. `direction` chooses one of CycleGAN's two generators, `device` what runs it.
     """
     if path.suffix.lower() == ".ckpt":
+        with needed(f"{path}: a checkpoint is exported by PyTorch"):
+            from distill.exporters.subject import inference_graph
         return OnnxStudent(inference_graph(path, direction), str(path), threads, device)
     if direction != "AtoB":
         raise DistillError(f"direction={direction}: {path} has one direction; leave it out")
@@ -105,7 +85,7 @@ def stylise_all(jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Styl
         check_installed()
     what = "files" if len(kinds) > 1 else "videos" if True in kinds else "pictures"
     find_faces = None if settings.face == "off" else portraits.finder(settings.detector)
-    teacher = _teacher(settings) if settings.compare else None
+    teacher = _teacher(settings) if settings.compare and False in kinds else None
     taken = frozenset(real_path(path) for job in jobs for path in (job.source, job.target))
     setup = InferenceSetup(settings, student, teacher, find_faces, taken)
     failed = partly = 0
@@ -136,30 +116,12 @@ def stylise_all(jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Styl
 
 def _teacher(settings: Stylize) -> ImageModel | None:
     """Of a shipped student or a run, where it is at hand; a line says where it is not."""
-    name = settings.style.name or DEFAULT_STYLE
-    if settings.run is not None:
-        run = run_folder.run_named(settings.run, settings.runs).config()
-        source = recipe_of(run).photo_source(run)
-        if source is None:
-            print(f"compare=true: recipe={run['recipe']} has no teacher", file=sys.stderr)
-            return None
-        if source.teacher is None:
-            root = source.data.root
-            print(
-                f"compare=true: the run learnt from the pairs in {root}, it has no teacher",
-                file=sys.stderr,
-            )
-            return None
-    elif settings.model is None and name in compose.choices("style"):
-        source = compose.load("prepare", [f"style={name}"], Prepare)
-    else:
+    if settings.model is not None:
         return None
     try:
-        if found := build.teacher_at_hand(source.style, source.teacher):
-            sources.settle(source, found)
-            return TeacherModel(found)
-        why = f"{source.style.file} is not at hand; put it into a folder that DISTILL_WEIGHTS names"
-    except DistillError as error:  # a run that is its teacher may have gone elsewhere
-        why = str(error)
-    print(f"compare=true: without the teacher, {why}", file=sys.stderr)
-    return None
+        with needed("compare=true: without the teacher, it needs PyTorch"):
+            from distill.inference import teacher_model
+    except DistillError as error:
+        print(error, file=sys.stderr)
+        return None
+    return teacher_model.find(settings, settings.style.name or DEFAULT_STYLE)

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from PIL import Image
 
-from distill.core.images import to_image, to_tensor
+from distill.core.arrays import to_array, to_picture
 from distill.inference.onnx_student import STRIDE, ImageModel
 
 TILE = 1280  # pixels a side that the network takes at once: four times the largest overlap
@@ -29,9 +29,9 @@ def stylise_tiled(picture: Image.Image, model: ImageModel) -> Image.Image:
     stylised = Image.new("RGB" if model.channels == 3 else "RGBA", picture.size)
     for top, bottom, down in rows:
         for left, right, across in columns:
-            tile = to_tensor(picture.crop((left, top, right, bottom)))
+            tile = to_array(picture.crop((left, top, right, bottom)))
             share = Image.fromarray((255 * down[:, None] * across).round().astype(np.uint8))
-            stylised.paste(to_image(model(tile[None])[0]), (left, top), share)
+            stylised.paste(to_picture(model(tile[None])[0]), (left, top), share)
     return stylised
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from distill.core.images import over_white
+from distill.core.arrays import over_white
 from distill.losses.term import LossTerm
 from distill.losses.vgg import Backbone, vgg_features
 

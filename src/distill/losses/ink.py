@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from distill.core.arrays import over_white
 from distill.core.black_hat import black_hat, luma
-from distill.core.images import over_white
 from distill.losses.term import LossTerm
 
 

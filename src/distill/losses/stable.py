@@ -12,7 +12,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from distill.core.images import over_white
+from distill.core.arrays import over_white
 from distill.losses.term import LossTerm, Reads
 
 LEVELS = 255

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from distill.core.images import over_white
+from distill.core.arrays import over_white
 from distill.losses.term import LossTerm
 from distill.losses.vgg import Backbone, vgg_features
 

@@ -15,6 +15,7 @@ from torchvision.models import vgg
 
 from distill.core import weights as weights_files
 from distill.core.errors import DistillError
+from distill.core.state_dicts import load_tensors
 from distill.core.weights import WeightsFile
 
 Backbone = Literal["vgg16", "vgg19_relu3_1"]
@@ -69,7 +70,7 @@ def vgg_features(backbone: Backbone, layers: Iterable[str], term: str) -> VGGFea
         if backbone == "vgg16" and weights_files.find_or_none(_VGG19_CUT):
             hint = "; or use the file at hand: style_backbone=vgg19_relu3_1"
         raise DistillError(f"loss.weights.{term}: {error}{hint}") from error
-    state = weights_files.load_tensors(path)
+    state = load_tensors(path)
     named = _layers(plan)
     cut = VGGFeatures(vgg.make_layers(plan), {name: named[name] for name in layers})
     wanted = cut.features.state_dict()

@@ -23,6 +23,7 @@ from distill.core import weights as weights_files
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write, cache_folder
 from distill.core.progress import bar
+from distill.core.state_dicts import load_tensors
 from distill.core.weights import WeightsFile
 
 FeatureName = Literal["inception", "mobilenet", "none"]
@@ -144,7 +145,7 @@ def feature_network(name: FeatureName) -> FeatureNetwork | None:
             raise
         other = "MobileNetV2's are at hand: features=mobilenet, in training distance=mobilenet"
         raise DistillError(f"{error}; {other}") from error
-    return network(weights_files.load_tensors(found))
+    return network(load_tensors(found))
 
 
 def _freeze_and_fold(network: nn.Module) -> None:

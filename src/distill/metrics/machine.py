@@ -16,17 +16,11 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from distill.core import sessions
+from distill.core.cores import cores
 
 # Of square matrices: large enough to keep all units busy, and the smaller ones done before a busy
 # system turns to another program.
 SIDES = (512, 1024)
-
-
-def cores() -> int:
-    """Processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def facts() -> dict[str, object]:

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from distill.core import weights as weights_files
 from distill.core.errors import DistillError
+from distill.core.state_dicts import load_tensors
 from distill.core.weights import WeightsFile
 
 ALEXNET = WeightsFile(
@@ -83,7 +84,7 @@ class LPIPS(nn.Module):
 def lpips_or_none() -> LPIPS | None:
     """LPIPS where AlexNet's weights are at hand; never downloads on its own."""
     path = weights_files.find_or_none(ALEXNET)
-    return LPIPS(weights_files.load_tensors(path)) if path else None
+    return LPIPS(load_tensors(path)) if path else None
 
 
 def grid(pictures: Tensor) -> Tensor:

@@ -30,12 +30,12 @@ class DistilRecipe(Recipe):
 
     def prepare(self, settings: Prepare) -> None:
         from distill.core.next_step import same_settings
-        from distill.data import sources
+        from distill.data import labelling_job
         from distill.models.build import load_teacher
 
-        sources.check_labelling(settings)  # what is wrong is said before weights are fetched
-        sources.prepare(settings, load_teacher(settings.style, settings.teacher))
-        print(same_settings("train"))
+        labelling_job.check(settings)  # what is wrong is said before weights are fetched
+        labelling_job.prepare(settings, load_teacher(settings.style, settings.teacher))
+        print(same_settings("train", without=("engine", "shard")))
 
     def folder_parts(self, settings: Train, swept: Mapping[str, str]) -> dict[str, str]:
         return {key: getattr(settings, key).name for key in ("style", "decoder", "loss")}

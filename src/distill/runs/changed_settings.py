@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from distill.config.registry import FIRST
+from distill.core.nodes import defaults
 
 # What may differ when a run goes on: its length, the machine, what it is called and what it says.
 _FREE = (
@@ -28,9 +29,10 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any
     """Settings that decide the outcome and differ, by dotted name.
 
     A list that an older run does not know of is one that is empty, a term of the loss one of
-    weight 0, which does not matter, and its start 0.
+    weight 0, which does not matter, and its start 0. An argument that it does not know of is what
+    the same class has by default.
     """
-    a, b = _flat(_in_use(old)), _flat(_in_use(new))
+    a, b = _flat(_in_use(_completed(old, new))), _flat(_in_use(new))
     keys = [key for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)]
     matter = [key for key in keys if not _below(key, _FREE)]
     return {key: (a.get(key), b.get(key)) for key in matter}
@@ -51,6 +53,16 @@ def _in_use(config: dict[str, Any]) -> dict[str, Any]:
     return {"recipe": FIRST} | config | {"loss": loss | kept, "data": data}
 
 
+def _completed(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The older settings, with the defaults of what the newer ones' classes take besides."""
+    known = defaults(new) if "_target_" in new and old.get("_target_") == new["_target_"] else {}
+    both = {
+        k for k in old.keys() & new.keys() if isinstance(old[k], dict) and isinstance(new[k], dict)
+    }
+    inner = {key: _completed(old[key], new[key]) for key in both}
+    return {k: v for k, v in known.items() if k in new} | old | inner
+
+
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in tree.items():
@@ -67,7 +79,8 @@ def as_typed(changed: Changes) -> str:
     choices: dict[str, tuple[Any, Any]] = {}
     for key, both in changed.items():
         part, _, last = key.rpartition(".")
-        if part and "." not in part and last in _CALLS and None not in both:
+        named = all(isinstance(each, str) for each in both)  # a damaged file may hold anything
+        if part and "." not in part and last in _CALLS and named:
             then, now = (_Name(each.rpartition(".")[2]) for each in both)
             choices[part] = then, now
     brought = [each for part in choices for each in _BROUGHT.get(part, ())]

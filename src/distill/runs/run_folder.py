@@ -17,7 +17,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import torch
 import yaml
 from filelock import FileLock, Timeout
 
@@ -225,13 +224,16 @@ def ended_early(checkpoint: Path) -> str | None:
 
 def step_of(checkpoint: Path) -> int:
     """The number of optimiser steps a checkpoint was saved after."""
-    return int(_saved(checkpoint)["global_step"])
+    step: int = _saved(checkpoint)["global_step"]
+    return step
 
 
 def _saved(checkpoint: Path) -> dict[str, Any]:
+    import torch  # to find a run, and to draw with an exported one, takes none
+
     try:
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
-        return {"global_step": saved["global_step"], "callbacks": saved.get("callbacks", {})}
+        return {"global_step": int(saved["global_step"]), "callbacks": saved.get("callbacks", {})}
     except Exception as error:
         raise DistillError(
             f"{checkpoint}: damaged ({type(error).__name__}); delete it, or use resume=false"

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from distill.core.images import over_white
+from distill.core.arrays import over_white
 from distill.data.augment import rng_for
 from distill.losses.criterion import Criterion
 from distill.metrics.ink_figures import FIGURES, ink_sums, ratios

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from distill.core.images import over_white
+from distill.core.arrays import over_white
 from distill.losses.adversarial import distance
 from distill.metrics.similarity import psnr, ssim
 from distill.training.gan import AdversarialModule

@@ -25,9 +25,9 @@ from PIL import Image, ImageDraw, ImageFont
 from scipy.stats import binomtest
 from torch import Tensor
 
+from distill.core.arrays import save_png
 from distill.core.errors import DistillError, OneLine
 from distill.core.files import write_json, write_whole
-from distill.core.images import save_png
 from distill.evaluation.fidelity import heldout_set, scored_students
 from distill.evaluation.fidelity.fidelity_report import Table
 from distill.evaluation.fidelity.scored_students import ToGraph

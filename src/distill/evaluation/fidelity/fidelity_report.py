@@ -11,14 +11,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from distill.core.arrays import save_png
+from distill.core.cores import cores
 from distill.core.files import atomic_write, write_json, write_whole
-from distill.core.images import save_png, sheet, to_float
+from distill.core.images import sheet, to_float
 from distill.evaluation.drawing_scores import OFF
 from distill.evaluation.fidelity.heldout_set import FidelitySet
 from distill.evaluation.fidelity.scored_students import RESERVED
 from distill.evaluation.fidelity.scores import PSNR
 from distill.metrics.ink_figures import FIGURES
-from distill.metrics.machine import cores, load_average
+from distill.metrics.machine import load_average
 
 Row = dict[str, Any]
 Scores = Mapping[str, Mapping[str, Row]]  # student → figure → value, interval, pictures

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from distill.core.images import save_png, to_float, to_image, to_pixels, to_uint8
+from distill.core.arrays import save_png
+from distill.core.images import to_float, to_image, to_pixels, to_uint8
 from distill.core.progress import bar
 from distill.data.augment import rng_for
 from distill.data.photos import BadPhoto, read_photo

@@ -7,16 +7,19 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distill.core.errors import needed
 from distill.core.progress import bar
 from distill.inference.video.pipeline import Pipeline
 from distill.inference.video.reader import Reader, VideoFrame
 from distill.inference.video.smoothing import Smoother
-from distill.inference.video.stability import Stability, StabilityMeter
 from distill.inference.video.writer import Writer, locked_write
+
+if TYPE_CHECKING:
+    from distill.inference.video.stability import Stability
 
 Stylise = Callable[[np.ndarray], np.ndarray]
 PAIRS = 200  # of frames that the stability is measured on at most: a pair takes 0.2 s
@@ -123,7 +126,11 @@ class _Finish:
 
     def __init__(self, options: VideoOptions, frames: int) -> None:
         self._smoother = Smoother(options.smooth) if options.smooth else None
-        self.meter = StabilityMeter(1 + frames // PAIRS) if options.stability else None
+        self.meter = None
+        if options.stability:
+            with needed("stability=true: needs scikit-image", "pip install scikit-image"):
+                from distill.inference.video.stability import StabilityMeter
+            self.meter = StabilityMeter(1 + frames // PAIRS)
         self._compare = options.compare
 
     def __call__(self, item: Any) -> Any:

@@ -17,8 +17,9 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from distill.core import weights
+from distill.core.arrays import over_white
 from distill.core.errors import DistillError
-from distill.core.images import over_white, to_uint8
+from distill.core.images import to_uint8
 from distill.core.weights import WeightsFile
 from distill.metrics import frechet
 from distill.metrics.features import (

@@ -8,7 +8,8 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 
-from distill.core.images import save_png, sheet
+from distill.core.arrays import save_png
+from distill.core.images import sheet
 from distill.training.loggers import log_picture
 
 

@@ -1,0 +1,63 @@
+"""The teacher that `distill.stylize compare=true` puts beside its student, in PyTorch."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import torch
+
+from distill.config import compose
+from distill.config.registry import recipe_of
+from distill.config.settings.commands import Stylize
+from distill.config.settings.training import Prepare
+from distill.core.errors import DistillError
+from distill.data import sources
+from distill.models import build
+from distill.models.teachers.teacher import Teacher
+from distill.runs import run_folder
+
+
+class TeacherModel:
+    """A teacher as an `ImageModel`."""
+
+    reach = sys.maxsize  # most teachers normalise over the whole picture
+    colours_at: int | None = None  # a teacher is the measure at every size
+
+    def __init__(self, teacher: Teacher) -> None:
+        self._teacher, self.fixed = teacher.fast(), teacher.fixed
+        self.channels = 4 if teacher.transparent else 3
+
+    @torch.inference_mode()
+    def __call__(self, photo: np.ndarray) -> np.ndarray:
+        return self._teacher(torch.from_numpy(photo)).numpy()
+
+
+def find(settings: Stylize, style: str) -> TeacherModel | None:
+    """Of a run, or of the style, where it is at hand; a line says where it is not."""
+    if settings.run is not None:
+        run = run_folder.run_named(settings.run, settings.runs).config()
+        source = recipe_of(run).photo_source(run)
+        if source is None:
+            print(f"compare=true: recipe={run['recipe']} has no teacher", file=sys.stderr)
+            return None
+        if source.teacher is None:
+            root = source.data.root
+            print(
+                f"compare=true: the run learnt from the pairs in {root}, it has no teacher",
+                file=sys.stderr,
+            )
+            return None
+    elif style in compose.choices("style"):
+        source = compose.load("prepare", [f"style={style}"], Prepare)
+    else:
+        return None
+    try:
+        if found := build.teacher_at_hand(source.style, source.teacher):
+            sources.settle(source, found)
+            return TeacherModel(found)
+        why = f"{source.style.file} is not at hand; put it into a folder that DISTILL_WEIGHTS names"
+    except DistillError as error:  # a run that is its teacher may have gone elsewhere
+        why = str(error)
+    print(f"compare=true: without the teacher, {why}", file=sys.stderr)
+    return None
