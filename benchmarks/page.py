@@ -57,6 +57,7 @@ def visit(browser: Any, url: str, options: argparse.Namespace, threads: int) -> 
     wait(page, "document.getElementById('meter').textContent.includes('FPS')")
     for student in options.students:
         page.check(f"input[value={student}]", force=True)
+        wait(page, f"document.getElementById('tag').textContent === '{student}'")
         for size in options.sizes:
             page.select_option("#size", str(size))
             wait(page, f"distill.last().then((l) => l.width === {size})")

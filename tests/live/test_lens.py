@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import socket
 import ssl
@@ -21,7 +22,7 @@ from distill.core.errors import DistillError
 from distill.live import https, webpage
 from distill.live.server import POLICY, Server, _start_lines, bind
 from support.commands import run
-from support.lens_page import BUILT, settings
+from support.lens_page import BUILT, ELEMENT, settings
 from support.onnx_networks import negative
 
 
@@ -51,7 +52,8 @@ def test_the_folder_holds_page_students_and_what_the_page_must_know(page, capsys
 
 def test_the_page_gets_a_student_of_any_size_that_gives_as_before(page):
     assert run(lens, "serve=false", "students=[hayao]") == 0
-    free = onnxruntime.InferenceSession("lens/students/hayao.onnx")
+    (hayao,) = manifest()["students"]
+    free = onnxruntime.InferenceSession(f"lens/{hayao['file']}")
     fixed = onnxruntime.InferenceSession(zoo.find("hayao"))
     photo = np.random.default_rng(0).random((1, 3, 256, 256), dtype=np.float32)
     same = [session.run(None, {"photo": photo})[0] for session in (free, fixed)]
@@ -61,7 +63,9 @@ def test_the_page_gets_a_student_of_any_size_that_gives_as_before(page):
 
 def test_all_students_of_the_package_are_on_the_page_unless_others_are_named(page):
     assert run(lens, "serve=false") == 0
-    assert [each["name"] for each in manifest()["students"]] == list(zoo.shipped())
+    names = [each["name"] for each in manifest()["students"]]
+    assert names[0] == "toon"
+    assert sorted(names) == sorted(zoo.shipped())
 
 
 def test_a_network_of_one_size_stays_one(page):
@@ -76,7 +80,8 @@ def test_names_become_addresses(page):
     assert run(lens, "serve=false", "students=my nice, [old] cat!.onnx") == 0
     (cat,) = manifest()["students"]
     assert cat["name"] == "my nice, [old] cat!"
-    assert cat["file"] == "students/my-nice-old-cat.onnx"
+    digest = hashlib.sha256((Path("lens") / cat["file"]).read_bytes()).hexdigest()
+    assert cat["file"] == f"students/my-nice-old-cat-{digest[:8]}.onnx"
 
 
 def test_names_that_make_one_address_get_two(page):
@@ -85,10 +90,48 @@ def test_names_that_make_one_address_get_two(page):
     words = ["serve=false", 'students=["猫.onnx","犬.onnx","a b.onnx","A,b.onnx"]']
     assert run(lens, *words) == 0
     files = {each["name"]: each["file"] for each in manifest()["students"]}
-    assert files["猫"] == "students/student.onnx"
-    assert files["犬"] == "students/student-2.onnx"
-    assert files["A,b"] == "students/A-b-2.onnx"
+    assert files["猫"].startswith("students/student-")
+    assert files["犬"].startswith("students/student-2-")
+    assert files["A,b"].startswith("students/A-b-2-")
     assert all((Path("lens") / file).is_file() for file in files.values())
+
+
+@pytest.fixture
+def with_element(page):
+    """A built page that carries the element."""
+    for name, content in ELEMENT.items():
+        (page / name).parent.mkdir(parents=True, exist_ok=True)
+        (page / name).write_bytes(content)
+    return page
+
+
+def test_the_element_is_put_beside_the_page_where_it_is_asked_for(with_element, capsys):
+    negative().save("my cat.onnx")
+    negative().save("sketch.onnx")
+    words = ["serve=false", "students=[my cat.onnx]", "sketches=[sketch.onnx]"]
+    assert run(lens, *words, "embed=true") == 0
+    names = {path.relative_to("lens/embed").as_posix() for path in Path("lens/embed").rglob("*")}
+    modules = {"runtime/ort.wasm.min.mjs", "runtime/ort.webgpu.min.mjs"}
+    parts = {f"runtime/ort-wasm-simd-threaded{each}" for each in ("", ".asyncify")}
+    files = {part + end for part in parts for end in (".mjs", ".wasm", ".wasm.gz")}
+    wanted = {"distill-lens.js", "worker.js", "my-cat.onnx", "runtime", *modules, *files}
+    assert names == wanted
+    assert Path("lens/embed/distill-lens.js").read_bytes() == ELEMENT["element/index.js"]
+    gpu = Path("lens/embed/runtime/ort-wasm-simd-threaded.asyncify.wasm").read_bytes()
+    assert gpu == b"ort-wasm-simd-threaded.asyncify"
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == 'embed: <script type="module" src="lens/embed/distill-lens.js"></script>'
+    assert run(lens, *words) == 0  # an earlier lens is replaced whole
+    assert not Path("lens/embed").exists()
+    assert not Path("lens/element").exists()
+
+
+def test_a_page_that_was_built_without_the_element_is_told(page, capsys):
+    assert run(lens, "serve=false", "students=[hayao]", "embed=true") == 1
+    said = capsys.readouterr().err.strip().splitlines()
+    assert len(said) == 1
+    assert said[0].startswith("error: embed=true: this page was built without the element; ")
+    assert not Path("lens").exists()
 
 
 WRONG = {
@@ -102,6 +145,10 @@ WRONG = {
     "output=a_file": "a_file: holds something other than a lens",
     "port=70000": "port=70000: ",
     "rate=0": "rate=0",
+    "frames=[my.site.example]": "'my.site.example' is no site: want https://my.site.example",
+    "frames=[https://a.example/page]": "'https://a.example/page' is no site: want https://",
+    "frames=['https://a.example; script-src *']": "; script-src *' is no site: want https://",
+    "frames=['*']": "'*' is no site: want https://",
     "run=nowhere": "nowhere",
 }
 
@@ -124,7 +171,9 @@ def test_what_cannot_be_ends_in_one_line_before_a_page_is_built(page, word, monk
 def test_an_earlier_lens_is_replaced_whole(page):
     assert run(lens, "serve=false", "students=[hayao]") == 0
     assert run(lens, "serve=false", "students=[toon]") == 0
-    assert sorted(p.name for p in Path("lens/students").iterdir()) == ["toon.jpg", "toon.onnx"]
+    (toon,) = manifest()["students"]
+    there = {path.relative_to("lens").as_posix() for path in Path("lens/students").iterdir()}
+    assert there == {toon["file"], toon["thumbnail"]}
 
 
 @pytest.fixture
@@ -350,7 +399,7 @@ def test_the_page_is_built_when_its_sources_change_and_only_then(page, tmp_path,
     calls = []
 
     def npm(command, **_):
-        calls.append(command[1])
+        calls.append(command[2] if command[1] == "run" else command[1])
         if command[1] == "run":
             out = Path(command[command.index("--outDir") + 1])
             out.mkdir()
@@ -363,11 +412,12 @@ def test_the_page_is_built_when_its_sources_change_and_only_then(page, tmp_path,
     assert webpage.find() == page
     (sources / "node_modules" / ".package-lock.json").write_text("{}")
     assert webpage.find() == page
-    assert calls == ["ci", "run"]
+    assert calls == ["ci", "build", "build:element"]
     (sources / "main.ts").write_text("changed")
     webpage.find()
-    assert calls == ["ci", "run", "run"]
-    assert (page / "index.html").read_text() == "3"
+    assert calls == ["ci", *2 * ["build", "build:element"]]
+    assert (page / "index.html").read_text() == "4"
+    assert (page / "element" / "index.html").read_text() == "5"
     assert not list(page.parent.glob(".page*"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import time
@@ -14,7 +15,7 @@ from distill.config.compose import load
 from distill.config.settings.commands import Lens
 from distill.core.errors import DistillError
 from distill.live import https, offered_hosts
-from distill.live.server import Handler, Server
+from distill.live.server import POLICY, Handler, Server
 from support.commands import run
 from support.lens_page import say, serving
 
@@ -90,6 +91,26 @@ def test_one_name_or_several_are_set(names):
 def test_a_name_is_no_address_of_a_page(names):
     with pytest.raises(DistillError, match="names"):
         load("lens", [f"names={names}"], Lens)
+
+
+@pytest.mark.parametrize(
+    ("frames", "allowed"),
+    [
+        ("[]", "'none'"),
+        ("https://my.site.example", "https://my.site.example"),
+        ("[https://a.example:8443,http://localhost:3000]", None),
+        ("['https://*.a.example','http://[fd00::7]:80']", None),
+    ],
+)
+def test_frames_are_for_whom_the_owner_names(page, frames, allowed):
+    named = load("lens", [f"frames={frames}"], Lens).frames
+    with serving(page) as strict, serving(page, frames=named) as server:
+        before, now = (say(each, GET + HOST + LAST) for each in (strict, server))
+    allowed = allowed or " ".join(named)
+    assert f"{POLICY}; frame-ancestors {allowed}\r\n".encode() in now
+    other = f"frame-ancestors {allowed}".encode()
+    clock = re.compile(rb"Date: [^\r]*")  # nothing else changes
+    assert clock.sub(b"", now.replace(other, b"frame-ancestors 'none'")) == clock.sub(b"", before)
 
 
 def test_a_request_names_one_host(page):

@@ -6,22 +6,23 @@ import base64
 import io
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
-
-from distill.live import lens_folder
+from skimage.data import astronaut
 
 FLAGS = [  # quiet: a browser that looks for updates waits for a network that is not there
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     *("--use-fake-device-for-media-stream", "--deny-permission-prompts"),
 ]
+READY = "window.distill !== undefined && distill.speed().frames > 0"
 CLIP = (640, 480)  # width and height
-PATIENCE = 60  # seconds: the machine may be busy
+PATIENCE = float(os.environ.get("PATIENCE", "60"))  # seconds: the machine may be busy
 
 
 def chromium() -> str:
@@ -36,14 +37,19 @@ def chromium() -> str:
 def write_clip(path: Path) -> None:
     """The astronaut's face, panned, as an uncompressed video (Y4M)."""
     shifts = [round(30 * np.sin(2 * np.pi * i / 24)) for i in range(24)]
+    write_frames(path, [clip_frame(dx) for dx in shifts])
+
+
+def write_frames(path: Path, frames: Sequence[Image.Image]) -> None:
+    """Pictures of CLIP's size as an uncompressed video (Y4M), which a made camera repeats."""
     header = f"YUV4MPEG2 W{CLIP[0]} H{CLIP[1]} F30:1 Ip A1:1 C420jpeg\n".encode()
-    path.write_bytes(header + b"".join(b"FRAME\n" + _yuv(clip_frame(dx)) for dx in shifts))
+    path.write_bytes(header + b"".join(b"FRAME\n" + _yuv(frame) for frame in frames))
 
 
 def clip_frame(shift: int) -> Image.Image:
     """A frame of it, panned by so many pixels of the photo."""
     left = 64 + shift
-    crop = lens_folder.astronaut().crop((left, 10, left + 320, 250))
+    crop = Image.fromarray(astronaut()).crop((left, 10, left + 320, 250))
     return crop.resize(CLIP, Image.Resampling.BICUBIC)
 
 
@@ -64,6 +70,24 @@ def download(page: Any, button: str) -> Image.Image:
     picture = Image.open(content)
     assert picture.format == "PNG"
     return picture
+
+
+def encoded(picture: Image.Image, kind: str = "PNG", **options) -> bytes:
+    """A picture file."""
+    out = io.BytesIO()
+    picture.save(out, kind, **options)
+    return out.getvalue()
+
+
+def show(at: Any, picture: Image.Image, name="picture.png", **options) -> None:
+    """Open a picture on the page and wait until the network has seen it."""
+    kind = {"png": "PNG", "jpg": "JPEG"}[name.rpartition(".")[2]]
+    content = encoded(picture, kind, **options)
+    at.settle()
+    count = at.page.evaluate("distill.speed().frames")
+    at.page.set_input_files("#file", {"name": name, "mimeType": "", "buffer": content})
+    at.wait(f"distill.speed().frames > {count}")
+    at.settle()
 
 
 def _yuv(frame: Image.Image) -> bytes:

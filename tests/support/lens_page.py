@@ -13,12 +13,19 @@ from distill.config.settings.commands import Lens
 from distill.live.server import Server, bind
 
 BUILT = {"index.html": b"<!doctype html>", "page/ort-0a1b.wasm": b"\0asm", "page/b.mjs": b"0"}
+PARTS = ("ort-wasm-simd-threaded", "ort-wasm-simd-threaded.asyncify")  # of the runtime
+ELEMENT = {f"element/{name}.js": name.encode() for name in ("index", "worker")}
+ELEMENT |= {f"element/runtime/ort.{name}.min.mjs": name.encode() for name in ("wasm", "webgpu")}
+ELEMENT |= {f"page/{part}-a_-1Zz90.mjs": part.encode() for part in PARTS}
+ELEMENT |= {f"page/{part}-DcHrbrbl.wasm": part.encode() for part in PARTS}
+ELEMENT |= {f"page/{part}-DcHrbrbl.wasm.gz": b"packed" for part in PARTS}
 
 
 def settings(**changed) -> Lens:
     """Of one student, served on this machine at any free port."""
     chosen = {"students": ["hayao"], "sketches": [], "run": None, "runs": "runs", "output": "lens"}
     served = {"serve": False, "host": "127.0.0.1", "port": 0, "names": [], "https": False}
+    served |= {"frames": [], "embed": False}
     return Lens(**{**chosen, **served, "open": False, "rate": 8.0, "line": 2.0, **changed})
 
 

@@ -1,5 +1,6 @@
 /** Opens cameras, and says in plain words why one did not open. */
-import { Video } from "./sources";
+import { CameraVideo } from "./sources";
+import { strings } from "./strings";
 
 const IDEAL = { width: { ideal: 640 }, height: { ideal: 480 }, frameRate: { ideal: 30 } };
 
@@ -14,22 +15,27 @@ export class Camera {
     return this.cameras.length > 1;
   }
 
-  /** Throws an Error whose message says what is wrong and what helps. */
-  async open(lost: () => void): Promise<Video> {
+  /**
+   * Throws an Error whose message says what is wrong and what helps. Once `signal` is aborted, even
+   * while the browser still asks for permission, the device is off again.
+   */
+  async open(signal: AbortSignal): Promise<CameraVideo> {
     if (!navigator.mediaDevices?.getUserMedia) throw new Error(explain("insecure"));
+    let stream: MediaStream | null = null;
     try {
-      const stream = await navigator.mediaDevices.getUserMedia({ video: this.wanted() });
-      const [track] = stream.getVideoTracks();
-      track.addEventListener("ended", lost);
-      await this.look(track);
+      stream = await navigator.mediaDevices.getUserMedia({ video: this.wanted() });
+      signal.throwIfAborted();
+      await this.look(stream.getVideoTracks()[0]);
       const video = Object.assign(document.createElement("video"), {
         muted: true,
         playsInline: true,
         srcObject: stream,
       });
       await video.play();
-      return new Video(video);
+      signal.throwIfAborted();
+      return new CameraVideo(video, stream);
     } catch (error) {
+      for (const track of stream?.getTracks() ?? []) track.stop();
       throw new Error(explain((error as DOMException).name), { cause: error });
     }
   }
@@ -56,19 +62,18 @@ export class Camera {
 }
 
 function explain(name: string): string {
-  const pictures = "Pictures work without it.";
   switch (name) {
     case "insecure":
-      return `Browsers give the camera to https pages and to localhost only. Start distill.lens with https=true. ${pictures}`;
+      return strings.camera.insecure;
     case "NotAllowedError":
     case "SecurityError":
-      return `The camera was refused. Allow it in the browser's settings for this page, then press Camera again. ${pictures}`;
+      return strings.camera.refused;
     case "NotFoundError":
     case "OverconstrainedError":
-      return `No camera was found. ${pictures}`;
+      return strings.camera.none;
     case "NotReadableError":
-      return `The camera cannot be read: perhaps another program uses it. ${pictures}`;
+      return strings.camera.busy;
     default:
-      return `The camera did not start (${name}). ${pictures}`;
+      return strings.camera.other(name);
   }
 }

@@ -1,5 +1,6 @@
 /** The divider between photo and stylised picture: dragged, or moved with the arrow keys. */
-import { $ } from "./dom";
+import { $, type Root } from "./dom";
+import { strings } from "./strings";
 
 const STEP = 2; // per cent
 const LEAP = 10;
@@ -7,10 +8,12 @@ const LEAP = 10;
 export class Divider {
   /** Per cent from the left. */
   at = 50;
-  private readonly handle = $("divider");
-  private readonly viewer = $("viewer");
+  private readonly handle: HTMLElement;
+  private readonly viewer: HTMLElement;
 
-  constructor() {
+  constructor(root: Root) {
+    this.handle = $("divider", root);
+    this.viewer = $("viewer", root);
     this.viewer.addEventListener("pointerdown", (event) => this.grab(event));
     this.handle.addEventListener("keydown", (event) => this.press(event));
     this.move(this.at);
@@ -20,7 +23,7 @@ export class Divider {
     this.at = Math.min(100, Math.max(0, percent));
     this.viewer.style.setProperty("--split", `${this.at}%`);
     this.handle.setAttribute("aria-valuenow", String(Math.round(this.at)));
-    this.handle.setAttribute("aria-valuetext", `${Math.round(this.at)} % photo`);
+    this.handle.setAttribute("aria-valuetext", strings.divider(Math.round(this.at)));
   }
 
   /** A mouse may press anywhere on the picture; a finger there scrolls, so it takes the handle. */

@@ -3,56 +3,93 @@ import type { Student } from "./manifest";
 import type {
   Backend,
   BackendChoice,
-  Box,
+  InferRequest,
   InferResult,
   LastTensors,
+  Progress,
   Size,
+  WorkerMessage,
   WorkerReplies,
   WorkerRequest,
 } from "./protocol";
+import { strings } from "./strings";
+
+const NONE: Size = { width: 0, height: 0 };
 
 interface Waiting {
   resolve: (reply: never) => void;
   reject: (error: Error) => void;
 }
 
-const NO_WORKER = "a part of the page did not load; reload it";
-
 export class Engine {
-  private readonly worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
   private readonly waiting = new Map<number, Waiting>();
   private count = 0;
   private spare: ArrayBuffer | null = null;
   private opened = "";
-  private failed = "";
+  /** Why there is no worker any more: nothing helps but to load the page anew. */
+  failed = "";
   backend: Backend | null = null;
 
-  constructor(private readonly choice: BackendChoice) {
-    this.worker.onmessage = ({ data }) => {
+  /** The runtime is on its way from now on, before anybody knows which student is wanted. */
+  constructor(
+    private readonly worker: Worker,
+    choice: BackendChoice,
+    progress: (progress: Progress) => void,
+  ) {
+    this.worker.onmessage = ({ data }: MessageEvent<WorkerMessage>) => {
+      if ("progress" in data) return progress(data.progress);
       const { resolve, reject } = this.waiting.get(data.id)!;
       this.waiting.delete(data.id);
       if ("error" in data) reject(new Error(data.error));
       else resolve(data.reply as never);
     };
-    this.worker.onerror = (event) => this.fail(event.message || NO_WORKER);
+    this.worker.onerror = (event) => this.fail(event.message || strings.network.noWorker);
+    // What is missing is said by `fetch`, which asks for it once more.
+    this.ask({ what: "prepare", choice }, []).catch(() => {});
+  }
+
+  /** Bring a student's file and the runtime, while another one may go on working. */
+  async fetch(student: Student): Promise<void> {
+    await this.ask({ what: "fetch", student }, []);
+  }
+
+  /** Take a network that the user brought. Throws an Error that says why it cannot be a style. */
+  adopt(
+    name: string,
+    kind: Student["kind"],
+    bytes: ArrayBuffer,
+    anySize = false,
+  ): Promise<Student> {
+    return this.ask({ what: "adopt", name, kind, bytes, anySize }, [bytes]);
+  }
+
+  /** A network that is not needed any more. */
+  forget(file: string): void {
+    this.ask({ what: "forget", file }, []).catch(() => {});
+  }
+
+  /** For good: what it holds is free, and who still waits is told. */
+  dispose(): void {
+    this.worker.terminate();
+    this.fail(strings.network.noWorker);
   }
 
   /** Load a student for a size, unless it is the one that is open; says where it runs. */
   async open(student: Student, size: Size): Promise<Backend> {
     const key = `${student.file} ${size.width} ${size.height}`;
     if (key !== this.opened || !this.backend) {
-      this.backend = await this.ask({ what: "open", student, size, choice: this.choice }, []);
+      this.backend = await this.ask({ what: "open", student, size }, []);
       this.opened = key;
     }
     return this.backend;
   }
 
   /** Stylise a part of a frame; the frame goes to the worker and comes back with the result. */
-  async infer(frame: ImageBitmap, crop: Box, mirror = false, rim = 0): Promise<InferResult> {
-    const transfer = this.spare ? [frame, this.spare] : [frame];
-    const request = { what: "infer", frame, crop, mirror, rim, spare: this.spare } as const;
+  async infer(wanted: Pick<InferRequest, "frame" | "crop"> & Partial<InferRequest>): Promise<InferResult> {
+    const { spare } = this;
     this.spare = null;
-    const result = await this.ask(request, transfer);
+    const request = { mirror: false, rim: NONE, steady: 0, ...wanted, what: "infer", spare } as const;
+    const result = await this.ask(request, spare ? [wanted.frame, spare] : [wanted.frame]);
     this.backend = result.backend; // a GPU may get lost on the way
     return result;
   }
@@ -64,6 +101,11 @@ export class Engine {
 
   last(): Promise<LastTensors | null> {
     return this.ask({ what: "last" }, []);
+  }
+
+  /** Addresses of the files that the worker took. */
+  files(): Promise<string[]> {
+    return this.ask({ what: "files" }, []);
   }
 
   private ask<Q extends WorkerRequest>(request: Q, transfer: Transferable[]) {

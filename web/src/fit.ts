@@ -3,16 +3,8 @@ import type { Student } from "./manifest";
 import type { Box, Size } from "./protocol";
 
 const STRIDE = 32;
-const LONGEST = 3; // times the short side: a longer strip is cut
-
-/** The network's size for a picture: a square, or (`whole`) nearly the picture's own shape. */
-export function inputSize(frame: Size, side: number, student: Student, whole: boolean): Size {
-  if (student.fixed) return { height: student.fixed[0], width: student.fixed[1] };
-  if (!whole) return { width: side, height: side };
-  const shape = Math.min(LONGEST, Math.max(1 / LONGEST, frame.width / frame.height));
-  const short = Math.max(STRIDE, STRIDE * Math.round((side * Math.min(shape, 1 / shape)) / STRIDE));
-  return shape >= 1 ? { width: side, height: short } : { width: short, height: side };
-}
+const LONG = 3; // times the short side: longer strips get more pixels along, so that some are left across
+const MOST = 2048; // pixels of a strip's long side
 
 /**
  * Pixels at each edge of the input that are not shown: networks pad with zeros inside, and give a
@@ -20,8 +12,54 @@ export function inputSize(frame: Size, side: number, student: Student, whole: bo
  */
 export const RIM = 8;
 
+/** The network's size for a picture: nearly of the picture's own shape, `side` pixels long. */
+export function inputSize(frame: Size, side: number, student: Pick<Student, "fixed">): Size {
+  if (student.fixed) return { height: student.fixed[0], width: student.fixed[1] };
+  const shape = Math.max(frame.width, frame.height) / Math.min(frame.width, frame.height);
+  const stretch = Math.sqrt(Math.max(1, shape / LONG)); // the number of pixels stays
+  const long = stretch > 1 ? Math.min(MOST, multiple(side * stretch)) : side;
+  const short = multiple((long - 2 * RIM) / shape + 2 * RIM);
+  return frame.width >= frame.height
+    ? { width: long, height: short }
+    : { width: short, height: long };
+}
+
+function multiple(pixels: number): number {
+  return STRIDE * Math.max(1, Math.round(pixels / STRIDE));
+}
+
+/** Both sides made even: H.264 knows no others. */
+export function even({ width, height }: Size): Size {
+  const down = (pixels: number) => Math.max(2, pixels - (pixels % 2));
+  return { width: down(width), height: down(height) };
+}
+
+/** Where a frame goes: the part of it that is seen, and the rims of the network's input around it. */
+export interface Fit {
+  crop: Box;
+  rim: Size;
+}
+
+/** The whole picture; where its shape is not the input's, the rims of two edges are wider. */
+export function whole(frame: Size, size: Size): Fit {
+  const [width, height] = [size.width - 2 * RIM, size.height - 2 * RIM];
+  const scale = Math.min(width / frame.width, height / frame.height);
+  const across = (pixels: number, most: number) =>
+    Math.min(Math.floor((most - 1) / 2), Math.round((most - pixels * scale) / 2));
+  return {
+    crop: { left: 0, top: 0, width: frame.width, height: frame.height },
+    rim: { width: across(frame.width, size.width), height: across(frame.height, size.height) },
+  };
+}
+
+/** The middle of a picture, which fills all but the thin rim. */
+export function middle(frame: Size, size: Size): Fit {
+  const shown = { width: size.width - 2 * RIM, height: size.height - 2 * RIM };
+  return { crop: centreCrop(frame, shown), rim: { width: RIM, height: RIM } };
+}
+
 /** The largest middle part of a frame that has the shape of `size`. */
-export function centreCrop(frame: Size, size: Size): Box {
+function centreCrop(frame: Size, size: Size): Box {
   const scale = Math.min(frame.width / size.width, frame.height / size.height);
   const [width, height] = [size.width * scale, size.height * scale];
   return { left: (frame.width - width) / 2, top: (frame.height - height) / 2, width, height };

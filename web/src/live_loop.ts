@@ -1,36 +1,52 @@
 /** The photo view's loop: the newest frame, stylised, shown. There is no queue. */
-import { label, reason, say } from "./dom";
+import { ChosenStudent, type Choice } from "./chosen_student";
+import type { Lines } from "./dom";
 import type { Engine } from "./engine";
-import { centreCrop, inputSize, RIM } from "./fit";
-import type { Student } from "./manifest";
+import { inputSize, middle, whole, type Fit } from "./fit";
 import type { Meter } from "./meter";
-import type { Backend } from "./protocol";
+import type { Backend, Box, InferResult, Size, Times } from "./protocol";
 import type { Source } from "./sources";
+import { strings } from "./strings";
 import type { Viewer } from "./viewer";
 
 const WARM = 4; // inferences of a still picture: the first is slow, while the browser compiles
+// What a frame is shown as before anybody knows which student will draw: whole.
+const UNKNOWN = { student: { fixed: null }, side: 256 };
 
 export class LiveLoop {
   mirror = false;
+  /** How much of the last result stays where nothing moves; of camera and videos alone. */
+  steady = 0;
+  /** Inferences of a still picture. */
+  warm = WARM;
+  /** Called with what an inference took, and what it was of. */
+  onTimes: ((times: Times, drawn: Choice, still: boolean) => void) | null = null;
+  working = false; // something waits for inference, or is in it
+  private readonly chosen: ChosenStudent;
   private source: Source | null = null;
   private active = true;
   private changed = false;
-  working = false; // something waits for inference, or is in it
   private runs = 0;
-  private good: { student: Student; side: number } | null = null;
+  private readonly waiting: (() => void)[] = []; // for this view to be in front
 
+  /** `show` is told where another student draws than the one that was chosen; `first` null: later. */
   constructor(
     private readonly engine: Engine,
     private readonly viewer: Viewer,
-    private readonly meter: Meter,
+    private readonly meter: Pick<Meter, "add" | "restart">,
     private readonly onBackend: (backend: Backend) => void,
-    private readonly onReturn: (student: Student, side: number) => void,
-    private student: Student,
-    private side: number,
-  ) {}
+    show: (choice: Choice) => void,
+    private first: Choice | null,
+    lines?: Lines,
+  ) {
+    this.chosen = new ChosenStudent(engine, () => this.again(), show, lines);
+    if (first) this.chosen.choose(first);
+  }
 
-  get camera(): boolean {
-    return this.source !== null && !this.source.still;
+  /** For good: its source too. */
+  stop(): void {
+    this.use(null);
+    this.chosen.stop();
   }
 
   use(source: Source | null): void {
@@ -39,13 +55,13 @@ export class LiveLoop {
     this.again();
   }
 
-  choose(student: Student, side: number): void {
-    [this.student, this.side] = [student, side];
-    this.again();
+  choose(choice: Choice): void {
+    this.chosen.choose(choice);
   }
 
   pause(paused: boolean): void {
     this.active = !paused;
+    if (this.active) for (const wake of this.waiting.splice(0)) wake();
     this.again();
   }
 
@@ -66,43 +82,81 @@ export class LiveLoop {
         await this.step(this.source);
       } catch (error) {
         if (this.changed) continue; // its frame is gone
-        say(`${this.student.name} cannot run at ${this.side}: ${reason(error)}.`);
-        if (!this.goBack()) break;
+        this.changed = this.chosen.failed(error);
+        if (!this.changed) break;
       }
     }
     this.working = false;
   }
 
-  /** To what ran last, if that is something else: the camera goes on. */
-  private goBack(): boolean {
-    const { good } = this;
-    this.good = null;
-    if (!good || (good.student === this.student && good.side === this.side)) return false;
-    [this.student, this.side, this.changed] = [good.student, good.side, true];
-    this.onReturn(good.student, good.side);
-    return true;
-  }
-
   private unfinished(source: Source): boolean {
-    return this.changed || !source.still || this.runs < WARM;
+    return this.changed || !source.still || (this.chosen.now !== null && this.runs < this.warm);
   }
 
+  /** One frame; the photo alone where no student is there yet. */
   private async step(source: Source): Promise<void> {
     const frame = await source.next();
     if (!frame) return;
-    const { student, side, mirror } = this;
-    const size = inputSize(frame, side, student, source.still);
-    this.onBackend(await this.engine.open(student, size));
-    const shown = { width: size.width - 2 * RIM, height: size.height - 2 * RIM };
-    const result = await this.engine.infer(frame, centreCrop(frame, shown), mirror, RIM);
+    const choice = this.chosen.now;
+    const drawing = fit(frame, choice ?? this.first ?? UNKNOWN, source.still);
+    if (!choice || !this.viewer.drawn) this.preview(source, frame, drawing.crop);
+    if (!choice) return frame.close();
+    const result = await this.infer(frame, drawing, choice, source.still ? 0 : this.steady);
     if (source === this.source && this.active) {
-      this.viewer.show(result);
-      this.meter.add(result.times, source.still);
-      label(document.getElementById("tag")!, student.name);
-      this.good = { student, side };
+      this.show(result, choice, source.still);
+      this.chosen.ran(choice);
+      this.onTimes?.(result.times, choice, source.still);
     }
     this.onBackend(result.backend);
-    result.frame.close();
-    this.engine.reuse(result.pixels);
+    this.giveBack(result);
   }
+
+  /**
+   * Stylise and show a frame of somebody else's, while no source is in use; in a view that is not
+   * in front, once it is again. `fresh`: it has nothing to do with the one before. Throws where no
+   * student is there, or where it cannot run.
+   */
+  async draw(frame: ImageBitmap, fresh: boolean): Promise<void> {
+    while (!this.active) await new Promise<void>((wake) => this.waiting.push(wake));
+    const choice = this.chosen.now;
+    if (!choice) throw new Error(strings.network.noStudent);
+    const result = await this.infer(frame, fit(frame, choice, false), choice, fresh ? 0 : this.steady);
+    this.show(result, choice, false);
+    this.giveBack(result);
+  }
+
+  private async infer(
+    frame: ImageBitmap,
+    { size, crop, rim }: Drawing,
+    { student }: Choice,
+    steady: number,
+  ): Promise<InferResult> {
+    this.onBackend(await this.engine.open(student, size));
+    return this.engine.infer({ frame, crop, mirror: this.mirror, rim, steady });
+  }
+
+  private show(result: InferResult, { student }: Choice, still: boolean): void {
+    this.viewer.show(result, student.name);
+    this.meter.add(result.times, still);
+  }
+
+  private giveBack({ frame, pixels }: InferResult): void {
+    frame.close();
+    this.engine.reuse(pixels);
+  }
+
+  private preview(source: Source, frame: ImageBitmap, crop: Box): void {
+    if (source === this.source && this.active) this.viewer.preview(frame, crop, this.mirror);
+  }
+}
+
+/** The network's size for a frame, and which part of the frame goes where in it. */
+interface Drawing extends Fit {
+  size: Size;
+}
+
+/** A network of one size would show what moves small, between bars: it gets the middle. */
+function fit(frame: Size, { student, side }: Choice | typeof UNKNOWN, still: boolean): Drawing {
+  const size = inputSize(frame, side, student);
+  return { size, ...(student.fixed && !still ? middle(frame, size) : whole(frame, size)) };
 }

@@ -1,53 +1,121 @@
 /** The page: the manifest's students, live. */
+import { AutoSize } from "./auto_size";
+import type { Choice } from "./chosen_student";
 import { $, label, pressed, reason, say } from "./dom";
 import { Engine } from "./engine";
+import { pageWorker } from "./page_worker";
+import { isNetwork, onFile } from "./file_input";
+import { FilmControls } from "./film_controls";
 import { LiveLoop } from "./live_loop";
+import { LoadingBar } from "./loading";
 import { loadManifest, type Manifest, type Student } from "./manifest";
 import { Meter } from "./meter";
+import { LookControls } from "./look_controls";
+import { keepForOffline, startOffline } from "./offline/offline";
+import { OutputControls } from "./output_controls";
 import { exposePageApi } from "./page_api";
+import { Preferences } from "./preferences";
 import { PhotoControls } from "./photo_controls";
-import type { Backend, BackendChoice } from "./protocol";
+import type { Backend, BackendChoice, Times } from "./protocol";
 import { SketchView } from "./sketch_view";
-import { listSizes, listStyles, showStyle } from "./styles";
+import { strings, translatePage } from "./strings";
+import { freeSizes, listSizes, listStyles, pickedSize, showStyle } from "./styles";
+import { connectToolbars } from "./toolbar";
 import { Viewer } from "./viewer";
 
 type Kind = Student["kind"];
 
 class Page {
-  private readonly engine = new Engine(backendChoice());
   private readonly meter = new Meter($("meter"));
+  private readonly preferences = new Preferences();
   private readonly chosen: Partial<Record<Kind, Student>> = {};
   private kind: Kind = "photo";
   private side = 0;
+  private auto: AutoSize | null = null; // where no resolution was picked
+  private told = false; // where the network runs, which is known once it does
   private live: LiveLoop | null = null;
+  private photos: PhotoControls | null = null;
   private sketchView: SketchView | null = null;
 
-  constructor(private readonly manifest: Manifest) {
+  constructor(
+    private readonly engine: Engine,
+    private readonly manifest: Manifest,
+  ) {
     for (const kind of ["photo", "sketch"] as const)
-      this.chosen[kind] = manifest.students.find((student) => student.kind === kind);
+      this.chosen[kind] = this.preferred(kind);
     const { photo, sketch } = this.chosen;
     if (photo) this.startPhotos(photo);
     if (sketch)
-      this.sketchView = new SketchView(this.engine, (b) => this.tell(b), sketch, manifest);
+      this.startSketches(sketch);
     $("views").hidden = !(photo && sketch);
     $("view-photo").addEventListener("click", () => this.show("photo"));
     $("view-sketch").addEventListener("click", () => this.show("sketch"));
-    $("size").addEventListener("change", () => this.resize());
+    onFile((file) => void this.open(file));
+    $("size").addEventListener("change", () => this.pickSize());
+    connectToolbars();
     exposePageApi(this.engine, () => this.busy(), () => this.speed());
     this.show(photo ? "photo" : "sketch");
   }
 
+  /** The student that was chosen the last time, or is asked for; else the first. */
+  private preferred(kind: Kind): Student | undefined {
+    const students = this.manifest.students.filter((student) => student.kind === kind);
+    const name = this.preferences.get(kind === "photo" ? "style" : "sketch");
+    return students.find((student) => student.name === name) ?? students[0];
+  }
+
   private startPhotos(student: Student): void {
     const viewer = new Viewer();
-    this.side = listSizes(student, student.side);
+    this.size(student, this.preferences.get("size") ?? null);
     const tell = (backend: Backend) => this.tell(backend);
-    const back = (earlier: Student, side: number) => this.goBack(earlier, side);
-    this.live = new LiveLoop(this.engine, viewer, this.meter, tell, back, student, this.side);
+    const back = (choice: Choice) => this.mark("photo", choice);
+    const first = { student, side: this.side };
+    this.live = new LiveLoop(this.engine, viewer, this.meter, tell, back, first);
+    this.live.onTimes = (times, drawn, still) => this.adapt(times, drawn, still);
     const style = () => this.chosen.photo!.name;
-    const photos = new PhotoControls(this.live, viewer, this.manifest.example, style, () =>
-      this.show("photo"),
-    );
-    void photos.showExample().then(() => photos.startIfAllowed());
+    const output = new OutputControls(viewer, style, this.preferences);
+    const { example } = this.manifest;
+    const leaveSketch = () => this.show("photo");
+    this.photos = new PhotoControls(this.live, output, this.preferences, example, leaveSketch);
+    const { photos } = this;
+    photos.film = new FilmControls(this.live, viewer, style, () => void photos.showBefore());
+    const now = () => ({ style: style(), ...(this.auto ? {} : { size: this.side }) });
+    new LookControls(viewer, this.live, this.preferences, now, () => this.forget());
+    void this.photos.begin();
+  }
+
+  private startSketches(student: Student): void {
+    const tell = (backend: Backend) => this.tell(backend);
+    const back = (choice: Choice) => this.mark("sketch", choice);
+    this.sketchView = new SketchView(this.engine, tell, back, student, this.manifest);
+  }
+
+  /** A file that the user brought: a picture, or a network to draw with. */
+  private async open(file: File): Promise<void> {
+    if (isNetwork(file)) await this.adopt(file);
+    else await (this.photos ?? this.sketchView!).openFile(file);
+  }
+
+  private async adopt(file: File): Promise<void> {
+    const { students } = this.manifest;
+    const taken = new Set(students.map(({ name }) => name));
+    const stem = file.name.replace(/\.onnx$/i, "");
+    let name = stem;
+    for (let count = 2; taken.has(name); count++) name = `${stem} ${count}`;
+    try {
+      const student = await this.engine.adopt(name, this.kind, await file.arrayBuffer());
+      students.push(student);
+      this.list();
+      showStyle(student);
+      this.choose(student);
+    } catch (error) {
+      say(strings.own.refused(file.name, reason(error)));
+    }
+  }
+
+  private list(): void {
+    const students = this.manifest.students.filter(({ kind }) => kind === this.kind);
+    listStyles(students, this.chosen[this.kind]!, (student) => this.choose(student));
   }
 
   private busy(): boolean {
@@ -66,47 +134,87 @@ class Page {
       $(`${each}-view`).hidden = each !== kind;
       pressed($(`view-${each}`), each === kind);
     }
-    $("size-row").hidden = sketch;
+    $("size-row").hidden = $("look").hidden = sketch;
     $("width-row").hidden = !sketch;
-    const students = this.manifest.students.filter((student) => student.kind === kind);
-    listStyles(students, this.chosen[kind]!, (student) => this.choose(student));
+    this.list();
     this.nameTerms(this.chosen[kind]!);
     this.live?.pause(sketch);
+    this.photos?.bringToFront(!sketch);
     this.sketchView?.show(sketch);
   }
 
-  private choose(student: Student): void {
-    this.chosen[this.kind] = student;
-    this.nameTerms(student);
-    say("");
-    if (this.kind === "sketch") return this.sketchView!.choose(student);
-    this.side = listSizes(student, this.side);
-    this.live!.choose(student, this.side);
+  /** As if the page had never been opened: the first styles, each at the size it was made for. */
+  private forget(): void {
+    for (const kind of ["photo", "sketch"] as const) {
+      const student = this.preferred(kind);
+      if (student && student !== this.chosen[kind]) this.take(kind, student);
+    }
+    const { photo } = this.chosen;
+    if (photo) this.live!.choose({ student: photo, side: this.size(photo, null) });
+    this.photos?.forget();
+    showStyle(this.chosen[this.kind]!);
   }
 
-  /** The chosen one cannot run: the pickers show the earlier one again. */
-  private goBack(student: Student, side: number): void {
-    this.chosen.photo = student;
-    this.side = listSizes(student, side);
-    if (this.kind !== "photo") return;
+  private choose(student: Student): void {
+    this.preferences.set(this.kind === "photo" ? "style" : "sketch", student.name);
+    this.take(this.kind, student);
+  }
+
+  private take(kind: Kind, student: Student): void {
+    this.chosen[kind] = student;
+    this.nameTerms(this.chosen[this.kind]!);
+    say("");
+    if (kind === "sketch") return this.sketchView!.choose(student);
+    this.live!.choose({ student, side: this.size(student, this.auto ? null : this.side) });
+  }
+
+  /** Another one draws than the user chose, or the chosen one at last: the pickers show it. */
+  private mark(kind: Kind, { student, side }: Choice): void {
+    // The same student at another size: that size failed, and is not to be tried again by itself.
+    const failed = student === this.chosen[kind] && side !== this.side;
+    this.chosen[kind] = student;
+    if (kind === "photo") this.size(student, side, this.auto !== null && !failed);
+    if (this.kind !== kind) return;
     showStyle(student);
     this.nameTerms(student);
   }
 
-  private resize(): void {
+  private pickSize(): void {
     say("");
-    this.side = Number($<HTMLSelectElement>("size").value);
-    this.live!.choose(this.chosen.photo!, this.side);
+    const side = pickedSize();
+    this.preferences.set("size", side ?? undefined);
+    const student = this.chosen.photo!;
+    this.live!.choose({ student, side: this.size(student, side) });
+  }
+
+  /** The side that a student draws at from now on, its own where none is given; it is kept to, or
+   * (`automatic`) changed as the machine keeps up. */
+  private size(student: Student, side: number | null, automatic = side === null): number {
+    this.side = listSizes(student, side ?? student.side, automatic);
+    this.auto = automatic ? new AutoSize(freeSizes(student), this.side) : null;
+    return this.side;
+  }
+
+  /** Another resolution, where what draws is slower than it should be, or might be larger. */
+  private adapt(times: Times, drawn: Choice, still: boolean): void {
+    const { photo } = this.chosen;
+    if (!this.auto || !photo || drawn.student !== photo || drawn.side !== this.side) return;
+    const better = this.auto.take(times, still);
+    if (better === null) return;
+    this.side = listSizes(photo, better, true);
+    this.live!.choose({ student: photo, side: better });
   }
 
   private nameTerms({ name, licence }: Student): void {
-    label($("licence"), licence && `Terms of ${name}: ${licence}.`);
+    label($("licence"), licence && strings.network.terms(name, licence));
   }
 
   private tell({ name, threads, why }: Backend): void {
-    const count = `${threads} ${threads === 1 ? "thread" : "threads"}`;
-    label($("backend"), name === "WASM" ? `WASM, ${count}` : name);
-    label($("why"), `${name === "WASM" ? `WASM, ${count}` : name}: ${why}.`);
+    if (!this.told) void this.engine.files().then((files) => keepForOffline(this.manifest, files));
+    this.told = true;
+    const where = name === "WASM" ? strings.backend.wasm(threads) : name;
+    label($("backend"), where);
+    label($("why"), strings.backend.reason(where, why));
   }
 }
 
@@ -121,7 +229,11 @@ function backendChoice(): BackendChoice {
   };
 }
 
+translatePage();
+void startOffline();
+const bar = new LoadingBar();
+const engine = new Engine(pageWorker(), backendChoice(), (progress) => bar.take(progress));
 loadManifest().then(
-  (manifest) => new Page(manifest),
-  (error) => say(`The page's own files are not complete: ${reason(error)}`),
+  (manifest) => new Page(engine, manifest),
+  (error) => say(strings.files.incomplete(reason(error))),
 );

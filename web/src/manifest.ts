@@ -1,5 +1,5 @@
 /** What `python -m distill.lens` wrote beside the page. */
-import { fetchFile } from "./fetch";
+import { fetchFile } from "./download";
 
 export interface Student {
   name: string;
@@ -15,6 +15,8 @@ export interface Student {
   side: number;
   /** Height and width where the network knows one size only. */
   fixed: [number, number] | null;
+  /** Pixels of the side above which its colours are no longer its teacher's; null: there is none. */
+  colours_at: number | null;
   thumbnail: string | null;
   licence: string;
 }

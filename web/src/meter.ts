@@ -1,6 +1,7 @@
 /** Frames a second and milliseconds, over the last second or so. */
 import { label } from "./dom";
 import type { Times } from "./protocol";
+import { strings } from "./strings";
 
 const WINDOW = 1500; // ms
 const PAUSE = 250; // ms between two changes of the text
@@ -29,8 +30,8 @@ export class Meter {
     if (at - this.shown < PAUSE && !still) return;
     this.shown = at;
     const { fps, prepare, run, finish } = still ? { fps: 0, ...times } : this.speed();
-    const ms = `${(prepare + run + finish).toFixed(0)} ms`;
-    label(this.element, still || !fps ? ms : `${fps.toFixed(0)} FPS · ${ms}`);
+    const ms = strings.milliseconds((prepare + run + finish).toFixed(0));
+    label(this.element, still || !fps ? ms : strings.speed(fps.toFixed(0), ms));
   }
 
   speed(): Speed {

@@ -1,93 +1,170 @@
-/** The photo view's controls: camera, pictures, mirror, save. */
+/** The photo view's controls: camera, pictures, videos, mirror. */
 import { Camera } from "./camera";
-import { $, pressed, reason, say } from "./dom";
-import { fetchFile } from "./fetch";
+import { CameraSession, type CameraScreen } from "./camera_session";
+import { $, pressed, reason, say, unsay } from "./dom";
+import { fetchFile } from "./download";
+import { isVideo } from "./file_input";
+import type { FilmControls } from "./film_controls";
 import type { LiveLoop } from "./live_loop";
-import { onPictureInput } from "./picture_input";
-import { savePng } from "./save";
-import { Picture } from "./sources";
-import type { Viewer } from "./viewer";
+import type { OutputControls } from "./output_controls";
+import type { Preferences } from "./preferences";
+import { Picture, play, type Source, type Video } from "./sources";
+import { strings } from "./strings";
 
-export class PhotoControls {
+/** What is shown where there is no camera, and as it was shown. */
+interface Shown {
+  file: Blob;
+  name: string;
+  mirror: boolean;
+}
+
+export class PhotoControls implements CameraScreen {
   private readonly camera = new Camera();
+  private readonly session = new CameraSession(this.camera, this);
+  private shown: Shown | null = null;
   private sample: Blob | null = null;
+  private inFront = true;
+  private chosen = 0; // pictures and cameras that the user asked for
+  private stalled = "";
+  /** Draws the video that is shown. */
+  film: FilmControls | null = null;
 
   constructor(
     private readonly live: LiveLoop,
-    private readonly viewer: Viewer,
+    private readonly output: OutputControls,
+    private readonly preferences: Preferences,
     private readonly example: string,
-    private readonly style: () => string,
     private readonly leaveSketch: () => void,
   ) {
     $("camera").addEventListener("click", () => this.toggleCamera());
     $("flip").addEventListener("click", () => this.flip());
-    $("mirror").addEventListener("click", () => this.setMirror(!this.live.mirror));
-    $("example").addEventListener("click", () => this.showExample());
-    $("save").addEventListener("click", () => this.save());
-    onPictureInput((file) => this.showFile(file));
-    // The canvas of a tab that was in the background would else keep an old frame.
-    document.addEventListener("visibilitychange", () => document.hidden || this.live.again());
+    $("mirror").addEventListener("click", () => this.toggleMirror());
+    $("example").addEventListener("click", () => this.openExample());
+    document.addEventListener("visibilitychange", () => {
+      this.follow();
+      // The canvas of a tab that was in the background would else keep an old frame.
+      if (!document.hidden) this.live.again();
+    });
   }
 
-  /** Fetched once: the camera must stop even where the server has gone. */
-  async showExample(): Promise<void> {
-    try {
-      this.sample ??= await fetchFile(this.example);
-    } catch (error) {
-      this.live.use(null);
-      this.label();
-      return say(reason(error));
-    }
-    await this.showFile(this.sample, "the example");
-  }
-
-  /** Where the user has allowed it before; else a button asks. */
-  async startIfAllowed(): Promise<void> {
+  /** The example, and then the camera where the user has allowed it before; else a button asks. */
+  async begin(): Promise<void> {
+    this.follow();
+    await this.showExample();
     const name = "camera" as PermissionName;
     const permission = await navigator.permissions?.query({ name }).catch(() => null);
-    if (permission?.state === "granted" && !this.live.camera) await this.openCamera();
-  }
-
-  private async showFile(file: Blob, name = (file as File).name): Promise<void> {
-    try {
-      this.leaveSketch();
-      const picture = await Picture.read(file);
-      say("");
-      this.setMirror(false);
-      this.live.use(picture);
-      this.label();
-    } catch {
-      say(`${name || "The file"}: no picture this browser can read. Try a JPEG, PNG or WebP file.`);
-    }
-  }
-
-  private async toggleCamera(): Promise<void> {
-    if (this.live.camera) await this.showExample();
-    else await this.openCamera();
-  }
-
-  private async openCamera(): Promise<void> {
-    try {
-      const video = await this.camera.open(() => this.lost());
-      say("");
-      this.setMirror(this.camera.front);
-      this.live.use(video);
-    } catch (error) {
-      say(reason(error));
-    }
-    $("flip").hidden = !this.camera.several;
+    if (permission?.state === "granted" && !this.chosen) this.session.want(true);
     this.label();
   }
 
-  private async flip(): Promise<void> {
-    this.camera.flip();
-    await this.showExample(); // phones open one camera at a time
-    await this.openCamera();
+  /** Whether this view is the one in front: the camera runs only then. */
+  bringToFront(inFront: boolean): void {
+    this.inFront = inFront;
+    this.follow();
   }
 
-  private async lost(): Promise<void> {
+  start(video: Video): void {
+    this.setMirror(this.preferences.get("mirror") ?? this.camera.front);
+    this.live.use(video);
+    $("flip").hidden = !this.camera.several;
+  }
+
+  pause(): void {
+    this.live.use(null);
+  }
+
+  /** In whatever view the user is: the photo's own goes back to the picture behind it. */
+  async fail(why: string): Promise<void> {
+    this.label();
+    await this.showBefore();
+    say(why);
+  }
+
+  stall(why: string | null): void {
+    unsay(this.stalled);
+    this.stalled = why ?? "";
+    if (why) say(why);
+  }
+
+  private follow(): void {
+    this.session.draw(this.inFront && !document.hidden);
+  }
+
+  /** Fetched once: the camera must stop even where the server has gone. */
+  private async showExample(): Promise<void> {
+    const turn = this.chosen;
+    try {
+      this.sample ??= await fetchFile(this.example);
+    } catch (error) {
+      if (turn === this.chosen) this.live.use(null);
+      return say(reason(error));
+    }
+    const shown = { file: this.sample, name: strings.files.example, mirror: false };
+    if (turn === this.chosen) await this.show(shown);
+  }
+
+  private async openExample(): Promise<void> {
+    this.chosen += 1;
+    say("");
+    this.session.want(false);
+    this.label();
     await this.showExample();
-    say("The camera was disconnected. Pictures work without it.");
+  }
+
+  async openFile(file: File): Promise<void> {
+    this.leaveSketch();
+    await this.show({ file, name: file.name || strings.files.unnamed, mirror: false }, true);
+  }
+
+  /** `asked`: by the user, so that no camera comes in its place, however late it is allowed. */
+  private async show(shown: Shown, asked = false): Promise<void> {
+    const turn = asked ? ++this.chosen : this.chosen;
+    const video = isVideo(shown.file);
+    let source: Source;
+    try {
+      source = await (video ? play(shown.file) : Picture.read(shown.file));
+    } catch {
+      return say(video ? strings.files.noVideo(shown.name) : strings.files.noPicture(shown.name));
+    }
+    if (turn !== this.chosen) return source.stop();
+    this.session.want(false);
+    if (asked) say("");
+    this.shown = shown;
+    this.setMirror(shown.mirror);
+    this.live.use(source);
+    this.label();
+  }
+
+  /** As if the page had just been opened. */
+  forget(): void {
+    this.setMirror(this.session.on && this.camera.front);
+  }
+
+  /** What was there before the camera, or before its film was drawn. */
+  async showBefore(): Promise<void> {
+    if (this.shown) await this.show(this.shown);
+    else await this.showExample();
+  }
+
+  private async toggleCamera(): Promise<void> {
+    this.chosen += 1;
+    say("");
+    if (this.shown && !this.session.on) this.shown.mirror = this.live.mirror;
+    this.session.want(!this.session.on);
+    this.label();
+    if (!this.session.on) await this.showBefore();
+  }
+
+  private flip(): void {
+    say("");
+    this.session.flip();
+  }
+
+  private toggleMirror(): void {
+    this.setMirror(!this.live.mirror);
+    if (!this.session.on) return; // of one picture, which others do not follow
+    const { mirror } = this.live;
+    this.preferences.set("mirror", mirror === this.camera.front ? undefined : mirror);
   }
 
   private setMirror(on: boolean): void {
@@ -97,11 +174,10 @@ export class PhotoControls {
   }
 
   private label(): void {
-    const text = this.live.camera ? "Stop" : "Camera";
+    const text = this.session.on ? strings.camera.stop : strings.camera.start;
     $("camera").querySelector("span")!.textContent = text;
-  }
-
-  private save(): void {
-    savePng(this.viewer.picture(), this.style()).catch((error) => say(reason(error)));
+    const video = !this.session.on && this.shown && isVideo(this.shown.file) ? this.shown.file : null;
+    this.output.offerFilm(this.session.on ? "camera" : video && "video");
+    this.film?.offer(video);
   }
 }

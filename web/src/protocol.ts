@@ -22,13 +22,14 @@ export interface Backend {
 export interface BackendChoice {
   backend: "webgpu" | "wasm" | null;
   threads: number | null;
+  /** The folder of ONNX Runtime's files, where the page does not carry its own. */
+  runtime?: string;
 }
 
 export interface OpenRequest {
   what: "open";
   student: Student;
   size: Size;
-  choice: BackendChoice;
 }
 
 export interface InferRequest {
@@ -37,13 +38,40 @@ export interface InferRequest {
   /** The part of the frame to stylise, mirrored from left to right or not. */
   crop: Box;
   mirror: boolean;
-  /** Pixels at each edge of the network's input that mirror what lies inside of them. */
-  rim: number;
+  /** Pixels at the edges of the network's input that mirror what lies inside of them. */
+  rim: Size;
+  /** How much of the result before stays where nothing moves, 0 to below 1. */
+  steady: number;
   /** The bytes of an earlier result, to be written over. */
   spare: ArrayBuffer | null;
 }
 
-export type WorkerRequest = OpenRequest | InferRequest | { what: "last" };
+export interface AdoptRequest {
+  what: "adopt";
+  name: string;
+  kind: Student["kind"];
+  bytes: ArrayBuffer;
+  /** Whether the one size that exported files name is to be struck out, where the network lets it. */
+  anySize: boolean;
+}
+
+export type WorkerRequest =
+  | { what: "prepare"; choice: BackendChoice }
+  | { what: "fetch"; student: Student }
+  | AdoptRequest
+  | { what: "forget"; file: string }
+  | OpenRequest
+  | InferRequest
+  | { what: "last" }
+  | { what: "files" };
+
+/** How far a file is, in bytes; `total` null where the host does not say. */
+export interface Progress {
+  file: string;
+  loaded: number;
+  total: number | null;
+  over: boolean;
+}
 
 /** Milliseconds: picture to planes, the network, planes to picture. */
 export interface Times {
@@ -57,7 +85,7 @@ export interface InferResult extends Size {
   frame: ImageBitmap;
   crop: Box;
   mirror: boolean;
-  rim: number;
+  rim: Size;
   pixels: Uint8ClampedArray<ArrayBuffer>;
   times: Times;
   backend: Backend;
@@ -71,7 +99,18 @@ export interface LastTensors extends Size {
 }
 
 export interface WorkerReplies {
+  prepare: void;
+  fetch: void;
+  adopt: Student;
+  forget: void;
   open: Backend;
   infer: InferResult;
   last: LastTensors | null;
+  /** Addresses of the files that the worker took. */
+  files: string[];
 }
+
+export type WorkerMessage =
+  | { id: number; reply: WorkerReplies[keyof WorkerReplies] }
+  | { id: number; error: string }
+  | { progress: Progress };

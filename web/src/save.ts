@@ -1,12 +1,50 @@
-/** Hand a canvas to the user as a PNG file. */
-export async function savePng(canvas: HTMLCanvasElement, name: string): Promise<void> {
+/** Handing what was made to the user: as a file, to another app, to the clipboard. */
+import { strings } from "./strings";
+
+/** A canvas as a PNG file. */
+export async function png(canvas: HTMLCanvasElement): Promise<Blob> {
   const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
-  if (!blob) throw new Error("the browser could not make a PNG file of it");
+  if (!blob) throw new Error(strings.files.noPng);
+  return blob;
+}
+
+/** Under a name that says the style and when. */
+export function saveFile(blob: Blob, style: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
-  link.download = `distill-${name}-${stamp()}.png`;
+  link.download = fileName(blob, style);
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+/** Whether this browser hands pictures to other apps, as phones do. */
+export function canShare(): boolean {
+  const probe = new File([], "probe.png", { type: "image/png" });
+  return navigator.canShare?.({ files: [probe] }) ?? false;
+}
+
+/** Nothing happens where the user changes their mind. */
+export async function shareFile(blob: Blob, style: string): Promise<void> {
+  const file = new File([blob], fileName(blob, style), { type: blob.type });
+  try {
+    await navigator.share({ files: [file] });
+  } catch (error) {
+    if ((error as DOMException).name !== "AbortError") throw error;
+  }
+}
+
+export function canCopy(): boolean {
+  return typeof ClipboardItem !== "undefined" && navigator.clipboard?.write !== undefined;
+}
+
+/** A promise is taken as it is: some browsers copy only while the click is being handled. */
+export async function copyPicture(blob: Promise<Blob>): Promise<void> {
+  await navigator.clipboard.write([new ClipboardItem({ "image/png": blob })]);
+}
+
+function fileName(blob: Blob, style: string): string {
+  const kind = blob.type.split(";")[0].split("/")[1];
+  return `distill-${style}-${stamp()}.${kind}`;
 }
 
 /** The local time: 20261122-014207. */

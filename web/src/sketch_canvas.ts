@@ -1,7 +1,8 @@
-/** The paper: pointer to strokes, and the strokes on the screen. */
+/** The paper: pointer or keys to strokes, and the strokes on the screen. */
 import { $ } from "./dom";
+import { KeyboardPen } from "./keyboard_pen";
 import { drawOutline } from "./outline";
-import { drawStroke, Sketch, type Stroke } from "./strokes";
+import { drawMark, Sketch, type Mark, type Stroke } from "./strokes";
 
 const ERASER = 8; // times the pen's width
 
@@ -12,6 +13,11 @@ export class SketchCanvas {
   private readonly paper = $("paper");
   private readonly canvas = $<HTMLCanvasElement>("strokes");
   private readonly outline = $<HTMLCanvasElement>("outline");
+  private readonly keys = new KeyboardPen({
+    begin: (x, y) => this.begin(x, y),
+    extend: (x, y) => this.stroke && this.add(x, y),
+    end: () => this.end(),
+  });
 
   /** `side` of the paper and `width` of the pen are in the network's pixels. */
   constructor(
@@ -19,10 +25,10 @@ export class SketchCanvas {
     public side: number,
     public width: number,
   ) {
-    this.paper.addEventListener("pointerdown", (event) => this.begin(event));
-    this.paper.addEventListener("pointermove", (event) => this.extend(event));
+    this.paper.addEventListener("pointerdown", (event) => this.press(event));
+    this.paper.addEventListener("pointermove", (event) => this.drag(event));
     for (const end of ["pointerup", "pointercancel", "lostpointercapture"])
-      this.paper.addEventListener(end, () => (this.stroke = null));
+      this.paper.addEventListener(end, () => this.end());
     new ResizeObserver(() => this.repaint()).observe(this.paper);
   }
 
@@ -30,55 +36,78 @@ export class SketchCanvas {
   picture(): OffscreenCanvas {
     const lines = new OffscreenCanvas(this.side, this.side);
     const context = lines.getContext("2d")!;
-    for (const stroke of this.sketch.strokes) drawStroke(context, stroke);
+    context.imageSmoothingQuality = "high";
+    for (const mark of this.sketch.marks) drawMark(context, mark);
     context.globalCompositeOperation = "destination-over";
     context.fillStyle = "white";
     context.fillRect(0, 0, this.side, this.side);
     return lines;
   }
 
-  /** Everything anew: after undo and clear, and when the paper's size on the screen changes. */
+  /**
+   * Undo, redo, clear or paste. A stroke that is being drawn ends: else it would go on on the screen
+   * though the sketch holds it no more.
+   */
+  change(action: (sketch: Sketch) => void): void {
+    this.keys.lift();
+    this.end();
+    action(this.sketch);
+    this.repaint();
+    this.changed();
+  }
+
+  /** Everything anew: after a change, and when the paper's size on the screen changes. */
   repaint(): void {
     const pixels = Math.round(this.paper.clientWidth * devicePixelRatio);
     for (const canvas of [this.canvas, this.outline]) canvas.width = canvas.height = pixels;
     if (!pixels) return;
     drawOutline(this.outline);
-    for (const stroke of this.sketch.strokes) this.render(stroke);
+    for (const mark of this.sketch.marks) this.render(mark);
   }
 
-  private begin(event: PointerEvent): void {
+  private press(event: PointerEvent): void {
     if (!event.isPrimary || event.button !== 0) return;
     event.preventDefault();
+    this.keys.lift();
     this.paper.setPointerCapture(event.pointerId);
-    const width = this.width * (this.erasing ? ERASER : 1);
-    this.stroke = this.sketch.begin(width, this.erasing);
-    this.add([event]);
+    this.begin(...this.place(event));
   }
 
   /** Browsers bundle pointer events into one a frame; a stroke needs them all. */
-  private extend(event: PointerEvent): void {
-    if (!this.stroke || !event.isPrimary) return;
+  private drag(event: PointerEvent): void {
+    if (!this.stroke || !event.isPrimary || !this.paper.hasPointerCapture(event.pointerId)) return;
     const all = event.getCoalescedEvents?.() ?? [];
-    this.add(all.length ? all : [event]);
+    this.add(...(all.length ? all : [event]).flatMap((each) => this.place(each)));
   }
 
-  private add(events: PointerEvent[]): void {
-    const stroke = this.stroke!;
+  private place({ clientX, clientY }: PointerEvent): [number, number] {
     const box = this.paper.getBoundingClientRect();
+    return [(clientX - box.left) / box.width, (clientY - box.top) / box.height];
+  }
+
+  private begin(x: number, y: number): void {
+    const width = this.width * (this.erasing ? ERASER : 1);
+    this.stroke = this.sketch.begin(width, this.erasing);
+    this.add(x, y);
+  }
+
+  private end(): void {
+    this.stroke = null;
+  }
+
+  /** Places x0, y0, x1, y1, … as shares of the paper's side. */
+  private add(...places: number[]): void {
+    const stroke = this.stroke!;
     const known = stroke.points.length / 2;
-    for (const { clientX, clientY } of events) {
-      const x = ((clientX - box.left) / box.width) * this.side;
-      const y = ((clientY - box.top) / box.height) * this.side;
-      stroke.points.push(x, y);
-    }
+    stroke.points.push(...places.map((share) => share * this.side));
     this.render(stroke, known - 1);
     this.changed();
   }
 
-  private render(stroke: Stroke, from = 0): void {
+  private render(mark: Mark, from = 0): void {
     const context = this.canvas.getContext("2d")!;
     const scale = this.canvas.width / this.side;
     context.setTransform(scale, 0, 0, scale, 0, 0);
-    drawStroke(context, stroke, from);
+    drawMark(context, mark, from);
   }
 }

@@ -1,69 +1,89 @@
 /** The sketch view: strokes in, a picture out, some times a second. */
+import { ChosenStudent, type Choice } from "./chosen_student";
 import { $, label, pressed, reason, say } from "./dom";
 import type { Engine } from "./engine";
 import type { Manifest, Student } from "./manifest";
 import { Meter } from "./meter";
 import type { Backend } from "./protocol";
-import { savePng } from "./save";
+import { png, saveFile } from "./save";
 import { SketchCanvas } from "./sketch_canvas";
+import { strings } from "./strings";
 
 export class SketchView {
   readonly meter = new Meter($("sketch-meter"));
   private readonly canvas: SketchCanvas;
   private readonly sticker = $<HTMLCanvasElement>("sticker");
   private readonly pause: number;
+  private readonly chosen: ChosenStudent;
   private active = false;
   private changed = false;
+  private made = ""; // by which student the sticker was
   working = false; // something waits for inference, or is in it
 
   constructor(
     private readonly engine: Engine,
     private readonly onBackend: (backend: Backend) => void,
-    private student: Student,
+    show: (choice: Choice) => void,
+    private wanted: Student,
     manifest: Manifest,
   ) {
     this.pause = 1000 / manifest.rate;
-    this.canvas = new SketchCanvas(() => this.again(), shortSide(student), manifest.line);
+    this.chosen = new ChosenStudent(engine, () => this.follow(), show);
+    this.canvas = new SketchCanvas(() => this.again(), shortSide(wanted), manifest.line);
     this.connect();
     this.setWidth(manifest.line);
     this.refresh();
   }
 
   choose(student: Student): void {
-    this.canvas.sketch.rescale(shortSide(student) / this.canvas.side);
-    [this.student, this.canvas.side] = [student, shortSide(student)];
+    this.wanted = student;
+    this.chosen.choose({ student, side: shortSide(student) });
+  }
+
+  /** A picture that the user brought is laid on the paper: the network sees it as a drawing. */
+  async openFile(file: File): Promise<void> {
+    const picture = await createImageBitmap(file).catch(() => null);
+    if (!picture) return say(strings.files.noPicture(file.name || strings.files.unnamed));
+    say("");
+    this.canvas.change((sketch) => sketch.paste(picture, this.canvas.side));
+  }
+
+  /** The first student comes once there is something to draw on. */
+  show(active: boolean): void {
+    this.active = active;
+    if (!active) return;
+    if (!this.chosen.now) this.choose(this.wanted);
     this.again();
   }
 
-  show(active: boolean): void {
-    this.active = active;
-    if (active) this.again();
+  private follow(): void {
+    const { side } = this.chosen.now!;
+    this.canvas.sketch.rescale(side / this.canvas.side);
+    this.canvas.side = side;
+    this.again();
   }
 
   private connect(): void {
     $("pen").addEventListener("click", () => this.setErasing(false));
     $("eraser").addEventListener("click", () => this.setErasing(true));
-    $("undo").addEventListener("click", () => this.undo());
-    $("clear").addEventListener("click", () => this.change(() => this.canvas.sketch.clear()));
+    $("undo").addEventListener("click", () => this.canvas.change((sketch) => sketch.undo()));
+    $("redo").addEventListener("click", () => this.canvas.change((sketch) => sketch.redo()));
+    $("clear").addEventListener("click", () => this.canvas.change((sketch) => sketch.clear()));
     $("trace").addEventListener("click", () => this.toggleOutline());
     $("save-sticker").addEventListener("click", () => this.save());
     const width = $<HTMLInputElement>("width");
     width.addEventListener("input", () => this.setWidth(width.valueAsNumber));
-    document.addEventListener("keydown", (event) => {
-      if (!this.active || event.key !== "z" || !(event.ctrlKey || event.metaKey)) return;
-      event.preventDefault();
-      this.undo();
-    });
+    document.addEventListener("keydown", (event) => this.press(event));
   }
 
-  private undo(): void {
-    this.change(() => this.canvas.sketch.undo());
-  }
-
-  private change(action: () => void): void {
-    action();
-    this.canvas.repaint();
-    this.again();
+  /** Ctrl+Z, and Ctrl+Shift+Z or Ctrl+Y; Caps Lock makes capitals of them. */
+  private press(event: KeyboardEvent): void {
+    if (!this.active || event.altKey || !(event.ctrlKey || event.metaKey)) return;
+    const key = event.key.toLowerCase();
+    if (key !== "z" && key !== "y") return;
+    event.preventDefault();
+    const redo = key === "y" || event.shiftKey;
+    this.canvas.change((sketch) => (redo ? sketch.redo() : sketch.undo()));
   }
 
   private setErasing(on: boolean): void {
@@ -75,7 +95,7 @@ export class SketchView {
   private setWidth(width: number): void {
     this.canvas.width = width;
     $<HTMLInputElement>("width").valueAsNumber = width;
-    label($("width-value"), `${width} px`);
+    label($("width-value"), strings.pixels(width));
   }
 
   private toggleOutline(): void {
@@ -85,7 +105,11 @@ export class SketchView {
   }
 
   private save(): void {
-    savePng(this.sticker, this.student.name).catch((error) => say(reason(error)));
+    const style = this.made;
+    png(this.sticker).then(
+      (blob) => saveFile(blob, style),
+      (error) => say(reason(error)),
+    );
   }
 
   private again(): void {
@@ -95,13 +119,14 @@ export class SketchView {
   }
 
   private refresh(): void {
-    const { strokes, undoable } = this.canvas.sketch;
-    const empty = strokes.length === 0;
+    const { marks, undoable, redoable } = this.canvas.sketch;
+    const empty = marks.length === 0;
     $<HTMLButtonElement>("undo").disabled = !undoable;
-    for (const id of ["clear", "save-sticker"]) $<HTMLButtonElement>(id).disabled = empty;
+    $<HTMLButtonElement>("redo").disabled = !redoable;
+    $<HTMLButtonElement>("clear").disabled = empty;
+    $<HTMLButtonElement>("save-sticker").disabled = empty || !this.made;
     $("hint").hidden = !empty;
     this.sticker.hidden = empty;
-    label($("sketch-caption"), this.student.name);
   }
 
   /** One picture at a time, at most `rate` a second; the last strokes always get theirs. */
@@ -111,9 +136,10 @@ export class SketchView {
       this.changed = false;
       const next = performance.now() + this.pause;
       try {
-        if (this.canvas.sketch.strokes.length) await this.infer();
+        const choice = this.chosen.now;
+        if (choice && this.canvas.sketch.marks.length) await this.infer(choice);
       } catch (error) {
-        say(`${this.student.name} cannot run: ${reason(error)}`);
+        if (this.chosen.failed(error)) this.follow();
       }
       const rest = Math.max(0, next - performance.now());
       await new Promise((done) => setTimeout(done, rest));
@@ -121,12 +147,13 @@ export class SketchView {
     this.working = false;
   }
 
-  private async infer(): Promise<void> {
-    const side = this.canvas.side;
+  private async infer(choice: Choice): Promise<void> {
+    const { student, side } = choice;
     const size = { width: side, height: side };
-    this.onBackend(await this.engine.open(this.student, size));
+    this.onBackend(await this.engine.open(student, size));
+    if (choice !== this.chosen.now) return; // the paper has another size by now
     const frame = await createImageBitmap(this.canvas.picture());
-    const result = await this.engine.infer(frame, { left: 0, top: 0, ...size });
+    const result = await this.engine.infer({ frame, crop: { left: 0, top: 0, ...size } });
     this.onBackend(result.backend);
     result.frame.close();
     if (this.sticker.width !== side) this.sticker.width = this.sticker.height = side;
@@ -134,6 +161,10 @@ export class SketchView {
     this.sticker.getContext("2d")!.putImageData(picture, 0, 0);
     this.engine.reuse(result.pixels);
     this.meter.add(result.times, true);
+    this.chosen.ran(choice);
+    this.made = student.name;
+    label($("sketch-caption"), student.name);
+    this.refresh();
   }
 }
 

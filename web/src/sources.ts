@@ -1,4 +1,4 @@
-/** Where frames come from: the camera, or one picture. */
+/** Where frames come from: the camera, a video file, or one picture. */
 export interface Source {
   /** Whether every frame is the same. */
   readonly still: boolean;
@@ -34,14 +34,20 @@ export class Picture implements Source {
   }
 }
 
-/** The camera's newest frame; older ones that nobody took are gone. */
+/** The newest frame of what plays; older ones that nobody took are gone. */
 export class Video implements Source {
   readonly still = false;
+  /** Frames that arrived so far. */
+  arrived = 0;
   private fresh = false;
   private stopped = false;
   private wake: (() => void) | null = null;
 
-  constructor(private readonly video: HTMLVideoElement) {
+  /** `end` lets go of what the video plays. */
+  constructor(
+    private readonly video: HTMLVideoElement,
+    private readonly end: () => void,
+  ) {
     this.watch();
   }
 
@@ -54,14 +60,14 @@ export class Video implements Source {
   stop(): void {
     this.stopped = true;
     this.wake?.();
-    const stream = this.video.srcObject as MediaStream | null;
-    for (const track of stream?.getTracks() ?? []) track.stop();
+    this.end();
     this.video.srcObject = null;
   }
 
   private watch(): void {
     if (this.stopped) return;
     const arrive = () => {
+      this.arrived += 1;
       this.fresh = true;
       this.wake?.();
       this.wake = null;
@@ -70,4 +76,33 @@ export class Video implements Source {
     if ("requestVideoFrameCallback" in this.video) this.video.requestVideoFrameCallback(arrive);
     else requestAnimationFrame(arrive);
   }
+}
+
+/** What a camera shows at the moment. */
+export class CameraVideo extends Video {
+  readonly track: MediaStreamTrack;
+
+  constructor(video: HTMLVideoElement, stream: MediaStream) {
+    super(video, () => stream.getTracks().forEach((track) => track.stop()));
+    this.track = stream.getVideoTracks()[0];
+  }
+}
+
+/** A video file, played over and over without its sound. Throws where the browser cannot play it. */
+export async function play(file: Blob): Promise<Video> {
+  const video = document.createElement("video");
+  const src = URL.createObjectURL(file);
+  const end = () => {
+    video.removeAttribute("src");
+    video.load(); // else the file would stay open
+    URL.revokeObjectURL(src);
+  };
+  Object.assign(video, { muted: true, playsInline: true, loop: true, src });
+  try {
+    await video.play();
+  } catch (error) {
+    end();
+    throw error;
+  }
+  return new Video(video, end);
 }

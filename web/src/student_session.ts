@@ -1,13 +1,18 @@
 /** One student in ONNX Runtime, at one size; its buffers live as long as it does. In the worker. */
 import type { InferenceSession, Tensor } from "onnxruntime-web";
 import { toBytes, toPlanes } from "./planes";
-import type { Box, InferRequest, InferResult, LastTensors, OpenRequest } from "./protocol";
+import type { Box, InferRequest, InferResult, LastTensors, OpenRequest, Size } from "./protocol";
 import type { Runtime } from "./runtime";
+import { Smoother } from "./steady";
+import { strings } from "./strings";
 
 export class StudentSession {
   private readonly input: Float32Array<ArrayBuffer>;
   private readonly tensor: Tensor;
   private readonly context: OffscreenCanvasRenderingContext2D;
+  private readonly smoother = new Smoother();
+  private mirror = false; // of the result before
+  private mixed: Float32Array = new Float32Array(0);
   private output: Float32Array | null = null;
 
   private constructor(
@@ -38,22 +43,25 @@ export class StudentSession {
     });
     const student = new StudentSession(request, runtime, session);
     await student.run();
-    if (!student.output!.every(Number.isFinite)) throw new Error("its output is not finite");
+    if (!student.output!.every(Number.isFinite)) throw new Error(strings.network.notFinite);
     return student;
   }
 
-  async infer({ frame, crop, mirror, rim, spare }: InferRequest): Promise<InferResult> {
+  async infer({ frame, crop, mirror, rim, steady, spare }: InferRequest): Promise<InferResult> {
     const { width, height } = this.request.size;
     const start = performance.now();
     this.take(frame, crop, mirror, rim);
     const prepared = performance.now();
     await this.run();
     const ran = performance.now();
+    if (!steady || mirror !== this.mirror) this.smoother.forget();
+    this.mirror = mirror;
+    const shown = steady ? this.steadied(steady) : this.output!;
     const bytes = 4 * width * height;
     const pixels = new Uint8ClampedArray(
       spare?.byteLength === bytes ? spare : new ArrayBuffer(bytes),
     );
-    toBytes(this.output!, this.request.student.channels, pixels);
+    toBytes(shown, this.request.student.channels, pixels);
     const times = {
       prepare: prepared - start,
       run: ran - prepared,
@@ -61,6 +69,16 @@ export class StudentSession {
     };
     const { backend } = this.runtime;
     return { frame, crop, mirror, rim, pixels, width, height, times, backend };
+  }
+
+  /** The output mixed with what was shown before; what `last` tells stays the network's own. */
+  private steadied(steady: number): Float32Array {
+    const { width, height } = this.request.size;
+    const output = this.output!;
+    if (this.mixed.length !== output.length) this.mixed = new Float32Array(output.length);
+    this.mixed.set(output);
+    this.smoother.apply(this.input, this.mixed, width, height, steady);
+    return this.mixed;
   }
 
   last(): LastTensors | null {
@@ -73,16 +91,16 @@ export class StudentSession {
     await this.session.release();
   }
 
-  private take(frame: ImageBitmap, crop: Box, mirror: boolean, rim: number): void {
+  private take(frame: ImageBitmap, crop: Box, mirror: boolean, rim: Size): void {
     const { width, height } = this.request.size;
     const { context } = this;
-    const [w, h] = [width - 2 * rim, height - 2 * rim];
+    const [w, h] = [width - 2 * rim.width, height - 2 * rim.height];
     context.fillStyle = "white"; // behind what is see-through
     context.fillRect(0, 0, width, height);
     context.setTransform(mirror ? -1 : 1, 0, 0, 1, mirror ? width : 0, 0);
-    context.drawImage(frame, crop.left, crop.top, crop.width, crop.height, rim, rim, w, h);
+    context.drawImage(frame, crop.left, crop.top, crop.width, crop.height, rim.width, rim.height, w, h);
     context.resetTransform();
-    if (rim) mirrorEdges(context, rim);
+    mirrorEdges(context, rim);
     toPlanes(context.getImageData(0, 0, width, height).data, this.input);
   }
 
@@ -94,16 +112,25 @@ export class StudentSession {
 }
 
 /** Fill a canvas's rim with what lies inside of it, left and right first, then over the corners. */
-function mirrorEdges(context: OffscreenCanvasRenderingContext2D, rim: number): void {
+function mirrorEdges(context: OffscreenCanvasRenderingContext2D, rim: Size): void {
   const { canvas } = context;
   const { width, height } = canvas;
-  for (const [from, edge] of [[rim, rim], [width - 2 * rim, width]]) {
-    context.setTransform(-1, 0, 0, 1, edge, 0);
-    context.drawImage(canvas, from, 0, rim, height, 0, 0, rim, height);
+  // What lies inside may be thinner than the rim: each step mirrors as much as is there by then.
+  for (let left = rim.width, right = width - rim.width; left > 0 && right > left; ) {
+    const step = Math.min(left, right - left);
+    context.setTransform(-1, 0, 0, 1, 2 * left, 0);
+    context.drawImage(canvas, left, 0, step, height, left, 0, step, height);
+    context.setTransform(-1, 0, 0, 1, 2 * right, 0);
+    context.drawImage(canvas, right - step, 0, step, height, right - step, 0, step, height);
+    [left, right] = [left - step, right + step];
   }
-  for (const [from, edge] of [[rim, rim], [height - 2 * rim, height]]) {
-    context.setTransform(1, 0, 0, -1, 0, edge);
-    context.drawImage(canvas, 0, from, width, rim, 0, 0, width, rim);
+  for (let top = rim.height, bottom = height - rim.height; top > 0 && bottom > top; ) {
+    const step = Math.min(top, bottom - top);
+    context.setTransform(1, 0, 0, -1, 0, 2 * top);
+    context.drawImage(canvas, 0, top, width, step, 0, top, width, step);
+    context.setTransform(1, 0, 0, -1, 0, 2 * bottom);
+    context.drawImage(canvas, 0, bottom - step, width, step, 0, bottom - step, width, step);
+    [top, bottom] = [top - step, bottom + step];
   }
   context.resetTransform();
 }

@@ -1,6 +1,9 @@
 /** The style picker: one radio button with a small picture for each student. */
 import { $ } from "./dom";
 import type { Student } from "./manifest";
+import { strings } from "./strings";
+
+const AUTOMATIC = "auto";
 
 export function listStyles(students: Student[], chosen: Student, take: (s: Student) => void): void {
   const field = $("styles");
@@ -32,7 +35,7 @@ function thumbnail(student: Student): HTMLElement {
   } else {
     const icon = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     icon.append(document.createElementNS(icon.namespaceURI, "use"));
-    icon.firstElementChild!.setAttribute("href", "#i-pen");
+    icon.firstElementChild!.setAttribute("href", student.kind === "sketch" ? "#i-pen" : "#i-example");
     frame.append(icon);
   }
   return frame;
@@ -41,13 +44,31 @@ function thumbnail(student: Student): HTMLElement {
 const ascending = (a: number, b: number) => a - b;
 const SIZES = [128, 192, 256, 320, 384, 512];
 
-/** The resolutions a student knows. */
-export function listSizes(student: Student, chosen: number): number {
-  const { fixed, side } = student;
-  const sizes = fixed ? [Math.max(...fixed)] : [...new Set([...SIZES, side])].sort(ascending);
-  const now = sizes.includes(chosen) ? chosen : fixed ? sizes[0] : side;
+/** The resolutions that a student knows, ascending. */
+function sizesOf({ fixed, side }: Student): number[] {
+  return fixed ? [Math.max(...fixed)] : [...new Set([...SIZES, side])].sort(ascending);
+}
+
+/** Those among which the machine's speed may choose: larger ones would change some students' colours. */
+export function freeSizes(student: Student): number[] {
+  return sizesOf(student).filter((size) => size <= (student.colours_at ?? Infinity));
+}
+
+/** List a student's resolutions; gives the chosen one, or where that is not known its own. */
+export function listSizes(student: Student, chosen: number, automatic: boolean): number {
+  const sizes = sizesOf(student);
+  const now = sizes.includes(chosen) ? chosen : student.fixed ? sizes[0] : student.side;
   const select = $<HTMLSelectElement>("size");
-  select.replaceChildren(...sizes.map((s) => new Option(`${s} px`, String(s), false, s === now)));
+  const options = sizes.map((size) => new Option(strings.pixels(size), String(size)));
+  if (sizes.length > 1) options.unshift(new Option(strings.automatic(now), AUTOMATIC));
+  select.replaceChildren(...options);
+  select.value = automatic && sizes.length > 1 ? AUTOMATIC : String(now);
   select.disabled = sizes.length === 1;
   return now;
+}
+
+/** The resolution that was picked; null where the machine's speed is to choose it. */
+export function pickedSize(): number | null {
+  const { value } = $<HTMLSelectElement>("size");
+  return value === AUTOMATIC ? null : Number(value);
 }

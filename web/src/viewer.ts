@@ -1,29 +1,66 @@
 /** Photo and stylised picture, one over the other; moving the divider only clips them in CSS. */
 import { Divider } from "./divider";
-import { $ } from "./dom";
-import type { InferResult } from "./protocol";
+import { $, label, type Root } from "./dom";
+import type { Box, InferResult, Size } from "./protocol";
 
 const SHARPEST = 1024; // pixels of the photo's long side on the screen
+const SAME = 0.02; // of the logarithm of a shape: what evening a film's sides may do to it
 
 export class Viewer {
-  private readonly divider = new Divider();
-  private readonly photo = $<HTMLCanvasElement>("photo");
-  private readonly stylised = $<HTMLCanvasElement>("stylised");
-  private readonly photoContext = this.photo.getContext("2d")!;
-  private readonly stylisedContext = this.stylised.getContext("2d")!;
+  private readonly frame: HTMLElement;
+  private readonly divider: Divider;
+  private readonly photo: HTMLCanvasElement;
+  private readonly stylised: HTMLCanvasElement;
+  private readonly photoContext: CanvasRenderingContext2D;
+  private readonly stylisedContext: CanvasRenderingContext2D;
 
-  /** Show a result beside the very part of the frame it was made from; its rim stays outside. */
-  show(result: InferResult): void {
-    const { rim, pixels } = result;
-    const [width, height] = [result.width - 2 * rim, result.height - 2 * rim];
-    resize(this.stylised, width, height);
-    $("viewer").style.setProperty("--shape", String(width / height));
-    const picture = new ImageData(pixels, result.width, result.height);
-    this.stylisedContext.putImageData(picture, -rim, -rim);
-    this.showPhoto(result);
+  private share = 1;
+  private beside = true;
+
+  /** Whether there is a stylised picture, and so something to save. */
+  drawn = false;
+  /** Called with every stylised picture that is shown. */
+  onFrame: (() => void) | null = null;
+
+  constructor(private readonly root: Root = document) {
+    this.frame = $("viewer", root);
+    this.divider = new Divider(root);
+    this.photo = $<HTMLCanvasElement>("photo", root);
+    this.stylised = $<HTMLCanvasElement>("stylised", root);
+    this.photoContext = this.photo.getContext("2d")!;
+    this.stylisedContext = this.stylised.getContext("2d")!;
   }
 
-  private showPhoto({ frame, crop, mirror }: InferResult): void {
+  /** The photo alone, while the network is on its way. */
+  preview(frame: ImageBitmap, crop: Box, mirror: boolean): void {
+    this.frame.style.setProperty("--shape", String(crop.width / crop.height));
+    this.frame.classList.add("alone");
+    this.showPhoto({ frame, crop, mirror });
+  }
+
+  /** Show a result beside the very part of the frame it was made from; its rim stays outside. */
+  show(result: InferResult, style: string): void {
+    const { rim, pixels } = result;
+    const [width, height] = [result.width - 2 * rim.width, result.height - 2 * rim.height];
+    resize(this.stylised, width, height);
+    this.frame.style.setProperty("--shape", String(result.crop.width / result.crop.height));
+    const picture = new ImageData(pixels, result.width, result.height);
+    this.stylisedContext.putImageData(picture, -rim.width, -rim.height);
+    this.showPhoto(result);
+    this.frame.classList.remove("alone");
+    const tag = this.root.getElementById("tag");
+    if (tag) label(tag, style);
+    if (!this.drawn) this.begun();
+    this.onFrame?.();
+  }
+
+  private begun(): void {
+    for (const name of ["save", "share", "copy", "record", "loop", "film"])
+      this.root.getElementById(name)?.removeAttribute("disabled");
+    this.drawn = true;
+  }
+
+  private showPhoto({ frame, crop, mirror }: Pick<InferResult, "frame" | "crop" | "mirror">): void {
     const scale = Math.min(1, SHARPEST / Math.max(crop.width, crop.height));
     resize(this.photo, Math.round(crop.width * scale), Math.round(crop.height * scale));
     const { width, height } = this.photo;
@@ -35,36 +72,72 @@ export class Viewer {
     context.resetTransform();
   }
 
-  /** Both as the divider parts them on the screen, in the pixels of the larger one. */
-  picture(): HTMLCanvasElement {
+  /** How much of the stylised picture is seen over the photo, 0 to 1. */
+  set strength(share: number) {
+    this.share = share;
+    this.frame.style.setProperty("--strength", String(share));
+    this.frame.classList.toggle("blended", share < 1);
+  }
+
+  /** Whether the photo stands beside the stylised picture, parted by the divider. */
+  set compare(on: boolean) {
+    this.beside = on;
+    this.frame.classList.toggle("single", !on);
+  }
+
+  /** Width by height of what is shown, in the pixels of the larger of the two. */
+  get size(): Size {
     const { width, height } = this.photo.width > this.stylised.width ? this.photo : this.stylised;
-    const page = Object.assign(document.createElement("canvas"), { width, height });
-    const context = page.getContext("2d")!;
-    context.imageSmoothingQuality = "high";
-    const cut = Math.round((width * this.divider.at) / 100);
-    cutOut(context, this.photo, 0, cut);
-    cutOut(context, this.stylised, cut, width);
-    if (cut > 0 && cut < width) {
-      context.fillStyle = "white";
-      context.fillRect(cut - 1, 0, 2, height);
-    }
+    return { width, height };
+  }
+
+  /** What is shown, as a picture of its own. */
+  picture(): HTMLCanvasElement {
+    const page = Object.assign(document.createElement("canvas"), this.size);
+    this.paint(page.getContext("2d")!, { left: 0, top: 0, ...this.size });
     return page;
   }
-}
 
-function cutOut(
-  context: CanvasRenderingContext2D,
-  source: HTMLCanvasElement,
-  from: number,
-  to: number,
-): void {
-  const { width, height } = context.canvas;
-  context.save();
-  context.beginPath();
-  context.rect(from, 0, to - from, height);
-  context.clip();
-  context.drawImage(source, 0, 0, width, height);
-  context.restore();
+  /** Draw what is shown over a whole canvas; where that is of another shape, between bars. */
+  fill(canvas: HTMLCanvasElement): void {
+    const { width, height } = canvas;
+    const shape = this.size.width / this.size.height;
+    const context = canvas.getContext("2d")!;
+    const box = { left: 0, top: 0, width, height };
+    if (Math.abs(Math.log((shape * height) / width)) > SAME) {
+      context.fillStyle = "black";
+      context.fillRect(0, 0, width, height);
+      box.width = Math.min(width, height * shape);
+      box.height = box.width / shape;
+      [box.left, box.top] = [(width - box.width) / 2, (height - box.height) / 2];
+    }
+    this.paint(context, box);
+  }
+
+  /** Draw what is shown, as divider and strength have it on the screen, into a box. */
+  paint(context: CanvasRenderingContext2D, { left, top, width, height }: Box): void {
+    const cut = this.beside ? Math.round((width * this.divider.at) / 100) : 0;
+    context.save();
+    context.translate(left, top);
+    context.imageSmoothingQuality = "high";
+    context.beginPath();
+    context.rect(0, 0, width, height);
+    context.clip();
+    if (cut > 0 || this.share < 1) context.drawImage(this.photo, 0, 0, width, height);
+    else context.clearRect(0, 0, width, height);
+    context.beginPath();
+    context.rect(cut, 0, width - cut, height);
+    context.clip();
+    if (this.share === 1) context.clearRect(cut, 0, width - cut, height);
+    context.globalAlpha = this.share;
+    context.drawImage(this.stylised, 0, 0, width, height);
+    context.globalAlpha = 1;
+    context.restore();
+    if (cut > 0 && cut < width) {
+      context.fillStyle = "white";
+      context.fillRect(left + cut - 1, top, 2, height);
+    }
+  }
 }
 
 function resize(canvas: HTMLCanvasElement, width: number, height: number): void {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -16,17 +17,18 @@ from PIL import Image
 
 from distill.config.settings.commands import Lens
 from distill.core import onnx_files
+from distill.core.arrays import over_white, to_array, to_picture
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path, room_in, scratch_folder
-from distill.core.images import over_white, to_image, to_tensor
-from distill.data.photos import demo_photos
 from distill.inference.onnx_student import OnnxStudent
+from distill.live import embedded
 from distill.live.page_students import SIDE, PageStudent
 
 MANIFEST = "manifest.json"
-EXAMPLE = "example.jpg"  # stands for the camera where there is none
-BUST = (40, 0, 440, 400)  # left, top, right, bottom of the astronaut's head and shoulders
-FACE = (96, 0, 352, 256)
+# Stands for the camera where there is none, and is on the students' buttons: the head and shoulders
+# of the astronaut Eileen Collins, 400 × 400 (NASA, public domain), from scikit-image's photograph.
+EXAMPLE = Path(__file__).with_name("example.jpg")
+FACE = (56, 0, 312, 256)  # left, top, right, bottom
 THUMBNAIL = 160  # pixels
 JPEG = {"quality": 88, "optimize": True}
 ELSEWHERE = "free some space, or name a folder on another disk with output=DIR"
@@ -48,20 +50,30 @@ def _replace(target: Path, page: Path, students: Sequence[PageStudent], settings
     with scratch_folder(target) as scratch:
         fresh = scratch / "fresh"
         shutil.copytree(page, fresh)
+        embedded.place(fresh, settings.embed)
         (fresh / "students").mkdir()
-        _save(astronaut().crop(BUST), fresh / EXAMPLE)
+        shutil.copyfile(EXAMPLE, fresh / EXAMPLE.name)
         stems = _file_stems(student.name for student in students)
         pairs = zip(students, stems, strict=True)
-        manifest = {
+        manifest: dict[str, Any] = {
             "students": [_write(student, stem, fresh) for student, stem in pairs],
-            "example": EXAMPLE,
+            "example": EXAMPLE.name,
             "rate": settings.rate,
             "line": settings.line,
         }
+        if settings.embed:
+            _name_plainly(manifest["students"], stems, fresh)
         (fresh / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
         if target.exists():
             target.rename(scratch / "old")
         fresh.rename(target)
+
+
+def _name_plainly(entries: list[dict[str, Any]], stems: list[str], folder: Path) -> None:
+    """Students beside the element under names that stay: what a page of others links to."""
+    for entry, stem in zip(entries, stems, strict=True):
+        if entry["kind"] == "photo":
+            shutil.copyfile(folder / entry["file"], folder / embedded.FOLDER / f"{stem}.onnx")
 
 
 def check_replaceable(settings: Lens) -> Path:
@@ -96,8 +108,11 @@ def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
     """The student's files; gives its entry in the manifest, as the page's manifest.ts reads it."""
     network = student.network
     model = network.model if network.fixed else onnx_files.free_size(network.model)
+    content = model.SerializeToString()
+    # The page keeps what it took for good: another content has another name.
+    stem += f"-{hashlib.sha256(content).hexdigest()[:8]}"
     file, thumbnail = f"students/{stem}.onnx", f"students/{stem}.jpg"
-    size = (folder / file).write_bytes(model.SerializeToString())
+    size = (folder / file).write_bytes(content)
     if student.kind == "photo":
         _save(_thumbnail(network), folder / thumbnail)
     return {
@@ -110,6 +125,7 @@ def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
         "output": model.graph.output[0].name,
         "side": student.side,
         "fixed": network.fixed,
+        "colours_at": network.colours_at,
         "thumbnail": thumbnail if student.kind == "photo" else None,
         "licence": student.licence,
     }
@@ -118,8 +134,9 @@ def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
 def _thumbnail(network: OnnxStudent) -> Image.Image:
     """The astronaut's face, stylised and small."""
     height, width = network.fixed or (SIDE, SIDE)
-    face = astronaut().crop(FACE).resize((width, height), Image.Resampling.LANCZOS)
-    stylised = to_image(over_white(network(to_tensor(face)[None]))[0])
+    with Image.open(EXAMPLE) as example:
+        face = example.crop(FACE).resize((width, height), Image.Resampling.LANCZOS)
+    stylised = to_picture(over_white(network(to_array(face)[None]))[0])
     return stylised.resize((THUMBNAIL, THUMBNAIL), Image.Resampling.LANCZOS)
 
 
@@ -128,12 +145,6 @@ def _save(picture: Image.Image, path: Path) -> None:
     content = io.BytesIO()
     picture.save(content, "JPEG", **JPEG)
     path.write_bytes(content.getvalue())
-
-
-def astronaut() -> Image.Image:
-    """The photograph that scikit-image carries, 512 × 512 RGB (NASA, public domain)."""
-    (path,) = (photo.path for photo in demo_photos() if photo.side == "val")
-    return Image.open(path).convert("RGB")
 
 
 def summary(folder: Path, students: Sequence[PageStudent]) -> str:

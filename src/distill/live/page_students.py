@@ -14,6 +14,7 @@ from distill.inference.onnx_student import OnnxStudent
 from distill.inference.stylizing import open_student
 from distill.runs import run_folder
 
+FIRST = "toon"  # of the package's own the most striking one: what a visitor sees first
 SIDE = 256  # of a network that takes any size: what students learn on
 
 
@@ -37,7 +38,7 @@ def choose(settings: Lens) -> list[PageStudent]:
     """Every student asked for, opened once. Raises DistillError for one that makes no picture."""
     photo = _listed(settings.students)
     if settings.students is None and settings.run is None:
-        photo = list(zoo.shipped())
+        photo = sorted(zoo.shipped(), key=lambda name: name != FIRST)
     students = [_open(item, "photo") for item in photo]
     students += [_open(item, "sketch") for item in _listed(settings.sketches)]
     if settings.run is not None:

@@ -29,15 +29,14 @@ from distill.live.offered_hosts import LOCAL
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
     "img-src 'self' blob:; media-src 'self' blob:; connect-src 'self'; worker-src 'self'; "
-    "base-uri 'none'; form-action 'none'"
+    "manifest-src 'self'; base-uri 'none'; form-action 'none'"
 )
 HEADERS = {
-    "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     # Both together make the page cross-origin isolated: without it WASM gets one thread.
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Embedder-Policy": "require-corp",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(self)",
+    "Permissions-Policy": "camera=(self), microphone=(self)",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
@@ -47,6 +46,8 @@ TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".mjs": "text/javascript; charset=utf-8",
     ".json": "application/json",
+    ".webmanifest": "application/manifest+json",
+    ".png": "image/png",
     ".svg": "image/svg+xml",
     ".jpg": "image/jpeg",
     ".wasm": "application/wasm",  # else browsers refuse to compile it while it comes
@@ -180,6 +181,7 @@ class Handler(SimpleHTTPRequestHandler):
     def end_headers(self) -> None:
         for name, value in self.form.items():
             self.send_header(name, value)
+        self.send_header("Content-Security-Policy", self.server.policy)
         for name, value in HEADERS.items():
             self.send_header(name, value)
         # What the build names by its content lies in page/ and never changes.
@@ -192,7 +194,10 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """A thread for every connection; encrypted with `context`. Answers to `hosts` only."""
+    """A thread for every connection; encrypted with `context`. Answers to `hosts` only.
+
+    `policy` is what browsers may do with its pages, and who may frame them.
+    """
 
     daemon_threads = True
 
@@ -206,6 +211,7 @@ class Server(ThreadingHTTPServer):
         if ":" in settings.host:
             self.address_family = socket.AF_INET6
         self.hosts = offered_hosts.of(settings, addresses)
+        self.policy = f"{POLICY}; frame-ancestors " + (" ".join(settings.frames) or "'none'")
         super().__init__((settings.host, settings.port), partial(Handler, directory=str(folder)))
         if context:  # the handshake is left to the thread: a slow one must not keep others waiting
             self.socket = context.wrap_socket(

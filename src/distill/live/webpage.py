@@ -16,6 +16,7 @@ from distill.live import gzipped
 
 PAGE = Path(__file__).resolve().parent / "page"
 SOURCES = Path(__file__).resolve().parents[3] / "web"
+ELEMENT = "element"  # in the built page: what is embedded in others
 STAMP = "built.sha256"  # in the built page: what it was built from
 NODE = "install Node.js 20 or later (npm comes with it), or install distill from a wheel"
 AGAIN = "free some space and type the same command again"
@@ -66,6 +67,8 @@ def build(npm: str, digest: str) -> None:
     with scratch_folder(PAGE) as scratch:
         built = scratch / "page"
         _npm(npm, "run", "build", "--", "--outDir", str(built), "--emptyOutDir")
+        element = ("--outDir", str(built / ELEMENT), "--runtime")
+        _npm(npm, "run", "build:element", "--", *element)
         gzipped.compress(built)
         (built / STAMP).write_text(f"{digest}\n")
         if PAGE.exists():

@@ -18,7 +18,7 @@ from distill.config.compose import load
 from distill.config.settings.commands import Lens
 from distill.live import lens_folder, page_students, webpage
 from distill.live.server import bind
-from support.chromium_page import FLAGS, PATIENCE, chromium, write_clip
+from support.chromium_page import FLAGS, PATIENCE, READY, chromium, write_clip
 from support.onnx_networks import negative
 
 # JSON would take seconds for so many numbers.
@@ -101,6 +101,13 @@ class Visit:
             assert time.monotonic() < end, f"{why or condition}; the page says: {said!r}"
             time.sleep(0.05)
 
+    def wait_here(self, condition: Callable[[], Any]) -> None:
+        """Until something is true in the test, while the page goes on."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end
+            self.page.wait_for_timeout(50)
+
     def frames(self, more: int = 1) -> None:
         """Until that many more frames were stylised."""
         count = self.page.evaluate("distill.speed().frames")
@@ -127,21 +134,29 @@ def visit(browser: Any, address: str) -> Iterator[Callable[..., Visit]]:
     contexts, visits = [], []
 
     def open_page(query: str = "", camera: bool = False, script: str = "", **options: Any) -> Visit:
+        ready, routes = options.pop("ready", True), options.pop("routes", {})
         url = options.pop("url", address)
-        context = options.pop("browser", browser).new_context(
-            permissions=["camera"] if camera else [], **options
-        )
+        offline = options.pop("offline", False)
+        if "size=" not in query:  # else the machine's speed would choose
+            query += ("&" if query else "?") + f"size={options.pop('size', 64)}"
+        options = {"permissions": ["camera"] * camera} | options
+        context = options.pop("browser", browser).new_context(**options)
         contexts.append(context)
         page, noise = context.new_page(), []
         page.on("console", lambda m: noise.append(f"{m.type}: {m.text}"))
         page.on("pageerror", lambda error: noise.append(str(error)))
         page.on("requestfailed", lambda request: noise.append(f"failed: {request.url}"))
         page.on("request", lambda r: r.url.startswith((url, "blob:")) or noise.append(r.url))
+        for pattern, handler in routes.items():
+            page.route(pattern, handler)
+        if not offline:  # a service worker would answer before the routes here
+            page.add_init_script("delete Navigator.prototype.serviceWorker")
         if script:
             page.add_init_script(script)
         page.goto(url + query)
         visits.append(Visit(page, noise))
-        visits[-1].wait("window.distill !== undefined && distill.speed().frames > 0")
+        if ready:
+            visits[-1].wait(READY)
         return visits[-1]
 
     yield open_page

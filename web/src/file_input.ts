@@ -1,7 +1,7 @@
-/** Pictures that people bring: chosen, dropped on the page, or pasted. */
+/** Files that people bring: chosen, dropped on the page, or pasted. */
 import { $ } from "./dom";
 
-export function onPictureInput(take: (file: File) => void): void {
+export function onFile(take: (file: File) => void): void {
   const input = $<HTMLInputElement>("file");
   $("open").addEventListener("click", () => input.click());
   input.addEventListener("change", () => {
@@ -11,6 +11,14 @@ export function onPictureInput(take: (file: File) => void): void {
   });
   document.addEventListener("paste", ({ clipboardData }) => pick(clipboardData, take));
   onDrop(take);
+}
+
+export function isNetwork(file: File): boolean {
+  return /\.onnx$/i.test(file.name);
+}
+
+export function isVideo(file: Blob): boolean {
+  return file.type.startsWith("video/");
 }
 
 function onDrop(take: (file: File) => void): void {
@@ -32,6 +40,6 @@ function onDrop(take: (file: File) => void): void {
 
 function pick(data: DataTransfer | null, take: (file: File) => void): void {
   const files = [...(data?.files ?? [])];
-  const file = files.find(({ type }) => type.startsWith("image/")) ?? files[0];
+  const file = files.find(({ type }) => /^(image|video)\//.test(type)) ?? files[0];
   if (file) take(file);
 }

@@ -1,0 +1,83 @@
+"""The page in the languages that it knows: all of it, and it fits."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+LANGUAGES = {"de": "Einstellungen", "es": "Ajustes", "ja": "設定"}
+# Every word on the page, seen or only read aloud, where it stands.
+WORDS = """() => {
+  const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode())
+    if (!node.parentElement.closest("noscript, option, #meter, #why, #licence"))
+      found.push(node.textContent.trim().replace(/\\s+/g, " "));
+  for (const name of ["aria-label", "title"])
+    for (const element of document.body.querySelectorAll(`[${name}]`))
+      found.push(element.getAttribute(name));
+  return found.filter((text) => text);
+}"""
+SAME = r"distill|lens|negative|hayao|stiff|pencil|paint|chalk|WASM.*|[\d,. %px]+|Stopp?|.* px\)?"
+CLIPPED = """[...document.querySelectorAll('.dock button')].filter(
+  (b) => b.offsetParent && b.scrollWidth > b.clientWidth).map((b) => b.id)"""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_nothing_is_left_in_english(visit, language):
+    english = visit(locale="en-GB").page.evaluate(WORDS)
+    at = visit(locale=f"{language}-XX")
+    assert at.page.evaluate("document.documentElement.lang") == language
+    other = at.page.evaluate(WORDS)
+    assert len(other) == len(english) > 60
+    left = {a for a, b in zip(english, other, strict=True) if a == b}
+    assert {text for text in left if not re.fullmatch(SAME, text)} == set()
+    assert at.page.get_attribute("aside", "aria-label") == LANGUAGES[language]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_said_later_is_too(visit, language):
+    at = visit(f"?lang={language}")
+    no_card = {"de": "keine Grafikkarte", "es": "tarjeta gráfica", "ja": "グラフィックスカード"}
+    assert no_card[language] in at.text("why")  # which the worker says
+    at.page.click("#forget")
+    forgotten = {"de": "vergessen", "es": "olvidado", "ja": "忘れました"}
+    assert forgotten[language] in at.text("message")
+    automatic = {"de": "Automatisch", "es": "Automática", "ja": "自動"}
+    assert at.text("size").startswith(automatic[language])
+
+
+def test_the_first_known_language_counts_and_the_address_before_all(visit):
+    def lang(query, locale):
+        return visit(query, locale=locale).page.evaluate("document.documentElement.lang")
+
+    assert lang("", "fr-FR") == "en"
+    assert lang("", "es-419") == "es"
+    assert lang("?lang=ja", "de-DE") == "ja"
+    assert lang("?lang=tlh", "de-DE") == "de"
+
+
+@pytest.mark.parametrize("language", ["en", *LANGUAGES])
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (844, 390), (390, 844), (360, 640)])
+def test_it_fits_the_screen(visit, language, width, height):
+    at = visit(f"?lang={language}", viewport={"width": width, "height": height})
+    for view in ("photo", "sketch"):
+        at.page.click(f"#view-{view}")
+        assert at.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert at.page.evaluate(CLIPPED) == []
+
+
+def test_right_to_left_does_not_break_it(visit):
+    for width in (1280, 390):
+        at = visit(viewport={"width": width, "height": 800})
+        at.page.evaluate("document.documentElement.dir = 'rtl'")
+        for view in ("photo", "sketch"):
+            at.page.click(f"#view-{view}")
+            assert at.page.evaluate("document.documentElement.scrollWidth") <= width
+            assert at.page.evaluate(CLIPPED) == []
+        at.page.click("#view-photo")
+        # The picture is no text: its photo stays on the left.
+        split = "document.getElementById('divider').getBoundingClientRect()"
+        middle = "(({ left, width }) => left + width / 2)"
+        frame = "document.getElementById('viewer').getBoundingClientRect()"
+        assert at.page.evaluate(f"Math.abs({middle}({split}) - {middle}({frame}))") < 2

@@ -1,0 +1,152 @@
+"""What the page computes itself, compiled and run by Node: the steadied output, the chosen size."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from distill.inference.video.smoothing import Smoother
+from distill.live import webpage
+
+TSC = webpage.SOURCES / "node_modules" / ".bin" / "tsc"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Runs a script that may import the page's modules; gives what it prints, as JSON."""
+    if shutil.which("node") is None or not TSC.is_file():
+        pytest.skip("no Node.js, or no TypeScript: npm ci in web/")
+    folder = tmp_path_factory.mktemp("compiled")
+    source = webpage.SOURCES / "src"
+    sources = [source / f"{name}.ts" for name in ("steady", "auto_size")]
+    (folder / "package.json").write_text('{"type": "module"}')
+    flags = [
+        "--outDir",
+        folder,
+        "--rootDir",
+        webpage.SOURCES / "src",
+        "--ignoreConfig",
+        "--noCheck",
+    ]
+    target = ["--target", "es2022", "--module", "esnext"]
+    subprocess.run([TSC, *sources, *flags, *target], check=True, capture_output=True)
+
+    def script(text, **given):
+        (folder / "given.json").write_text(json.dumps(given))
+        reading = (
+            'import fs from "node:fs"; const given = JSON.parse(fs.readFileSync("given.json"));'
+        )
+        (folder / "script.js").write_text(reading + text)
+        done = subprocess.run(["node", "script.js"], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return script
+
+
+STEADY = """
+import { Smoother } from "./steady.js";
+const smoother = new Smoother(), results = [];
+for (const { input, output } of given.frames) {
+  const mixed = Float32Array.from(output);
+  smoother.apply(Float32Array.from(input), mixed, given.width, given.height, given.strength);
+  results.push([...mixed]);
+}
+console.log(JSON.stringify(results));
+"""
+
+
+@pytest.mark.parametrize(("height", "width"), [(32, 48), (37, 29)])
+def test_the_steadied_output_is_that_of_videos(run, height, width):
+    """A scene whose light flickers, and of which one corner begins to move.
+
+    By whole levels a block: Pillow, which takes the means for videos, rounds them.
+    """
+    rng = np.random.default_rng(0)
+    blocks = (-(-height // 8), -(-width // 8), 3)
+
+    def enlarged(values):
+        return values.repeat(8, 0).repeat(8, 1)[:height, :width]
+
+    scene = enlarged(rng.integers(60, 150, blocks))
+    of_videos, frames, expected = Smoother(0.8), [], []
+    for number in range(5):
+        picture = (scene + enlarged(rng.integers(-1, 2, blocks))).astype(np.uint8)
+        picture[:8, :8] += 15 * number
+        stylised = rng.integers(0, 256, scene.shape).astype(np.uint8)
+        expected.append(of_videos(picture, stylised))
+        planes = [each.transpose(2, 0, 1).ravel() / 255 for each in (picture, stylised)]
+        frames.append({"input": planes[0].tolist(), "output": planes[1].tolist()})
+    found = run(STEADY, frames=frames, width=width, height=height, strength=0.8)
+    for mine, theirs in zip(found, expected, strict=True):
+        mine = 255 * np.array(mine).reshape(3, height, width).transpose(1, 2, 0)
+        assert np.abs(mine - theirs).max() <= 0.51  # theirs is rounded
+    still, moving = np.s_[20:, 16:], np.s_[:4, :4]
+    last = 255 * np.array(found[-1]).reshape(3, height, width).transpose(1, 2, 0)
+    own = 255 * np.array(frames[-1]["output"]).reshape(3, height, width).transpose(1, 2, 0)
+    assert np.abs(last - own)[moving].max() < 0.5  # what moves is not mixed
+    assert np.abs(last - own)[still].mean() > 20
+
+
+def test_a_new_size_or_a_new_scene_begins_anew(run):
+    script = """
+    import { Smoother } from "./steady.js";
+    const smoother = new Smoother(), results = [];
+    const go = (side, value, forget) => {
+      if (forget) smoother.forget();
+      const mixed = new Float32Array(3 * side * side).fill(value);
+      smoother.apply(new Float32Array(3 * side * side).fill(0.5), mixed, side, side, 0.5);
+      results.push(mixed[0]);
+    };
+    go(16, 0); go(16, 1); go(24, 1); go(24, 0, true); go(24, 1);
+    console.log(JSON.stringify(results));
+    """
+    assert run(script) == [0, 0.5, 1, 0, 0.5]
+
+
+AUTO = """
+import { AutoSize } from "./auto_size.js";
+const auto = new AutoSize(given.sizes, given.side), sides = [];
+for (let frame = 0; frame < given.frames; frame++) {
+  const run = given.ms * (auto.side / 256) ** 2 * (given.jumps?.[frame] ?? 1);
+  auto.take({ prepare: 0, run, finish: 0 }, given.still);
+  sides.push(auto.side);
+}
+console.log(JSON.stringify(sides));
+"""
+SIZES = [128, 192, 256, 320, 384, 512]
+# Milliseconds at 256, whether it is a still picture, and what fits: 30 ms a frame, 400 a picture.
+FITTING = [
+    (27, False, 256),  # 320 would take 42
+    (5, False, 512),  # 20 there
+    (10, False, 384),  # 22.5; 40 at 512
+    (60, False, 128),  # 15; 34 at 192
+    (500, False, 128),  # the least there is
+    (27, True, 512),  # 108
+    (150, True, 320),  # 234; 338 at 384 is above 0.8 of 400
+]
+
+
+@pytest.mark.parametrize(("ms", "still", "side"), FITTING)
+def test_the_largest_size_that_keeps_up_is_chosen_and_kept(run, ms, still, side):
+    sides = run(AUTO, sizes=SIZES, side=256, ms=ms, still=still, frames=200)
+    assert sides[-1] == side
+    assert sides[40:] == [side] * 160
+
+
+def test_one_slow_frame_changes_nothing(run):
+    jumps = [10 if frame % 50 == 20 else 1 for frame in range(200)]
+    sides = run(AUTO, sizes=SIZES, side=256, ms=27, still=False, frames=200, jumps=jumps)
+    assert sides == [256] * 200
+
+
+def test_a_machine_that_gets_busy_is_followed_down_and_not_tried_again(run):
+    jumps = [1] * 60 + [3] * 60 + [1] * 100
+    sides = run(AUTO, sizes=SIZES, side=256, ms=10, still=False, frames=220, jumps=jumps)
+    assert sides[50] == 384
+    assert sides[119] == 256
+    assert sides[-1] == 320  # 384 was too slow once

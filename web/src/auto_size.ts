@@ -1,0 +1,54 @@
+/** The resolution that this machine keeps up with, found by what inferences took. */
+import type { Times } from "./protocol";
+
+const LIVE = 30; // ms that a frame of the camera may take: 30 a second, and some rest
+const STILL = 400; // of a picture, which is looked at for longer
+const WARM = 3; // inferences after a change that say nothing yet: the browser compiles
+const SEEN = 8; // frames by which a size is judged
+const ROOM = 0.8; // of the time allowed that a larger size may be expected to take
+
+export class AutoSize {
+  private times: number[] = [];
+  private skipped = 0;
+  private still = false;
+  private tooSlow = Infinity; // pixels of a side that was tried
+
+  /** `sizes` ascending, of the student that draws; `side` is what it begins with. */
+  constructor(
+    private readonly sizes: readonly number[],
+    public side: number,
+  ) {}
+
+  /** An inference at `side` is done; gives another side where that fits better. */
+  take({ prepare, run, finish }: Times, still: boolean): number | null {
+    if (still !== this.still) this.restart(still);
+    if (this.skipped++ < (still ? 1 : WARM)) return null;
+    this.times.push(prepare + run + finish);
+    if (!still && this.times.length < SEEN) return null;
+    const took = median(this.times);
+    const allowed = still ? STILL : LIVE;
+    if (took > allowed) this.tooSlow = Math.min(this.tooSlow, this.side);
+    // Both grow with the number of pixels.
+    const expected = (side: number) => took * (side / this.side) ** 2;
+    const fitting = this.sizes.filter(
+      (side) => side < this.tooSlow && expected(side) <= (side > this.side ? ROOM : 1) * allowed,
+    );
+    const best = fitting.at(-1) ?? this.sizes[0];
+    this.times = this.times.slice(-SEEN);
+    if (best === this.side) return null;
+    this.side = best;
+    this.restart(still);
+    return best;
+  }
+
+  private restart(still: boolean): void {
+    if (still !== this.still) this.tooSlow = Infinity;
+    this.still = still;
+    this.times = [];
+    this.skipped = 0;
+  }
+}
+
+function median(values: number[]): number {
+  return [...values].sort((a, b) => a - b)[values.length >> 1];
+}

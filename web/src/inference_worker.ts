@@ -1,0 +1,161 @@
+/** What a worker does: inference, one request at a time, so that the page itself never waits. */
+import { fetchFile, type Report } from "./download";
+import type {
+  AdoptRequest,
+  BackendChoice,
+  InferRequest,
+  InferResult,
+  OpenRequest,
+  WorkerMessage,
+  WorkerReplies,
+  WorkerRequest,
+} from "./protocol";
+import type { Student } from "./manifest";
+import { loadRuntime, withoutGpu, type Builds, type Runtime } from "./runtime";
+import { examine, examineFree } from "./own_network";
+import { strings } from "./strings";
+import { StudentSession } from "./student_session";
+
+type Reply = WorkerReplies[keyof WorkerReplies];
+
+let builds: (choice: BackendChoice) => Builds;
+let choice: BackendChoice = { backend: null, threads: null };
+let loading: Promise<Runtime> | null = null;
+let runtime: Runtime | null = null;
+let student: StudentSession | null = null;
+let opened: OpenRequest | null = null;
+const networks = new Map<string, Promise<ArrayBuffer>>();
+
+/** The runtime, loaded once; after a failure the next request tries again. */
+function runtimeOnce(): Promise<Runtime> {
+  loading ??= loadRuntime(choice, builds(choice), tell).catch((error) => {
+    loading = null;
+    throw error;
+  });
+  return loading;
+}
+
+function networkOnce({ file, bytes }: Student): Promise<ArrayBuffer> {
+  const known = networks.get(file);
+  if (known) return known;
+  const fetched = (report: Report) =>
+    fetchFile(file, builds(choice).root, (loaded, total) => report(loaded, total ?? bytes));
+  const coming = tell(file, fetched)
+    .then((blob) => blob.arrayBuffer())
+    .catch((error) => {
+      networks.delete(file);
+      throw error;
+    });
+  networks.set(file, coming);
+  return coming;
+}
+
+/** Tells the page how far a file is. */
+async function tell<T>(file: string, get: (report: Report) => Promise<T>): Promise<T> {
+  let last = { file, loaded: 0, total: null as number | null };
+  const report = (loaded: number, total: number | null) => {
+    last = { file, loaded, total };
+    post({ progress: { ...last, over: false } });
+  };
+  report(0, null);
+  try {
+    return await get(report);
+  } finally {
+    post({ progress: { ...last, over: true } });
+  }
+}
+
+async function open(wanted: OpenRequest): Promise<WorkerReplies["open"]> {
+  const [ready, network] = await Promise.all([runtimeOnce(), networkOnce(wanted.student)]);
+  runtime ??= ready;
+  const session = await openAnywhere(wanted, network);
+  await student?.close();
+  [student, opened] = [session, wanted];
+  return runtime.backend;
+}
+
+/** A network of the user's own: kept under a name that no file of the page has. */
+async function adopt({ name, kind, bytes, anySize }: AdoptRequest): Promise<Student> {
+  runtime ??= await runtimeOnce();
+  const file = `own:${name}`;
+  const free = anySize ? await examineFree(file, name, kind, bytes, runtime) : null;
+  const found = free?.student ?? (await examine(file, name, kind, bytes, runtime));
+  networks.set(file, Promise.resolve(free?.bytes ?? bytes));
+  return found;
+}
+
+/** On the GPU if that is chosen; where it fails, on the CPU from then on. */
+async function openAnywhere(wanted: OpenRequest, network: ArrayBuffer): Promise<StudentSession> {
+  if (runtime!.gpu) {
+    try {
+      return await StudentSession.open(wanted, runtime!, network);
+    } catch (error) {
+      runtime = withoutGpu(runtime!, firstLine(error));
+    }
+  }
+  return StudentSession.open(wanted, runtime!, network);
+}
+
+async function infer(request: InferRequest): Promise<InferResult> {
+  if (!student) throw new Error(strings.network.noStudent);
+  try {
+    return await student.infer(request);
+  } catch (error) {
+    if (!runtime!.gpu) throw error;
+    runtime = withoutGpu(runtime!, firstLine(error)); // a lost device: drivers do that
+    student = await StudentSession.open(opened!, runtime, await networkOnce(opened!.student));
+    return student.infer(request);
+  }
+}
+
+function firstLine(error: unknown): string {
+  return String(error instanceof Error ? error.message : error).split("\n")[0];
+}
+
+function post(message: WorkerMessage, transfer: Transferable[] = []): void {
+  self.postMessage(message, { transfer });
+}
+
+async function answer(request: WorkerRequest): Promise<[Reply, Transferable[]]> {
+  switch (request.what) {
+    case "prepare":
+      choice = request.choice;
+      return [void (await runtimeOnce()), []];
+    case "fetch":
+      return [void (await Promise.all([runtimeOnce(), networkOnce(request.student)])), []];
+    case "adopt":
+      return [await adopt(request), []];
+    case "forget":
+      return [void networks.delete(request.file), []];
+    case "open":
+      return [await open(request), []];
+    case "last":
+      return [student?.last() ?? null, []];
+    case "files":
+      return [performance.getEntriesByType("resource").map(({ name }) => name), []];
+    case "infer": {
+      const result = await infer(request);
+      return [result, [result.frame, result.pixels.buffer]];
+    }
+  }
+}
+
+async function reply(id: number, request: WorkerRequest): Promise<void> {
+  try {
+    const [reply, transfer] = await answer(request);
+    post({ id, reply }, transfer);
+  } catch (error) {
+    post({ id, error: firstLine(error) });
+  }
+}
+
+let queue = Promise.resolve();
+/** Answer the page from now on, with the ONNX Runtime that `find` names once it is wanted. */
+export function serve(find: (choice: BackendChoice) => Builds): void {
+  builds = find;
+  self.onmessage = ({ data }: MessageEvent<{ id: number; request: WorkerRequest }>) => {
+    const now = data.request.what === "prepare" || data.request.what === "fetch";
+    if (now) void reply(data.id, data.request); // what is on its way keeps no frame waiting
+    else queue = queue.then(() => reply(data.id, data.request));
+  };
+}

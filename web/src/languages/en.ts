@@ -1,0 +1,106 @@
+/** All that the page's code says; what stands still has its English words in index.html. */
+
+const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
+const minutes = (seconds: number) =>
+  `${Math.floor(seconds / 60)}:${String(Math.floor(seconds) % 60).padStart(2, "0")}`;
+const PICTURES = "Pictures work without it.";
+
+export const english = {
+  camera: {
+    insecure: `Browsers give the camera to https pages and to localhost only. Start distill.lens with https=true. ${PICTURES}`,
+    refused: `The camera was refused. Allow it in the browser's settings for this page, then press Camera again. ${PICTURES}`,
+    none: `No camera was found. ${PICTURES}`,
+    busy: `The camera cannot be read: perhaps another program uses it. ${PICTURES}`,
+    other: (name: string) => `The camera did not start (${name}). ${PICTURES}`,
+    lost: `The camera was disconnected. ${PICTURES}`,
+    stalled: "The camera gives no pictures at the moment. The page tries again by itself.",
+    start: "Camera",
+    stop: "Stop",
+  },
+  files: {
+    example: "the example",
+    unnamed: "The file",
+    noPicture: (name: string) =>
+      `${name}: no picture this browser can read. Try a JPEG, PNG or WebP file.`,
+    noVideo: (name: string) =>
+      `${name}: no video this browser can play. Try an MP4 or WebM file.`,
+    missing: (name: string, why: string) => `${name} did not arrive: ${why}`,
+    silent: "the server does not answer",
+    broken: "the connection broke off",
+    status: (status: number) => `the server answers ${status}`,
+    noPng: "the browser could not make a PNG file of it",
+    incomplete: (why: string) => `The page's own files are not complete: ${why}`,
+  },
+  network: {
+    noWorker: "a part of the page did not load; reload it",
+    cannotRun: (name: string, side: number, why: string) => `${name} cannot run at ${side}: ${why}.`,
+    again: "The page tries again by itself.",
+    noStudent: "no student is open",
+    notFinite: "its output is not finite",
+    terms: (name: string, licence: string) => `Terms of ${name}: ${licence}.`,
+  },
+  own: {
+    refused: (name: string, why: string) => `${name} cannot be a style: ${why}.`,
+    unreadable: "no ONNX network, or one that ONNX Runtime for browsers cannot run",
+    inputs: (count: number) => `it has ${count} inputs, want one: the picture`,
+    otherInput: (type: string, shape: string) =>
+      `its input is ${type} ${shape}, want float32 1 × 3 × height × width`,
+    otherOutput: (type: string, shape: string) =>
+      `its output is ${type} ${shape}, want float32 and as large as the picture, 3 or 4 channels`,
+    range: (low: number, high: number) =>
+      `it gives values from ${low.toPrecision(3)} to ${high.toPrecision(3)}, want RGB in [0, 1] in and out`,
+  },
+  backend: {
+    wasm: (threads: number) => `WASM, ${threads} ${threads === 1 ? "thread" : "threads"}`,
+    reason: (where: string, why: string) => `${where}: ${why}.`,
+    asked: "as the address asks for",
+    emulated: "as the address asks for; emulated on the CPU",
+    card: "on the graphics card",
+    failed: (why: string) => `WebGPU failed (${why})`,
+    needsHttps: "WebGPU needs a page opened over https",
+    noWebGpu: "this browser has no WebGPU",
+    noCard: "no graphics card for WebGPU",
+    onlyEmulated: "WebGPU is only emulated here",
+    oneThreadHttps: "no more threads, since the page was not opened over https",
+    oneThreadHeaders: "no more threads, since this host sends no COOP/COEP headers",
+  },
+  film: {
+    start: "Record",
+    stop: (seconds: number) =>
+      `Stop ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`,
+    silent: "The film has no sound: the microphone was refused, or there is none.",
+    notStarted: (why: string) => `The film did not start: ${why}`,
+    failed: "the browser could not go on with the film",
+  },
+  video: {
+    draw: "Save film",
+    cancel: "Cancel",
+    progress: (percent: number, left: number | null) =>
+      left === null ? `${percent} %` : `${percent} % · ${minutes(left)} left`,
+    done: (frames: number, silent: boolean) =>
+      `The film is saved: ${frames} ${frames === 1 ? "frame" : "frames"}${silent ? ", without sound: this browser cannot take it over" : ""}.`,
+    failed: (why: string) => `The film was not drawn: ${why}.`,
+    unreadable: "this browser cannot read the video frame by frame",
+    unwritable: "this browser cannot write films",
+  },
+  loop: {
+    start: "Loop",
+    left: (seconds: number) => `${seconds.toFixed(1)} s`,
+    done: "The loop is saved as a GIF file.",
+    failed: "the browser could not make a GIF file of it",
+  },
+  copied: "The picture is in the clipboard.",
+  linkCopied: "A link to this page with these settings is in the clipboard.",
+  updated: "This page is a new version of the one you had.",
+  forgotten: "The settings are forgotten.",
+  percent: (count: number) => `${count} %`,
+  pen: { down: "Pen down.", up: "Pen up." },
+  divider: (percent: number) => `${percent} % photo`,
+  pixels: (count: number) => `${count} px`,
+  automatic: (count: number) => `Automatic (${count} px)`,
+  speed: (fps: string, ms: string) => `${fps} FPS · ${ms}`,
+  milliseconds: (ms: string) => `${ms} ms`,
+  asking: "loading …",
+  loading: (loaded: number, total: number | null) =>
+    total === null ? `${megabytes(loaded)} MB` : `${megabytes(loaded)} of ${megabytes(total)} MB`,
+} as const;

@@ -1,0 +1,75 @@
+/** How the result looks on the page: its strength, the photo beside it; and what is remembered. */
+import { $, pressed, say } from "./dom";
+import type { LiveLoop } from "./live_loop";
+import type { Preferences, Values } from "./preferences";
+import { strings } from "./strings";
+import type { Viewer } from "./viewer";
+
+const STEADY = 0.8; // by default; docs/lens.md has what it takes away, and what it leaves behind
+
+export class LookControls {
+  private readonly strength = $<HTMLInputElement>("strength");
+  private readonly steady = $<HTMLInputElement>("steady");
+  private readonly sound = $<HTMLInputElement>("sound");
+
+  /** `now` is what draws, for a link; `restart`: as if the page had never been opened. */
+  constructor(
+    private readonly viewer: Viewer,
+    private readonly live: LiveLoop,
+    private readonly preferences: Preferences,
+    private readonly now: () => Partial<Values>,
+    restart: () => void,
+  ) {
+    this.strength.addEventListener("input", () => {
+      const share = Number(this.strength.value) / 100;
+      preferences.set("strength", share === 1 ? undefined : share);
+      this.show();
+    });
+    this.steady.addEventListener("input", () => {
+      preferences.set("steady", Number(this.steady.value) / 100);
+      this.show();
+    });
+    $("compare").addEventListener("click", () => {
+      const now = !(preferences.get("compare") ?? true);
+      preferences.set("compare", now ? undefined : now);
+      this.show();
+    });
+    this.sound.addEventListener("change", () => {
+      preferences.set("sound", this.sound.checked ? undefined : false);
+    });
+    $("link").addEventListener("click", () => void this.copyLink());
+    $("forget").addEventListener("click", () => {
+      preferences.forget();
+      this.show();
+      restart();
+      say(strings.forgotten);
+    });
+    this.show();
+  }
+
+  private show(): void {
+    const share = this.preferences.get("strength") ?? 1;
+    const compare = this.preferences.get("compare") ?? true;
+    this.viewer.strength = share;
+    this.viewer.compare = compare;
+    this.strength.value = String(Math.round(100 * share));
+    $("strength-value").textContent = strings.percent(Math.round(100 * share));
+    const steady = this.preferences.get("steady") ?? STEADY;
+    this.live.steady = steady;
+    this.steady.value = String(Math.round(100 * steady));
+    $("steady-value").textContent = strings.percent(Math.round(100 * steady));
+    pressed($("compare"), compare);
+    this.sound.checked = this.preferences.get("sound") ?? true;
+  }
+
+  /** Where the clipboard is closed to pages, the link is said, to be copied by hand. */
+  private async copyLink(): Promise<void> {
+    const link = this.preferences.link(this.now());
+    try {
+      await navigator.clipboard.writeText(link);
+      say(strings.linkCopied);
+    } catch {
+      say(link);
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/** The page without a network: registers the service worker, and tells it what to keep. */
+import { say } from "../dom";
+import { loadFilms } from "../film_controls";
+import { gifWorker } from "../gif_loop";
+import type { Manifest } from "../manifest";
+import { strings } from "../strings";
+
+const TRIED = "distill-lens-isolated"; // in this tab: the page was loaded anew for its headers
+
+/** Where there can be none (http on another host, private windows of some browsers), nothing. */
+export async function startOffline(): Promise<void> {
+  const { serviceWorker } = navigator;
+  if (!serviceWorker || import.meta.env.DEV) return;
+  if (!self.crossOriginIsolated) {
+    // Its headers hold for a page that it answered: this one, once more.
+    serviceWorker.addEventListener("controllerchange", () => {
+      if (sessionStorage.getItem(TRIED)) return;
+      sessionStorage.setItem(TRIED, "1");
+      location.reload();
+    });
+  }
+  serviceWorker.addEventListener("message", ({ data }) => data.updated && say(strings.updated));
+  await serviceWorker.register("./service_worker.js").catch(() => {});
+}
+
+/** Once the page draws: `loaded` are the files that its worker took. */
+export async function keepForOffline(manifest: Manifest, loaded: string[]): Promise<void> {
+  const { serviceWorker } = navigator;
+  if (!serviceWorker || !(await serviceWorker.getRegistration())) return;
+  const { active } = await serviceWorker.ready;
+  // What comes only when it is wanted comes now: later there may be no network.
+  await Promise.allSettled([loadFilms(), fetch(gifWorker)]);
+  const folder = new URL(".", location.href).href;
+  const own = [...document.querySelectorAll<HTMLLinkElement>("link[href]")].map(({ href }) => href);
+  const named = [manifest.example, "manifest.json"];
+  for (const { file, thumbnail } of manifest.students)
+    if (!file.startsWith("own:")) named.push(file, ...(thumbnail ? [thumbnail] : []));
+  const page = performance.getEntriesByType("resource").map(({ name }) => name);
+  const files = [...page, ...loaded, ...own, folder, ...named.map((name) => new URL(name, folder).href)];
+  const keep = [...new Set(files)].filter((url) => url.startsWith(folder));
+  active?.postMessage({ keep });
+}

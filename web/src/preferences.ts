@@ -1,0 +1,118 @@
+/**
+ * What the user set: as the page's address says (?style=hayao&size=384), else as it was the last
+ * time. It is kept in this browser alone, and only once the user has changed something.
+ */
+
+export interface Values {
+  /** Names of the students chosen for photos and for sketches. */
+  style: string;
+  sketch: string;
+  /** Pixels of the network's side; unset, the machine's speed chooses. */
+  size: number;
+  /** Whether the camera's picture is mirrored; unset, it is for a camera that looks at its user. */
+  mirror: boolean;
+  /** Share of the stylised picture in what is shown, 0 to 1; the rest is the photo. */
+  strength: number;
+  /** How much of the camera's last result stays where nothing moves, 0 to 0.95. */
+  steady: number;
+  /** Whether the photo is shown beside the stylised picture. */
+  compare: boolean;
+  /** Whether films are recorded with sound. */
+  sound: boolean;
+}
+
+const KEY = "distill-lens";
+
+const number = (low: number, high: number) => (value: unknown) => {
+  const found = typeof value === "string" && value.trim() ? Number(value) : value;
+  return typeof found === "number" && found >= low && found <= high ? found : undefined;
+};
+const flag = (value: unknown) =>
+  value === true || value === "1" || value === "true"
+    ? true
+    : value === false || value === "0" || value === "false"
+      ? false
+      : undefined;
+const text = (value: unknown) => (typeof value === "string" && value ? value : undefined);
+
+/** What a value from outside means; undefined where it means nothing. */
+const READ: { [K in keyof Values]: (value: unknown) => Values[K] | undefined } = {
+  style: text,
+  sketch: text,
+  size: number(32, 2048),
+  mirror: flag,
+  strength: number(0, 1),
+  steady: number(0, 0.95),
+  compare: flag,
+  sound: flag,
+};
+
+export class Preferences {
+  private kept: Partial<Values> = {};
+  private readonly linked: Partial<Values>;
+
+  constructor() {
+    this.linked = read(Object.fromEntries(new URLSearchParams(location.search)));
+    try {
+      this.kept = read(JSON.parse(localStorage.getItem(KEY) ?? "{}"));
+    } catch {
+      // Damaged, or the browser keeps nothing for this page: as if nothing had been set.
+    }
+  }
+
+  get<K extends keyof Values>(name: K): Values[K] | undefined {
+    return this.linked[name] ?? this.kept[name];
+  }
+
+  /** From now on, here and the next time; undefined: as if it had never been set. */
+  set<K extends keyof Values>(name: K, value: Values[K] | undefined): void {
+    if (name in this.linked) {
+      delete this.linked[name]; // else it would come back when the page is loaded anew
+      history.replaceState(null, "", withNames(new URL(location.href), this.linked));
+    }
+    if (value === undefined) delete this.kept[name];
+    else this.kept[name] = value;
+    this.keep(JSON.stringify(this.kept));
+  }
+
+  /** Nothing is kept any more, and the address asks for nothing. */
+  forget(): void {
+    for (const values of [this.linked, this.kept]) {
+      for (const name of Object.keys(READ) as (keyof Values)[]) delete values[name];
+    }
+    this.keep(null);
+    history.replaceState(null, "", withNames(new URL(location.href), {}));
+  }
+
+  /** The page's address with all that is set, and what else is so `now`. */
+  link(now: Partial<Values>): string {
+    return withNames(new URL(location.href), { ...this.kept, ...this.linked, ...now }).href;
+  }
+
+  private keep(content: string | null): void {
+    try {
+      if (content === null) localStorage.removeItem(KEY);
+      else localStorage.setItem(KEY, content);
+    } catch {
+      // A private window may keep nothing: it is so until the page is left.
+    }
+  }
+}
+
+function read(from: Record<string, unknown>): Partial<Values> {
+  const found: Record<string, unknown> = {};
+  for (const name of Object.keys(READ) as (keyof Values)[]) {
+    const value = READ[name](from?.[name]);
+    if (value !== undefined) found[name] = value;
+  }
+  return found;
+}
+
+function withNames(url: URL, values: Partial<Values>): URL {
+  for (const name of Object.keys(READ) as (keyof Values)[]) {
+    const value = values[name];
+    if (value === undefined) url.searchParams.delete(name);
+    else url.searchParams.set(name, typeof value === "boolean" ? String(Number(value)) : String(value));
+  }
+  return url;
+}

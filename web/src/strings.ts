@@ -1,0 +1,59 @@
+/** What the page says, in the user's language. The worker, which says things too, is told which. */
+import { german, germanPage } from "./languages/de";
+import { english } from "./languages/en";
+import { spanish, spanishPage } from "./languages/es";
+import { japanese, japanesePage } from "./languages/ja";
+
+type Widened<T> = T extends string
+  ? string
+  : T extends (...given: infer G) => string
+    ? (...given: G) => string
+    : { [K in keyof T]: Widened<T[K]> };
+
+/** Every language says all of it. */
+export type Strings = Widened<typeof english>;
+
+/** The English words that stand in index.html, and those for them. */
+export type PageWords = Record<string, string>;
+
+// The embedded lens carries English alone, to stay small.
+const EMBEDDED = import.meta.env.MODE === "element";
+const PLAIN = { strings: english, page: {} };
+const LANGUAGES: Record<string, { strings: Strings; page: PageWords }> = EMBEDDED ? { en: PLAIN } : {
+  en: PLAIN,
+  de: { strings: german, page: germanPage },
+  es: { strings: spanish, page: spanishPage },
+  ja: { strings: japanese, page: japanesePage },
+};
+
+/** `?lang=de`, else the first of the user's languages that there is, else English. */
+export const language = chosen();
+export const strings = LANGUAGES[language].strings;
+
+function chosen(): string {
+  if (EMBEDDED) return "en";
+  if (typeof document === "undefined") return self.name in LANGUAGES ? self.name : "en";
+  const asked = new URLSearchParams(location.search).get("lang");
+  const wanted = [...(asked ? [asked] : []), ...navigator.languages];
+  const known = wanted.map((each) => each.toLowerCase().split("-")[0]);
+  return known.find((each) => each in LANGUAGES) ?? "en";
+}
+
+/** Put index.html's own words into the user's language. */
+export function translatePage(): void {
+  document.documentElement.lang = language;
+  const { page } = LANGUAGES[language];
+  const said = (text: string) => page[text.trim().replace(/\s+/g, " ")];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const other = said(node.textContent!);
+    // What is around a word, as the space before a value, stays.
+    if (other) node.textContent = node.textContent!.replace(node.textContent!.trim(), () => other);
+  }
+  for (const name of ["aria-label", "title"]) {
+    for (const element of document.body.querySelectorAll(`[${name}]`)) {
+      const other = said(element.getAttribute(name)!);
+      if (other) element.setAttribute(name, other);
+    }
+  }
+}
