@@ -20,9 +20,10 @@ from fuzz_files import READERS as OF_FILES
 from fuzz_folders import READERS as OF_FOLDERS
 from fuzz_requests import READERS as OF_REQUESTS
 from fuzz_settings import READERS as OF_SETTINGS
+from fuzz_shards import READERS as OF_SHARDS
 
 READERS: dict[str, type[Reader]] = {
-    each.name: each for each in (*OF_FILES, *OF_FOLDERS, *OF_SETTINGS, *OF_REQUESTS)
+    each.name: each for each in (*OF_FILES, *OF_FOLDERS, *OF_SHARDS, *OF_SETTINGS, *OF_REQUESTS)
 }
 
 

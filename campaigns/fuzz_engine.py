@@ -144,7 +144,7 @@ def _be(reader: Reader, count: int, number: int, keep: Path, shared: mmap.mmap, 
     status = 70
     try:
         quiet = os.open(os.devnull, os.O_WRONLY)
-        errors = os.open(keep / "child.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        errors = os.open(keep / "child.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(quiet, 1)
         os.dup2(errors, 2)
         torch.set_num_threads(1)
@@ -193,11 +193,7 @@ def _cases(reader: Reader, count: int, number: int, keep: Path, shared: mmap.mma
         wrong = ""
         try:
             reader.read(case, now)
-        except DistillError as error:
-            refused += 1
-            if "\n" in str(error):
-                wrong = f"several lines in a message\t{error}"
-        except reader.allowed:
+        except (DistillError, *reader.allowed):
             refused += 1
         except BaseException as error:
             wrong = f"{_where(error)}\t{''.join(traceback.format_exception(error))[-3000:]}"

@@ -18,7 +18,8 @@ from PIL import Image
 
 from distill.config import compose, registry
 from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train
-from distill.core import onnx_files, sessions, weights
+from distill.core import onnx_files, sessions
+from distill.core.state_dicts import load_into
 from distill.data import photos
 from distill.data.decode import BadPhoto
 from distill.data.labelled import verify
@@ -212,7 +213,7 @@ class Weights(DamagedFile):
     def read(self, case: tuple[int, Any], folder: Path) -> None:
         network = torch.nn.Module()
         network.layer = torch.nn.Linear(3, 4)
-        weights.load_into(network, self.file(case, folder))
+        load_into(network, self.file(case, folder))
 
 
 class Cats(DamagedFile):

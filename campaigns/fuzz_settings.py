@@ -9,6 +9,7 @@ from typing import Any
 from fuzz_engine import Reader
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from kept_yaml import keep_read_files
 from mutations import ODD_TEXT
 from omegaconf import OmegaConf
 
@@ -42,6 +43,7 @@ class Words(Reader):
     def begin(self) -> None:
         registry.register(*RECIPES)
         Path("photo.jpg").write_bytes(b"")
+        keep_read_files()
 
     def cases(self) -> SearchStrategy:
         keys = [*_dotted(self.command), *compose._groups(self.command)]

@@ -23,6 +23,7 @@ _GAN = [
     *("trainer.max_steps=6", "trainer.val_every=2", "trainer.log_every=1", "trainer.threads=1"),
     *("data.val_fraction=0.4", "data.workers=1"),
 ]
+_PACKED = ["data.root=pairs", "output=packed", "pairs=3", "workers=1", "data.val_fraction=0.4"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Command:
     """A command line of `python -m distill.MODULE`, and the stage that has to be there first.
 
     Stages: "pictures" are photos, pairs, two domains and a video; "labelled" has their set of
-    pairs too, "trained" a run of a student on it.
+    pairs too, "trained" a run of a student on it; "packed" the pairs as shards.
     """
 
     module: str
@@ -42,6 +43,13 @@ COMMANDS = {
     "prepare": Command(
         "prepare",
         ["photos=photos", "style.resolution=64", "label.workers=1", "data.views=3"],
+    ),
+    "prepare-shards": Command(
+        "prepare",
+        [
+            *("photos=photos", "style.resolution=64", "label.workers=1", "label.batch_size=2"),
+            *("data=shards", "shard.pairs=3"),
+        ],
     ),
     "prepare-sketches": Command(
         "prepare", ["recipe=pix2pix", "photos=photos", "data.root=sketched", "sketch.size=64"]
@@ -86,10 +94,22 @@ COMMANDS = {
         ],
         "trained",
     ),
+    "shards": Command("shards", _PACKED),
+    "shards-back": Command("shards", ["data.root=packed", "to=pairs", "output=unpacked"], "packed"),
+    "train-shards": Command(
+        "train",
+        [
+            *_QUICK,
+            *("style=own", "data=shards", "data.root=packed", "run=tiny"),
+            *("decoder=residual", "data.batch_size=2", "data.workers=1"),
+        ],
+        "packed",
+    ),
     "lens": Command("lens", ["students=[toon]", "serve=false", "output=page"]),
 }
 STAGES = {  # the stage before, and what makes the next one of it
     "labelled": ("pictures", Command("prepare", ["photos=photos", *_QUICK[1:4]])),
+    "packed": ("pictures", Command("shards", _PACKED)),
     "trained": (
         "labelled",
         Command("train", [*_DISTILL, "run=trained", "trainer.max_steps=2"]),

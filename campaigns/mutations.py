@@ -103,6 +103,7 @@ def edited(tree: Any, changes: Sequence[Edit]) -> Any:
     """Nested plain values after these changes; a copy."""
     tree = _copied(tree)
     for kind, which, value in changes:
+        value = _copied(value)  # of the case: a later change may fall into it, or into itself
         places = [(tree, key) for key in _keys(tree)]
         for parent, key in places:  # grows while it is walked through
             if isinstance(parent[key], dict | list):

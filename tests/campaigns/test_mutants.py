@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -75,6 +76,20 @@ def test_a_sample_is_the_same_for_the_same_seed(tiny):
     assert first.keys() != other.keys()
 
 
+def test_it_goes_on_where_it_was_stopped(tiny):
+    whole = mutants.run("tiny", tiny / "kept", 100, 0, 1)
+    [meta] = (tiny / "kept/mutants").rglob("numbers.py.meta")
+    state = json.loads(meta.read_text())
+    ends = state["exit_code_by_key"]
+    [name] = (each for each in ends if each.endswith("x_more__mutmut_1"))
+    ends |= dict.fromkeys(ends, 1) | {name: None}  # all noticed, one not tried
+    meta.write_text(json.dumps(state))
+    ended = mutants.run("tiny", tiny / "kept", 100, 0, 1).ends
+    assert ended == dict.fromkeys(whole.ends, "killed")
+    (tiny / "project/README.md").write_text("changed")
+    assert mutants.run("tiny", tiny / "kept", 100, 0, 1) == whole
+
+
 def test_tests_that_fail_by_themselves_end_it(tiny):
     test = tiny / "project/tests/test_numbers.py"
     test.write_text(TESTS.replace("== 3", "== 4"))
@@ -94,7 +109,7 @@ def test_a_few_mutants_of_the_losses(tmp_path):
 
 
 def test_the_table():
-    ends = {"a": "killed", "b": "timeout", "c": "survived", "d": "no tests"}
+    ends = {"a": "killed", "b": "timeout", "c": "survived", "d": "no tests", "e": "segfault"}
     outcome = Outcome("split", 1234, ends)
     assert outcome.survivors == ["c", "d"]
-    assert table([outcome]).splitlines()[-1] == "| split | 1,234 | 4 | 2 | 1 | 1 | 50.0% |"
+    assert table([outcome]).splitlines()[-1] == "| split | 1,234 | 5 | 3 | 1 | 1 | 60.0% |"

@@ -39,6 +39,7 @@ def test_an_ml_program_in_half_precision_from_picture_to_picture(
     spec = spec_of(source, tmp_path)
     assert all(torch.equal(before[k], v) for k, v in source.folded.state_dict().items())
     assert spec.WhichOneof("Type") == "mlProgram"
+    assert spec.specificationVersion == 6  # iOS 15 and macOS 12
     photo, stylized = spec.description.input[0], spec.description.output[0]
     assert (photo.name, stylized.name) == ("photo", "stylized")
     for end in (photo, stylized):
@@ -64,3 +65,5 @@ def test_transparency_comes_as_an_array(tmp_path: Path, source: ConversionSource
     spec = spec_of(replace(source, folded=network, channels=4), tmp_path)
     end = spec.description.output[0].type
     assert end.WhichOneof("Type") == "multiArrayType"
+    assert operations(spec)["sigmoid"] == 1
+    assert operations(spec)["mul"] == 1  # the photo's 1/255 alone; the array stays in [0, 1]

@@ -95,8 +95,19 @@ def test_the_profile_knows_what_is_foreign(made: Path, source: ConversionSource)
     assert foreign_int8(model, source.exporter.profile or "strict") == ["Tanh"]
 
 
+def test_what_is_outside_the_profile_is_named_and_not_written(
+    source: ConversionSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("distill.exporters.int8.equalise", lambda model, photos: None)
+    monkeypatch.setattr("distill.exporters.int8.quantised", lambda model, photos, folder: model)
+    foreign = replace(source, folded=torch.nn.Tanh())
+    with pytest.raises(DistillError, match=r"^onnx_int8: operators outside int8: Tanh$"):
+        Int8().convert(foreign, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_residual_generator_keeps_its_norms_in_float(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     network = ResNetGenerator(1, 8).eval()
     exporter = OnnxExporter(opset=13, size=SIZE, profile="cyclegan")
@@ -107,4 +118,5 @@ def test_a_residual_generator_keeps_its_norms_in_float(
     assert len(norms) == 7
     assert all(set(node.input[1:]) <= weights for node in norms)
     assert not caplog.records  # the quantiser has nothing to say
+    assert capsys.readouterr().out == ""
     assert {n.op_type for n in model.graph.node} > {"QuantizeLinear", "ConvTranspose"}

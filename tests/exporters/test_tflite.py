@@ -10,12 +10,15 @@ import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from distill.core.errors import DistillError
+from distill.exporters import tflite_worker
 from distill.exporters.format import ConversionSource
 from distill.exporters.tflite import TfLite
 from distill.metrics.similarity import psnr
@@ -66,6 +69,94 @@ def test_a_path_counts_from_where_it_was_typed(
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
     TfLite().convert(replace(source, python="env/bin/python"), tmp_path / "scratch")
     assert (tmp_path / "scratch/student.tflite").read_text() == "made\n"
+
+
+def test_the_other_interpreter_gets_the_worker_as_text(
+    source: ConversionSource, tmp_path: Path
+) -> None:
+    fake = tmp_path / "python"
+    fake.write_text(
+        '#!/bin/sh\nprintf "%s\\n" "$@" > said\ncat > worker\necho made > student.tflite\n'
+    )
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    TfLite().convert(replace(source, python=str(fake)), tmp_path)
+    said = (tmp_path / "said").read_text().splitlines()
+    assert said == ["-", "network.fx", "student.tflite", str(SIZE)]
+    assert (tmp_path / "worker").read_text() == Path(tflite_worker.__file__).read_text()
+    network = torch.load(tmp_path / "network.fx", weights_only=False).eval()
+    expected = output_of(source.folded, photos(1))
+    torch.testing.assert_close(network(photos(1)), expected, atol=1e-6, rtol=0)
+
+
+def test_the_worker_converts_with_channels_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for litert-torch that writes down what it is asked for."""
+    asked = {}
+
+    def to_channel_last_io(network, args, outputs):
+        asked.update(network=network, args=args, outputs=outputs)
+        return "last"
+
+    def convert(network, inputs):
+        asked.update(converted=network, shapes=[each.shape for each in inputs])
+        return SimpleNamespace(export=lambda target: Path(target).write_text("made"))
+
+    stand_in = SimpleNamespace(to_channel_last_io=to_channel_last_io, convert=convert)
+    monkeypatch.setitem(sys.modules, "litert_torch", stand_in)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    torch.save(nn.Dropout(), tmp_path / "network.fx")
+    tflite_worker.main(str(tmp_path / "network.fx"), str(tmp_path / "student.tflite"), 96)
+    assert isinstance(asked["network"], nn.Dropout)
+    assert not asked["network"].training
+    assert (asked["args"], asked["outputs"], asked["converted"]) == ([0], [0], "last")
+    assert asked["shapes"] == [(1, 96, 96, 3)]
+    assert (tmp_path / "student.tflite").read_text() == "made"
+    assert os.environ.pop("CUDA_VISIBLE_DEVICES") == ""  # no GPU is asked for
+
+
+class Halving:
+    """LiteRT's interpreter with a network that halves: channels last, ends known by number."""
+
+    def __init__(self, model_path: str, num_threads: int) -> None:
+        assert Path(model_path).read_text() == "made"
+        assert num_threads == 1
+        self.tensors: dict[int, np.ndarray] = {}
+        self.ready = False
+
+    def allocate_tensors(self) -> None:
+        self.ready = True
+
+    def get_input_details(self) -> list[dict[str, int]]:
+        return [{"index": 3}]
+
+    def get_output_details(self) -> list[dict[str, int]]:
+        return [{"index": 7}]
+
+    def set_tensor(self, index: int, value: np.ndarray) -> None:
+        assert self.ready
+        self.tensors[index] = value
+
+    def invoke(self) -> None:
+        self.tensors[7] = self.tensors[3] / 2
+
+    def get_tensor(self, index: int) -> np.ndarray:
+        return self.tensors[index]
+
+
+def test_what_runs_it_takes_and_gives_channels_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in = SimpleNamespace(Interpreter=Halving)
+    monkeypatch.setitem(sys.modules, "ai_edge_litert", SimpleNamespace(interpreter=stand_in))
+    monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", stand_in)
+    (tmp_path / "student.tflite").write_text("made")
+    run = TfLite().open(tmp_path)
+    assert run is not None
+    photo = np.arange(3 * 4 * 6, dtype=np.float32).reshape(1, 3, 4, 6)
+    got = run(photo)
+    assert got.flags["C_CONTIGUOUS"]
+    np.testing.assert_array_equal(got, photo / 2)
 
 
 def test_a_converter_that_ends_without_a_word(source: ConversionSource, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from distill.config.settings.commands import Export
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.runs.changed_settings import as_typed, differences
-from distill.runs.run_folder import Run, ended_early, find_run, step_of
+from distill.runs.run_folder import Run, ended_early, find_run, over, run_named, step_of
 
 
 def choice(runs, *overrides):
@@ -34,6 +35,16 @@ def test_finds_the_latest_or_the_one_named(tmp_path):
     assert find_run(choice(tmp_path, "decoder=nnconv")) == old
     assert find_run(choice(tmp_path, "style=hayao", "decoder=fastdepth")) == new
     assert find_run(choice(tmp_path, "run=toon-nnconv")) == old
+
+
+def test_the_latest_may_have_any_name_and_is_one_that_can_be_gone_on_with(tmp_path):
+    mine = trained(tmp_path / "mine", age=9)
+    trained(tmp_path / "mine.old-1", age=5)
+    (tmp_path / "toon-nnconv/export").mkdir(parents=True)
+    assert find_run(choice(tmp_path)) == mine
+    assert run_named(None, str(tmp_path)) == mine
+    other = trained(tmp_path / "other", age=99)
+    assert run_named("other", str(tmp_path)) == other
 
 
 @pytest.mark.parametrize(
@@ -73,12 +84,34 @@ def test_a_list_that_an_older_run_does_not_know_is_empty():
     }
 
 
+@pytest.mark.parametrize(("node", "argument"), [("encoder", "stages"), ("encoder", "expansion")])
+def test_an_argument_that_an_older_run_does_not_know_is_its_default(node, argument):
+    now = compose.load("train", [], Train)
+    new = {"encoder": now.encoder, "decoder": {"build": now.decoder.build}}
+    old = {**new, node: {k: v for k, v in new[node].items() if k != argument}}
+    assert differences(old, new) == {}
+    other = {**new, node: new[node] | {argument: 4}}
+    assert differences(old, other) == {f"{node}.{argument}": (new[node][argument], 4)}
+
+
 def test_a_run_from_before_there_was_a_test_side_has_none():
     old = {"data": {"val_fraction": 0.1}}
     assert differences(old, {"data": {"val_fraction": 0.1, "test_fraction": 0.0}}) == {}
     assert differences(old, {"data": {"val_fraction": 0.1, "test_fraction": 0.1}}) == {
         "data.test_fraction": (0.0, 0.1)
     }
+
+
+def test_a_run_from_before_there_were_recipes_is_of_the_first():
+    assert differences({}, {"recipe": "distill"}) == {}
+    assert set(differences({}, {"recipe": "pix2pix"})) == {"recipe"}
+
+
+@pytest.mark.parametrize(("then", "now"), [({"x": 1}, 2), (2, {"x": 1})])
+def test_a_part_that_was_no_part_differs(then, now):
+    assert differences({"a": then}, {"a": now}) == (
+        {"a": (None, 2), "a.x": (1, None)} if now == 2 else {"a": (2, None), "a.x": (None, 1)}
+    )
 
 
 def test_terms_of_which_an_older_run_knows_no_start_begin_with_it():
@@ -118,6 +151,20 @@ def test_changed_settings_are_said_as_they_are_typed(then, now, said):
     assert as_typed(differences(a, b)) == said
 
 
+def test_a_node_further_down_is_no_choice_of_a_group():
+    """A term's own class is no choice that anybody types."""
+    changed = {"loss.terms.l1._target_": ("a.L1", "b.Huber"), "lr": (1, 2)}
+    assert as_typed(changed) == (
+        "loss.terms.l1._target_: 'a.L1' then, 'b.Huber' now; lr: 1 then, 2 now"
+    )
+
+
+@pytest.mark.parametrize("damaged", [["a"], 5, None])
+def test_a_class_that_is_no_name_is_told_as_it_is(damaged):
+    both = {"decoder._target_": (damaged, "b.Detail")}
+    assert as_typed(both) == f"decoder._target_: {damaged!r} then, 'b.Detail' now"
+
+
 def test_a_run_of_another_name_goes_on(tmp_path):
     """Copied, or renamed."""
     first, copy = Run(tmp_path / "a"), Run(tmp_path / "b")
@@ -128,7 +175,7 @@ def test_a_run_of_another_name_goes_on(tmp_path):
     assert copy.resumable({"lr": 1, "run": "b"}, resume=True) == copy.last
 
 
-def test_a_new_run_then_the_same_again_then_anew(tmp_path):
+def test_a_new_run_then_the_same_again_then_anew(tmp_path, capsys):
     folder = tmp_path / "run"
     run = Run(folder)
     assert run.resumable({"lr": 1}, resume=True) is None
@@ -136,10 +183,12 @@ def test_a_new_run_then_the_same_again_then_anew(tmp_path):
     run.last.parent.mkdir()
     torch.save({"global_step": 3}, run.last)
     assert run.resumable({"lr": 1}, resume=True) == run.last
-    with pytest.raises(DistillError, match="lr: 1 then, 2 now"):
+    said = r"lr: 1 then, 2 now.*start anew with resume=false, or choose another name with run=NAME"
+    with pytest.raises(DistillError, match=said):
         run.resumable({"lr": 2}, resume=True)
     assert run.resumable({"lr": 2}, resume=False) is None
     run.start({"lr": 2}, False, None, "5 steps")
+    assert "starts anew; the earlier run is kept as" in capsys.readouterr().out
     assert step_of(tmp_path / "run.old-1" / "checkpoints" / "last.ckpt") == 3
 
 
@@ -161,6 +210,28 @@ def test_the_checkpoint_says_whether_a_run_ended_early(tmp_path):
         state = {"EarlyStopping{'monitor': 'val/loss'}": {"wait_count": waited, "patience": 3}}
         torch.save({"global_step": 5, "callbacks": state}, tmp_path / "last.ckpt")
         assert ended_early(tmp_path / "last.ckpt") == why
+
+
+@pytest.mark.parametrize(("step", "is_over"), [(4, False), (5, True), (6, True)])
+def test_a_run_is_over_at_its_last_step(tmp_path, step, is_over):
+    torch.save({"global_step": step}, tmp_path / "last.ckpt")
+    said = f"finished at step {step}; for more: trainer.max_steps=N" if is_over else ""
+    assert over(tmp_path / "last.ckpt", 5) == said
+
+
+@pytest.mark.parametrize(
+    ("key", "watched"),
+    [
+        ("EarlyStopping{'monitor': 'val/frechet', 'mode': 'min'}", "val/frechet"),
+        ("EarlyStopping", "val/loss"),
+    ],
+)
+def test_what_had_not_fallen_is_named(tmp_path, key, watched):
+    state = {"wait_count": 3, "patience": 3}
+    torch.save({"global_step": 4, "callbacks": {key: state}}, tmp_path / "last.ckpt")
+    why = f"{watched} had not fallen for 3 validations"
+    assert ended_early(tmp_path / "last.ckpt") == why
+    assert over(tmp_path / "last.ckpt", 9) == f"ended early at step 4: {why}"
 
 
 def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(tmp_path, capsys):
@@ -197,6 +268,38 @@ def test_a_damaged_checkpoint_is_an_error(tmp_path):
     (run.folder / "config.yaml").write_text("lr: 1\n")
     with pytest.raises(DistillError, match=r"last\.ckpt: damaged .* resume=false"):
         run.resumable({"lr": 1}, resume=True)
+
+
+@pytest.mark.parametrize("step", [None, "x" * 300, float("inf"), [1]])
+def test_a_checkpoint_whose_step_is_no_number_is_damaged(tmp_path, step):
+    file = tmp_path / "last.ckpt"
+    torch.save({"global_step": step, "callbacks": {}}, file)
+    with pytest.raises(DistillError, match=r"last\.ckpt: damaged .* resume=false"):
+        step_of(file)
+
+
+class Opened:
+    def __reduce__(self):
+        return Path.touch, (Path("opened"),)
+
+
+def test_a_checkpoint_that_would_run_code_is_damaged(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    torch.save({"global_step": 1, "callbacks": {"x": Opened()}}, "last.ckpt")
+    with pytest.raises(DistillError, match=r"last\.ckpt: damaged \(UnpicklingError\)"):
+        step_of(Path("last.ckpt"))
+    assert not Path("opened").exists()
+
+
+def test_a_run_without_its_settings_is_none(tmp_path):
+    with pytest.raises(DistillError, match=r"config\.yaml: missing, so this is no run of distill"):
+        trained(tmp_path / "run").config()
+
+
+def test_last_is_the_last_though_there_is_a_best(tmp_path):
+    run = trained(tmp_path / "run")
+    run.best.write_bytes(b"x")
+    assert (run.checkpoint("last"), run.checkpoint("best")) == (run.last, run.best)
 
 
 def test_a_checkpoint_by_path_belongs_to_its_own_run(tmp_path):

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from distill import train
+from distill import prepare, shards, train
 from distill.core.errors import DistillError
 from distill.training import launch
 from distill.training.distillation import DistillModule
-from support.commands import QUICK, go, run
+from support.commands import QUICK, SMALL, go, run
 
 STEPS = 4
 LENGTH = [
@@ -36,6 +36,10 @@ WORDS = ["photos=photos", "decoder=residual", *QUICK]
 
 @pytest.fixture
 def halves(here, monkeypatch) -> list[float]:
+    return accumulated(monkeypatch)
+
+
+def accumulated(monkeypatch, *words: str) -> list[float]:
     """A run `one` of one process that accumulates two batches; the losses of its batches."""
     losses = []
     plain = DistillModule.training_step
@@ -47,7 +51,7 @@ def halves(here, monkeypatch) -> list[float]:
 
     with monkeypatch.context() as patch:
         patch.setattr(DistillModule, "training_step", recorded)
-        assert go("run=one", *LENGTH, RATE, "trainer.accumulate=2") == 0
+        assert go("run=one", *words, *LENGTH, RATE, "trainer.accumulate=2") == 0
     assert len(losses) == 2 * STEPS
     return losses
 
@@ -72,14 +76,31 @@ def learnt_the_same(name: str, halves: list[float]) -> None:
 
 @pytest.mark.slow
 def test_ddp_equals_accumulation_of_the_same_half_batches(halves):
-    words = [*WORDS, "run=two", *CPU, *LENGTH, RATE, "trainer.devices=2"]
+    on_two_processes()
+    learnt_the_same("two", halves)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 1])
+def test_ddp_on_shards_equals_accumulation_of_the_same_half_batches(here, monkeypatch, workers):
+    pytest.importorskip("pyarrow", reason="needs the extra shards")
+    assert run(prepare, "photos=photos", "data.root=set", "style=toon", *SMALL) == 0
+    packed = ["data.root=set", "output=packed", "codec=raw", "pairs=3", "workers=0"]
+    assert run(shards, *packed) == 0
+    words = ["style=toon", "data=shards", "data.root=packed"]
+    halves = accumulated(monkeypatch, *words)
+    on_two_processes(*words, f"data.workers={workers}")
+    learnt_the_same("two", halves)
+
+
+def on_two_processes(*more: str) -> None:
+    words = [*WORDS, "run=two", *CPU, *LENGTH, RATE, "trainer.devices=2", *more]
     done = subprocess.run(
         [sys.executable, *MODULE, *words],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("trained; best checkpoint") == 1  # one process speaks
-    learnt_the_same("two", halves)
 
 
 def on_two_nodes(*words: str) -> list[tuple[int, str]]:

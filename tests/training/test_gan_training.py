@@ -307,7 +307,7 @@ WRONG = [
     (PIX2PIX, "decoder=detail", "decoder: no such setting"),
     (PIX2PIX, "l1=-1", "l1=-1"),
     (["recipe=cyclegan"], "data=pairs", "data.kind='pairs': input should be 'unpaired'"),
-    (CYCLEGAN, "data=pairs", "data.size: no such setting; did you mean data.crop_size? allowed"),
+    (CYCLEGAN, "data=pairs", "data.size: no such setting here; it goes with recipe=pix2pix or"),
     (CYCLEGAN, "data.root=domains/A", "data.root=domains/A: no two folders of pictures in it"),
     (DOMAINS, "generator=student", "generator=student: takes RGB of 64 pixels a side"),
     (CYCLEGAN, "trainer.patience=3", "trainer.patience=3: there is nothing to watch"),

@@ -56,10 +56,13 @@ def test_interrupted_mid_epoch_and_resumed_equals_uninterrupted(here, signal_at,
     assert tables[0].read_text() == tables[1].read_text()
 
 
-def test_a_signal_ends_after_the_running_step_and_says_where(here, signal_at, capsys):
+def test_a_signal_ends_after_the_running_step_and_says_where(here, signal_at, capfd):
     signal_at(2, signal.SIGTERM)
     assert go("run=stopped", *LENGTH) == 130
-    assert "stopped at step 2; the same command goes on" in capsys.readouterr().out
+    said = capfd.readouterr()
+    assert "stopped at step 2; the same command goes on" in said.out
+    assert "\nfinishing the step, then saving; once more: ends at once\n" in said.err
+    assert saved("stopped")["distill"]["trainer"]["threads"] == 1  # the settings, as plain values
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL  # handlers of before are back
 
 
