@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from kept_yaml import keep_read_files
 from PIL import Image
 from torch import nn
 
@@ -19,6 +20,7 @@ from distill.recipes import RECIPES
 
 ROOT = Path(__file__).resolve().parents[1]
 registry.register(*RECIPES)  # as every command does
+keep_read_files()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,7 +17,7 @@ COMMANDS = (
 FLOORS = [  # a package imports those of the floors before its own, and none of its own floor
     {"core"},
     {"config"},
-    {"models", "losses", "metrics", "devices", "zoo"},
+    {"models", "losses", "metrics", "devices", "zoo", "engines"},
     {"data"},
     {"runs"},
     {"training", "exporters", "evaluation"},

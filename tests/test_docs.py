@@ -98,7 +98,7 @@ def test_a_command_is_taken_as_typed(words):
     if "-m" in arguments:
         numbers = r"(?<==)(?:tag\(log,)?(?:interval|range)\(([^,]+),.*"
         arguments = [re.sub(numbers, r"\1", each) for each in arguments]
-        arguments = [re.sub(r"(?<==)([^\[,]+),.*", r"\1", each) for each in arguments]
+        arguments = [re.sub(r"(?<==)(\[[^]]*\]|[^\[,]+),.*", r"\1", each) for each in arguments]
         arguments.remove("-m")
     flags = [] if "--help" in arguments else ["--cfg", "job"]
     assert not run(importlib.import_module(f"distill.{name}"), *arguments, *flags)

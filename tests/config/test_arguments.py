@@ -17,16 +17,18 @@ from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Prepar
 
 LABELLED = {"photos", "val_photos", "drop", "data.root", "style.weights", "teacher.path"}
 PATHS = {
-    (Train, Pix2PixTrain, CycleGANTrain): LABELLED | {"data.a", "data.b", "runs"},
-    (Prepare,): LABELLED | {"sketch.mask", "sketch.hed.weights"},
+    (Train, Pix2PixTrain, CycleGANTrain): LABELLED
+    | {"data.a", "data.b", "run", "runs", "sweep"},
+    (Prepare,): LABELLED | {"sketch.mask", "sketch.hed.weights", "engine.address"},
     (Export,): {
-        "runs", "checkpoint", "output", "photos", "calibration", "tflite.python", "style.weights",
+        "run", "runs", "checkpoint", "output", "photos", "calibration", "tflite.python",
+        "style.weights",
     },
-    (EvalFid,): {"runs", "checkpoint", "output", "photos", "a", "b", "style.weights"},
-    (Stylize,): {"model", "runs", "output"},
+    (EvalFid,): {"run", "runs", "checkpoint", "output", "photos", "a", "b", "style.weights"},
+    (Stylize,): {"model", "run", "runs", "output"},
     (CheckSettings,): {"output"},
-    (Benchmark,): {"model", "runs", "output", "style.weights", "teacher.path"},
-    (Lens,): {"students", "sketches", "runs", "output"},
+    (Benchmark,): {"model", "run", "runs", "output", "style.weights", "teacher.path"},
+    (Lens,): {"students", "sketches", "run", "runs", "output"},
 }  # fmt: skip
 LISTS = {"photos", "val_photos", "students", "sketches"}
 
@@ -54,6 +56,7 @@ TYPED = {
     "photos='a,b'": "photos='a,b'",
     "photos=": "photos=",
     "sketch.mask=x,y.onnx": "sketch.mask='x,y.onnx'",
+    "run=toon-lines-seed=1": "run='toon-lines-seed=1'",  # as a sweep names it
     "recipe=pix2pix": "recipe.name=pix2pix",
     "style=toon": "style=toon",
     "crop=0.8": "crop=0.8",
@@ -62,7 +65,7 @@ TYPED = {
 
 @pytest.mark.parametrize("typed", TYPED)
 def test_as_hydra_reads_it(typed):
-    assert split_arguments([typed, "--cfg", "job"], TypedKeys(Prepare), several=False) == (
+    assert split_arguments([typed, "--cfg", "job"], TypedKeys(Train, Prepare), several=False) == (
         [TYPED[typed]],
         ["--cfg", "job"],
     )
@@ -84,7 +87,7 @@ def test_a_folder_of_that_very_name_is_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "[a,b]").mkdir()
     for several in (False, True):
-        assert split_arguments(["photos=[a,b]"], TypedKeys(Prepare), several) == (
+        assert split_arguments(["photos=[a,b]"], TypedKeys(Train, Prepare), several) == (
             ["photos='[a,b]'"],
             [],
         )

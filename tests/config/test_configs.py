@@ -26,13 +26,14 @@ SCHEMAS = {
     "lens": Lens, "shards": ShardSettings,
 }  # fmt: skip
 GROUPS = {  # what each command's settings choose from, in train by recipe
-    "train recipe=distill": ["recipe", "style", "teacher", "encoder", "decoder", "loss", "data",
-                             "optimizer", "schedule", "trainer", "logger", "search", "launcher"],
+    "train recipe=distill": ["recipe", "style", "teacher", "encoder", "decoder", "student", "loss",
+                             "data", "optimizer", "schedule", "trainer", "logger", "search",
+                             "launcher"],
     "train recipe=pix2pix": ["generator", "discriminator", "adversarial", "data", "schedule",
                              "trainer"],
     "train recipe=cyclegan": ["generator", "discriminator", "adversarial", "data", "schedule",
                               "trainer"],
-    "prepare": ["style", "teacher", "data"],
+    "prepare": ["style", "teacher", "data", "engine"],
     "export": ["style", "decoder"],
     "eval_fid": ["style", "decoder"],
     "benchmark": ["style", "teacher"],
@@ -40,7 +41,7 @@ GROUPS = {  # what each command's settings choose from, in train by recipe
 ELSEWHERE = {  # choices of a group that belong to another recipe
     ("train recipe=distill", "data", "unpaired"),
     ("prepare", "data", "unpaired"),
-    *(("train recipe=pix2pix", "data", c) for c in ("demo", "photos", "shards", "unpaired")),
+    *(("train recipe=pix2pix", "data", c) for c in ("demo", "photos", "unpaired")),
     *(("train recipe=cyclegan", "data", c) for c in ("demo", "photos", "pairs", "shards")),
     ("train recipe=distill", "schedule", "linear"),
 }
@@ -170,12 +171,18 @@ def test_the_port_s_weights(style: str):
 
 WRONG = {
     "stlye=paprika": "stlye: no such setting; did you mean style?",
+    "student=smal": "student=smal: no such choice; did you mean student=small?",
     "style=5": "style=5: no such choice; did you mean style=",
     "logger=nope": "logger=nope: no such choice; did you mean logger=",
     "logger=[csv,5]": "logger=5: no such choice; did you mean logger=",
     "style=papirka": "style=papirka: no such choice; did you mean style=paprika?",
     "data.batch_sze=3": "data.batch_sze: no such setting; did you mean data.batch_size?",
     "loss.terms.l1.bta=1": "loss.terms.l1.bta: no such setting; did you mean loss.terms.l1.beta?",
+    "search.trials=3": "search.trials: no such setting here; it goes with search=optuna",
+    "launcher.cpus=3": "launcher.cpus: no such setting here; it goes with launcher=submitit",
+    "epochs=3": "epochs: no such setting here; it goes with recipe=cyclegan or recipe=pix2pix",
+    "decoder.build.fine=3": "decoder.build.fine: no such setting here; it goes with decoder=resid",
+    "data.a=x": "data.a: no such setting here; it goes with data=unpaired",
     "+foo=1": "foo: no such setting",
     "+decoder.build.foo=1": "decoder.build.foo: no such setting",
     "+decoder.build.channels=[1]": "decoder.build.channels: no such setting",

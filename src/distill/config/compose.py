@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,7 +27,7 @@ from distill.config.flags import HELP, MULTIRUN, VERSION
 from distill.config.flags import check as check_flags
 from distill.config.registry import Recipe, register
 from distill.config.search_space import Axis, Space
-from distill.config.settings.searching import Searching
+from distill.config.settings.searching import Searching, SearchingOnCluster
 from distill.config.validate import check
 from distill.core.errors import DistillError, OneLine
 from distill.core.files import real_path
@@ -84,13 +84,18 @@ def entry(
                     print(f"distill {__version__}")
                 elif HELP & set(arguments):
                     _hydra_main(name, schema, task, flags, given)  # whatever the settings are
-                elif several and sweep.searches and (asked := _searching(name, overrides)):
+                elif several and sweep.searches:
                     _settings_alone(flags)
-                    drawn = space(name, _of_runs(overrides), schema, given, implied)
-                    sweep.search(name, task, drawn, asked)
+                    asked, own = _searching(name, overrides), _of_runs(overrides)
+                    if asked.search:
+                        checked = asked.launcher.only is None  # else who started it has done that
+                        drawn = space(name, own, schema, given, implied, checked)
+                        sweep.search(name, task, drawn, asked)
+                    else:
+                        only = asked.launcher.only
+                        each = jobs(name, own, flags, schema, given, implied, only)
+                        sweep.grid(name, task, each, asked)
                 elif several:
-                    if sweep.searches:
-                        overrides = _of_runs(overrides)
                     each = jobs(name, overrides, flags, schema, given, implied)
                     multirun.run(task, each, sweep)
                 else:
@@ -127,15 +132,19 @@ def jobs(
     schema: Schema,
     given: Given = None,
     implied: Implied | None = None,
+    only: int | None = None,
 ) -> list[multirun.Job]:
-    """Every combination of the values given, in the order typed; all are checked here."""
+    """Every combination of the values given, in the order typed; all are checked here.
+
+    `only` is the number, from 0, of the one that is wanted.
+    """
     _settings_alone(flags)
     with _hydra(name) as parser:
         parsed = parser.parse_overrides(overrides)
         values = [_values(override) for override in parsed]
     keys = [o.key_or_group if o.is_sweep_override() else None for o in parsed]
     found = []
-    for chosen in product(*values):
+    for chosen in islice(product(*values), only or 0, None if only is None else only + 1):
         swept = {key: shown for key, (shown, _) in zip(keys, chosen, strict=True) if key}
         typed = [override for _, override in chosen]
         typed += _following(name, typed, implied)
@@ -154,6 +163,7 @@ def space(
     schema: Schema,
     given: Given = None,
     implied: Implied | None = None,
+    checked: bool = True,
 ) -> Space:
     """What may be drawn; every value of a list and both ends of numbers are checked here."""
     with _hydra(name) as parser:
@@ -175,8 +185,9 @@ def space(
 
     fixed = [str(o.input_line) for o in parsed if not o.is_sweep_override()]
     found = Space(axes, fixed, make)
-    for chosen in found.probes():
-        make(chosen)
+    if checked:
+        for chosen in found.probes():
+            make(chosen)
     return found
 
 
@@ -203,8 +214,8 @@ def _axis(override: Override) -> Axis:
     return Axis(key, text, {}, low, numbers[-1], step, bool(tags))
 
 
-def _searching(name: str, overrides: list[str]) -> Searching | None:
-    """How jobs are to be drawn and where they run; None where all are to run in turn."""
+def _searching(name: str, overrides: list[str]) -> Searching:
+    """How jobs are chosen and where they run."""
     words = [word for word in overrides if word not in _of_runs(overrides)]
     with _hydra(name, words) as parser:
         for each in parser.parse_overrides(words):
@@ -214,11 +225,10 @@ def _searching(name: str, overrides: list[str]) -> Searching | None:
         chosen: Any = {
             key: OmegaConf.to_container(composed[key], resolve=True) for key in SEARCHING
         }
-    if chosen["search"]["name"] == "optuna":
-        return check(chosen, Searching)
-    if of_launcher := [word for word in words if not word.startswith("search")]:
-        raise DistillError(f"{of_launcher[0]}: goes with search=optuna")
-    return None
+    if chosen["search"]["name"] == "grid":  # it has no settings
+        chosen["search"] = None
+    on_cluster = chosen["launcher"]["name"] == "submitit"
+    return check(chosen, SearchingOnCluster if on_cluster else Searching)
 
 
 def _of_runs(overrides: Iterable[str]) -> list[str]:
@@ -304,10 +314,8 @@ def _register_resolvers() -> None:
 
 def _choices_of(name: str) -> str:
     """A line for each config group of a command, for its help: ${choices_of:train}."""
-    groups = dict.fromkeys(_groups(name))
-    if "recipe" in groups:
-        groups |= dict.fromkeys(g for r in choices("recipe") for g in _groups(f"recipe/{r}"))
-    return "\n".join(f"{group}: {', '.join(choices(group))}" for group in sorted(groups)) + "\n"
+    groups = sorted(_every_group(name))
+    return "\n".join(f"{group}: {', '.join(choices(group))}" for group in groups) + "\n"
 
 
 def _name_of(folder: Any) -> str:
@@ -325,6 +333,8 @@ def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
         key = next(filter(None, found.groups()))
         full = re.search(r"full_key: (\S+)", text)
         key = full.group(1) if full else key
+        if elsewhere := [each for each in _choices_with(name, key) if each not in overrides]:
+            return f"{key}: no such setting here; it goes with {' or '.join(elsewhere)}"
         return no_such(key, _all_keys(name, key, overrides))
     if "Config group override must be" in text or isinstance(error, TypeError):
         for typed in overrides:  # it does not say of which
@@ -335,6 +345,29 @@ def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
                 known = [f"{group}={each}" for each in allowed]
                 return no_such(f"{group}={wrong[0]}", known, "choice")
     return " ".join(text.split())
+
+
+def _choices_with(name: str, key: str) -> list[str]:
+    """The choices of a command's groups, GROUP=CHOICE, that bring a setting of that key."""
+    groups = [g for g in _every_group(name) if (conf_folder() / g).is_dir()]
+    return [f"{g}={c}" for g in groups for c in choices(g) if key in _keys_of(g, c)]
+
+
+def _keys_of(group: str, choice: str) -> set[str]:
+    """The dotted keys that a choice's file sets, and those of the choices it builds on."""
+    path = conf_folder() / group / f"{choice}.yaml"
+    content: Any = OmegaConf.to_container(OmegaConf.load(path))
+    below = content.pop("defaults", [])
+    prefix = "" if path.read_text().startswith("# @package _global_") else f"{group}."
+    inherited = [_keys_of(group, c) for c in below if isinstance(c, str) and c in choices(group)]
+    return {f"{prefix}{key}" for key in _dotted(content)}.union(*inherited)
+
+
+def _dotted(tree: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in tree.items():
+        yield f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from _dotted(value, f"{prefix}{key}.")
 
 
 def choices(group: str) -> list[str]:
@@ -357,6 +390,14 @@ def _all_keys(name: str, key: str, overrides: Iterable[str]) -> list[str]:
     if parents:
         return [".".join([*parents, k]) for k in keys]
     return list(dict.fromkeys([*_groups(name), *keys]))
+
+
+def _every_group(name: str) -> list[str]:
+    """The config groups a command takes, whatever its recipe."""
+    groups = dict.fromkeys(_groups(name))
+    if "recipe" in groups:
+        groups |= dict.fromkeys(g for r in choices("recipe") for g in _groups(f"recipe/{r}"))
+    return list(groups)
 
 
 def _groups(name: str) -> list[str]:

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+# Scheme, host (`*.` before it: every host below it) and perhaps a port, as browsers compare them.
+_ORIGIN = re.compile(
+    r"https?://((\*\.)?[A-Za-z0-9_-][A-Za-z0-9._-]*|\[[0-9A-Fa-f.:]+\])(:\d{1,5})?"
+)
+
+
+def _origins(given: Any) -> list[Any]:
+    """One, or several."""
+    origins = given if isinstance(given, list) else [given]
+    for each in origins:
+        if not _ORIGIN.fullmatch(str(each)):
+            text = "{each} is no site: want https://my.site.example, perhaps with a port, no path"
+            raise PydanticCustomError("origin", text, {"each": repr(each)})
+    return origins
+
 
 Node = dict[str, Any]  # a class or function by `_target_`, and its arguments
 Positive = Annotated[int, Field(gt=0)]
 Name = Annotated[str, Field(min_length=1, pattern=r"^[^/\\]*[^/\\.][^/\\]*$")]  # of a folder
 HostName = Annotated[str, Field(pattern=r"^([A-Za-z0-9._-]+|[0-9A-Fa-f.:]+)$")]  # no port
+Origins = Annotated[list[str], BeforeValidator(_origins)]  # of sites
 Fraction = Annotated[float, Field(gt=0, le=1)]
 
 
@@ -23,12 +42,13 @@ class Given:
 
 @dataclass(frozen=True)
 class PathMark:
-    """Marks a setting that is a path, or of a Node the arguments that are: quoted for Hydra."""
+    """Marks a path or the name of a folder, or of a Node such arguments: quoted for Hydra."""
 
     arguments: tuple[str, ...] = ()
 
 
 PathText = Annotated[str, PathMark()]
+RunName = Annotated[Name, PathMark()]  # a sweep's have a = in theirs
 Paths = PathText | list[PathText]  # one, or several as [A,B]
 Folders = PathText | Annotated[list[PathText], Field(min_length=1)]
 TeacherNode = Annotated[  # None: of pairs of one's own, whose targets nobody can make again

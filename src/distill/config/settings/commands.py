@@ -11,11 +11,12 @@ from distill.config.settings.base import (
     ByName,
     Given,
     HostName,
-    Name,
     Node,
+    Origins,
     Paths,
     PathText,
     Positive,
+    RunName,
     Settings,
     TeacherNode,
 )
@@ -28,7 +29,7 @@ class RunChoice(Settings):
 
     not_used = frozenset({"teacher", "gka_layers"})  # of a style: the run knows its own
 
-    run: str | None
+    run: PathText | None
     runs: PathText
     checkpoint: PathText
     output: PathText | None
@@ -93,7 +94,7 @@ class Stylize(Settings):
 
     style: ShippedStudent
     model: PathText | None
-    run: str | None
+    run: PathText | None
     runs: PathText
     direction: Literal["AtoB", "BtoA"]
     output: PathText | None
@@ -116,17 +117,20 @@ class Lens(Settings):
     """distill.lens; `rate` in pictures a second, `line` in the network's pixels.
 
     `names` are further hosts that the page may be asked for by: names or addresses, no port.
+    `frames` are the sites whose pages may show it in a frame.
     """
 
     students: Paths | None
     sketches: Paths
-    run: Name | None
+    run: RunName | None
     runs: PathText
     output: Annotated[PathText, Field(min_length=1)]
     serve: bool
     host: Annotated[str, Field(min_length=1)]
     port: Annotated[int, Field(ge=0, le=65535)]
     names: HostName | list[HostName]
+    frames: Origins
+    embed: bool
     https: bool
     open: bool
     rate: Annotated[float, Field(gt=0, le=60)]
@@ -144,12 +148,16 @@ class CheckSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class PairsToPack(Settings):
-    """Where pairs or shards lie, and how pairs are split that no folder of theirs divides."""
+    """Where pairs or shards lie, and how pairs are split that no folder of theirs divides.
+
+    `style` is the folder of targets in the layout faces/ + STYLE/.
+    """
 
     root: PathText | None
     val_fraction: Annotated[float, Field(gt=0, lt=1)]
     test_fraction: Annotated[float, Field(ge=0, lt=1)]
     split_seed: int
+    style: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +166,7 @@ class ShardSettings(Settings):
 
     data: PairsToPack
     output: PathText | None
-    to: Literal["shards", "pairs"]
+    to: Literal["shards", "pairs", "litdata"]
     codec: Literal["qoi", "raw", "webp", "png", "jpeg"]
     pairs: Positive
     workers: Annotated[int, Field(ge=0)]
@@ -174,7 +182,7 @@ class Benchmark(Settings):
     teacher: TeacherNode
     with_teacher: bool
     model: PathText | None
-    run: str | None
+    run: PathText | None
     runs: PathText
     sizes: Annotated[list[Annotated[int, Field(ge=32, le=4096)]], Field(min_length=1)]
     threads: Annotated[list[Positive | Literal["all"]], Field(min_length=1)]

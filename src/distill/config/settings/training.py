@@ -23,10 +23,12 @@ from distill.config.settings.base import (
     Node,
     PathText,
     Positive,
+    RunName,
     Settings,
     TeacherNode,
     Together,
 )
+from distill.config.settings.engines import EngineSettings
 from distill.config.settings.sketching import PairsOf, Sketch
 
 
@@ -152,12 +154,16 @@ class Trainer(Machine):
 
 @dataclass(frozen=True, kw_only=True)
 class Labelling(Settings):
-    """How the teacher labels; only the precision changes pixels."""
+    """How the teacher labels; only the precision changes pixels.
+
+    `listing` says whether photos at an address are listed anew: auto where that is quick.
+    """
 
     batch_size: Positive | None
     workers: Annotated[int, Field(ge=0)]
     device: Literal["auto", "cpu", "cuda", "mps"]
     precision: Literal["auto", "float32", "bfloat16"] = "auto"  # runs from before it have none
+    listing: Literal["auto", "new", "kept"] = "auto"  # nor this
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +181,14 @@ class PhotoSource(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShardForm(Settings):
+    """How labelled pairs are put into shards: the codec, and how many in each."""
+
+    codec: Literal["qoi", "raw", "webp", "png", "jpeg"]
+    pairs: Positive
+
+
+@dataclass(frozen=True, kw_only=True)
 class Prepare(PhotoSource):
     """distill.prepare"""
 
@@ -182,6 +196,8 @@ class Prepare(PhotoSource):
 
     recipe: PairsOf
     sketch: Sketch
+    shard: ShardForm
+    engine: EngineSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,9 +246,9 @@ class Training(Settings):
 
     not_used = frozenset({"search", "launcher"})  # of the jobs of -m together, not of a run
 
-    run: Name
+    run: RunName
     runs: PathText
-    sweep: Name | None
+    sweep: RunName | None
     resume: bool
     seed: int
     budget: Budget
@@ -283,10 +299,14 @@ class Pictures(Feeding):
 
 @dataclass(frozen=True, kw_only=True)
 class Paired(Pictures, ThreeSided):
-    """Pairs of pictures; `direction` says which side is the input and which the target."""
+    """Pairs of pictures; `direction` says which side is the input and which the target.
 
-    kind: Literal["pairs"]
+    `cache` is in bytes, of remote shards.
+    """
+
+    kind: Literal["pairs", "shards"]
     direction: Literal["AtoB", "BtoA"]
+    cache: ByteCount | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
