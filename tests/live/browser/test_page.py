@@ -64,8 +64,8 @@ def test_the_camera_flows_mirrored_and_stops(visit):
     assert at.page.get_attribute("#mirror", "aria-pressed") == "true"
     at.frames(3)
     first, _ = at.last()
-    at.frames(5)
-    assert np.abs(first - at.last()[0]).max() > 0.1
+    # The clip pans there and back, so any one later frame may show what the first did.
+    at.wait_here(lambda: np.abs(first - at.last()[0]).max() > 0.1)
     near = min(_distance(first, shift, mirrored=True) for shift in range(-30, 31, 3))
     assert near < 0.06
     assert near < 0.7 * min(_distance(first, s, mirrored=False) for s in range(-30, 31, 3))
