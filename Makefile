@@ -4,7 +4,7 @@ VENV ?= .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test killpoints fuzz mutants lint format train prepare export eval zoo benchmark lens page element clean
+.PHONY: help install demo test killpoints fuzz mutants lint format train prepare export eval zoo benchmark lens page element docs clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,7 +18,7 @@ $(VENV)/.installed: pyproject.toml
 
 # What only the tests of other formats and of the page need.
 $(VENV)/.everything: $(VENV)/.installed
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[coreml,ncnn,tflite,browser,mutants,ray,scale,search,slurm,stores]'
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[coreml,ncnn,tflite,browser,mutants,ray,scale,search,slurm,stores,docs]'
 	@touch $@
 
 demo: install  ## six photographs, the built-in cartoon teacher, a trained student: a few minutes
@@ -78,6 +78,9 @@ page: install  ## build that page, for a wheel to carry (needs npm)
 element:  ## the npm package of <distill-lens>, in dist/distill-lens (needs npm)
 	cd web && npm ci --no-audit --no-fund --ignore-scripts && npm run build:element
 	cd dist/distill-lens && npm pack --dry-run
+
+docs: $(VENV)/.everything  ## the documentation as a site, in dist/docs
+	$(RUN) tools/docs_site.py
 
 clean:  ## remove .venv (runs and data stay)
 	rm -rf $(VENV)

@@ -1,0 +1,76 @@
+"""The documentation as a site, and the notebook: both are made, not only written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOK = ROOT / "notebooks/photo_to_lens.py"
+
+
+@pytest.fixture
+def site(tmp_path):
+    """tools/docs_site.py, with its pages elsewhere."""
+    spec = spec_from_file_location("docs_site", ROOT / "tools/docs_site.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.PAGES = tmp_path
+    return module
+
+
+def test_links_between_the_repository_s_files_are_links_between_pages(site, tmp_path):
+    found = site.pages()
+    site.gather(found)
+    home = (tmp_path / "index.md").read_text()
+    assert "](training.md)" in home
+    assert "](students/hayao.md)" in home
+    assert "![photo, teacher, student: the astronaut was held out](files/demo.png)" in home
+    assert (tmp_path / "files/demo.png").read_bytes() == (ROOT / "docs/demo.png").read_bytes()
+    assert "](../files/hayao.jpg)" in (tmp_path / "students/hayao.md").read_text()
+    assert "](benchmarks-scripts.md#students-side-by-side)" in "".join(
+        (tmp_path / name.name).read_text() for name in found.values() if name.parent.name == ""
+    )
+
+
+def test_a_link_to_what_is_no_page_is_refused(site):
+    with pytest.raises(ValueError, match=r"README.md: docs/nothing.md is no page"):
+        site._moved("docs/nothing.md", ROOT / "README.md", site.pages()[ROOT / "README.md"], {})
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning_and_fetches_nothing():
+    pytest.importorskip("zensical", reason="no Zensical: pip install 'distill[docs]'")
+    done = subprocess.run([sys.executable, "tools/docs_site.py"], cwd=ROOT, capture_output=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    place = ROOT / "dist/docs"
+    home = (place / "index.html").read_text()
+    assert 'src="https:' not in home
+    assert "fonts.googleapis" not in home
+    losses = (place / "reference/distill.losses/index.html").read_text()
+    assert "are the ranges that the discriminator's labels are sampled from" in losses
+    assert (place / "gallery/hayao/astronaut.jpg").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_notebook_runs_from_photos_to_the_lens(tmp_path):
+    pytest.importorskip("nbmake", reason="no nbmake: pip install 'distill[docs]'")
+    made = tmp_path / "photo_to_lens.ipynb"
+    convert = [sys.executable, "-m", "jupytext", "--to", "notebook", "-o", str(made)]
+    subprocess.run([*convert, str(NOTEBOOK)], check=True, capture_output=True)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    run = [sys.executable, "-m", "pytest", "-p", "no:xdist", "--nbmake", "--nbmake-timeout=900"]
+    done = subprocess.run(
+        [*run, "--overwrite", str(made)], cwd=tmp_path, capture_output=True, text=True,
+        env=os.environ | {"STEPS": "4", "PYTEST_ADDOPTS": ""},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "runs/notebook/export/student.onnx").is_file()
+    assert (tmp_path / "lens-notebook/index.html").is_file()
+    assert '"image/png"' in made.read_text()

@@ -1,0 +1,146 @@
+"""Build the documentation as a site, without a network: `make docs`.
+
+Gathers into dist/docs-pages what the repository has as Markdown (the README is the first page), a
+gallery that the package's students draw now, their cards, and a page for each package with what
+its docstrings say; links between them are made to fit. Zensical builds dist/docs from that by
+mkdocs.yml and ends with status 1 where a link leads nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from os.path import relpath
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from PIL import Image
+from skimage import data
+
+from distill.zoo import shipped
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ROOT / "dist/docs-pages"
+LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
+FIRST_LINE = re.compile(r'"""(.+?)(?:"""|\n|$)')
+SHOWN = {"astronaut": data.astronaut, "cat": data.cat, "coffee": data.coffee, "rocket": data.rocket}
+
+
+def pages() -> dict[Path, PurePosixPath]:
+    """Each Markdown file of the repository that is a page, and where it lies on the site."""
+    found = {
+        "README.md": "index.md",
+        "benchmarks/README.md": "benchmarks-scripts.md",
+        "CHANGELOG.md": "changelog.md",
+        "CONTRIBUTING.md": "contributing.md",
+        "SECURITY.md": "security.md",
+    }
+    found |= {f"docs/{path.name}": path.name for path in (ROOT / "docs").glob("*.md")}
+    found |= {f"src/distill/zoo/{name}.md": f"students/{name}.md" for name in shipped()}
+    return {ROOT / source: PurePosixPath(target) for source, target in found.items()}
+
+
+def gather(found: dict[Path, PurePosixPath]) -> None:
+    """Write the pages with links that fit, and the files that they show. Raises ValueError."""
+    for source, target in found.items():
+        text = LINK.sub(
+            lambda link, source=source, target=target: (
+                link[1] + _moved(link[2], source, target, found) + link[3]
+            ),
+            source.read_text(encoding="utf-8"),
+        )
+        _write(target, text)
+
+
+def _moved(link: str, source: Path, target: PurePosixPath, found: dict[Path, PurePosixPath]) -> str:
+    """A link of one page, as its copy needs it; a picture or table is copied beside the pages."""
+    path, sign, anchor = link.partition("#")
+    if not path or "://" in path:
+        return link
+    leads = (source.parent / path).resolve()
+    if leads not in found:
+        if not leads.is_file() or leads.suffix == ".md":
+            raise ValueError(f"{source.relative_to(ROOT)}: {link} is no page of the site")
+        found_at = PurePosixPath("files", leads.name)
+        (PAGES / found_at).parent.mkdir(exist_ok=True)
+        shutil.copy2(leads, PAGES / found_at)
+    else:
+        found_at = found[leads]
+    return relpath(found_at, target.parent) + sign + anchor
+
+
+def gallery() -> None:
+    """What each student of the package makes of scikit-image's photographs, drawn now."""
+    photos, drawn = PAGES / "gallery/photo", PAGES / "gallery"
+    photos.mkdir(parents=True)
+    for name, load in SHOWN.items():
+        _save(load(), photos / f"{name}.jpg")
+    rows = ["| | " + " | ".join(SHOWN) + " |", "| --- |" + " --- |" * len(SHOWN)]
+    rows.append(_row("photo", "photo"))
+    for style in shipped():
+        command = [sys.executable, "-m", "distill.stylize", str(photos), f"style={style}"]
+        subprocess.run([*command, "-o", str(drawn / style)], check=True, cwd=PAGES)
+        for file in sorted((drawn / style).iterdir()):
+            file.rename(file.with_stem(file.stem.removesuffix(f"-{style}")))
+        rows.append(_row(f"[{style}](students/{style}.md)", style))
+    says = (
+        "---\nhide: [navigation, toc]\n---\n\n# Gallery\n\n"
+        "What the students of the package make of photographs that come with scikit-image:\n\n"
+        "    python -m distill.stylize PHOTOS style=hayao\n\nEach student's card says what it was "
+        "made from, under which terms, and what it does less well.\n\n"
+    )
+    _write(PurePosixPath("gallery.md"), says + "\n".join(rows) + "\n")
+
+
+def _row(title: str, folder: str) -> str:
+    files = {name: f"gallery/{folder}/{name}.jpg" for name in SHOWN}
+    shown = (f"[![{name}, {folder}]({file})]({file})" for name, file in files.items())
+    return f"| {title} | {' | '.join(shown)} |"
+
+
+def reference() -> None:
+    """A page for each package: what the docstrings of its modules say, read without importing."""
+    package = ROOT / "src/distill"
+    said = ["# Reference\n\nWhat the docstrings of the code say, package by package."]
+    for init in sorted(package.rglob("__init__.py")):
+        modules = sorted(path for path in init.parent.glob("*.py") if path.name[0] != "_")
+        if not modules:
+            continue
+        name = ".".join(init.parent.relative_to(package.parent).parts)
+        blocks = [f"# {name}\n"]
+        blocks += [f"## {path.stem}\n\n::: {name}.{path.stem}\n" for path in modules]
+        _write(PurePosixPath(f"reference/{name}.md"), "\n".join(blocks))
+        rows = [f"| [{path.stem}]({name}.md#{path.stem}) | {_about(path)} |" for path in modules]
+        said.append(f"## [{name}]({name}.md)\n\n| module | |\n| --- | --- |\n" + "\n".join(rows))
+    _write(PurePosixPath("reference/index.md"), "\n\n".join(said) + "\n")
+
+
+def _about(path: Path) -> str:
+    """The first line of a module's docstring, as a cell of a table."""
+    found = FIRST_LINE.match(path.read_text(encoding="utf-8"))
+    return found[1].replace("|", "\\|") if found else ""
+
+
+def _save(pixels: np.ndarray, path: Path) -> None:
+    Image.fromarray(pixels).save(path, quality=90)
+
+
+def _write(place: PurePosixPath, text: str) -> None:
+    (PAGES / place).parent.mkdir(parents=True, exist_ok=True)
+    (PAGES / place).write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    shutil.rmtree(PAGES, ignore_errors=True)
+    PAGES.mkdir(parents=True)
+    gather(pages())
+    gallery()
+    reference()
+    command = [str(Path(sys.executable).with_name("zensical")), "build", "--strict", "--clean"]
+    sys.exit(subprocess.run(command, cwd=ROOT).returncode)
+
+
+if __name__ == "__main__":
+    main()
