@@ -8,7 +8,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from distill.core import sessions
 from distill.core.errors import DistillError
@@ -87,6 +87,17 @@ def test_the_tail_is_what_runs_at_half_size_and_above(source: ConversionSource) 
     assert kinds[-1] == "Sigmoid"
     assert 0 < len(kinds) < len(model.graph.node) / 2
     assert not any(name.startswith("/encoder") for name in names)
+
+
+def test_constants_are_no_part_of_the_tail() -> None:
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, (1, 3, 8, 8)) for n in "xy"]
+    value = numpy_helper.from_array(np.ones((1, 3, 8, 8), np.float32))
+    nodes = [
+        helper.make_node("Constant", [], ["c"], name="constant", value=value),
+        helper.make_node("Add", ["x", "c"], ["y"], name="sum"),
+    ]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:])
+    assert tail(helper.make_model(graph)) == ["sum"]
 
 
 def test_the_profile_knows_what_is_foreign(made: Path, source: ConversionSource) -> None:

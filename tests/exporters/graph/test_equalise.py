@@ -58,6 +58,8 @@ def test_depthwise_channels_become_alike(photos: np.ndarray) -> None:
     gains = first_gains(model)
     np.testing.assert_allclose(gains[1:] / gains[3], 1.0, rtol=1e-5)
     np.testing.assert_allclose(gains[0] / gains[3], 0.01 / FLOOR, rtol=1e-5)
+    # On the whole neither convolution's weights grow: the scales' geometric mean is 1.
+    np.testing.assert_allclose(gains.prod(), 1.0 * 40.0 * 60.0 * 100.0, rtol=1e-4)
 
 
 def test_a_full_convolution_takes_over_a_part(photos: np.ndarray) -> None:

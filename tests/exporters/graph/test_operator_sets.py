@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 import pytest
+from onnx import helper
 from torch import nn
 
 from distill.core.errors import DistillError
@@ -68,3 +69,16 @@ def test_a_unet_of_transposed_convolutions_is_in_no_profile_but_any(
 def test_static_shapes_only(profile: Profile) -> None:
     with pytest.raises(DistillError, match=f"profile {profile} holds one size"):
         OnnxExporter(dynamic=True, profile=profile)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [("pads", [0] * 4), ("dilations", [1, 1]), ("output_padding", [0, 0]), ("group", 1)],
+)
+def test_doubling_stays_doubling_with_its_defaults_written_out(written: str, value: Any) -> None:
+    two = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    for changed, foreign in ((value, []), ([2] * 4, ["ConvTranspose(other than 2×2, stride 2)"])):
+        changed = changed if foreign == [] or written != "group" else 2
+        node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], **two, **{written: changed})
+        model = helper.make_model(helper.make_graph([node], "g", [], []))
+        assert foreign_operators(model, "transposed") == foreign
