@@ -115,6 +115,14 @@ def test_style_brings_its_teacher_and_the_command_line_wins():
     assert "Toon" in mixed.teacher["_target_"]
 
 
+@pytest.mark.parametrize(
+    "command, key", [("stylize", "output"), ("export", "run"), ("train", "data.root")]
+)
+def test_a_path_with_a_null_byte(command: str, key: str):
+    with pytest.raises(DistillError, match=rf"^{key}='a\\x00b': a path cannot hold a null byte"):
+        compose.load(command, [f'{key}="a\0b"'], SCHEMAS[command])
+
+
 def test_names_of_runs():
     assert compose.load("train", ["style=paprika", "decoder=fastdepth"], Train).run == (
         "paprika-fastdepth"

@@ -296,6 +296,12 @@ def test_a_name_that_is_too_long_to_add_to(shipped_students):
     assert files("stylized") == ["n" * jobs.LONGEST + "-hayao.png"]
 
 
+def test_a_null_byte_is_in_no_name(tmp_path):
+    """Python's file functions raise ValueError of one, not OSError."""
+    with pytest.raises(DistillError, match=r"^'a\\x00b\.png': no file's name holds a null byte"):
+        jobs.find([str(tmp_path), "a\0b.png"], None)
+
+
 def test_one_picture_may_have_a_file_s_name(shipped_students):
     put("a.png")
     assert run(stylize, "a.png", "-o", "deep/out.webp") == 0

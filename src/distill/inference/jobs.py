@@ -54,6 +54,8 @@ def find(inputs: Sequence[str], output: str | None) -> list[FoundInput]:
     """
     if not inputs:
         raise DistillError("no picture named: python -m distill.stylize photo.jpg; see --help")
+    if null := next((typed for typed in inputs if "\0" in typed), None):
+        raise DistillError(f"{null!r}: no file's name holds a null byte; type another one")
     several = sum(os.path.isdir(_path(typed)) for typed in inputs) > 1
     out = Path(os.path.abspath(_path(output or DEFAULT)))
     found: dict[str, FoundInput] = {}

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 # Scheme, host (`*.` before it: every host below it) and perhaps a port, as browsers compare them.
@@ -47,8 +47,15 @@ class PathMark:
     arguments: tuple[str, ...] = ()
 
 
-PathText = Annotated[str, PathMark()]
-RunName = Annotated[Name, PathMark()]  # a sweep's have a = in theirs
+def _without_null(text: str) -> str:
+    """Python's file functions raise ValueError of such a name, not OSError."""
+    if "\0" in text:
+        raise PydanticCustomError("null", "a path cannot hold a null byte; type another one")
+    return text
+
+
+PathText = Annotated[str, AfterValidator(_without_null), PathMark()]
+RunName = Annotated[Name, AfterValidator(_without_null), PathMark()]  # a sweep's have a = in it
 Paths = PathText | list[PathText]  # one, or several as [A,B]
 Folders = PathText | Annotated[list[PathText], Field(min_length=1)]
 TeacherNode = Annotated[  # None: of pairs of one's own, whose targets nobody can make again
