@@ -214,3 +214,9 @@ def test_a_wrong_override_ends_in_one_line_that_names_it(override: str):
         compose.load("train", [override], Train)
     assert str(error.value).startswith(WRONG[override])
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("typed", ["recipe=", "recipe=distill", "loss=lines"])
+def test_a_group_of_another_command(typed: str):
+    with pytest.raises(DistillError, match=rf"^{typed.partition('=')[0]}: no such setting"):
+        compose.load("lens", [typed], Lens)

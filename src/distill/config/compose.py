@@ -380,8 +380,9 @@ def _all_keys(name: str, key: str, overrides: Iterable[str]) -> list[str]:
     groups = [each for each in overrides if (conf_folder() / each.partition("=")[0]).is_dir()]
     try:
         chosen = compose(name, groups)
-    except HydraException:  # the wrong one is among them
-        chosen = compose(name, [each for each in groups if each.startswith("recipe=")])
+    except HydraException:  # the wrong one is among them, or is a group of another command
+        recipe = [each for each in groups if each.startswith("recipe=")]
+        chosen = compose(name, recipe if "recipe" in _groups(name) else [])
     tree: Any = OmegaConf.to_container(chosen, resolve=False)
     *parents, _ = key.split(".")
     for parent in parents:
