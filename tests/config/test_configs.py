@@ -116,7 +116,7 @@ def test_style_brings_its_teacher_and_the_command_line_wins():
 
 
 @pytest.mark.parametrize(
-    "command, key", [("stylize", "output"), ("export", "run"), ("train", "data.root")]
+    ("command", "key"), [("stylize", "output"), ("export", "run"), ("train", "data.root")]
 )
 def test_a_path_with_a_null_byte(command: str, key: str):
     with pytest.raises(DistillError, match=rf"^{key}='a\\x00b': a path cannot hold a null byte"):
