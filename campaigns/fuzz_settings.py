@@ -23,6 +23,7 @@ SCHEMAS: dict[str, Any] = {
     "train": registry.schema_of, "prepare": training.Prepare, "export": commands.Export,
     "eval_fid": commands.EvalFid, "stylize": commands.Stylize, "check": commands.CheckSettings,
     "benchmark": commands.Benchmark, "lens": commands.Lens, "shards": commands.ShardSettings,
+    "curate": commands.Curate,
 }  # fmt: skip
 WITH_FILES = {"stylize", "check", "benchmark"}
 SIGNS = ("=", "=", "=", "=", "+", "~", "++", "@", ":", "==", "")

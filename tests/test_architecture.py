@@ -12,7 +12,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "distill"
 COMMANDS = (
-    *("train", "prepare", "shards", "export", "eval_fid", "stylize", "check", "benchmark", "lens"),
+    *("train", "prepare", "curate", "shards"),
+    *("export", "eval_fid", "stylize", "check", "benchmark", "lens"),
 )
 FLOORS = [  # a package imports those of the floors before its own, and none of its own floor
     {"core"},

@@ -15,6 +15,7 @@ from distill.core.nodes import no_such
 
 COMMANDS = {
     "prepare": "photos to pairs on disk, once: by a teacher, or sketches",
+    "curate": "which pairs of a set do not fit, on a page to look through",
     "shards": "pairs to shards for large sets and object stores, and back",
     "train": "pictures to a trained network; again, and it goes on",
     "export": "a run to a checked ONNX file, and other formats",

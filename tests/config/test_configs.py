@@ -11,6 +11,7 @@ from distill.config import compose, registry
 from distill.config.settings.commands import (
     Benchmark,
     CheckSettings,
+    Curate,
     EvalFid,
     Export,
     Lens,
@@ -23,7 +24,7 @@ from distill.core.errors import DistillError
 SCHEMAS = {
     "train": registry.schema_of, "prepare": Prepare, "export": Export, "eval_fid": EvalFid,
     "stylize": Stylize, "check": CheckSettings, "benchmark": Benchmark,
-    "lens": Lens, "shards": ShardSettings,
+    "lens": Lens, "shards": ShardSettings, "curate": Curate,
 }  # fmt: skip
 GROUPS = {  # what each command's settings choose from, in train by recipe
     "train recipe=distill": ["recipe", "style", "teacher", "encoder", "decoder", "student", "loss",

@@ -14,6 +14,7 @@ from torch.utils.data import Dataset
 from distill.config.settings.training import Pad
 from distill.core.images import to_pixels
 from distill.data.augment import as_square, random_square, recolour, rng_for, same_crop_and_flip
+from distill.data.curation.shifts import Shifts, aligned_squares
 from distill.data.pairs import ReadablePair
 from distill.data.photos import Photo, PhotoFile, centre_square, read_photo
 from distill.data.sampler import Order, Share, StreamedSet
@@ -30,7 +31,9 @@ class PairSet(StreamedSet):
     With `train`, position p gives the picture p of an endless shuffled stream, its colours varied
     by `colour`, cropped and mirrored the same on both sides; without, index p gives pair p as it
     is. What is not square is cut, or filled up with `pad` (see `as_square`). With `swap` photo and
-    target change places. A pair that cannot be read is replaced by the next one and named once.
+    target change places. With `shifts`, a row a pair, the target is laid over the photo, and what
+    only one of them shows is cut off. A pair that cannot be read is replaced by the next one and
+    named once.
     """
 
     what = "pair"
@@ -49,11 +52,12 @@ class PairSet(StreamedSet):
         pad: Pad | None = None,
         colour: float = 0.0,
         order: Order | None = None,
+        shifts: Shifts | None = None,
     ) -> None:
         super().__init__(len(pairs), seed, train, shares, order)
         self.pairs, self.size, self.train = pairs, size, train
         self.crop_size, self.flip, self.alpha = crop_size, flip, alpha
-        self.swap, self.pad, self.colour = swap, pad, colour
+        self.swap, self.pad, self.colour, self.shifts = swap, pad, colour, shifts
 
     def __getitem__(self, position: int) -> Sample:
         index, both = self.first_readable(position, self._read)
@@ -67,6 +71,9 @@ class PairSet(StreamedSet):
 
     def _read(self, index: int) -> Squares:
         pair = self.pairs[index]
+        if self.shifts is not None:
+            first, second = pair.read(self.alpha, self.swap)
+            return aligned_squares(first, second, self.shifts[index], self.size)
         if not (self.alpha or self.colour) and (arrays := pair.pixels(self.swap)):
             if all(array.shape[:2] == (self.size, self.size) for array in arrays):
                 return [torch.from_numpy(array) for array in arrays]

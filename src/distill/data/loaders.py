@@ -14,10 +14,12 @@ from distill.config.settings.training import (
     Paired,
     Pictures,
     Pix2PixTrain,
+    ThreeSided,
     Train,
 )
 from distill.core.errors import DistillError
 from distill.data import sources
+from distill.data.curation.shifts import Shifts, shifts_with
 from distill.data.datamodule import DistillData
 from distill.data.datasets import PairSet, PhotoSet, UnpairedSet
 from distill.data.domains import find_unpaired
@@ -34,6 +36,8 @@ from distill.data.shards.shard_order import ShardOrder
 from distill.data.shards.sharded_pairs import ShardedPairs
 from distill.models.teachers.teacher import Teacher
 
+OF_SHARDS = "of a folder of pairs only; train on that, or leave it out"
+
 
 def labelled(settings: Train, teacher: Teacher | None) -> DistillData:
     """Training and validation pictures of recipe=distill; makes the pairs that are missing.
@@ -41,8 +45,11 @@ def labelled(settings: Train, teacher: Teacher | None) -> DistillData:
     `teacher` may be None where a folder of pairs of one's own is there.
     """
     if settings.data.kind == "shards":
+        _check_no_align(settings.data, OF_SHARDS)
         train, val = _shard_sets(settings)
         return _data_module(train, val, settings.data)
+    if settings.data.kind == "photos":
+        _check_no_align(settings.data, "a teacher draws over the photo here; leave it out")
     sets = _photo_sets if settings.data.kind == "photos" else _pair_sets
     first, second = sets(settings, teacher)
     return _data_module(first, second, settings.data)
@@ -75,8 +82,16 @@ def _pair_sets(settings: Train, teacher: Teacher | None) -> tuple[PairSet, PairS
     common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
     varied: dict[str, Any] = {"crop_size": d.crop_size, "seed": settings.seed}
     varied["flip"] = _mirrors(root, d.flip)
-    train = PairSet(sides["train"], train=True, shares=shares, **varied, **common)
-    return train, PairSet(sides["val"], train=False, **common)
+    off = {side: shifts_with(d, root, sides[side]) for side in ("train", "val")}
+    train = PairSet(
+        sides["train"], train=True, shares=shares, shifts=off["train"], **varied, **common
+    )
+    return train, PairSet(sides["val"], train=False, shifts=off["val"], **common)
+
+
+def _check_no_align(d: ThreeSided, where: str) -> None:
+    if d.align:
+        raise DistillError(f"data.align=true: {where}")
 
 
 def _shard_sets(settings: Train) -> tuple[PairSet, PairSet]:
@@ -117,9 +132,11 @@ def paired(settings: Pix2PixTrain) -> DistillData:
     swap = d.direction == "BtoA"
     common: dict[str, Any] = {"alpha": alpha, "swap": swap, "pad": d.pad}
     varied: dict[str, Any] = {"seed": settings.seed, "colour": d.colour}
+    off: list[Shifts | None] = [None, None]
     pairs: Sequence[ReadablePair]
     held_out: Sequence[ReadablePair]
     if d.kind == "shards":
+        _check_no_align(d, OF_SHARDS)
         made, packed = _sides_of_shards(Address(d.root), d.cache)
         pairs, held_out = packed["train"], packed["val"]
         varied["flip"] = not made.made_by_teacher if d.flip is None else d.flip
@@ -128,11 +145,15 @@ def paired(settings: Pix2PixTrain) -> DistillData:
         sides = _complete_sides(Path(d.root), d)
         pairs, held_out = sides["train"], sides["val"]
         varied["flip"] = _mirrors(Path(d.root), d.flip)
+        off = [shifts_with(d, Path(d.root), sides[side], swap, d.pad) for side in ("train", "val")]
     _check_some(d.root, pairs)
     if alpha:
         check_transparency(d.root, pairs, swap)
-    train = PairSet(pairs, d.size, train=True, crop_size=d.crop_size, **varied, **common)
-    return _data_module(train, PairSet(held_out, d.crop_size, train=False, **common), d)
+    train = PairSet(
+        pairs, d.size, train=True, crop_size=d.crop_size, shifts=off[0], **varied, **common
+    )
+    val = PairSet(held_out, d.crop_size, train=False, shifts=off[1], **common)
+    return _data_module(train, val, d)
 
 
 def _complete_sides(root: Path, d: Paired) -> dict[Side, Pairs]:

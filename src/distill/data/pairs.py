@@ -6,6 +6,7 @@ Below ROOT, or below ROOT/train, ROOT/val (also `valid`) and ROOT/test:
   faces/ + STYLE/       the same file names in both
   pictures only         side by side: photo left, target right
 Two folders may hold train/, val/ and test/ each, too: A/train + B/train, A/val + B/val.
+ROOT/dropped.txt lists pairs to leave out, one a line: a photo's path below ROOT, or its name.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from PIL import Image
 
 from distill.core.errors import DistillError
 from distill.data.decode import to_rgb
-from distill.data.labelled.register import SIDES
+from distill.data.labelled.register import DROPPED, SIDES, read_dropped
 from distill.data.labelled.split import HELD_OUT, split
 from distill.data.photos import SUFFIXES, BadPhoto, Photo, Side, read_photo
 
@@ -159,13 +160,19 @@ def check_transparency(root: Path | str, pairs: Sequence[ReadablePair], swap: bo
 
 
 def find_pairs(
-    root: Path, style: str | None, val_fraction: float, seed: int, test_fraction: float = 0.0
+    root: Path,
+    style: str | None,
+    val_fraction: float,
+    seed: int,
+    test_fraction: float = 0.0,
+    with_dropped: bool = False,
 ) -> dict[Side, Pairs]:
     """All sides of a paired folder; without val/ and test/ the split goes by a hash of the names.
 
     The test side is empty where val/ or test/ is the only one beside train/, which validation then
     has, and where the hash splits without a `test_fraction`. A folder without train/ has no
     training side: it is there to be evaluated on. Without a `style` no folder is called by one.
+    What ROOT/dropped.txt names is left out, unless `with_dropped`; the others keep their sides.
 
     Raises DistillError when the folder is missing or holds none of the known layouts.
     """
@@ -173,6 +180,13 @@ def find_pairs(
         raise DistillError(f"data.root={root}: no such folder")
     if (root / "shards.parquet").is_file():
         raise DistillError(f"data.root={root}: holds shards; add data=shards, or unpack them")
+    sides = _all_sides(root, style, val_fraction, seed, test_fraction)
+    return sides if with_dropped else _without_dropped(root, sides)
+
+
+def _all_sides(
+    root: Path, style: str | None, val_fraction: float, seed: int, test_fraction: float
+) -> dict[Side, Pairs]:
     two = _two_folders(root, style)
     if two and (inside := _sides_inside(*two)):
         sides = {side: _pairs_of(root, style, each) for side, each in inside.items()}
@@ -191,6 +205,26 @@ def find_pairs(
         if "train" in sides:  # validation chooses by them, so they are no test
             del sides["test"]
     return {side: sides.get(side, Pairs([], root)) for side in SIDES}
+
+
+def _without_dropped(root: Path, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
+    """The sides without what the set's own list names. Raises DistillError where none is left."""
+    names = {*read_dropped(root / DROPPED)} if (root / DROPPED).is_file() else set()
+    if not names:
+        return sides
+    kept = {side: pairs.take(_kept(root, pairs, names)) for side, pairs in sides.items()}
+    before, after = (sum(map(len, each.values())) for each in (sides, kept))
+    if not after:
+        raise DistillError(f"{root / DROPPED}: names every pair there is; take lines out of it")
+    if before - after:
+        print(f"{root}: {before - after} pairs left out by its {DROPPED}")
+    return kept
+
+
+def _kept(root: Path, pairs: Pairs, names: set[str]) -> Iterable[int]:
+    for index, pair in enumerate(pairs):
+        if pair.name not in names and pair.photo.relative_to(root).as_posix() not in names:
+            yield index
 
 
 def _sides_inside(left: Path, right: Path) -> dict[Side, Two]:

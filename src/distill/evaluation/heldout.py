@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from distill.config import compose
 from distill.config.settings.commands import EvalFid
-from distill.config.settings.training import Paired, PhotoSource, Prepare
+from distill.config.settings.training import Pad, Paired, PhotoSource, Prepare, ThreeSided
 from distill.config.trained import source_of
 from distill.config.validate import check
 from distill.core.arrays import over_white
@@ -26,6 +26,7 @@ from distill.core.progress import bar
 from distill.core.threads import adapting
 from distill.data import sources
 from distill.data.augment import rng_for
+from distill.data.curation.shifts import shifts_with
 from distill.data.datasets import PairSet
 from distill.data.labelled.manifest import is_complete, manifest_at
 from distill.data.pairs import Pair, ReadablePair, find_pairs
@@ -94,7 +95,7 @@ def held_out_photos(student: nn.Module, trained: dict[str, Any], settings: EvalF
         found = training_pictures.pictures_of(source, {side})
         out = excluded(seen, found.pictures if found else {}, settings.photos)
     pairs = [pair for pair in sides[side] if pair.name not in out.names]
-    data = _in_groups(pairs, source.style.resolution, trained)
+    data = _in_groups(pairs, source.style.resolution, trained, root, d)
     about = {key: trained[key]["name"] for key in ("style", "decoder")}
     about |= out.about | ({} if others else about_side(side))
     titles = ("photo", "target" if own else "teacher", "student")
@@ -119,7 +120,8 @@ def held_out_pairs(network: nn.Module, trained: dict[str, Any], settings: EvalFi
     by_name = {pair.name: Photo(pair.photo, pair.name) for pair in sides[side]}
     out = excluded(seen, by_name, settings.photos)
     pairs = [pair for pair in sides[side] if pair.name not in out.names]
-    data = _in_groups(pairs, d.crop_size, trained, swap=d.direction == "BtoA", pad=d.pad)
+    swap = d.direction == "BtoA"
+    data = _in_groups(pairs, d.crop_size, trained, root, d, swap=swap, pad=d.pad)
     about = {key: trained[key] for key in ("run", "recipe")} | out.about
     about |= {} if others else about_side(side)
     about["generator"] = trained["generator"]["name"]
@@ -210,9 +212,19 @@ def _labelled(
     return sources.prepare_held_out(source, labels, others, without)
 
 
-def _in_groups(pairs: Sequence[Pair], size: int, trained: dict[str, Any], **how: Any) -> PairSet:
+def _in_groups(
+    pairs: Sequence[Pair],
+    size: int,
+    trained: dict[str, Any],
+    root: Path,
+    d: ThreeSided,
+    swap: bool = False,
+    pad: Pad | None = None,
+) -> PairSet:
     ordered = sorted(pairs, key=_by_group)
-    return PairSet(ordered, size, train=False, alpha=trained["channels"] == 4, **how)
+    shifts = shifts_with(d, root, ordered, swap, pad)
+    how: dict[str, Any] = {"alpha": trained["channels"] == 4, "swap": swap, "pad": pad}
+    return PairSet(ordered, size, train=False, shifts=shifts, **how)
 
 
 def _by_group(pair: Pair) -> tuple[float, str]:

@@ -80,6 +80,13 @@ def vgg_features(backbone: Backbone, layers: Iterable[str], term: str) -> VGGFea
     return cut
 
 
+def backbone_at_hand() -> Backbone | None:
+    """The backbone whose weights need no download, the cheaper one first."""
+    if weights_files.find_or_none(_VGG19_CUT):
+        return "vgg19_relu3_1"
+    return "vgg16" if weights_files.find_or_none(_VGG16) else None
+
+
 def _layers(plan: Iterable[int | str]) -> dict[str, int]:
     """The rectified layers of one of torchvision's plans by the paper's names: their indices.
 

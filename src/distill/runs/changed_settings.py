@@ -49,7 +49,7 @@ def _in_use(config: dict[str, Any]) -> dict[str, Any]:
     }
     late = loss.get("start", {})
     kept["start"] = {name: share for name, share in late.items() if share and name in used}
-    data = {"test_fraction": 0.0} | (config.get("data") or {})
+    data = {"test_fraction": 0.0, "align": False} | (config.get("data") or {})
     return {"recipe": FIRST} | config | {"loss": loss | kept, "data": data}
 
 

@@ -147,7 +147,7 @@ class CheckSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairsToPack(Settings):
+class PairsFolder(Settings):
     """Where pairs or shards lie, and how pairs are split that no folder of theirs divides.
 
     `style` is the folder of targets in the layout faces/ + STYLE/.
@@ -164,12 +164,37 @@ class PairsToPack(Settings):
 class ShardSettings(Settings):
     """distill.shards; `pairs` is how many are in a shard."""
 
-    data: PairsToPack
+    data: PairsFolder
     output: PathText | None
     to: Literal["shards", "pairs", "litdata"]
     codec: Literal["qoi", "raw", "webp", "png", "jpeg"]
     pairs: Positive
     workers: Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurationLimits(Settings):
+    """Beyond which a pair is left out; `shift` in pixels at 256, `style` in usual distances from
+    the set's median, `difference` in levels of 255, `landmarks` in widths of the face."""
+
+    agreement: Annotated[float, Field(ge=0, le=1)]
+    shift: Annotated[float, Field(gt=0)]
+    style: Annotated[float, Field(gt=0)]
+    difference: Annotated[float, Field(ge=0, le=255)]
+    landmarks: Annotated[float, Field(gt=0)]
+    copies: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curate(Settings):
+    """distill.curate; `show` is how many pictures of each score stand on the page."""
+
+    data: PairsFolder
+    output: PathText | None
+    limits: CurationLimits
+    align: bool
+    apply: bool
+    show: Positive
 
 
 @dataclass(frozen=True, kw_only=True)

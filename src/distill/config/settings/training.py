@@ -86,10 +86,13 @@ def _leaves_some(test: float, info: ValidationInfo) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ThreeSided(Feeding):
-    """Pairs, of which a share is held out to report on beside that for validation; 0: none is."""
+    """Pairs, of which a share is held out to report on beside that for validation; 0: none is.
+
+    `align` lays targets over their photos where they lie a few pixels off.
+    """
 
     test_fraction: Annotated[float, Field(ge=0, lt=1), AfterValidator(_leaves_some)] = 0.0
-    # runs from before it have none
+    align: bool = False  # runs from before them have neither
 
 
 @dataclass(frozen=True, kw_only=True)
