@@ -75,7 +75,8 @@ WRONG = {
 
 @pytest.mark.parametrize("kind", WRONG)
 def test_what_goes_wrong_is_found_and_kept(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(fuzz_engine, "LONGEST", 0.5)
+    if kind == "a hang":  # any other one may take longer on a busy machine
+        monkeypatch.setattr(fuzz_engine, "LONGEST", 0.5)
     monkeypatch.setattr(fuzz_engine, "MOST", 40_000_000)
     what, said = WRONG[kind]
     outcome = run(Numbers(what), 4, 0, tmp_path / "keep")
