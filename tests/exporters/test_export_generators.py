@@ -123,14 +123,29 @@ def test_pix2pix_is_written_in_float_and_half_precision(place: Path, lively: Liv
     assert half["limit"] == 10_000_000
     assert found["ok"]
     assert found["network"]["name"] == "unet"
+    assert found["output"] == {"name": "stylized", "range": [0, 1]}
+    assert [each["name"] for each in found["generator"]] == [
+        "MACs", "MACs by thop", "parameters", "bytes", "bytes in half precision", "bytes, gzip",
+        "ms, 1 thread of this CPU", "largest difference to PyTorch", "operators",
+        f"operators outside {found['exporter']['profile']}",
+    ]  # fmt: skip
+    assert check(found, "ms, 1 thread of this CPU")["value"] > 0
+    assert check(found, "parameters")["value"] == parameters(network)
     formats = json.loads((folder / "formats.json").read_text())
     assert 0 < formats["pictures"] < 10  # those held out
     assert all(row["teacher"] is not None for row in formats["formats"])
 
 
-def test_the_sizes_are_computed(place: Path, lively: Lively) -> None:
+def test_the_sizes_are_computed(
+    place: Path,
+    lively: Lively,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     network = pix2pix(lively)
     assert typed("p2p") == 0
+    said = capsys.readouterr().out
     folder = place / "runs/p2p/export"
     rows = report("p2p/export")["sizes"]
     full = parameters(UNet(SIDE, upsampling="transposed"))
@@ -142,7 +157,13 @@ def test_the_sizes_are_computed(place: Path, lively: Lively) -> None:
     assert [row["file"] for row in rows] == [None, None, *sizes, None]
     macs = check(report("p2p/export"), "MACs")["value"]
     assert [row["macs"] for row in rows[2:]] == [macs] * 3
-    assert rows[1]["name"] == "width factors 0.25 and 0.5"
+    assert [row["name"] for row in rows] == [
+        "U-Net-64 of the paper", "width factors 0.25 and 0.5", "+ separable convolutions",
+        "+ half precision", "+ int8",
+    ]  # fmt: skip
+    for row in rows:  # as they are printed, with "–" for what was not written
+        file = "–" if row["file"] is None else f"{row['file'] / 1e6:.2f}"
+        assert re.search(rf"{re.escape(row['name'])} .* {row['parameters']:,} .* {file} *│", said)
 
 
 def test_a_plain_unet_has_no_separable_row(place: Path, lively: Lively) -> None:
@@ -174,6 +195,8 @@ def test_over_the_limit_there_is_no_file(
     assert not found["ok"]
     assert [row["file"] for row in found["sizes"]] == [None] * 5
     assert typed("p2p", f"limit={size}", "formats=onnx") == 0
+    assert typed("p2p", f"limit={size - 1}", "budget.parameters=1") == 1
+    assert "limit: parameters, bytes in half precision; no" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
