@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from distill.config.settings.training import PhotoSource
 from distill.config.validate import check
+from distill.core import nodes
 
 
 def source_of(trained: dict[str, Any], photos: str | None = None) -> PhotoSource:
@@ -20,4 +22,8 @@ def source_of(trained: dict[str, Any], photos: str | None = None) -> PhotoSource
         kept["data"] = kept["data"] | {"root": None, "kind": "pairs", "weights": None}
     kept["photos"] = photos or trained["photos"]
     kept["val_photos"] = None if photos else trained.get("val_photos")
-    return check(kept | {"drop": None}, PhotoSource)  # the set remembers what was dropped
+    source = check(kept | {"drop": None}, PhotoSource)  # the set remembers what was dropped
+    if source.teacher is not None and nodes.takes(source.teacher, "typed"):
+        # The run may be somebody else's: what it names has not been typed by the one at work here.
+        return replace(source, teacher=source.teacher | {"typed": False})
+    return source

@@ -106,9 +106,11 @@ def teacher(settings: Benchmark, checkpoint: Path | None) -> TimedModel | None:
     if isinstance(made, OnnxTeacher):
         return replace(next(models_of_file(made.path, "teacher")), name=name)
     size = 4 * complexity.parameters(made)
-    return TimedModel(
-        name, "teacher", lambda side: traced_graph(made, side), size or None, network=made
-    )
+
+    def graph(side: int) -> onnx.ModelProto | None:
+        return traced_graph(made, side) if made.traceable else None
+
+    return TimedModel(name, "teacher", graph, size or None, network=made)
 
 
 def student(settings: Benchmark, checkpoint: Path | None) -> TimedModel:

@@ -18,6 +18,7 @@ class Teacher(nn.Module):
     the picture comes out. `transparent`: its output is RGBA, (N, 4, H, W). `takes_bfloat16`: under
     autocast it stays closer to its float32 output than 8-bit files do to the student. `normalises`:
     it does so over the whole picture, on which the colours of every part then depend.
+    `traceable`: following its tensors through one picture shows all that it does to any.
     """
 
     multiple: int = 1
@@ -26,6 +27,7 @@ class Teacher(nn.Module):
     transparent: bool = False
     takes_bfloat16: bool = False
     normalises: bool = False
+    traceable: bool = True
 
     def open_choices(self) -> Mapping[str, Self]:
         """What this teacher could be, by name, where only its output for photos can tell which.

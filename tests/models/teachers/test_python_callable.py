@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from distill import benchmark, eval_fid, export, prepare, stylize
+from distill.core.errors import DistillError
+from distill.core.files import cache_folder
+from distill.models.teachers.python_callable import CallTeacher
+from support.commands import go, run
+
+PHOTOS = torch.rand(2, 3, 24, 20, generator=torch.Generator().manual_seed(3))
+NEGATIVE = "def draw(photos):\n    return 1 - photos\n"
+SMALL = ["style.resolution=64", "label.workers=0", "data.val_fraction=0.4", "crop=0.9"]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What was typed is remembered in the cache; and no module of another test."""
+    monkeypatch.setenv("DISTILL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name.startswith("mine"):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Writes mine.py into the current folder, as if it had just been saved."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(text: str, name: str = "mine") -> str:
+        sys.modules.pop(name, None)
+        path = tmp_path / f"{name.replace('.', '/')}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        for kept in path.parent.glob("__pycache__/*"):
+            kept.unlink()
+        return name
+
+    return write
+
+
+def message(call: str | None, photos: torch.Tensor | None = None) -> str:
+    def draw() -> None:
+        teacher = CallTeacher(call)
+        if photos is not None:
+            teacher(photos)
+
+    with pytest.raises(DistillError) as error:
+        draw()
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_gives_what_the_function_gives(module) -> None:
+    module(NEGATIVE)
+    teacher = CallTeacher("mine:draw")
+    assert torch.equal(teacher(PHOTOS), 1 - PHOTOS)
+    assert not teacher.gives_activations
+    assert teacher(PHOTOS[..., :7, :5]).shape == (2, 3, 7, 5)
+
+
+def test_any_kind_of_callable_in_any_package(module) -> None:
+    module("class Tint:\n    def __call__(self, p):\n        return p / 2\n"
+           "class Box:\n    tint = Tint()\n", "mine_kit.tools")  # fmt: skip
+    assert torch.equal(CallTeacher("mine_kit.tools:Box.tint")(PHOTOS), PHOTOS / 2)
+
+
+def test_a_function_may_write_into_what_it_is_given(module) -> None:
+    module("def draw(photos):\n    return photos.mul_(0)\n")
+    photos = PHOTOS.clone()
+    assert not CallTeacher("mine:draw")(photos).any()
+    assert torch.equal(photos, PHOTOS)
+
+
+def test_a_network_is_frozen_and_its_weights_count(module) -> None:
+    layers = "nn.Conv2d(3, 3, 3, padding=1), nn.Dropout(0.5), nn.Sigmoid()"
+    module(f"from torch import nn\nnet = nn.Sequential({layers})\n")
+    teacher = CallTeacher("mine:net")
+    assert not any(each.requires_grad for each in teacher.parameters())
+    assert torch.equal(teacher(PHOTOS), teacher(PHOTOS))  # no dropout
+    assert teacher.gives_activations
+    before = teacher.fingerprint()
+    with torch.no_grad():
+        teacher.net[0].bias.add_(1)
+    assert teacher.fingerprint() != before
+
+
+def test_the_fingerprint_follows_call_code_and_version(module) -> None:
+    module(NEGATIVE + "again = draw\n")
+    known = CallTeacher("mine:draw").fingerprint()
+    assert CallTeacher("mine:draw").fingerprint() == known
+    assert CallTeacher("mine:again").fingerprint() != known
+    assert CallTeacher("mine:draw", version="2").fingerprint() != known
+    module(NEGATIVE.replace("1 -", "1.0 -") + "again = draw\n")
+    assert CallTeacher("mine:draw").fingerprint() != known
+
+
+def test_the_fingerprint_follows_the_file_that_a_name_comes_from(module) -> None:
+    module("from mine_other import draw\n")
+    module(NEGATIVE, "mine_other")
+    known = CallTeacher("mine:draw").fingerprint()
+    module("from mine_other import draw\n")
+    module(NEGATIVE + "# more\n", "mine_other")
+    assert CallTeacher("mine:draw").fingerprint() != known
+
+
+WRONG = {
+    None: "teacher.call: missing; name a callable",
+    "mine": "want package.module:name",
+    "mine:": "want package.module:name",
+    "mine:draw:more": "want package.module:name",
+    "./mine.py:draw": "want package.module:name",
+    "mine_gone:draw": "there is no module mine_gone",
+    "mine_gone.deep:draw": "there is no module mine_gone",
+    "mine.deep:draw": "there is no module mine.deep",
+    "mine:drew": "there is no drew in mine; did you mean draw?",
+    "mine:draw.deep": "there is no deep in draw",
+    "mine:NUMBER": "is a int, which cannot be called",
+    "mine_lacks:draw": "importing mine_lacks needs no_such_package; install it",
+    "mine_raises:draw": "importing mine_raises raised ValueError (bad day, ",
+    "mine_broken:draw": "importing mine_broken raised SyntaxError (",
+    "sys:intern": "is built into Python",
+}
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_a_name_that_does_not_do(module, call: str | None) -> None:
+    module(NEGATIVE + "NUMBER = 3\n")
+    module("import no_such_package\n", "mine_lacks")
+    module("raise ValueError('bad\\nday')\n", "mine_raises")
+    module("def draw(:\n", "mine_broken")
+    said = message(call)
+    assert WRONG[call] in said
+    assert said.startswith("teacher.call")
+
+
+BODIES = {
+    "photos[:, :1]": "gave (2, 1, 24, 20) float32, want (2, 3, 24, 20) float32",
+    "photos[:1]": "gave (1, 3, 24, 20) float32, want (2, 3, 24, 20) float32",
+    "photos.double()": "gave (2, 3, 24, 20) float64, want (2, 3, 24, 20) float32",
+    "photos.numpy()": "gave a numpy.ndarray, want a torch.Tensor",
+    "None": "gave a NoneType, want a torch.Tensor",
+    "photos * 255": "want [0, 1]",
+    "photos - 0.5": "want [0, 1]",
+    "photos / 0": "gave values that are not finite",
+    "photos.no_such()": "raised AttributeError for (2, 3, 24, 20) float32 (",
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_what_is_no_picture(module, body: str) -> None:
+    module(f"def draw(photos):\n    return {body}\n")
+    said = message("mine:draw", PHOTOS)
+    assert said.startswith("teacher.call=mine:draw: ")
+    assert BODIES[body] in said
+
+
+def test_the_place_in_the_user_s_file_is_named(module) -> None:
+    module("def draw(photos):\n    bad = photos.reshape(7)\n    return bad\n")
+    assert re.search(r"mine\.py:2\)$", message("mine:draw", PHOTOS))
+
+
+def test_arithmetic_may_leave_the_range_by_a_little(module) -> None:
+    module("def draw(photos):\n    return photos * 1.0005\n")
+    assert torch.equal(CallTeacher("mine:draw")(torch.ones(1, 3, 4, 4)), torch.ones(1, 3, 4, 4))
+
+
+def test_a_copy_for_another_process_imports_it_anew(module) -> None:
+    module(NEGATIVE)
+    teacher = CallTeacher("mine:draw")
+    content = pickle.dumps(teacher)
+    sys.modules.pop("mine")
+    copy = pickle.loads(content)
+    assert torch.equal(copy(PHOTOS), 1 - PHOTOS)
+    assert copy.fingerprint() == teacher.fingerprint()
+    module(NEGATIVE + "# changed\n")
+    with pytest.raises(DistillError, match="is other code on this node"):
+        pickle.loads(content)
+
+
+def test_what_a_run_names_is_imported_for_those_who_typed_it(module) -> None:
+    module("open('imported', 'w')\n" + NEGATIVE)
+    with pytest.raises(DistillError, match="never typed on this machine"):
+        CallTeacher("mine:draw", typed=False)
+    assert not Path("imported").exists()
+    CallTeacher("mine:draw")
+    assert torch.equal(CallTeacher("mine:draw", typed=False)(PHOTOS), 1 - PHOTOS)
+
+
+# The whole way
+
+
+def test_a_student_of_a_function(here: Path, module, capsys) -> None:
+    module(NEGATIVE)
+    words = ["style=custom", "style.name=negative", "teacher=python", "teacher.call=mine:draw"]
+    assert run(prepare, *words, "photos=photos", *SMALL) == 0
+    root = here / "data/pairs/negative-photos-64-crop90"
+    for photo in root.glob("*/photo/*.png"):
+        drawn = np.asarray(Image.open(photo.parents[1] / "stylized" / photo.name))
+        assert np.array_equal(drawn, 255 - np.asarray(Image.open(photo)))
+    assert go(*words, "trainer.max_steps=1") == 0
+    assert go(*words, "trainer.max_steps=1", "data=photos", "run=fly") == 0
+    name = "run=negative-residual"
+    assert run(export, "exporter.size=64", name) == 0
+    report = json.loads((here / "runs/negative-residual/export/report.json").read_text())
+    assert report["teacher"]["ms, 1 thread of this CPU"] > 0
+    assert run(eval_fid, name, "features=none", "flicker=true") == 0
+    assert run(benchmark, name, "sizes=[64]", "threads=[1]", "rounds=2") == 0
+    picture = next((here / "photos").iterdir())
+    capsys.readouterr()
+    assert run(stylize, str(picture), name, "compare=true", "-o", "out.png") == 0
+    assert "without the teacher" not in capsys.readouterr().err
+    width, height = Image.open(picture).size
+    page = np.asarray(Image.open("out.png").convert("RGB")).astype(int)
+    assert page.shape == (height, 3 * width, 3)
+    assert np.abs(page[:, 2 * width :] - (255 - page[:, :width])).max() <= 1
+    # As on another machine, or of another's run
+    (cache_folder() / "typed.txt").unlink()
+    assert run(stylize, str(picture), name, "compare=true", "-o", "other.png") == 0
+    assert "a run names it, and it was never typed" in capsys.readouterr().err
+
+
+def test_changed_code_is_another_set(here: Path, module, capsys) -> None:
+    module(NEGATIVE)
+    words = ["style=custom", "teacher=python", "teacher.call=mine:draw", "photos=photos", *SMALL]
+    assert run(prepare, *words) == 0
+    module("def draw(photos):\n    return photos\n")
+    assert run(prepare, *words) == 1
+    assert "made with other settings (teacher " in capsys.readouterr().err
+
+
+def test_commands_end_in_one_line(here: Path, module, capsys) -> None:
+    module("def draw(photos):\n    return photos[:, :1]\n")
+    words = ["style=custom", "teacher=python", "photos=photos", *SMALL]
+    for more, said in (
+        ([], "teacher.call: missing"),
+        (["teacher.call=mine"], "want package.module:name"),
+        (["teacher.call=mine:draw"], "want (1, 3, 64, 64) float32"),
+    ):
+        assert run(prepare, *words, *more) == 1
+        lines = [each for each in capsys.readouterr().err.splitlines() if each.startswith("error")]
+        assert len(lines) == 1
+        assert said in lines[0]
