@@ -15,7 +15,8 @@ from distill.config.settings.commands import (
 )
 from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Prepare, Train
 
-LABELLED = {"photos", "val_photos", "drop", "data.root", "style.weights", "teacher.path"}
+TEACHER = {"teacher.path", "teacher.folder"}
+LABELLED = {"photos", "val_photos", "drop", "data.root", "style.weights", *TEACHER}
 PATHS = {
     (Train, Pix2PixTrain, CycleGANTrain): LABELLED
     | {"data.a", "data.b", "run", "runs", "sweep"},
@@ -27,7 +28,7 @@ PATHS = {
     (EvalFid,): {"run", "runs", "checkpoint", "output", "photos", "a", "b", "style.weights"},
     (Stylize,): {"model", "run", "runs", "output"},
     (CheckSettings,): {"output"},
-    (Benchmark,): {"model", "run", "runs", "output", "style.weights", "teacher.path"},
+    (Benchmark,): {"model", "run", "runs", "output", *TEACHER, "style.weights"},
     (Lens,): {"students", "sketches", "run", "runs", "output"},
 }  # fmt: skip
 LISTS = {"photos", "val_photos", "students", "sketches"}

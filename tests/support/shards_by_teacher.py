@@ -23,17 +23,18 @@ def make_shards(
     form=("raw", 3),
     workers=0,
     drop=None,
+    maker=None,
 ):
-    """The shards of a folder's photos at `root`; the report."""
+    """The shards of a folder's photos at `root`; the report. `maker` makes one, if another."""
     form, address = ShardForm(codec=form[0], pairs=form[1]), Address(root)
-    maker = TeacherPass(teacher or Inverted(), manifest, 1, workers)
+    make = maker or (lambda: TeacherPass(teacher or Inverted(), manifest, 1, workers))
     return build_shards(
         find_photos(folder),
-        maker,
+        make(),
         manifest,
         SetDesk(address),
         form,
         engine,
-        ShardLabeller(maker, form.codec, address),
+        ShardLabeller(make(), form.codec, address),
         drop,
     )

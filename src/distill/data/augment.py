@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from copy import deepcopy
 
 import numpy as np
 import torch
@@ -10,7 +12,7 @@ from PIL import Image, ImageEnhance
 from torch import Tensor
 
 from distill.config.settings.training import Pad
-from distill.data.photos import centre_square
+from distill.data.photos import centre_box, centre_square
 
 
 def rng_for(*parts: object) -> np.random.Generator:
@@ -27,13 +29,27 @@ def random_square(
 
     With crop < 1 it stays within that share of the picture: the rim is not wanted.
     """
-    side = min(image.size) * crop * rng.uniform(0.45, 1.0)
-    rim_x, rim_y = image.width * (1 - crop) / 2, image.height * (1 - crop) / 2
-    left = rng.uniform(rim_x, image.width - rim_x - side)
-    top = rng.uniform(rim_y, image.height - rim_y - side)
-    box = (left, top, left + side, top + side)
+    box, mirrored = _random_box(image.size, crop, rng)
+    return _cut(image, size, box, mirrored)
+
+
+def _random_box(
+    size: tuple[int, int], crop: float, rng: np.random.Generator
+) -> tuple[tuple[float, float, float, float], bool]:
+    """Such a square of a picture of this width and height, and whether it is mirrored."""
+    width, height = size
+    side = min(size) * crop * rng.uniform(0.45, 1.0)
+    rim_x, rim_y = width * (1 - crop) / 2, height * (1 - crop) / 2
+    left = rng.uniform(rim_x, width - rim_x - side)
+    top = rng.uniform(rim_y, height - rim_y - side)
+    return (left, top, left + side, top + side), rng.random() < 0.5
+
+
+def _cut(
+    image: Image.Image, size: int, box: tuple[float, float, float, float], mirrored: bool
+) -> Image.Image:
     square = image.resize((size, size), Image.Resampling.LANCZOS, box=box)
-    return square.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if rng.random() < 0.5 else square
+    return square.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if mirrored else square
 
 
 def recolour(image: Image.Image, strength: float, rng: np.random.Generator) -> Image.Image:
@@ -74,6 +90,30 @@ def view(
     if number == 0:
         return centre_square(image, size, crop)
     return recolour(random_square(image, size, crop, rng), colour, rng)
+
+
+def views(
+    pictures: Sequence[Image.Image],
+    number: int,
+    size: int,
+    crop: float,
+    colour: float,
+    rng: np.random.Generator,
+) -> list[Image.Image]:
+    """The same view of several pictures that show one thing, each as large as it may be.
+
+    Of the first it is what `view` gives, of the others the same share, with colours changed alike.
+    """
+    width, height = pictures[0].size
+    box, mirrored = centre_box((width, height), crop), False
+    if number:
+        box, mirrored = _random_box((width, height), crop, rng)
+    squares = []
+    for picture in pictures:
+        x, y = picture.width / width, picture.height / height
+        right, bottom = min(box[2] * x, picture.width), min(box[3] * y, picture.height)
+        squares.append(_cut(picture, size, (box[0] * x, box[1] * y, right, bottom), mirrored))
+    return [recolour(each, colour, deepcopy(rng)) for each in squares] if number else squares
 
 
 def same_crop_and_flip(

@@ -267,10 +267,15 @@ def upright(image: Image.Image) -> Image.Image:
 
 def centre_square(image: Image.Image, size: int, crop: float = 1.0) -> Image.Image:
     """The centre square, `crop` times the short side wide, at size×size (Lanczos, antialiased)."""
-    side = max(1, round(min(image.size) * crop))
-    left, top = (image.width - side) / 2, (image.height - side) / 2
-    box = (left, top, left + side, top + side)
+    box = centre_box(image.size, crop)
     return image.resize((size, size), Image.Resampling.LANCZOS, box=box)
+
+
+def centre_box(size: tuple[int, int], crop: float) -> tuple[float, float, float, float]:
+    """Left, top, right and bottom of that square, of a picture of this width and height."""
+    side = max(1, round(min(size) * crop))
+    left, top = (size[0] - side) / 2, (size[1] - side) / 2
+    return left, top, left + side, top + side
 
 
 def _reason(error: Exception) -> str:

@@ -45,4 +45,15 @@ def teacher_at_hand(style: StyleSettings, node: dict[str, Any] | None) -> Teache
     file = WeightsFile(style.file or "", style.url, style.sha256, style.git_blob)
     if style.file and style.weights is None and weights.find_or_none(file) is None:
         return None
-    return load_teacher(style, node)
+    return drawing_teacher(style, node)
+
+
+def drawing_teacher(style: StyleSettings, node: dict[str, Any] | None) -> Teacher:
+    """The teacher, to draw any picture. Raises DistillError as `load_teacher`, and for one that
+    only has drawings of certain photos."""
+    teacher = load_teacher(style, node)
+    if teacher.by_name:
+        raise DistillError(
+            f"style={style.name}: its teacher is a folder of drawings, it draws none"
+        )
+    return teacher

@@ -70,6 +70,13 @@ class PairMaker(ABC):
         """What the set says made its pairs: the processor's or the GPU's own name."""
         return processor()
 
+    def lacking(self, photos: Sequence[Photo]) -> dict[str, str]:
+        """Photos that no pair can be made of, with the reason, known without reading any of them.
+
+        The set is planned without them; called once, before anything else.
+        """
+        return {}
+
     @abstractmethod
     def pairs(self, batch: Sequence[Any]) -> Iterable[Pictures]:
         """The pictures of a pair for each of up to `batch_size` results of `read`.

@@ -92,13 +92,14 @@ def build_set(
     """
     manifest.check(root)
     before = stamp(root)
-    found = place_photos(photos, manifest, root, drop)
+    lacking = maker.lacking(photos)
+    found = place_photos([p for p in photos if p.key not in lacking], manifest, root, drop)
     jobs = [job for job in plan(found.sides, manifest.views_of) if job.side in sides]
     broken = verify.damaged(root, _there(jobs, found.disk), maker.folders)
     for job in broken:
         found.disk[job.side].discard(job.name)
     missing = [job for job in jobs if job.name not in found.disk[job.side]]
-    bad = found.bridging | listed_as_bad(root, found, sides, missing, maker)
+    bad = lacking | found.bridging | listed_as_bad(root, found, sides, missing, maker)
     todo = [job for job in missing if job.photo.key not in bad]
     maker.check(root, todo, _there(jobs, found.disk))
     if not todo and _up_to_date(root, manifest, found, bad, maker):

@@ -33,19 +33,26 @@ class TeacherCheck:
     """`displacement`: how far the output lies off the photo, in pixels, where it is furthest.
 
     The medians over photos of rows and columns of 4×4 tiles; None where too little can be seen.
-    `mirror`: PSNR in dB of the output for mirrored photos, mirrored back, to that for the photos.
+    `mirror`: PSNR in dB of the output for mirrored photos, mirrored back, to that for the photos;
+    None of drawings, of which there are no others.
     """
 
     photos: int
     displacement: float | None
-    mirror: float
+    mirror: float | None
 
     @property
     def bent(self) -> bool:
-        return (self.displacement or 0.0) > FAR or self.mirror < UNLIKE
+        return (self.displacement or 0.0) > FAR or (self.mirror or UNLIKE) < UNLIKE
 
     def advice(self) -> str:
         """One line for a teacher that is bent."""
+        if self.mirror is None:
+            return (
+                "warning: such drawings do not lie where their photos do, and a student learns "
+                "blurred lines from them; bring them into line, or name those to leave out: "
+                "drop=FILE"
+            )
         return (
             "warning: such a teacher moves what it draws or draws mirrored photos otherwise, and a "
             "student learns blurred lines from it; of AnimeGANv2 try teacher.upsampling=auto"
@@ -56,13 +63,15 @@ class TeacherCheck:
         return {
             "photos": self.photos,
             "displacement_px": None if self.displacement is None else round(self.displacement, 3),
-            "mirror_db": round(self.mirror, 2),
+            "mirror_db": None if self.mirror is None else round(self.mirror, 2),
         }
 
     def __str__(self) -> str:
         off = "too little to see how far"
         if self.displacement is not None:
             off = f"{self.displacement:.2f} px"
+        if self.mirror is None:
+            return f"drawings: {off} off the photos ({self.photos} photos)"
         return (
             f"teacher: {off} off the photos, {self.mirror:.1f} dB to itself on mirrored ones "
             f"({self.photos} photos)"
@@ -83,6 +92,13 @@ def check_teacher(teacher: Callable[[Tensor], Tensor], squares: Tensor) -> Teach
     )
 
 
+def check_drawings(photos: Tensor, drawings: Tensor) -> TeacherCheck | None:
+    """The same of photos and drawings that are there, (N, 3, S, S); None of too few."""
+    if len(photos) < LEAST:
+        return None
+    return TeacherCheck(len(photos), furthest(displacement(drawings, photos)), None)
+
+
 def choose(
     teachers: Mapping[str, Callable[[Tensor], Tensor]], squares: Tensor
 ) -> tuple[str, dict[str, TeacherCheck]]:
@@ -94,7 +110,7 @@ def choose(
 
     def order(name: str) -> tuple[float, float]:
         off = found[name].displacement
-        return round(float("inf") if off is None else off, 1), -found[name].mirror
+        return round(float("inf") if off is None else off, 1), -(found[name].mirror or 0.0)
 
     return min(found, key=order), found
 
@@ -113,13 +129,17 @@ def furthest(found: Tensor) -> float | None:
 
 def some_squares(photos: Sequence[Photo], size: int, crop: float) -> Tensor | None:
     """Centre squares of up to 16 photos, spread by chance, (N, 3, S, S); None of less than 4."""
-    ordered = sorted(photos, key=lambda photo: rng_for("teacher check", photo.key).random())
     squares: list[Tensor] = []
-    for picture in _readable(ordered):
+    for picture in _readable(in_some_order(photos)):
         squares.append(from_pixels(to_pixels(centre_square(picture, size, crop))[None])[0])
         if len(squares) == PHOTOS:
             break
     return torch.stack(squares) if len(squares) >= LEAST else None
+
+
+def in_some_order(photos: Sequence[Photo]) -> list[Photo]:
+    """The photos by chance, which is the same each time."""
+    return sorted(photos, key=lambda photo: rng_for("teacher check", photo.key).random())
 
 
 def _readable(photos: Sequence[Photo]) -> Iterator[Any]:

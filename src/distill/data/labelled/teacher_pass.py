@@ -19,7 +19,7 @@ from distill.data.augment import rng_for, view
 from distill.data.labelled.manifest import Manifest, manifest_at
 from distill.data.labelled.pair_maker import PairJob, PairMaker, Pictures
 from distill.data.labelled.register import TEACHER_FOLDERS
-from distill.data.labelled.teacher_check import check_teacher, some_squares
+from distill.data.labelled.teacher_check import TeacherCheck, check_teacher, some_squares
 from distill.data.photos import BadPhoto, Photo, read_photo
 from distill.data.stored_photo import StoredPhoto
 from distill.models.teachers.teacher import Teacher
@@ -63,14 +63,17 @@ class TeacherPass(PairMaker):
         kept = root / TEACHER
         if kept.is_file():
             return
-        photos = [job.photo for job in jobs if job.number == 0]
-        squares = some_squares(photos, self.manifest.size, self.manifest.crop)
-        if squares is not None:
-            found = check_teacher(self._inference, squares)
+        found = self.measured([job.photo for job in jobs if job.number == 0])
+        if found is not None:
             print(found)
             if found.bent:
                 print(found.advice())
             write_json(kept, {"settings": self.teacher.settings()} | found.plain())
+
+    def measured(self, photos: Sequence[Photo]) -> TeacherCheck | None:
+        """What is found of some of the photos; None of too few."""
+        squares = some_squares(photos, self.manifest.size, self.manifest.crop)
+        return None if squares is None else check_teacher(self._inference, squares)
 
     def _inference(self, photos: Tensor) -> Tensor:
         """The teacher's output for (N, 3, S, S), in the set's precision, on the CPU."""
@@ -80,7 +83,7 @@ class TeacherPass(PairMaker):
 
     def still_bad(self, photo: Photo, reason: str, since: float) -> bool:
         try:
-            _read(photo)
+            read_of(photo)
         except BadPhoto as found:
             return str(found) == reason
         return False
@@ -101,11 +104,12 @@ class TeacherPass(PairMaker):
         done: Sequence[PairJob],
         kept: Callable[[PairJob], Image.Image],
         stored: Callable[[Image.Image], Image.Image] = lambda photo: photo,
+        own: Path | None = None,
     ) -> None:
         """A set may follow its photos to another folder, but not take others of the same names.
 
         `made` is its manifest, `kept` gives the photo of a pair that is done, and `stored` what
-        becomes of one that is kept there.
+        becomes of one that is kept there. `own` is the folder of the set's own files, None: `root`.
         """
         photos = (made or {}).get("photos", self.manifest.photos)
         if photos == self.manifest.photos:
@@ -113,7 +117,7 @@ class TeacherPass(PairMaker):
         for job in [job for job in done if job.number == 0][:3]:
             with kept(job) as picture:
                 try:
-                    now = stored(Image.fromarray(self.read(job).numpy()))
+                    now = stored(Image.fromarray(read_view(self.manifest, job).numpy()))
                     same = now.tobytes() == picture.tobytes()
                 except BadPhoto:
                     same = False
@@ -137,12 +141,13 @@ def read_view(manifest: Manifest, job: PairJob) -> Tensor:
     Tensors go through shared memory. Pictures would fill the pipe, on which the reader of a killed
     command would then wait for ever.
     """
-    photo = _read(job.photo)
+    photo = read_of(job.photo)
     rng = rng_for(manifest.seed, job.photo.key, job.number)
     return to_pixels(view(photo, job.number, manifest.size, manifest.crop, manifest.colour, rng))
 
 
-def _read(photo: Photo) -> Image.Image:
+def read_of(photo: Photo) -> Image.Image:
+    """The photo. Raises BadPhoto."""
     try:
         return read_photo(photo.path)
     except BadPhoto:

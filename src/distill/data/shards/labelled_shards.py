@@ -143,12 +143,16 @@ def build_shards(
     root, before = desk.root, _check_own(desk.root, form)
     manifest.check(desk.folder)
     there = PairsInShards(root, form.codec)
-    found = place_photos(photos, manifest, desk.folder, drop, there, engine)
+    lacking = maker.lacking(photos)
+    placed = [photo for photo in photos if photo.key not in lacking]
+    found = place_photos(placed, manifest, desk.folder, drop, there, engine)
     stale = there.without(found.unwanted)
     jobs, disk = plan(found.sides, manifest.views_of), there.disk
     missing = [job for job in jobs if job.name not in disk[job.side]]
-    bad = found.bridging | listed_as_bad(
-        desk.folder, found, SIDES, missing, maker, more=there.skipped
+    bad = (
+        lacking
+        | found.bridging
+        | listed_as_bad(desk.folder, found, SIDES, missing, maker, more=there.skipped)
     )
     todo = [job for job in missing if job.photo.key not in bad]
     _check_photos(root, desk, maker, there, [job for job in jobs if job.name in disk[job.side]])
@@ -213,7 +217,7 @@ def _check_photos(
     def stored(photo: Image.Image) -> Image.Image:
         return there.codec.decode(there.codec.encode(photo))
 
-    maker.check_photos(str(root), manifest_at(desk.folder), done, kept, stored)
+    maker.check_photos(str(root), manifest_at(desk.folder), done, kept, stored, desk.folder)
 
 
 def _up_to_date(

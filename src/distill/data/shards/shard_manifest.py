@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from distill.core.errors import DistillError
+from distill.data.labelled.drawing_pass import DRAWINGS
 from distill.data.labelled.manifest import MANIFEST
 from distill.data.labelled.register import DROPPED, PHOTOS, SKIPPED
 from distill.data.labelled.teacher_pass import TEACHER
@@ -21,7 +22,7 @@ from distill.data.shards.picture_codec import CodecName
 # Of the set that the shards were made of, kept as they are in ROOT/set/, so that it can be whole
 # again: its manifest, what became of each photo, its teacher.
 KEPT = "set"
-SIDECARS = (MANIFEST, PHOTOS, DROPPED, SKIPPED, TEACHER)
+SIDECARS = (MANIFEST, PHOTOS, DROPPED, SKIPPED, TEACHER, DRAWINGS)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ class Teacher(nn.Module):
     the picture comes out. `transparent`: its output is RGBA, (N, 4, H, W). `takes_bfloat16`: under
     autocast it stays closer to its float32 output than 8-bit files do to the student. `normalises`:
     it does so over the whole picture, on which the colours of every part then depend.
-    `traceable`: following its tensors through one picture shows all that it does to any.
+    `traceable`: following its tensors through one picture shows all that it does to any. `by_name`:
+    it only has drawings of certain photos, by their names, and draws no others.
     """
 
     multiple: int = 1
@@ -28,6 +29,7 @@ class Teacher(nn.Module):
     takes_bfloat16: bool = False
     normalises: bool = False
     traceable: bool = True
+    by_name: bool = False
 
     def open_choices(self) -> Mapping[str, Self]:
         """What this teacher could be, by name, where only its output for photos can tell which.
