@@ -15,7 +15,10 @@ from distill.config.settings.commands import (
 )
 from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Prepare, Train
 
-TEACHER = {"teacher.path", "teacher.folder"}
+WORDS = {"teacher.prompt", "teacher.negative_prompt"}  # quoted as paths are
+TEACHER = WORDS | {
+    f"teacher.{name}" for name in ("path", "folder", "pipeline", "controlnet", "lora")
+}
 LABELLED = {"photos", "val_photos", "drop", "data.root", "style.weights", *TEACHER}
 PATHS = {
     (Train, Pix2PixTrain, CycleGANTrain): LABELLED

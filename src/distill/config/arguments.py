@@ -108,7 +108,7 @@ def _is_input(word: str) -> bool:
 def _each_quoted(argument: str, keys: TypedKeys) -> str:
     """With -m a comma parts two folders or files, unless there is one of that very name."""
     key, _, value = argument.partition("=")
-    if key not in keys.paths or value[:1] in ("", "'", '"', "[") or Path(value).exists():
+    if key not in keys.paths or value[:1] in ("", "'", '"', "[") or os.path.exists(value):
         return _quoted(argument, keys)
     if re.match(r"(choice|glob)\(", value):
         return argument

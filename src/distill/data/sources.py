@@ -379,7 +379,7 @@ def teacher_pass(
     if isinstance(teacher, FolderTeacher):
         return DrawingPass(teacher, made_with, how.workers)
     # One picture at a time is the fastest form of the teacher on a CPU (0.28 s against 0.35).
-    batch_size = how.batch_size or (1 if device == "cpu" else 16)
+    batch_size = how.batch_size or (1 if device == "cpu" else teacher.batch_size)
     return TeacherPass(teacher, made_with, batch_size, how.workers, device)
 
 

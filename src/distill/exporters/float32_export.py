@@ -117,6 +117,9 @@ def _teacher_figures(subject: Subject) -> dict[str, Any]:
     except DistillError as error:
         print(f"no figures of the teacher: {error}")
         return {}
+    if not teacher.timed:
+        print(f"no figures of the teacher: {source.style.name} takes too long to be timed")
+        return {}
     figures: dict[str, Any] = {"name": source.style.name}
     if isinstance(teacher, OnnxTeacher):
         return figures | _onnx_figures(teacher.path)

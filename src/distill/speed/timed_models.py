@@ -103,6 +103,9 @@ def teacher(settings: Benchmark, checkpoint: Path | None) -> TimedModel | None:
             "named by DISTILL_WEIGHTS, or pass style.weights=FILE"
         )
         return None
+    if not made.timed:
+        print(f"no teacher: {style.name} takes too long to be timed")
+        return None
     if isinstance(made, OnnxTeacher):
         return replace(next(models_of_file(made.path, "teacher")), name=name)
     size = 4 * complexity.parameters(made)

@@ -59,7 +59,9 @@ RunName = Annotated[Name, AfterValidator(_without_null), PathMark()]  # a sweep'
 Paths = PathText | list[PathText]  # one, or several as [A,B]
 Folders = PathText | Annotated[list[PathText], Field(min_length=1)]
 TeacherNode = Annotated[  # None: of pairs of one's own, whose targets nobody can make again
-    Node | None, Given(("weights", "typed")), PathMark(("path", "folder"))
+    Node | None,
+    Given(("weights", "typed")),
+    PathMark(("path", "folder", "pipeline", "prompt", "negative_prompt", "controlnet", "lora")),
 ]
 
 

@@ -19,7 +19,8 @@ class Teacher(nn.Module):
     autocast it stays closer to its float32 output than 8-bit files do to the student. `normalises`:
     it does so over the whole picture, on which the colours of every part then depend.
     `traceable`: following its tensors through one picture shows all that it does to any. `by_name`:
-    it only has drawings of certain photos, by their names, and draws no others.
+    it only has drawings of certain photos, by their names, and draws no others. `timed`: it draws
+    in seconds at most, on any device. `batch_size`: pictures at once on a GPU, unless one says.
     """
 
     multiple: int = 1
@@ -30,6 +31,8 @@ class Teacher(nn.Module):
     normalises: bool = False
     traceable: bool = True
     by_name: bool = False
+    timed: bool = True
+    batch_size: int = 16
 
     def open_choices(self) -> Mapping[str, Self]:
         """What this teacher could be, by name, where only its output for photos can tell which.

@@ -1,0 +1,353 @@
+"""Any image-to-image pipeline of the diffusers library as a teacher."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any, Literal
+
+import kornia
+import numpy as np
+import torch
+import torch.nn.functional as F
+from PIL import Image
+from torch import Tensor
+
+from distill.core.errors import DistillError, reason_of
+from distill.core.images import to_image
+from distill.models.teachers import pipeline_files
+from distill.models.teachers.pipeline_files import INSTALL, PipelineFiles
+from distill.models.teachers.teacher import Teacher
+from distill.models.teachers.typed_names import check_typed
+
+# The pipelines' names of our settings.
+ARGUMENTS = {
+    "prompt": "prompt",
+    "negative_prompt": "negative_prompt",
+    "strength": "strength",
+    "guidance": "guidance_scale",
+    "image_guidance": "image_guidance_scale",
+    "steps": "num_inference_steps",
+    "controlnet_scale": "controlnet_conditioning_scale",
+}
+TYPED = {argument: f"teacher.{ours}" for ours, argument in ARGUMENTS.items()}
+OWN = {"image", "control_image", "generator", "output_type", "height", "width", "max_area"}
+DTYPES = {name: getattr(torch, name) for name in ("float32", "float16", "bfloat16")}
+
+
+class DiffusionTeacher(Teacher):
+    """A pipeline: (N, 3, H, W) RGB in [0, 1] to the same; needs the extra `diffusion`.
+
+    `pipeline` is a folder or a name on the hub, at `revision`, its files of a `variant` (fp16).
+    What is None of prompt to steps is the pipeline's own default, and what it does not take must be
+    None. `more` are further arguments of its call. `side`: pictures are drawn with their long side
+    at so many pixels, and brought back. `controlnet` sees the photo, or its edges (`control`);
+    `lora` is a file, folder or name on the hub.
+
+    The noise of a picture is drawn on the CPU from `seed` and its pixels: the same whatever else is
+    in the batch, and on any device. `dtype` is that of the arithmetic. `offload`: the pipeline's
+    parts lie in the GPU's memory only while they are used (model), or its layers (sequential).
+    `typed`: the user has named the files, not a run's file.
+
+    Files are found at once and read when the first picture is drawn. Raises DistillError for what
+    is missing or is not taken.
+    """
+
+    gives_activations = False
+    traceable = False
+    timed = False
+    batch_size = 4
+
+    def __init__(
+        self,
+        pipeline: str | None = None,
+        prompt: str | None = None,
+        negative_prompt: str | None = None,
+        strength: float | None = None,
+        guidance: float | None = None,
+        image_guidance: float | None = None,
+        steps: int | None = None,
+        seed: int = 0,
+        side: int | None = None,
+        controlnet: str | None = None,
+        controlnet_scale: float | None = None,
+        control: Literal["photo", "edges"] = "photo",
+        lora: str | None = None,
+        lora_scale: float = 1.0,
+        more: dict[str, Any] | None = None,
+        revision: str | None = None,
+        variant: str | None = None,
+        dtype: Literal["float32", "float16", "bfloat16"] = "float32",
+        offload: Literal["none", "model", "sequential"] = "none",
+        safety_checker: bool = True,
+        typed: bool = True,
+    ) -> None:
+        super().__init__()
+        if not pipeline:
+            raise DistillError(
+                "teacher.pipeline: missing; name a folder that diffusers saved, or OWNER/NAME on "
+                "the hub: teacher.pipeline=stabilityai/sdxl-turbo"
+            )
+        if find_spec("diffusers") is None:
+            raise DistillError(f"teacher=diffusion: needs the diffusers library; {INSTALL}")
+        said = {"prompt": prompt, "negative_prompt": negative_prompt, "strength": strength,
+                "guidance": guidance, "image_guidance": image_guidance, "steps": steps,
+                "controlnet_scale": controlnet_scale}  # fmt: skip
+        _check_numbers(strength, steps, side)
+        self.pipeline, self.variant, self.seed, self.side = pipeline, variant, seed, side
+        self.controlnet, self.control, self.lora, self.lora_scale = (
+            controlnet, control, lora, lora_scale,
+        )  # fmt: skip
+        self.dtype, self.offload, self.safety_checker = dtype, offload, safety_checker
+        self.arguments = {ARGUMENTS[key]: v for key, v in said.items() if v is not None}
+        for key in more or {}:
+            if key in TYPED or key in OWN:
+                instead = f"say {TYPED[key]}" if key in TYPED else "it is set for each picture"
+                raise DistillError(f"teacher.more.{key}: {instead}; leave it out")
+        self.arguments |= more or {}
+        self.files: dict[str, PipelineFiles] = {}
+        for key, name in (("pipeline", pipeline), ("controlnet", controlnet), ("lora", lora)):
+            if name is not None:
+                check_typed(f"teacher.{key}={name}", typed)
+                how = (revision, variant) if key == "pipeline" else (None, None)
+                self.files[key] = pipeline_files.located(f"teacher.{key}", name, *how, typed)
+        self._check()
+        self._pipe: Any = None
+        self._on: torch.device | None = None
+        self.freeze()
+
+    @cached_property
+    def kind(self) -> Any:
+        """The pipeline's class."""
+        folder = self.files["pipeline"].place
+        return pipeline_files.pipeline_class(self.pipeline, folder, self.controlnet is not None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, which reads the same files itself: they may be many gigabytes."""
+        state = {**self.__dict__, "_pipe": None, "_on": None}
+        return {key: value for key, value in state.items() if key not in ("kind", "_call_takes")}
+
+    def settings(self) -> str:
+        found = {key: each.identity for key, each in self.files.items()}
+        chosen = {
+            "class": self.kind.__name__, "seed": self.seed, "side": self.side, "dtype": self.dtype,
+            "control": self.control if self.controlnet else None, "variant": self.variant,
+            "lora_scale": self.lora_scale if self.lora else None,
+        }  # fmt: skip
+        return json.dumps([found, self.arguments, chosen], sort_keys=True)
+
+    def forward(self, photo: Tensor) -> Tensor:
+        height, width = photo.shape[-2:]
+        at = self._size(height, width)
+        pipe = self._placed(photo.device)
+        shown = [_resized(to_image(each.float().cpu()), at) for each in photo]
+        seeds = [self._seed(each) for each in photo]
+        several = {"strength", "image_guidance_scale"} & self._call_takes.keys()
+        step = len(shown) if several else 1  # of others a list is one picture's references
+        parts = [
+            self._drawn(pipe, shown[i : i + step], seeds[i : i + step], at)
+            for i in range(0, len(shown), step)
+        ]
+        output = torch.cat(parts)
+        if output.shape[-2:] != (height, width):
+            output = F.interpolate(output, (height, width), mode="bicubic", antialias=True)
+        return output.clamp(0, 1).to(photo.device, photo.dtype)
+
+    def _drawn(
+        self, pipe: Any, photos: Sequence[Image.Image], seeds: Sequence[int], at: tuple[int, int]
+    ) -> Tensor:
+        """The pipeline's pictures (n, 3, H, W) of these, on the CPU."""
+        taken, n = self._call_takes, len(photos)
+        given: dict[str, Any] = {"image": list(photos) if n > 1 else photos[0]}
+        if self.controlnet:
+            seen = [_edges(each) if self.control == "edges" else each for each in photos]
+            given["control_image"] = seen if n > 1 else seen[0]
+        given["generator"] = [torch.Generator("cpu").manual_seed(each) for each in seeds]
+        if n == 1:
+            given["generator"] = given["generator"][0]
+        if self.side:  # else such a pipeline takes the size that it was trained at
+            own = {
+                "width": at[0],
+                "height": at[1],
+                "max_area": at[0] * at[1],
+                "_auto_resize": False,
+            }
+            given |= {key: value for key, value in own.items() if key in taken}
+        told: dict[str, Any] = dict(self.arguments)
+        for key in ("prompt", "negative_prompt"):
+            if isinstance(told.get(key), str) and n > 1:
+                told[key] = [told[key]] * n
+        try:
+            # Its own dtype, whatever runs around it.
+            with torch.autocast(self._device.type, enabled=False), torch.no_grad(), _quiet():
+                found = pipe(**told, **given, output_type="np")
+        except Exception as error:  # diffusers, and what it calls, raise whatever they like
+            small = "; try label.batch_size=1 or teacher.offload=model" if _full(error) else ""
+            raise DistillError(
+                f"teacher.pipeline={self.pipeline}: {self.kind.__name__} cannot draw "
+                f"{at[0]}×{at[1]} pixels with these settings ({reason_of(error, 300)}){small}"
+            ) from error
+        if any(getattr(found, "nsfw_content_detected", None) or []):
+            raise DistillError(
+                f"teacher.pipeline={self.pipeline}: its safety checker has blackened a picture; "
+                "teacher.safety_checker=false leaves the checker out"
+            )
+        pictures = np.asarray(found.images, np.float32)
+        if pictures.ndim != 4 or pictures.shape[::3] != (n, 3) or not np.isfinite(pictures).all():
+            raise DistillError(
+                f"teacher.pipeline={self.pipeline}: gave no picture for each photo, or values that "
+                "are not finite; another teacher.dtype may help"
+            )
+        return torch.from_numpy(pictures).permute(0, 3, 1, 2)
+
+    @property
+    def _device(self) -> torch.device:
+        return self._on or torch.device("cpu")
+
+    @cached_property
+    def _call_takes(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.kind.__call__).parameters
+
+    def _seed(self, photo: Tensor) -> int:
+        """Of a picture's 8-bit pixels, as any device has them."""
+        pixels = (photo.detach().float() * 255).round().to(torch.uint8).cpu().numpy()
+        digest = hashlib.sha256(f"{self.seed} {pixels.shape} ".encode() + pixels.tobytes())
+        return int.from_bytes(digest.digest()[:8], "big") >> 1  # 63 bits, as manual_seed takes
+
+    def _size(self, height: int, width: int) -> tuple[int, int]:
+        """Width and height at which a picture is drawn: multiples of 8, as autoencoders want."""
+        scale = self.side / max(height, width) if self.side else 1.0
+        wide, high = (max(8, round(side * scale / 8) * 8) for side in (width, height))
+        return wide, high
+
+    def _placed(self, device: torch.device) -> Any:
+        """The pipeline, read, on a device."""
+        if self._pipe is None:
+            self._pipe = self._read()
+        if self._on != device:
+            if self.offload == "none":
+                self._pipe.to(device)
+            elif device.type == "cpu":
+                raise DistillError(
+                    f"teacher.offload={self.offload}: is for a GPU, and photos are drawn on the "
+                    "CPU; leave it out"
+                )
+            elif self.offload == "model":
+                self._pipe.enable_model_cpu_offload(device=device)
+            else:
+                self._pipe.enable_sequential_cpu_offload(device=device)
+            self._on = device
+        return self._pipe
+
+    def _read(self) -> Any:
+        said = f"teacher.pipeline={self.pipeline}"
+        try:
+            with pipeline_files.library(said), _quiet():
+                how: dict[str, Any] = {"torch_dtype": DTYPES[self.dtype]}
+                if self.controlnet:
+                    said = f"teacher.controlnet={self.controlnet}"
+                    place = self.files["controlnet"].place
+                    how["controlnet"] = _control_class(self.kind).from_pretrained(place, **how)
+                    said = f"teacher.pipeline={self.pipeline}"
+                if self.variant:
+                    how["variant"] = self.variant
+                if not self.safety_checker and "safety_checker" in _parts(self.kind):
+                    how |= {"safety_checker": None, "requires_safety_checker": False}
+                pipe = self.kind.from_pretrained(self.files["pipeline"].place, **how)
+                pipe.set_progress_bar_config(disable=True)
+                if self.lora:
+                    said = f"teacher.lora={self.lora}"
+                    file = pipeline_files.lora_file(self.lora, self.files["lora"])
+                    pipe.load_lora_weights(str(file.parent), weight_name=file.name,
+                                           adapter_name="style")  # fmt: skip
+                    if "style" not in str(pipe.get_list_adapters()):
+                        raise DistillError(
+                            f"{said}: changes no part of this pipeline; name another"
+                        )
+                    pipe.set_adapters(["style"], [self.lora_scale])
+        except DistillError:
+            raise
+        except Exception as error:  # diffusers, and what it calls, raise whatever they like
+            raise DistillError(f"{said}: cannot be loaded ({reason_of(error, 300)})") from error
+        return pipe
+
+    def _check(self) -> None:
+        """Raises DistillError for settings that this pipeline does not take, or needs."""
+        if self.controlnet is None and "controlnet_conditioning_scale" in self.arguments:
+            raise DistillError("teacher.controlnet_scale: without teacher.controlnet; leave it out")
+        pipeline_files.check_taken(self.kind, TYPED, self.arguments)
+        if "prompt" in self._call_takes and "prompt" not in self.arguments:
+            raise DistillError(
+                f"teacher.prompt: missing; {self.kind.__name__} draws by words: "
+                "teacher.prompt='ink drawing'"
+            )
+        if self.lora and not hasattr(self.kind, "load_lora_weights"):
+            raise DistillError(f"teacher.lora={self.lora}: {self.kind.__name__} takes none")
+        if self.lora and find_spec("peft") is None:
+            raise DistillError(f"teacher.lora={self.lora}: needs peft; {INSTALL}")
+        if self.offload != "none" and find_spec("accelerate") is None:
+            raise DistillError(f"teacher.offload={self.offload}: needs accelerate; {INSTALL}")
+
+
+def _check_numbers(strength: float | None, steps: int | None, side: int | None) -> None:
+    if strength is not None and not 0 < strength <= 1:
+        raise DistillError(f"teacher.strength={strength}: want more than 0, at most 1")
+    if steps is not None and steps < 1:
+        raise DistillError(f"teacher.steps={steps}: want at least 1")
+    if side is not None and side < 8:
+        raise DistillError(f"teacher.side={side}: want at least 8 pixels")
+    if strength is not None and steps is not None and int(steps * strength) < 1:
+        raise DistillError(
+            f"teacher.steps={steps}: of these, strength={strength} leaves none to draw with; want "
+            "steps × strength of at least 1"
+        )
+
+
+def _parts(kind: Any) -> set[str]:
+    return set(inspect.signature(kind.__init__).parameters)
+
+
+def _control_class(kind: Any) -> Any:
+    """The class of ControlNet that a pipeline takes, by its family."""
+    import diffusers
+
+    for family in ("Flux", "StableDiffusion3"):
+        if kind.__name__.startswith(family):
+            prefix = {"StableDiffusion3": "SD3"}.get(family, family)
+            return getattr(diffusers, f"{prefix}ControlNetModel")
+    return diffusers.ControlNetModel
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No remarks about settings of files, and no bars beside that of the labelling."""
+    import diffusers
+    import transformers
+
+    for each in (diffusers.logging, transformers.logging):
+        each.set_verbosity_error()
+        each.disable_progress_bar()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _resized(picture: Image.Image, at: tuple[int, int]) -> Image.Image:
+    return picture if picture.size == at else picture.resize(at, Image.Resampling.LANCZOS)
+
+
+def _edges(picture: Image.Image) -> Image.Image:
+    """White edges on black (Canny 1986), as ControlNets of that name are trained with."""
+    values = torch.from_numpy(np.asarray(picture, np.float32) / 255).permute(2, 0, 1)[None]
+    _, found = kornia.filters.canny(values)
+    return to_image(found[0].expand(3, -1, -1))
+
+
+def _full(error: Exception) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error)

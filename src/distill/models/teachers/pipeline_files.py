@@ -1,0 +1,196 @@
+"""Files of the diffusers library: where they lie, what identifies them, which pipeline they are."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from distill.core.errors import DistillError, needed, reason_of
+from distill.core.files import home_path, sha256
+
+INSTALL = "pip install 'distill[diffusion]'"
+LIBRARIES = {"diffusers", "transformers"}  # of which a pipeline's parts may be
+INDEX = "model_index.json"
+
+
+@dataclass(frozen=True)
+class PipelineFiles:
+    """Files in a folder, or one file; `identity` changes when what is in them does."""
+
+    place: Path
+    identity: str
+
+
+@contextmanager
+def library(what: str) -> Iterator[None]:
+    """Around what imports diffusers: one line says how it is had."""
+    with needed(f"{what}: needs the diffusers library and what it loads models with", INSTALL):
+        yield
+
+
+def located(
+    setting: str,
+    name: str,
+    revision: str | None = None,
+    variant: str | None = None,
+    fetch: bool = True,
+) -> PipelineFiles:
+    """The files that `name` means: a folder or file here, else a repository of the hub.
+
+    That one is fetched where it is not in the hub's cache, unless `fetch` is false; its identity is
+    its name and the commit. Raises DistillError where it cannot be had.
+    """
+    path = home_path(name)
+    if path.exists():
+        if revision:
+            raise DistillError(
+                f"teacher.revision={revision}: {name} is a folder here; leave it out"
+            )
+        return PipelineFiles(Path(os.path.abspath(path)), f"content {content_hash(path)}")
+    if path.is_absolute() or name.startswith((".", "~")) or name.count("/") != 1:
+        raise DistillError(
+            f"{setting}={name}: no such folder, and a name on the hub is OWNER/NAME; name either"
+        )
+    folder = _of_the_hub(setting, name, revision, variant, fetch)
+    commit = folder.name if folder.parent.name == "snapshots" else content_hash(folder)
+    return PipelineFiles(folder, f"{name} {commit}")
+
+
+def _of_the_hub(
+    setting: str, name: str, revision: str | None, variant: str | None, fetch: bool
+) -> Path:
+    with library(f"{setting}={name}"):
+        from diffusers import DiffusionPipeline
+        from huggingface_hub import snapshot_download
+    try:
+        if setting == "teacher.pipeline":
+            how = {"revision": revision, "variant": variant, "local_files_only": not fetch}
+            return Path(DiffusionPipeline.download(name, **how))
+        kinds = ["*.json", "*.safetensors"]
+        return Path(snapshot_download(name, allow_patterns=kinds, local_files_only=not fetch))
+    except Exception as error:  # of the hub's many classes, and of those of its connection
+        why = "the hub gives nothing of that name" if fetch else "it is not in the hub's cache"
+        raise DistillError(
+            f"{setting}={name}: no such folder here, and {why} ({reason_of(error, 200)}); name a "
+            "folder, or fetch it where there is a connection"
+        ) from error
+
+
+def content_hash(path: Path) -> str:
+    """Of a file's bytes, or of all files of a folder and their names, but for hidden ones."""
+    if path.is_file():
+        return sha256(path)[:16]
+    digest = hashlib.sha256()
+    for each in sorted(path.rglob("*")):
+        inside = each.relative_to(path)
+        if each.is_file() and not any(part.startswith(".") for part in inside.parts):
+            digest.update(f"{inside.as_posix()} {sha256(each)}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()[:16]
+
+
+def pipeline_class(name: str, folder: Path, controlled: bool) -> Any:
+    """The image-to-image class for a pipeline's files; `controlled`: with a ControlNet.
+
+    What is stored as text to image has one that draws after a picture. Raises DistillError for
+    other files, and for parts that code of their own would have to make.
+    """
+    index = _index(name, folder)
+    stored = index["_class_name"]
+    with library(f"teacher.pipeline={name}"):
+        import diffusers
+        from diffusers.pipelines import auto_pipeline
+    if not isinstance(stored, str) or not hasattr(diffusers, stored):
+        raise DistillError(
+            f"teacher.pipeline={name}: is a {stored}, which diffusers {diffusers.__version__} does "
+            f"not have; another version may: {INSTALL} --upgrade"
+        )
+    for part, by in index.items():
+        if (
+            isinstance(by, list)
+            and by[0]
+            and by[0] not in LIBRARIES | set(dir(diffusers.pipelines))
+        ):
+            raise DistillError(
+                f"teacher.pipeline={name}: its {part} is made by code of its own ({by[0]}), which "
+                "is not run; name a pipeline of diffusers' own parts"
+            )
+    wanted = stored
+    if controlled and "ControlNet" not in stored:
+        kind = "Img2ImgPipeline" if "Img2Img" in stored else "Pipeline"
+        wanted = stored.replace(kind, f"ControlNet{kind}")
+    found = _drawing_after(auto_pipeline, wanted)
+    if found is None and not controlled and _takes_image(getattr(diffusers, stored)):
+        found = getattr(diffusers, stored)
+    if found is None:
+        beside = " together with a ControlNet" if controlled else ""
+        raise DistillError(
+            f"teacher.pipeline={name}: is a {stored}, which draws nothing after a picture{beside}; "
+            "name one that does image to image"
+        )
+    return found
+
+
+def _index(name: str, folder: Path) -> dict[str, Any]:
+    try:
+        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DistillError(
+            f"teacher.pipeline={name}: no pipeline of diffusers, its {INDEX} cannot be read; name "
+            "a folder that save_pretrained wrote"
+        ) from error
+    if not isinstance(index, dict) or "_class_name" not in index:
+        raise DistillError(f"teacher.pipeline={name}: its {INDEX} names no pipeline")
+    return index
+
+
+def _drawing_after(auto: Any, stored: str) -> Any:
+    """Diffusers' own image-to-image pipeline of the same models; None where it knows of none."""
+    image = auto.AUTO_IMAGE2IMAGE_PIPELINES_MAPPING
+    for each in (
+        image,
+        auto.AUTO_TEXT2IMAGE_PIPELINES_MAPPING,
+        auto.AUTO_INPAINT_PIPELINES_MAPPING,
+    ):
+        for kind, found in each.items():
+            if found.__name__ == stored and kind in image:
+                return image[kind]
+    return None
+
+
+def _takes_image(found: Any) -> bool:
+    parameters = inspect.signature(found.__call__).parameters
+    return "image" in parameters and "mask_image" not in parameters
+
+
+def lora_file(name: str, files: PipelineFiles) -> Path:
+    """The one file of LoRA weights. Raises DistillError for none or several."""
+    if files.place.is_file():
+        return files.place
+    found = sorted(files.place.glob("*.safetensors"))
+    if len(found) != 1:
+        named = ", ".join(each.name for each in found) or "none"
+        raise DistillError(
+            f"teacher.lora={name}: want one .safetensors file, there are: {named}; name the file"
+        )
+    return found[0]
+
+
+def check_taken(kind: Any, typed: Mapping[str, str], arguments: Mapping[str, Any]) -> None:
+    """Raises DistillError for arguments that a pipeline's call does not take; `typed` has their
+    settings' names."""
+    known = inspect.signature(kind.__call__).parameters
+    for argument in arguments:
+        if argument not in known:
+            setting = typed.get(argument, f"teacher.more.{argument}")
+            takes = [typed[each] for each in known if each in typed]
+            raise DistillError(
+                f"{setting}: {kind.__name__} does not take it; leave it out (it takes "
+                f"{', '.join(takes)}, and as teacher.more={{NAME: VALUE}} what diffusers says)"
+            )
