@@ -293,6 +293,7 @@ def negatives(folder: Path, count: int | None = None) -> list[str]:
     return ["style=custom", "style.name=ink", "teacher=folder", "teacher.folder=artist s, 2nd"]
 
 
+@pytest.mark.slow
 def test_a_student_of_drawings(here: Path, capsys) -> None:
     words = negatives(here, 14)
     assert run(prepare, *words, "photos=photos", *SMALL) == 0

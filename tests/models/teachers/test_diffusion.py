@@ -15,6 +15,7 @@ from PIL import Image
 
 from distill import benchmark, eval_fid, export, prepare, stylize
 from distill.core.errors import DistillError
+from distill.models.teachers import pipeline_files
 from distill.models.teachers.diffusion import DiffusionTeacher
 from support import tiny_pipelines as tiny
 from support.commands import SMALL, go, run
@@ -23,12 +24,29 @@ PHOTOS = (torch.rand(3, 3, 32, 40, generator=torch.Generator().manual_seed(3)) *
 HOW: dict[str, Any] = {"prompt": "ink", "strength": 0.6, "steps": 4}
 
 
-def test_without_the_library_one_line_says_how_it_is_had(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("distill.models.teachers.diffusion.find_spec", lambda name: None)
+@pytest.mark.parametrize("missing", ["diffusers", "transformers"])
+def test_without_a_library_one_line_says_how_it_is_had(tmp_path, monkeypatch, missing) -> None:
+    place = "distill.models.teachers.diffusion.find_spec"
+    monkeypatch.setattr(place, lambda name: None if name == missing else name)
     with pytest.raises(DistillError) as error:
         DiffusionTeacher(str(tmp_path), prompt="ink")
     assert str(error.value) == (
-        "teacher=diffusion: needs the diffusers library; pip install 'distill[diffusion]'"
+        f"teacher=diffusion: needs the {missing} library; pip install 'distill[diffusion]'"
+    )
+
+
+def test_a_library_that_lacks_one_of_its_own_is_one_line() -> None:
+    """The library imports its parts when they are asked for, and raises an error of its own."""
+
+    @pipeline_files.library("teacher.pipeline=x")
+    def load() -> None:
+        lacking = ImportError("No module named 'no_such_package'")
+        raise RuntimeError("Failed to import a part") from lacking
+
+    with pytest.raises(DistillError) as error:
+        load()
+    assert str(error.value).endswith(
+        "(No module named 'no_such_package'); pip install 'distill[diffusion]'"
     )
 
 
@@ -140,6 +158,15 @@ def test_lora_weights_count_by_their_scale(files) -> None:
     assert not torch.allclose(with_lora, plain, atol=1e-4)
 
 
+def test_lora_weights_of_another_network_are_refused(files, tmp_path) -> None:
+    from safetensors.torch import save_file
+
+    for name, key in (("foreign", "foo"), ("other", "unet.no.such.layer.lora_A.weight")):
+        save_file({key: torch.zeros(2, 2)}, tmp_path / f"{name}.safetensors")
+        said = message(files["sd"], lora=str(tmp_path / f"{name}.safetensors"), **HOW)
+        assert said.startswith(f"teacher.lora={tmp_path}/{name}.safetensors: ")
+
+
 @pytest.mark.parametrize("kind", ["sd", "p2p"])
 def test_a_picture_is_the_same_whatever_the_batch(files, kind: str) -> None:
     how = HOW if kind == "sd" else {"prompt": "ink", "steps": 3}
@@ -162,6 +189,12 @@ def test_sizes(files) -> None:
     assert large.shape == PHOTOS.shape
     assert not torch.allclose(large, teacher(PHOTOS), atol=1e-3)
     assert 0 <= large.min() < large.max() <= 1
+
+
+def test_bfloat16_draws_nearly_the_same(files) -> None:
+    fine, rough = drawn(files["sd"], **HOW), drawn(files["sd"], dtype="bfloat16", **HOW)
+    assert rough.dtype == torch.float32
+    assert 0 < (fine - rough).abs().mean() < 0.02
 
 
 def test_the_fingerprint_follows_files_and_settings_and_not_the_path(files, tmp_path) -> None:

@@ -131,6 +131,7 @@ WRONG = {
     "mine_lacks:draw": "importing mine_lacks needs no_such_package; install it",
     "mine_raises:draw": "importing mine_raises raised ValueError (bad day, ",
     "mine_broken:draw": "importing mine_broken raised SyntaxError (",
+    "mine_ends:draw": "importing mine_ends raised SystemExit (3",
     "sys:intern": "is built into Python",
 }
 
@@ -141,6 +142,7 @@ def test_a_name_that_does_not_do(module, call: str | None) -> None:
     module("import no_such_package\n", "mine_lacks")
     module("raise ValueError('bad\\nday')\n", "mine_raises")
     module("def draw(:\n", "mine_broken")
+    module("import sys\nsys.exit(3)\n", "mine_ends")
     said = message(call)
     assert WRONG[call] in said
     assert said.startswith("teacher.call")
@@ -155,6 +157,7 @@ BODIES = {
     "photos * 255": "want [0, 1]",
     "photos - 0.5": "want [0, 1]",
     "photos / 0": "gave values that are not finite",
+    "exit(3)": "raised SystemExit for (2, 3, 24, 20) float32 (3",
     "photos.no_such()": "raised AttributeError for (2, 3, 24, 20) float32 (",
 }
 
@@ -202,6 +205,7 @@ def test_what_a_run_names_is_imported_for_those_who_typed_it(module) -> None:
 # The whole way
 
 
+@pytest.mark.slow
 def test_a_student_of_a_function(here: Path, module, capsys) -> None:
     module(NEGATIVE)
     words = ["style=custom", "style.name=negative", "teacher=python", "teacher.call=mine:draw"]
@@ -216,7 +220,7 @@ def test_a_student_of_a_function(here: Path, module, capsys) -> None:
     assert run(export, "exporter.size=64", name) == 0
     report = json.loads((here / "runs/negative-residual/export/report.json").read_text())
     assert report["teacher"]["ms, 1 thread of this CPU"] > 0
-    assert run(eval_fid, name, "features=none", "flicker=true") == 0
+    assert run(eval_fid, name, "features=none", "flicker=true", "bootstrap=0") == 0
     assert run(benchmark, name, "sizes=[64]", "threads=[1]", "rounds=2") == 0
     picture = next((here / "photos").iterdir())
     capsys.readouterr()

@@ -94,8 +94,9 @@ class DiffusionTeacher(Teacher):
                 "teacher.pipeline: missing; name a folder that diffusers saved, or OWNER/NAME on "
                 "the hub: teacher.pipeline=stabilityai/sdxl-turbo"
             )
-        if find_spec("diffusers") is None:
-            raise DistillError(f"teacher=diffusion: needs the diffusers library; {INSTALL}")
+        for package in ("diffusers", "transformers"):
+            if find_spec(package) is None:
+                raise DistillError(f"teacher=diffusion: needs the {package} library; {INSTALL}")
         said = {"prompt": prompt, "negative_prompt": negative_prompt, "strength": strength,
                 "guidance": guidance, "image_guidance": image_guidance, "steps": steps,
                 "controlnet_scale": controlnet_scale}  # fmt: skip

@@ -32,7 +32,12 @@ class PipelineFiles:
 def library(what: str) -> Iterator[None]:
     """Around what imports diffusers: one line says how it is had."""
     with needed(f"{what}: needs the diffusers library and what it loads models with", INSTALL):
-        yield
+        try:
+            yield
+        except RuntimeError as error:  # it imports its parts when they are asked for
+            if not isinstance(error.__cause__, ImportError):
+                raise
+            raise error.__cause__ from None
 
 
 def located(

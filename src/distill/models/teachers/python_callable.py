@@ -78,7 +78,7 @@ class CallTeacher(Teacher):
             # It is asked for float32, whatever runs around it.
             with torch.autocast(photo.device.type, enabled=False):
                 output = self._function(given)
-        except Exception as error:  # code of the user's raises whatever it likes
+        except (Exception, SystemExit) as error:  # code of the user's raises whatever it likes
             raise DistillError(
                 f"teacher.call={self.call}: raised {type(error).__name__} for {_form(photo)} "
                 f"({reason_of(error, 200)}{_place(error)})"
@@ -138,7 +138,7 @@ def _imported(said: str, name: str, folder: str) -> ModuleType:
                 f"{said}: there is no module {error.name}, here or where Python looks (PYTHONPATH)"
             ) from error
         raise DistillError(f"{said}: importing {name} needs {error.name}; install it") from error
-    except Exception as error:  # a module of the user's raises whatever it likes
+    except (Exception, SystemExit) as error:  # a module of the user's raises whatever it likes
         raise DistillError(
             f"{said}: importing {name} raised {type(error).__name__} "
             f"({reason_of(error, 200)}{_place(error)})"
