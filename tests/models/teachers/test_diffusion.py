@@ -334,6 +334,7 @@ def test_a_blackened_picture_is_no_label(files, monkeypatch) -> None:
 def test_a_student_of_a_pipeline(here: Path, files, capsys) -> None:
     words = ["style=custom", "style.name=ink", "teacher=diffusion", "teacher.prompt=ink, pen"]
     words += [f"teacher.pipeline={files['sd']}", "teacher.strength=0.5", "teacher.steps=2"]
+    words += ["teacher.more={eta: 0.5}"]
     for path in sorted((here / "photos").iterdir())[8:]:
         path.unlink()
     assert run(prepare, *words, "photos=photos", *SMALL, "label.batch_size=3") == 0
@@ -368,6 +369,10 @@ def test_commands_end_in_one_line(here: Path, files, capsys) -> None:
         ([], "teacher.pipeline: missing"),
         (["teacher.pipeline=gone"], "teacher.pipeline=gone: no such folder, and a name on the hub"),
         ([f"teacher.pipeline={files['sd']}"], "teacher.prompt: missing"),
+        (
+            [f"teacher.pipeline={files['sd']}", "teacher.prompt=a", "teacher.more={etha: 1}"],
+            "teacher.more.etha: StableDiffusionImg2ImgPipeline does not take it",
+        ),
         (["teacher.steps=few"], "teacher.steps='few': input should be a valid integer"),
         (["teacher.dtype=float8"], "teacher.dtype='float8': input should be 'float32', 'float16'"),
     ):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -186,7 +184,11 @@ class DiffusionTeacher(Teacher):
                 told[key] = [told[key]] * n
         try:
             # Its own dtype, whatever runs around it.
-            with torch.autocast(self._device.type, enabled=False), torch.no_grad(), _quiet():
+            with (
+                torch.autocast(self._device.type, enabled=False),
+                torch.no_grad(),
+                pipeline_files.quiet(),
+            ):
                 found = pipe(**told, **given, output_type="np")
         except Exception as error:  # diffusers, and what it calls, raise whatever they like
             small = "; try label.batch_size=1 or teacher.offload=model" if _full(error) else ""
@@ -249,7 +251,7 @@ class DiffusionTeacher(Teacher):
     def _read(self) -> Any:
         said = f"teacher.pipeline={self.pipeline}"
         try:
-            with pipeline_files.library(said), _quiet():
+            with pipeline_files.library(said), pipeline_files.quiet():
                 how: dict[str, Any] = {"torch_dtype": DTYPES[self.dtype]}
                 if self.controlnet:
                     said = f"teacher.controlnet={self.controlnet}"
@@ -323,20 +325,6 @@ def _control_class(kind: Any) -> Any:
             prefix = {"StableDiffusion3": "SD3"}.get(family, family)
             return getattr(diffusers, f"{prefix}ControlNetModel")
     return diffusers.ControlNetModel
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """No remarks about settings of files, and no bars beside that of the labelling."""
-    import diffusers
-    import transformers
-
-    for each in (diffusers.logging, transformers.logging):
-        each.set_verbosity_error()
-        each.disable_progress_bar()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def _resized(picture: Image.Image, at: tuple[int, int]) -> Image.Image:

@@ -6,6 +6,7 @@ import hashlib
 import inspect
 import json
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +39,20 @@ def library(what: str) -> Iterator[None]:
             if not isinstance(error.__cause__, ImportError):
                 raise
             raise error.__cause__ from None
+
+
+@contextmanager
+def quiet(bars: bool = False) -> Iterator[None]:
+    """No remarks about settings of files; and no bars beside that of the labelling, but `bars`."""
+    import diffusers
+    import transformers
+
+    for each in (diffusers.logging, transformers.logging):
+        each.set_verbosity_error()
+        (each.enable_progress_bar if bars else each.disable_progress_bar)()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def located(
@@ -74,12 +89,13 @@ def _of_the_hub(
     with library(f"{setting}={name}"):
         from diffusers import DiffusionPipeline
         from huggingface_hub import snapshot_download
+    kinds = ["*.json", "*.safetensors"]
     try:
-        if setting == "teacher.pipeline":
-            how = {"revision": revision, "variant": variant, "local_files_only": not fetch}
-            return Path(DiffusionPipeline.download(name, **how))
-        kinds = ["*.json", "*.safetensors"]
-        return Path(snapshot_download(name, allow_patterns=kinds, local_files_only=not fetch))
+        with quiet(bars=True):
+            if setting == "teacher.pipeline":
+                how = {"revision": revision, "variant": variant, "local_files_only": not fetch}
+                return Path(DiffusionPipeline.download(name, **how))
+            return Path(snapshot_download(name, allow_patterns=kinds, local_files_only=not fetch))
     except Exception as error:  # of the hub's many classes, and of those of its connection
         why = "the hub gives nothing of that name" if fetch else "it is not in the hub's cache"
         raise DistillError(
