@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from distill.data.sketches import points
 from distill.devices import check_report, result
 from distill.inference.onnx_student import OnnxStudent
 from distill.inference.video.containers import BadVideo
-from distill.models import checkpoint
+from distill.models import checkpoint, network_file
 from distill.recipes import RECIPES
 from distill.runs import run_folder
 
@@ -216,6 +217,40 @@ class Weights(DamagedFile):
         load_into(network, self.file(case, folder))
 
 
+class NetworkFiles(DamagedFile):
+    """What distill.export wrote as safetensors, for init, teacher.path, stylize and the page."""
+
+    name, suffixes = "networks", (".safetensors", ".safetensors")
+
+    def begin(self) -> None:
+        registry.register(*RECIPES)
+        self._said, self._tensors = [], []
+        for saved in map(_trained, ("pix2pix", "distill")):
+            self._said.append(network_file.description(saved["distill"]))
+            network = registry.recipe_of(saved["distill"]).network(saved["distill"])
+            self._tensors.append(network.state_dict())
+        self._valid = [self._bytes(which, said) for which, said in enumerate(self._said)]
+
+    def cases(self) -> SearchStrategy:
+        return st.tuples(st.integers(0, 1), st.one_of(damage(), edits()))
+
+    def put(self, case: tuple[int, list], folder: Path) -> None:
+        which, changes = case
+        if len(changes[0]) == 4:
+            content = damaged(self._valid[which], changes)
+        else:
+            content = self._bytes(which, edited(self._said[which], changes))
+        self.file(case, folder).write_bytes(content)
+
+    def read(self, case: tuple[int, Any], folder: Path) -> None:
+        network_file.read_network_file(self.file(case, folder))
+
+    def _bytes(self, which: int, said: Any) -> bytes:
+        from safetensors.torch import save
+
+        return save(self._tensors[which], {network_file.KEY: json.dumps(said, default=repr)})
+
+
 class Cats(DamagedFile):
     """The points beside a photo, NAME.jpg.cat."""
 
@@ -385,4 +420,4 @@ def _trained(recipe: str) -> dict[str, Any]:
     return {"distill": said, "state_dict": state, "global_step": 5, "callbacks": {}}
 
 
-READERS = (Pictures, Videos, OnnxBytes, OnnxFields, Checkpoints, Weights, Cats)
+READERS = (Pictures, Videos, OnnxBytes, OnnxFields, Checkpoints, Weights, NetworkFiles, Cats)

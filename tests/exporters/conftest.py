@@ -31,4 +31,4 @@ def source(
     folded = fold_batchnorm(lively(student))
     profile = "strict" if request.param == "nnconv" else "transposed"
     exporter = OnnxExporter(opset=9, size=SIZE, profile=profile)
-    return ConversionSource(folded, exporter, 3, lambda: photos(48, seed=1))
+    return ConversionSource(folded, exporter, 3, lambda: photos(48, seed=1), student, {})

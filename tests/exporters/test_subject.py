@@ -41,7 +41,7 @@ def test_the_graph_draws_what_the_generator_of_a_direction_draws(direction, name
 
 
 def test_the_graph_says_at_which_side_its_colours_hold(cyclegan, monkeypatch) -> None:
-    monkeypatch.setattr(subject, "_colours_at", lambda trained: 96)
+    monkeypatch.setattr(subject, "colours_at", lambda trained: 96)
     noted = onnx_files.noted(subject.inference_graph(cyclegan[0]), onnx_files.COLOURS_AT)
     assert noted == "96"
 

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from distill import zoo
 from distill.core import onnx_files
-from distill.exporters import subject
 from distill.exporters.fp16 import halved
 from distill.exporters.onnx import OnnxExporter
 from distill.inference import colours, render, tiles
 from distill.inference.onnx_student import OnnxStudent
+from distill.models import network_file
 from distill.models.teachers.animegan2 import AnimeGANv2
 from distill.models.teachers.toon import Toon
 
@@ -144,7 +144,7 @@ def test_only_a_teacher_that_normalises_ties_colours_to_a_side(teacher, side):
     assert teacher.normalises == (moved > 1e-3)
     node = {"_target_": f"{teacher.__module__}.{teacher.__name__}"}
     trained = {"recipe": "distill", "teacher": node, "style": {"resolution": 192}}
-    assert subject._colours_at(trained) == side
+    assert network_file.colours_at(trained) == side
 
 
 def test_of_the_shipped_students_only_hayao_has_a_teacher_that_normalises():

@@ -57,6 +57,13 @@ class Recipe(ABC):
         """The run's network (an nn.Module) without its weights, of classes of distill.models."""
 
     @abstractmethod
+    def description(self, trained: dict[str, Any]) -> dict[str, Any]:
+        """What an exported network says of its run: enough for `network` and `side`, no paths.
+
+        Plain values: the network's nodes, style, teacher and terms where there are such.
+        """
+
+    @abstractmethod
     def side(self, trained: dict[str, Any]) -> int:
         """Pixels of the square pictures that the run learnt on."""
 

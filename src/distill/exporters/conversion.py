@@ -30,6 +30,7 @@ from distill.exporters.subject import Subject
 from distill.metrics.similarity import psnr
 from distill.metrics.timing import Times, interleave, ratio
 from distill.models.fold import fold_batchnorm
+from distill.models.network_file import description
 
 PAGES = ("formats.json", "formats.md")
 ROUNDS = 15  # of timing
@@ -81,6 +82,8 @@ def export_formats(subject: Subject, settings: Export, photos: Tensor, folder: P
         subject.exporter,
         subject.trained["channels"],
         cache(partial(samples.calibration, subject, settings.calibration)),
+        subject.network,
+        description(subject.trained, subject.direction),
         settings.tflite.python,
     )
     remove(folder, PAGES)  # they would speak of files that are gone

@@ -27,15 +27,18 @@ Inference = Callable[[np.ndarray], np.ndarray]
 class ConversionSource:
     """What a format is made from.
 
-    `folded` is the network without BatchNorm, `exporter` what wrote its float32 ONNX file, which
-    names its profile; `calibration` gives photos of the training, (N, 3, S, S); `python` is an
-    interpreter that has what the format's converter needs.
+    `folded` is the `network` without BatchNorm, `exporter` what wrote its float32 ONNX file, which
+    names its profile; `calibration` gives photos of the training, (N, 3, S, S); `description` is
+    what a file says of the network (models.network_file); `python` is an interpreter that has what
+    the format's converter needs.
     """
 
     folded: nn.Module
     exporter: OnnxExporter
     channels: int
     calibration: Callable[[], Tensor]
+    network: nn.Module
+    description: dict[str, Any]
     python: str | None = None
 
 

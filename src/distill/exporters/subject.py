@@ -14,11 +14,11 @@ from distill.config.settings.commands import Export
 from distill.config.settings.training import Budget
 from distill.core.errors import DistillError
 from distill.core.nodes import build as build_node
-from distill.core.nodes import class_of
 from distill.exporters.onnx import SIDE, OnnxExporter
-from distill.models.checkpoint import load_network
+from distill.models.checkpoint import load_network, read_network
 from distill.models.fold import fold_batchnorm
 from distill.models.generators.unet import UNet
+from distill.models.network_file import colours_at, is_network_file
 
 RGBA_EXTRA = {"macs": 3_300_000, "parameters": 64, "bytes": 1_000}  # a fourth output channel
 
@@ -85,9 +85,9 @@ def load(checkpoint: Path, settings: Export) -> Subject:
             f"{own}×{own}; leave it out"
         )
     profile = exporter.profile or recipe_of(trained).profile(trained)
-    colours_at = exporter.colours_at or _colours_at(trained)
+    at = exporter.colours_at or colours_at(trained)
     size = exporter.size or own
-    exporter = replace(exporter, profile=profile, size=size, colours_at=colours_at)
+    exporter = replace(exporter, profile=profile, size=size, colours_at=at)
     return Subject(network, trained, exporter, settings.direction)
 
 
@@ -111,23 +111,16 @@ def limits(subject: Subject, settings: Export) -> Budget:
 def inference_graph(checkpoint: Path, direction: Direction = "AtoB") -> onnx.ModelProto:
     """The network of a run of any recipe as an ONNX graph, unchecked, of the size it takes.
 
-    `direction` chooses one of CycleGAN's two generators. Raises DistillError.
+    `checkpoint` may be an exported safetensors file. `direction` chooses one of CycleGAN's two
+    generators. Raises DistillError.
     """
-    network, trained = load_network(checkpoint, direction)
-    exporter = OnnxExporter(size=_own_size(trained), colours_at=_colours_at(trained))
+    if is_network_file(checkpoint):
+        network, said = read_network(checkpoint, direction)
+        exporter = OnnxExporter(size=_own_size(said), colours_at=said["colours_at"])
+    else:
+        network, trained = load_network(checkpoint, direction)
+        exporter = OnnxExporter(size=_own_size(trained), colours_at=colours_at(trained))
     return exporter.export(fold_batchnorm(network))
-
-
-def _colours_at(trained: dict[str, Any]) -> int | None:
-    """The side that a student learnt at, where its teacher's colours depend on the whole picture.
-
-    Its own depend on what its features see there, which in a larger picture is a part.
-    """
-    recipe = recipe_of(trained)
-    teacher = trained["teacher"] if recipe.has_teacher else None
-    if teacher is None or not class_of("teacher", teacher).normalises:
-        return None
-    return recipe.side(trained)
 
 
 def _own_size(trained: dict[str, Any]) -> int:

@@ -61,12 +61,13 @@ def open_student(
     direction: Direction = "AtoB",
     device: str = "cpu",
 ) -> OnnxStudent:
-    """A network in an ONNX file or a checkpoint. Raises DistillError for any other file.
+    """A network in an ONNX file, a checkpoint or what distill.export wrote as safetensors.
 
-    A checkpoint is exported in memory, by PyTorch: ONNX Runtime is faster, and there is one way of
-    inference. `direction` chooses one of CycleGAN's two generators, `device` what runs it.
+    Raises DistillError for any other file. Weights are exported in memory, by PyTorch: ONNX Runtime
+    is faster, and there is one way of inference. `direction` chooses one of CycleGAN's two
+    generators, `device` what runs it.
     """
-    if path.suffix.lower() == ".ckpt":
+    if path.suffix.lower() in (".ckpt", ".safetensors"):
         with needed(f"{path}: a checkpoint is exported by PyTorch"):
             from distill.exporters.subject import inference_graph
         return OnnxStudent(inference_graph(path, direction), str(path), threads, device)

@@ -59,13 +59,13 @@ def _listed(given: str | list[str] | None) -> list[str]:
 def _open(item: str, kind: Literal["photo", "sketch"]) -> PageStudent:
     """A name of the zoo, or a file."""
     path = home_path(item)
-    if path.suffix.lower() in (".ckpt", ".onnx") or "/" in item:
+    if path.suffix.lower() in (".ckpt", ".onnx", ".safetensors") or "/" in item:
         return PageStudent(path.stem, kind, open_student(path))
     shipped = zoo.shipped()
     if item not in shipped:
         raise DistillError(
             f"students={item}: no such student in this package (there are: "
-            f"{', '.join(shipped) or 'none'}) and no .onnx or .ckpt file"
+            f"{', '.join(shipped) or 'none'}) and no .onnx, .ckpt or .safetensors file"
         )
     card = zoo.FOLDER / f"{item}.json"
     teacher = json.loads(card.read_text())["teacher"] if card.is_file() else {}

@@ -15,6 +15,7 @@ from distill.core import nodes
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.models.build import build_student
+from distill.models.network_file import is_network_file, read_network_file
 from distill.models.students.student import Student
 
 PACKAGES = ("distill.models.generators", "distill.models.students")  # whose classes a file may name
@@ -26,8 +27,10 @@ def load_network(
 ) -> tuple[nn.Module, dict[str, Any]]:
     """The network of a run of any recipe and the run's settings, which commands may rely on.
 
-    As `read_network`, and everything else that the settings name is checked too.
+    As `read_network`, and everything else that the settings name is checked too. Raises
+    DistillError for an exported network, which has no run behind it.
     """
+    _want_run(checkpoint)
     network, trained = read_network(checkpoint, direction)
     with _problems_of(checkpoint):
         recipe_of(trained).check(trained)
@@ -40,13 +43,23 @@ def load_student(checkpoint: Path) -> tuple[Student, dict[str, Any]]:
     As `load_network`. Raises DistillError for a run of a recipe without a teacher, too.
     """
     network, trained = load_network(checkpoint)
+    return _distilled(network, trained, checkpoint), trained
+
+
+def student_to_start_from(path: Path) -> Student:
+    """A student that was distilled, out of its checkpoint or an exported safetensors file."""
+    network, said = read_network(path) if is_network_file(path) else load_network(path)
+    return _distilled(network, said, path)
+
+
+def _distilled(network: nn.Module, trained: dict[str, Any], path: Path) -> Student:
     if not recipe_of(trained).has_teacher:
         raise DistillError(
-            f"{checkpoint}: a run of recipe={trained['recipe']}, a student is wanted: one of "
+            f"{path}: a run of recipe={trained['recipe']}, a student is wanted: one of "
             "recipe=distill"
         )
     assert isinstance(network, Student)
-    return network, trained
+    return network
 
 
 def lineage(trained: dict[str, Any]) -> list[dict[str, Any]]:
@@ -62,6 +75,7 @@ def lineage(trained: dict[str, Any]) -> list[dict[str, Any]]:
 
 def recipe_in(checkpoint: Path) -> Recipe:
     """The recipe of a checkpoint's run, its tensors unread. Raises DistillError for other files."""
+    _want_run(checkpoint)
     with _problems_of(checkpoint):
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
         return recipe_of(saved["distill"])
@@ -72,6 +86,9 @@ def read_network(
 ) -> tuple[nn.Module, dict[str, Any]]:
     """The network in a checkpoint of distill.train, and its run's settings.
 
+    Of an exported safetensors file what the file says stands in their place: what builds the
+    network, its sizes and where it comes from, and no more.
+
     (N, 3, H, W) in [0, 1] to (N, 3 or 4, H, W) in [0, 1], in evaluation mode; averaged weights
     where the run kept them. `direction` chooses one of CycleGAN's two generators.
 
@@ -80,6 +97,12 @@ def read_network(
     """
     if not checkpoint.is_file():
         raise DistillError(f"{checkpoint}: no such file")
+    if is_network_file(checkpoint):
+        if direction != "AtoB":
+            raise DistillError(
+                f"direction={direction}: {checkpoint} has one direction; leave it out"
+            )
+        return read_network_file(checkpoint)
     with _problems_of(checkpoint):
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
         trained = saved["distill"]
@@ -121,6 +144,14 @@ def checked_node(node: dict[str, Any]) -> dict[str, Any]:
     if "encoder" in inner:
         inner["encoder"] |= UNTRAINED
     return node | inner
+
+
+def _want_run(checkpoint: Path) -> None:
+    if is_network_file(checkpoint):
+        raise DistillError(
+            f"{checkpoint}: a network alone; this needs what its run knew too: a checkpoint of "
+            "distill.train"
+        )
 
 
 @contextmanager

@@ -53,6 +53,18 @@ class DistilRecipe(Recipe):
 
         return untrained_student(trained)
 
+    def description(self, trained: dict[str, Any]) -> dict[str, Any]:
+        style, teacher = trained["style"], trained["teacher"]
+        if own := style["weights"]:  # not the file that is published under that name
+            style = style | {"file": Path(own).name, "url": None, "sha256": None, "git_blob": None}
+        return {
+            "encoder": trained["encoder"] | {"weights": "none"},
+            "decoder": trained["decoder"],
+            "channels": trained["channels"],
+            "style": style | {"weights": None},
+            "teacher": teacher and {key: v for key, v in teacher.items() if key != "path"},
+        }
+
     def side(self, trained: dict[str, Any]) -> int:
         return trained["style"]["resolution"]
 

@@ -45,6 +45,14 @@ class GanRecipe(Recipe):
 
         return untrained_generator(trained)
 
+    def description(self, trained: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "run": trained["run"],
+            "generator": trained["generator"],
+            "channels": trained["channels"],
+            "data": {"crop_size": trained["data"]["crop_size"]},
+        }
+
     def side(self, trained: dict[str, Any]) -> int:
         return trained["data"]["crop_size"]
 

@@ -25,6 +25,7 @@ from distill.exporters.subject import inference_graph
 from distill.metrics import complexity
 from distill.models import build
 from distill.models.checkpoint import load_network
+from distill.models.network_file import is_network_file
 from distill.models.teachers.onnx_teacher import OnnxTeacher
 from distill.runs import run_folder
 from distill.speed.graphs import at_size, traced_graph
@@ -78,7 +79,7 @@ def find_models(settings: Benchmark) -> tuple[list[TimedModel], list[str]]:
 def teacher(settings: Benchmark, checkpoint: Path | None) -> TimedModel | None:
     """A trained run's own teacher, else the style's, where it can be had; else says so."""
     style, node = settings.style, settings.teacher
-    if checkpoint:
+    if checkpoint and not is_network_file(checkpoint):
         trained = load_network(checkpoint)[1]
         own = recipe_of(trained).photo_source(trained)
         if own is None:
@@ -164,10 +165,10 @@ def models_of_file(path: Path, role: Role) -> Iterator[TimedModel]:
 
 
 def _checkpoint(settings: Benchmark) -> Path | None:
-    """That of run=NAME or model=FILE.ckpt; None for other files and the shipped student."""
+    """That of run=NAME or model=FILE.ckpt, or an exported safetensors file; None for others."""
     if settings.model is not None and settings.run is not None:
         raise DistillError(f"model={settings.model} and run={settings.run}: name one student only")
     if settings.run is not None:
         return run_folder.run_named(settings.run, settings.runs).checkpoint("best")
     path = home_path(settings.model or "")
-    return path if path.suffix.lower() == ".ckpt" else None
+    return path if path.suffix.lower() == ".ckpt" or is_network_file(path) else None

@@ -19,7 +19,7 @@ from distill.data.shards.shard_manifest import finished_shards
 from distill.losses.criterion import Criterion
 from distill.losses.term import Reads
 from distill.models.build import build_student, load_teacher
-from distill.models.checkpoint import load_student
+from distill.models.checkpoint import student_to_start_from
 from distill.models.students.student import Student
 from distill.models.teachers.teacher import Teacher
 from distill.runs.run_folder import Run, over
@@ -141,7 +141,7 @@ def new_student(settings: Train) -> Student:
     """The student as its training begins: with its encoder's weights, or as `init` has it."""
     if settings.init is None:
         return build_student(settings.encoder, settings.decoder.build, settings.channels)
-    trained, _ = load_student(home_path(settings.init))
+    trained = student_to_start_from(home_path(settings.init))
     unread = settings.encoder | {"weights": "none"}  # all of them come from `init`
     made = build_student(unread, settings.decoder.build, settings.channels)
     try:

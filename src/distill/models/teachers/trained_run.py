@@ -16,8 +16,9 @@ from distill.models.teachers.teacher import Teacher, at_any_size
 
 
 class CheckpointTeacher(Teacher):
-    """The network of a run: `path` is the run's folder, or a .ckpt of any recipe.
+    """The network of a run of any recipe.
 
+    `path` is the run's folder, a .ckpt, or what distill.export wrote as safetensors.
     `checkpoint` is best (last where there is none) or last, `direction` which of CycleGAN's two
     generators runs. A U-Net takes one size; other networks' pictures are filled up at the edges
     and cut again. `transparent` says whether its output is RGBA.

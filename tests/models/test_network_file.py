@@ -1,0 +1,182 @@
+"""A network in one safetensors file: back bit for bit, and nothing of a foreign file runs."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from distill.core.errors import DistillError
+from distill.models import checkpoint, network_file
+from distill.models.build import build_student
+from distill.models.teachers.trained_run import CheckpointTeacher
+from support.gan_runs import RESNET, SIDE, STUDENT, UNET, built, settings
+
+PHOTO = torch.rand(2, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(3))
+STYLE = {
+    "name": "mine", "resolution": SIDE, "weights": "/home/me/secret/heavy.pt", "file": "public.pt",
+    "url": "https://example.org/public.pt", "sha256": "12" * 32, "git_blob": None,
+    "licence": "mine alone", "source": "me",
+}  # fmt: skip
+DISTILLED: dict[str, Any] = {
+    "recipe": "distill",
+    "run": "mine-detail",
+    "channels": 3,
+    "photos": "/home/me/photos",
+    "encoder": STUDENT["encoder"] | {"weights": "/home/me/secret/encoder.pth"},
+    "decoder": {
+        "name": "detail", "profile": "transposed", "without": [],
+        "build": {"_target_": "distill.models.students.decoders.detail.Detail", "context": 1},
+    },
+    "style": STYLE,
+    "teacher": {
+        "_target_": "distill.models.teachers.trained_run.CheckpointTeacher",
+        "path": "/home/me/runs/x", "direction": "AtoB",
+    },
+}  # fmt: skip
+
+
+def distilled(channels: int = 3) -> torch.nn.Module:
+    node = DISTILLED["encoder"] | {"weights": "none"}
+    return build_student(node, DISTILLED["decoder"]["build"], channels).eval()
+
+
+def said(path: Path) -> dict[str, Any]:
+    with safe_open(path, framework="pt") as file:
+        return json.loads(file.metadata()["distill"])
+
+
+def written(path: Path, network: torch.nn.Module, trained: dict[str, Any]) -> Path:
+    network_file.write_network(network, network_file.description(trained), path)
+    return path
+
+
+def check_same(one: torch.nn.Module, other: torch.nn.Module) -> None:
+    ours, theirs = one.state_dict(), other.state_dict()
+    assert ours.keys() == theirs.keys()
+    for name, value in ours.items():
+        assert value.dtype == theirs[name].dtype
+        assert torch.equal(value, theirs[name]), name
+    with torch.inference_mode():
+        assert torch.equal(one(PHOTO), other(PHOTO))
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_a_student_comes_back_bit_for_bit(tmp_path: Path, lively, channels: int) -> None:
+    network = lively(distilled(channels))
+    path = written(tmp_path / "s.safetensors", network, DISTILLED | {"channels": channels})
+    back, found = checkpoint.read_network(path)
+    assert not back.training
+    check_same(back, network)
+    assert found["channels"] == channels
+    check_same(checkpoint.student_to_start_from(path), network)
+
+
+@pytest.mark.parametrize("node", [UNET, RESNET, STUDENT], ids=["unet", "resnet", "student"])
+def test_generators_come_back_too_and_teach(tmp_path: Path, node: dict[str, Any]) -> None:
+    network = built(node)
+    path = written(tmp_path / "g.safetensors", network, settings("pix2pix", node))
+    check_same(network_file.read_network_file(path)[0], network)
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            CheckpointTeacher(str(path))(PHOTO), network(PHOTO).clamp(0, 1), rtol=0, atol=0
+        )
+    with pytest.raises(DistillError, match="recipe=pix2pix, a student is wanted"):
+        checkpoint.student_to_start_from(path)
+
+
+def test_the_same_network_is_the_same_bytes(tmp_path: Path) -> None:
+    network = distilled()
+    one, two = (written(tmp_path / f"{n}.safetensors", network, DISTILLED) for n in "ab")
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_what_the_file_says_and_what_it_keeps_to_itself(tmp_path: Path) -> None:
+    path = written(tmp_path / "s.safetensors", distilled(), DISTILLED)
+    found = said(path)
+    assert {key: found[key] for key in ("recipe", "direction", "size", "channels", "form")} == {
+        "recipe": "distill", "direction": "AtoB", "size": SIDE, "channels": 3, "form": 1,
+    }  # fmt: skip
+    assert found["style"]["licence"] == "mine alone"
+    assert found["style"]["file"] == "heavy.pt"  # what it was, not what is published
+    assert found["style"]["sha256"] is None
+    assert found["teacher"]["_target_"].endswith("CheckpointTeacher")
+    assert found["colours_at"] is None
+    assert b"/home/me" not in path.read_bytes()
+    assert b"secret" not in path.read_bytes()
+
+
+def test_colours_follow_the_side_of_a_teacher_that_normalises() -> None:
+    node = {"_target_": "distill.models.teachers.animegan2.AnimeGANv2"}
+    assert network_file.description(DISTILLED | {"teacher": node})["colours_at"] == SIDE
+    assert network_file.description(DISTILLED | {"teacher": None})["teacher"] is None
+
+
+def problem(path: Path) -> str:
+    with pytest.raises(DistillError) as error:
+        network_file.read_network_file(path)
+    assert "\n" not in str(error.value)
+    assert str(error.value).startswith(f"{path}: ")
+    return str(error.value)
+
+
+def changed(path: Path, network: torch.nn.Module, **values: Any) -> Path:
+    network_file.write_network(network, network_file.description(DISTILLED) | values, path)
+    return path
+
+
+def test_foreign_and_damaged_files_end_in_one_line(tmp_path: Path) -> None:
+    path, network = tmp_path / "x.safetensors", distilled()
+    assert "no such file" in problem(path)
+    path.write_bytes(b"")
+    assert "damaged, or not a network of distill.export" in problem(path)
+    whole = written(tmp_path / "w.safetensors", network, DISTILLED).read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    assert "damaged" in problem(path)
+    save_file({"weight": torch.ones(2)}, path)
+    assert "weights without what builds their network" in problem(path)
+    save_file({"weight": torch.ones(2)}, path, {"distill": "{cut"})
+    assert "damaged" in problem(path)
+    save_file({"weight": torch.ones(2)}, path, {"distill": "[]"})
+    assert "damaged" in problem(path)
+    assert "made by distill 9.9; update this one" in problem(
+        changed(path, network, form=2, version="9.9")
+    )
+    assert "recipe=dream: unknown" in problem(changed(path, network, recipe="dream"))
+    assert "does not fit Student: " in problem(changed(path, network, channels=4))
+    for name in ("size", "colours_at"):
+        for value in ("64", 8, True):
+            assert "damaged" in problem(changed(path, network, **{name: value}))
+    assert "damaged" in problem(changed(path, network, style=STYLE | {"resolution": "64"}))
+    header = struct.pack("<Q", 1 << 60)
+    path.write_bytes(header + whole[8:])
+    assert "damaged" in problem(path)
+
+
+@pytest.mark.parametrize("part", ["encoder", "decoder"])
+def test_no_class_but_ours_is_built_from_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "evil.py").write_text("open('owned', 'w')")
+    evil: dict[str, Any] = {"_target_": "evil.Thing"}
+    values = {"decoder": {"decoder": {"build": evil}}, "encoder": {"encoder": evil}}[part]
+    line = problem(changed(tmp_path / "x.safetensors", distilled(), **values))
+    assert "refused; only classes of distill." in line
+    assert not (tmp_path / "owned").exists()
+
+
+def test_a_network_alone_is_no_run(tmp_path: Path) -> None:
+    path = written(tmp_path / "s.safetensors", distilled(), DISTILLED)
+    for read in (checkpoint.load_network, checkpoint.load_student, checkpoint.recipe_in):
+        with pytest.raises(DistillError, match="a network alone; this needs what its run knew"):
+            read(path)
+    with pytest.raises(DistillError, match=r"direction=BtoA: .* has one direction"):
+        checkpoint.read_network(path, "BtoA")
