@@ -25,6 +25,7 @@ FLOORS = [  # a package imports those of the floors before its own, and none of 
     {"inference", "speed", "search"},
     {"live"},
     {"recipes"},
+    {"sharing"},
     {*COMMANDS},
 ]
 FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in names}

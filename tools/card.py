@@ -20,14 +20,11 @@ from distill.inference.stylizing import open_student
 from distill.models.build import load_teacher
 from distill.models.checkpoint import load_student
 from distill.runs.run_folder import step_of
+from distill.sharing.terms import INHERITED
 
 Facts = dict[str, Any]
 PAUSE = 600  # seconds without a word in the log: the run was not running
 SHOWN = ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg")
-TERMS = (
-    "A student learnt from a teacher's pictures inherits the terms of the teacher's weights: {}. "
-    "The photos it learnt from are not in it and not shipped."
-)
 
 
 def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Facts:
@@ -131,7 +128,7 @@ def sheet_of(run: Path, facts: Facts, baseline: str | None = None) -> Image.Imag
 def page(facts: Facts) -> str:
     """The card as Markdown."""
     style, teacher = facts["style"], facts["teacher"]
-    terms = TERMS.format(teacher["licence"])
+    terms = INHERITED.format(teacher["licence"])
     parts = [
         f"# {style}",
         f"![photo, teacher and student, side by side]({style}.jpg)",

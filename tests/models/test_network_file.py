@@ -14,37 +14,11 @@ from safetensors.torch import save_file
 
 from distill.core.errors import DistillError
 from distill.models import checkpoint, network_file
-from distill.models.build import build_student
 from distill.models.teachers.trained_run import CheckpointTeacher
 from support.gan_runs import RESNET, SIDE, STUDENT, UNET, built, settings
+from support.students_on_file import DISTILLED, STYLE, distilled
 
 PHOTO = torch.rand(2, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(3))
-STYLE = {
-    "name": "mine", "resolution": SIDE, "weights": "/home/me/secret/heavy.pt", "file": "public.pt",
-    "url": "https://example.org/public.pt", "sha256": "12" * 32, "git_blob": None,
-    "licence": "mine alone", "source": "me",
-}  # fmt: skip
-DISTILLED: dict[str, Any] = {
-    "recipe": "distill",
-    "run": "mine-detail",
-    "channels": 3,
-    "photos": "/home/me/photos",
-    "encoder": STUDENT["encoder"] | {"weights": "/home/me/secret/encoder.pth"},
-    "decoder": {
-        "name": "detail", "profile": "transposed", "without": [],
-        "build": {"_target_": "distill.models.students.decoders.detail.Detail", "context": 1},
-    },
-    "style": STYLE,
-    "teacher": {
-        "_target_": "distill.models.teachers.trained_run.CheckpointTeacher",
-        "path": "/home/me/runs/x", "direction": "AtoB",
-    },
-}  # fmt: skip
-
-
-def distilled(channels: int = 3) -> torch.nn.Module:
-    node = DISTILLED["encoder"] | {"weights": "none"}
-    return build_student(node, DISTILLED["decoder"]["build"], channels).eval()
 
 
 def said(path: Path) -> dict[str, Any]:
@@ -68,8 +42,8 @@ def check_same(one: torch.nn.Module, other: torch.nn.Module) -> None:
 
 
 @pytest.mark.parametrize("channels", [3, 4])
-def test_a_student_comes_back_bit_for_bit(tmp_path: Path, lively, channels: int) -> None:
-    network = lively(distilled(channels))
+def test_a_student_comes_back_bit_for_bit(tmp_path: Path, channels: int) -> None:
+    network = distilled(channels)
     path = written(tmp_path / "s.safetensors", network, DISTILLED | {"channels": channels})
     back, found = checkpoint.read_network(path)
     assert not back.training
@@ -153,7 +127,8 @@ def test_foreign_and_damaged_files_end_in_one_line(tmp_path: Path) -> None:
     for name in ("size", "colours_at"):
         for value in ("64", 8, True):
             assert "damaged" in problem(changed(path, network, **{name: value}))
-    assert "damaged" in problem(changed(path, network, style=STYLE | {"resolution": "64"}))
+    for name, value in (("resolution", "x"), ("licence", ["MIT"]), ("extra", 1)):
+        assert f": {name}" in problem(changed(path, network, style=STYLE | {name: value}))
     header = struct.pack("<Q", 1 << 60)
     path.write_bytes(header + whole[8:])
     assert "damaged" in problem(path)

@@ -19,6 +19,8 @@ from torch import nn
 
 from distill import __version__
 from distill.config.registry import Direction, recipe_of
+from distill.config.settings.training import StyleSettings
+from distill.config.validate import fit
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write
 from distill.core.nodes import class_of
@@ -108,8 +110,11 @@ def read_network_file(path: Path) -> tuple[nn.Module, dict[str, Any]]:
 
 
 def _check(said: dict[str, Any]) -> None:
-    """What is read without building: sizes, which only numbers can be."""
-    side, at = recipe_of(said).side(said), said["colours_at"]
+    """What is read without building: sizes, which only numbers can be, and words of a style."""
+    recipe, at = recipe_of(said), said["colours_at"]
+    if recipe.has_teacher:
+        fit(said["style"], StyleSettings)
+    side = recipe.side(said)
     if any(type(each) is not int or each < SMALLEST for each in (side, said["size"], at or side)):
         raise ValueError("a size that is none")
 
