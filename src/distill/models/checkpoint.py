@@ -47,8 +47,14 @@ def load_student(checkpoint: Path) -> tuple[Student, dict[str, Any]]:
 
 
 def student_to_start_from(path: Path) -> Student:
-    """A student that was distilled, out of its checkpoint or an exported safetensors file."""
+    """A student that was distilled, out of its checkpoint or an exported safetensors file.
+
+    Raises DistillError for one whose BatchNorm is folded, too: in training nothing would be
+    normalised as it was.
+    """
     network, said = read_network(path) if is_network_file(path) else load_network(path)
+    if is_network_file(path) and said["folded"]:
+        raise DistillError(f"{path}: its BatchNorm is folded, so that nothing can learn on from it")
     return _distilled(network, said, path)
 
 

@@ -25,6 +25,7 @@ from distill.core.errors import DistillError
 from distill.core.files import atomic_write
 from distill.core.nodes import class_of
 from distill.core.state_dicts import load_state
+from distill.models.fold import fold_batchnorm
 
 SUFFIX = ".safetensors"
 KEY = "distill"  # of the metadata
@@ -41,7 +42,7 @@ def description(trained: dict[str, Any], direction: Direction = "AtoB") -> dict[
     """What a file says of its network, from the settings of its run.
 
     `size` is the side of the pictures that it learnt on, `colours_at` that of the ones in which
-    its colours are right, or None: in all.
+    its colours are right, or None: in all. `folded`: BatchNorm is, as in what an ONNX file has.
     """
     recipe = recipe_of(trained)
     return recipe.description(trained) | {
@@ -51,7 +52,16 @@ def description(trained: dict[str, Any], direction: Direction = "AtoB") -> dict[
         "direction": direction,
         "size": recipe.side(trained),
         "colours_at": colours_at(trained),
+        "folded": False,
     }
+
+
+def untrained_network(said: dict[str, Any]) -> nn.Module:
+    """The network of a description, with weights that are none."""
+    network = recipe_of(said).network(said)
+    if not said["folded"]:
+        return network
+    return fold_batchnorm(network).requires_grad_()  # torch gives new biases none
 
 
 def colours_at(trained: dict[str, Any]) -> int | None:
@@ -104,7 +114,7 @@ def read_network_file(path: Path) -> tuple[nn.Module, dict[str, Any]]:
     """
     said = read_description(path)
     with _problems_of(path):
-        network = recipe_of(said).network(said)
+        network = untrained_network(said)
         load_state(network, load_file(path), Path(path.name))
     return network.eval(), said
 
@@ -117,6 +127,8 @@ def _check(said: dict[str, Any]) -> None:
     side = recipe.side(said)
     if any(type(each) is not int or each < SMALLEST for each in (side, said["size"], at or side)):
         raise ValueError("a size that is none")
+    if type(said["folded"]) is not bool:
+        raise ValueError("folded or not")
 
 
 @contextmanager

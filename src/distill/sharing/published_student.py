@@ -15,6 +15,7 @@ from distill.models.network_file import (
     description,
     is_network_file,
     read_network_file,
+    untrained_network,
     write_network,
 )
 from distill.models.students.student import Student
@@ -37,7 +38,7 @@ class PublishedStudent(nn.Module):
     def __init__(self, description: dict[str, Any], student: nn.Module | None = None) -> None:
         super().__init__()
         self.description = description
-        network = student or recipe_of(description).network(description)
+        network = student or untrained_network(description)
         if not isinstance(network, Student) or not recipe_of(description).has_teacher:
             raise DistillError(
                 f"a network of recipe={description['recipe']}, a student is wanted: one of "
