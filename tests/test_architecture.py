@@ -13,7 +13,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "distill"
 COMMANDS = (
     *("train", "prepare", "curate", "shards"),
-    *("export", "eval_fid", "stylize", "check", "benchmark", "lens"),
+    *("export", "eval_fid", "stylize", "check", "benchmark", "hub", "lens"),
 )
 FLOORS = [  # a package imports those of the floors before its own, and none of its own floor
     {"core"},

@@ -23,6 +23,7 @@ COMMANDS = {
     "benchmark": "speed of networks beside each other on this machine",
     "check": "what keeps an ONNX file off a phone, a lens or a page",
     "stylize": "pictures and videos through a student",
+    "hub": "students and sets of pairs to the Hugging Face Hub, and back",
     "lens": "students live on the camera, on a web page",
 }
 

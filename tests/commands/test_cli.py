@@ -12,11 +12,12 @@ import pytest
 from PIL import Image
 
 COMMANDS = [
-    *("train", "prepare", "shards", "export", "eval_fid", "stylize", "check", "benchmark", "lens")
+    *("train", "prepare", "shards", "export", "eval_fid", "stylize", "check", "benchmark", "hub"),
+    "lens",
 ]
 TYPOS = {  # these take no photos=
     "stylize": ("modl", "model"), "check": ("profle", "profile"), "benchmark": ("modl", "model"),
-    "lens": ("studnts", "students"), "shards": ("outptu", "output"),
+    "lens": ("studnts", "students"), "shards": ("outptu", "output"), "hub": ("modl", "model"),
 }  # fmt: skip
 
 

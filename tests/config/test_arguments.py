@@ -47,7 +47,7 @@ def test_the_settings_say_which_of_them_are_paths(schemas):
 
 def test_the_settings_say_which_of_them_are_names():
     assert {s.__name__: TypedKeys(s).names for s, *_ in PATHS if TypedKeys(s).names} == {
-        "Prepare": {"recipe"},
+        "Prepare": {"recipe", "card"},
         "Stylize": {"style"},
     }
 

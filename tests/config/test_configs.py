@@ -14,6 +14,7 @@ from distill.config.settings.commands import (
     Curate,
     EvalFid,
     Export,
+    HubSettings,
     Lens,
     ShardSettings,
     Stylize,
@@ -24,7 +25,7 @@ from distill.core.errors import DistillError
 SCHEMAS = {
     "train": registry.schema_of, "prepare": Prepare, "export": Export, "eval_fid": EvalFid,
     "stylize": Stylize, "check": CheckSettings, "benchmark": Benchmark,
-    "lens": Lens, "shards": ShardSettings, "curate": Curate,
+    "lens": Lens, "shards": ShardSettings, "curate": Curate, "hub": HubSettings,
 }  # fmt: skip
 GROUPS = {  # what each command's settings choose from, in train by recipe
     "train recipe=distill": ["recipe", "style", "teacher", "encoder", "decoder", "student", "loss",

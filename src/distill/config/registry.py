@@ -40,8 +40,11 @@ class Recipe(ABC):
     def train(self, settings: Any, run: Any, first: bool) -> None:
         """Train into a `Run`, or go on; only the `first` of several processes speaks and writes."""
 
-    def prepare(self, settings: Any) -> None:
-        """Make a set of pairs on disk from photos, or what is missing of it."""
+    def prepare(self, settings: Any) -> Path:
+        """Make a set of pairs on disk from photos, or what is missing of it; gives its folder.
+
+        Of shards that of their held-out pairs, which need not be there.
+        """
         raise DistillError(f"recipe={self.name}: takes pictures as they are, nothing to prepare")
 
     @abstractmethod

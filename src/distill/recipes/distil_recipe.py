@@ -28,14 +28,15 @@ class DistilRecipe(Recipe):
 
         train(settings, run, first)
 
-    def prepare(self, settings: Prepare) -> None:
+    def prepare(self, settings: Prepare) -> Path:
         from distill.core.next_step import same_settings
-        from distill.data import labelling_job
+        from distill.data import labelling_job, sources
         from distill.models.build import load_teacher
 
         labelling_job.check(settings)  # what is wrong is said before weights are fetched
         labelling_job.prepare(settings, load_teacher(settings.style, settings.teacher))
-        print(same_settings("train", without=("engine", "shard")))
+        print(same_settings("train", without=("engine", "shard", "card")))
+        return sources.pairs_root(settings)
 
     def folder_parts(self, settings: Train, swept: Mapping[str, str]) -> dict[str, str]:
         return {key: getattr(settings, key).name for key in ("style", "decoder", "loss")}

@@ -21,13 +21,14 @@ class Pix2PixRecipe(GanRecipe):
     networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "generator"}
     monitor = "val/l1"
 
-    def prepare(self, settings: Prepare) -> None:
+    def prepare(self, settings: Prepare) -> Path:
         from distill.core.next_step import next_step
         from distill.data.sketches import sketch_set
 
         sketch_set.prepare(settings)
-        root = str(sketch_set.sketches_root(settings))
-        print(next_step("train", recipe="pix2pix", **{"data.root": root}))
+        root = sketch_set.sketches_root(settings)
+        print(next_step("train", recipe="pix2pix", **{"data.root": str(root)}))
+        return root
 
     def data(self, settings: Pix2PixTrain) -> Any:
         from distill.data import loaders

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from distill.core.errors import needed
-from distill.core.files import write_json, write_whole
+from distill.core.files import write_whole
 from distill.models.network_file import read_network_file
 from distill.sharing.published_student import PublishedStudent
 from distill.sharing.student_card import LIBRARY, TAGS, TASK, student_card
+from distill.sharing.student_files import CARD, WEIGHTS, write_weights
 
 with needed("students on the Hub need huggingface_hub", "pip install 'distill[hub]'"):
     from huggingface_hub import ModelCard, PyTorchModelHubMixin, hf_hub_download
-
-WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "README.md"
 
 
 class HubStudent(  # type: ignore[call-arg]  # the library's own, which mypy does not read
@@ -50,8 +49,7 @@ class HubStudent(  # type: ignore[call-arg]  # the library's own, which mypy doe
         return ModelCard(student_card(self, **words))
 
     def _save_pretrained(self, save_directory: Path) -> None:
-        self.save(Path(save_directory) / WEIGHTS)
-        write_json(Path(save_directory) / CONFIG, {"description": self.description})
+        write_weights(self, Path(save_directory))
 
     @classmethod
     def _from_pretrained(cls, *, model_id: str, map_location: str = "cpu", **more: Any) -> Self:

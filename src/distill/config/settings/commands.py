@@ -198,6 +198,29 @@ class Curate(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PublishedPairs(Settings):
+    """A set of pairs on this machine."""
+
+    root: PathText | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubSettings(Settings):
+    """distill.hub; `inputs` are no setting but the word beside the settings, push or pull."""
+
+    run: RunName | None
+    runs: PathText
+    checkpoint: Literal["best", "last"]
+    model: PathText | None
+    data: PublishedPairs
+    repo: PathText | None
+    revision: str | None
+    private: bool
+    replace: bool
+    inputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Benchmark(Settings):
     """distill.benchmark; `inputs` are no setting but what stands beside the settings."""
 

@@ -16,6 +16,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from distill.config.settings.base import (
+    ByName,
     Folders,
     Fraction,
     Given,
@@ -192,6 +193,15 @@ class ShardForm(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SetCard(ByName):
+    """Whether a set gets a card, and what only its owner knows of the photos."""
+
+    name: bool
+    licence: str | None
+    source: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Prepare(PhotoSource):
     """distill.prepare"""
 
@@ -201,6 +211,7 @@ class Prepare(PhotoSource):
     sketch: Sketch
     shard: ShardForm
     engine: EngineSettings
+    card: SetCard
 
 
 @dataclass(frozen=True, kw_only=True)

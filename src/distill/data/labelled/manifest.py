@@ -121,6 +121,11 @@ def is_complete(root: Path) -> bool:
     return content is not None and content["counts"] is not None
 
 
+def counts_at(root: Path) -> dict[str, int] | None:
+    """Pairs of each side and what else was counted; None where no whole set of ours lies."""
+    return (_read(root) or {}).get("counts")
+
+
 def devices_at(root: Path) -> tuple[str, ...] | None:
     """The names of the processors or GPUs that made the pairs at `root`; None where some that made
     pairs are not known, as in older sets."""

@@ -1,0 +1,174 @@
+"""Where files are pushed to and pulled from: a folder, or a repository on the Hugging Face Hub.
+
+Both say of each file what its content is, by a hash, so that nothing is sent or fetched twice and
+nothing is written over by mistake.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from distill.core.errors import DistillError, needed, reason_of
+from distill.core.files import atomic_write, git_blob_id, home_path, sha256
+
+Kind = Literal["model", "dataset"]
+REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
+FOLDER = re.compile(r"(~|\.{0,2}/|\.{1,2}$)")  # how the name of a folder begins
+
+
+@dataclass(frozen=True)
+class ContentHash:
+    """Of a file's content: `how` it was made, and in hexadecimal."""
+
+    how: Literal["sha256", "git"]
+    value: str
+
+    def fits(self, path: Path) -> bool:
+        return (sha256(path) if self.how == "sha256" else git_blob_id(path)) == self.value
+
+
+class Place(ABC):
+    """Files by their paths below it, with / between folders."""
+
+    name: str  # as the user typed it
+
+    @abstractmethod
+    def hashes(self) -> dict[str, ContentHash]:
+        """Every file that is there."""
+
+    @abstractmethod
+    def put(self, files: Mapping[str, Path], message: str) -> None:
+        """Write files, in the place of others of the same path."""
+
+    @abstractmethod
+    def fetch(self, paths: Collection[str], into: Path) -> None:
+        """Copy files to the same paths below `into`."""
+
+
+class FolderPlace(Place):
+    """A folder, on a disk or a share."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.root = name, home_path(name)
+
+    def hashes(self) -> dict[str, ContentHash]:
+        if not self.root.is_dir():
+            return {}
+        files = (path for path in self.root.rglob("*") if path.is_file())
+        named = ((path.relative_to(self.root).as_posix(), path) for path in files)
+        return {
+            name: ContentHash("sha256", sha256(path)) for name, path in named if not _hidden(name)
+        }
+
+    def put(self, files: Mapping[str, Path], message: str) -> None:
+        for name, path in files.items():
+            with atomic_write(self.root / name) as temporary:
+                shutil.copyfile(path, temporary)
+
+    def fetch(self, paths: Collection[str], into: Path) -> None:
+        for name in paths:
+            (into / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self.root / name, into / name)
+
+
+class HubPlace(Place):
+    """A repository on the Hub, by its library; a batch of files is one commit.
+
+    `private` is that of a repository which the first push makes. What is fetched comes from one
+    commit, that of `revision` when it was first asked.
+    """
+
+    def __init__(self, name: str, kind: Kind, revision: str | None, private: bool) -> None:
+        with needed("the Hub needs huggingface_hub", "pip install 'distill[hub]'"):
+            from huggingface_hub import HfApi
+        self.name, self.kind, self.revision, self.private = name, kind, revision, private
+        self.api: Any = HfApi()
+        self._commit: str | None = None
+
+    def hashes(self) -> dict[str, ContentHash]:
+        with self._problems():
+            if not self.api.repo_exists(self.name, repo_type=self.kind):
+                return {}
+            tree = self.api.list_repo_tree(
+                self.name, recursive=True, revision=self._at(), repo_type=self.kind
+            )
+            return {each.path: _hash_of(each) for each in tree if hasattr(each, "blob_id")}
+
+    def put(self, files: Mapping[str, Path], message: str) -> None:
+        from huggingface_hub import CommitOperationAdd
+
+        with self._problems():
+            self.api.create_repo(
+                self.name, repo_type=self.kind, private=self.private, exist_ok=True
+            )
+            adding = [CommitOperationAdd(name, str(path)) for name, path in files.items()]
+            self.api.create_commit(
+                self.name,
+                operations=adding,
+                commit_message=message,
+                repo_type=self.kind,
+                revision=self.revision,
+            )
+
+    def fetch(self, paths: Collection[str], into: Path) -> None:
+        with self._problems():
+            self.api.snapshot_download(
+                self.name,
+                repo_type=self.kind,
+                revision=self._at(),
+                allow_patterns=[_literal(path) for path in paths],
+                local_dir=into,
+            )
+
+    def _at(self) -> str:
+        if self._commit is None:
+            found = self.api.repo_info(self.name, revision=self.revision, repo_type=self.kind)
+            self._commit = str(found.sha)
+        return self._commit
+
+    @contextmanager
+    def _problems(self) -> Iterator[None]:
+        """The library and the one below it raise classes of their own, without a common base."""
+        try:
+            yield
+        except DistillError:
+            raise
+        except Exception as error:
+            raise DistillError(
+                f"repo={self.name}: {type(error).__name__}: {reason_of(error, 200)}; a token of "
+                "yours is given by: hf auth login"
+            ) from error
+
+
+def place_of(repo: str, kind: Kind, revision: str | None = None, private: bool = True) -> Place:
+    """USER/NAME is on the Hub, a path that begins with /, ./, ../ or ~ a folder.
+
+    Raises DistillError for another name, and without what it needs.
+    """
+    if FOLDER.match(repo):
+        return FolderPlace(repo)
+    if not REPOSITORY.fullmatch(repo):
+        raise DistillError(f"repo={repo}: USER/NAME on the Hub, or a folder: ./DIR, /DIR or ~/DIR")
+    return HubPlace(repo, kind, revision, private)
+
+
+def _hash_of(entry: Any) -> ContentHash:
+    """Large files are told by their own hash, others by git's."""
+    large = getattr(entry, "lfs", None)
+    return ContentHash("sha256", large.sha256) if large else ContentHash("git", entry.blob_id)
+
+
+def _literal(path: str) -> str:
+    """A path as a pattern that fits it alone."""
+    return re.sub(r"([*?[])", r"[\1]", path)
+
+
+def _hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in name.split("/"))
