@@ -10,6 +10,7 @@ from distill.config.settings.commands import (
     CheckSettings,
     EvalFid,
     Export,
+    HubSettings,
     Lens,
     Stylize,
 )
@@ -33,6 +34,7 @@ PATHS = {
     (CheckSettings,): {"output"},
     (Benchmark,): {"model", "run", "runs", "output", *TEACHER, "style.weights"},
     (Lens,): {"students", "sketches", "run", "runs", "output"},
+    (HubSettings,): {"run", "runs", "model", "data.root", "repo"},
 }  # fmt: skip
 LISTS = {"photos", "val_photos", "students", "sketches"}
 
