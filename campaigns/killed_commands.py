@@ -23,6 +23,7 @@ _GAN = [
     *("trainer.max_steps=6", "trainer.val_every=2", "trainer.log_every=1", "trainer.threads=1"),
     *("data.val_fraction=0.4", "data.workers=1"),
 ]
+_PUSHED = ["push", "data.root=set", "repo=./shared"]
 _PACKED = ["data.root=pairs", "output=packed", "pairs=3", "workers=1", "data.val_fraction=0.4"]
 
 
@@ -31,7 +32,8 @@ class Command:
     """A command line of `python -m distill.MODULE`, and the stage that has to be there first.
 
     Stages: "pictures" are photos, pairs, two domains and a video; "labelled" has their set of
-    pairs too, "trained" a run of a student on it; "packed" the pairs as shards.
+    pairs too, "trained" a run of a student on it; "packed" the pairs as shards; "carded" has a set
+    with its card, "pushed" that set in a folder too.
     """
 
     module: str
@@ -105,11 +107,18 @@ COMMANDS = {
         ],
         "packed",
     ),
+    "hub-push": Command("hub", _PUSHED, "carded"),
+    "hub-pull": Command("hub", ["pull", "repo=./shared", "data.root=got"], "pushed"),
     "lens": Command("lens", ["students=[toon]", "serve=false", "output=page"]),
 }
 STAGES = {  # the stage before, and what makes the next one of it
     "labelled": ("pictures", Command("prepare", ["photos=photos", *_QUICK[1:4]])),
     "packed": ("pictures", Command("shards", _PACKED)),
+    "carded": (
+        "pictures",
+        Command("prepare", ["photos=photos", "data.root=set", *_QUICK[1:4], "card=true"]),
+    ),
+    "pushed": ("carded", Command("hub", _PUSHED)),
     "trained": (
         "labelled",
         Command("train", [*_DISTILL, "run=trained", "trainer.max_steps=2"]),

@@ -129,6 +129,9 @@ def test_foreign_and_damaged_files_end_in_one_line(tmp_path: Path) -> None:
             assert "damaged" in problem(changed(path, network, **{name: value}))
     for name, value in (("resolution", "x"), ("licence", ["MIT"]), ("extra", 1)):
         assert f": {name}" in problem(changed(path, network, style=STYLE | {name: value}))
+    for teacher in ("toon", {"_target_": 3}, [1]):
+        assert "damaged" in problem(changed(path, network, teacher=teacher))
+    assert "damaged" in problem(changed(path, network, folded=0))
     header = struct.pack("<Q", 1 << 60)
     path.write_bytes(header + whole[8:])
     assert "damaged" in problem(path)

@@ -109,7 +109,7 @@ def test_the_card(file: Path) -> None:
         "license": "other", "license_name": "see-terms",
         "license_link": "https://example.org/heavy", "library_name": "distill",
         "pipeline_tag": "image-to-image",
-        "tags": ["image-to-image", "knowledge-distillation", "stylization", "onnx"],
+        "tags": ["image-to-image", "knowledge-distillation", "stylization"],
     }  # fmt: skip
     assert "# mine\n\n![photo and stylised picture, side by side](sheet.jpg)" in body
     assert 'HubStudent.from_pretrained("me/mine")' in body
@@ -123,6 +123,16 @@ def test_the_card(file: Path) -> None:
     assert head["license"] == "mit"
     assert "\n# a\\|b # c\n" in body
     assert "![" not in body
+
+
+def test_the_card_of_a_student_of_pairs_names_no_teacher(file: Path) -> None:
+    student = PublishedStudent.of(file)
+    assert "as its heavy teacher `mine` does" in student_card(student)
+    student.description["teacher"] = None
+    body = head_of(student_card(student))[1]
+    assert "as pairs of pictures showed it" in body
+    assert "Those of the pictures that it learnt from" in body
+    assert "mine alone" not in body
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,8 @@ def _check(said: dict[str, Any]) -> None:
         raise ValueError("a size that is none")
     if type(said["folded"]) is not bool:
         raise ValueError("folded or not")
+    if recipe.has_teacher and not isinstance((said["teacher"] or {}).get("_target_", ""), str):
+        raise ValueError("a teacher that is none")
 
 
 @contextmanager

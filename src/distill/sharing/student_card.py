@@ -7,9 +7,13 @@ from distill.sharing.published_student import PublishedStudent
 from distill.sharing.terms import INHERITED, front_matter, licence_entries, one_line
 
 SIDE = 256  # that MACs are counted at
-TAGS = ["image-to-image", "knowledge-distillation", "stylization", "onnx"]
+TAGS = ["image-to-image", "knowledge-distillation", "stylization"]
 LIBRARY, TASK = "distill", "image-to-image"
 
+OF_PAIRS = (
+    "Those of the pictures that it learnt from, for which whoever publishes it answers. They are "
+    "not in it and not shipped."
+)
 USE = """\
 ```python
 from distill.sharing.hub_student import HubStudent  # pip install 'distill[hub]'
@@ -35,15 +39,21 @@ def student_card(student: PublishedStudent, repo: str = "USER/NAME", sheet: str 
     parts = [
         front_matter(head) + f"\n# {name}",
         *([f"![photo and stylised picture, side by side]({sheet})"] if sheet else []),
-        f"A small network that stylises photos as its heavy teacher `{name}` does, made with "
-        f"distill {one_line(said['version'])}.",
+        f"A small network that stylises photos as {_model_of(student)}, made with distill "
+        f"{one_line(said['version'])}.",
         USE.format(repo=repo),
         "## What it is",
         "\n".join(f"- {key}: {value}" for key, value in _facts(student).items()),
         "## Terms",
-        INHERITED.format(one_line(style["licence"])),
+        INHERITED.format(one_line(style["licence"])) if said["teacher"] else OF_PAIRS,
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _model_of(student: PublishedStudent) -> str:
+    if student.description["teacher"] is None:
+        return "pairs of pictures showed it"
+    return f"its heavy teacher `{one_line(student.description['style']['name'])}` does"
 
 
 def _facts(student: PublishedStudent) -> dict[str, str]:
@@ -59,6 +69,6 @@ def _facts(student: PublishedStudent) -> dict[str, str]:
         f"MACs at {SIDE}²": f"{macs:,}",
         "input": f"RGB in [0, 1]; it learnt at {said['size']}×{said['size']}",
         "output": "RGB" if said["channels"] == 3 else "RGBA",
-        "teacher": f"{teacher.rpartition('.')[2] or 'pairs without one'}: {file}"
+        "teacher": f"{teacher.rpartition('.')[2] or 'none'}: {file}"
         f"{one_line(style['source'])}{sha256}",
     }
