@@ -9,8 +9,10 @@ import pytest
 from PIL import Image
 
 from distill import benchmark, check, eval_fid, export, prepare, stylize, train
+from distill.data.labelled.manifest import Manifest, write_manifest
 from distill.runs.run_folder import Run
 from support.commands import run
+from support.pairs_on_disk import write_set
 
 WORDS = ["encoder.weights=none", "decoder=residual", "style.resolution=64", "data.workers=0"]
 SHORT = [*WORDS, "data.batch_size=2", "trainer.max_steps=1", "data.val_fraction=0.3"]
@@ -76,6 +78,21 @@ def test_a_style_that_is_named_keeps_its_teacher(there):
     assert run(train, "data.root=drawings", "style=toon", "run=typed", *SHORT) == 0
     assert Run(there / "runs/typed").config()["style"]["name"] == "toon"
     assert Run(there / "runs/typed").config()["teacher"] is not None
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "teacher"), [("toon", "toon", True), ("my-brush", "my-brush", False)]
+)
+def test_a_teacher_s_set_is_of_its_own_style_and_size(tmp_path, monkeypatch, made, name, teacher):
+    monkeypatch.chdir(tmp_path)
+    write_set(tmp_path / "set", {"train": {"a": 6}, "val": {"a": 2}})
+    manifest = Manifest("here", made, "one", size=64)
+    write_manifest(tmp_path / "set", manifest, {"train": 6, "val": 2, "test": 0})
+    words = [word for word in SHORT if not word.startswith("style.resolution")]
+    assert run(train, "data.root=set", *words) == 0
+    config = Run(tmp_path / f"runs/{name}-residual").config()
+    assert (config["style"]["name"], config["style"]["resolution"]) == (name, 64)
+    assert (config["teacher"] is not None) is teacher
 
 
 def test_export_compares_on_the_held_out_pairs_and_shows_no_teacher(there, capsys, monkeypatch):

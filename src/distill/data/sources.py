@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import torch
 
+from distill.config.compose import choices
 from distill.config.settings.training import Paired, PhotoSource, Train
 from distill.core.errors import DistillError
 from distill.core.files import real_path
@@ -37,6 +39,8 @@ from distill.data.shards.unpacking import held_out_folder
 from distill.engines.engine import HERE
 from distill.models.teachers.drawings import FolderTeacher
 from distill.models.teachers.teacher import Teacher
+
+_PLAIN = re.compile(r"[\w-]+")  # a name that Hydra takes as it is
 
 
 def photos(settings: PhotoSource) -> list[Photo]:
@@ -164,7 +168,8 @@ def needs_labels(settings: Train) -> bool:
 
 def words_for_own_pairs(typed: Mapping[str, Any]) -> list[str]:
     """What follows for distill.train from `typed`, settings by key, where data.root=DIR is a folder
-    or shards of pairs that no teacher of ours made: style=own, unless a style or teacher is named.
+    or shards of pairs and no style or teacher is named: style=own, of a set that a teacher of ours
+    made its style.
 
     Raises DistillError where photos are named too, which would be labelled for nothing."""
     root, kind = typed.get("data.root"), typed.get("data", "pairs")
@@ -174,16 +179,31 @@ def words_for_own_pairs(typed: Mapping[str, Any]) -> list[str]:
         return []
     if kind == "shards":
         shards = shard_manifest_at(Address(str(root)))
-        return ["style=own"] if shards and not shards.made_by_teacher else []
+        if shards is None:
+            return []
+        return _words_for_style(shards.recipe, typed) if shards.made_by_teacher else ["style=own"]
     folder = Path(str(root))
-    if not folder.is_dir() or "teacher" in (manifest_at(folder) or {}):
+    if not folder.is_dir():
         return []
+    made = manifest_at(folder) or {}
+    if "teacher" in made:
+        return _words_for_style(made, typed) if is_complete(folder) else []
     if extra := [key for key in ("photos", "val_photos") if key in typed]:
         raise DistillError(
             f"{extra[0]}={typed[extra[0]]}: data.root={root} holds pairs of your own, which have "
             f"their photos; leave {extra[0]} out, or name a teacher to label them: style=STYLE"
         )
     return ["style=own"]
+
+
+def _words_for_style(made: Mapping[str, Any], typed: Mapping[str, Any]) -> list[str]:
+    """The style and size that a set's recipe names; of a teacher of one's own the name alone."""
+    name, size = str(made["style"]), made["size"]
+    words = [f"style={name}"]
+    if name not in choices("style") or name == "custom":
+        words = ["style=own", *([f"style.name={name}"] if _PLAIN.fullmatch(name) else [])]
+    words = [word for word in words if word.partition("=")[0] not in typed]
+    return words if "style.resolution" in typed else [*words, f"style.resolution={size}"]
 
 
 def check_labelling(settings: PhotoSource) -> None:
