@@ -71,10 +71,12 @@ def _distilled(network: nn.Module, trained: dict[str, Any], path: Path) -> Stude
 def lineage(trained: dict[str, Any]) -> list[dict[str, Any]]:
     """The settings of a trained run and, after them, of those whose students it started from.
 
-    Raises DistillError where such a student is not there any more.
+    Raises DistillError where such a student is not there any more, or has no run behind it.
     """
     runs = [trained]
     while before := runs[-1].get("init"):
+        if not before.endswith(".ckpt"):
+            raise DistillError(f"{before}: a network alone, it does not say what it learnt from")
         runs.append(load_student(home_path(before))[1])
     return runs
 

@@ -13,13 +13,11 @@ import pytorch_lightning as pl
 from distill.config.settings.training import Train
 from distill.core import nodes
 from distill.core.errors import DistillError
-from distill.core.files import home_path
 from distill.data import loaders, sources
 from distill.data.shards.shard_manifest import finished_shards
 from distill.losses.criterion import Criterion
 from distill.losses.term import Reads
 from distill.models.build import build_student, load_teacher
-from distill.models.checkpoint import student_to_start_from
 from distill.models.students.student import Student
 from distill.models.teachers.teacher import Teacher
 from distill.runs.run_folder import Run, over
@@ -29,6 +27,7 @@ from distill.training.callbacks.health import Health
 from distill.training.callbacks.late_terms import LateTerms
 from distill.training.distillation import DistillModule
 from distill.training.ending import outcome
+from distill.training.first_weights import start_from
 from distill.training.schedules import DEFAULT_RATE, make_optimizer, make_schedule
 from distill.training.trainer import fit, make_trainer
 
@@ -141,16 +140,9 @@ def new_student(settings: Train) -> Student:
     """The student as its training begins: with its encoder's weights, or as `init` has it."""
     if settings.init is None:
         return build_student(settings.encoder, settings.decoder.build, settings.channels)
-    trained = student_to_start_from(home_path(settings.init))
     unread = settings.encoder | {"weights": "none"}  # all of them come from `init`
     made = build_student(unread, settings.decoder.build, settings.channels)
-    try:
-        made.load_state_dict(trained.state_dict())
-    except RuntimeError as error:
-        raise DistillError(
-            f"init={settings.init}: another network than this run's; set encoder=, decoder= and "
-            "channels= as they were, or leave init out"
-        ) from error
+    start_from(made, settings.init)
     return made
 
 
