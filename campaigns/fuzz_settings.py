@@ -23,9 +23,9 @@ SCHEMAS: dict[str, Any] = {
     "train": registry.schema_of, "prepare": training.Prepare, "export": commands.Export,
     "eval_fid": commands.EvalFid, "stylize": commands.Stylize, "check": commands.CheckSettings,
     "benchmark": commands.Benchmark, "lens": commands.Lens, "shards": commands.ShardSettings,
-    "curate": commands.Curate,
+    "curate": commands.Curate, "hub": commands.HubSettings,
 }  # fmt: skip
-WITH_FILES = {"stylize", "check", "benchmark"}
+WITH_FILES = {"stylize", "check", "benchmark", "hub"}
 SIGNS = ("=", "=", "=", "=", "+", "~", "++", "@", ":", "==", "")
 VALUES = (
     *("1", "0", "-1", "1.5", "1e400", "null", "true", "auto", "nan", "inf", "999999999999999999"),
