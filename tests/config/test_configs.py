@@ -143,6 +143,7 @@ def test_paper_preset_is_the_paper_s_code():
         "features": 0,
         "gka": 0,
         "stable": 0,
+        "loose": 0,
     }
     assert not any(settings.loss.start.values())
     assert settings.loss.terms["l1"]["beta"] == 1
