@@ -327,3 +327,24 @@ def test_200_000_pairs_take_a_few_megabytes():
     pairs = Pairs(((f"{i:08d}.png", f"{i:08d}.png") for i in range(200_000)), Path("a"), Path("b"))
     assert len(pickle.dumps(pairs)) < 10_000_000
     assert pairs[123_456].name == "00123456.png"
+
+
+@every_layout
+def test_what_the_set_s_list_names_is_left_out_and_the_others_keep_their_sides(
+    tmp_path, make, capsys
+):
+    pictures = [f"{number}.png" for number in range(12)]
+    make(tmp_path, pictures)
+    before = find_pairs(tmp_path, "hayao", 0.3, 5, 0.25)
+    path = before["train"][1].photo.relative_to(tmp_path).as_posix()
+    gone = {before["train"][0].name, before["train"][1].name, before["val"][0].name}
+    lines = [before["train"][0].name, path, before["val"][0].name, "not here.png", ""]
+    (tmp_path / "dropped.txt").write_text("\n".join(lines))
+    after = find_pairs(tmp_path, "hayao", 0.3, 5, 0.25)
+    for side, pairs in before.items():
+        assert names(after[side]) == [name for name in names(pairs) if name not in gone]
+    assert "3 pairs left out by its dropped.txt" in capsys.readouterr().out
+    whole = find_pairs(tmp_path, "hayao", 0.3, 5, 0.25, with_dropped=True)
+    assert {side: names(pairs) for side, pairs in whole.items()} == {
+        side: names(pairs) for side, pairs in before.items()
+    }

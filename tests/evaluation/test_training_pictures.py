@@ -219,6 +219,9 @@ def test_pairs_of_one_s_own(tmp_path, monkeypatch):
     assert len(found.input) == 1
     assert found.about["left_out"] == left_out(3, 4)
     assert len(scored(trained, score=held_out_pairs).input) == 3
+    names = "".join(f"{path.name}\n" for path in sorted(Path("own/train/A").iterdir())[:2])
+    Path("own/dropped.txt").write_text(names)  # since it was trained: it has seen them all the same
+    assert scored(trained, "photos=other", score=held_out_pairs).about["left_out"] == left_out(3, 4)
     shutil.rmtree("own")
     found = scored(trained, "photos=other", score=held_out_pairs)
     assert len(found.input) == 4

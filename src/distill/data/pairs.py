@@ -209,7 +209,7 @@ def _all_sides(
 
 def _without_dropped(root: Path, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
     """The sides without what the set's own list names. Raises DistillError where none is left."""
-    names = {*read_dropped(root / DROPPED)} if (root / DROPPED).is_file() else set()
+    names = {*read_dropped(root / DROPPED)}
     if not names:
         return sides
     kept = {side: pairs.take(_kept(root, pairs, names)) for side, pairs in sides.items()}

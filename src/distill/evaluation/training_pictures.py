@@ -174,8 +174,9 @@ def _of_folder(
     root: Path, style: str | None, how: Any, sides: Set[Side] | None
 ) -> SetPictures | None:
     """The inputs of pairs of one's own, or of a set that does not say which photos it is of."""
-    try:
-        found = find_pairs(root, style, how.val_fraction, how.split_seed, how.test_fraction)
+    split = (how.val_fraction, how.split_seed, how.test_fraction)
+    try:  # what was dropped since then was seen all the same
+        found = find_pairs(root, style, *split, with_dropped=True)
     except DistillError:  # no such folder, or nothing left in it
         return None
     sides = sides or seen_sides({side for side in found if found[side]})

@@ -108,8 +108,8 @@ def _table(pairs: Sequence[CuratedPair], found: Sequence[Verdict]) -> str:
 def _apply(root: Path, pairs: Sequence[CuratedPair], drop: Sequence[str]) -> None:
     """Replace what the set's list says of these pairs; its other lines stay."""
     ours = {name for each in pairs for name in (each.line, each.pair.name)}
-    known = read_dropped(root / DROPPED) if (root / DROPPED).is_file() else []
-    write_dropped(root, [*(line for line in known if line not in ours), *drop])
+    others = [line for line in read_dropped(root / DROPPED) if line not in ours]
+    write_dropped(root, [*others, *drop])
 
 
 def _say(
