@@ -36,6 +36,8 @@ class DistilRecipe(Recipe):
         labelling_job.check(settings)  # what is wrong is said before weights are fetched
         labelling_job.prepare(settings, load_teacher(settings.style, settings.teacher))
         print(same_settings("train", without=("engine", "shard", "card")))
+        if settings.data.kind == "shards":  # of which `pairs_root` would unpack a part
+            return Path(str(sources.shards_root(settings)))
         return sources.pairs_root(settings)
 
     def folder_parts(self, settings: Train, swept: Mapping[str, str]) -> dict[str, str]:
