@@ -4,10 +4,10 @@ VENV ?= .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test killpoints fuzz mutants lint format train prepare export eval zoo benchmark lens page element docs clean
+.PHONY: help install demo test test-all killpoints fuzz mutants lint format train prepare export eval zoo benchmark lens page element docs clean
 
 help:  ## what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 install: $(VENV)/.installed  ## set up .venv with everything
 
@@ -32,7 +32,10 @@ demo: install  ## six photographs, the built-in cartoon teacher, a trained stude
 	@echo "contact sheet  runs/demo/eval/contact_sheet.png"
 	@echo "on the camera  make lens ARGS=run=demo"
 
-test: $(VENV)/.everything  ## the test suite
+test: $(VENV)/.everything  ## the tests, but for those that take many seconds each
+	$(RUN) -m pytest -n 2 -m "not slow"
+
+test-all: $(VENV)/.everything  ## all of them, as CI does
 	$(RUN) -m pytest -n 2
 
 killpoints: install  ## kill every command at random moments; ARGS="--commands lens --kills 50"

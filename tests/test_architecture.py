@@ -64,6 +64,7 @@ def test_every_package_has_a_floor():
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), **ids)
+@pytest.mark.slow
 def test_arrows_point_down(path: Path):
     own = room(path)
     ours = {name.split(".")[1] for name in imported(path) if name.startswith("distill.")}
@@ -110,6 +111,7 @@ def test_hydra_lives_in_one_file():
     assert [p.stem for p in FILES if packages(p) & {"hydra", "omegaconf"}] == ["compose"]
 
 
+@pytest.mark.slow
 def test_one_file_each_fetches_listens_and_opens_onnx_runtime():
     fetching, listening = ("urllib.request", "requests", "http.client"), ("socket", "http.server")
 

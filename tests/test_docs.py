@@ -92,6 +92,7 @@ def test_modules_exist(page):
 
 
 @pytest.mark.parametrize("words", shown([README, BENCHMARKS, *DOCS]), ids=shlex.join)
+@pytest.mark.slow
 def test_a_command_is_taken_as_typed(words):
     # --cfg job composes and checks all settings, and goes no further. Of -m the first values.
     name, *arguments = words

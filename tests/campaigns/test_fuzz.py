@@ -74,6 +74,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.slow
 def test_what_goes_wrong_is_found_and_kept(kind, tmp_path, monkeypatch):
     if kind == "a hang":  # any other one may take longer on a busy machine
         monkeypatch.setattr(fuzz_engine, "LONGEST", 0.5)
@@ -88,6 +89,7 @@ def test_what_goes_wrong_is_found_and_kept(kind, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [DistillError("one line"), KeyError("allowed")])
+@pytest.mark.slow
 def test_what_is_refused_is_no_finding(error, tmp_path):
     outcome = run(Numbers(raising(error)), 4, 0, tmp_path / "keep")
     assert (outcome.cases, outcome.refused, outcome.findings) == (4, 1, {})

@@ -27,6 +27,7 @@ def distill(name, *arguments, cwd=None):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.slow
 def test_help_is_written_for_people(name):
     done = distill(name, "--help")
     assert done.returncode == 0
@@ -35,6 +36,7 @@ def test_help_is_written_for_people(name):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.slow
 def test_help_comes_at_once(name):
     # Without torch and what needs it, which take seconds to load.
     command = [sys.executable, "-X", "importtime", "-m", f"distill.{name}", "--help", "typo=1"]
@@ -46,6 +48,7 @@ def test_help_comes_at_once(name):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.slow
 def test_a_typo_is_one_line_and_status_1(name, tmp_path):
     typo, meant = TYPOS.get(name, ("phtos", "photos"))
     done = distill(name, f"{typo}=x", cwd=tmp_path)
@@ -56,12 +59,14 @@ def test_a_typo_is_one_line_and_status_1(name, tmp_path):
     assert not list(tmp_path.iterdir())  # nothing is left behind
 
 
+@pytest.mark.slow
 def test_a_typo_beside_a_flag_is_one_line_too(tmp_path):
     done = distill("train", "--cfg", "job", "lrr=3", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith("error: lrr: no such setting; did you mean lr?")
 
 
+@pytest.mark.slow
 def test_inputs_may_stand_beside_flags(tmp_path):
     done = distill("stylize", "photo.jpg", "--cfg", "job", "style=toon", "-o", "out", cwd=tmp_path)
     assert done.returncode == 0
@@ -70,6 +75,7 @@ def test_inputs_may_stand_beside_flags(tmp_path):
     assert distill("stylize", "photo.jpg", "--help").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_folder_may_have_any_name(tmp_path):
     done = distill("prepare", "photos=My Photos (2024), it's {a}=b", cwd=tmp_path)
     assert done.returncode == 1

@@ -71,6 +71,7 @@ def test_pictures_are_those_of_a_full_installation():
 @pytest.mark.parametrize(
     "words", [("upscale=guided",), ("upscale=tiles", "device=cpu"), ("-m", "style=hayao,toon")]
 )
+@pytest.mark.slow
 def test_other_ways_to_draw(words):
     put("a.png", picture(500, 300))
     done = typed("stylize", "a.png", *words)
@@ -114,6 +115,7 @@ def test_the_lens_is_built():
          "which is not installed; pip install distill"),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_what_takes_more_ends_in_one_line(words, said):
     put("a.png")
     Path("a.ckpt").write_bytes(b"tensors")

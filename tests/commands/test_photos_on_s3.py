@@ -45,6 +45,7 @@ def but_for_where(root):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.slow
 def test_photos_in_a_bucket_make_the_shards_of_photos_in_a_folder(store, workers, capsys):
     assert run(prepare, "photos=local", "data.root=here", *SHARDS) == 0
     words = [*SHARDS, f"label.workers={workers}"]
@@ -88,6 +89,7 @@ def test_photos_are_labelled_on_the_fly_from_a_bucket(store):
         assert run(train, f"photos={THERE}", *words, *more) == 0
 
 
+@pytest.mark.slow
 def test_folders_and_buckets_together_and_a_bucket_for_validation(store, tmp_path):
     add(Path("more"), 100, 101)
     add(tmp_path / "held-out", 102, 103)

@@ -61,6 +61,7 @@ def test_it_says_what_it_made_and_what_to_type_next(packed, capsys):
     assert ", 0 new" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_without_output_they_go_where_training_looks(here, capsys):
     assert run(prepare, "photos=photos", *SMALL) == 0
     (made,) = Path("data/pairs").iterdir()
@@ -85,6 +86,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_one_line(packed, capsys):
     capsys.readouterr()
     commands = {"shards": shards, "train": train, "prepare": prepare}
@@ -151,6 +153,7 @@ class Fixed:
         return self.number
 
 
+@pytest.mark.slow
 def test_a_teacher_s_pairs_are_not_mirrored_and_one_s_own_are(packed):
     assert not data_of(*ON).train.flip
     assert data_of(*ON, "data.flip=true").train.flip
@@ -183,6 +186,7 @@ def batches(workers, rank=0, world=1, batch=2, count=6):
     return [(tuple(each["name"]), each["photo"].double().sum().item()) for each in loader]
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_and_processes_sees_the_same_pictures_in_the_same_order(packed):
     alone = batches(0)
     assert batches(1) == batches(3) == alone
@@ -196,6 +200,7 @@ def shard_run(name, *more):
 
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("harm", ["cut short", "gone", "no index", "folder"])
+@pytest.mark.slow
 def test_what_a_loading_process_cannot_read_is_one_line(packed, capsys, workers, harm):
     wanted = "; the command that made the set mends it, typed again"
     train_shards = sorted(Path("packed/shards").glob("train-*"))
@@ -253,6 +258,7 @@ def test_an_address_of_fsspec_trains_to_the_same_weights_with_and_without_copies
     assert type(Run(Path("runs/copied")).config()["data"]["cache"]) is int
 
 
+@pytest.mark.slow
 def test_a_run_on_shards_is_exported_and_scored_like_any_other(packed, capsys):
     assert shard_run("scored") == 0
     for folder in ("set", "photos"):

@@ -55,6 +55,7 @@ def test_packed_to_a_bucket_and_unpacked_it_is_the_set(packed, capsys):
     assert contents(Path("back")).keys() >= beside
 
 
+@pytest.mark.slow
 def test_processes_that_pack_reach_the_bucket_too(tmp_path, store):
     write_set(tmp_path / "set", {"train": {"": 8}, "val": {"": 2}})
     words = ["codec=raw", "pairs=2", "workers=2"]
@@ -103,6 +104,7 @@ def test_a_place_in_the_bucket_without_shards_is_one_line(packed, capsys):
     ],
     ids=["train", "unpack", "pack"],
 )
+@pytest.mark.slow
 def test_a_wrong_key_is_one_line(packed, capsys, command, words):
     packed.check_keys()
     capsys.readouterr()

@@ -155,6 +155,7 @@ def test_a_loss_that_is_not_finite_names_step_terms_and_pictures(here, capsys):
         (["photos=photos", "style.resolution=100"], "should be a multiple of 32"),
     ],
 )
+@pytest.mark.slow
 def test_bad_input_ends_in_one_line(here, capsys, overrides, message):
     assert run(train, *QUICK, "trainer.max_steps=1", *overrides) == 1
     error = capsys.readouterr().err.splitlines()[-1]
@@ -183,6 +184,7 @@ def test_export_and_evaluation_without_a_run(here, capsys):
 
 
 @pytest.mark.parametrize("part", ["teacher", "module", "decoder"])
+@pytest.mark.slow
 def test_a_checkpoint_from_elsewhere_cannot_run_code(here, capsys, monkeypatch, part):
     assert go("trainer.max_steps=1") == 0
     checkpoint = here / "runs/toon-residual/checkpoints/last.ckpt"
@@ -236,6 +238,7 @@ def test_photos_beside_a_run_are_all_held_out_in_eval(here):
     assert results["pictures"] == 3
 
 
+@pytest.mark.slow
 def test_a_set_is_made_where_data_root_says(here):
     assert go("data.root=made", "trainer.max_steps=1", "photos=photos") == 0
     assert (here / "made/dataset.json").is_file()

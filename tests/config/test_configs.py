@@ -62,6 +62,7 @@ def test_defaults_compose(name: str):
 
 
 @pytest.mark.parametrize(("command", "group", "choice"), CHOICES)
+@pytest.mark.slow
 def test_every_choice_composes(command: str, group: str, choice: str):
     name, *recipe = command.split()
     compose.load(name, [*recipe, f"{group}={choice}"], SCHEMAS[name])
@@ -212,6 +213,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("override", WRONG)
+@pytest.mark.slow
 def test_a_wrong_override_ends_in_one_line_that_names_it(override: str):
     with pytest.raises(DistillError) as error:
         compose.load("train", [override], Train)

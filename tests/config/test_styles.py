@@ -70,6 +70,7 @@ def test_a_file_of_the_right_name_but_another_hash_is_refused(
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.slow
 def test_real_hayao_from_photos_to_frechet_distances(real_photos, assets, tmp_path, monkeypatch):
     folders = [str((assets / name).resolve()) for name in ("teachers", "encoders", "perceptual")]
     monkeypatch.setenv("DISTILL_WEIGHTS", ":".join(folders))
@@ -97,6 +98,7 @@ def test_gka_with_an_onnx_teacher_says_so(real_photos, assets, monkeypatch, caps
     assert "GKA needs the teacher's activations" in capsys.readouterr().err.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_released_student_as_onnx_teacher(real_photos, assets, tmp_path):
     model = (assets / "peer" / "paprika.onnx").resolve()
     own = [f"style.weights={model}", "teacher.input_range=[0,1]", "teacher.output_range=[0,255]"]

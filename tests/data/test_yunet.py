@@ -110,6 +110,7 @@ def network(path, outputs, names=OUTPUTS):
     return path
 
 
+@pytest.mark.slow
 def test_faces_in_pixels_of_the_photo_the_largest_first(tmp_path):
     outputs = empty()
     put(outputs, 8, 10, 10, (0.5, 0.5, 3, 4), 0.95)

@@ -172,6 +172,7 @@ def test_where_nodes_have_gpus_each_worker_has_one_of_its_own():
     assert set(seen) == {"0", "1"}
 
 
+@pytest.mark.slow
 def test_a_signal_ends_the_process_as_before_once_a_cluster_was_left():
     """Before the tests that share a cluster: a process has one at most."""
     pytest.importorskip("ray", reason="needs the extra ray")

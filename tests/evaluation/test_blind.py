@@ -106,6 +106,7 @@ def test_answers_are_counted(sheets: Path, capsys: pytest.CaptureFixture[str]) -
         ("99 A\n", "line 1: '99 A'"),
     ],
 )
+@pytest.mark.slow
 def test_a_missing_or_odd_answer_is_named(
     sheets: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
 ) -> None:

@@ -270,6 +270,7 @@ def trained(here: Path) -> dict[str, Any]:
     return checkpoint.load_student(Path("runs/toon-residual/checkpoints/last.ckpt"))[1]
 
 
+@pytest.mark.slow
 def test_training_photos_are_searched_here(trained: dict[str, Any], here: Path) -> None:
     pictures = heldout_set.read(SET, None, here / "faces.json")
     assert overlap.check("it", trained, pictures) == "the other side of this set"
@@ -282,6 +283,7 @@ def test_training_photos_are_searched_here(trained: dict[str, Any], here: Path) 
         overlap.check("it", other, pictures)
 
 
+@pytest.mark.slow
 def test_the_test_side_is_scored_and_validation_where_there_is_none(
     trained: dict[str, Any], here: Path
 ) -> None:
@@ -300,6 +302,7 @@ def test_the_test_side_is_scored_and_validation_where_there_is_none(
         heldout_set.read(SET, None, faces, "test")
 
 
+@pytest.mark.slow
 def test_what_a_student_started_from_counts_too(trained: dict[str, Any], here: Path) -> None:
     """Neither a start on the held-out photos nor one that is gone hides behind another run."""
     pictures = heldout_set.read(SET, None, here / "faces.json")
@@ -321,6 +324,7 @@ def test_what_a_student_started_from_counts_too(trained: dict[str, Any], here: P
         overlap.check("it", both, pictures)
 
 
+@pytest.mark.slow
 def test_renamed_training_photos_are_seen_by_what_they_show(
     trained: dict[str, Any], here: Path
 ) -> None:
@@ -345,6 +349,7 @@ def test_renamed_training_photos_are_seen_by_what_they_show(
     assert "no photo or person shared, 0 look alike" in overlap.check("it", other, pictures)
 
 
+@pytest.mark.slow
 def test_pictures_of_one_person_are_in_one_half(trained: dict[str, Any], here: Path) -> None:
     pictures = heldout_set.read(SET, None, here / "faces.json", "val")
     persons = [person for _, person in pictures.who]
@@ -353,6 +358,7 @@ def test_pictures_of_one_person_are_in_one_half(trained: dict[str, Any], here: P
     assert len(heldout_set.read(SET, 3, here / "faces.json", "val").files) == 3
 
 
+@pytest.mark.slow
 def test_from_a_set_and_two_students_to_a_report(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

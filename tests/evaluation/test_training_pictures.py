@@ -82,6 +82,7 @@ def test_one_of_the_run_s_folders(trained):
     assert "unchecked" not in found.about
 
 
+@pytest.mark.slow
 def test_what_another_run_had_labelled_is_not_scored_either(trained, monkeypatch):
     """The set of all/a's held-out photos is kept from one evaluation to the next."""
     with monkeypatch.context() as patch:
@@ -102,6 +103,7 @@ def test_a_folder_inside_one_of_the_run_s(trained):
             scored(trained, "photos=all/a/deep")
 
 
+@pytest.mark.slow
 def test_the_folder_that_holds_the_run_s(trained):
     found = scored(trained, "photos=all")
     assert len(found.input) == len(on_side(trained, "test")) + 4
@@ -109,6 +111,7 @@ def test_the_folder_that_holds_the_run_s(trained):
 
 
 @pytest.mark.parametrize("change", [lambda image: image, ImageOps.mirror, turned_copy])
+@pytest.mark.slow
 def test_copies_elsewhere_under_other_names(trained, change):
     add(Path("elsewhere"), *range(8), name="holiday {}x", change=change)
     add(Path("elsewhere"), 50, 51, name="holiday {}x")
@@ -118,6 +121,7 @@ def test_copies_elsewhere_under_other_names(trained, change):
     assert found.about["left_out"] == left_out(8 - len(unseen), 10)
 
 
+@pytest.mark.slow
 def test_copies_are_found_by_the_set_s_own_pictures_when_the_photos_are_gone(trained):
     Path("all").rename("elsewhere")
     unseen = {key for key in on_side(trained, "test") if key.startswith("a/")}
@@ -143,6 +147,7 @@ def test_a_set_that_is_gone_is_said(trained):
     assert found.about["unchecked"] == said
 
 
+@pytest.mark.slow
 def test_what_it_started_from_counts(trained, monkeypatch):
     """A start on [a, b], gone on with on b in another split: that one's test photos were seen."""
     later = labelled("photos=all/b", "data.split_seed=5") | {"init": "first.ckpt"}
@@ -192,6 +197,7 @@ def test_one_group_in_one_folder_is_one_person(tmp_path, monkeypatch):
     assert not seen.among({photo.key: photo for photo in find_photos(Path("b"))}, "elsewhere")
 
 
+@pytest.mark.slow
 def test_a_set_of_photos_that_were_never_drawn_is_known_by_its_list(trained):
     """data=photos labels on the fly: the set holds photos.tsv and no pictures."""
     for side in ("train", "val", "test"):

@@ -96,6 +96,7 @@ def test_strips_leave_no_seam(monkeypatch):
 
 @pytest.mark.parametrize("upscale", ["whole", "tiles"])
 @pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.slow
 def test_a_large_output_has_the_colours_of_the_side_learnt_at(upscale, dynamic, monkeypatch):
     monkeypatch.setattr(tiles, "TILE", 128)
     photo = Image.new("RGB", (320, 256), (GREY,) * 3)
@@ -106,6 +107,7 @@ def test_a_large_output_has_the_colours_of_the_side_learnt_at(upscale, dynamic, 
     assert abs(made - right) <= 1
 
 
+@pytest.mark.slow
 def test_an_output_of_that_side_or_less_is_untouched(monkeypatch):
     monkeypatch.setattr(colours, "recolour", lambda *_: pytest.fail("recoloured"))
     photo = Image.new("RGB", (SIDE, 40), (GREY,) * 3)

@@ -87,6 +87,7 @@ def test_large_pictures_are_stylised_at_1024(shipped_students, monkeypatch):
 
 @pytest.mark.parametrize("decoder", DECODERS)
 @pytest.mark.parametrize("opset", [9, 11, 17])
+@pytest.mark.slow
 def test_a_file_of_one_size_gives_at_another_what_pytorch_gives(decoder, opset):
     network = student(decoder)
     model = OnnxExporter(opset=opset, size=64).export(network)
@@ -340,6 +341,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("typed", REFUSED)
+@pytest.mark.slow
 def test_refused_in_one_line_before_any_work(shipped_students, typed, capsys):
     for name in ("a.png", "a.bmp", "b.png", "b-hayao.png", "in/a.png"):
         put(name)
@@ -468,6 +470,7 @@ def test_a_dynamic_export_runs_too(shipped_students):
     assert close(pixels("stylized/photo-d.png"), 255 - pixels("photo.png"))
 
 
+@pytest.mark.slow
 def test_a_checkpoint_and_its_run_give_what_the_student_gives(here):
     assert go("trainer.max_steps=2", "run=two", "encoder.width=0.35") == 0
     put("a.png", picture(64, 64))
@@ -493,6 +496,7 @@ def test_threads(monkeypatch):
     assert [o.intra_op_num_threads for o in seen] == [2, torch.get_num_threads()]
 
 
+@pytest.mark.slow
 def test_several_styles_by_one_command(shipped_students):
     put("a.png")
     assert run(stylize, "-m", "a.png", "style=hayao,toon", "-o", "out") == 0

@@ -86,6 +86,7 @@ def test_every_pixel_of_every_tile_comes_once(monkeypatch):
 
 
 @pytest.mark.parametrize("name", [name for name in ("hayao", "toon") if name in SHIPPED])
+@pytest.mark.slow
 def test_tiles_are_the_whole_picture(name):
     """A real student: one level of 255 is the rounding of the blend."""
     student = OnnxStudent(onnx_files.load_model(SHIPPED[name]), name, 1)

@@ -140,6 +140,7 @@ def test_it_is_trained_exported_evaluated_and_used(plain: Path):
     assert len(list(plain.glob("data/pairs/own-photos-64/*/stylized/*.png"))) == 8
 
 
+@pytest.mark.slow
 def test_its_runs_are_swept(plain: Path, capsys: pytest.CaptureFixture[str]):
     assert run(train, "-m", *SMALL, "lr=1e-3,1e-2") == 0
     names = {path.name for path in (plain / "runs/sweep-lr").iterdir() if path.is_dir()}

@@ -45,6 +45,7 @@ def command(task, *arguments):
 # What is run
 
 
+@pytest.mark.slow
 def test_every_combination_in_the_order_typed():
     found = jobs("loss=l1,l1_sobel", "ema=0", "decoder=nnconv,fastdepth", "seed=3,1,2")
     expected = list(product(["l1", "l1_sobel"], ["nnconv", "fastdepth"], [3, 1, 2]))
@@ -56,6 +57,7 @@ def test_every_combination_in_the_order_typed():
     assert found[1].overrides == ["loss=l1", "ema=0", "decoder=nnconv", "seed=1"]
 
 
+@pytest.mark.slow
 def test_hydra_s_own_ways_to_list_values():
     assert swept("seed=range(0,6,2)", "decoder=choice(nnconv,residual)") == [
         (str(seed), decoder) for seed in (0, 2, 4) for decoder in ("nnconv", "residual")
@@ -69,6 +71,7 @@ def test_commas_in_brackets_and_quotes_part_nothing(one):
     assert swept(one) == [()]
 
 
+@pytest.mark.slow
 def test_folders_with_any_name_are_parted_at_commas(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     seen = []
@@ -111,6 +114,7 @@ def placed(*overrides):
     return SweepFolders().place(jobs(*overrides))
 
 
+@pytest.mark.slow
 def test_each_run_has_its_folder_below_the_sweep_s():
     found = placed("decoder=nnconv,fastdepth", "loss=l1,full", "runs=here")
     assert [job.name for job in found] == [
@@ -123,6 +127,7 @@ def test_each_run_has_its_folder_below_the_sweep_s():
     assert named[1].name == "toon-detail-lines-lr=0.001-sobel=3"
 
 
+@pytest.mark.slow
 def test_a_job_s_own_command_line_gives_its_settings():
     # A distributed training starts its other processes with it.
     for job in placed("decoder=nnconv,fastdepth", "style.weights=a b,c", "sweep=x", "runs=my runs"):
@@ -167,6 +172,7 @@ def test_adversarial_losses_of_one_kind_have_folders_of_their_own():
         (["sweep=a,b", "lr=1,2"], "sweep: one for all jobs"),
     ],
 )
+@pytest.mark.slow
 def test_what_a_sweep_cannot_place_is_one_line(overrides, message, capsys, here):
     assert run(train, "-m", *overrides) == 1
     error = capsys.readouterr().err
@@ -183,6 +189,7 @@ def test_a_sweep_s_name_without_a_sweep_is_refused(capsys):
 # How it runs
 
 
+@pytest.mark.slow
 def test_a_job_that_fails_leaves_the_others_alone(capsys):
     seen = []
 
@@ -204,6 +211,7 @@ def test_a_job_that_fails_leaves_the_others_alone(capsys):
     assert error.splitlines()[-1] == "error: 3 of 5 jobs failed: crop=0.7, crop=0.8, crop=0.9"
 
 
+@pytest.mark.slow
 def test_what_became_of_each_job_is_reported_also_when_interrupted():
     reported = {}
 
@@ -242,6 +250,7 @@ def test_ctrl_c_while_a_job_labels_ends_the_sweep():
     assert seen == [0.8]
 
 
+@pytest.mark.slow
 def test_a_job_finds_the_process_as_if_it_were_alone():
     seen = []
 
@@ -419,6 +428,7 @@ def interrupt_at(patch, folder, step):
     patch.setattr(MetricsTable, "on_validation_end", on_validation_end)
 
 
+@pytest.mark.slow
 def test_commands_without_runs_take_lists_too(here, capsys):
     small = ["photos=photos", "label.workers=0", "style.resolution=64,96"]
     assert run(prepare, "-m", *small) == 0

@@ -57,6 +57,7 @@ def outcome(job: cluster_jobs.ClusterJob) -> Outcome:
 
 
 @pytest.mark.parametrize("cluster", ["local", "debug"])
+@pytest.mark.slow
 def test_a_job_is_a_command_whose_end_is_told(cluster: str):
     log = Path("log")
     jobs = ClusterJobs(launcher(f"cluster={cluster}"), Path("jobs"))

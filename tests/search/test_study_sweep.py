@@ -51,6 +51,7 @@ def space(*words):
 # What may be drawn
 
 
+@pytest.mark.slow
 def test_axes_are_what_was_typed():
     typed = [RATES, "decoder=detail,nnconv", "seed=range(1,10,3)", "crop=interval(0.5,1)",
              "data.batch_size=int(interval(1,5))", "ema=range(0,0.9,0.3)",
@@ -100,6 +101,7 @@ def test_rounding_stays_between_the_ends():
         (["lr=1,2", "search.storage=nodb://x"], "nodb://x: no study can be kept there"),
     ],
 )
+@pytest.mark.slow
 def test_a_mistake_is_one_line_before_the_first_trial(words, message, capsys):
     stand = Stand()
     assert stand.typed(*OPTUNA, *words) == 1
@@ -137,6 +139,7 @@ WIDTHS = "encoder=mobilenetv2_035,mobilenetv2_050,mobilenetv2_075,mobilenetv2_10
 LIMITS = ["search.most.macs=50e6", "search.least.parameters=250e3", "style.resolution=128"]
 
 
+@pytest.mark.slow
 def test_only_networks_within_the_limits_are_trained_and_count():
     stand = Stand()
     assert stand.typed(*OPTUNA, WIDTHS, RATES, *LIMITS, "search.trials=5") == 0
@@ -147,6 +150,7 @@ def test_only_networks_within_the_limits_are_trained_and_count():
     assert [row["job"] for row in summed()] == [settings.run for settings in stand.seen]
 
 
+@pytest.mark.slow
 def test_draws_outside_of_the_limits_go_on_after_a_break_too():
     whole, first, second = Stand(), Stand(), Stand()
     words = [WIDTHS, RATES, *LIMITS]
@@ -157,6 +161,7 @@ def test_draws_outside_of_the_limits_go_on_after_a_break_too():
     assert [settings.lr for settings in first.seen + second.seen] == rates
 
 
+@pytest.mark.slow
 def test_limits_that_nothing_is_within_are_said(capsys, monkeypatch):
     monkeypatch.setattr(cost_limits, "DRAWS", 3)
     stand = Stand()
@@ -168,6 +173,7 @@ def test_limits_that_nothing_is_within_are_said(capsys, monkeypatch):
     assert stand.seen == []
 
 
+@pytest.mark.slow
 def test_other_limits_are_another_search(capsys):
     assert Stand().typed(*OPTUNA, RATES, "search.most.macs=200e6", "search.trials=1") == 0
     assert Stand().typed(*OPTUNA, RATES, "search.most.macs=100e6", "search.trials=2") == 1
@@ -177,6 +183,7 @@ def test_other_limits_are_another_search(capsys):
 # How it goes on
 
 
+@pytest.mark.slow
 def test_a_study_goes_on_where_it_was_and_draws_as_if_it_had_not_stopped():
     whole, first, second = Stand(), Stand(), Stand()
     assert whole.typed("-m", "search=optuna", "sweep=whole", RATES, "search.trials=14") == 0
@@ -201,6 +208,7 @@ def test_a_study_goes_on_where_it_was_and_draws_as_if_it_had_not_stopped():
         ("frechet,macs", "tpe", "TPESampler", ["MINIMIZE", "MINIMIZE"]),
     ],
 )
+@pytest.mark.slow
 def test_what_is_drawn_from_and_which_way_is_better(names, typed, sampler, directions):
     asked = searched(f"search.objectives=[{names}]", f"search.sampler={typed}")
     opened = trials.Trials(asked, Path("runs/sweep-x"), space(RATES), 2, 1)
@@ -210,6 +218,7 @@ def test_what_is_drawn_from_and_which_way_is_better(names, typed, sampler, direc
 
 
 @pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.slow
 def test_an_interrupted_or_killed_trial_goes_on_in_its_folder(killed, monkeypatch, capsys):
     first, second = Stand(stop_at=2), Stand()
     with monkeypatch.context() as patch:
@@ -223,6 +232,7 @@ def test_an_interrupted_or_killed_trial_goes_on_in_its_folder(killed, monkeypatc
     assert len({row["job"] for row in summed()}) == 3
 
 
+@pytest.mark.slow
 def test_what_follows_an_interrupted_trial_is_what_had_followed_it():
     whole, first, second = Stand(), Stand(stop_at=2), Stand()
     assert whole.typed("-m", "search=optuna", "sweep=whole", RATES, "search.trials=4") == 0
@@ -232,12 +242,14 @@ def test_what_follows_an_interrupted_trial_is_what_had_followed_it():
     assert [s.run for s in second.seen] == ["trial-002", "trial-003", "trial-004"]
 
 
+@pytest.mark.slow
 def test_the_last_of_a_setting_typed_twice_counts(capsys):
     assert Stand().typed(*OPTUNA, RATES, "search.trials=1", "seed=2", "seed=12") == 0
     assert Stand().typed(*OPTUNA, RATES, "search.trials=1", "seed=2", "seed=13") == 1
     assert "has seed=12, not 13" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_trial_at_work_in_another_process_is_left_alone():
     one, other = (
         trials.Trials(searched(), Path("runs/sweep-x"), space(RATES), 2, 1) for _ in range(2)
@@ -262,6 +274,7 @@ def searched(*words):
         ([RATES, "search.objectives=[psnr,ssim]"], "has search.objectives=psnr, not psnr,ssim"),
     ],
 )
+@pytest.mark.slow
 def test_another_search_in_the_same_folder_is_refused(words, message, capsys):
     assert Stand().typed(*OPTUNA, RATES, "search.trials=1") == 0
     capsys.readouterr()
@@ -274,6 +287,7 @@ def test_another_search_in_the_same_folder_is_refused(words, message, capsys):
     assert stand.seen == []
 
 
+@pytest.mark.slow
 def test_what_was_drawn_before_is_not_trained_again():
     stand = Stand(psnr=lambda s: s.seed)
     assert stand.typed(*OPTUNA, "seed=1,2,3", "search.trials=12") == 0
@@ -282,6 +296,7 @@ def test_what_was_drawn_before_is_not_trained_again():
     assert len(summed()) == len(seeds)
 
 
+@pytest.mark.slow
 def test_a_database_serves_as_well():
     words = [*OPTUNA, RATES, "search.storage=sqlite:///study.db"]
     first, second = Stand(), Stand()
@@ -291,6 +306,7 @@ def test_a_database_serves_as_well():
     assert not Path("runs/sweep-x/study.journal").exists()
 
 
+@pytest.mark.slow
 def test_no_trial_starts_after_the_time_is_up(monkeypatch):
     clock = itertools.count()
     monkeypatch.setattr(trial_loop, "time", SimpleNamespace(monotonic=lambda: next(clock)))
@@ -302,6 +318,7 @@ def test_no_trial_starts_after_the_time_is_up(monkeypatch):
 # What fails, and what falls behind
 
 
+@pytest.mark.slow
 def test_a_trial_that_fails_does_not_stop_the_search(capsys):
     def psnr(settings):
         if settings.seed == 2:
@@ -314,6 +331,7 @@ def test_a_trial_that_fails_does_not_stop_the_search(capsys):
     assert "summary.md says why" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_where_all_fail_the_first_reason_is_said(capsys):
     def psnr(_):
         raise DistillError("no good")
@@ -329,6 +347,7 @@ def test_an_objective_that_the_recipe_does_not_measure(capsys):
 
 
 @pytest.mark.parametrize("pruner", ["median", "hyperband"])
+@pytest.mark.slow
 def test_trials_that_fall_behind_are_cut_short(pruner):
     # The later, the worse; Optuna's median waits for five.
     numbers = itertools.count()
@@ -346,6 +365,7 @@ def test_trials_that_fall_behind_are_cut_short(pruner):
     assert {row["front"] for row in summed() if row["state"] != "finished"} == {""}
 
 
+@pytest.mark.slow
 def test_without_a_pruner_none_is():
     numbers = itertools.count()
     assert Stand(psnr=lambda _: -next(numbers)).typed(*OPTUNA, RATES, "search.trials=8") == 0
@@ -375,6 +395,7 @@ def test_a_trial_whose_process_dies_is_a_line_and_not_the_end():
     assert not list(Path("runs/sweep-x").glob(".taken-*.lock"))
 
 
+@pytest.mark.slow
 def test_another_process_carries_a_trial_out(capsys):
     """It draws nothing, tells the study, and leaves the lock to the one that took the trial."""
     first = trials.Trials(searched(), Path("runs/sweep-x"), space(RATES), 2, 1)
@@ -405,6 +426,7 @@ def test_what_a_process_left_untold_is_told_for_it(outcome):
 
 
 @pytest.mark.parametrize("most", [3, 1])
+@pytest.mark.slow
 def test_machines_that_draw_at_the_same_moment_draw_two_trials(most, monkeypatch):
     """Each has its own folder, so no lock; the study's database is all that they share."""
     asked = searched(f"search.trials={most}", f"search.storage=sqlite:///{Path.cwd()}/study.db")
@@ -492,6 +514,7 @@ def test_the_front_is_what_nothing_beats():
     assert [trial.number for trial in front.front(given, ["loss"])] == [3]
 
 
+@pytest.mark.slow
 def test_the_front_is_written_drawn_and_said(capsys):
     # SSIM is best for the smallest seed, PSNR for the largest; crop only costs both.
     stand = Stand(
@@ -517,6 +540,7 @@ def test_the_front_is_written_drawn_and_said(capsys):
         assert min(picture.size) > 400
 
 
+@pytest.mark.slow
 def test_a_printed_command_trains_the_same_settings(capsys):
     stand = Stand()
     assert stand.typed(*OPTUNA, "style.weights=a b,c", "crop=0.9", "search.trials=1") == 0

@@ -43,6 +43,7 @@ def figures(folder):
     return json.loads((folder / "runs/benchmarks/speed.json").read_text())
 
 
+@pytest.mark.slow
 def test_student_and_files_in_one_run(folder, capsys):
     assert run(benchmark, "style=hayao", "slow.onnx", *QUICK) == 0
     rows = {row["name"]: row for row in figures(folder)["rows"]}
@@ -60,6 +61,7 @@ def test_student_and_files_in_one_run(folder, capsys):
     assert "slow.onnx: 3 subnormal weights" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_subnormals_are_said_and_only_the_flushed_file_is_compared_with(folder):
     assert run(benchmark, "style=hayao", "slow.onnx", *QUICK) == 0
     found = figures(folder)
@@ -80,6 +82,7 @@ def test_the_flushed_graph_has_zeros_and_the_same_output():
     np.testing.assert_array_equal(raw, flushed)
 
 
+@pytest.mark.slow
 def test_report_files(folder):
     assert run(benchmark, "style=hayao", "slow.onnx", *QUICK, "-o", "out") == 0
     page = (folder / "out/speed.md").read_text()
@@ -90,6 +93,7 @@ def test_report_files(folder):
     assert str(folder) not in (folder / "out/speed.json").read_text()
 
 
+@pytest.mark.slow
 def test_every_size_is_timed_on_every_number_of_threads(folder):
     assert run(benchmark, "style=hayao", *QUICK[:1], "with_teacher=false", "sizes=[32,64]",
                "threads=[1,2]") == 0  # fmt: skip
@@ -141,6 +145,7 @@ def test_a_teacher_that_cannot_be_had_is_said(folder, capsys, no_downloads):
     assert [row["role"] for row in figures(folder)["rows"]] == ["student"]
 
 
+@pytest.mark.slow
 def test_the_built_in_teacher_takes_part(folder, capfd):
     assert run(benchmark, "style=toon", *QUICK[:3]) == 0
     assert "ONNX graph" not in capfd.readouterr().out  # it cannot be traced, and that is no news
@@ -185,6 +190,7 @@ def test_model_is_the_student_and_is_flushed(folder):
     ]
 
 
+@pytest.mark.slow
 def test_files_of_one_name_are_told_apart(folder):
     (folder / "more").mkdir()
     onnx.save(tiny(), folder / "more/a.onnx")
@@ -193,6 +199,7 @@ def test_files_of_one_name_are_told_apart(folder):
     assert [row["name"] for row in figures(folder)["rows"]] == ["student hayao", "a", "a (2)"]
 
 
+@pytest.mark.slow
 def test_a_file_called_as_the_second_of_a_name(folder):
     """Three files, three rows: two of one name would share one's times."""
     (folder / "more").mkdir()
@@ -210,6 +217,7 @@ def test_small_weights_that_are_not_subnormal_are_no_news(folder, capsys):
     assert [row["name"] for row in figures(folder)["rows"]] == ["student hayao", "small"]
 
 
+@pytest.mark.slow
 def test_bytes_count_weights_in_a_second_file(folder):
     onnx.save(
         tiny(), folder / "two.onnx", save_as_external_data=True, location="w", size_threshold=0
@@ -218,6 +226,7 @@ def test_bytes_count_weights_in_a_second_file(folder):
     assert figures(folder)["rows"][1]["bytes"] >= 225 * 4
 
 
+@pytest.mark.slow
 def test_a_weight_of_the_wrong_length_is_skipped(folder, capsys):
     model = tiny()
     model.graph.initializer[0].raw_data = b"abc"
@@ -226,12 +235,14 @@ def test_a_weight_of_the_wrong_length_is_skipped(folder, capsys):
     assert "skipped: short.onnx: damaged" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_same_conditions_twice_are_measured_once(folder):
     given = ["sizes=[64,64]", "providers=[CPUExecutionProvider,CPUExecutionProvider]"]
     assert run(benchmark, "style=hayao", *QUICK, *given) == 0
     assert len(figures(folder)["rows"]) == 1
 
 
+@pytest.mark.slow
 def test_a_formula_in_a_file_s_name(folder):
     onnx.save(tiny(), folder / r"a$\frac$.onnx")
     assert run(benchmark, "style=hayao", r"a$\frac$.onnx", *QUICK) == 0
@@ -270,6 +281,7 @@ def test_a_busy_machine_is_warned_of():
     assert not any("busy" in line for line in speed_report._notes(Figures({"load_before": 0.1})))
 
 
+@pytest.mark.slow
 def test_a_real_teacher_as_a_graph(assets):
     from distill.models.teachers.animegan2 import AnimeGANv2
 

@@ -55,6 +55,7 @@ def test_a_card_without_bfloat16_is_told_what_to_take(monkeypatch):
         trainer.make_trainer(settings, None, None)
 
 
+@pytest.mark.slow
 def test_bfloat16_with_a_fused_optimiser_and_clipping_trains(here):
     assert go("run=narrow", *FLY, "trainer=gpu", "trainer.accelerator=cpu") == 0
     assert len(column("narrow", "train/loss")) == 2
@@ -73,6 +74,7 @@ def test_clipping_bounds_the_norm_of_all_gradients():
     assert float(grads.min()) == float(grads.max())  # the direction stays
 
 
+@pytest.mark.slow
 def test_compiling_takes_student_and_losses_in_training_alone(here, monkeypatch):
     calls = []
 

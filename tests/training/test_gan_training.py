@@ -64,6 +64,7 @@ def folders(tmp_path, monkeypatch):
     [["adversarial.noise=0.1"], ["adversarial=wasserstein", "schedule=cosine"]],
     ids=["noise", "wasserstein"],
 )
+@pytest.mark.slow
 def test_interrupted_and_resumed_equals_uninterrupted(folders, signal_at, recipe, more):
     options = [*recipe, *more, *LENGTH]
     assert run(train, *options, "run=whole") == 0
@@ -321,6 +322,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("recipe", "typed", "line"), WRONG, ids=[w[1] for w in WRONG])
+@pytest.mark.slow
 def test_what_cannot_be_ends_in_one_line(folders, capsys, recipe, typed, line):
     assert run(train, *recipe, "trainer.max_steps=1", typed) == 1
     error = capsys.readouterr().err

@@ -68,6 +68,7 @@ def test_a_missing_package_is_one_line_before_anything_begins(here, monkeypatch,
     assert not Path("data").exists()
 
 
+@pytest.mark.slow
 def test_without_tensorboard_the_table_and_the_end_stay(here, capsys):
     assert go("run=all", *SHORT) == 0
     assert go("run=table", *SHORT, "logger=csv") == 0

@@ -61,6 +61,7 @@ def table(folder):
         return {row["pair"]: row for row in csv.DictReader(file)}
 
 
+@pytest.mark.slow
 def test_every_fault_is_found_and_nothing_else(flawed, capsys):
     assert run(curate, "data.root=set") == 0
     rows = table(flawed.parent / "data" / "curation" / "set")
@@ -77,6 +78,7 @@ def test_every_fault_is_found_and_nothing_else(flawed, capsys):
     assert not (flawed / "dropped.txt").exists()
 
 
+@pytest.mark.slow
 def test_the_page_shows_pairs_and_says_why(flawed):
     assert run(curate, "data.root=set", "output=out") == 0
     page = (flawed.parent / "out" / "index.html").read_text(encoding="utf-8")
@@ -92,6 +94,7 @@ def test_the_page_shows_pairs_and_says_why(flawed):
     assert len([*(flawed.parent / "out" / "pictures").iterdir()]) <= 4
 
 
+@pytest.mark.slow
 def test_a_name_is_no_markup(flawed):
     put(flawed, "<script>alert(1)<.png", texture(40), texture(41))
     assert run(curate, "data.root=set", "output=out") == 0
@@ -100,6 +103,7 @@ def test_a_name_is_no_markup(flawed):
     assert "&lt;script&gt;alert(1)&lt;.png" in page
 
 
+@pytest.mark.slow
 def test_training_leaves_out_what_the_set_s_list_names(flawed, capsys):
     before = find_pairs(flawed, None, 0.2, 0, 0.2)
     (flawed / "dropped.txt").write_text("good5.png\nnot of these pairs.jpg\n")
@@ -131,6 +135,7 @@ def test_one_name_on_two_sides(tmp_path, monkeypatch):
         find_pairs(root, None, 0.2, 0)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(flawed, monkeypatch):
     """What was kept before the kill is not measured again; a changed file is."""
     monkeypatch.setattr(pair_scores, "SAVE_EVERY", 4)
@@ -168,6 +173,7 @@ def test_a_killed_run_goes_on(flawed, monkeypatch):
         (["data.root=set", "limits.shift=0"], "limits.shift=0"),
     ],
 )
+@pytest.mark.slow
 def test_refused_in_one_line(flawed, typed, said, capsys):
     assert run(curate, *typed) == 1
     error = capsys.readouterr().err.strip().splitlines()
@@ -175,6 +181,7 @@ def test_refused_in_one_line(flawed, typed, said, capsys):
     assert said in error[0]
 
 
+@pytest.mark.slow
 def test_a_drawing_of_another_style_is_found(assets, tmp_path, monkeypatch):
     """Real photos drawn by two shipped students, judged by a real VGG."""
     monkeypatch.chdir(tmp_path)

@@ -68,6 +68,7 @@ def settings(recipe, *typed):
 
 
 @pytest.mark.parametrize("recipe", ["distill", "pix2pix"])
+@pytest.mark.slow
 def test_training_sees_drawings_that_lie_over_their_photos(tmp_path, recipe, monkeypatch):
     monkeypatch.setenv("DISTILL_CACHE", str(tmp_path / "cache"))
     for number in range(1, 9):
@@ -100,6 +101,7 @@ def test_training_sees_drawings_that_lie_over_their_photos(tmp_path, recipe, mon
         (["data=photos", "photos=x"], "a teacher draws over the photo"),
     ],
 )
+@pytest.mark.slow
 def test_refused_in_one_line(tmp_path, monkeypatch, typed, wrong):
     monkeypatch.chdir(tmp_path)
     for name in ("a", "bb", "ccc", "dddd"):

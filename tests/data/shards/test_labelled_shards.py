@@ -63,6 +63,7 @@ def pairs_of(root):
 
 @pytest.mark.parametrize("views", [1, 3])
 @pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.slow
 def test_unpacked_they_are_the_folder_set_byte_by_byte(folder, root, tmp_path, views, workers):
     manifest = replace(THREE_SIDED, views=views)
     there = make(folder, tmp_path / "set", manifest)

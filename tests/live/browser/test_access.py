@@ -59,6 +59,7 @@ def _named(found: list) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.slow
 def test_axe_finds_nothing(visit, screen, scheme):
     width, height = SCREENS[screen]
     size = {"width": width, "height": height}

@@ -159,6 +159,7 @@ def test_a_camera_lost_behind_the_sketch_leaves_the_sketch(visit):
     assert at.page.is_hidden("#photo-view")
 
 
+@pytest.mark.slow
 def test_a_frozen_camera_is_said_and_tried_again(visit):
     at = flowing(visit, FREEZING)
     at.page.evaluate("window.frozen = true")

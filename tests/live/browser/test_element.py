@@ -307,6 +307,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("word", WRONG)
+@pytest.mark.slow
 def test_what_is_wrong_is_said_in_a_line(tab, word):
     name, _, value = word.partition("=")
     given = {"src": "embed/negative.onnx", "picture": "square.png"} | {name: value}
@@ -427,6 +428,7 @@ def test_it_is_used_by_keyboard(tab):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.slow
 def test_axe_finds_nothing(tab, plain, scheme):
     if not AXE.is_file():
         pytest.skip("no axe-core: npm ci in web/")

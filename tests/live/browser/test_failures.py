@@ -38,6 +38,7 @@ def drag(at) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
+@pytest.mark.slow
 def test_a_missing_part_is_named_and_asked_for_again(visit, part):
     at = visit(ready=False, routes={PARTS[part]: lambda route: route.fulfill(**GONE)})
     at.wait(SAID)

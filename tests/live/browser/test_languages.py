@@ -24,6 +24,7 @@ CLIPPED = """[...document.querySelectorAll('.dock button')].filter(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.slow
 def test_nothing_is_left_in_english(visit, language):
     english = visit(locale="en-GB").page.evaluate(WORDS)
     at = visit(locale=f"{language}-XX")
@@ -36,6 +37,7 @@ def test_nothing_is_left_in_english(visit, language):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.slow
 def test_what_is_said_later_is_too(visit, language):
     at = visit(f"?lang={language}")
     no_card = {"de": "keine Grafikkarte", "es": "tarjeta gráfica", "ja": "グラフィックスカード"}
@@ -47,6 +49,7 @@ def test_what_is_said_later_is_too(visit, language):
     assert at.text("size").startswith(automatic[language])
 
 
+@pytest.mark.slow
 def test_the_first_known_language_counts_and_the_address_before_all(visit):
     def lang(query, locale):
         return visit(query, locale=locale).page.evaluate("document.documentElement.lang")
@@ -59,6 +62,7 @@ def test_the_first_known_language_counts_and_the_address_before_all(visit):
 
 @pytest.mark.parametrize("language", ["en", *LANGUAGES])
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (844, 390), (390, 844), (360, 640)])
+@pytest.mark.slow
 def test_it_fits_the_screen(visit, language, width, height):
     at = visit(f"?lang={language}", viewport={"width": width, "height": height})
     for view in ("photo", "sketch"):

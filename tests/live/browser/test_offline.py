@@ -67,6 +67,7 @@ def all_kept(at, folder):
     at.wait_here(lambda: any(".wasm" in name for name in at.page.evaluate(KEPT)))
 
 
+@pytest.mark.slow
 def test_after_one_visit_it_works_without_a_network_and_with_threads(come, folder):
     with served(folder) as port:
         at = come(port)

@@ -96,6 +96,7 @@ def test_a_student_gives_what_onnx_runtime_gives_in_python(visit, folder):
 
 
 @pytest.mark.parametrize("size", [128, 320])
+@pytest.mark.slow
 def test_the_resolution_is_the_networks(visit, size):
     at = visit()
     at.page.check("input[value=hayao]", force=True)
@@ -145,6 +146,7 @@ def stripes(size: tuple[int, int]) -> Image.Image:
 
 @pytest.mark.parametrize("size", [(2000, 100), (100, 2000), (900, 500)])
 @pytest.mark.parametrize("style", ["negative", "stiff"])
+@pytest.mark.slow
 def test_nothing_of_a_picture_is_cut(visit, size, style):
     at = visit()
     at.page.check(f"input[value={style}]", force=True)
@@ -232,6 +234,7 @@ NO_CAMERA = {
 
 
 @pytest.mark.parametrize("script", NO_CAMERA, ids=["refused", "none", "busy", "insecure"])
+@pytest.mark.slow
 def test_why_there_is_no_camera(visit, script):
     at = visit(script=script)
     at.page.click("#camera")
@@ -299,6 +302,7 @@ def test_everything_is_reached_by_keyboard(visit):
 
 
 @pytest.mark.parametrize(("width", "height"), [(360, 640), (390, 844), (844, 390), (1280, 800)])
+@pytest.mark.slow
 def test_it_fits_the_screen(visit, width, height):
     at = visit(viewport={"width": width, "height": height})
     for view in ("photo", "sketch"):
@@ -326,6 +330,7 @@ def test_hosts_without_the_headers_get_one_thread_and_are_told_why(visit, folder
     server.server_close()
 
 
+@pytest.mark.slow
 def test_webgpu_gives_the_same_where_it_is_asked_for(visit, playwright):
     flags = [flag for flag in FLAGS if flag != "--disable-gpu"]
     emulated = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]

@@ -53,6 +53,7 @@ def test_what_means_nothing_in_the_address_is_left_alone(visit, query):
     assert at.text("strength-value") == "100 %"
 
 
+@pytest.mark.slow
 def test_settings_are_remembered_until_they_are_forgotten(visit):
     at = visit("?mirror=1")
     assert stored(at) is None
@@ -80,6 +81,7 @@ def test_settings_are_remembered_until_they_are_forgotten(visit):
 
 
 @pytest.mark.parametrize("content", ["{", "null", "[]", '{"size": "large", "strength": {}}'])
+@pytest.mark.slow
 def test_damaged_memory_is_none(visit, content):
     at = visit(script=f"localStorage.setItem('distill-lens', {content!r})")
     assert chosen(at) == "negative"
@@ -108,6 +110,7 @@ def test_a_mirrored_camera_is_remembered_and_a_mirrored_picture_is_not(visit):
     assert stored(at) == "{}"
 
 
+@pytest.mark.slow
 def test_a_link_carries_the_settings(visit):
     at = visit("?strength=0.5", permissions=["clipboard-read", "clipboard-write"])
     at.page.check("input[value=hayao]", force=True)
@@ -122,6 +125,7 @@ def test_a_link_carries_the_settings(visit):
 
 @pytest.mark.parametrize("strength", [0, 40, 100])
 @pytest.mark.parametrize("compare", [True, False])
+@pytest.mark.slow
 def test_strength_blends_with_the_photo_on_the_screen_and_in_the_file(visit, strength, compare):
     at = visit(f"?strength={strength / 100}&compare={int(compare)}")
     show(at, quarters())
@@ -181,6 +185,7 @@ def test_a_size_that_fails_is_not_tried_again_by_itself(visit):
     assert side <= 256
 
 
+@pytest.mark.slow
 def test_steadiness_takes_the_noise_of_a_still_scene_away(visit, playwright, tmp_path):
     rng = np.random.default_rng(0)
     scene = np.asarray(clip_frame(0)).astype(float)

@@ -158,6 +158,7 @@ def inked(at) -> bool:
 
 
 @pytest.mark.parametrize("way", ["keys", "button"])
+@pytest.mark.slow
 def test_undo_in_mid_stroke_leaves_no_ink_that_the_network_does_not_see(at, way):
     box = at.page.locator("#paper").bounding_box()
     place = lambda x, y: (box["x"] + x * box["width"], box["y"] + y * box["height"])  # noqa: E731

@@ -42,6 +42,7 @@ def test_there_are_these_sizes_and_base_is_the_default() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.slow
 def test_costs_what_it_promises_and_keeps_its_budget(size: str, tmp_path: Path) -> None:
     chosen = settings(f"student={size}")
     network = student(chosen)
@@ -64,6 +65,7 @@ def test_costs_what_it_promises_and_keeps_its_budget(size: str, tmp_path: Path) 
         ["encoder.width=0.3", "encoder.expansion=2", "decoder.build.context_kernel=5"],
     ],
 )
+@pytest.mark.slow
 def test_exports_as_pytorch_draws(
     lively: Callable[..., nn.Module], tmp_path: Path, words: Sequence[str], channels: int
 ) -> None:

@@ -93,6 +93,7 @@ def by_hand(pipe: Any, photo: torch.Tensor, **how: Any) -> torch.Tensor:
     return torch.from_numpy(found).permute(0, 3, 1, 2)
 
 
+@pytest.mark.slow
 def test_draws_what_the_library_draws_after_a_picture(diffusers, files) -> None:
     pipe = diffusers.StableDiffusionImg2ImgPipeline.from_pretrained(files["sd"])
     how = {"prompt": "ink", "negative_prompt": "pen", "strength": 0.6, "guidance_scale": 3.0}

@@ -220,6 +220,7 @@ def test_stays_frozen_and_gives_no_activations(tmp_path: Path) -> None:
         ("teachers/cartoongan_paprika_bgr.onnx", {"channels": "bgr"}, -1),
     ],
 )
+@pytest.mark.slow
 def test_real_teachers(assets: Path, file: str, settings: dict, order: int) -> None:
     """Both take and give [-1, 1]; the second one in BGR, done here by hand."""
     rows = torch.linspace(0.1, 0.9, 256)

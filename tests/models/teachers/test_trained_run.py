@@ -162,6 +162,7 @@ def teach(folder: Path, channels: int = 3) -> str:
     return str(write(folder, said, **nets))
 
 
+@pytest.mark.slow
 def test_a_student_of_a_cyclegan_outlives_its_teacher(here: Path, capsys) -> None:
     path = teach(here / "runs/cyclegan x")
     words = ["teacher=checkpoint", f"teacher.path={path}", "style=custom", "style.name=mine"]
@@ -194,6 +195,7 @@ def test_a_student_of_a_cyclegan_outlives_its_teacher(here: Path, capsys) -> Non
     assert "compare=true: without the teacher, teacher.path=" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_generator_with_transparency_labels_rgba(here: Path, capsys) -> None:
     words = ["style=custom", "teacher=checkpoint", f"teacher.path={teach(here / 'runs/p', 4)}"]
     assert go(*words, "channels=4", "trainer.max_steps=1", "run=four") == 0
@@ -235,6 +237,7 @@ def test_a_style_of_your_own_is_never_quietly_another_teacher(here: Path, capsys
     assert run(prepare, *words, "style.resolution=64") == 0
 
 
+@pytest.mark.slow
 def test_a_run_as_a_student_of_other_commands(here: Path, capsys) -> None:
     write(here / "runs/u", settings("pix2pix", UNET), generator=built(UNET))
     picture = next((here / "photos").iterdir())
@@ -266,6 +269,7 @@ def test_stylize_in_both_directions(here: Path, capsys) -> None:
     assert "'AtoB' or 'BtoA'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_student_is_exported_at_another_size_than_its_teacher_takes(here: Path, capsys) -> None:
     write(here / "runs/u", settings("pix2pix", UNET), generator=built(UNET))
     words = ["style=custom", "teacher=checkpoint", "teacher.path=runs/u", "style.resolution=64"]
@@ -280,6 +284,7 @@ def test_a_student_is_exported_at_another_size_than_its_teacher_takes(here: Path
     assert figures["MACs"] > 0
 
 
+@pytest.mark.slow
 def test_a_distilled_student_is_a_teacher_too(here: Path) -> None:
     assert go("data=photos", "trainer.max_steps=1") == 0
     checkpoint = here / "runs/toon-residual/checkpoints/last.ckpt"

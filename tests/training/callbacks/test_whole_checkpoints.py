@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tempfile
 
+import pytest
 import torch
 
 from support.commands import go
 
 
+@pytest.mark.slow
 def test_a_run_needs_no_other_place_for_its_checkpoints(here, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(here / "another disk, which is not there"))
     assert go("trainer.max_steps=2", "trainer.val_every=1") == 0
