@@ -49,7 +49,9 @@ def test_a_student_comes_back_bit_for_bit(tmp_path: Path, channels: int) -> None
     assert not back.training
     check_same(back, network)
     assert found["channels"] == channels
-    check_same(checkpoint.student_to_start_from(path), network)
+    started, folded = checkpoint.student_to_start_from(path)
+    check_same(started, network)
+    assert not folded
 
 
 @pytest.mark.parametrize("node", [UNET, RESNET, STUDENT], ids=["unet", "resnet", "student"])

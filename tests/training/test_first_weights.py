@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 import torch
@@ -12,9 +14,11 @@ from distill.config.settings.training import Train
 from distill.core import onnx_files
 from distill.core.errors import DistillError
 from distill.core.images import to_tensor
+from distill.core.state_dicts import load_state, tensors_in_graph
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.inference.onnx_student import OnnxStudent
 from distill.models import checkpoint
+from distill.models.network_file import description, untrained_network, write_network
 from distill.models.students.student import Student
 from distill.training.student_training import new_student
 
@@ -41,11 +45,18 @@ def test_a_student_of_the_package_draws_as_its_file_does(name: str, photo: torch
 
 
 def test_an_exported_file_is_as_good(photo: torch.Tensor, tmp_path) -> None:
-    file = tmp_path / "mine.onnx"
-    file.write_bytes(zoo.find("hayao").read_bytes())
-    a, b = (started(f"init={which}").eval() for which in (file, "zoo:hayao"))
+    """As ONNX, or with its weights as they are there in a safetensors file."""
+    (tmp_path / "mine.onnx").write_bytes(zoo.find("hayao").read_bytes())
+    trained = asdict(compose.load("train", ["style=hayao"], Train))
+    said = description(trained) | {"folded": True}
+    folded = untrained_network(said)
+    load_state(folded, tensors_in_graph(zoo.find("hayao")), tmp_path)
+    write_network(folded, said, tmp_path / "mine.safetensors")
+    kinds = [f"{tmp_path}/mine.onnx", f"{tmp_path}/mine.safetensors", "zoo:hayao"]
     with torch.inference_mode():
-        assert torch.equal(a(photo), b(photo))
+        one, two, three = (started(f"init={which}").eval()(photo) for which in kinds)
+    assert torch.equal(one, three)
+    assert torch.equal(two, three)
 
 
 @pytest.mark.parametrize(

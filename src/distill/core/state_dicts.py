@@ -6,10 +6,12 @@ import pickle
 from pathlib import Path
 
 import torch
+from onnx import numpy_helper
 from safetensors.torch import load_file
 from torch import Tensor
 
 from distill.core.errors import DistillError
+from distill.core.onnx_files import load_model
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
@@ -31,6 +33,15 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
     if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
         raise DistillError(f"{path}: no state dict (names and tensors) in this file")
     return state
+
+
+def tensors_in_graph(path: Path) -> dict[str, Tensor]:
+    """The weights of an ONNX file that distill.export wrote, by their names in PyTorch.
+
+    BatchNorm is folded into them. Raises DistillError for a file that is no ONNX.
+    """
+    found = ((t.name, numpy_helper.to_array(t)) for t in load_model(path).graph.initializer)
+    return {name: torch.from_numpy(values.copy()) for name, values in found}
 
 
 def load_into(module: torch.nn.Module, path: Path) -> None:

@@ -46,16 +46,14 @@ def load_student(checkpoint: Path) -> tuple[Student, dict[str, Any]]:
     return _distilled(network, trained, checkpoint), trained
 
 
-def student_to_start_from(path: Path) -> Student:
+def student_to_start_from(path: Path) -> tuple[Student, bool]:
     """A student that was distilled, out of its checkpoint or an exported safetensors file.
 
-    Raises DistillError for one whose BatchNorm is folded, too: in training nothing would be
-    normalised as it was.
+    And whether its BatchNorm is folded, so that nothing can learn on from it as it is. Raises
+    DistillError for any other file.
     """
     network, said = read_network(path) if is_network_file(path) else load_network(path)
-    if is_network_file(path) and said["folded"]:
-        raise DistillError(f"{path}: its BatchNorm is folded, so that nothing can learn on from it")
-    return _distilled(network, said, path)
+    return _distilled(network, said, path), bool(said.get("folded"))
 
 
 def _distilled(network: nn.Module, trained: dict[str, Any], path: Path) -> Student:

@@ -7,19 +7,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
-
-import torch
-from onnx import numpy_helper
-from torch import Tensor
 
 from distill import zoo
 from distill.config import compose
 from distill.config.registry import schema_of
 from distill.core.errors import DistillError
-from distill.core.onnx_files import load_model
-from distill.core.state_dicts import load_state
+from distill.core.state_dicts import load_state, tensors_in_graph
 from distill.models.network_file import description, untrained_network
 from distill.sharing.published_student import PublishedStudent
 
@@ -32,7 +26,7 @@ def shipped_student(style: str) -> PublishedStudent:
             f"{', '.join(zoo.shipped()) or 'none'}); take one of yours: file=FILE or file=runs/NAME"
         )
     path = zoo.find(style)
-    state = weights_in(path)
+    state = tensors_in_graph(path)
     card = json.loads(path.with_suffix(".json").read_text())
     wide = {name.split(".")[2] for name in state if name.startswith("decoder.context.")}
     said = described(
@@ -50,9 +44,3 @@ def described(style: str, *settings: str) -> dict[str, Any]:
     """What a file says of a student that was trained with these settings of distill.train."""
     words = [f"style={style}", "encoder.weights=none", *settings]
     return description(asdict(compose.load("train", words, schema_of)))
-
-
-def weights_in(path: Path) -> dict[str, Tensor]:
-    """The weights of an ONNX file that distill.export wrote, by their names in PyTorch."""
-    found = ((t.name, numpy_helper.to_array(t)) for t in load_model(path).graph.initializer)
-    return {name: torch.from_numpy(values.copy()) for name, values in found}

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 import torch
-from onnx import numpy_helper
 from torch import Tensor
 
 from distill import zoo
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.images import to_tensor
-from distill.core.onnx_files import load_model
+from distill.core.state_dicts import tensors_in_graph
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.models.checkpoint import student_to_start_from
-from distill.models.network_file import is_network_file, read_network_file
 from distill.models.students.student import Student
 from distill.models.unfold import unfold_batchnorm
 
@@ -59,15 +56,12 @@ def _wide_blocks(state: Mapping[str, Tensor]) -> int:
 def _weights(init: str) -> tuple[dict[str, Tensor], bool]:
     """The weights by name, and whether BatchNorm is folded into them."""
     if init.startswith(ZOO):
-        return _in_graph(_shipped(init)), True
+        return tensors_in_graph(_shipped(init)), True
     path = home_path(init)
     if path.suffix.lower() == ".onnx":
-        return _in_graph(path), True
-    if is_network_file(path):
-        network, said = read_network_file(path)
-        if said["folded"]:
-            return dict(network.state_dict()), True
-    return dict(student_to_start_from(path).state_dict()), False
+        return tensors_in_graph(path), True
+    student, folded = student_to_start_from(path)
+    return dict(student.state_dict()), folded
 
 
 def _shipped(init: str) -> Path:
@@ -79,12 +73,6 @@ def _shipped(init: str) -> Path:
             f"{', '.join(ZOO + each for each in there)}"
         )
     return there[name]
-
-
-def _in_graph(path: Path) -> dict[str, Tensor]:
-    """The weights of an ONNX file that distill.export wrote, which has PyTorch's names of them."""
-    found = {t.name: numpy_helper.to_array(t) for t in load_model(path).graph.initializer}
-    return {name: torch.from_numpy(np.array(values)) for name, values in found.items()}
 
 
 def _photographs() -> Tensor:
