@@ -46,6 +46,7 @@ ELSEWHERE = {  # choices of a group that belong to another recipe
     *(("train recipe=pix2pix", "data", c) for c in ("demo", "photos", "unpaired")),
     *(("train recipe=cyclegan", "data", c) for c in ("demo", "photos", "pairs", "shards")),
     ("train recipe=distill", "schedule", "linear"),
+    *((f"train recipe={recipe}", "trainer", "few") for recipe in ("pix2pix", "cyclegan")),
 }
 CHOICES = [
     (command, group, choice)

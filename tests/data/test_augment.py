@@ -12,6 +12,7 @@ from distill.data.augment import (
     rng_for,
     same_crop_and_flip,
     view,
+    zoomed_crop,
 )
 from distill.data.photos import centre_square
 
@@ -201,3 +202,41 @@ def test_colours_vary_and_transparency_does_not():
     varied = recolour(image, 0.5, rng_for(0))
     assert varied.getchannel("A").getextrema() == (77, 77)
     assert varied.convert("RGB").tobytes() != image.convert("RGB").tobytes()
+
+
+def ramp_image(width, height):
+    """Red is the column and green the row."""
+    rows, columns = np.mgrid[:height, :width]
+    return Image.fromarray(np.stack([columns, rows, 0 * rows], -1).astype(np.uint8))
+
+
+def test_zoomed_crops_show_one_square_of_all_pictures_in_every_size():
+    first = ramp_image(200, 160)
+    second = Image.fromarray(255 - np.asarray(first))
+    factors = []
+    for i in range(200):
+        one, other = zoomed_crop([first, second], 64, 0.5, rng_for(i))
+        assert one.size == other.size == (64, 64)
+        one, other = (np.asarray(each).astype(int) for each in (one, other))
+        assert np.abs(one + other - 255).max() <= 1
+        # A step of one pixel in the crop is 1 / factor in the picture; its edges are left out.
+        across, down = (np.diff(one[8:-8, 8:-8, 0], axis=1), np.diff(one[8:-8, 8:-8, 1], axis=0))
+        factors.append(1 / across.mean())
+        assert 1 / down.mean() == pytest.approx(factors[-1], rel=0.05)
+    assert min(factors) == pytest.approx(1 / 1.5, rel=0.05)
+    assert max(factors) == pytest.approx(1.5, rel=0.05)
+    assert np.mean(np.array(factors) < 1) == pytest.approx(0.5, abs=0.12)  # ± 3.4 of its deviations
+
+
+def test_zoomed_crops_of_small_pictures_take_the_whole_side():
+    image = ramp_image(40, 60)
+    for i in range(20):
+        (cut,) = zoomed_crop([image], 40, 0.3, rng_for(i))
+        assert np.asarray(cut)[..., 0].max() <= 39
+        assert cut.size == (40, 40)
+
+
+def test_no_zoom_is_a_plain_crop_at_a_fraction_of_a_pixel():
+    (cut,) = zoomed_crop([ramp_image(96, 96)], 64, 0.0, rng_for(3))
+    columns = np.asarray(cut)[32, :, 0].astype(int)
+    assert columns[-1] - columns[0] == 63

@@ -311,3 +311,35 @@ def test_colours_leave_the_crops_where_they_are(tmp_path):
 def test_a_dataset_can_be_sent_to_a_process_that_is_no_copy(tmp_path, kind):
     data = KINDS[kind](tmp_path)
     assert same(pickle.loads(pickle.dumps(data))[7], data[7])
+
+
+def zoomed(folder, **more):
+    return PairSet(inverted_pairs(folder, 3), 64, train=True, zoom=0.3, seed=4, **more)
+
+
+def test_zoom_keeps_both_sides_together(tmp_path):
+    data = zoomed(tmp_path, crop_size=48)
+    for position in range(12):
+        item = data[position]
+        assert item["photo"].shape == item["target"].shape == (48, 48, 3)
+        # Lanczos overshoots on noise and is cut at 0 and 255, alike on both sides.
+        assert (item["photo"].int() + item["target"].int() - 255).abs().max() <= 1
+    whole = zoomed(tmp_path)[0]
+    assert whole["photo"].shape == (64, 64, 3)
+
+
+def test_the_photo_s_colours_vary_alone(tmp_path):
+    plain, coloured = zoomed(tmp_path), zoomed(tmp_path, photo_colour=0.3)
+    changed = 0
+    for position in range(6):
+        one, other = plain[position], coloured[position]
+        assert torch.equal(one["target"], other["target"])
+        changed += not torch.equal(one["photo"], other["photo"])
+        assert same(coloured[position], other)
+    assert changed == 6
+
+
+def test_validation_is_not_varied(tmp_path):
+    pairs = inverted_pairs(tmp_path, 2, (64, 64))
+    varied = PairSet(pairs, 64, train=False, zoom=0.3, photo_colour=0.3)
+    assert same(varied[1], PairSet(pairs, 64, train=False)[1])

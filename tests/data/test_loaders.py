@@ -90,6 +90,26 @@ def test_the_settings_of_pairs_reach_them(tmp_path):
     assert paired(root, "data.val_limit=null", "data.batch_size=3").val_limit is None
 
 
+def test_how_a_student_s_pairs_are_varied_reaches_them(tmp_path):
+    words = [f"data.root={two_folders(tmp_path)}", "style.resolution=64", "data.workers=0"]
+    words += ["data.flip=false"]
+
+    def first(*more):
+        data = loaders.labelled(compose.load("train", [*words, *more], Train), None)
+        return [data.train[position] for position in range(8)]
+
+    for plain in first():
+        assert int(plain["photo"][0, -1, 0]) == 71  # whole pictures of 72, at 64
+    spans = set()
+    for zoomed in first("data.zoom=0.5"):
+        assert torch.equal(zoomed["photo"][..., :2], zoomed["target"][..., :2])
+        spans.add(int(zoomed["photo"][0, -1, 0]) - int(zoomed["photo"][0, 0, 0]))
+    assert len(spans) > 3
+    for coloured in first("data.photo_colour=0.5"):
+        assert torch.equal(coloured["target"], plain["target"])
+        assert not torch.equal(coloured["photo"], plain["photo"])
+
+
 MADE = {  # a set of the layout that distill.prepare writes, and what its manifest says
     "one's own": None,
     "a teacher's": Manifest("DIR", "toon", "print", size=64),
@@ -248,6 +268,12 @@ WRONG = {
         "channels=4 needs targets with transparency",
     ),
     "no folder": (lambda root: paired(root / "no"), "no: no such folder"),
+    "zoom of photos": (
+        lambda root: loaders.labelled(
+            compose.load("train", ["data=photos", f"photos={root}", "data.zoom=0.2"], Train), None
+        ),
+        "data.zoom=0.2: of pairs; the random squares of data=photos",
+    ),
 }
 
 

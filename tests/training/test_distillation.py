@@ -81,3 +81,37 @@ def test_the_ink_of_other_processes_counts(tmp_path: Path, monkeypatch: pytest.M
     logged = validated(PAIRS[:1], tmp_path)
     assert logged["val/ink_recall"] == pytest.approx(2 / 4, abs=1e-5)
     assert logged["val/ink_precision"] == pytest.approx(2 / 3, abs=1e-5)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_averages_are_kept_while_scale_and_shift_learn(tmp_path: Path, kept: bool) -> None:
+    """Through validations, after which Lightning sets modes anew, and in further passes."""
+    student = nn.Sequential(nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3))
+    norm = student[1]
+    assert isinstance(norm, nn.BatchNorm2d)
+    with torch.no_grad():
+        norm.running_mean.fill_(0.3)
+        norm.running_var.fill_(2.0)
+    before = {name: value.clone() for name, value in norm.state_dict().items()}
+    criterion = Criterion({"l1": SmoothL1()}, {"l1": 1.0})
+    module = DistillModule(
+        student, criterion, partial(torch.optim.SGD), lambda *_: None, 0.1, keep_averages=kept
+    )
+    torch.manual_seed(0)
+    photos = torch.rand(6, 3, 16, 16)
+    items = [{"photo": x, "target": 1 - x, "name": str(i)} for i, x in enumerate(photos)]
+    trainer = pl.Trainer(
+        accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
+        enable_model_summary=False, default_root_dir=tmp_path, max_steps=6, val_check_interval=2,
+        check_val_every_n_epoch=None,
+    )  # fmt: skip
+    loader = DataLoader(items, 2)
+    trainer.fit(module, loader, loader)
+    after = norm.state_dict()
+    assert not torch.equal(after["weight"], before["weight"])
+    for name in ("running_mean", "running_var", "num_batches_tracked"):
+        assert torch.equal(after[name], before[name]) is kept
+    module.eval()
+    evaluated = module(photos)
+    module.train()
+    assert torch.allclose(module(photos), evaluated) is kept

@@ -20,7 +20,7 @@ from distill.inference.onnx_student import OnnxStudent
 from distill.models import checkpoint
 from distill.models.network_file import description, untrained_network, write_network
 from distill.models.students.student import Student
-from distill.training.student_training import new_student
+from distill.training.student_training import check, new_student
 
 
 def started(*words: str) -> Student:
@@ -78,3 +78,8 @@ def test_refused_in_one_line(init: str, more: list[str], said: str) -> None:
 def test_it_does_not_say_what_it_learnt_from() -> None:
     with pytest.raises(DistillError, match=r"^zoo:toon: a network alone"):
         checkpoint.lineage({"init": "zoo:toon"})
+
+
+def test_averages_that_were_never_measured_are_not_kept():
+    with pytest.raises(DistillError, match="batchnorm=kept: a student that was never trained"):
+        check(compose.load("train", ["photos=x", "batchnorm=kept"], Train))

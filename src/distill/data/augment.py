@@ -128,3 +128,19 @@ def same_crop_and_flip(
     if flip and rng.random() < 0.5:
         pictures = [torch.flip(p, (1,)) for p in pictures]
     return [p.contiguous() for p in pictures]
+
+
+def zoomed_crop(
+    pictures: Sequence[Image.Image], size: int, zoom: float, rng: np.random.Generator
+) -> list[Image.Image]:
+    """One random square of all pictures, 1 / (1 + zoom) to 1 + zoom times as large, at size×size.
+
+    Smaller is as likely as larger. Where a picture has too few pixels for a smaller factor
+    its whole short side is taken.
+    """
+    width, height = pictures[0].size
+    factor = (1 + zoom) ** rng.uniform(-1, 1)
+    side = min(size / factor, width, height)
+    left, top = rng.uniform(0, width - side), rng.uniform(0, height - side)
+    box = (left, top, left + side, top + side)
+    return [_cut(picture, size, box, mirrored=False) for picture in pictures]

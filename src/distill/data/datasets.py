@@ -13,7 +13,14 @@ from torch.utils.data import Dataset
 
 from distill.config.settings.training import Pad
 from distill.core.images import to_pixels
-from distill.data.augment import as_square, random_square, recolour, rng_for, same_crop_and_flip
+from distill.data.augment import (
+    as_square,
+    random_square,
+    recolour,
+    rng_for,
+    same_crop_and_flip,
+    zoomed_crop,
+)
 from distill.data.curation.shifts import Shifts, aligned_squares
 from distill.data.pairs import ReadablePair
 from distill.data.photos import Photo, PhotoFile, centre_square, read_photo
@@ -29,8 +36,8 @@ class PairSet(StreamedSet):
     """Pairs as {photo (H, W, 3), target (H, W, 3 or 4), name}, 8-bit.
 
     With `train`, position p gives the picture p of an endless shuffled stream, its colours varied
-    by `colour`, cropped and mirrored the same on both sides; without, index p gives pair p as it
-    is. What is not square is cut, or filled up with `pad` (see `as_square`). With `swap` photo and
+    by `colour`, its size by `zoom`, cropped and mirrored, the same on both sides, then the photo's
+    colours alone by `photo_colour`; without, index p gives pair p as it is. What is not square is cut, or filled up with `pad` (see `as_square`). With `swap` photo and
     target change places. With `shifts`, a row a pair, the target is laid over the photo, and what
     only one of them shows is cut off. A pair that cannot be read is replaced by the next one and
     named once.
@@ -53,11 +60,14 @@ class PairSet(StreamedSet):
         colour: float = 0.0,
         order: Order | None = None,
         shifts: Shifts | None = None,
+        zoom: float = 0.0,
+        photo_colour: float = 0.0,
     ) -> None:
         super().__init__(len(pairs), seed, train, shares, order)
         self.pairs, self.size, self.train = pairs, size, train
         self.crop_size, self.flip, self.alpha = crop_size, flip, alpha
         self.swap, self.pad, self.colour, self.shifts = swap, pad, colour, shifts
+        self.zoom, self.photo_colour = zoom, photo_colour
 
     def __getitem__(self, position: int) -> Sample:
         index, both = self.first_readable(position, self._read)
@@ -90,8 +100,21 @@ class PairSet(StreamedSet):
                 for picture in pictures
             ]
         rng = rng_for(self.seed, "augment", position)
+        if self.zoom:
+            pictures = zoomed_crop(
+                [*map(as_picture, pictures)], self.crop_size or self.size, self.zoom, rng
+            )
         whole = list(map(as_pixels, pictures))
-        return same_crop_and_flip(whole, self.crop_size, self.flip, rng)
+        photo, target = same_crop_and_flip(whole, self.crop_size, self.flip, rng)
+        if self.photo_colour:
+            rng = rng_for(self.seed, "photo colour", position)
+            photo = to_pixels(recolour(as_picture(photo), self.photo_colour, rng))
+        return photo, target
+
+
+def as_picture(square: Image.Image | Tensor) -> Image.Image:
+    """A picture of uint8 (H, W, C), or as it is."""
+    return Image.fromarray(square.numpy()) if isinstance(square, Tensor) else square
 
 
 def as_pixels(square: Image.Image | Tensor) -> Tensor:

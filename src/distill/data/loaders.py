@@ -10,6 +10,7 @@ from torch.utils.data import Dataset
 
 from distill.config.settings.training import (
     CycleGANTrain,
+    Data,
     Feeding,
     Paired,
     Pictures,
@@ -50,6 +51,7 @@ def labelled(settings: Train, teacher: Teacher | None) -> DistillData:
         return _data_module(train, val, settings.data)
     if settings.data.kind == "photos":
         _check_no_align(settings.data, "a teacher draws over the photo here; leave it out")
+        _check_no_variation(settings.data)
     sets = _photo_sets if settings.data.kind == "photos" else _pair_sets
     first, second = sets(settings, teacher)
     return _data_module(first, second, settings.data)
@@ -80,7 +82,7 @@ def _pair_sets(settings: Train, teacher: Teacher | None) -> tuple[PairSet, PairS
     folders = folders_of(root, [pair.name for pair in sides["train"]]) if d.weights else []
     shares = shares_of(d.weights, names, folders)
     common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
-    varied: dict[str, Any] = {"crop_size": d.crop_size, "seed": settings.seed}
+    varied = _varied(settings)
     varied["flip"] = _mirrors(root, d.flip)
     off = {side: shifts_with(d, root, sides[side]) for side in ("train", "val")}
     train = PairSet(
@@ -89,9 +91,25 @@ def _pair_sets(settings: Train, teacher: Teacher | None) -> tuple[PairSet, PairS
     return train, PairSet(sides["val"], train=False, shifts=off["val"], **common)
 
 
+def _varied(settings: Train) -> dict[str, Any]:
+    """How pairs are shown to a student, but for mirroring, which goes by who made them."""
+    d = settings.data
+    of_pairs = {"crop_size": d.crop_size, "zoom": d.zoom, "photo_colour": d.photo_colour}
+    return of_pairs | {"seed": settings.seed}
+
+
 def _check_no_align(d: ThreeSided, where: str) -> None:
     if d.align:
         raise DistillError(f"data.align=true: {where}")
+
+
+def _check_no_variation(d: Data) -> None:
+    for name in ("zoom", "photo_colour"):
+        if value := getattr(d, name):
+            raise DistillError(
+                f"data.{name}={value}: of pairs; the random squares of data=photos, and their "
+                "colours (data.colour), are the teacher's too"
+            )
 
 
 def _shard_sets(settings: Train) -> tuple[PairSet, PairSet]:
@@ -102,7 +120,7 @@ def _shard_sets(settings: Train) -> tuple[PairSet, PairSet]:
     folders = pairs.catalogue.folders[pairs.shards].tolist()
     shares = shares_of(d.weights, made.recipe.get("folders", []), folders)
     common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
-    varied: dict[str, Any] = {"crop_size": d.crop_size, "seed": settings.seed}
+    varied = _varied(settings)
     varied["flip"] = not made.made_by_teacher if d.flip is None else d.flip
     varied["order"] = ShardOrder(pairs.sizes, settings.seed, shares)
     train = PairSet(pairs, train=True, **varied, **common)

@@ -1,4 +1,4 @@
-"""Passes through a network in training that leave its running statistics alone."""
+"""BatchNorm of a network in training whose running statistics stay as they are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def statistics_kept(network: nn.Module) -> Iterator[None]:
     For further passes of one step: else their pictures would count among those that evaluation
     goes by, and those of earlier steps for less.
     """
-    norms = [m for m in network.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
+    norms = [norm for norm in _norms(network) if norm.track_running_stats]
     for norm in norms:
         norm.track_running_stats = False
     try:
@@ -24,3 +24,16 @@ def statistics_kept(network: nn.Module) -> Iterator[None]:
     finally:
         for norm in norms:
             norm.track_running_stats = True
+
+
+def normalise_by_averages(network: nn.Module) -> None:
+    """Each BatchNorm normalises by its running statistics, as in evaluation, and records nothing.
+
+    Until the network's mode is set anew. Scale and shift learn as ever.
+    """
+    for norm in _norms(network):
+        norm.eval()
+
+
+def _norms(network: nn.Module) -> Iterator[_BatchNorm]:
+    return (module for module in network.modules() if isinstance(module, _BatchNorm))

@@ -16,7 +16,7 @@ from distill.losses.criterion import Criterion
 from distill.metrics.ink_figures import FIGURES, ink_sums, ratios
 from distill.metrics.similarity import psnr, ssim
 from distill.models.hooks import Recorder
-from distill.models.kept_statistics import statistics_kept
+from distill.models.kept_statistics import normalise_by_averages, statistics_kept
 from distill.models.teachers.teacher import Teacher
 from distill.training.schedules import MakeOptimizer, MakeSchedule, clip_gradients
 
@@ -25,8 +25,10 @@ class DistillModule(pl.LightningModule):
     """Student and criterion; a batch is {photo, name} and, where labelled before, {target}.
 
     `teacher` is needed for batches without a target and for terms that read its activations; it is
-    frozen and in no checkpoint. `seed` is that of what loss terms draw at random. Logs every term
-    raw and weighted, PSNR (dB), SSIM and ink recall, precision and depth against the target.
+    frozen and in no checkpoint. `seed` is that of what loss terms draw at random. With
+    `keep_averages` BatchNorm normalises by the averages that the student came with, which stay as
+    they are. Logs every term raw and weighted, PSNR (dB), SSIM and ink recall, precision and depth
+    against the target.
     """
 
     def __init__(
@@ -38,13 +40,14 @@ class DistillModule(pl.LightningModule):
         lr: float,
         teacher: Teacher | None = None,
         seed: int = 0,
+        keep_averages: bool = False,
     ) -> None:
         super().__init__()
         # Channels-last halves the time of a step on CPU and is what tensor cores want.
         self.student = student.to(memory_format=torch.channels_last)
         self.criterion, self.teacher = criterion, teacher
         self.make_optimizer, self.make_schedule, self.lr = make_optimizer, make_schedule, lr
-        self.seed = seed
+        self.seed, self.keep_averages = seed, keep_averages
         self._ink = torch.zeros(3, 2)  # of a validation so far, as `ink_sums` gives it
         self._compiled: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self.strict_loading = False  # the checkpoint holds the student alone, see state_dict
@@ -52,6 +55,8 @@ class DistillModule(pl.LightningModule):
         self._teacher_layers = Recorder(
             teacher or nn.Module(), criterion.teacher_layers, "gka_layers (teacher)"
         )
+        if keep_averages:  # Lightning leaves modes as they are
+            normalise_by_averages(student)
 
     def compile_training(self) -> None:
         """Train student and losses through torch.compile, which takes its time at the first step.
@@ -68,6 +73,12 @@ class DistillModule(pl.LightningModule):
                 self.criterion.forward, dynamic=False, options={"layout_optimization": False}
             ),
         )
+
+    def train(self, mode: bool = True) -> DistillModule:
+        super().train(mode)
+        if mode and self.keep_averages:
+            normalise_by_averages(self.student)
+        return self
 
     def forward(self, photo: Tensor) -> Tensor:
         return self.student(photo)

@@ -98,13 +98,18 @@ class ThreeSided(Feeding):
 
 @dataclass(frozen=True, kw_only=True)
 class Data(ThreeSided):
-    """Photos that a teacher labels, or has labelled; `cache` is in bytes, of remote shards."""
+    """Photos that a teacher labels, or has labelled; `cache` is in bytes, of remote shards.
+
+    `zoom` and `photo_colour` vary what a student is shown of a pair, see `PairSet`.
+    """
 
     kind: Literal["pairs", "photos", "demo", "shards"]
     views: Positive | Annotated[list[Positive], Field(min_length=1)]
     crop_size: Annotated[int, Field(ge=32, multiple_of=32)] | None
     weights: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] | None = None
     cache: ByteCount | None = None
+    zoom: Annotated[float, Field(ge=0, le=1)] = 0.0  # runs from before them have neither
+    photo_colour: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,6 +282,7 @@ class Train(PhotoSource, Training):
 
     recipe: Literal["distill"] = "distill"  # runs from before there were others have none
     init: str | None = None  # runs from before it have none
+    batchnorm: Literal["learnt", "kept"] = "learnt"  # nor this
     lr: Annotated[float, Field(gt=0)] | Literal["auto"]
     ema: Annotated[float, Field(ge=0, lt=1)]
     channels: Literal[3, 4]
