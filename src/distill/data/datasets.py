@@ -37,10 +37,10 @@ class PairSet(StreamedSet):
 
     With `train`, position p gives the picture p of an endless shuffled stream, its colours varied
     by `colour`, its size by `zoom`, cropped and mirrored, the same on both sides, then the photo's
-    colours alone by `photo_colour`; without, index p gives pair p as it is. What is not square is cut, or filled up with `pad` (see `as_square`). With `swap` photo and
-    target change places. With `shifts`, a row a pair, the target is laid over the photo, and what
-    only one of them shows is cut off. A pair that cannot be read is replaced by the next one and
-    named once.
+    colours alone by `photo_colour`; without, index p gives pair p as it is. What is not square is
+    cut, or filled up with `pad` (see `as_square`). With `swap` photo and target change places. With
+    `shifts`, a row a pair, the target is laid over the photo, and what only one of them shows is
+    cut off. A pair that cannot be read is replaced by the next one and named once.
     """
 
     what = "pair"
