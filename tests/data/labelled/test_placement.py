@@ -169,6 +169,11 @@ def test_lines_that_name_nothing_are_said_in_one_line(folder, root, tmp_path):
     assert "3" not in sides(root)
 
 
+def test_a_line_that_names_nothing_is_shown(folder, root, tmp_path):
+    with pytest.warns(UserWarning, match="^drop: a line names no photo, 'nobody.png'$"):
+        make(folder, root, drop=listed(tmp_path, "nobody.png"))
+
+
 def test_without_its_bridge_end_a_photo_comes_back(folder, root, tmp_path, monkeypatch):
     make(folder, root)
     a, b = one_of(root, "train"), one_of(root, "val")

@@ -5,8 +5,12 @@ from skimage import data
 
 from distill.data.labelled import thumbnails as module
 from distill.data.labelled.duplicates import similar_pairs
-from distill.data.labelled.thumbnails import thumbnail, thumbnails
-from distill.data.photos import Photo
+from distill.data.labelled.thumbnails import thumbnail, thumbnails, thumbnails_of
+from distill.data.photos import Photo, read_photo
+from distill.data.shards.address import folder_at
+from distill.data.stored_photo import StoredPhoto
+from support.odd_encodings import SRGB, gamma, profile
+from support.stored_photos import upload
 
 PICTURES = {
     name: Image.fromarray(getattr(data, name)())
@@ -34,6 +38,40 @@ def test_a_thumbnail_is_the_mean_grey_of_the_centre_square(tmp_path):
         corners = picture[1 :: size - 3, 1 :: size - 3]
         inner = picture[edge - 2 : edge + 3 : 4, edge - 2 : edge + 3 : 4]
         assert corners.tolist() == inner.tolist() == [[40, 80], [120, 160]]
+
+
+def test_of_an_upright_photo_the_square_is_in_the_middle_too(tmp_path):
+    grey = np.zeros((96, 64, 3), np.uint8)
+    grey[16:48], grey[48:80] = 40, 120
+    Image.fromarray(grey).save(tmp_path / "halves.png")
+    made = thumbnail(tmp_path / "halves.png")["small"]
+    assert (made[1:7] == 40).all()
+    assert (made[9:15] == 120).all()
+
+
+def test_a_colour_profile_changes_no_thumbnail(tmp_path):
+    """It would cost more than all the rest, and moves a grey by little."""
+    picture = PICTURES["chelsea"].resize((64, 64))
+    picture.save(tmp_path / "plain.png")
+    picture.save(tmp_path / "wide.png", icc_profile=profile(SRGB, gamma(1)))
+    assert (np.asarray(read_photo(tmp_path / "wide.png")) != np.asarray(picture)).any()
+    assert thumbnail(tmp_path / "wide.png") == thumbnail(tmp_path / "plain.png")
+
+
+@pytest.mark.parametrize(("stored", "wanted"), [(False, 2), (True, 8)])
+def test_more_threads_wait_for_a_store_than_read_files(photos, monkeypatch, stored, wanted):
+    counts, real = [], module.ThreadPoolExecutor
+    monkeypatch.setattr(
+        module, "ThreadPoolExecutor", lambda *given: counts.append(given) or real(*given)
+    )
+    paths = [photo.path for photo in photos]
+    plain = thumbnails_of(paths, threads=2)
+    if stored:
+        address = upload(paths[0].parent, "memory://thumbnails")
+        paths = [StoredPhoto(folder_at(address), path.name, -1, "") for path in paths]
+        counts.clear()
+        assert (thumbnails_of(paths, threads=2) == plain).all()
+    assert counts == [(wanted,)]
 
 
 def test_a_thumbnail_is_made_once_and_again_when_the_file_changes(photos, monkeypatch):
