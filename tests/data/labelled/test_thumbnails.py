@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -92,6 +94,15 @@ def test_a_thumbnail_is_made_once_and_again_when_the_file_changes(photos, monkey
     assert sorted(seen[4:]) == ["astronaut", "chelsea"]
     assert (again[0]["small"] == again[2]["small"]).mean() > 0.9  # now coffee too
     assert len(similar_pairs(again)) == 1
+
+
+def test_photos_whose_names_are_no_utf_8_are_told_apart(tmp_path):
+    names = [os.fsdecode(b"caf\xe9.png"), os.fsdecode(b"caf\xe8.png")]
+    for name, level in zip(names, (40, 200), strict=True):
+        Image.new("L", (64, 64), level).save(tmp_path / name)
+    found = [Photo(tmp_path / name, name) for name in names]
+    for _ in range(2):  # made, then from the cache
+        assert thumbnails(found, "odd names")["small"].mean((1, 2)).tolist() == [40, 200]
 
 
 def test_a_kill_loses_a_part_only(photos, monkeypatch):
