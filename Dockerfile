@@ -9,6 +9,8 @@ ARG PYTHON=python:3.11-slim-trixie
 
 # The page of distill.lens, and the wheel that carries it.
 FROM ${PYTHON} AS wheel
+# Debian removes a version from its archive when the next one is out: none is pinned.
+# hadolint ignore=DL3008,DL3013
 RUN apt-get update \
     && apt-get install -y --no-install-recommends nodejs npm \
     && rm -rf /var/lib/apt/lists/* \

@@ -24,6 +24,7 @@ _GAN = [
     *("data.val_fraction=0.4", "data.workers=1"),
 ]
 _PUSHED = ["push", "data.root=set", "repo=./shared"]
+_PULLED = ["pull", "repo=./shared", "data.root=got"]
 _PACKED = ["data.root=pairs", "output=packed", "pairs=3", "workers=1", "data.val_fraction=0.4"]
 
 
@@ -33,7 +34,7 @@ class Command:
 
     Stages: "pictures" are photos, pairs, two domains and a video; "labelled" has their set of
     pairs too, "trained" a run of a student on it; "packed" the pairs as shards; "carded" has a set
-    with its card, "pushed" that set in a folder too.
+    with its card, "pushed" that set in a folder too, and both of them there are with shards.
     """
 
     module: str
@@ -108,7 +109,9 @@ COMMANDS = {
         "packed",
     ),
     "hub-push": Command("hub", _PUSHED, "carded"),
-    "hub-pull": Command("hub", ["pull", "repo=./shared", "data.root=got"], "pushed"),
+    "hub-pull": Command("hub", _PULLED, "pushed"),
+    "hub-push-shards": Command("hub", _PUSHED, "carded-shards"),
+    "hub-pull-shards": Command("hub", _PULLED, "pushed-shards"),
     "lens": Command("lens", ["students=[toon]", "serve=false", "output=page"]),
 }
 STAGES = {  # the stage before, and what makes the next one of it
@@ -119,6 +122,17 @@ STAGES = {  # the stage before, and what makes the next one of it
         Command("prepare", ["photos=photos", "data.root=set", *_QUICK[1:4], "card=true"]),
     ),
     "pushed": ("carded", Command("hub", _PUSHED)),
+    "carded-shards": (
+        "pictures",
+        Command(
+            "prepare",
+            [
+                *("photos=photos", "data.root=set", *_QUICK[1:4], "card=true"),
+                *("data=shards", "shard.pairs=2"),
+            ],
+        ),
+    ),
+    "pushed-shards": ("carded-shards", Command("hub", _PUSHED)),
     "trained": (
         "labelled",
         Command("train", [*_DISTILL, "run=trained", "trainer.max_steps=2"]),

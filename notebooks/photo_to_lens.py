@@ -8,18 +8,23 @@
 # %% [markdown]
 # # From photos to a lens, in ten cells
 #
+# [![Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/distill/blob/main/notebooks/photo_to_lens.ipynb)
+#
 # A teacher labels photographs, a student of 1.5 MB learns from the pairs, becomes one ONNX file and
-# draws on a page that the camera feeds. Some five minutes on two CPU cores. As a notebook:
-# `jupytext --to notebook notebooks/photo_to_lens.py`.
+# draws on a page that the camera feeds. Some five minutes on two CPU cores. For Jupyter and Colab:
+# `jupytext --to notebook --update notebooks/photo_to_lens.py` makes `photo_to_lens.ipynb` of it.
 
 # %%
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 from IPython.display import Image
 from skimage import data, io
 
+if "google.colab" in sys.modules:  # which has PyTorch already
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "distill"], check=True)
 # The shell finds the `distill` of this Python; a run of fewer steps than 600 draws less well.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 os.environ.setdefault("STEPS", "600")

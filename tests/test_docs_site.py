@@ -57,6 +57,19 @@ def test_the_site_is_built_without_a_warning_and_fetches_nothing():
     assert (place / "gallery/hayao/astronaut.jpg").is_file()
 
 
+def test_the_notebook_for_colab_is_that_of_the_script():
+    jupytext = pytest.importorskip("jupytext", reason="no jupytext: pip install 'distill[docs]'")
+    ours, shown = (jupytext.read(NOTEBOOK.with_suffix(suffix)) for suffix in (".py", ".ipynb"))
+    kinds_and_sources = [
+        [(cell.cell_type, cell.source) for cell in each.cells] for each in (ours, shown)
+    ]
+    assert kinds_and_sources[0] == kinds_and_sources[1]
+    assert not [cell for cell in shown.cells if cell.get("outputs")]
+    badge = "colab.research.google.com/github/OWNER/distill/blob/main/notebooks/photo_to_lens.ipynb"
+    assert badge in shown.cells[0].source
+    assert sum(cell.cell_type == "code" for cell in shown.cells) == 10
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_notebook_runs_from_photos_to_the_lens(tmp_path):

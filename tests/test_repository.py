@@ -50,3 +50,14 @@ def test_the_citation_is_of_this_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == distill.__version__
     assert {"cff-version", "message", "title", "authors"} <= citation.keys()
+
+
+def test_the_citation_credits_the_paper_its_release_and_every_shipped_teacher():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    for each in citation["references"]:
+        assert {"type", "title", "authors", "notes"} <= each.keys()
+        assert all("name" in author or "family-names" in author for author in each["authors"])
+    said = " ".join(each["notes"] for each in citation["references"])
+    assert "The paper" in said
+    for path in (ROOT / "src/distill/zoo").glob("*.md"):
+        assert path.stem in said or path.stem == "toon", path.stem  # which is ours

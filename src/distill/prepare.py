@@ -10,12 +10,10 @@ from distill.recipes import RECIPES
 
 @entry("prepare", Prepare, recipes=RECIPES)
 def main(settings: Prepare) -> None:
+    root = recipe_named(settings.recipe.name).prepare(settings)
     if settings.card.name:
         from distill.sharing import set_card
 
-        set_card.check(settings)
-    root = recipe_named(settings.recipe.name).prepare(settings)
-    if settings.card.name:
         set_card.write_card(settings, root)
 
 

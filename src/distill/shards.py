@@ -9,8 +9,9 @@ from distill.config.settings.commands import ShardSettings
 @entry("shards", ShardSettings)
 def main(settings: ShardSettings) -> None:
     from distill.data.shards import conversion_of_sets
+    from distill.sharing.set_card import carry_card
 
-    conversion_of_sets.convert(settings)
+    conversion_of_sets.convert(settings, carry_card)
 
 
 if __name__ == "__main__":

@@ -85,12 +85,6 @@ def test_a_card_of_sketches(here: Path) -> None:
     assert "teacher" not in text
 
 
-def test_shards_have_no_card(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert prepared("data=shards", "card=true") == 1
-    assert "card=true: of a folder of pairs" in last_line(capsys)
-    assert not (here / "data").exists()
-
-
 @pytest.mark.slow
 def test_a_set_goes_to_a_folder_and_comes_back(
     here: Path, capsys: pytest.CaptureFixture[str]

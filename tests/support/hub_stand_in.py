@@ -60,7 +60,9 @@ class HubStandIn:
             own = SimpleNamespace(sha256=hashlib.sha256(content).hexdigest())
             blob = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
             large = len(content) >= LARGE
-            yield SimpleNamespace(path=name, blob_id=blob, lfs=own if large else None)
+            yield SimpleNamespace(
+                path=name, size=len(content), blob_id=blob, lfs=own if large else None
+            )
 
     def create_commit(self, repo: str, operations: list[Any], **how: Any) -> None:
         if self.broken == len(self.commits):

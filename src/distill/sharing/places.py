@@ -40,8 +40,12 @@ class Place(ABC):
     name: str  # as the user typed it
 
     @abstractmethod
-    def hashes(self) -> dict[str, ContentHash]:
-        """Every file that is there."""
+    def sizes(self) -> dict[str, int]:
+        """Every file that is there, and its bytes."""
+
+    @abstractmethod
+    def hashes(self, names: Collection[str]) -> dict[str, ContentHash]:
+        """Of those of these files that are there."""
 
     @abstractmethod
     def put(self, files: Mapping[str, Path], message: str) -> None:
@@ -58,14 +62,14 @@ class FolderPlace(Place):
     def __init__(self, name: str) -> None:
         self.name, self.root = name, home_path(name)
 
-    def hashes(self) -> dict[str, ContentHash]:
-        if not self.root.is_dir():
-            return {}
+    def sizes(self) -> dict[str, int]:
         files = (path for path in self.root.rglob("*") if path.is_file())
         named = ((path.relative_to(self.root).as_posix(), path) for path in files)
-        return {
-            name: ContentHash("sha256", sha256(path)) for name, path in named if not _hidden(name)
-        }
+        return {name: path.stat().st_size for name, path in named if not _hidden(name)}
+
+    def hashes(self, names: Collection[str]) -> dict[str, ContentHash]:
+        there = ((name, self.root / name) for name in names)
+        return {name: ContentHash("sha256", sha256(path)) for name, path in there if path.is_file()}
 
     def put(self, files: Mapping[str, Path], message: str) -> None:
         for name, path in files.items():
@@ -92,14 +96,12 @@ class HubPlace(Place):
         self.api: Any = HfApi()
         self._commit: str | None = None
 
-    def hashes(self) -> dict[str, ContentHash]:
-        with self._problems():
-            if not self.api.repo_exists(self.name, repo_type=self.kind):
-                return {}
-            tree = self.api.list_repo_tree(
-                self.name, recursive=True, revision=self._at(), repo_type=self.kind
-            )
-            return {each.path: _hash_of(each) for each in tree if hasattr(each, "blob_id")}
+    def sizes(self) -> dict[str, int]:
+        return {name: each.size for name, each in self._tree().items()}
+
+    def hashes(self, names: Collection[str]) -> dict[str, ContentHash]:
+        wanted = {*names}
+        return {name: _hash_of(each) for name, each in self._tree().items() if name in wanted}
 
     def put(self, files: Mapping[str, Path], message: str) -> None:
         from huggingface_hub import CommitOperationAdd
@@ -126,6 +128,16 @@ class HubPlace(Place):
                 allow_patterns=[_literal(path) for path in paths],
                 local_dir=into,
             )
+
+    def _tree(self) -> dict[str, Any]:
+        """What the Hub says of every file; nothing where there is no such repository."""
+        with self._problems():
+            if not self.api.repo_exists(self.name, repo_type=self.kind):
+                return {}
+            tree = self.api.list_repo_tree(
+                self.name, recursive=True, revision=self._at(), repo_type=self.kind
+            )
+            return {each.path: each for each in tree if hasattr(each, "blob_id")}
 
     def _at(self) -> str:
         if self._commit is None:

@@ -8,6 +8,7 @@ from distill.config.settings.commands import HubSettings
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.next_step import next_step
+from distill.data.shards.address import is_address
 from distill.runs.run_folder import run_named
 from distill.sharing.places import Kind, place_of
 from distill.sharing.published_set import pull_set, push_set
@@ -27,6 +28,11 @@ def carry_out(settings: HubSettings) -> None:
         raise DistillError(f"{' and '.join(given)}: name one student, or one set of pairs")
     if settings.repo is None:
         raise DistillError("repo: missing; repo=USER/NAME on the Hub, or a folder: repo=./DIR")
+    if root is not None and is_address(root):
+        raise DistillError(
+            f"data.root={root}: a set is pushed from a local folder and pulled into one; copy it "
+            "with the store's own tool"
+        )
     kind: Kind = "dataset" if root is not None else "model"
     place = place_of(settings.repo, kind, settings.revision, settings.private)
     if way == "push" and root is not None:

@@ -1,5 +1,6 @@
 """The card of a set of pairs, README.md beside them: what is in it, from what, under which terms.
 
+Sets of shards have the same one; only its section `Files` and a line of the front matter differ.
 Its front matter is what the Hub reads; a sheet of sample pairs lies beside it. No path of this
 machine is in it.
 """
@@ -7,148 +8,141 @@ machine is in it.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
+import yaml
 
 from distill import __version__
-from distill.config import compose
 from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError
-from distill.core.files import atomic_write, write_whole
 from distill.core.images import sheet, to_tensor
-from distill.data.datamodule import spread
-from distill.data.labelled.manifest import counts_at, manifest_at
-from distill.data.labelled.register import (
-    PAIR_FOLDERS,
-    SIDES,
-    SKETCH_FOLDERS,
-    TEACHER_FOLDERS,
-    pair_of,
-    png_names,
-    read_rows,
-)
+from distill.data.labelled.manifest import counts_at
+from distill.data.labelled.register import SIDES, read_rows
 from distill.data.labelled.teacher_pass import TEACHER
+from distill.data.photos import Side
+from distill.data.shards.address import Address
+from distill.data.sources import shards_root
+from distill.sharing.set_forms import SetForm, form_at
 from distill.sharing.terms import front_matter, licence_entries, one_line
 
 CARD, SHEET = "README.md", "sheet.jpg"
 SHOWN = 4  # pairs on the sheet
-SIDE = 256  # pixels, where nothing else is said
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 LARGEST = "1M<n<10M"
+SPLITS: Mapping[Side, str] = {"train": "train", "val": "validation", "test": "test"}  # the Hub's
 UNSAID = "not said; whoever publishes the set answers for them (card.licence of distill.prepare)"
 INHERITED = (
     "The stylised pictures are a teacher's output, under the terms of its weights: {}. A student "
     "that learns from them inherits both."
 )
-
-USE = """\
-```
-pip install 'distill[hub]'
-distill hub pull repo=USER/NAME data.root=DIR      # or this folder; every file is checked
-distill train {words} data.root=DIR
-```
-
-`sha256sums.txt` has the hash of every file (`sha256sum -c sha256sums.txt`)."""
-
-
-def check(settings: Prepare) -> None:
-    """Raises DistillError, before anything is labelled, where no card can be had."""
-    if settings.data.kind == "shards":
-        raise DistillError(
-            "card=true: of a folder of pairs; leave data=shards out, and python -m distill.shards "
-            "packs them"
-        )
+FILES = "## Files"
+_FILES = re.compile(rf"(?ms)^{FILES}\n.*?(?=^## |\Z)")
+_HEAD = re.compile(r"(?s)\A---\n(.*?\n)---\n")
 
 
 def write_card(settings: Prepare, root: Path) -> None:
-    """Write README.md and the sheet of the set at `root`, which distill.prepare has just made."""
-    columns = PAIR_FOLDERS[1] if _of_sketches(root) else PAIR_FOLDERS[0]
-    _write_sheet(root, columns)
-    write_whole(root / CARD, set_card(settings, root))
-    print(f"card: {root / CARD}, {root / SHEET}")
+    """Write README.md and the sheet of the set that distill.prepare has just made: of data=shards
+    where those lie, else at `root`."""
+    form = form_at(shards_root(settings) if settings.data.kind == "shards" else root)
+    form.write(SHEET, _sheet(form))
+    form.write(CARD, set_card(settings, form).encode())
+    print(f"card: {form}/{CARD}, {form}/{SHEET}")
 
 
-def set_card(settings: Prepare, root: Path) -> str:
-    """The card as Markdown. Raises DistillError where no whole set lies at `root`."""
-    made, counts = manifest_at(root), counts_at(root)
-    if made is None or counts is None:
-        raise DistillError(f"{root}: no whole set of distill.prepare; run it to its end first")
-    sketches = _of_sketches(root)
+def carry_card(source: Path | Address, target: Path | Address) -> None:
+    """Put the card of a set beside the same set in its other form, where it has one.
+
+    What it says of the files is made anew; whatever else stands there stays. Of a set without a
+    manifest of distill.prepare, and of a card without the section `Files`, none is made.
+    """
+    before, now = form_at(source), form_at(target)
+    if not (before.made and now.made):
+        return
+    try:
+        text = before.read(CARD).decode()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return
+    if not _FILES.search(text):
+        print(f"{before}/{CARD}: has no section `Files`, so {now} gets no card")
+        return
+    with suppress(FileNotFoundError):
+        now.write(SHEET, before.read(SHEET))
+    text = _FILES.sub(lambda _: f"{FILES}\n\n{now.files()}\n\n", text, count=1)
+    now.write(CARD, _HEAD.sub(lambda head: _moved(head, now), text).encode())
+
+
+def _moved(head: re.Match[str], form: SetForm) -> str:
+    """The front matter with the files of another form; as it is where it is damaged."""
+    try:
+        said = yaml.safe_load(head[1])
+        config = said["configs"][0]
+        names = {split: side for side, split in SPLITS.items()}
+        config["data_files"] = [
+            each | {"path": form.pattern(names[each["split"]])} for each in config["data_files"]
+        ]
+    except (yaml.YAMLError, KeyError, IndexError, TypeError):
+        return head[0]
+    return front_matter(said)
+
+
+def set_card(settings: Prepare, form: SetForm) -> str:
+    """The card as Markdown. Raises DistillError where no whole set lies there."""
+    made, counts = form.made, counts_at(form.said)
+    if not made or counts is None:
+        raise DistillError(f"{form}: no whole set of distill.prepare; run it to its end first")
+    sketches = form.of_sketches
     style = settings.style
     name = "Sketches of photos" if sketches else f"Photos and {one_line(style.name)} of them"
-    words = "recipe=pix2pix" if sketches else _words(settings)
     parts = [
-        front_matter(_head(settings, name, counts, sketches)) + f"\n# {one_line(name)}",
+        front_matter(_head(settings, name, counts, form)) + f"\n# {one_line(name)}",
         f"![sample pairs]({SHEET})",
-        f"{_total(counts):,} pairs of pictures, {made['size']}×{made['size']} PNG, made with "
-        f"distill {__version__}.",
+        f"{_total(counts):,} pairs of pictures, {made['size']}×{made['size']}, made with distill "
+        f"{__version__}.",
         "| side | pairs |\n| --- | ---: |\n"
         + "\n".join(f"| {side} | {counts.get(side, 0):,} |" for side in SIDES),
-        f"`SIDE/{_first(sketches)}/NAME.png` is the input, `SIDE/{_second(sketches)}/NAME.png` of "
-        "the same name the target.",
-        USE.format(words=words),
+        FILES,
+        form.files(),
         "## Sources",
-        _list(_sources(settings, root, counts)),
+        _list(_sources(settings, form.said, counts)),
         "## Terms",
         _list(_terms(settings, sketches)),
         "## How it was made and checked",
-        _list(_sketched(made) if sketches else _taught(settings, made, root)),
+        _list(_sketched(made) if sketches else _taught(settings, made, form.said)),
         "Near-duplicates, and photos of one person by their names, stay on one side.",
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _words(settings: Prepare) -> str:
-    """What distill.train is told of the set: somebody else has no style of this one's own name."""
-    style = settings.style
-    named = style.name if style.name in compose.choices("style") else "own"
-    size = "" if style.resolution == SIDE else f" style.resolution={style.resolution}"
-    return f"style={named}{size}"
-
-
-def _of_sketches(root: Path) -> bool:
-    return "teacher" not in (manifest_at(root) or {"teacher": ""})
-
-
-def _first(sketches: bool) -> str:
-    return "A" if sketches else "photo"
-
-
-def _second(sketches: bool) -> str:
-    return "B" if sketches else "stylized"
 
 
 def _total(counts: Mapping[str, int]) -> int:
     return sum(counts.get(side, 0) for side in SIDES)
 
 
-def _head(
-    settings: Prepare, name: str, counts: Mapping[str, int], sketches: bool
-) -> dict[str, Any]:
+def _head(settings: Prepare, name: str, counts: Mapping[str, int], form: SetForm) -> dict[str, Any]:
     """The photos' licence where that is all there is to say; a teacher's own terms: `other`."""
     card, teacher = settings.card, settings.style
     ours = licence_entries(teacher.licence, teacher.source)["license"] == "mit"
-    if card.licence and (sketches or ours):
+    if card.licence and (form.of_sketches or ours):
         licence = licence_entries(card.licence, card.source or "")
     else:
         licence = licence_entries("", "")
     total = _total(counts)
-    splits = [(side, "validation" if side == "val" else side) for side in SIDES if counts[side]]
+    files = [
+        {"split": split, "path": form.pattern(side)}
+        for side, split in SPLITS.items()
+        if counts[side]
+    ]
     return licence | {
         "pretty_name": name,
         "task_categories": ["image-to-image"],
         "size_categories": [next((word for most, word in SIZES if total < most), LARGEST)],
-        "tags": ["paired-images", "sketch" if sketches else "stylization"],
-        "configs": [
-            {
-                "config_name": "default",
-                "data_files": [{"split": split, "path": f"{side}/**"} for side, split in splits],
-            }
-        ],
+        "tags": ["paired-images", "sketch" if form.of_sketches else "stylization"],
+        "configs": [{"config_name": "default", "data_files": files}],
     }
 
 
@@ -205,27 +199,16 @@ def _sketched(made: Mapping[str, Any]) -> dict[str, str]:
     return {key: one_line(made[key]) for key in sorted(made) if key.startswith("sketch.")}
 
 
-def _write_sheet(root: Path, folders: tuple[str, str]) -> None:
-    """Pairs that lie evenly over the last side that has any: held-out ones before others."""
-    first, second = sorted(folders) if folders == SKETCH_FOLDERS else folders
-    rows = []
-    for path in _samples(root, first, second):
-        pictures = (path, path.parents[1] / second / path.name)
-        rows.append(
-            [to_tensor(Image.open(each).convert("RGBA").convert("RGB")) for each in pictures]
-        )
-    titles = ("photo", "stylised") if folders == TEACHER_FOLDERS else ("sketch", "photo")
-    with atomic_write(root / SHEET) as temporary:
-        sheet(rows, titles).save(temporary, "JPEG", quality=90)
-
-
-def _samples(root: Path, first: str, second: str) -> Iterator[Path]:
-    for side in reversed(SIDES):
-        names = sorted(png_names(root, side, first) & png_names(root, side, second))
-        whole = [name for name in names if name == f"{pair_of(name)}.png"] or names
-        if whole:
-            yield from (root / side / first / whole[at] for at in spread(range(len(whole)), SHOWN))
-            return
+def _sheet(form: SetForm) -> bytes:
+    """A few pairs side by side, as a JPEG."""
+    rows = [
+        [to_tensor(picture.convert("RGBA").convert("RGB")) for picture in pair]
+        for pair in form.samples(SHOWN)
+    ]
+    titles = ("sketch", "photo") if form.of_sketches else ("photo", "stylised")
+    drawn = BytesIO()
+    sheet(rows, titles).save(drawn, "JPEG", quality=90)
+    return drawn.getvalue()
 
 
 def _list(rows: Mapping[str, str]) -> str:

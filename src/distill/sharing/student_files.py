@@ -45,7 +45,7 @@ def pull_student(place: Place, target: Path, replace: bool) -> None:
 
     Raises DistillError for a damaged one, and where another is at `target`, unless replaced.
     """
-    there = place.hashes()
+    there = place.hashes([WEIGHTS])
     if WEIGHTS not in there:
         raise DistillError(f"repo={place.name}: no student is there ({WEIGHTS} is missing)")
     if target.exists() and there[WEIGHTS].fits(target):

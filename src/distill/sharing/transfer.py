@@ -16,7 +16,8 @@ from distill.core.files import scratch_folder, sha256
 from distill.core.progress import bar
 from distill.sharing.places import Place
 
-BATCH = 500  # files: one commit on the Hub
+# Of a batch, which is one commit on the Hub, and what a killed command may have to send again.
+BATCH, BATCH_BYTES = 500, 10**9  # files; a larger file is one by itself
 SUMS = "sha256sums.txt"
 _SUM = re.compile(r"([0-9a-f]{64})  ([^\0\r\n\\]+)")
 
@@ -42,7 +43,7 @@ def push(files: Mapping[str, Path], place: Place, last: Sequence[str], replace: 
 
     Raises DistillError where files of other content are there, unless they are to be replaced.
     """
-    there = place.hashes()
+    there = place.hashes(files)
     known = [name for name in files if name in there]
     with bar(len(known), "file", "comparing", leave=False) as progress:
         different = []
@@ -57,8 +58,9 @@ def push(files: Mapping[str, Path], place: Place, last: Sequence[str], replace: 
         )
     changed = {*different}
     missing = [name for name in files if name not in there or name in changed]
+    sizes = {name: files[name].stat().st_size for name in missing}
     with bar(len(missing), "file", "pushing", leave=False) as progress:
-        for names in _batches(missing, last):
+        for names in _batches(sizes, last):
             place.put({name: files[name] for name in names}, _message(names))
             progress.update(len(names))
     return len(missing)
@@ -82,8 +84,14 @@ def pull(
         )
     changed = {*different}
     missing = [name for name in expected if name in changed or not (root / name).exists()]
+    there = place.sizes() if missing else {}
+    if gone := [name for name in missing if name not in there]:
+        raise DistillError(f"repo={place.name}: {_some(gone)} missing there; push the set again")
+    for name in last:
+        if name in changed:  # killed on the way, what is there is no set
+            (root / name).unlink()
     with bar(len(missing), "file", "pulling", leave=False) as progress:
-        for names in _batches(missing, last):
+        for names in _batches({name: there[name] for name in missing}, last):
             fetch(names, expected, place, root)
             progress.update(len(names))
     return len(missing)
@@ -107,11 +115,21 @@ def _is(path: Path, digest: str) -> bool:
     return path.is_file() and sha256(path) == digest
 
 
-def _batches(names: Sequence[str], last: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Those named last by themselves, in their order, when all others are there."""
-    others = [name for name in names if name not in last]
-    yield from (others[at : at + BATCH] for at in range(0, len(others), BATCH))
-    if closing := [name for name in last if name in names]:
+def _batches(sizes: Mapping[str, int], last: Sequence[str]) -> Iterator[Sequence[str]]:
+    """These files, of so many bytes each; those named last by themselves, in their order, when all
+    others are there."""
+    batch, size = list[str](), 0
+    for name, more in sizes.items():
+        if name in last:
+            continue
+        if batch and (len(batch) == BATCH or size + more > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(name)
+        size += more
+    if batch:
+        yield batch
+    if closing := [name for name in last if name in sizes]:
         yield closing
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from distill.config.compose import choices
@@ -17,24 +18,25 @@ from distill.data.shards.shard_manifest import shard_manifest_at
 from distill.data.shards.unpacking import unpack
 
 SHARDS = "data/shards"
+Done = Callable[[Path | Address, Path | Address], None]  # of what was made, into what
 
 
-def convert(settings: ShardSettings) -> None:
-    """Pack or unpack, as `to` says. Raises DistillError."""
+def convert(settings: ShardSettings, done: Done) -> None:
+    """Pack or unpack, as `to` says; `done` follows where it is a set again. Raises DistillError."""
     root = settings.data.root
     if root is None:
         what = "the set of pairs" if settings.to == "shards" else "the shards"
         raise DistillError(f"data.root=null: name {what} with data.root=DIR")
     if settings.to == "shards":
-        _to_shards(settings, root)
+        _to_shards(settings, root, done)
     elif settings.to == "litdata":
         shards = Address(_typed(root))
         print(export_litdata(shards, _local_output(settings, shards, "litdata")))
     else:
-        _to_pairs(settings, Address(_typed(root)))
+        _to_pairs(settings, Address(_typed(root)), done)
 
 
-def _to_shards(settings: ShardSettings, root: str) -> None:
+def _to_shards(settings: ShardSettings, root: str, done: Done) -> None:
     given = Address(_typed(root))
     if given.local is None or shard_manifest_at(given) is not None:
         raise DistillError(
@@ -47,14 +49,16 @@ def _to_shards(settings: ShardSettings, root: str) -> None:
         raise DistillError(f"output={settings.output}: that is the set itself; name another place")
     split = (d.val_fraction, d.split_seed, d.test_fraction)
     print(pack(folder, target, settings.codec, settings.pairs, split, settings.workers, d.style))
+    done(folder, target)
     known = d.style is not None and d.style in choices("style")
     what = {"style": str(d.style)} if known else _learnt_from(folder)
     print(next_step("train", **what, data="shards", **{"data.root": str(target)}))
 
 
-def _to_pairs(settings: ShardSettings, root: Address) -> None:
+def _to_pairs(settings: ShardSettings, root: Address, done: Done) -> None:
     folder = _local_output(settings, root, "pairs")
     print(unpack(root, folder))
+    done(root, folder)
     print(next_step("train", **_learnt_from(folder), **{"data.root": str(folder)}))
 
 
