@@ -18,6 +18,9 @@ import threading
 import time
 from pathlib import Path
 
+import distill  # noqa: F401  first, as python -m distill.train has it
+
+# isort: split
 import pytorch_lightning as pl
 from watched import train_for
 

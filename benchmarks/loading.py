@@ -3,11 +3,11 @@
 decode   CPU time of one picture in each codec, and its bytes, of pictures of `--pairs SET`
 sample   CPU time of one training sample (read, checked, decoded, as tensors), pages in memory
 loop     `distill.train` on the same pairs as a folder and as shards, each to the bare step with
-         freed memory kept, in turn
+         freed memory kept, in turn: pictures a second, and CPU time with that of loading
 start    the first step and the memory with an index of `--index` pairs: real parts of an index
          and a catalogue, of which every shard is a link to one tar file; beside a small folder
 
-CPU time holds on a machine that does other things too; the loop's figures do not.
+CPU time holds on a machine that does other things too; the loop's pictures a second do not.
 """
 
 from __future__ import annotations
@@ -113,34 +113,54 @@ def sample_table(
     return found, Table("A training sample, ms of CPU", ["", "median (range)"], rows)
 
 
-def loop(words: Sequence[str], workers: int, batch: int, warm: int, steps: int, size: int) -> float:
-    """Pictures a second of the real command."""
+def loop(
+    words: Sequence[str], workers: int, batch: int, warm: int, steps: int, size: int
+) -> tuple[float, float]:
+    """Pictures a second of the real command, and ms of CPU time a picture, loading included."""
     stamps = Stamps()
     typed = [*words, f"data.workers={workers}", f"data.batch_size={batch}", "data.val_limit=1"]
     typed += [f"style.resolution={size}", "encoder.weights=none", *STUDENT]
     train_for(warm + steps + TAIL, typed, stamps)
-    return steps * batch / stamps.of(warm, steps)
+    pictures = steps * batch
+    return pictures / stamps.of(warm, steps), 1000 * stamps.cpu_of(warm, steps) / pictures
+
+
+def step_alone(batch: int, warm: int, steps: int, size: int) -> tuple[float, float]:
+    """The same of the bare step."""
+    marks: list[float] = []
+    speed = bare(batch, warm, steps, size, lambda: marks.append(time.process_time()))
+    return speed, 1000 * (time.process_time() - marks[0]) / (steps * batch)
 
 
 def loop_table(
     root: Path, shards: dict[str, Path], args: argparse.Namespace
-) -> tuple[dict[str, list[float]], Table]:
+) -> tuple[dict[str, Any], Table]:
     length = (args.batch, args.warm, args.steps, args.size)
-    runs: dict[str, Callable[[], float]] = {"bare": partial(_first, kept, bare, *length)}
+    runs: dict[str, Callable[[], Any]] = {"bare": partial(_first, kept, step_alone, *length)}
     sources = {"folder": [f"data.root={root}"]}
     sources |= {name: ["data=shards", f"data.root={at}"] for name, at in shards.items()}
     for name, words in sources.items():
         runs[name] = partial(_first, loop, [*words, "style=toon"], args.workers, *length)
-    speed = alternate(runs, args.rounds, "loop")
+    results = alternate(runs, args.rounds, "loop")
+    speed = {name: [each[0] for each in found] for name, found in results.items()}
+    cpu = {name: [each[1] for each in found] for name, found in results.items()}
     rows = [
-        [name, spread(values, 2), wanted(ratios(values, speed["bare"]), WANTED_LOOP)]
-        for name, values in speed.items()
+        [
+            name,
+            spread(speed[name], 2),
+            wanted(ratios(speed[name], speed["bare"]), WANTED_LOOP),
+            spread(cpu[name], 1),
+            wanted(ratios(cpu["bare"], cpu[name]), WANTED_LOOP),
+        ]
+        for name in runs
     ]
-    title = f"Training, pictures a second, {args.workers} workers"
-    return speed, Table(title, ["", "median (range)", "to the bare step, memory kept"], rows)
+    columns = ["", "pictures a second", "to the bare step, memory kept"]
+    columns += ["ms of CPU a picture, loading included", "the bare step's to it"]
+    title = f"Training, {args.workers} workers, median (range)"
+    return {"pictures a second": speed, "ms of CPU": cpu}, Table(title, columns, rows)
 
 
-def _first(function: Callable[..., float], *arguments: object) -> float:
+def _first(function: Callable[..., Any], *arguments: object) -> Any:
     return apart(function, *arguments)[0]
 
 

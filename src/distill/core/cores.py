@@ -1,14 +1,26 @@
-"""How many processor cores this process may use, and how many threads of it compute."""
+"""The processor, how many cores of it this process may use, and how many threads compute."""
 
 from __future__ import annotations
 
 import os
+import platform
+import re
 import sys
 from pathlib import Path
 
 # Variables by which a user fixes the number of threads; the first counts, as it does for PyTorch.
 CHOSEN = ("MKL_NUM_THREADS", "OMP_NUM_THREADS")
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"  # Linux
+
+
+def processor() -> str:
+    """The processor's own name where the system tells it, else its kind."""
+    listed = Path("/proc/cpuinfo")
+    if listed.is_file():
+        found = re.search(r"^model name\s*:\s*(.+)$", listed.read_text(errors="replace"), re.M)
+        if found:
+            return found.group(1).strip()
+    return platform.processor() or platform.machine()
 
 
 def cores() -> int:

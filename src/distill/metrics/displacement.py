@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from skimage.registration import phase_cross_correlation
 from torch import Tensor
 
 from distill.core.black_hat import luma
@@ -25,6 +24,8 @@ def displacement(a: Tensor, b: Tensor, tiles: int = 4) -> Tensor:
     pixel (Guizar-Sicairos et al. 2008). NaN where one of the tiles is flat. A single tile may be
     off by a pixel or more where lines differ: take medians over pictures.
     """
+    from skimage.registration import phase_cross_correlation  # heavy: SciPy comes with it
+
     height, width = (side // tiles for side in a.shape[-2:])
     window = torch.outer(
         torch.hann_window(height, periodic=False), torch.hann_window(width, periodic=False)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -16,7 +14,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from distill.core import sessions
-from distill.core.cores import cores
+from distill.core.cores import cores, processor
 
 # Of square matrices: large enough to keep all units busy, and the smaller ones done before a busy
 # system turns to another program.
@@ -33,16 +31,6 @@ def facts() -> dict[str, object]:
         "torch": torch.__version__,
         "python": platform.python_version(),
     }
-
-
-def processor() -> str:
-    """The processor's own name where the system tells it, else its kind."""
-    listed = Path("/proc/cpuinfo")
-    if listed.is_file():
-        found = re.search(r"^model name\s*:\s*(.+)$", listed.read_text(errors="replace"), re.M)
-        if found:
-            return found.group(1).strip()
-    return platform.processor() or platform.machine()
 
 
 def load_average() -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-from kornia.metrics import ssim as ssim_map
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -56,6 +55,8 @@ def ssim(a: Tensor, b: Tensor) -> Tensor:
             f"SSIM needs pictures of at least {WINDOW} pixels, and these are of {height}×{width}; "
             "take larger ones"
         )
+    from kornia.metrics import ssim as ssim_map  # heavy, and no training step needs it
+
     return ssim_map(a.float(), b.float(), WINDOW, padding="valid").flatten(1).mean(1)
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image, ImageEnhance, ImageOps
 from skimage import data
 
@@ -11,6 +12,7 @@ from distill.core.errors import DistillError
 from distill.data.labelled import bucket_search
 from distill.data.labelled import duplicates as module
 from distill.data.labelled.duplicates import find_near_duplicates, similar_pairs
+from distill.data.labelled.thumbnail_correlation import screened_parts
 from distill.data.labelled.thumbnails import THUMBNAIL, thumbnail, thumbnails
 from distill.data.photos import Photo, find_photos, group_of
 
@@ -156,6 +158,27 @@ def test_what_cannot_be_read_is_near_duplicate_of_none(tmp_path, make):
     assert not len(find_near_duplicates(photos, "unreadable"))
 
 
+@pytest.mark.parametrize("angle", [-24, 0, 6])
+def test_the_screened_disc_is_the_mean_of_the_rotated_pixels_inside_it(angle):
+    """Against Pillow's rotation and means in NumPy, of a picture soft enough for both."""
+    soft = Image.fromarray(np.random.default_rng(0).integers(0, 256, (4, 4), np.uint8))
+    picture = soft.convert("F").resize((32, 32), Image.Resampling.BICUBIC)
+    even, odd = screened_parts(torch.from_numpy(np.array(picture))[None], angle)
+    turned = np.asarray(picture.rotate(angle, Image.Resampling.BILINEAR))
+    y, x = np.mgrid[:32, :32] - 15.5
+    disc = np.hypot(x, y) <= 16
+    shares = disc.reshape(8, 4, 8, 4).mean((1, 3))
+    means = (turned * disc).reshape(8, 4, 8, 4).mean((1, 3)) / np.maximum(shares, 1e-9)
+    inside = shares > 0.5
+    left = (inside & (np.arange(8) < 4)).nonzero()
+    deviation = np.where(inside, means - means[inside].mean(), 0)
+    deviation /= np.linalg.norm(deviation)
+    halves = deviation[left], deviation[:, ::-1][left]
+    expected = np.concatenate([halves[0] + halves[1], halves[0] - halves[1]]) / 2**0.5
+    assert inside.sum() == 52
+    assert torch.cat([even, odd], 1)[0].numpy() == pytest.approx(expected, abs=0.01)
+
+
 # Real photos
 
 
@@ -229,6 +252,7 @@ def test_pairs_in_buckets_are_those_that_comparing_all_finds(few_are_compared, m
     assert {(i, i + 1) for i in range(0, 600, 3)} <= set(map(tuple, expected))
     monkeypatch.setattr(bucket_search, "BLOCK", 70)
     monkeypatch.setattr(bucket_search, "PART", 9)
+    monkeypatch.setattr(bucket_search, "PRODUCTS", 25)  # fewer than a bucket has with its forms
     assert similar_pairs(made).tolist() == sorted(expected)
 
 

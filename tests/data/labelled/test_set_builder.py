@@ -12,12 +12,12 @@ import pytest
 import torch
 from PIL import Image
 
+from distill.core.cores import processor
 from distill.core.errors import DistillError
 from distill.data.labelled import register
 from distill.data.labelled.manifest import is_complete, manifest_at
 from distill.data.labelled.pair_maker import plan
 from distill.data.photos import Photo, find_photos
-from distill.metrics.machine import processor
 from distill.models.teachers.teacher import Teacher
 from support import labelling
 from support.labelling import MANIFEST, hashes, make

@@ -9,6 +9,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
+from distill.core.cores import processor
 from distill.core.errors import DistillError
 from distill.data import stored_photo
 from distill.data.labelled.register import read_rows
@@ -16,7 +17,6 @@ from distill.data.shards.address import Address
 from distill.data.shards.packing import pack
 from distill.data.shards.shard_index import Catalogue, read_rows_of
 from distill.data.shards.unpacking import unpack
-from distill.metrics.machine import processor
 from support.labelling import MANIFEST, add, add_copies, make
 from support.pairs_on_disk import contents, write_set
 from support.shards_by_teacher import make_shards

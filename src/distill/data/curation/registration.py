@@ -12,8 +12,6 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
-from skimage.registration import phase_cross_correlation
 
 from distill.core.black_hat import REC_601
 
@@ -47,6 +45,8 @@ class Registration:
 
 def register(photo: Pixels, drawing: Pixels, blur: float = FINE) -> Registration:
     """Measure a pair of squares, uint8 (SIDE, SIDE, 3)."""
+    from skimage.registration import phase_cross_correlation  # heavy: SciPy comes with it
+
     first, second = (_edges(each, blur) for each in (photo, drawing))
     if min(first.std(), second.std()) < FLAT:
         return Registration(0.0, 0.0, 0.0)
@@ -69,12 +69,16 @@ def register(photo: Pixels, drawing: Pixels, blur: float = FINE) -> Registration
 
 
 def _edges(picture: Pixels, blur: float) -> Grey:
+    from scipy import ndimage
+
     grey = picture @ (np.array(REC_601) / 255)
     return ndimage.gaussian_gradient_magnitude(grey, blur, mode="nearest")
 
 
 def _moved(edges: Grey, shift: NDArray[np.float64]) -> Grey:
     """Moved down and right by `shift` pixels, linearly; edges are blurred already."""
+    from scipy import ndimage
+
     return ndimage.shift(edges, shift, order=1, mode="nearest") if shift.any() else edges
 
 

@@ -10,7 +10,6 @@ threshold, which depend on which one is rotated.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -42,9 +41,8 @@ SAMPLES = 256  # photos a bucket, of which k-means finds the centres
 # Of discs as they are or mirrored: those of pictures alike at 16×16, corners included, may differ.
 SCREEN_STRAIGHT = 0.88
 BLOCK = 8192  # photos looked for at once
+PRODUCTS = 1 << 20  # of forms and discs at once: 4 MiB, which stay in the cache
 PART = 4096  # pairs compared at once: 32 MiB of pictures
-
-Vectors = NDArray[np.float32]
 
 
 def faiss_library(count: int) -> Any:
@@ -65,65 +63,111 @@ def pairs_in_buckets(of: Thumbnails, first: int | None = None) -> Edges:
     With `first` only those of one of the first so many with one of the others. Raises DistillError
     where faiss is not installed.
     """
-    index = _buckets(of, 0 if first is None else first)
+    buckets = _Buckets(of, 0 if first is None else first)
     found, end = [NO_EDGES], len(of) if first is None else first
     with bar(end, "photo", "near-duplicates", leave=False) as progress:
         for start in range(0, end, BLOCK):
             block = of[start : min(start + BLOCK, end)]
-            _, large = floats(block)
-            hits: dict[int, list[Edges]] = {}
-            for angle in ANGLES:
-                for form in _forms(screened_parts(rotated(large, angle))):
-                    screen = SCREEN if angle else SCREEN_STRAIGHT
-                    near = _near(index, form, screen) + np.array([start, 0])
-                    hits.setdefault(angle, []).append(near[near[:, 0] != near[:, 1]])
-            known = NO_EDGES
-            for angle in sorted(hits, key=abs):  # most pairs are alike as they are
-                near = _without(np.unique(np.concatenate(hits[angle]), axis=0), known, len(of))
+            hits, known = _screened(block, start, buckets), NO_EDGES
+            for angle in sorted(ANGLES, key=abs):  # most pairs are alike as they are
+                near = _without(hits[angle], known, len(of))
                 known = np.concatenate([known, near[_alike(of, near, angle)]])
             found.append(np.sort(known, axis=1).astype(np.int32))
             progress.update(len(block))
     return np.unique(np.concatenate(found), axis=0)
 
 
-def _buckets(of: Thumbnails, start: int) -> Any:
-    """The index of the discs from `start` on; flat ones, which are like none, left out."""
-    faiss = faiss_library(len(of))
-    count = len(of) - start
+def _screened(block: Thumbnails, start: int, buckets: _Buckets) -> dict[int, Edges]:
+    """For each angle the pairs, each once, of a photo of the block rotated by it and one like it.
+
+    The block is of the photos from `start` on.
+    """
+    _, large = floats(block)
+    forms = []
+    for angle in ANGLES:
+        even, odd = screened_parts(large, angle)
+        screen = SCREEN if angle else SCREEN_STRAIGHT
+        forms += [torch.cat([even, sign * odd], 1) / screen for sign in (1, -1)]
+    rows, photos = buckets.near(torch.cat(forms))
+    form, row = np.divmod(rows, len(block))
+    pairs = np.stack([row + start, photos], 1)
+    others = pairs[:, 0] != pairs[:, 1]
+    return {
+        angle: np.unique(pairs[others & (form // 2 == number)], axis=0)
+        for number, angle in enumerate(ANGLES)
+    }
+
+
+class _Buckets:
+    """The discs of the photos from `start` on, by bucket; flat ones, like none, left out.
+
+    Those of a bucket lie one after another, so that they are compared by one product of matrices
+    with all that is looked for there.
+    """
+
+    def __init__(self, of: Thumbnails, start: int) -> None:
+        blocks = (_discs(of[i : i + BLOCK]) for i in range(start, len(of), BLOCK))
+        discs = torch.cat([_discs(of[:0]), *blocks])
+        self._index = _index(discs, len(of))
+        bucket = self._nearest(discs, 1)[:, 0]
+        bucket[~discs.any(1).numpy()] = self._index.nlist  # behind the last, where none looks
+        order = np.argsort(bucket, kind="stable")
+        self._photos = start + order
+        self._discs = discs[torch.from_numpy(order)]
+        self._starts = _starts(bucket[order], self._index.nlist)
+
+    def near(self, forms: Tensor) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of `forms`, (m, d), and photos whose disc has a product above 1 with them.
+
+        Looked for in the PROBES buckets nearest to each form.
+        """
+        probed = self._nearest(forms, PROBES)
+        order = np.argsort(probed, axis=None, kind="stable")
+        starts = _starts(probed.ravel()[order], self._index.nlist)
+        looking = order // probed.shape[1]
+        rows, photos = [], []
+        for bucket in np.flatnonzero(np.diff(starts) * np.diff(self._starts)):
+            begin, end = self._starts[bucket : bucket + 2]
+            step = max(1, PRODUCTS // int(end - begin))
+            for i in range(starts[bucket], starts[bucket + 1], step):
+                chosen = looking[i : min(i + step, starts[bucket + 1])]
+                product = forms[torch.from_numpy(chosen)] @ self._discs[begin:end].T
+                row, member = np.divmod(np.flatnonzero((product > 1).numpy()), end - begin)
+                rows.append(chosen[row])
+                photos.append(self._photos[begin + member])
+        none = np.empty(0, np.int64)
+        return np.concatenate([none, *rows]), np.concatenate([none, *photos])
+
+    def _nearest(self, forms: Tensor, count: int) -> NDArray[np.int64]:
+        """(m, count): the nearest buckets of each; of fewer buckets all."""
+        count = min(count, self._index.nlist)
+        return self._index.quantizer.search(forms.numpy(), count)[1]
+
+
+def _starts(buckets: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """(count + 1,): where each of so many buckets starts among sorted numbers of buckets."""
+    return np.searchsorted(buckets, np.arange(count + 1))
+
+
+def _index(discs: Tensor, photos: int) -> Any:
+    """faiss's index, which has the centres of the buckets of `discs`; none is added to it."""
+    faiss = faiss_library(photos)
+    count, size = discs.shape
     buckets = max(min(BUCKETS, count // 8), math.isqrt(count), 1)
-    sampled = np.linspace(start, len(of) - 1, min(count, SAMPLES * buckets)).astype(np.int64)
-    sample = _discs(of[sampled])
-    size = sample.shape[1]
+    sampled = np.linspace(0, max(count - 1, 0), min(count, SAMPLES * buckets)).astype(np.int64)
+    sample = discs[torch.from_numpy(sampled)].numpy()
     index = faiss.index_factory(size, f"IVF{buckets},Flat", faiss.METRIC_INNER_PRODUCT)
-    index.nprobe, index.cp.min_points_per_centroid = PROBES, 1
+    index.cp.min_points_per_centroid = 1
     sample = sample[sample.any(1)]
     if len(sample) < buckets:
         sample = np.concatenate([sample, np.eye(size, dtype=np.float32)])
     index.train(sample)
-    for i in range(start, len(of), BLOCK):
-        discs = _discs(of[i : i + BLOCK])
-        shown = np.flatnonzero(discs.any(1))
-        index.add_with_ids(discs[shown], shown + i)
     return index
 
 
-def _discs(of: Thumbnails) -> Vectors:
+def _discs(of: Thumbnails) -> Tensor:
     _, large = floats(of)
-    return torch.cat(screened_parts(large), 1).numpy()
-
-
-def _forms(of: Parts) -> Iterator[Vectors]:
-    """Discs and mirrored discs; flat ones are zero, and near to none."""
-    even, odd = of
-    yield torch.cat([even, odd], 1).numpy()
-    yield torch.cat([even, -odd], 1).numpy()
-
-
-def _near(index: Any, form: Vectors, screen: float) -> NDArray[np.int64]:
-    """(k, 2): row of `form` and photo in the index, where their correlation is above `screen`."""
-    limits, _, photos = index.range_search(form, screen)
-    rows = np.repeat(np.arange(len(form)), np.diff(limits.astype(np.int64)))
-    return np.stack([rows, photos], 1)
+    return torch.cat(screened_parts(large), 1)
 
 
 def _without(pairs: Edges, known: Edges, count: int) -> Edges:

@@ -17,6 +17,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from distill.core.cores import processor
 from distill.core.errors import DistillError
 from distill.core.files import sha256, write_json
 from distill.core.images import from_pixels, to_pixels
@@ -28,7 +29,6 @@ from distill.data.labelled.pair_maker import PairJob, Pictures
 from distill.data.labelled.teacher_check import PHOTOS, TeacherCheck, check_drawings, in_some_order
 from distill.data.labelled.teacher_pass import TeacherPass, read_of
 from distill.data.photos import BadPhoto, Photo, read_photo
-from distill.metrics.machine import processor
 from distill.models.teachers.drawings import FolderTeacher
 
 DRAWINGS = "drawings.json"

@@ -78,7 +78,7 @@ def all_pairs(of: Thumbnails, first: int | None = None) -> Edges:
     for i in range(0, end, BLOCK):
         small, large = floats(of[i : min(i + BLOCK, end)])
         straight = parts_of(small, whole)
-        discs = [screened_parts(rotated(large, angle)) for angle in ANGLES]
+        discs = [screened_parts(large, angle) for angle in ANGLES]
         for j in range(i if first is None else first, len(of), BLOCK):
             others, large_others = floats(of[j : j + BLOCK])
             alike = correlation(straight, parts_of(others, whole)) > ALIKE

@@ -13,12 +13,12 @@ from PIL import Image
 from torch.utils.data import Dataset
 
 from distill.core.arrays import save_png
+from distill.core.cores import processor
 from distill.core.process import worker_init_fn
 from distill.core.progress import bar
 from distill.core.threads import adapting
 from distill.data.photos import BadPhoto, Photo, Side
 from distill.data.worker_errors import OwnErrorsLoader
-from distill.metrics.machine import processor
 
 Pictures = tuple[Image.Image, Image.Image]
 Keep = Callable[[Sequence["PairJob"], Iterable[Pictures]], None]

@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from distill.core.errors import DistillError
 from distill.data.photos import Photo, Side, group_of
@@ -129,6 +127,9 @@ def _finer(photos: Sequence[Photo], names: list[str], edges: Edges) -> Iterator[
 
 def _components(count: int, names: Sequence[str], edges: Edges) -> list[int]:
     """A label for every photo, the same for all that names and edges join."""
+    from scipy.sparse import coo_array  # heavy, and pairs that are there need no split
+    from scipy.sparse.csgraph import connected_components
+
     first: dict[str, int] = {}
     named = np.array([first.setdefault(name, i) for i, name in enumerate(names)], np.int64)
     ends = np.concatenate([np.stack([np.arange(count), named], 1), edges])

@@ -1,0 +1,66 @@
+"""Lightning gets its two classes of torchmetrics; everything else of it is as ever."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# Each in a process of its own: here everything is imported long ago.
+LEAN = """
+import sys, distill, pytorch_lightning
+heavy = {"torchmetrics.functional.text", "transformers", "scipy.signal", "torchvision"}
+assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()
+"""
+SAME = """
+from pytorch_lightning.core import module
+import torchmetrics
+assert torchmetrics.Metric is module.Metric
+assert torchmetrics.MetricCollection is module.MetricCollection
+assert issubclass(torchmetrics.MeanMetric, module.Metric)
+from torchmetrics.functional.image.lpips import _LPIPS
+from torchmetrics import Accuracy, functional
+assert torchmetrics.__version__ and Accuracy.__module__.startswith("torchmetrics.classification")
+try:
+    from torchmetrics import nonsense
+except ImportError:
+    print("as ever")
+"""
+ELSEWHERE = """
+from distill.core import deferred_imports
+deferred_imports.CLASSES["metric"] = ("Metric", "OfAnotherVersion")
+"""
+ALONE = "import distill, torchmetrics.aggregation as of; print(of.MeanMetric()(2.0).item())"
+THERE = """
+import torchmetrics
+whole = torchmetrics.functional
+import distill
+assert sys.modules["torchmetrics"].functional is whole
+"""
+
+
+def said(code: str) -> str:
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert not made.returncode, made.stderr
+    return made.stdout.strip()
+
+
+@pytest.mark.slow
+def test_lightning_comes_without_the_metrics_that_it_does_not_use():
+    assert said(LEAN + SAME) == "as ever"
+
+
+@pytest.mark.slow
+def test_a_version_with_its_classes_elsewhere_is_imported_whole():
+    assert said(f"import distill\n{ELSEWHERE}{SAME}") == "as ever"
+
+
+@pytest.mark.slow
+def test_a_module_of_it_can_be_imported_first():
+    assert said(ALONE) == "2.0"
+
+
+@pytest.mark.slow
+def test_what_is_there_already_is_left_alone():
+    said(f"import sys\n{THERE}")
