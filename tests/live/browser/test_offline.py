@@ -74,6 +74,9 @@ def test_after_one_visit_it_works_without_a_network_and_with_threads(come, folde
         assert at.page.evaluate("distill.speed().backend.threads") >= 1
         assert "COOP" not in at.text("why")
         all_kept(at, folder)
+        at.wait_here(lambda: any("page/gif_worker" in name for name in at.page.evaluate(KEPT)))
+        at.page.wait_for_timeout(1000)
+        assert at.text("message") == ""  # no older version was thrown away
     at.page.goto(at.page.url + "&style=hayao")
     at.wait(READY)
     assert at.page.evaluate("crossOriginIsolated")
