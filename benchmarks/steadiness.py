@@ -1,6 +1,6 @@
 """What the filter over time takes away, and what it leaves behind, by strength.
 
-    python benchmarks/steadiness.py [--students hayao toon] [--frames 40]
+    python benchmarks/steadiness.py [--students hayao toon] [--people] [--frames 40]
 
 Clips of known motion (see moving.py), as `smooth=` of distill.stylize and Steadiness on the page
 of distill.lens mix them. Printed as a Markdown table: of a still scene the share of values that
@@ -12,9 +12,12 @@ the dB between the two.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
+import onnxruntime
 from common import Table
 from moving import frames
 from PIL import Image
@@ -28,6 +31,8 @@ from distill.inference.video.smoothing import Smoother
 
 SIZE = 256, 192
 JUMP = 16  # levels of 255
+PEOPLE = Path(__file__).parents[1] / "web/networks/selfie_segmentation/selfie_segmentation.onnx"
+Clips = dict[str, list[np.ndarray]]
 STRENGTHS = (0.0, 0.6, 0.8, 0.9, 0.95)
 
 
@@ -44,16 +49,51 @@ def mixed(strength: float, pictures: list[np.ndarray], own: list[np.ndarray]) ->
 
 def far(one: np.ndarray, other: np.ndarray) -> float:
     """The share of values that are more than a jump apart."""
-    return float((np.abs(one.astype(int) - other) > JUMP).mean())
+    return float((np.abs(one.astype(float) - other) > JUMP).mean())
 
 
 def psnr(one: np.ndarray, other: np.ndarray) -> float:
     return float(10 * np.log10(255**2 / np.square(one.astype(float) - other).mean()))
 
 
+def people(pictures: list[np.ndarray]) -> list[np.ndarray]:
+    """What the page's network says of each pixel: 255 where it surely shows people."""
+    session = onnxruntime.InferenceSession(PEOPLE)
+    found = []
+    for picture in pictures:
+        photo = Image.fromarray(picture).resize((256, 256), Image.Resampling.BILINEAR)
+        (mask,) = session.run(None, {"photo": to_array(photo)[None]})
+        grey = Image.fromarray((255 * mask[0, 0]).round().astype(np.uint8)).resize(SIZE)
+        found.append(np.asarray(grey.convert("RGB")))
+    return found
+
+
+def opacity(mask: np.ndarray) -> np.ndarray:
+    """As web/src/people_mask.ts makes one of it, in levels of 255."""
+    return 255 * np.clip((mask / 255 - 0.1) / 0.8, 0, 1)
+
+
+def rows_of(name: str, clips: Clips, own: Clips, shown: Callable = np.asarray) -> list[list[str]]:
+    """One row a strength; `shown` is what is made of a mixed output before it is looked at."""
+    rows = []
+    for strength in STRENGTHS:
+        made = {mode: mixed(strength, clips[mode], own[mode]) for mode in clips}
+        seen = {mode: [shown(each) for each in made[mode]] for mode in clips}
+        plain = {mode: [shown(each) for each in own[mode]] for mode in clips}
+        jumps = np.mean([far(a, b) for a, b in pairwise(seen["still"])])
+        row = [name, f"{strength:g}", f"{100 * jumps:.2f} %"]
+        for mode in ("pan", "walk"):
+            pairs = list(zip(seen[mode], plain[mode], strict=True))
+            row.append(f"{100 * np.mean([far(a, b) for a, b in pairs]):.2f} %")
+            row.append("" if not strength else f"{np.mean([psnr(a, b) for a, b in pairs[1:]]):.1f}")
+        rows.append(row)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--students", nargs="+", default=["hayao", "toon"])
+    parser.add_argument("--students", nargs="*", default=["hayao", "toon"])
+    parser.add_argument("--people", action="store_true", help="the mask of people, too")
     parser.add_argument("--frames", type=int, default=40)
     given = parser.parse_args()
     photo = data.astronaut() / 255
@@ -61,18 +101,10 @@ def main() -> None:
     rows = []
     for name in given.students:
         student = open_student(zoo.find(name))
-        own = {mode: stylised(student, pictures) for mode, pictures in clips.items()}
-        for strength in STRENGTHS:
-            made = {mode: mixed(strength, clips[mode], own[mode]) for mode in clips}
-            jumps = np.mean([far(a, b) for a, b in pairwise(made["still"])])
-            row = [name, f"{strength:g}", f"{100 * jumps:.2f} %"]
-            for mode in ("pan", "walk"):
-                pairs = list(zip(made[mode], own[mode], strict=True))
-                row.append(f"{100 * np.mean([far(a, b) for a, b in pairs]):.2f} %")
-                row.append(
-                    "" if not strength else f"{np.mean([psnr(a, b) for a, b in pairs[1:]]):.1f}"
-                )
-            rows.append(row)
+        rows += rows_of(name, clips, {mode: stylised(student, clips[mode]) for mode in clips})
+    if given.people:
+        own = {mode: people(clips[mode]) for mode in clips}
+        rows += rows_of("people", clips, own, opacity)
     head = ["student", "strength", "jumps, still", "ghosts, pan", "dB", "ghosts, walk", "dB"]
     print(Table(f"{SIZE[0]}×{SIZE[1]}, {given.frames} frames", head, rows))
 

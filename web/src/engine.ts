@@ -68,6 +68,11 @@ export class Engine {
     this.ask({ what: "forget", file }, []).catch(() => {});
   }
 
+  /** Bring the network that tells people from background; from then on parts can be drawn. */
+  async bringPeople(file: string): Promise<void> {
+    await this.ask({ what: "bringPeople", file }, []);
+  }
+
   /** For good: what it holds is free, and who still waits is told. */
   dispose(): void {
     this.worker.terminate();
@@ -88,7 +93,8 @@ export class Engine {
   async infer(wanted: Pick<InferRequest, "frame" | "crop"> & Partial<InferRequest>): Promise<InferResult> {
     const { spare } = this;
     this.spare = null;
-    const request = { mirror: false, rim: NONE, steady: 0, ...wanted, what: "infer", spare } as const;
+    const still = { mirror: false, rim: NONE, steady: 0, part: "everything" } as const;
+    const request = { ...still, ...wanted, what: "infer", spare } as const;
     const result = await this.ask(request, spare ? [wanted.frame, spare] : [wanted.frame]);
     this.backend = result.backend; // a GPU may get lost on the way
     return result;

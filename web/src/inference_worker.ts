@@ -12,6 +12,7 @@ import type {
 } from "./protocol";
 import type { Student } from "./manifest";
 import { loadRuntime, withoutGpu, type Builds, type Runtime } from "./runtime";
+import type { PeopleMask } from "./people_mask";
 import { examine, examineFree } from "./own_network";
 import { strings } from "./strings";
 import { StudentSession } from "./student_session";
@@ -24,6 +25,9 @@ let loading: Promise<Runtime> | null = null;
 let runtime: Runtime | null = null;
 let student: StudentSession | null = null;
 let opened: OpenRequest | null = null;
+let openMask: typeof PeopleMask.open;
+let mask: PeopleMask | null = null;
+let maskFile = "";
 const networks = new Map<string, Promise<ArrayBuffer>>();
 
 /** The runtime, loaded once; after a failure the next request tries again. */
@@ -35,7 +39,7 @@ function runtimeOnce(): Promise<Runtime> {
   return loading;
 }
 
-function networkOnce({ file, bytes }: Student): Promise<ArrayBuffer> {
+function networkOnce({ file, bytes }: { file: string; bytes: number | null }): Promise<ArrayBuffer> {
   const known = networks.get(file);
   if (known) return known;
   const fetched = (report: Report) =>
@@ -99,13 +103,32 @@ async function openAnywhere(wanted: OpenRequest, network: ArrayBuffer): Promise<
 async function infer(request: InferRequest): Promise<InferResult> {
   if (!student) throw new Error(strings.network.noStudent);
   try {
-    return await student.infer(request);
+    return await draw(request);
   } catch (error) {
     if (!runtime!.gpu) throw error;
     runtime = withoutGpu(runtime!, firstLine(error)); // a lost device: drivers do that
     student = await StudentSession.open(opened!, runtime, await networkOnce(opened!.student));
-    return student.infer(request);
+    if (mask) mask = await openMask(runtime, await networkOnce({ file: maskFile, bytes: null }));
+    return draw(request);
   }
+}
+
+async function draw(request: InferRequest): Promise<InferResult> {
+  const result = await student!.infer(request);
+  return mask && request.part !== "everything" ? mask.cut(request, result) : result;
+}
+
+/** The network that finds people: fetched while frames go on, opened once it is its turn. */
+async function bringPeople(file: string): Promise<void> {
+  const [ready, network] = await Promise.all([runtimeOnce(), networkOnce({ file, bytes: null })]);
+  maskFile = file;
+  await inTurn(async () => {
+    runtime ??= ready;
+    mask ??= await openMask(runtime, network);
+  }).catch((error) => {
+    networks.delete(file); // it may have come broken: asked for anew the next time
+    throw error;
+  });
 }
 
 function firstLine(error: unknown): string {
@@ -127,6 +150,8 @@ async function answer(request: WorkerRequest): Promise<[Reply, Transferable[]]> 
       return [await adopt(request), []];
     case "forget":
       return [void networks.delete(request.file), []];
+    case "bringPeople":
+      return [void (await bringPeople(request.file)), []];
     case "open":
       return [await open(request), []];
     case "last":
@@ -149,13 +174,25 @@ async function reply(id: number, request: WorkerRequest): Promise<void> {
   }
 }
 
-let queue = Promise.resolve();
-/** Answer the page from now on, with the ONNX Runtime that `find` names once it is wanted. */
-export function serve(find: (choice: BackendChoice) => Builds): void {
+const AT_ONCE = ["prepare", "fetch", "bringPeople"]; // what is on its way keeps no frame waiting
+let queue: Promise<unknown> = Promise.resolve();
+
+function inTurn(work: () => Promise<void>): Promise<void> {
+  const done = queue.then(work);
+  queue = done.catch(() => {});
+  return done;
+}
+
+/**
+ * Answer the page from now on, with the ONNX Runtime that `find` names once it is wanted; where
+ * parts of a picture can be asked for, with what opens the network that finds people.
+ */
+export function serve(find: (choice: BackendChoice) => Builds, people?: typeof openMask): void {
   builds = find;
+  if (people) openMask = people;
   self.onmessage = ({ data }: MessageEvent<{ id: number; request: WorkerRequest }>) => {
-    const now = data.request.what === "prepare" || data.request.what === "fetch";
-    if (now) void reply(data.id, data.request); // what is on its way keeps no frame waiting
-    else queue = queue.then(() => reply(data.id, data.request));
+    const answered = () => reply(data.id, data.request);
+    if (AT_ONCE.includes(data.request.what)) void answered();
+    else void inTurn(answered);
   };
 }

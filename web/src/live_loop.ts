@@ -4,7 +4,7 @@ import type { Lines } from "./dom";
 import type { Engine } from "./engine";
 import { inputSize, middle, whole, type Fit } from "./fit";
 import type { Meter } from "./meter";
-import type { Backend, Box, InferResult, Size, Times } from "./protocol";
+import type { Backend, Box, InferResult, Part, Size, Times } from "./protocol";
 import type { Source } from "./sources";
 import { strings } from "./strings";
 import type { Viewer } from "./viewer";
@@ -17,6 +17,8 @@ export class LiveLoop {
   mirror = false;
   /** How much of the last result stays where nothing moves; of camera and videos alone. */
   steady = 0;
+  /** What of a picture is stylised; parts only once the engine has what finds them. */
+  part: Part = "everything";
   /** Inferences of a still picture. */
   warm = WARM;
   /** Called with what an inference took, and what it was of. */
@@ -132,7 +134,7 @@ export class LiveLoop {
     steady: number,
   ): Promise<InferResult> {
     this.onBackend(await this.engine.open(student, size));
-    return this.engine.infer({ frame, crop, mirror: this.mirror, rim, steady });
+    return this.engine.infer({ frame, crop, mirror: this.mirror, rim, steady, part: this.part });
   }
 
   private show(result: InferResult, { student }: Choice, still: boolean): void {

@@ -15,6 +15,7 @@ import { keepForOffline, startOffline } from "./offline/offline";
 import { OutputControls } from "./output_controls";
 import { exposePageApi } from "./page_api";
 import { Preferences } from "./preferences";
+import { PartControls } from "./part_controls";
 import { PhotoControls } from "./photo_controls";
 import type { Backend, BackendChoice, Times } from "./protocol";
 import { SketchView } from "./sketch_view";
@@ -35,6 +36,7 @@ class Page {
   private told = false; // where the network runs, which is known once it does
   private live: LiveLoop | null = null;
   private photos: PhotoControls | null = null;
+  private part: PartControls | null = null;
   private sketchView: SketchView | null = null;
 
   constructor(
@@ -81,6 +83,8 @@ class Page {
     photos.film = new FilmControls(this.live, viewer, style, () => void photos.showBefore());
     const now = () => ({ style: style(), ...(this.auto ? {} : { size: this.side }) });
     new LookControls(viewer, this.live, this.preferences, now, () => this.forget());
+    const judge = () => this.judge();
+    this.part = new PartControls(this.engine, this.live, this.preferences, judge);
     void this.photos.begin();
   }
 
@@ -152,6 +156,7 @@ class Page {
     const { photo } = this.chosen;
     if (photo) this.live!.choose({ student: photo, side: this.size(photo, null) });
     this.photos?.forget();
+    this.part?.forget();
     showStyle(this.chosen[this.kind]!);
   }
 
@@ -193,6 +198,11 @@ class Page {
     this.side = listSizes(student, side ?? student.side, automatic);
     this.auto = automatic ? new AutoSize(freeSizes(student), this.side) : null;
     return this.side;
+  }
+
+  /** Inferences take another time than before: where that chooses the resolution, from here on. */
+  private judge(): void {
+    if (this.auto) this.size(this.chosen.photo!, this.side, true);
   }
 
   /** Another resolution, where what draws is slower than it should be, or might be larger. */

@@ -2,6 +2,7 @@
  * What the user set: as the page's address says (?style=hayao&size=384), else as it was the last
  * time. It is kept in this browser alone, and only once the user has changed something.
  */
+import type { Part } from "./protocol";
 
 export interface Values {
   /** Names of the students chosen for photos and for sketches. */
@@ -15,6 +16,8 @@ export interface Values {
   strength: number;
   /** How much of the camera's last result stays where nothing moves, 0 to 0.95. */
   steady: number;
+  /** What of a picture is drawn: everything, people or background. */
+  draw: Part;
   /** Whether the photo is shown beside the stylised picture. */
   compare: boolean;
   /** Whether films are recorded with sound. */
@@ -33,6 +36,8 @@ const flag = (value: unknown) =>
     : value === false || value === "0" || value === "false"
       ? false
       : undefined;
+const PARTS: readonly Part[] = ["everything", "people", "background"];
+const part = (value: unknown) => PARTS.find((each) => each === value);
 const text = (value: unknown) => (typeof value === "string" && value ? value : undefined);
 
 /** What a value from outside means; undefined where it means nothing. */
@@ -43,6 +48,7 @@ const READ: { [K in keyof Values]: (value: unknown) => Values[K] | undefined } =
   mirror: flag,
   strength: number(0, 1),
   steady: number(0, 0.95),
+  draw: part,
   compare: flag,
   sound: flag,
 };

@@ -32,6 +32,9 @@ export interface OpenRequest {
   size: Size;
 }
 
+/** What of a picture is drawn; the rest stays as the photo has it. */
+export type Part = "everything" | "people" | "background";
+
 export interface InferRequest {
   what: "infer";
   frame: ImageBitmap;
@@ -42,6 +45,7 @@ export interface InferRequest {
   rim: Size;
   /** How much of the result before stays where nothing moves, 0 to below 1. */
   steady: number;
+  part: Part;
   /** The bytes of an earlier result, to be written over. */
   spare: ArrayBuffer | null;
 }
@@ -60,6 +64,7 @@ export type WorkerRequest =
   | { what: "fetch"; student: Student }
   | AdoptRequest
   | { what: "forget"; file: string }
+  | { what: "bringPeople"; file: string }
   | OpenRequest
   | InferRequest
   | { what: "last" }
@@ -86,6 +91,8 @@ export interface InferResult extends Size {
   crop: Box;
   mirror: boolean;
   rim: Size;
+  /** What the pixels are opaque in, where that is not everything. */
+  part?: Part;
   pixels: Uint8ClampedArray<ArrayBuffer>;
   times: Times;
   backend: Backend;
@@ -103,6 +110,7 @@ export interface WorkerReplies {
   fetch: void;
   adopt: Student;
   forget: void;
+  bringPeople: void;
   open: Backend;
   infer: InferResult;
   last: LastTensors | null;

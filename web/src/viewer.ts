@@ -16,6 +16,7 @@ export class Viewer {
 
   private share = 1;
   private beside = true;
+  private partial = false; // what is not drawn is see-through
 
   /** Whether there is a stylised picture, and so something to save. */
   drawn = false;
@@ -46,6 +47,8 @@ export class Viewer {
     this.frame.style.setProperty("--shape", String(result.crop.width / result.crop.height));
     const picture = new ImageData(pixels, result.width, result.height);
     this.stylisedContext.putImageData(picture, -rim.width, -rim.height);
+    this.partial = result.part !== undefined;
+    this.blend();
     this.showPhoto(result);
     this.frame.classList.remove("alone");
     const tag = this.root.getElementById("tag");
@@ -76,7 +79,16 @@ export class Viewer {
   set strength(share: number) {
     this.share = share;
     this.frame.style.setProperty("--strength", String(share));
-    this.frame.classList.toggle("blended", share < 1);
+    this.blend();
+  }
+
+  /** Whether the photo lies below the stylised picture, too. */
+  private blend(): void {
+    this.frame.classList.toggle("blended", this.blended);
+  }
+
+  private get blended(): boolean {
+    return this.share < 1 || this.partial;
   }
 
   /** Whether the photo stands beside the stylised picture, parted by the divider. */
@@ -123,12 +135,12 @@ export class Viewer {
     context.beginPath();
     context.rect(0, 0, width, height);
     context.clip();
-    if (cut > 0 || this.share < 1) context.drawImage(this.photo, 0, 0, width, height);
+    if (cut > 0 || this.blended) context.drawImage(this.photo, 0, 0, width, height);
     else context.clearRect(0, 0, width, height);
     context.beginPath();
     context.rect(cut, 0, width - cut, height);
     context.clip();
-    if (this.share === 1) context.clearRect(cut, 0, width - cut, height);
+    if (!this.blended) context.clearRect(cut, 0, width - cut, height);
     context.globalAlpha = this.share;
     context.drawImage(this.stylised, 0, 0, width, height);
     context.globalAlpha = 1;

@@ -1,5 +1,6 @@
 /** The page's worker: inference by the ONNX Runtime that the page's folder holds. */
 import { serve } from "./inference_worker";
+import { PeopleMask } from "./people_mask";
 import { pageBuilds } from "./page_runtime";
 
-serve(() => pageBuilds());
+serve(() => pageBuilds(), PeopleMask.open);

@@ -74,12 +74,40 @@ def test_after_one_visit_it_works_without_a_network_and_with_threads(come, folde
         assert at.page.evaluate("distill.speed().backend.threads") >= 1
         assert "COOP" not in at.text("why")
         all_kept(at, folder)
+        at.wait_here(lambda: any("page/gif_worker" in name for name in at.page.evaluate(KEPT)))
+        at.page.wait_for_timeout(1000)
+        assert at.text("message") == ""  # no older version was thrown away
     at.page.goto(at.page.url + "&style=hayao")
     at.wait(READY)
     assert at.page.evaluate("crossOriginIsolated")
     assert at.page.evaluate("document.querySelector('#styles input:checked').value") == "hayao"
     at.page.check("input[value=negative]", force=True)
     at.wait("document.getElementById('tag').textContent === 'negative'")
+    assert at.text("message") == ""
+    at.noise.clear()  # what the browser itself says of a server that has gone
+
+
+@pytest.mark.slow
+def test_the_network_for_people_is_kept_once_it_was_wanted(come, folder):
+    (network,) = (each.name for each in folder.glob("page/selfie_segmentation-*.onnx"))
+    cut = "document.querySelector('.viewer.blended') !== null"
+    with served(folder) as port:
+        at = come(port)
+        all_kept(at, folder)
+        assert f"page/{network}" not in at.page.evaluate(KEPT)
+        at.page.select_option("#draw", "people")
+        at.wait(cut)
+        at.wait_here(lambda: f"page/{network}" in at.page.evaluate(KEPT))
+        at.page.select_option("#draw", "everything")
+        at.page.reload()  # what is not wanted at the moment stays
+        at.wait(READY)
+        all_kept(at, folder)
+        at.page.wait_for_timeout(1000)
+        assert f"page/{network}" in at.page.evaluate(KEPT)
+    at.page.reload()
+    at.wait(READY)
+    at.page.select_option("#draw", "people")
+    at.wait(cut)
     assert at.text("message") == ""
     at.noise.clear()  # what the browser itself says of a server that has gone
 

@@ -39,6 +39,9 @@ export const german: Strings = {
     notFinite: "seine Ausgabe ist nicht endlich",
     terms: (name, licence) => `Bedingungen von ${name}: ${licence}.`,
   },
+  part: {
+    missing: (why) => `Menschen und Hintergrund sind nicht zu unterscheiden: ${why}. Gezeichnet wird alles.`,
+  },
   own: {
     refused: (name, why) => `${name} kann kein Stil sein: ${why}.`,
     unreadable: "kein ONNX-Netz, oder eines, das ONNX Runtime im Browser nicht ausführt",
@@ -164,6 +167,10 @@ export const germanPage: PageWords = {
   Settings: "Einstellungen",
   Style: "Stil",
   Resolution: "Auflösung",
+  Draw: "Zeichnen",
+  Everything: "Alles",
+  People: "Menschen",
+  Background: "Hintergrund",
   Strength: "Stärke",
   Steadiness: "Ruhe",
   "Record with sound": "Mit Ton filmen",

@@ -39,6 +39,9 @@ export const english = {
     notFinite: "its output is not finite",
     terms: (name: string, licence: string) => `Terms of ${name}: ${licence}.`,
   },
+  part: {
+    missing: (why: string) => `People cannot be told from the background: ${why}. Everything is drawn.`,
+  },
   own: {
     refused: (name: string, why: string) => `${name} cannot be a style: ${why}.`,
     unreadable: "no ONNX network, or one that ONNX Runtime for browsers cannot run",

@@ -39,6 +39,9 @@ export const spanish: Strings = {
     notFinite: "su salida no es finita",
     terms: (name, licence) => `Condiciones de ${name}: ${licence}.`,
   },
+  part: {
+    missing: (why) => `No se puede distinguir a las personas del fondo: ${why}. Se dibuja todo.`,
+  },
   own: {
     refused: (name, why) => `${name} no puede ser un estilo: ${why}.`,
     unreadable: "no es una red ONNX, o es una que ONNX Runtime no ejecuta en el navegador",
@@ -164,6 +167,10 @@ export const spanishPage: PageWords = {
   Settings: "Ajustes",
   Style: "Estilo",
   Resolution: "Resolución",
+  Draw: "Dibujar",
+  Everything: "Todo",
+  People: "Personas",
+  Background: "Fondo",
   Strength: "Fuerza",
   Steadiness: "Calma",
   "Record with sound": "Grabar con sonido",

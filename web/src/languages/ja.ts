@@ -39,6 +39,9 @@ export const japanese: Strings = {
     notFinite: "出力が有限の値ではありません",
     terms: (name, licence) => `${name} の利用条件：${licence}。`,
   },
+  part: {
+    missing: (why) => `人物と背景を見分けられません：${why}。全体を描きます。`,
+  },
   own: {
     refused: (name, why) => `${name} はスタイルになりません：${why}。`,
     unreadable: "ONNX のネットワークでないか、ブラウザー版 ONNX Runtime では動きません",
@@ -161,6 +164,10 @@ export const japanesePage: PageWords = {
   Settings: "設定",
   Style: "スタイル",
   Resolution: "解像度",
+  Draw: "描く範囲",
+  Everything: "すべて",
+  People: "人物",
+  Background: "背景",
   Strength: "強さ",
   Steadiness: "安定",
   "Record with sound": "音も録る",

@@ -1,0 +1,136 @@
+"""The network by which the page tells people from background, and the tool that wrote it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+from PIL import Image
+from skimage.data import astronaut
+
+ROOT = Path(__file__).parents[2]
+TOOL = ROOT / "tools/person_network.py"
+NETWORK = ROOT / "web/networks/selfie_segmentation/selfie_segmentation.onnx"
+# What MediaPipe 0.10.21 itself gives for every second pixel of the astronaut, as 8-bit grey:
+# mp.solutions.selfie_segmentation.SelfieSegmentation(model_selection=0)
+OF_MEDIAPIPE = Path(__file__).with_name("mediapipe_astronaut.png")
+
+
+def test_the_network_gives_what_mediapipe_gives():
+    photo = astronaut()[::2, ::2].transpose(2, 0, 1)[None].astype(np.float32) / 255
+    (found,) = onnxruntime.InferenceSession(NETWORK).run(None, {"photo": photo})
+    with Image.open(OF_MEDIAPIPE) as mask:
+        want = np.asarray(mask)
+    assert found.shape == (1, 1, 256, 256)
+    assert np.abs(255 * found[0, 0] - want).max() <= 0.6  # half a level, and 3e-4
+    assert 0.3 < (want > 200).mean() < 0.6  # no empty mask
+
+
+def written(schema, operators, tensors, weights) -> bytes:
+    """A flatbuffer of one graph from its first tensor to its last; `operators`: kind, options,
+    inputs, outputs; `tensors`: shapes, of float32 where `weights` names no others."""
+    flatbuffers = pytest.importorskip("flatbuffers")
+    kinds = list(dict.fromkeys(kind for kind, *_ in operators))
+    model, graph = schema.ModelT(), schema.SubGraphT()
+    model.version, model.buffers, model.operatorCodes = 3, [schema.BufferT()], []
+    for kind in kinds:
+        code = schema.OperatorCodeT()
+        number = getattr(schema.BuiltinOperator, kind)
+        code.builtinCode, code.deprecatedBuiltinCode = number, min(127, number)
+        code.version = 3 if kind in ("DEQUANTIZE", "RESIZE_BILINEAR") else 1
+        model.operatorCodes.append(code)
+    graph.tensors, graph.operators = [], []
+    numbers = {np.dtype(np.float32): "FLOAT32", np.dtype(np.float16): "FLOAT16"}
+    numbers[np.dtype(np.int32)] = "INT32"
+    for at, shape in enumerate(tensors):
+        tensor = schema.TensorT()
+        tensor.shape, tensor.name, tensor.buffer = list(shape), f"t{at}", 0
+        values = weights.get(at)
+        kind = numbers[np.dtype(np.float32) if values is None else values.dtype]
+        tensor.type = getattr(schema.TensorType, kind)
+        if values is not None:
+            buffer = schema.BufferT()
+            buffer.data = np.frombuffer(values.tobytes(), np.uint8)
+            tensor.buffer = len(model.buffers)
+            model.buffers.append(buffer)
+        graph.tensors.append(tensor)
+    for kind, options, inputs, outputs in operators:
+        operator = schema.OperatorT()
+        operator.opcodeIndex, operator.inputs, operator.outputs = kinds.index(kind), inputs, outputs
+        if options is not None:
+            name = type(options).__name__.removesuffix("T")
+            operator.builtinOptionsType = getattr(schema.BuiltinOptions, name)
+            operator.builtinOptions = options
+        graph.operators.append(operator)
+    graph.inputs, graph.outputs = [0], [len(tensors) - 1]
+    model.subgraphs = [graph]
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def convert(content: bytes, folder: Path) -> subprocess.CompletedProcess[str]:
+    (folder / "given.tflite").write_bytes(content)
+    command = [sys.executable, TOOL, folder / "given.tflite", folder / "made.onnx"]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(("height", "width"), [(8, 12), (7, 10)])
+def test_its_operators_are_tensorflow_lites(tmp_path, height, width):
+    """Strided convolutions, of which one side's padding is larger; weights of 16 bits."""
+    schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
+    from ai_edge_litert.interpreter import Interpreter
+
+    rng = np.random.default_rng(0)
+    half = lambda *shape: rng.normal(0, 0.5, shape).astype(np.float16)  # noqa: E731
+    wide, deep = schema.Conv2DOptionsT(), schema.DepthwiseConv2DOptionsT()
+    for options in (wide, deep):
+        options.padding, options.strideH, options.strideW = schema.Padding.SAME, 2, 2
+        options.dilationHFactor = options.dilationWFactor = 1
+    deep.depthMultiplier = 1
+    resize = schema.ResizeBilinearOptionsT()
+    resize.halfPixelCenters, resize.alignCorners = True, False
+    small = (1, -(-height // 4), -(-width // 4), 4)
+    large = (1, 2 * small[1], 2 * small[2], 4)
+    middle = (1, -(-height // 2), -(-width // 2), 4)
+    tensors = [(1, height, width, 3), (4, 3, 3, 3), (4, 3, 3, 3), (4,), middle, middle]
+    tensors += [(1, 5, 5, 4), (4,), small, (2,), large, large]
+    weights = {1: half(4, 3, 3, 3), 3: half(4).astype(np.float32)}
+    weights |= {6: half(1, 5, 5, 4).astype(np.float32), 7: half(4).astype(np.float32)}
+    weights[9] = np.array(large[1:3], np.int32)
+    operators = [
+        ("DEQUANTIZE", schema.DequantizeOptionsT(), [1], [2]),
+        ("CONV_2D", wide, [0, 2, 3], [4]),
+        ("HARD_SWISH", None, [4], [5]),
+        ("DEPTHWISE_CONV_2D", deep, [5, 6, 7], [8]),
+        ("RESIZE_BILINEAR", resize, [8, 9], [10]),
+        ("LOGISTIC", None, [10], [11]),
+    ]
+    content = written(schema, operators, tensors, weights)
+    done = convert(content, tmp_path)
+    assert done.returncode == 0, done.stderr
+    photo = rng.random(tensors[0]).astype(np.float32)
+    interpreter = Interpreter(model_content=content)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], photo)
+    interpreter.invoke()
+    want = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    session = onnxruntime.InferenceSession(tmp_path / "made.onnx")
+    (found,) = session.run(None, {"photo": photo.transpose(0, 3, 1, 2)})
+    assert np.abs(found.transpose(0, 2, 3, 1) - want).max() < 1e-5
+    assert want.std() > 0.05
+
+
+def test_what_it_cannot_write_ends_in_one_line(tmp_path):
+    schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
+    content = written(schema, [("FLOOR", None, [0], [1])], [(1, 4, 4, 3)] * 2, {})
+    done = convert(content, tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        f"{tmp_path / 'given.tflite'}: operator FLOOR: nothing here writes it"
+    ]
+    assert not (tmp_path / "made.onnx").exists()
