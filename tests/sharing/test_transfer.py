@@ -127,6 +127,46 @@ def test_a_pull_that_was_cut_fetches_the_rest(
     assert sorted(api.fetched) == ["b/large.bin", "c.txt", "last.json"]
 
 
+def test_a_pull_that_replaces_and_is_cut_leaves_no_set(
+    place: Place, files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transfer.push(files, place, LAST, replace=False)
+    back = tmp_path / "back"
+    transfer.pull(expected(files), place, back, LAST, replace=False)
+    for name in ("a/x.png", "last.json"):
+        files[name].write_bytes(b"newer")
+    files[transfer.SUMS].write_text(
+        transfer.sums_of({name: path for name, path in files.items() if name in NAMES})
+    )
+    transfer.push(files, place, LAST, replace=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(transfer, "fetch", cut_after(1, transfer.fetch))
+        with pytest.raises(KeyboardInterrupt):
+            transfer.pull(expected(files), place, back, LAST, replace=True)
+    assert (back / "a/x.png").read_bytes() == b"newer"
+    assert not (back / "last.json").exists()  # old pairs may be left: what says it is whole is not
+    assert transfer.pull(expected(files), place, back, LAST, replace=True) == 1
+    assert (back / "last.json").read_bytes() == b"newer"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "batches"),
+    [
+        ({"a": 1, "b": 1, "c": 1, "d": 1}, ["abc", "d"]),  # three files at most
+        ({"a": 6, "b": 4, "c": 1}, ["ab", "c"]),  # of ten bytes at most
+        ({"a": 1, "b": 99, "c": 1}, ["a", "b", "c"]),  # a larger one by itself
+        ({"z": 1, "a": 1, "y": 1}, ["a", "yz"]),  # those at the end in their order
+        ({}, []),
+    ],
+)
+def test_batches_end_by_files_and_by_bytes(
+    sizes: dict[str, int], batches: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfer, "BATCH", 3)
+    monkeypatch.setattr(transfer, "BATCH_BYTES", 10)
+    assert ["".join(names) for names in transfer._batches(sizes, ["y", "z"])] == batches
+
+
 def cut_after(count: int, fetch: Any) -> Any:
     left = [count]
 

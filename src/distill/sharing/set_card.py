@@ -61,13 +61,14 @@ def carry_card(source: Path | Address, target: Path | Address) -> None:
     What it says of the files is made anew; whatever else stands there stays. Of a set without a
     manifest of distill.prepare, and of a card without the section `Files`, none is made.
     """
-    before, now = form_at(source), form_at(target)
-    if not (before.made and now.made):
+    before = form_at(source)
+    if not before.made:
         return
     try:
         text = before.read(CARD).decode()
     except (FileNotFoundError, UnicodeDecodeError):
         return
+    now = form_at(target)
     if not _FILES.search(text):
         print(f"{before}/{CARD}: has no section `Files`, so {now} gets no card")
         return
