@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from distill.config.arguments import TypedKeys, split_arguments
@@ -15,6 +17,7 @@ from distill.config.settings.commands import (
     Stylize,
 )
 from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Prepare, Train
+from distill.core.errors import DistillError
 
 WORDS = {"teacher.prompt", "teacher.negative_prompt"}  # quoted as paths are
 TEACHER = WORDS | {
@@ -97,3 +100,10 @@ def test_a_folder_of_that_very_name_is_one(tmp_path, monkeypatch):
             ["photos='[a,b]'"],
             [],
         )
+
+
+@pytest.mark.parametrize("typed", ["=hayao", "+=hayao", "++=1", "~=", "+@x=y", "@=", "="])
+@pytest.mark.parametrize("several", [True, False])
+def test_a_value_without_a_key_ends_in_one_line(typed, several):
+    with pytest.raises(DistillError, match=f"^{re.escape(typed)}: names no setting; write KEY="):
+        split_arguments(["style=toon", typed], TypedKeys(Train, Prepare), several)

@@ -56,9 +56,16 @@ class TypedKeys:
 def split_arguments(
     arguments: list[str], keys: TypedKeys, several: bool
 ) -> tuple[list[str], list[str]]:
-    """KEY=VALUE overrides, ready for Hydra, and its flags with their values."""
+    """KEY=VALUE overrides, ready for Hydra, and its flags with their values.
+
+    Raises DistillError for a value without a key.
+    """
     quoted = _each_quoted if several else _quoted
-    overrides = [quoted(a, keys) for a in arguments if "=" in a and not a.startswith("-")]
+    typed = [a for a in arguments if "=" in a and not a.startswith("-")]
+    for argument in typed:
+        if not re.match(r"[+~]*[^+~=@]", argument):
+            raise DistillError(f"{argument}: names no setting; write KEY=VALUE")
+    overrides = [quoted(argument, keys) for argument in typed]
     return overrides, [a for a in arguments if "=" not in a or a.startswith("-")]
 
 

@@ -172,9 +172,10 @@ def test_near_duplicates_join_the_groups_of_their_names():
         assert len({sides[key] for key in ("A_0001.jpg", "A_0002.jpg", "B_0002.jpg")}) == 1
 
 
-def test_a_component_goes_where_its_smallest_name_goes():
-    alone = sides_of(MANY)
-    chained = sides_of(MANY, *((i, i + 1) for i in range(10, 19)))
+@pytest.mark.parametrize("seed", range(8))
+def test_a_component_goes_where_its_smallest_name_goes(seed):
+    alone = sides_of(MANY, seed=seed)
+    chained = sides_of(MANY, *((i, i + 1) for i in range(10, 19)), seed=seed)
     smallest = min(f"{i}x" for i in range(10, 20))
     assert {chained[f"{i}x.jpg"] for i in range(10, 20)} == {alone[f"{smallest}.jpg"]}
     assert all(alone[key] == chained[key] for key in alone if key not in
