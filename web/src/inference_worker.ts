@@ -1,8 +1,10 @@
 /** What a worker does: inference, one request at a time, so that the page itself never waits. */
 import { fetchFile, type Report } from "./download";
+import type { FullPicture } from "./full_picture";
 import type {
   AdoptRequest,
   BackendChoice,
+  BeginFullRequest,
   InferRequest,
   InferResult,
   OpenRequest,
@@ -19,11 +21,13 @@ import { StudentSession } from "./student_session";
 type Reply = WorkerReplies[keyof WorkerReplies];
 
 let builds: (choice: BackendChoice) => Builds;
+let Full: typeof FullPicture | undefined;
 let choice: BackendChoice = { backend: null, threads: null };
 let loading: Promise<Runtime> | null = null;
 let runtime: Runtime | null = null;
 let student: StudentSession | null = null;
 let opened: OpenRequest | null = null;
+let full: FullPicture | null = null; // the picture that is being drawn at its own size
 const networks = new Map<string, Promise<ArrayBuffer>>();
 
 /** The runtime, loaded once; after a failure the next request tries again. */
@@ -85,15 +89,33 @@ async function adopt({ name, kind, bytes, anySize }: AdoptRequest): Promise<Stud
 }
 
 /** On the GPU if that is chosen; where it fails, on the CPU from then on. */
-async function openAnywhere(wanted: OpenRequest, network: ArrayBuffer): Promise<StudentSession> {
+function openAnywhere(wanted: OpenRequest, network: ArrayBuffer): Promise<StudentSession> {
+  return anywhere((runtime) => StudentSession.open(wanted, runtime, network));
+}
+
+async function anywhere<T>(work: (runtime: Runtime) => Promise<T>): Promise<T> {
   if (runtime!.gpu) {
     try {
-      return await StudentSession.open(wanted, runtime!, network);
+      return await work(runtime!);
     } catch (error) {
       runtime = withoutGpu(runtime!, firstLine(error));
     }
   }
-  return StudentSession.open(wanted, runtime!, network);
+  return work(runtime!);
+}
+
+async function beginFull({ student, frame, mirror }: BeginFullRequest): Promise<number> {
+  const [ready, network] = await Promise.all([runtimeOnce(), networkOnce(student)]);
+  runtime ??= ready;
+  await full?.close();
+  const picture = (full = new Full!(student, network, frame, mirror));
+  return anywhere((runtime) => picture.plan(runtime));
+}
+
+async function dropFull(): Promise<void> {
+  const dropped = full;
+  full = null;
+  await dropped?.close();
 }
 
 async function infer(request: InferRequest): Promise<InferResult> {
@@ -129,6 +151,14 @@ async function answer(request: WorkerRequest): Promise<[Reply, Transferable[]]> 
       return [void networks.delete(request.file), []];
     case "open":
       return [await open(request), []];
+    case "beginFull":
+      return [await beginFull(request), []];
+    case "stepFull":
+      return [await anywhere((runtime) => full!.step(runtime)), []];
+    case "finishFull":
+      return [await full!.finish(request.look), []];
+    case "dropFull":
+      return [await dropFull(), []];
     case "last":
       return [student?.last() ?? null, []];
     case "files":
@@ -150,9 +180,13 @@ async function reply(id: number, request: WorkerRequest): Promise<void> {
 }
 
 let queue = Promise.resolve();
-/** Answer the page from now on, with the ONNX Runtime that `find` names once it is wanted. */
-export function serve(find: (choice: BackendChoice) => Builds): void {
+/**
+ * Answer the page from now on, with the ONNX Runtime that `find` names once it is wanted. `draw` is
+ * what draws pictures at their own size, where that is asked for; it is left out to stay small.
+ */
+export function serve(find: (choice: BackendChoice) => Builds, draw?: typeof FullPicture): void {
   builds = find;
+  Full = draw;
   self.onmessage = ({ data }: MessageEvent<{ id: number; request: WorkerRequest }>) => {
     const now = data.request.what === "prepare" || data.request.what === "fetch";
     if (now) void reply(data.id, data.request); // what is on its way keeps no frame waiting

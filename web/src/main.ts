@@ -17,6 +17,7 @@ import { exposePageApi } from "./page_api";
 import { Preferences } from "./preferences";
 import { PhotoControls } from "./photo_controls";
 import type { Backend, BackendChoice, Times } from "./protocol";
+import { SaveControls } from "./save_controls";
 import { SketchView } from "./sketch_view";
 import { strings, translatePage } from "./strings";
 import { freeSizes, listSizes, listStyles, pickedSize, showStyle } from "./styles";
@@ -79,6 +80,7 @@ class Page {
     this.photos = new PhotoControls(this.live, output, this.preferences, example, leaveSketch);
     const { photos } = this;
     photos.film = new FilmControls(this.live, viewer, style, () => void photos.showBefore());
+    photos.save = new SaveControls(this.engine, this.live, viewer, style, this.preferences);
     const now = () => ({ style: style(), ...(this.auto ? {} : { size: this.side }) });
     new LookControls(viewer, this.live, this.preferences, now, () => this.forget());
     void this.photos.begin();

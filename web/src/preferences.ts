@@ -17,6 +17,8 @@ export interface Values {
   steady: number;
   /** Whether the photo is shown beside the stylised picture. */
   compare: boolean;
+  /** Whether an opened picture is saved at its own size. */
+  full: boolean;
   /** Whether films are recorded with sound. */
   sound: boolean;
 }
@@ -44,6 +46,7 @@ const READ: { [K in keyof Values]: (value: unknown) => Values[K] | undefined } =
   strength: number(0, 1),
   steady: number(0, 0.95),
   compare: flag,
+  full: flag,
   sound: flag,
 };
 

@@ -1,50 +1,34 @@
-/** One student in ONNX Runtime, at one size; its buffers live as long as it does. In the worker. */
-import type { InferenceSession, Tensor } from "onnxruntime-web";
+/** One student at one size; its buffers live as long as it does. In the worker. */
+import { NetworkSession } from "./network_session";
 import { toBytes, toPlanes } from "./planes";
 import type { Box, InferRequest, InferResult, LastTensors, OpenRequest, Size } from "./protocol";
 import type { Runtime } from "./runtime";
 import { Smoother } from "./steady";
-import { strings } from "./strings";
 
 export class StudentSession {
-  private readonly input: Float32Array<ArrayBuffer>;
-  private readonly tensor: Tensor;
   private readonly context: OffscreenCanvasRenderingContext2D;
   private readonly smoother = new Smoother();
   private mirror = false; // of the result before
   private mixed: Float32Array = new Float32Array(0);
-  private output: Float32Array | null = null;
 
   private constructor(
     private readonly request: OpenRequest,
     private readonly runtime: Runtime,
-    private readonly session: InferenceSession,
+    private readonly network: NetworkSession,
   ) {
     const { width, height } = request.size;
-    this.input = new Float32Array(3 * width * height);
-    this.tensor = new runtime.ort.Tensor("float32", this.input, [1, 3, height, width]);
     const canvas = new OffscreenCanvas(width, height);
     this.context = canvas.getContext("2d", { willReadFrequently: true, alpha: false })!;
     this.context.imageSmoothingQuality = "high";
   }
 
-  /** Start a session and try a black picture: a backend that cannot run it fails here. */
   static async open(
     request: OpenRequest,
     runtime: Runtime,
     network: ArrayBuffer,
   ): Promise<StudentSession> {
-    const session = await runtime.ort.InferenceSession.create(network, {
-      executionProviders: [runtime.gpu ? "webgpu" : "wasm"],
-      graphOptimizationLevel: "all",
-      freeDimensionOverrides: request.student.fixed ? {} : { ...request.size },
-      // Else ONNX Runtime would quietly leave on the CPU what the GPU cannot do.
-      extra: runtime.gpu ? { session: { disable_cpu_ep_fallback: "1" } } : {},
-    });
-    const student = new StudentSession(request, runtime, session);
-    await student.run();
-    if (!student.output!.every(Number.isFinite)) throw new Error(strings.network.notFinite);
-    return student;
+    const opened = await NetworkSession.open(request.student, request.size, runtime, network);
+    return new StudentSession(request, runtime, opened);
   }
 
   async infer({ frame, crop, mirror, rim, steady, spare }: InferRequest): Promise<InferResult> {
@@ -52,11 +36,11 @@ export class StudentSession {
     const start = performance.now();
     this.take(frame, crop, mirror, rim);
     const prepared = performance.now();
-    await this.run();
+    await this.network.run();
     const ran = performance.now();
     if (!steady || mirror !== this.mirror) this.smoother.forget();
     this.mirror = mirror;
-    const shown = steady ? this.steadied(steady) : this.output!;
+    const shown = steady ? this.steadied(steady) : this.network.output;
     const bytes = 4 * width * height;
     const pixels = new Uint8ClampedArray(
       spare?.byteLength === bytes ? spare : new ArrayBuffer(bytes),
@@ -74,21 +58,21 @@ export class StudentSession {
   /** The output mixed with what was shown before; what `last` tells stays the network's own. */
   private steadied(steady: number): Float32Array {
     const { width, height } = this.request.size;
-    const output = this.output!;
+    const { input, output } = this.network;
     if (this.mixed.length !== output.length) this.mixed = new Float32Array(output.length);
     this.mixed.set(output);
-    this.smoother.apply(this.input, this.mixed, width, height, steady);
+    this.smoother.apply(input, this.mixed, width, height, steady);
     return this.mixed;
   }
 
-  last(): LastTensors | null {
-    if (!this.output) return null;
+  last(): LastTensors {
     const { channels } = this.request.student;
-    return { ...this.request.size, channels, input: this.input.slice(), output: this.output };
+    const { input, output } = this.network;
+    return { ...this.request.size, channels, input: input.slice(), output };
   }
 
   async close(): Promise<void> {
-    await this.session.release();
+    await this.network.close();
   }
 
   private take(frame: ImageBitmap, crop: Box, mirror: boolean, rim: Size): void {
@@ -101,13 +85,7 @@ export class StudentSession {
     context.drawImage(frame, crop.left, crop.top, crop.width, crop.height, rim.width, rim.height, w, h);
     context.resetTransform();
     mirrorEdges(context, rim);
-    toPlanes(context.getImageData(0, 0, width, height).data, this.input);
-  }
-
-  private async run(): Promise<void> {
-    const { input, output } = this.request.student;
-    const outputs = await this.session.run({ [input]: this.tensor });
-    this.output = (await outputs[output].getData()) as Float32Array;
+    toPlanes(context.getImageData(0, 0, width, height).data, this.network.input);
   }
 }
 

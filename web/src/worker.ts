@@ -1,5 +1,6 @@
 /** The page's worker: inference by the ONNX Runtime that the page's folder holds. */
+import { FullPicture } from "./full_picture";
 import { serve } from "./inference_worker";
 import { pageBuilds } from "./page_runtime";
 
-serve(() => pageBuilds());
+serve(() => pageBuilds(), FullPicture);
