@@ -43,6 +43,46 @@ export class WideColours {
   }
 }
 
+/** Planes of a network's size; what is shown of them lies inside the rim. */
+export interface Planes extends Size {
+  values: Float32Array;
+  rim: Size;
+}
+
+/** The same of planes in [0, 1]: `into` gets those of `large` with the wide colours of `small`. */
+export function recolourPlanes(large: Planes, small: Planes, into: Float32Array): void {
+  const coarse = cells(inside(small));
+  const missing = [0, 1, 2].map((colour) => {
+    const [wanted, got] = [small, large].map((each) => resample(shown(each, colour), inside(each), 1, coarse, BOX));
+    return Float32Array.from(wanted, (value, i) => value - got[i]);
+  });
+  const own = inside(large);
+  const wide = new WideColours(missing, coarse, own);
+  into.set(large.values);
+  for (let colour = 0; colour < 3; colour++) {
+    for (let y = 0; y < own.height; y++) {
+      const row = wide.row(colour, y);
+      const at = (colour * large.height + y + large.rim.height) * large.width + large.rim.width;
+      for (let x = 0; x < row.length; x++) into[at + x] += row[x];
+    }
+  }
+}
+
+function inside({ width, height, rim }: Planes): Size {
+  return { width: width - 2 * rim.width, height: height - 2 * rim.height };
+}
+
+/** One colour of what is shown. */
+function shown(planes: Planes, colour: number): Float32Array<ArrayBuffer> {
+  const { width, height } = inside(planes);
+  const made = new Float32Array(width * height);
+  for (let y = 0; y < height; y++) {
+    const at = (colour * planes.height + y + planes.rim.height) * planes.width + planes.rim.width;
+    made.set(planes.values.subarray(at, at + width), y * width);
+  }
+  return made;
+}
+
 /** Two outputs of one picture, RGBA bytes of these sizes: `large`, in place, with the wide colours of `small`. */
 export function recolour(large: Values, own: Size, small: Values, at: Size): void {
   const shrunk = resample(large, own, 4, at, BOX);

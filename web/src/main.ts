@@ -20,7 +20,7 @@ import type { Backend, BackendChoice, Times } from "./protocol";
 import { SaveControls } from "./save_controls";
 import { SketchView } from "./sketch_view";
 import { strings, translatePage } from "./strings";
-import { freeSizes, listSizes, listStyles, pickedSize, showStyle } from "./styles";
+import { listSizes, listStyles, pickedSize, showStyle, sizesOf } from "./styles";
 import { connectToolbars } from "./toolbar";
 import { Viewer } from "./viewer";
 
@@ -193,7 +193,7 @@ class Page {
    * (`automatic`) changed as the machine keeps up. */
   private size(student: Student, side: number | null, automatic = side === null): number {
     this.side = listSizes(student, side ?? student.side, automatic);
-    this.auto = automatic ? new AutoSize(freeSizes(student), this.side) : null;
+    this.auto = automatic ? new AutoSize(sizesOf(student), this.side, student.colours_at) : null;
     return this.side;
   }
 
