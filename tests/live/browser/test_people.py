@@ -47,7 +47,7 @@ def saved(at) -> np.ndarray:
     return np.asarray(download(at.page, "#save").convert("RGB")).astype(int)
 
 
-def negated(visit, part: str, query: str = "?compare=0&size=256"):
+def negated(visit, part: str, query: str = "?compare=0&size=256&full=0"):
     """The page with a part of the astronaut in negative, and the photo's pixels."""
     at = visit(query)
     show(at, Image.fromarray(astronaut()))
@@ -71,6 +71,21 @@ def test_what_is_not_drawn_is_the_photos_own(visit, part):
     assert np.abs(found - photo)[drawn].mean() > 60
 
 
+def test_the_part_alone_is_drawn_at_full_size(visit):
+    at = visit("?compare=0")
+    large = Image.fromarray(astronaut()).resize((1536, 1536), Image.Resampling.NEAREST)
+    show(at, large)
+    draw(at, "people")
+    at.page.click("#mirror")
+    at.settle()
+    found, photo = saved(at)[:, ::-1], np.asarray(large).astype(int)
+    assert found.shape == photo.shape
+    sure, other = (mask.repeat(3, 0).repeat(3, 1) for mask in masks())
+    assert np.array_equal(found[other], photo[other])
+    off = np.abs(found - (255 - photo))[sure]
+    assert (off <= 1).mean() > 0.98  # at its own sharpness, but for pixels that she half is
+
+
 def test_the_edge_is_soft_and_mediapipes(visit):
     at, _ = negated(visit, "people")
     opaque = canvas(at.page, "stylised")[..., 3]
@@ -83,7 +98,7 @@ def test_the_edge_is_soft_and_mediapipes(visit):
 
 
 def test_parts_go_with_strength_divider_mirror_and_resolution(visit):
-    at, photo = negated(visit, "people", "?size=256&strength=0.5")
+    at, photo = negated(visit, "people", "?size=256&strength=0.5&full=0")
     sure, other = masks()
     found = saved(at)
     assert np.array_equal(found[:, :250], photo[:, :250])  # left of the divider
