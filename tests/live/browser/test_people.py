@@ -24,13 +24,13 @@ GONE = {"status": 404, "body": ""}
 def masks() -> tuple[np.ndarray, np.ndarray]:
     """Where the astronaut surely is and is not, with some distance to her outline: (512, 512).
 
-    Not at the flag and at her belt: there the network is unsure, and another way to make a photo
-    smaller gives another answer.
+    Not at the flag and not at her helmet: there the network is unsure, and a mirrored photo, or one
+    made smaller in another way, gives another answer.
     """
     with Image.open(OF_MEDIAPIPE) as picture:
         mask = np.asarray(picture.resize((512, 512), Image.Resampling.BILINEAR))
     sure, other = minimum_filter(mask, 41) > 250, maximum_filter(mask, 41) < 5
-    sure[440:] = other[140:] = False
+    sure[360:] = other[140:] = False
     return sure, other
 
 
@@ -82,8 +82,7 @@ def test_the_part_alone_is_drawn_at_full_size(visit):
     assert found.shape == photo.shape
     sure, other = (mask.repeat(3, 0).repeat(3, 1) for mask in masks())
     assert np.array_equal(found[other], photo[other])
-    off = np.abs(found - (255 - photo))[sure]
-    assert (off <= 1).mean() > 0.98  # at its own sharpness, but for pixels that she half is
+    assert np.abs(found - (255 - photo))[sure].max() <= 1  # at its own sharpness
 
 
 def test_the_edge_is_soft_and_mediapipes(visit):
