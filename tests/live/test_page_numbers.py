@@ -1,14 +1,17 @@
-"""What the page computes itself, compiled and run by Node: the steadied output, the chosen size."""
+"""What the page computes itself, compiled and run by Node: steadied, resampled, coloured, chosen."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from distill.inference import colours
 from distill.inference.video.smoothing import Smoother
 from distill.live import webpage
 
@@ -22,7 +25,7 @@ def run(tmp_path_factory):
         pytest.skip("no Node.js, or no TypeScript: npm ci in web/")
     folder = tmp_path_factory.mktemp("compiled")
     source = webpage.SOURCES / "src"
-    sources = [source / f"{name}.ts" for name in ("steady", "auto_size")]
+    sources = [source / f"{name}.ts" for name in ("steady", "auto_size", "colours", "fit")]
     (folder / "package.json").write_text('{"type": "module"}')
     flags = [
         "--outDir",
@@ -34,6 +37,8 @@ def run(tmp_path_factory):
     ]
     target = ["--target", "es2022", "--module", "esnext"]
     subprocess.run([TSC, *sources, *flags, *target], check=True, capture_output=True)
+    for path in folder.glob("*.js"):  # Vite finds modules by their stem, Node does not
+        path.write_text(re.sub(r'(from "\./\w+)"', r'\1.js"', path.read_text()))
 
     def script(text, **given):
         (folder / "given.json").write_text(json.dumps(given))
@@ -108,11 +113,99 @@ def test_a_new_size_or_a_new_scene_begins_anew(run):
     assert run(script) == [0, 0.5, 1, 0, 0.5]
 
 
+RESAMPLE = """
+import { BICUBIC, BOX, LANCZOS, resample } from "./resample.js";
+const made = resample(Uint8ClampedArray.from(given.bytes), given.from, 4, given.to,
+  { BICUBIC, BOX, LANCZOS }[given.filter]);
+console.log(JSON.stringify([...made]));
+"""
+
+
+@pytest.mark.parametrize("name", ["BOX", "BICUBIC", "LANCZOS"])
+@pytest.mark.parametrize("to", [(17, 40), (90, 31), (45, 7)])
+def test_pictures_are_resampled_as_pillow_does(run, name, to):
+    rng = np.random.default_rng(1)
+    bytes_ = rng.integers(0, 256, (37, 53, 4)).astype(np.uint8)
+    bytes_[..., 3] = 255
+    size = {"from": {"width": 53, "height": 37}, "to": {"width": to[0], "height": to[1]}}
+    found = run(RESAMPLE, bytes=bytes_.ravel().tolist(), filter=name, **size)
+    # Which side comes first is Pillow's choice at shapes like these; at equal scales this is it.
+    wide = Image.fromarray(bytes_[..., :3]).resize((to[0], 37), Image.Resampling[name])
+    rgb = np.asarray(wide.resize(to, Image.Resampling[name])).astype(int)
+    off = np.abs(np.reshape(found, (to[1], to[0], 4))[..., :3] - rgb)
+    assert off.max() <= 1  # Pillow's weights are rounded, and its halves go up
+    assert off.mean() < 0.1
+
+
+RECOLOUR = """
+import { recolourPlanes } from "./colours.js";
+const planes = ({ values, ...size }) => ({ values: Float32Array.from(values), ...size });
+const large = planes(given.large), into = new Float32Array(large.values.length);
+recolourPlanes(large, planes(given.small), into);
+console.log(JSON.stringify([...into]));
+"""
+
+
+def test_wide_colours_are_those_of_stylize(run):
+    """Of what lies inside the rims; rims and finer detail stay as they are."""
+    rng = np.random.default_rng(2)
+    wide = rng.random((3, 5, 6))
+    shades = [wide, 0.6 * wide + 0.3]  # of the large output and of the small one
+
+    def planes(height, width, rim, shade):
+        values = np.stack(
+            [
+                np.asarray(Image.fromarray(p.astype(np.float32)).resize((width, height), 2))
+                for p in shade
+            ]
+        )
+        values = (values * 200 + rng.normal(0, 8, values.shape)).clip(0, 255).round()
+        inner = Image.fromarray(values.transpose(1, 2, 0).astype(np.uint8))
+        edges = ((0, 0), (rim[0], rim[0]), (rim[1], rim[1]))
+        values = np.pad(values / 255, edges, constant_values=0.5).astype(np.float32)
+        size = {"height": values.shape[1], "width": values.shape[2]}
+        rims = {"height": rim[0], "width": rim[1]}
+        return values, inner, {"values": values.ravel().tolist(), "rim": rims, **size}
+
+    large, large_picture, given_large = planes(180, 240, (6, 8), shades[0])
+    _, small_picture, given_small = planes(72, 96, (12, 16), shades[1])
+    found = np.reshape(run(RECOLOUR, large=given_large, small=given_small), large.shape)
+    expected = np.asarray(colours.recolour(large_picture, small_picture)).transpose(2, 0, 1)
+    mine = (255 * found[:, 6:-6, 8:-8]).clip(0, 255)
+    assert np.abs(mine - expected).max() < 2  # theirs is rounded twice, and the large one's mean is
+    assert np.abs(255 * large[:, 6:-6, 8:-8] - expected).mean() > 10
+    outside = np.ones(large.shape, bool)
+    outside[:, 6:-6, 8:-8] = False
+    assert (found[outside] == large[outside]).all()
+
+
+COLOURS_SIZE = """
+import { coloursSize } from "./fit.js";
+const student = { fixed: given.fixed ?? null, colours_at: given.at ?? null };
+console.log(JSON.stringify(coloursSize(given.size, student)));
+"""
+
+
+def test_colours_come_from_the_size_that_was_learnt_at(run):
+    def size(width, height, **student):
+        found = run(COLOURS_SIZE, size={"width": width, "height": height}, **student)
+        return found and (found["width"], found["height"])
+
+    assert size(512, 384, at=256) == (256, 192)
+    assert size(384, 512, at=256) == (192, 256)
+    assert size(640, 32, at=256) == (256, 32)
+    assert size(256, 192, at=256) is None
+    assert size(512, 384) is None
+    assert size(512, 512, at=256, fixed=[512, 512]) is None
+
+
 AUTO = """
 import { AutoSize } from "./auto_size.js";
-const auto = new AutoSize(given.sizes, given.side), sides = [];
+const auto = new AutoSize(given.sizes, given.side, given.at), sides = [];
+const more = given.at ?? Infinity;
 for (let frame = 0; frame < given.frames; frame++) {
-  const run = given.ms * (auto.side / 256) ** 2 * (given.jumps?.[frame] ?? 1);
+  const pixels = auto.side ** 2 + (auto.side > more ? more ** 2 : 0);
+  const run = given.ms * pixels / 256 ** 2 * (given.jumps?.[frame] ?? 1);
   auto.take({ prepare: 0, run, finish: 0 }, given.still);
   sides.push(auto.side);
 }
@@ -136,6 +229,15 @@ def test_the_largest_size_that_keeps_up_is_chosen_and_kept(run, ms, still, side)
     sides = run(AUTO, sizes=SIZES, side=256, ms=ms, still=still, frames=200)
     assert sides[-1] == side
     assert sides[40:] == [side] * 160
+
+
+def test_what_also_draws_for_its_colours_is_judged_by_both(run):
+    given = {"sizes": SIZES, "side": 256, "still": False, "frames": 200}
+    assert run(AUTO, ms=10, **given)[-1] == 384  # 22.5
+    assert run(AUTO, ms=10, at=256, **given)[-1] == 256  # 32.5 at 384, 25.6 at 320: above 0.8 of 30
+    assert run(AUTO, ms=7, at=256, **given)[-1] == 384  # 22.75
+    sides = run(AUTO, ms=7, at=256, **given)
+    assert sides[40:] == [384] * 160
 
 
 def test_one_slow_frame_changes_nothing(run):

@@ -13,10 +13,14 @@ export class AutoSize {
   private still = false;
   private tooSlow = Infinity; // pixels of a side that was tried
 
-  /** `sizes` ascending, of the student that draws; `side` is what it begins with. */
+  /**
+   * `sizes` ascending, of the student that draws; `side` is what it begins with; above `coloursAt` it
+   * also draws at that size, for the colours.
+   */
   constructor(
     private readonly sizes: readonly number[],
     public side: number,
+    private readonly coloursAt: number | null = null,
   ) {}
 
   /** An inference at `side` is done; gives another side where that fits better. */
@@ -28,8 +32,7 @@ export class AutoSize {
     const took = median(this.times);
     const allowed = still ? STILL : LIVE;
     if (took > allowed) this.tooSlow = Math.min(this.tooSlow, this.side);
-    // Both grow with the number of pixels.
-    const expected = (side: number) => took * (side / this.side) ** 2;
+    const expected = (side: number) => (took * this.pixels(side)) / this.pixels(this.side);
     const fitting = this.sizes.filter(
       (side) => side < this.tooSlow && expected(side) <= (side > this.side ? ROOM : 1) * allowed,
     );
@@ -39,6 +42,12 @@ export class AutoSize {
     this.side = best;
     this.restart(still);
     return best;
+  }
+
+  /** What an inference takes grows with them. */
+  private pixels(side: number): number {
+    const { coloursAt } = this;
+    return side ** 2 + (coloursAt && side > coloursAt ? coloursAt ** 2 : 0);
   }
 
   private restart(still: boolean): void {

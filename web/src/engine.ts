@@ -3,6 +3,8 @@ import type { Student } from "./manifest";
 import type {
   Backend,
   BackendChoice,
+  BeginFullRequest,
+  FullLook,
   InferRequest,
   InferResult,
   LastTensors,
@@ -103,6 +105,28 @@ export class Engine {
   /** Hand back a result's bytes once they are on the screen. */
   reuse(pixels: Uint8ClampedArray<ArrayBuffer>): void {
     this.spare = pixels.buffer;
+  }
+
+  /**
+   * The PNG file of a picture drawn at its own size; null once `signal` is aborted. The frame goes to
+   * the worker. Other requests are answered meanwhile, between two steps.
+   */
+  async drawFull(
+    wanted: Omit<BeginFullRequest, "what">,
+    look: FullLook,
+    report: (share: number) => void,
+    signal: AbortSignal,
+  ): Promise<Blob | null> {
+    try {
+      const steps = await this.ask({ what: "beginFull", ...wanted }, [wanted.frame]);
+      for (let done = 0; done < steps && !signal.aborted; done++) {
+        await this.ask({ what: "stepFull" }, []);
+        report((done + 1) / steps);
+      }
+      return signal.aborted ? null : await this.ask({ what: "finishFull", look }, []);
+    } finally {
+      this.ask({ what: "dropFull" }, []).catch(() => {});
+    }
   }
 
   last(): Promise<LastTensors | null> {

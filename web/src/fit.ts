@@ -24,6 +24,15 @@ export function inputSize(frame: Size, side: number, student: Pick<Student, "fix
     : { width: short, height: long };
 }
 
+/** The size that a network has its colours from at `size`, of the same shape; null where it is its own. */
+export function coloursSize(size: Size, student: Pick<Student, "fixed" | "colours_at">): Size | null {
+  const long = Math.max(size.width, size.height);
+  const { fixed, colours_at } = student;
+  if (fixed || !colours_at || long <= colours_at) return null;
+  const side = (own: number) => multiple((own * colours_at) / long);
+  return { width: side(size.width), height: side(size.height) };
+}
+
 function multiple(pixels: number): number {
   return STRIDE * Math.max(1, Math.round(pixels / STRIDE));
 }

@@ -1,8 +1,10 @@
 /** What a worker does: inference, one request at a time, so that the page itself never waits. */
 import { fetchFile, type Report } from "./download";
+import type { FullPicture } from "./full_picture";
 import type {
   AdoptRequest,
   BackendChoice,
+  BeginFullRequest,
   InferRequest,
   InferResult,
   OpenRequest,
@@ -19,13 +21,20 @@ import { StudentSession } from "./student_session";
 
 type Reply = WorkerReplies[keyof WorkerReplies];
 
+/** What draws pictures at their own size, and what finds people. */
+export interface Extras {
+  FullPicture?: typeof FullPicture;
+  PeopleMask?: typeof PeopleMask;
+}
+
 let builds: (choice: BackendChoice) => Builds;
+let extras: Extras = {};
 let choice: BackendChoice = { backend: null, threads: null };
 let loading: Promise<Runtime> | null = null;
 let runtime: Runtime | null = null;
 let student: StudentSession | null = null;
 let opened: OpenRequest | null = null;
-let openMask: typeof PeopleMask.open;
+let full: FullPicture | null = null; // the picture that is being drawn at its own size
 let mask: PeopleMask | null = null;
 let maskFile = "";
 const networks = new Map<string, Promise<ArrayBuffer>>();
@@ -89,15 +98,34 @@ async function adopt({ name, kind, bytes, anySize }: AdoptRequest): Promise<Stud
 }
 
 /** On the GPU if that is chosen; where it fails, on the CPU from then on. */
-async function openAnywhere(wanted: OpenRequest, network: ArrayBuffer): Promise<StudentSession> {
+function openAnywhere(wanted: OpenRequest, network: ArrayBuffer): Promise<StudentSession> {
+  return anywhere((runtime) => StudentSession.open(wanted, runtime, network));
+}
+
+async function anywhere<T>(work: (runtime: Runtime) => Promise<T>): Promise<T> {
   if (runtime!.gpu) {
     try {
-      return await StudentSession.open(wanted, runtime!, network);
+      return await work(runtime!);
     } catch (error) {
       runtime = withoutGpu(runtime!, firstLine(error));
     }
   }
-  return StudentSession.open(wanted, runtime!, network);
+  return work(runtime!);
+}
+
+async function beginFull({ student, frame, mirror, part }: BeginFullRequest): Promise<number> {
+  const [ready, network] = await Promise.all([runtimeOnce(), networkOnce(student)]);
+  runtime ??= ready;
+  await full?.close();
+  const fade = mask && part !== "everything" ? await mask.fadeOf(frame, mirror, part) : null;
+  const picture = (full = new extras.FullPicture!(student, network, frame, mirror, fade));
+  return anywhere((runtime) => picture.plan(runtime));
+}
+
+async function dropFull(): Promise<void> {
+  const dropped = full;
+  full = null;
+  await dropped?.close();
 }
 
 async function infer(request: InferRequest): Promise<InferResult> {
@@ -108,7 +136,7 @@ async function infer(request: InferRequest): Promise<InferResult> {
     if (!runtime!.gpu) throw error;
     runtime = withoutGpu(runtime!, firstLine(error)); // a lost device: drivers do that
     student = await StudentSession.open(opened!, runtime, await networkOnce(opened!.student));
-    if (mask) mask = await openMask(runtime, await networkOnce({ file: maskFile, bytes: null }));
+    if (mask) mask = await extras.PeopleMask!.open(runtime, await networkOnce({ file: maskFile, bytes: null }));
     return draw(request);
   }
 }
@@ -124,7 +152,7 @@ async function bringPeople(file: string): Promise<void> {
   maskFile = file;
   await inTurn(async () => {
     runtime ??= ready;
-    mask ??= await openMask(runtime, network);
+    mask ??= await extras.PeopleMask!.open(runtime, network);
   }).catch((error) => {
     networks.delete(file); // it may have come broken: asked for anew the next time
     throw error;
@@ -154,6 +182,14 @@ async function answer(request: WorkerRequest): Promise<[Reply, Transferable[]]> 
       return [void (await bringPeople(request.file)), []];
     case "open":
       return [await open(request), []];
+    case "beginFull":
+      return [await beginFull(request), []];
+    case "stepFull":
+      return [await anywhere((runtime) => full!.step(runtime)), []];
+    case "finishFull":
+      return [await full!.finish(request.look), []];
+    case "dropFull":
+      return [await dropFull(), []];
     case "last":
       return [student?.last() ?? null, []];
     case "files":
@@ -184,12 +220,11 @@ function inTurn(work: () => Promise<void>): Promise<void> {
 }
 
 /**
- * Answer the page from now on, with the ONNX Runtime that `find` names once it is wanted; where
- * parts of a picture can be asked for, with what opens the network that finds people.
+ * Answer the page from now on, with the ONNX Runtime that `find` names once it is wanted. What is
+ * not asked for is left out, to stay small.
  */
-export function serve(find: (choice: BackendChoice) => Builds, people?: typeof openMask): void {
-  builds = find;
-  if (people) openMask = people;
+export function serve(find: (choice: BackendChoice) => Builds, more: Extras = {}): void {
+  [builds, extras] = [find, more];
   self.onmessage = ({ data }: MessageEvent<{ id: number; request: WorkerRequest }>) => {
     const answered = () => reply(data.id, data.request);
     if (AT_ONCE.includes(data.request.what)) void answered();

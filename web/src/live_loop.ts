@@ -45,6 +45,11 @@ export class LiveLoop {
     if (first) this.chosen.choose(first);
   }
 
+  /** What draws; null until the first student is there. */
+  get now(): Choice | null {
+    return this.chosen.now;
+  }
+
   /** For good: its source too. */
   stop(): void {
     this.use(null);

@@ -11,6 +11,7 @@ export class LookControls {
   private readonly strength = $<HTMLInputElement>("strength");
   private readonly steady = $<HTMLInputElement>("steady");
   private readonly sound = $<HTMLInputElement>("sound");
+  private readonly full = $<HTMLInputElement>("full");
 
   /** `now` is what draws, for a link; `restart`: as if the page had never been opened. */
   constructor(
@@ -37,6 +38,9 @@ export class LookControls {
     this.sound.addEventListener("change", () => {
       preferences.set("sound", this.sound.checked ? undefined : false);
     });
+    this.full.addEventListener("change", () => {
+      preferences.set("full", this.full.checked ? undefined : false);
+    });
     $("link").addEventListener("click", () => void this.copyLink());
     $("forget").addEventListener("click", () => {
       preferences.forget();
@@ -60,6 +64,7 @@ export class LookControls {
     $("steady-value").textContent = strings.percent(Math.round(100 * steady));
     pressed($("compare"), compare);
     this.sound.checked = this.preferences.get("sound") ?? true;
+    this.full.checked = this.preferences.get("full") ?? true;
   }
 
   /** Where the clipboard is closed to pages, the link is said, to be copied by hand. */

@@ -18,9 +18,10 @@ import { Preferences } from "./preferences";
 import { PartControls } from "./part_controls";
 import { PhotoControls } from "./photo_controls";
 import type { Backend, BackendChoice, Times } from "./protocol";
+import { SaveControls } from "./save_controls";
 import { SketchView } from "./sketch_view";
 import { strings, translatePage } from "./strings";
-import { freeSizes, listSizes, listStyles, pickedSize, showStyle } from "./styles";
+import { listSizes, listStyles, pickedSize, showStyle, sizesOf } from "./styles";
 import { connectToolbars } from "./toolbar";
 import { Viewer } from "./viewer";
 
@@ -81,6 +82,7 @@ class Page {
     this.photos = new PhotoControls(this.live, output, this.preferences, example, leaveSketch);
     const { photos } = this;
     photos.film = new FilmControls(this.live, viewer, style, () => void photos.showBefore());
+    photos.save = new SaveControls(this.engine, this.live, viewer, style, this.preferences);
     const now = () => ({ style: style(), ...(this.auto ? {} : { size: this.side }) });
     new LookControls(viewer, this.live, this.preferences, now, () => this.forget());
     const judge = () => this.judge();
@@ -196,7 +198,7 @@ class Page {
    * (`automatic`) changed as the machine keeps up. */
   private size(student: Student, side: number | null, automatic = side === null): number {
     this.side = listSizes(student, side ?? student.side, automatic);
-    this.auto = automatic ? new AutoSize(freeSizes(student), this.side) : null;
+    this.auto = automatic ? new AutoSize(sizesOf(student), this.side, student.colours_at) : null;
     return this.side;
   }
 

@@ -15,7 +15,7 @@ export interface Student {
   side: number;
   /** Height and width where the network knows one size only. */
   fixed: [number, number] | null;
-  /** Pixels of the side above which its colours are no longer its teacher's; null: there is none. */
+  /** Pixels of the side from which larger outputs take their colours; null: they are right at any. */
   colours_at: number | null;
   thumbnail: string | null;
   licence: string;

@@ -1,4 +1,4 @@
-/** What leaves the page: a picture saved, shared or copied, a film, a loop. */
+/** What leaves the page as it is shown: a picture shared or copied, a film, a loop. */
 import { $, label, pressed, reason, say } from "./dom";
 import { canDrawFilms } from "./film_controls";
 import { GifLoop } from "./gif_loop";
@@ -21,7 +21,6 @@ export class OutputControls {
     private readonly style: () => string,
     private readonly preferences: Preferences,
   ) {
-    this.on("save", (picture, style) => picture.then((blob) => saveFile(blob, style)));
     this.on("share", (picture, style) => picture.then((blob) => shareFile(blob, style)));
     this.on("copy", (picture) => copyPicture(picture).then(() => say(strings.copied)));
     // Phones share; where that is not to be had, the clipboard takes the picture.
@@ -39,6 +38,7 @@ export class OutputControls {
     $("record").hidden = !(live && canRecord());
     $("sound-row").hidden = $("record").hidden;
     $("steady-row").hidden = $("loop").hidden = !moving;
+    $("full-row").hidden = moving !== null;
     if (!live) void this.stop();
     if (!moving) this.endLoop();
   }

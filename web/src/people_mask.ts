@@ -19,6 +19,8 @@ const SOMEBODY = 0.9;
 /** RGBA, row by row. */
 type Pixels = Pick<InferResult, "pixels" | "width" | "height">;
 
+export type Fade = (picture: Pixels) => void;
+
 export class PeopleMask {
   private readonly input = new Float32Array(3 * SIDE * SIDE);
   private readonly tensor: Tensor;
@@ -64,11 +66,19 @@ export class PeopleMask {
     if (!steady || mirror !== this.mirror) this.smoother.forget();
     this.mirror = mirror;
     if (steady) this.smoother.apply(this.input, this.people, SIDE, SIDE, steady);
-    this.fade(result, rim, part);
+    this.fade(result, rim, this.people, part);
     times.prepare += prepared - start;
     times.run += ran - prepared;
     times.finish += performance.now() - ran;
     return { ...result, part };
+  }
+
+  /** What makes a picture see-through likewise, all of it at any size; the frame may go. */
+  async fadeOf(frame: ImageBitmap, mirror: boolean, part: Part): Promise<Fade> {
+    this.take(frame, { left: 0, top: 0, width: frame.width, height: frame.height }, mirror);
+    await this.run();
+    const people = this.people.slice();
+    return (picture) => this.fade(picture, { width: 0, height: 0 }, people, part);
   }
 
   private take(frame: ImageBitmap, { left, top, width, height }: Box, mirror: boolean): void {
@@ -87,8 +97,7 @@ export class PeopleMask {
   }
 
   /** Multiply the opacity of RGBA pixels, but for a rim of them, by the mask laid over them. */
-  private fade({ pixels, width, height }: Pixels, rim: Size, part: Part): void {
-    const { people } = this;
+  private fade({ pixels, width, height }: Pixels, rim: Size, people: Float32Array, part: Part): void {
     const others = part === "background";
     const [wide, high] = [width - 2 * rim.width, height - 2 * rim.height];
     if (this.columns.length !== 3 * wide) {

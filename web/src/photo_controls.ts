@@ -8,6 +8,7 @@ import type { FilmControls } from "./film_controls";
 import type { LiveLoop } from "./live_loop";
 import type { OutputControls } from "./output_controls";
 import type { Preferences } from "./preferences";
+import type { SaveControls } from "./save_controls";
 import { Picture, play, type Source, type Video } from "./sources";
 import { strings } from "./strings";
 
@@ -28,6 +29,8 @@ export class PhotoControls implements CameraScreen {
   private stalled = "";
   /** Draws the video that is shown. */
   film: FilmControls | null = null;
+  /** Saves what is shown. */
+  save: SaveControls | null = null;
 
   constructor(
     private readonly live: LiveLoop,
@@ -176,8 +179,10 @@ export class PhotoControls implements CameraScreen {
   private label(): void {
     const text = this.session.on ? strings.camera.stop : strings.camera.start;
     $("camera").querySelector("span")!.textContent = text;
-    const video = !this.session.on && this.shown && isVideo(this.shown.file) ? this.shown.file : null;
+    const file = this.session.on ? null : this.shown?.file;
+    const video = file && isVideo(file) ? file : null;
     this.output.offerFilm(this.session.on ? "camera" : video && "video");
     this.film?.offer(video);
+    if (this.save) this.save.picture = video ? null : (file ?? null);
   }
 }

@@ -20,6 +20,8 @@ export interface Values {
   draw: Part;
   /** Whether the photo is shown beside the stylised picture. */
   compare: boolean;
+  /** Whether an opened picture is saved at its own size. */
+  full: boolean;
   /** Whether films are recorded with sound. */
   sound: boolean;
 }
@@ -50,6 +52,7 @@ const READ: { [K in keyof Values]: (value: unknown) => Values[K] | undefined } =
   steady: number(0, 0.95),
   draw: part,
   compare: flag,
+  full: flag,
   sound: flag,
 };
 

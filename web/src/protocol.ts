@@ -59,6 +59,21 @@ export interface AdoptRequest {
   anySize: boolean;
 }
 
+/** A picture to be drawn at its own size; what steps there are comes back. */
+export interface BeginFullRequest {
+  what: "beginFull";
+  student: Student;
+  frame: ImageBitmap;
+  mirror: boolean;
+  part: Part;
+}
+
+/** How a picture is looked at: the photo's share of its width on the left, the rest's strength. */
+export interface FullLook {
+  split: number;
+  strength: number;
+}
+
 export type WorkerRequest =
   | { what: "prepare"; choice: BackendChoice }
   | { what: "fetch"; student: Student }
@@ -67,6 +82,10 @@ export type WorkerRequest =
   | { what: "bringPeople"; file: string }
   | OpenRequest
   | InferRequest
+  | BeginFullRequest
+  | { what: "stepFull" }
+  | { what: "finishFull"; look: FullLook }
+  | { what: "dropFull" }
   | { what: "last" }
   | { what: "files" };
 
@@ -113,6 +132,10 @@ export interface WorkerReplies {
   bringPeople: void;
   open: Backend;
   infer: InferResult;
+  beginFull: number;
+  stepFull: void;
+  finishFull: Blob;
+  dropFull: void;
   last: LastTensors | null;
   /** Addresses of the files that the worker took. */
   files: string[];

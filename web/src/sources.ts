@@ -1,4 +1,6 @@
 /** Where frames come from: the camera, a video file, or one picture. */
+import type { Size } from "./protocol";
+
 export interface Source {
   /** Whether every frame is the same. */
   readonly still: boolean;
@@ -8,6 +10,9 @@ export interface Source {
 }
 
 const LARGEST = 2048; // pixels of a picture's long side that are kept
+// What is saved at its own size: phones' browsers draw no more pixels than that into one canvas.
+const MOST_PIXELS = 4096 * 4096;
+const LONGEST = 16384;
 
 export class Picture implements Source {
   readonly still = true;
@@ -16,13 +21,9 @@ export class Picture implements Source {
 
   /** Turned as its EXIF says. Throws where the browser cannot read it. */
   static async read(file: Blob): Promise<Picture> {
-    const full = await createImageBitmap(file);
-    const scale = LARGEST / Math.max(full.width, full.height);
-    if (scale >= 1) return new Picture(full);
-    const resizeWidth = Math.max(1, Math.round(full.width * scale));
-    const resizeHeight = Math.max(1, Math.round(full.height * scale));
-    const options = { resizeWidth, resizeHeight, resizeQuality: "high" } as const;
-    return new Picture(await createImageBitmap(full, options));
+    return new Picture(
+      await reduced(await createImageBitmap(file), ({ width, height }) => LARGEST / Math.max(width, height)),
+    );
   }
 
   next(): Promise<ImageBitmap> {
@@ -32,6 +33,23 @@ export class Picture implements Source {
   stop(): void {
     this.bitmap.close();
   }
+}
+
+/** A picture at its own size, or where that is more than can be saved, at the largest that can. */
+export async function readFull(file: Blob): Promise<ImageBitmap> {
+  return reduced(await createImageBitmap(file), ({ width, height }) =>
+    Math.min(Math.sqrt(MOST_PIXELS / (width * height)), LONGEST / Math.max(width, height)),
+  );
+}
+
+async function reduced(full: ImageBitmap, most: (size: Size) => number): Promise<ImageBitmap> {
+  const scale = most(full);
+  if (scale >= 1) return full;
+  const side = (pixels: number) => Math.max(1, Math.floor(pixels * scale + 1e-6));
+  const [resizeWidth, resizeHeight] = [side(full.width), side(full.height)];
+  const made = await createImageBitmap(full, { resizeWidth, resizeHeight, resizeQuality: "high" });
+  full.close();
+  return made;
 }
 
 /** The newest frame of what plays; older ones that nobody took are gone. */

@@ -1,62 +1,63 @@
-/** One student in ONNX Runtime, at one size; its buffers live as long as it does. In the worker. */
-import type { InferenceSession, Tensor } from "onnxruntime-web";
+/** One student at one size; its buffers live as long as it does. In the worker. */
+import { recolourPlanes } from "./colours";
+import { coloursSize, whole } from "./fit";
+import { NetworkSession } from "./network_session";
 import { toBytes, toPlanes } from "./planes";
 import type { Box, InferRequest, InferResult, LastTensors, OpenRequest, Size } from "./protocol";
 import type { Runtime } from "./runtime";
 import { Smoother } from "./steady";
-import { strings } from "./strings";
 
 export class StudentSession {
-  private readonly input: Float32Array<ArrayBuffer>;
-  private readonly tensor: Tensor;
-  private readonly context: OffscreenCanvasRenderingContext2D;
   private readonly smoother = new Smoother();
   private mirror = false; // of the result before
-  private mixed: Float32Array = new Float32Array(0);
-  private output: Float32Array | null = null;
+  private changed: Float32Array = new Float32Array(0); // an output that is not shown as it is
 
+  /** `small` gives a large output its colours. */
   private constructor(
     private readonly request: OpenRequest,
     private readonly runtime: Runtime,
-    private readonly session: InferenceSession,
-  ) {
-    const { width, height } = request.size;
-    this.input = new Float32Array(3 * width * height);
-    this.tensor = new runtime.ort.Tensor("float32", this.input, [1, 3, height, width]);
-    const canvas = new OffscreenCanvas(width, height);
-    this.context = canvas.getContext("2d", { willReadFrequently: true, alpha: false })!;
-    this.context.imageSmoothingQuality = "high";
-  }
+    private readonly large: SizedNetwork,
+    private readonly small: SizedNetwork | null,
+  ) {}
 
-  /** Start a session and try a black picture: a backend that cannot run it fails here. */
   static async open(
     request: OpenRequest,
     runtime: Runtime,
     network: ArrayBuffer,
   ): Promise<StudentSession> {
-    const session = await runtime.ort.InferenceSession.create(network, {
-      executionProviders: [runtime.gpu ? "webgpu" : "wasm"],
-      graphOptimizationLevel: "all",
-      freeDimensionOverrides: request.student.fixed ? {} : { ...request.size },
-      // Else ONNX Runtime would quietly leave on the CPU what the GPU cannot do.
-      extra: runtime.gpu ? { session: { disable_cpu_ep_fallback: "1" } } : {},
-    });
-    const student = new StudentSession(request, runtime, session);
-    await student.run();
-    if (!student.output!.every(Number.isFinite)) throw new Error(strings.network.notFinite);
-    return student;
+    const { student, size } = request;
+    const at = async (size: Size) =>
+      new SizedNetwork(await NetworkSession.open(student, size, runtime, network));
+    const large = await at(size);
+    const smaller = coloursSize(size, student);
+    try {
+      return new StudentSession(request, runtime, large, smaller && (await at(smaller)));
+    } catch (error) {
+      await large.session.close();
+      throw error;
+    }
   }
 
   async infer({ frame, crop, mirror, rim, steady, spare }: InferRequest): Promise<InferResult> {
+    const { large, small } = this;
     const { width, height } = this.request.size;
     const start = performance.now();
-    this.take(frame, crop, mirror, rim);
+    large.take(frame, crop, mirror, rim);
+    const smallRim = small && whole(crop, small.session.size).rim;
+    if (smallRim) small.take(frame, crop, mirror, smallRim);
     const prepared = performance.now();
-    await this.run();
+    await large.session.run();
+    await small?.session.run();
     const ran = performance.now();
+    let shown = large.session.output;
+    if (small || steady) shown = this.copied();
+    if (smallRim) {
+      const [own, other] = [large.session, small.session];
+      recolourPlanes({ values: own.output, rim, ...own.size }, { values: other.output, rim: smallRim, ...other.size }, shown);
+    }
     if (!steady || mirror !== this.mirror) this.smoother.forget();
     this.mirror = mirror;
-    const shown = steady ? this.steadied(steady) : this.output!;
+    if (steady) this.smoother.apply(large.session.input, shown, width, height, steady);
     const bytes = 4 * width * height;
     const pixels = new Uint8ClampedArray(
       spare?.byteLength === bytes ? spare : new ArrayBuffer(bytes),
@@ -71,28 +72,39 @@ export class StudentSession {
     return { frame, crop, mirror, rim, pixels, width, height, times, backend };
   }
 
-  /** The output mixed with what was shown before; what `last` tells stays the network's own. */
-  private steadied(steady: number): Float32Array {
-    const { width, height } = this.request.size;
-    const output = this.output!;
-    if (this.mixed.length !== output.length) this.mixed = new Float32Array(output.length);
-    this.mixed.set(output);
-    this.smoother.apply(this.input, this.mixed, width, height, steady);
-    return this.mixed;
+  /** The output, to be changed; what `last` tells stays the network's own. */
+  private copied(): Float32Array {
+    const { output } = this.large.session;
+    if (this.changed.length !== output.length) this.changed = new Float32Array(output.length);
+    this.changed.set(output);
+    return this.changed;
   }
 
-  last(): LastTensors | null {
-    if (!this.output) return null;
+  last(): LastTensors {
     const { channels } = this.request.student;
-    return { ...this.request.size, channels, input: this.input.slice(), output: this.output };
+    const { input, output } = this.large.session;
+    return { ...this.request.size, channels, input: input.slice(), output };
   }
 
   async close(): Promise<void> {
-    await this.session.release();
+    await this.large.session.close();
+    await this.small?.session.close();
+  }
+}
+
+/** A network and the canvas that its input is drawn on. */
+class SizedNetwork {
+  private readonly context: OffscreenCanvasRenderingContext2D;
+
+  constructor(readonly session: NetworkSession) {
+    const { width, height } = session.size;
+    const canvas = new OffscreenCanvas(width, height);
+    this.context = canvas.getContext("2d", { willReadFrequently: true, alpha: false })!;
+    this.context.imageSmoothingQuality = "high";
   }
 
-  private take(frame: ImageBitmap, crop: Box, mirror: boolean, rim: Size): void {
-    const { width, height } = this.request.size;
+  take(frame: ImageBitmap, crop: Box, mirror: boolean, rim: Size): void {
+    const { width, height } = this.session.size;
     const { context } = this;
     const [w, h] = [width - 2 * rim.width, height - 2 * rim.height];
     context.fillStyle = "white"; // behind what is see-through
@@ -101,13 +113,7 @@ export class StudentSession {
     context.drawImage(frame, crop.left, crop.top, crop.width, crop.height, rim.width, rim.height, w, h);
     context.resetTransform();
     mirrorEdges(context, rim);
-    toPlanes(context.getImageData(0, 0, width, height).data, this.input);
-  }
-
-  private async run(): Promise<void> {
-    const { input, output } = this.request.student;
-    const outputs = await this.session.run({ [input]: this.tensor });
-    this.output = (await outputs[output].getData()) as Float32Array;
+    toPlanes(context.getImageData(0, 0, width, height).data, this.session.input);
   }
 }
 

@@ -45,13 +45,8 @@ const ascending = (a: number, b: number) => a - b;
 const SIZES = [128, 192, 256, 320, 384, 512];
 
 /** The resolutions that a student knows, ascending. */
-function sizesOf({ fixed, side }: Student): number[] {
+export function sizesOf({ fixed, side }: Student): number[] {
   return fixed ? [Math.max(...fixed)] : [...new Set([...SIZES, side])].sort(ascending);
-}
-
-/** Those among which the machine's speed may choose: larger ones would change some students' colours. */
-export function freeSizes(student: Student): number[] {
-  return sizesOf(student).filter((size) => size <= (student.colours_at ?? Infinity));
 }
 
 /** List a student's resolutions; gives the chosen one, or where that is not known its own. */

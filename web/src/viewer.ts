@@ -1,7 +1,7 @@
 /** Photo and stylised picture, one over the other; moving the divider only clips them in CSS. */
 import { Divider } from "./divider";
 import { $, label, type Root } from "./dom";
-import type { Box, InferResult, Size } from "./protocol";
+import type { Box, FullLook, InferResult, Size } from "./protocol";
 
 const SHARPEST = 1024; // pixels of the photo's long side on the screen
 const SAME = 0.02; // of the logarithm of a shape: what evening a film's sides may do to it
@@ -101,6 +101,17 @@ export class Viewer {
   get size(): Size {
     const { width, height } = this.photo.width > this.stylised.width ? this.photo : this.stylised;
     return { width, height };
+  }
+
+  /** Width by height of the stylised picture. */
+  get drawnSize(): Size {
+    const { width, height } = this.stylised;
+    return { width, height };
+  }
+
+  /** How the picture is looked at. */
+  get look(): FullLook {
+    return { split: this.beside ? this.divider.at / 100 : 0, strength: this.share };
   }
 
   /** What is shown, as a picture of its own. */

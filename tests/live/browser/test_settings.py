@@ -152,7 +152,6 @@ def test_the_speed_chooses_the_resolution_until_one_is_picked(visit):
     at.page.check("input[value=hayao]", force=True)
     at.wait("document.getElementById('tag').textContent === 'hayao'")
     at.settle()
-    assert at.last()[0].shape[3] <= 256  # above that its colours would change
     at.page.select_option("#size", "192")
     at.wait("distill.last().then((last) => last.width === 192)")
     at.page.reload()

@@ -299,9 +299,8 @@ export class Stage implements CameraScreen {
   private resize(student: Student): void {
     const { size } = this.look;
     const free = size === "auto" && !student.fixed;
-    const sizes = SIZES.filter((each) => each <= (student.colours_at ?? Infinity));
     if (!free) this.auto = null;
-    else this.auto ??= new AutoSize(sizes, student.side);
+    else this.auto ??= new AutoSize(SIZES, student.side, student.colours_at);
     const own = this.auto?.side ?? student.side;
     this.side = size === "auto" || !size ? own : sound(size);
     this.loop.warm = free ? WARM : 1;

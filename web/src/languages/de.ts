@@ -86,6 +86,12 @@ export const german: Strings = {
     unreadable: "dieser Browser kann das Video nicht Bild für Bild lesen",
     unwritable: "dieser Browser kann keine Filme schreiben",
   },
+  full: {
+    save: "Sichern",
+    cancel: "Abbruch: Das Bild wird nicht gesichert",
+    done: (width, height) => `Das Bild ist in ${width} × ${height} gesichert.`,
+    failed: (why) => `Das Bild wurde nicht gesichert: ${why}.`,
+  },
   loop: {
     start: "Schleife",
     left: (seconds) => `${seconds.toFixed(1).replace(".", ",")} s`,
@@ -137,6 +143,7 @@ export const germanPage: PageWords = {
   "Draw every frame of the video and save the film":
     "Jedes Bild des Videos zeichnen und den Film sichern",
   "Drawing the film": "Der Film wird gezeichnet",
+  "Drawing the picture at its full size": "Das Bild wird in voller Größe gezeichnet",
   Open: "Öffnen",
   "Open a picture, a video or a network": "Ein Bild, ein Video oder ein Netz öffnen",
   "Open a picture, a video or an .onnx network: also dropped or pasted":
@@ -173,6 +180,7 @@ export const germanPage: PageWords = {
   Background: "Hintergrund",
   Strength: "Stärke",
   Steadiness: "Ruhe",
+  "Save at full size": "In voller Größe sichern",
   "Record with sound": "Mit Ton filmen",
   "Line width": "Strichstärke",
   "Everything runs in this browser. No picture leaves it.":

@@ -86,6 +86,12 @@ export const english = {
     unreadable: "this browser cannot read the video frame by frame",
     unwritable: "this browser cannot write films",
   },
+  full: {
+    save: "Save",
+    cancel: "Cancel: the picture is not saved",
+    done: (width: number, height: number) => `The picture is saved at ${width} × ${height}.`,
+    failed: (why: string) => `The picture was not saved: ${why}.`,
+  },
   loop: {
     start: "Loop",
     left: (seconds: number) => `${seconds.toFixed(1)} s`,

@@ -86,6 +86,12 @@ export const spanish: Strings = {
     unreadable: "este navegador no puede leer el vídeo imagen por imagen",
     unwritable: "este navegador no puede escribir películas",
   },
+  full: {
+    save: "Guardar",
+    cancel: "Cancelar: la imagen no se guarda",
+    done: (width, height) => `La imagen se ha guardado a ${width} × ${height}.`,
+    failed: (why) => `La imagen no se ha guardado: ${why}.`,
+  },
   loop: {
     start: "Bucle",
     left: (seconds) => `${seconds.toFixed(1).replace(".", ",")} s`,
@@ -137,6 +143,7 @@ export const spanishPage: PageWords = {
   "Draw every frame of the video and save the film":
     "Dibujar cada imagen del vídeo y guardar la película",
   "Drawing the film": "Se dibuja la película",
+  "Drawing the picture at its full size": "Se dibuja la imagen a tamaño completo",
   Open: "Abrir",
   "Open a picture, a video or a network": "Abrir una imagen, un vídeo o una red",
   "Open a picture, a video or an .onnx network: also dropped or pasted":
@@ -173,6 +180,7 @@ export const spanishPage: PageWords = {
   Background: "Fondo",
   Strength: "Fuerza",
   Steadiness: "Calma",
+  "Save at full size": "Guardar a tamaño completo",
   "Record with sound": "Grabar con sonido",
   "Line width": "Grosor",
   "Everything runs in this browser. No picture leaves it.":

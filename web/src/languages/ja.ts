@@ -86,6 +86,12 @@ export const japanese: Strings = {
     unreadable: "このブラウザは動画をフレームごとに読めません",
     unwritable: "このブラウザは動画を書き出せません",
   },
+  full: {
+    save: "保存",
+    cancel: "中止：画像は保存されません",
+    done: (width, height) => `${width} × ${height} の画像を保存しました。`,
+    failed: (why) => `画像を保存できませんでした: ${why}。`,
+  },
   loop: {
     start: "ループ",
     left: (seconds) => `${seconds.toFixed(1)} 秒`,
@@ -134,6 +140,7 @@ export const japanesePage: PageWords = {
   "Save film": "動画を保存",
   "Draw every frame of the video and save the film": "動画の全フレームを描いて保存",
   "Drawing the film": "動画を描いています",
+  "Drawing the picture at its full size": "画像を元の大きさで描いています",
   Open: "開く",
   "Open a picture, a video or a network": "画像、動画、またはネットワークを開く",
   "Open a picture, a video or an .onnx network: also dropped or pasted":
@@ -170,6 +177,7 @@ export const japanesePage: PageWords = {
   Background: "背景",
   Strength: "強さ",
   Steadiness: "安定",
+  "Save at full size": "元の大きさで保存",
   "Record with sound": "音も録る",
   "Line width": "線の太さ",
   "Everything runs in this browser. No picture leaves it.":

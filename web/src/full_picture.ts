@@ -1,0 +1,192 @@
+/**
+ * A picture drawn at its own size, step by step, so that other requests come between: what
+ * distill.stylize draws with upscale=tiles. In the worker.
+ */
+import { recolour } from "./colours";
+import type { Student } from "./manifest";
+import { NetworkSession } from "./network_session";
+import type { Fade } from "./people_mask";
+import { toBytes } from "./planes";
+import type { FullLook, Size } from "./protocol";
+import { measureReach } from "./reach";
+import { LANCZOS, resample, rounded } from "./resample";
+import type { Runtime } from "./runtime";
+import { blend, margin, mirrored, spans, type Span } from "./tiles";
+
+const STRIDE = 32;
+const RIM = 16; // pixels of mirrored picture around it, at the least
+const TILES = [1280, 640]; // pixels a side that the network takes at once; less where memory ends
+
+type Bytes = Uint8ClampedArray<ArrayBuffer>;
+
+/** RGBA bytes of a picture and of what is made of it. */
+interface Picture extends Size {
+  photo: Bytes;
+  made: Bytes;
+}
+
+interface Tile {
+  picture: Picture;
+  across: Span;
+  down: Span;
+  /** Pixels of mirrored picture on the left and above. */
+  rim: [number, number];
+}
+
+export class FullPicture {
+  private readonly own: Picture;
+  private readonly small: Picture | null;
+  private tiles: Tile[] = [];
+  private done = 0;
+  private open: NetworkSession | null = null;
+  private openOn: Runtime | null = null;
+
+  /**
+   * The frame is taken, mirrored from left to right or not, and closed. `fade` makes see-through what
+   * is to stay as the photo has it.
+   */
+  constructor(
+    private readonly student: Student,
+    private readonly network: ArrayBuffer,
+    frame: ImageBitmap,
+    mirror: boolean,
+    private readonly fade: Fade | null,
+  ) {
+    const photo = pixels(frame, mirror);
+    frame.close();
+    const { width, height } = photo;
+    this.own = { photo: photo.data, made: new Uint8ClampedArray(4 * width * height), width, height };
+    this.small = forColours(this.own, student);
+  }
+
+  /** Finds the tiles; gives the number of steps. */
+  async plan(runtime: Runtime): Promise<number> {
+    const reach = fits(this.own, TILES[0]) ? 0 : await measureReach(this.student, runtime, this.network);
+    for (const side of TILES) {
+      const own = tiled(this.own, side, margin(reach, side));
+      this.tiles = this.small ? [...tiled(this.small, side, 0), ...own] : own;
+      try {
+        await this.sessionFor(own[0], runtime);
+        break;
+      } catch (error) {
+        if (runtime.gpu || side === TILES.at(-1)) throw error;
+      }
+    }
+    return this.tiles.length + 1;
+  }
+
+  /** The next step; after a failure the same one again. */
+  async step(runtime: Runtime): Promise<void> {
+    const tile = this.tiles[this.done];
+    if (tile) await this.draw(tile, await this.sessionFor(tile, runtime));
+    else if (this.small) recolour(this.own.made, this.own, this.small.made, this.small);
+    this.done += 1;
+  }
+
+  /** The PNG file of it as it is looked at. */
+  async finish(look: FullLook): Promise<Blob> {
+    await this.close();
+    const { width, height } = this.own;
+    const canvas = new OffscreenCanvas(width, height);
+    this.fade?.({ pixels: this.own.made, width, height });
+    const bytes = composed(this.own, look, this.fade !== null);
+    canvas.getContext("2d")!.putImageData(new ImageData(bytes, width, height), 0, 0);
+    return canvas.convertToBlob({ type: "image/png" });
+  }
+
+  async close(): Promise<void> {
+    const { open } = this;
+    this.open = null;
+    await open?.close();
+  }
+
+  /** The session that was used last, where it fits. */
+  private async sessionFor({ across, down }: Tile, runtime: Runtime): Promise<NetworkSession> {
+    const size = { width: across.end - across.start, height: down.end - down.start };
+    const same = this.open?.size.width === size.width && this.open.size.height === size.height;
+    if (this.open && same && this.openOn === runtime) return this.open;
+    await this.close();
+    this.open = await NetworkSession.open(this.student, size, runtime, this.network);
+    this.openOn = runtime;
+    return this.open;
+  }
+
+  private async draw({ picture, across, down, rim }: Tile, session: NetworkSession): Promise<void> {
+    const { width, height } = session.size;
+    const columns = mirrored(across.start - rim[0], width, picture.width);
+    const rows = mirrored(down.start - rim[1], height, picture.height);
+    const { input } = session;
+    const plane = width * height;
+    for (let y = 0, i = 0; y < height; y++) {
+      for (let x = 0; x < width; x++, i++) {
+        const at = 4 * (rows[y] * picture.width + columns[x]);
+        input[i] = picture.photo[at] / 255;
+        input[plane + i] = picture.photo[at + 1] / 255;
+        input[2 * plane + i] = picture.photo[at + 2] / 255;
+      }
+    }
+    const drawn = new Uint8ClampedArray(4 * plane);
+    toBytes(await session.run(), this.student.channels, drawn);
+    blend(drawn, [across, down], picture.made, picture, rim);
+  }
+}
+
+function fits({ width, height }: Size, tile: number): boolean {
+  return Math.max(padded(width), padded(height)) <= tile;
+}
+
+/** A side with its rims, as long as the network wants it. */
+function padded(side: number): number {
+  return STRIDE * Math.ceil((side + 2 * RIM) / STRIDE);
+}
+
+function tiled(picture: Picture, side: number, overlap: number): Tile[] {
+  const [width, height] = [padded(picture.width), padded(picture.height)];
+  const rim: [number, number] = [(width - picture.width) >> 1, (height - picture.height) >> 1];
+  const columns = spans(width, side, overlap);
+  return spans(height, side, overlap).flatMap((down) =>
+    columns.map((across) => ({ picture, across, down, rim })),
+  );
+}
+
+/** The same picture at the size from which a large one has its colours; null where it needs none. */
+function forColours({ photo, width, height }: Picture, { colours_at }: Student): Picture | null {
+  const long = Math.max(width, height);
+  if (!colours_at || long <= colours_at) return null;
+  const side = (own: number) => Math.max(1, rounded((own * colours_at) / long));
+  const size = { width: side(width), height: side(height) };
+  const small = resample(photo, { width, height }, 4, size, LANCZOS) as Bytes;
+  return { photo: small, made: new Uint8ClampedArray(small.length), ...size };
+}
+
+function pixels(frame: ImageBitmap, mirror: boolean): ImageData {
+  const { width, height } = frame;
+  const canvas = new OffscreenCanvas(width, height);
+  const context = canvas.getContext("2d", { willReadFrequently: true, alpha: false })!;
+  context.fillStyle = "white"; // behind what is see-through
+  context.fillRect(0, 0, width, height);
+  context.setTransform(mirror ? -1 : 1, 0, 0, 1, mirror ? width : 0, 0);
+  context.drawImage(frame, 0, 0);
+  return context.getImageData(0, 0, width, height);
+}
+
+/** As viewer.ts paints it, but written over the photo: left of the divider that, then what was made. */
+function composed(picture: Picture, { split, strength }: FullLook, faded: boolean): Bytes {
+  const { photo, made, width, height } = picture;
+  const cut = Math.round(width * split);
+  const line = cut > 0 && cut < width ? Math.max(1, Math.round(width / 1024)) : 0; // to each side
+  for (let y = 0; y < height; y++) {
+    const row = 4 * y * width;
+    if (strength === 1 && !faded) photo.set(made.subarray(row + 4 * cut, row + 4 * width), row + 4 * cut);
+    else mix(photo, made, row + 4 * cut, row + 4 * width, strength);
+    photo.fill(255, row + 4 * Math.max(0, cut - line), row + 4 * (cut + line));
+  }
+  return photo;
+}
+
+function mix(below: Bytes, above: Bytes, from: number, to: number, strength: number): void {
+  for (let i = from; i < to; i += 4) {
+    const share = (strength * above[i + 3]) / 255;
+    for (let c = i; c < i + 3; c++) below[c] += share * (above[c] - below[c]);
+  }
+}

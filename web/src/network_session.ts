@@ -1,0 +1,61 @@
+/** A student's network in ONNX Runtime, at one size. In the worker. */
+import type { InferenceSession, Tensor } from "onnxruntime-web";
+import type { Student } from "./manifest";
+import type { Size } from "./protocol";
+import type { Runtime } from "./runtime";
+import { strings } from "./strings";
+
+export class NetworkSession {
+  /** Planes R, G, B in [0, 1] of the picture, to be written before each `run`. */
+  readonly input: Float32Array<ArrayBuffer>;
+  /** The last output's planes, of three colours and perhaps alpha. */
+  output: Float32Array = new Float32Array(0);
+  private readonly tensor: Tensor;
+
+  private constructor(
+    readonly student: Student,
+    readonly size: Size,
+    { ort }: Runtime,
+    private readonly session: InferenceSession,
+  ) {
+    const { width, height } = size;
+    this.input = new Float32Array(3 * width * height);
+    this.tensor = new ort.Tensor("float32", this.input, [1, 3, height, width]);
+  }
+
+  /** Start a session and try a black picture: a backend that cannot run it fails here. */
+  static async open(
+    student: Student,
+    size: Size,
+    runtime: Runtime,
+    network: ArrayBuffer,
+  ): Promise<NetworkSession> {
+    const session = await runtime.ort.InferenceSession.create(network, {
+      executionProviders: [runtime.gpu ? "webgpu" : "wasm"],
+      graphOptimizationLevel: "all",
+      freeDimensionOverrides: student.fixed ? {} : { ...size },
+      // Else ONNX Runtime would quietly leave on the CPU what the GPU cannot do.
+      extra: runtime.gpu ? { session: { disable_cpu_ep_fallback: "1" } } : {},
+    });
+    const opened = new NetworkSession(student, size, runtime, session);
+    try {
+      const output = await opened.run();
+      if (!output.every(Number.isFinite)) throw new Error(strings.network.notFinite);
+      return opened;
+    } catch (error) {
+      await session.release();
+      throw error;
+    }
+  }
+
+  /** Gives `output`. */
+  async run(): Promise<Float32Array> {
+    const { input, output } = this.student;
+    const outputs = await this.session.run({ [input]: this.tensor });
+    return (this.output = (await outputs[output].getData()) as Float32Array);
+  }
+
+  async close(): Promise<void> {
+    await this.session.release();
+  }
+}
