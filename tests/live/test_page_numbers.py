@@ -1,4 +1,4 @@
-"""What the page computes itself, compiled and run by Node: steadied, resampled, coloured, chosen."""
+"""What the page computes itself, compiled and run by Node: steadied, enlarged, coloured, chosen."""
 
 from __future__ import annotations
 
