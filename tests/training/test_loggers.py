@@ -6,6 +6,7 @@ import csv
 import json
 import signal
 import struct
+import time
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,8 @@ def records(path):
             at += left
             continue
         length, kind = struct.unpack_from("<HB", content, at + 4)  # after the checksum
+        if at + 7 + length > len(content):  # being written
+            return
         whole += content[at + 7 : at + 7 + length]
         at += 7 + length
         if kind in (1, 4):  # whole, or the last part of one
@@ -164,15 +167,23 @@ def records(path):
             whole = b""
 
 
+def finished_records(path):
+    """All of a run that has ended: its process writes the end after `finish` has returned."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    for _ in range(600):
+        found = [Record.FromString(data) for data in records(path)]
+        if any(record.HasField("exit") for record in found):
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"{path}: has no end")
+
+
 def told_offline(folders):
     """Settings and figures of what `wandb sync` would send."""
-    from wandb.proto import wandb_internal_pb2
-
     settings, figures = {}, []
     for folder in folders:
-        for data in records(next(folder.glob("*.wandb"))):
-            record = wandb_internal_pb2.Record()
-            record.ParseFromString(data)
+        for record in finished_records(next(folder.glob("*.wandb"))):
             for item in (*record.config.update, *record.run.config.update):
                 settings[item.key or item.nested_key[0]] = json.loads(item.value_json)
             told = record.history.item
