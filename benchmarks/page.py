@@ -2,20 +2,26 @@
 
     python benchmarks/page.py [--students hayao toon] [--sizes 256 384] [--threads 1 2]
                               [--draw everything people]
+    python benchmarks/page.py --watch 120      # how long the page itself waits, what memory it takes
+    python benchmarks/page.py --builds hayao   # ONNX Runtime's builds, without the page
 
 Needs Debian's chromium (or CHROMIUM=…) and `pip install 'distill[browser]'`. The camera gives 30
-frames a second, so no figure is above that; the milliseconds say what is left. CPU ms are the
-worker's own a frame, which what else the machine does changes little; Linux tells them.
+frames a second, so no figure is above that; the milliseconds say what is left. Beside other work
+they say little: the CPU time of the page's worker a frame does, and beside it that of the network
+alone, which another worker runs at the same time.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import os
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,37 +34,85 @@ from distill.live.server import bind
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.chromium_page import FLAGS, chromium, write_clip
+from support.page_memory import MEASURES, megabytes, worker_seconds
 
-READY = 60  # seconds
+READY = 300  # seconds: the machine may be busy
+RUNTIME = webpage.SOURCES / "node_modules" / "onnxruntime-web" / "dist"
+BUILDS = {  # of onnxruntime-web: its module and its parts
+    "wasm": ("ort.wasm.min.mjs", "ort-wasm-simd-threaded"),
+    "webgpu, asyncify": ("ort.webgpu.min.mjs", "ort-wasm-simd-threaded.asyncify"),
+    "webgpu, jspi": ("ort.jspi.min.mjs", "ort-wasm-simd-threaded.jspi"),
+    "webgpu and webgl, jsep": ("ort.min.mjs", "ort-wasm-simd-threaded.jsep"),
+}
+# A worker that runs a network over and over, and tells how often.
+ALONE = """
+self.onmessage = async ({ data: { module, parts, file, width, height } }) => {
+  const ort = await import(`./bare/${module}`);
+  ort.env.wasm.numThreads = 1;
+  ort.env.wasm.wasmPaths = new URL("./bare/", self.location.href).href;
+  ort.env.logLevel = "error";
+  const options = { executionProviders: ["wasm"], freeDimensionOverrides: { width, height } };
+  const session = await ort.InferenceSession.create(file, options);
+  const values = Float32Array.from({ length: 3 * width * height }, (_, i) => (i % 251) / 250);
+  const input = new ort.Tensor("float32", values, [1, 3, height, width]);
+  for (let runs = 1; ; runs++) {
+    await session.run({ [session.inputNames[0]]: input });
+    postMessage(runs);
+    if (runs % 8 === 0) await new Promise((go) => setTimeout(go));
+  }
+};
+"""
+START = """(given) => {
+  window.alone?.terminate();
+  window.runs = 0;
+  window.alone = new Worker("bare.js", { type: "module" });
+  alone.onmessage = ({ data }) => (window.runs = data);
+  alone.onerror = ({ message }) => (window.runs = `failed: ${message}`);
+  alone.postMessage(given);
+}"""
 
 
 def main() -> None:
-    """Every student at every size and number of threads, one after the other."""
+    """Every student at every size and number of threads, one after the other; or what is asked."""
     options = parsed()
+    with served(options) as (url, clip), sync_playwright() as playwright:
+        flags = [*FLAGS, f"--use-file-for-fake-video-capture={clip}"]
+        browser = playwright.chromium.launch(executable_path=chromium(), args=flags)
+        print(f"Chromium {browser.version}\n")
+        page = browser.new_context(permissions=["camera"]).new_page()
+        if options.watch:
+            watch(page, url, options)
+        elif options.builds:
+            compare_builds(page, url, options)
+        else:
+            print("student   size  threads  draws       FPS   frame ms = ", end="")
+            print("prepare + network + finish   CPU ms of a frame, of the network alone")
+            for threads in options.threads:
+                visit(page, f"{url}?threads={threads}", options, threads)
+        browser.close()
+
+
+@contextmanager
+def served(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
+    """A lens of those students, with what runs networks alone beside it; and the camera's clip."""
     with tempfile.TemporaryDirectory() as name:
         folder, clip = Path(name) / "lens", Path(name) / "face.y4m"
         write_clip(clip)
         names = ",".join(options.students)
         settings = load("lens", [f"students=[{names}]", f"output={folder}", "port=0"], Lens)
         lens_folder.build(webpage.find(), page_students.choose(settings), settings)
+        (folder / "bare").symlink_to(RUNTIME)
+        (folder / "bare.js").write_text(ALONE)
         server = bind(folder, settings)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        flags = [*FLAGS, f"--use-file-for-fake-video-capture={clip}"]
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium(), args=flags)
-            print(f"Chromium {browser.version}\n")
-            print("student   size  threads  draws       FPS  CPU ms  frame ms = ", end="")
-            print("prepare + network + finish")
-            for threads in options.threads:
-                url = f"http://127.0.0.1:{server.server_port}/?threads={threads}"
-                visit(browser, url, options, threads)
-            browser.close()
+        yield f"http://127.0.0.1:{server.server_port}/", clip
+        server.shutdown()
 
 
-def visit(browser: Any, url: str, options: argparse.Namespace, threads: int) -> None:
-    page = browser.new_context(permissions=["camera"]).new_page()
+def visit(page: Any, url: str, options: argparse.Namespace, threads: int) -> None:
     page.goto(url)
     wait(page, "document.getElementById('meter').textContent.includes('FPS')")
+    (own,) = worker_seconds()
     for student in options.students:
         page.check(f"input[value={student}]", force=True)
         wait(page, f"document.getElementById('tag').textContent === '{student}'")
@@ -69,45 +123,86 @@ def visit(browser: Any, url: str, options: argparse.Namespace, threads: int) -> 
                 page.select_option("#draw", part)
                 cut = str(part != "everything").lower()
                 wait(page, f"viewer.classList.contains('blended') === {cut}")
+                begin_alone(page, student, size)
                 time.sleep(3)  # the browser compiles while it runs
-                found = measured(page, options.seconds)
+                found = measured(page, own, options.seconds)
                 print(f"{student:9} {size:4}  {threads:7}  {part:10}  {found}")
-    page.close()
+                page.evaluate("alone.terminate()")
+    page.goto("about:blank")
 
 
-def measured(page: Any, seconds: float) -> str:
+def begin_alone(page: Any, student: str, size: int, build: str = "wasm") -> None:
+    """The network alone, at the size that it has for the camera's frames."""
+    files = page.evaluate("fetch('manifest.json').then((reply) => reply.json())")["students"]
+    (file,) = (each["file"] for each in files if each["name"] == student)
+    height = page.evaluate("distill.last().then((l) => l.height)") if size else 256
+    module, parts = BUILDS[build]
+    given = {"module": module, "parts": parts, "file": file, "width": size, "height": height}
+    page.evaluate(START, given)
+    wait(page, "runs !== 0")
+    if isinstance(runs := page.evaluate("runs"), str):
+        raise SystemExit(f"{build}: {runs}")
+
+
+def measured(page: Any, own: int, seconds: float) -> str:
     """Frames over the whole span; the median of the milliseconds that the page tells meanwhile."""
-    told, start = [page.evaluate("distill.speed()")], time.monotonic()
-    cpu = worker_seconds()
+    told, runs = [page.evaluate("distill.speed()")], page.evaluate("runs")
+    cpu, start = worker_seconds(), time.monotonic()
     while time.monotonic() < start + seconds:
         time.sleep(0.5)
         told.append(page.evaluate("distill.speed()"))
+    spent, runs = worker_seconds(), page.evaluate("runs") - runs
     frames = told[-1]["frames"] - told[0]["frames"]
     fps = frames / (time.monotonic() - start)
-    own = 1000 * (worker_seconds() - cpu) / max(1, frames)
     parts = [sorted(t[key] for t in told)[len(told) // 2] for key in ("prepare", "run", "finish")]
     shares = " + ".join(f"{part:.1f}" for part in parts)
-    return f"{fps:4.1f}  {own:6.1f}  {sum(parts):8.1f} = {shares}"
+    frame = 1000 * (spent[own] - cpu[own]) / frames
+    (alone,) = (1000 * (spent[tid] - cpu[tid]) / runs for tid in spent if tid != own)
+    return f"{fps:4.1f}  {sum(parts):8.1f} = {shares}   {frame:.1f}, {alone:.1f}"
 
 
-def worker_seconds() -> float:
-    """CPU time of the page's workers, below this process; 0 where the system tells none."""
-    total = 0
-    for name in Path("/proc").glob("[0-9]*/task/*/comm"):
-        try:
-            worker = name.read_text().startswith("DedicatedWorker")
-            if worker and _is_ours(int(name.parts[2])):
-                total += int(name.with_name("schedstat").read_text().split()[0])
-        except OSError:
-            pass  # it has ended
-    return total / 1e9
+def compare_builds(page: Any, url: str, options: argparse.Namespace) -> None:
+    """Bytes of each build, and the CPU time of a run on WASM, one thread, at 256×256."""
+    page.goto(f"{url}?view=none")
+    wait(page, "window.distill !== undefined")
+    before = worker_seconds()
+    print("build                     bytes       .gz  CPU ms a run, least of three")
+    for build, (_, parts) in BUILDS.items():
+        if not (RUNTIME / f"{parts}.wasm").is_file():
+            continue
+        content = (RUNTIME / f"{parts}.wasm").read_bytes()
+        best = []
+        for _ in range(3):
+            begin_alone(page, options.builds, 256, build)
+            time.sleep(3)
+            runs, cpu = page.evaluate("runs"), worker_seconds()
+            time.sleep(options.seconds)
+            runs, spent = page.evaluate("runs") - runs, worker_seconds()
+            (tid,) = spent.keys() - before.keys()
+            best.append(1000 * (spent[tid] - cpu[tid]) / runs)
+            page.evaluate("alone.terminate()")
+            time.sleep(0.5)
+        packed = len(gzip.compress(content, 9))
+        print(f"{build:22} {len(content):>10,} {packed:>9,}  {min(best):.1f}")
 
 
-def _is_ours(process: int) -> bool:
-    while process > 1 and process != os.getpid():
-        status = Path(f"/proc/{process}/stat").read_text()
-        process = int(status.rpartition(")")[2].split()[1])  # its parent
-    return process > 1
+def watch(page: Any, url: str, options: argparse.Namespace) -> None:
+    """The camera for so many seconds: tasks that kept the page's main thread, and its memory."""
+    page.add_init_script(MEASURES)
+    page.goto(f"{url}?threads=1&size={options.sizes[0]}")
+    wait(page, "document.getElementById('meter').textContent.includes('FPS')")
+    time.sleep(15)
+    page.evaluate("longTasks.length = 0")
+    before, frames = megabytes(page), page.evaluate("distill.speed().frames")
+    time.sleep(options.watch)
+    after, frames = megabytes(page), page.evaluate("distill.speed().frames") - frames
+    tasks = page.evaluate("longTasks")
+    print(f"{options.watch} s of camera, {frames} frames: {len(tasks)} tasks above 50 ms", end="")
+    print(f" on the main thread{f', the longest {max(tasks):.0f} ms' if tasks else ''}")
+    for name, value in after.items():
+        print(f"  {name}: {before[name]:.1f} MB at the beginning, {value:.1f} MB at the end")
+    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+    print(f"  load of the machine: {load}")
 
 
 def wait(page: Any, condition: str) -> None:
@@ -125,6 +220,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--draw", nargs="+", default=["everything"])
     parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--watch", type=float, default=0, metavar="SECONDS")
+    parser.add_argument("--builds", metavar="STUDENT", help="compare builds with this student")
     return parser.parse_args()
 
 

@@ -14,6 +14,7 @@ from PIL import Image
 
 from support.chromium_page import (
     FLAGS,
+    WEBGPU,
     canvas,
     chromium,
     clip_frame,
@@ -333,8 +334,7 @@ def test_hosts_without_the_headers_get_one_thread_and_are_told_why(visit, folder
 @pytest.mark.slow
 def test_webgpu_gives_the_same_where_it_is_asked_for(visit, playwright):
     flags = [flag for flag in FLAGS if flag != "--disable-gpu"]
-    emulated = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]
-    browser = playwright.chromium.launch(executable_path=chromium(), args=[*flags, *emulated])
+    browser = playwright.chromium.launch(executable_path=chromium(), args=[*flags, *WEBGPU])
     at = visit("?backend=webgpu", browser=browser)
     if at.page.evaluate("distill.speed().backend.name") != "WebGPU":
         pytest.skip(f"no WebGPU, not even emulated: {at.text('why')}")
