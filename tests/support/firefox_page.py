@@ -1,4 +1,4 @@
-"""Firefox for tests of the page, led by WebDriver BiDi, its own protocol: no driver program between."""
+"""Firefox for tests of the page, led by WebDriver BiDi: no driver program between."""
 
 from __future__ import annotations
 
@@ -96,7 +96,11 @@ class FirefoxPage:
         end = time.monotonic() + PATIENCE
         while True:
             whole = [each for each in self.downloads.iterdir() if each.suffix != ".part"]
-            if len(whole) == 1 and len(list(self.downloads.iterdir())) == 1 and whole[0].stat().st_size:
+            if (
+                len(whole) == 1
+                and len(list(self.downloads.iterdir())) == 1
+                and whole[0].stat().st_size
+            ):
                 taken = self.downloads.with_name(f"taken-{whole[0].name}")
                 return whole[0].rename(taken)
             assert time.monotonic() < end, "nothing was downloaded"

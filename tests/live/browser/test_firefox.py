@@ -34,7 +34,8 @@ def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FirefoxPage]:
 def last(at: FirefoxPage) -> tuple[np.ndarray, np.ndarray]:
     found = at.evaluate(LAST)
     photo, output = (
-        np.array(found[key], np.float32).reshape(1, 3, *found["size"]) for key in ("input", "output")
+        np.array(found[key], np.float32).reshape(1, 3, *found["size"])
+        for key in ("input", "output")
     )
     return photo, output
 
@@ -102,8 +103,10 @@ def test_without_a_network_it_opens_again(at, folder):
     ready(at, address, "compare=0")
     kept = "caches.keys().then((names) => Promise.all(names.map(async (name) => (await (await"
     kept += " caches.open(name)).keys()).map(({ url }) => url)))).then((all) => all.flat())"
-    at.wait(f"navigator.serviceWorker?.controller && {kept}.then((all) =>"
-            " ['.wasm', '.onnx', '.js'].every((end) => all.some((url) => url.includes(end))))")
+    at.wait(
+        f"navigator.serviceWorker?.controller && {kept}.then((all) =>"
+        " ['.wasm', '.onnx', '.js'].every((end) => all.some((url) => url.includes(end))))"
+    )
     server.shutdown()
     server.server_close()
     ready(at, address, "compare=0")
