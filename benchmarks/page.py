@@ -2,7 +2,7 @@
 
     python benchmarks/page.py [--students hayao toon] [--sizes 256 384] [--threads 1 2]
                               [--draw everything people]
-    python benchmarks/page.py --watch 120      # how long the page itself waits, what memory it takes
+    python benchmarks/page.py --watch 120      # how long the page itself waits, and its memory
     python benchmarks/page.py --builds hayao   # ONNX Runtime's builds, without the page
 
 Needs Debian's chromium (or CHROMIUM=…) and `pip install 'distill[browser]'`. The camera gives 30
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
+import shutil
 import sys
 import tempfile
 import threading
@@ -101,7 +102,10 @@ def served(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
         names = ",".join(options.students)
         settings = load("lens", [f"students=[{names}]", f"output={folder}", "port=0"], Lens)
         lens_folder.build(webpage.find(), page_students.choose(settings), settings)
-        (folder / "bare").symlink_to(RUNTIME)
+        (folder / "bare").mkdir()
+        for module, parts in list(BUILDS.values())[: None if options.builds else 1]:
+            for file in (module, f"{parts}.mjs", f"{parts}.wasm"):
+                shutil.copy(RUNTIME / file, folder / "bare")
         (folder / "bare.js").write_text(ALONE)
         server = bind(folder, settings)
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -131,12 +135,12 @@ def visit(page: Any, url: str, options: argparse.Namespace, threads: int) -> Non
     page.goto("about:blank")
 
 
-def begin_alone(page: Any, student: str, size: int, build: str = "wasm") -> None:
-    """The network alone, at the size that it has for the camera's frames."""
+def begin_alone(page: Any, student: str, size: int, build: str = "") -> None:
+    """The network alone, at the size that it has for the camera's frames; of a build, square."""
     files = page.evaluate("fetch('manifest.json').then((reply) => reply.json())")["students"]
     (file,) = (each["file"] for each in files if each["name"] == student)
-    height = page.evaluate("distill.last().then((l) => l.height)") if size else 256
-    module, parts = BUILDS[build]
+    height = size if build else page.evaluate("distill.last().then((l) => l.height)")
+    module, parts = BUILDS[build or "wasm"]
     given = {"module": module, "parts": parts, "file": file, "width": size, "height": height}
     page.evaluate(START, given)
     wait(page, "runs !== 0")
@@ -163,8 +167,10 @@ def measured(page: Any, own: int, seconds: float) -> str:
 
 def compare_builds(page: Any, url: str, options: argparse.Namespace) -> None:
     """Bytes of each build, and the CPU time of a run on WASM, one thread, at 256×256."""
-    page.goto(f"{url}?view=none")
-    wait(page, "window.distill !== undefined")
+    page.goto(url)
+    wait(page, "document.getElementById('meter').textContent.includes('FPS')")
+    page.click("#camera")  # off: the page's own worker rests
+    page.wait_for_timeout(2000)
     before = worker_seconds()
     print("build                     bytes       .gz  CPU ms a run, least of three")
     for build, (_, parts) in BUILDS.items():

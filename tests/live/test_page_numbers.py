@@ -1,4 +1,4 @@
-"""What the page computes itself, compiled and run by Node: steadied, enlarged, coloured, chosen."""
+"""What the page computes itself, run by Node: what is steadied, resampled, coloured, chosen."""
 
 from __future__ import annotations
 

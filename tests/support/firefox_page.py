@@ -1,4 +1,4 @@
-"""Firefox for tests of the page, led by WebDriver BiDi, its own protocol: no driver program between."""
+"""Firefox for tests of the page, led by WebDriver BiDi: no driver program between."""
 
 from __future__ import annotations
 

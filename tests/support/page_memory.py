@@ -16,7 +16,7 @@ new PerformanceObserver((list) => {
 
 
 def megabytes(page: Any) -> dict[str, float]:
-    """Once garbage is collected: the page's own heap, and what its process holds with the worker's."""
+    """Once garbage is collected: the page's own heap, and all that its process holds."""
     session = page.context.new_cdp_session(page)
     for _ in range(3):
         session.send("HeapProfiler.collectGarbage")

@@ -32,13 +32,15 @@ export class WideColours {
 
   /** What a row lacks of one colour; written over by the next call. */
   row(colour: number, y: number): Float32Array {
-    const { line, columns, down } = this;
+    const { line, down } = this;
     const { length } = line;
-    line.fill(0);
-    down.weights[y].forEach((weight, j) => {
-      const at = (down.first[y] + j) * length;
-      for (let x = 0; x < length; x++) line[x] += weight * columns[colour][at + x];
-    });
+    const cells = this.columns[colour];
+    const [one, two = 0, three = 0, four = 0] = down.weights[y]; // a cubic has four taps, fewer at an edge
+    const at = down.first[y] * length;
+    const row = (tap: number) => Math.min(at + tap * length, cells.length - length);
+    const [a, b, c, d] = [row(0), row(1), row(2), row(3)];
+    for (let x = 0; x < length; x++)
+      line[x] = one * cells[a + x] + two * cells[b + x] + three * cells[c + x] + four * cells[d + x];
     return line;
   }
 }

@@ -42,17 +42,17 @@ export function taps(length: number, start: number, end: number, count: number, 
   const wide = Math.max(scale, 1);
   const support = filter.support * wide;
   const first = new Int32Array(count);
-  const weights = Array.from({ length: count }, (_, i) => {
+  const weights: Float64Array[] = [];
+  for (let i = 0; i < count; i++) {
     const centre = start + (i + 0.5) * scale;
     const from = Math.max(0, Math.trunc(centre - support + 0.5));
-    const to = Math.min(length, Math.trunc(centre + support + 0.5));
+    const own = new Float64Array(Math.min(length, Math.trunc(centre + support + 0.5)) - from);
+    let sum = 0;
+    for (let j = 0; j < own.length; j++) sum += own[j] = filter.weight((from + j - centre + 0.5) / wide);
+    for (let j = 0; j < own.length; j++) own[j] /= sum;
     first[i] = from;
-    const own = Float64Array.from({ length: to - from }, (_, j) =>
-      filter.weight((from + j - centre + 0.5) / wide),
-    );
-    const sum = own.reduce((a, b) => a + b, 0);
-    return own.map((weight) => weight / sum);
-  });
+    weights.push(own);
+  }
   return { first, weights };
 }
 

@@ -7,7 +7,12 @@ import pytest
 from distill.live import webpage
 
 AXE = webpage.SOURCES / "node_modules" / "axe-core" / "axe.min.js"
-SCREENS = {"desktop": (1280, 800), "phone": (390, 844), "phone on its side": (844, 390)}
+SCREENS = {
+    "desktop": (1280, 800),
+    "laptop": (1366, 700),
+    "phone": (390, 844),
+    "phone on its side": (844, 390),
+}
 # What axe cannot tell, worked out by hand (WCAG's formula): white on a ground of 68 % black over a
 # white picture is 6.6:1 at least; the hint on the darker tile of its chequers 5.6:1.
 OVER_PICTURES = (".tag-left", "#tag", "#meter", "#sketch-meter", "#hint")

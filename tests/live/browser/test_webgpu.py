@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from distill.config.settings.commands import Lens
 from distill.exporters.fp16 import halved
 from distill.live import lens_folder, page_students, webpage
 from distill.live.server import bind
-from support.chromium_page import FLAGS, WEBGPU, chromium
+from support.chromium_page import FLAGS, PATIENCE, READY, WEBGPU, chromium
 
 SHADE = 2 / 255
-SIZE = 128
+SIZE = 64
+SLOW = 15 * PATIENCE  # an emulated card takes its time
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,7 @@ def gpu_browser(playwright: Any) -> Iterator[Any]:
     found.close()
 
 
+@pytest.mark.timeout(2 * SLOW)
 @pytest.mark.parametrize("precision", ["", "_fp16"])
 @pytest.mark.parametrize("style", sorted(zoo.shipped()))
 @pytest.mark.slow
@@ -61,8 +64,11 @@ def test_a_student_gives_what_onnx_runtime_gives_in_python(
 ):
     folder, url = site
     query = f"?backend=webgpu&style={style}{precision}&compare=0"
-    at = visit(query, url=url, browser=gpu_browser, size=SIZE)
-    at.settle()
+    at = visit(query, url=url, browser=gpu_browser, size=SIZE, ready=False)
+    end = time.monotonic() + SLOW
+    while not at.page.evaluate(READY):
+        assert time.monotonic() < end, at.text("message")
+        time.sleep(0.2)
     if at.page.evaluate("distill.speed().backend.name") != "WebGPU":
         if not precision:
             lacking = at.page.evaluate("navigator.gpu?.requestAdapter().then((a) => !a) ?? true")
