@@ -1,9 +1,7 @@
 """Distil heavy image-to-image networks into students for phones, lenses and the web."""
 
-from distill.core.deferred_imports import defer_torchmetrics
 from distill.core.process import spin_briefly
 
 __version__ = "0.1.0"
 
 spin_briefly()  # before anything loads torch
-defer_torchmetrics()  # before anything loads Lightning

@@ -29,6 +29,7 @@ from distill.config.registry import Recipe, register
 from distill.config.search_space import Axis, Space
 from distill.config.settings.searching import Searching, SearchingOnCluster
 from distill.config.validate import check
+from distill.core.deferred_imports import defer_torchmetrics
 from distill.core.errors import DistillError, OneLine
 from distill.core.files import real_path
 from distill.core.nodes import no_such
@@ -71,6 +72,7 @@ def entry(
         @functools.wraps(task)
         def command() -> None:
             keep_freed()
+            defer_torchmetrics()
             with OneLine():
                 typed = sys.argv[1:]
                 arguments, given = split_files(typed) if inputs else (typed, None)

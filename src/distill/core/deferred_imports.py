@@ -1,7 +1,8 @@
 """torchmetrics without what Lightning does not use of it: two seconds of every command's start.
 
 PyTorch Lightning imports it for two classes. Its `__init__` imports a hundred metrics besides, and
-with them whatever of SciPy, torchvision and transformers is installed.
+with them whatever of SciPy, torchvision and transformers is installed. For the commands only:
+whoever imports distill has torchmetrics as ever.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import version
 from types import ModuleType
 from typing import Any
 
@@ -55,7 +57,9 @@ class _Later(Loader):
     def exec_module(self, module: ModuleType) -> None:
         """The classes alone; all of it where a version has them elsewhere."""
         # What its modules read of it while they are imported.
-        vars(module).update(_whole=self._whole, _logger=logging.getLogger(PACKAGE))
+        vars(module).update(
+            _whole=self._whole, _logger=logging.getLogger(PACKAGE), __version__=version(PACKAGE)
+        )
         try:
             for name, classes in CLASSES.items():
                 found = import_module(f"{PACKAGE}.{name}")
@@ -70,7 +74,7 @@ class _Deferred(ModuleType):
     """The package while its `__init__` has not run."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # what the import system and inspection try
+        if name.startswith("__") and name != "__all__":  # the import system and inspection try
             raise AttributeError(f"module {PACKAGE!r} has no attribute {name!r}")
         _complete(self)
         return getattr(self, name)
