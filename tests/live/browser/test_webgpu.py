@@ -22,7 +22,7 @@ from distill.live.server import bind
 from support.chromium_page import FLAGS, PATIENCE, READY, WEBGPU, chromium
 
 SHADE = 2 / 255
-SIZE = 64
+SIZE = 128  # pixels, the least that the page offers
 SLOW = 15 * PATIENCE  # an emulated card takes its time
 
 
@@ -63,8 +63,8 @@ def test_a_student_gives_what_onnx_runtime_gives_in_python(
     visit, gpu_browser, site, style, precision
 ):
     folder, url = site
-    query = f"?backend=webgpu&style={style}{precision}&compare=0"
-    at = visit(query, url=url, browser=gpu_browser, size=SIZE, ready=False)
+    query = f"?backend=webgpu&style={style}{precision}&compare=0&size={SIZE}"
+    at = visit(query, url=url, browser=gpu_browser, ready=False)
     end = time.monotonic() + SLOW
     while not at.page.evaluate(READY):
         assert time.monotonic() < end, at.text("message")
@@ -90,9 +90,11 @@ def test_a_student_gives_what_onnx_runtime_gives_in_python(
 @pytest.mark.slow
 def test_half_precision_on_the_cpu_too(visit, site, style):
     folder, url = site
-    at = visit(f"?backend=wasm&style={style}_fp16", url=url, size=SIZE)
+    at = visit(f"?backend=wasm&style={style}_fp16&size={SIZE}", url=url)
     at.settle()
-    (file,) = folder.glob(f"students/{style}-*.onnx")
+    (file,) = folder.glob(f"students/{style}_fp16-*.onnx")
     photo, output = at.last()
-    expected = onnxruntime.InferenceSession(file).run(None, {"photo": photo})[0]
+    assert photo.shape == (1, 3, SIZE, SIZE)
+    session = onnxruntime.InferenceSession(file)
+    expected = session.run(None, {session.get_inputs()[0].name: photo})[0]
     assert np.abs(output - expected).max() <= SHADE
