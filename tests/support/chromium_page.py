@@ -48,6 +48,16 @@ def write_frames(path: Path, frames: Sequence[Image.Image]) -> None:
     path.write_bytes(header + b"".join(b"FRAME\n" + _yuv(frame) for frame in frames))
 
 
+def noisy_camera(playwright: Any, file: Path, deviation: float) -> Any:
+    """Chromium whose camera shows a still scene with noise (levels of 255), the clip in `file`."""
+    rng = np.random.default_rng(0)
+    scene = np.asarray(clip_frame(0)).astype(float)
+    noisy = [scene + rng.normal(0, deviation, scene.shape) for _ in range(12)]
+    write_frames(file, [Image.fromarray(each.clip(0, 255).astype(np.uint8)) for each in noisy])
+    flags = [*FLAGS, f"--use-file-for-fake-video-capture={file}"]
+    return playwright.chromium.launch(executable_path=chromium(), args=flags)
+
+
 def clip_frame(shift: int) -> Image.Image:
     """A frame of it, panned by so many pixels of the photo."""
     left = 64 + shift

@@ -11,7 +11,7 @@ from PIL import Image
 from scipy.ndimage import maximum_filter, minimum_filter
 from skimage.data import astronaut
 
-from support.chromium_page import FLAGS, canvas, chromium, clip_frame, download, show, write_frames
+from support.chromium_page import FLAGS, canvas, chromium, download, noisy_camera, show
 from support.onnx_networks import negative
 
 # What MediaPipe itself gives for the astronaut: 255 where a pixel shows her for sure.
@@ -246,13 +246,7 @@ def test_webgpu_finds_the_same_people(visit, playwright):
 
 @pytest.mark.slow
 def test_a_still_scenes_edge_is_steady(visit, playwright, tmp_path):
-    rng = np.random.default_rng(0)
-    scene = np.asarray(clip_frame(0)).astype(float)
-    noisy = [scene + rng.normal(0, 12, scene.shape) for _ in range(12)]
-    frames = [Image.fromarray(each.clip(0, 255).astype(np.uint8)) for each in noisy]
-    write_frames(tmp_path / "noise.y4m", frames)
-    flags = [*FLAGS, f"--use-file-for-fake-video-capture={tmp_path / 'noise.y4m'}"]
-    browser = playwright.chromium.launch(executable_path=chromium(), args=flags)
+    browser = noisy_camera(playwright, tmp_path / "noise.y4m", 5)
 
     def flicker(query):
         at = visit(f"{query}&size=256&draw=people", camera=True, browser=browser)

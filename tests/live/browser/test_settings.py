@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from support.chromium_page import FLAGS, canvas, chromium, clip_frame, download, show, write_frames
+from support.chromium_page import canvas, download, noisy_camera, show
 
 COLOURS = ((250, 10, 10), (10, 250, 10), (10, 10, 250), (240, 240, 20))
 
@@ -186,13 +186,7 @@ def test_a_size_that_fails_is_not_tried_again_by_itself(visit):
 
 @pytest.mark.slow
 def test_steadiness_takes_the_noise_of_a_still_scene_away(visit, playwright, tmp_path):
-    rng = np.random.default_rng(0)
-    scene = np.asarray(clip_frame(0)).astype(float)
-    noisy = [scene + rng.normal(0, 12, scene.shape) for _ in range(12)]
-    frames = [Image.fromarray(each.clip(0, 255).astype(np.uint8)) for each in noisy]
-    write_frames(tmp_path / "noise.y4m", frames)
-    flags = [*FLAGS, f"--use-file-for-fake-video-capture={tmp_path / 'noise.y4m'}"]
-    browser = playwright.chromium.launch(executable_path=chromium(), args=flags)
+    browser = noisy_camera(playwright, tmp_path / "noise.y4m", 12)
 
     def flicker(query):
         at = visit(query, camera=True, browser=browser)
