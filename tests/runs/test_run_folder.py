@@ -84,14 +84,14 @@ def test_a_list_that_an_older_run_does_not_know_is_empty():
     }
 
 
-@pytest.mark.parametrize(("node", "argument"), [("encoder", "stages"), ("encoder", "expansion")])
-def test_an_argument_that_an_older_run_does_not_know_is_its_default(node, argument):
+@pytest.mark.parametrize("argument", ["stages", "expansion", "multiple"])
+def test_an_argument_that_an_older_run_does_not_know_is_its_default(argument):
     now = compose.load("train", [], Train)
     new = {"encoder": now.encoder, "decoder": {"build": now.decoder.build}}
-    old = {**new, node: {k: v for k, v in new[node].items() if k != argument}}
+    old = {**new, "encoder": {k: v for k, v in new["encoder"].items() if k != argument}}
     assert differences(old, new) == {}
-    other = {**new, node: new[node] | {argument: 4}}
-    assert differences(old, other) == {f"{node}.{argument}": (new[node][argument], 4)}
+    other = {**new, "encoder": new["encoder"] | {argument: 4}}
+    assert differences(old, other) == {f"encoder.{argument}": (new["encoder"][argument], 4)}
 
 
 def test_a_run_from_before_there_was_a_test_side_has_none():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,17 @@ def test_blocks_are_as_wide_inside_as_told(expansion: int) -> None:
     assert encoder.blocks[1].conv[0][0].in_channels == 16  # it has no layer that widens
 
 
+@pytest.mark.parametrize(
+    ("width", "channels"),  # the published ones times the width, to the next 16 as above to 8
+    [(0.25, (3, 16, 16, 16, 32, 48)), (0.35, (3, 16, 16, 16, 32, 64))],
+)
+def test_channels_come_in_multiples(width: float, channels: Sequence[int]) -> None:
+    encoder = MobileNetV2Encoder(width, weights="none", multiple=16)
+    assert encoder.channels == channels
+    norms = [m for m in encoder.modules() if isinstance(m, nn.BatchNorm2d)]
+    assert all(norm.num_features % 16 == 0 for norm in norms)
+
+
 @pytest.mark.parametrize("number", [-1, 0, 1, 2, 4, 7, 11, 14, 17])
 def test_other_blocks_cannot_be_left_out(number: int) -> None:
     with pytest.raises(
@@ -125,7 +137,15 @@ def test_has_relu_for_relu6() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"width": 0.0}, {"width": 1.4}, {"stages": 3}, {"expansion": 1}, {"expansion": 7}]
+    "wrong",
+    [
+        {"width": 0.0},
+        {"width": 1.4},
+        {"stages": 3},
+        {"expansion": 1},
+        {"expansion": 7},
+        {"multiple": 12},
+    ],
 )
 def test_a_size_without_weights_is_refused(wrong: dict[str, Any]) -> None:
     (name, value), *_ = wrong.items()
@@ -175,7 +195,14 @@ def test_a_torchvision_file_reads_photos_normalised(full_width: tuple[nn.Module,
 
 @pytest.mark.parametrize(
     ("width", "size"),
-    [(0.35, {}), (0.5, {}), (0.75, {}), (0.25, {"expansion": 3}), (0.6, {"stages": 4})],
+    [
+        (0.35, {}),
+        (0.5, {}),
+        (0.75, {}),
+        (0.25, {"expansion": 3}),
+        (0.6, {"stages": 4}),
+        (0.35, {"multiple": 16}),
+    ],
 )
 def test_full_width_is_sliced(
     full_width: tuple[nn.Module, Path], width: float, size: dict[str, Any]
@@ -191,6 +218,12 @@ def test_full_width_is_sliced(
     first = encoder.blocks[0][0].weight
     sliced = whole["features.0.0.weight"][: len(first)] / STD
     torch.testing.assert_close(first, sliced)
+
+
+def test_more_than_full_width_has_no_weights(full_width: tuple[nn.Module, Path]) -> None:
+    """Of 24 channels the next multiple of 16 is 32."""
+    with pytest.raises(DistillError, match=r"too narrow .*encoder\.width, encoder\.multiple"):
+        MobileNetV2Encoder(1.0, weights=str(full_width[1]), multiple=16)
 
 
 def test_a_narrow_file_is_too_narrow(tmp_path: Path) -> None:
@@ -235,24 +268,25 @@ def test_random_on_request_does_not_warn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("width", "file"),
+    ("width", "multiple", "file"),
     [
-        (0.35, "mobilenet_v2_035_features.safetensors"),
-        (0.5, "mobilenet_v2_050_features.safetensors"),
-        (0.75, "mobilenet_v2_100.safetensors"),  # sliced
-        (1.0, "mobilenet_v2_100.safetensors"),
-        (0.504, "mobilenet_v2_100.safetensors"),  # no file of that width has the name of 0.5
-        (0.25, "mobilenet_v2_100.safetensors"),
+        (0.35, 8, "mobilenet_v2_035_features.safetensors"),
+        (0.5, 8, "mobilenet_v2_050_features.safetensors"),
+        (0.75, 8, "mobilenet_v2_100.safetensors"),  # sliced
+        (1.0, 8, "mobilenet_v2_100.safetensors"),
+        (0.504, 8, "mobilenet_v2_100.safetensors"),  # no file of that width has the name of 0.5
+        (0.25, 8, "mobilenet_v2_100.safetensors"),
+        (0.35, 16, "mobilenet_v2_100.safetensors"),  # wider than the file of that name
     ],
 )
 def test_real_weights_are_found_by_width(
-    assets: Path, monkeypatch: pytest.MonkeyPatch, width: float, file: str
+    assets: Path, monkeypatch: pytest.MonkeyPatch, width: float, multiple: int, file: str
 ) -> None:
     """Each file expects photos in [-1, 1]; ours are in [0, 1], so the first layer doubles."""
     monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "encoders"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        encoder = MobileNetV2Encoder(width, weights="imagenet", download=False)
+        encoder = MobileNetV2Encoder(width, weights="imagenet", download=False, multiple=multiple)
     state = load_file(assets / "encoders" / file)
     state = {k.removeprefix("features."): v for k, v in state.items()}
     for name, tensor in encoder.blocks.state_dict().items():

@@ -29,6 +29,7 @@ SHAPE = (  # expansion, channels, blocks, stride of the first one: Table 2 of th
 BLOCKS = {5: 17, 4: 14}  # of torchvision's features by stages: the last has stride 32 or 16
 ADDING = (3, 5, 6, 8, 9, 10, 12, 13, 15, 16)  # blocks that add to what they are given
 NARROWEST, WIDEST = 0.1, 1.0  # the widest that there are weights of
+MULTIPLES = (8, 16)
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,14 @@ class MobileNetV2Encoder(nn.Module):
     """(N, 3, H, W) RGB in [0, 1] to a list of features, the photo itself first.
 
     Strides 1, 2, 4, 8, 16, 32; `channels` and `strides` describe the list for a decoder. The sides
-    must divide by 32. `width` is from 0.1 to 1.0; channels come in steps of 8. `weights` is
-    `imagenet` (weights of this width where a file is at hand, else full-width ones sliced, else
-    random with a warning), `none` or a path to a file with torchvision's names. `without` names
-    blocks to leave out, of those that only add to their input (ADDING). `stages` are the halvings:
-    of 4 the last one, blocks 14 to 16, is left out, and the list ends at stride 16. `expansion`
-    is how many times wider blocks from 2 on are inside than what they are given, 2 to 6.
+    must divide by 32. `width` is from 0.1 to 1.0; channels are multiples of `multiple`, 8 or 16: on
+    processors with vectors of 16 floats a layer of 8 channels takes as long as one of 16, or more.
+    `weights` is `imagenet` (weights of this width where a file is at hand, else full-width ones
+    sliced, else random with a warning), `none` or a path to a file with torchvision's names.
+    `without` names blocks to leave out, of those that only add to their input (ADDING). `stages`
+    are the halvings: of 4 the last one, blocks 14 to 16, is left out, and the list ends at stride
+    16. `expansion` is how many times wider blocks from 2 on are inside than what they are given, 2
+    to 6.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class MobileNetV2Encoder(nn.Module):
         without: Sequence[int] = (),
         stages: int = 5,
         expansion: int = 6,
+        multiple: int = 8,
     ) -> None:
         super().__init__()
         if not NARROWEST <= width <= WIDEST:
@@ -91,10 +95,15 @@ class MobileNetV2Encoder(nn.Module):
             raise DistillError(
                 f"encoder.expansion={expansion}: from 2 to 6, as the weights have it"
             )
-        self.width, self.expansion = width, expansion
+        if multiple not in MULTIPLES:
+            raise DistillError(f"encoder.multiple={multiple}: 8, or 16 for wide vector units")
+        self.width, self.expansion, self.multiple = width, expansion, multiple
         shape = [[min(factor, expansion), *rest] for factor, *rest in SHAPE]
         full = torchvision.models.mobilenet_v2(
-            weights=None, width_mult=width, inverted_residual_setting=shape
+            weights=None,
+            width_mult=width,
+            inverted_residual_setting=shape,
+            round_nearest=multiple,
         )
         self.blocks = nn.Sequential(*full.features[: BLOCKS[stages]])
         _relu_for_relu6(self.blocks)
@@ -142,8 +151,10 @@ class MobileNetV2Encoder(nn.Module):
     def _imagenet(self, download: bool) -> tuple[Path, Scaling] | None:
         percent = round(100 * self.width)
         own = WeightsFile(f"mobilenet_v2_{percent:03d}_features.safetensors")
-        # A file's name has whole percents: of 0.504 it would be that of another width.
-        files = ({own: SYMMETRIC} if percent / 100 == self.width else {}) | FULL_WIDTH
+        # A file's name has whole percents (of 0.504 it would be that of another width) and means
+        # channels in multiples of 8.
+        named = percent / 100 == self.width and self.multiple == 8
+        files = ({own: SYMMETRIC} if named else {}) | FULL_WIDTH
         for may_download in (False, download):
             for file, scaling in files.items():
                 if path := weights_files.find_or_none(file, download=may_download):
@@ -191,6 +202,7 @@ def _channels(block: nn.Module) -> int:
 def _slice(tensor: Tensor, shape: torch.Size) -> Tensor:
     if any(have < want for have, want in zip(tensor.shape, shape, strict=True)):
         raise DistillError(
-            f"encoder weights of shape {tuple(tensor.shape)} are too narrow for {tuple(shape)}"
+            f"encoder weights of shape {tuple(tensor.shape)} are too narrow for {tuple(shape)} "
+            "(encoder.width, encoder.multiple)"
         )
     return tensor[tuple(slice(0, n) for n in shape)].clone()
