@@ -12,9 +12,11 @@ DEFER = "from distill.core.deferred_imports import defer_torchmetrics as defer; 
 LEAN = """
 import sys, pytorch_lightning
 heavy = {"torchmetrics.functional.text", "transformers", "scipy.signal", "torchvision"}
+heavy |= {"matplotlib", "matplotlib.pyplot"}
 assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()
 """
 SAME = """
+import sys
 from pytorch_lightning.core import module
 import torchmetrics
 assert torchmetrics.Metric is module.Metric
@@ -22,6 +24,10 @@ assert torchmetrics.MetricCollection is module.MetricCollection
 assert issubclass(torchmetrics.MeanMetric, module.Metric)
 from torchmetrics.functional.image.lpips import _LPIPS
 from torchmetrics import Accuracy, functional
+mean = torchmetrics.MeanMetric()
+mean.update(2.0)
+mean.plot()
+assert "matplotlib.pyplot" in sys.modules
 assert torchmetrics.__version__ and Accuracy.__module__.startswith("torchmetrics.classification")
 try:
     from torchmetrics import nonsense

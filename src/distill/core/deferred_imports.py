@@ -1,8 +1,9 @@
 """torchmetrics without what Lightning does not use of it: two seconds of every command's start.
 
 PyTorch Lightning imports it for two classes. Its `__init__` imports a hundred metrics besides, and
-with them whatever of SciPy, torchvision and transformers is installed. For the commands only:
-whoever imports distill has torchmetrics as ever.
+with them whatever of SciPy, torchvision and transformers is installed; the two classes themselves
+import Matplotlib, to plot what nobody plots. For the commands only: whoever imports distill has
+torchmetrics as ever.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 PACKAGE = "torchmetrics"
+PLOT = f"{PACKAGE}.utilities.plot"
 # In the order of import: these import each other.
 CLASSES: dict[str, tuple[str, ...]] = {
     "utilities": (),
@@ -36,14 +38,17 @@ def defer_torchmetrics() -> None:
 
 
 class _Finder(MetaPathFinder):
-    """Finds the package where it is, and has it loaded by `_Later`."""
+    """Finds the package and its plots where they are, and has them loaded by the classes below."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(name, path) if name == PACKAGE else None
-        if spec and spec.loader:
-            spec.loader = _Later(spec.loader)
+        later = {PACKAGE: _Later, PLOT: _WithoutMatplotlib}.get(name)
+        if name == PLOT and not isinstance(sys.modules.get(PACKAGE), _Deferred):
+            return None
+        spec = PathFinder.find_spec(name, path) if later else None
+        if later and spec and spec.loader:
+            spec.loader = later(spec.loader)
         return spec
 
 
@@ -70,6 +75,29 @@ class _Later(Loader):
             _complete(module)
 
 
+class _WithoutMatplotlib(Loader):
+    """Has the module take Matplotlib for not installed, until the package is loaded as a whole."""
+
+    def __init__(self, whole: Loader) -> None:
+        self._whole = whole
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._whole.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        said = vars(import_module(f"{PACKAGE}.utilities.imports"))
+        there = said.get("_MATPLOTLIB_AVAILABLE")
+        said["_MATPLOTLIB_AVAILABLE"] = False
+        try:
+            self._whole.exec_module(module)
+        finally:
+            said["_MATPLOTLIB_AVAILABLE"] = there
+
+    def complete(self, module: ModuleType) -> None:
+        """Load it once more: who has its functions has them with Matplotlib from here on."""
+        self._whole.exec_module(module)
+
+
 class _Deferred(ModuleType):
     """The package while its `__init__` has not run."""
 
@@ -82,4 +110,8 @@ class _Deferred(ModuleType):
 
 def _complete(module: ModuleType) -> None:
     module.__class__ = ModuleType
+    plot = sys.modules.get(PLOT)
+    loader = plot.__spec__.loader if plot and plot.__spec__ else None
+    if plot and isinstance(loader, _WithoutMatplotlib):
+        loader.complete(plot)
     vars(module)["_whole"].exec_module(module)

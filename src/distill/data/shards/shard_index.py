@@ -221,7 +221,9 @@ def _table(root: Address, path: str, kinds: dict[str, str], columns: list[str]) 
     try:
         content = root.read(path)
         # One thread: pyarrow's own do not live on in a forked process that loads pictures.
-        table = parquet.read_table(io.BytesIO(content), columns=columns, use_threads=False)
+        # Not `read_table`, which imports pyarrow's datasets.
+        with parquet.ParquetFile(io.BytesIO(content)) as file:
+            table = file.read(columns, use_threads=False)
         table = table.select(columns).cast(_schema({name: kinds[name] for name in columns}))
         table.validate(full=True)  # a damaged file's text may be none
         said = f"damaged ({wrong})" if (wrong := _impossible(table)) else ""
