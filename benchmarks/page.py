@@ -1,14 +1,14 @@
 """Frames a second of the page of distill.lens, in Chromium, from a camera that is a video file.
 
     python benchmarks/page.py [--students hayao toon] [--sizes 256 384] [--threads 1 2]
-                              [--draw everything people]
+                              [--draw everything people] [--square]
     python benchmarks/page.py --watch 120      # how long the page itself waits, and its memory
     python benchmarks/page.py --builds hayao   # ONNX Runtime's builds, without the page
 
 Needs Debian's chromium (or CHROMIUM=…) and `pip install 'distill[browser]'`. The camera gives 30
 frames a second, so no figure is above that; the milliseconds say what is left. Beside other work
-they say little: the CPU time of the page's worker a frame does, and beside it that of the network
-alone, which another worker runs at the same time.
+they say little: the CPU time of the page's worker a frame does. That of the network alone is taken
+after it, in another worker, while the page goes on.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def served(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
     """A lens of those students, with what runs networks alone beside it; and the camera's clip."""
     with tempfile.TemporaryDirectory() as name:
         folder, clip = Path(name) / "lens", Path(name) / "face.y4m"
-        write_clip(clip)
+        write_clip(clip, options.square)
         names = ",".join(options.students)
         settings = load("lens", [f"students=[{names}]", f"output={folder}", "port=0"], Lens)
         lens_folder.build(webpage.find(), page_students.choose(settings), settings)
@@ -127,11 +127,10 @@ def visit(page: Any, url: str, options: argparse.Namespace, threads: int) -> Non
                 page.select_option("#draw", part)
                 cut = str(part != "everything").lower()
                 wait(page, f"viewer.classList.contains('blended') === {cut}")
-                begin_alone(page, student, size)
                 time.sleep(3)  # the browser compiles while it runs
                 found = measured(page, own, options.seconds)
-                print(f"{student:9} {size:4}  {threads:7}  {part:10}  {found}")
-                page.evaluate("alone.terminate()")
+                alone = network_alone(page, own, student, size, options.seconds)
+                print(f"{student:9} {size:4}  {threads:7}  {part:10}  {found}, {alone:.1f}")
     page.goto("about:blank")
 
 
@@ -149,20 +148,31 @@ def begin_alone(page: Any, student: str, size: int, build: str = "") -> None:
 
 
 def measured(page: Any, own: int, seconds: float) -> str:
-    """Frames over the whole span; the median of the milliseconds that the page tells meanwhile."""
-    told, runs = [page.evaluate("distill.speed()")], page.evaluate("runs")
-    cpu, start = worker_seconds(), time.monotonic()
+    """Frames over the whole span, the median of the milliseconds that the page tells meanwhile, and
+    the CPU time of its worker a frame."""
+    told, cpu, start = [page.evaluate("distill.speed()")], worker_seconds(), time.monotonic()
     while time.monotonic() < start + seconds:
         time.sleep(0.5)
         told.append(page.evaluate("distill.speed()"))
-    spent, runs = worker_seconds(), page.evaluate("runs") - runs
+    spent = worker_seconds()
     frames = told[-1]["frames"] - told[0]["frames"]
     fps = frames / (time.monotonic() - start)
     parts = [sorted(t[key] for t in told)[len(told) // 2] for key in ("prepare", "run", "finish")]
     shares = " + ".join(f"{part:.1f}" for part in parts)
     frame = 1000 * (spent[own] - cpu[own]) / frames
-    (alone,) = (1000 * (spent[tid] - cpu[tid]) / runs for tid in spent if tid != own)
-    return f"{fps:4.1f}  {sum(parts):8.1f} = {shares}   {frame:.1f}, {alone:.1f}"
+    return f"{fps:4.1f}  {sum(parts):8.1f} = {shares}   {frame:.1f}"
+
+
+def network_alone(page: Any, own: int, student: str, size: int, seconds: float) -> float:
+    """Milliseconds of CPU time a run, in a worker of its own."""
+    begin_alone(page, student, size)
+    time.sleep(3)
+    runs, cpu = page.evaluate("runs"), worker_seconds()
+    time.sleep(seconds)
+    runs, spent = page.evaluate("runs") - runs, worker_seconds()
+    page.evaluate("alone.terminate()")
+    (found,) = (1000 * (spent[tid] - cpu[tid]) / runs for tid in cpu if tid != own)
+    return found
 
 
 def compare_builds(page: Any, url: str, options: argparse.Namespace) -> None:
@@ -226,6 +236,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--draw", nargs="+", default=["everything"])
     parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--square", action="store_true", help="a square camera instead of 4:3")
     parser.add_argument("--watch", type=float, default=0, metavar="SECONDS")
     parser.add_argument("--builds", metavar="STUDENT", help="compare builds with this student")
     return parser.parse_args()

@@ -36,15 +36,19 @@ def chromium() -> str:
     return path
 
 
-def write_clip(path: Path) -> None:
-    """The astronaut's face, panned, as an uncompressed video (Y4M)."""
+def write_clip(path: Path, square: bool = False) -> None:
+    """The astronaut's face, panned, as an uncompressed video (Y4M); its centre square."""
     shifts = [round(30 * np.sin(2 * np.pi * i / 24)) for i in range(24)]
-    write_frames(path, [clip_frame(dx) for dx in shifts])
+    width, height = CLIP
+    edge = (width - height) // 2
+    box = (edge, 0, width - edge, height) if square else (0, 0, *CLIP)
+    write_frames(path, [clip_frame(dx).crop(box) for dx in shifts])
 
 
 def write_frames(path: Path, frames: Sequence[Image.Image]) -> None:
-    """Pictures of CLIP's size as an uncompressed video (Y4M), which a made camera repeats."""
-    header = f"YUV4MPEG2 W{CLIP[0]} H{CLIP[1]} F30:1 Ip A1:1 C420jpeg\n".encode()
+    """Pictures of one size as an uncompressed video (Y4M), which a made camera repeats."""
+    width, height = frames[0].size
+    header = f"YUV4MPEG2 W{width} H{height} F30:1 Ip A1:1 C420jpeg\n".encode()
     path.write_bytes(header + b"".join(b"FRAME\n" + _yuv(frame) for frame in frames))
 
 
