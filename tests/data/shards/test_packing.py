@@ -215,6 +215,35 @@ def test_a_damaged_shard_is_made_anew(made, tmp_path, harm):
     assert contents(tmp_path / "shards") == before
 
 
+@pytest.mark.parametrize("which", ["names", "teacher"])
+def test_shards_of_another_set_are_not_replaced(made, tmp_path, which):
+    root = Address(tmp_path / "shards")
+    packed(made, root)
+    before = contents(tmp_path / "shards")
+    if which == "names":
+        other = write_set(tmp_path / "other", {"train": {"c": 3}, "val": {"c": 2}})
+    else:  # the same photos, drawn by another
+        other = shutil.copytree(made, tmp_path / "other")
+        manifest = json.loads((other / "dataset.json").read_text())
+        manifest["recipe"]["teacher"] = "another"
+        (other / "dataset.json").write_text(json.dumps(manifest))
+        for drawing in other.glob("*/stylized/*.png"):
+            os.utime(drawing, (1, 1))
+    with pytest.raises(DistillError, match=r"output=.*shards: holds shards of another set than"):
+        packed(other, root)
+    assert contents(tmp_path / "shards") == before
+
+
+def test_a_set_of_one_shard_whose_index_is_damaged_is_mended(made, tmp_path):
+    root = Address(tmp_path / "shards")
+    packed(made, root, per_shard=100)
+    before = contents(tmp_path / "shards")
+    for part in (tmp_path / "shards/index").iterdir():
+        part.write_bytes(b"PAR1")
+    packed(made, root, per_shard=100)
+    assert contents(tmp_path / "shards") == before
+
+
 def test_fewer_shards_than_before_leave_none_behind(made, tmp_path):
     root = Address(tmp_path / "shards")
     packed(made, root, per_shard=2)

@@ -32,10 +32,12 @@ from distill.data.shards.address import Address
 from distill.data.shards.pair_record import END, encode_pair, key_of
 from distill.data.shards.picture_codec import CodecName, codec_named
 from distill.data.shards.shard_index import (
+    Catalogue,
     IndexRow,
     ShardRow,
     part_path,
     pyarrow_parquet,
+    read_rows_of,
     read_shard_row,
     shard_path,
     whole_shard,
@@ -128,6 +130,8 @@ def pack(
     with _alone(root):
         done = {job.shard: row for job in jobs if (row := _made_of(root, job))}
         todo = [job for job in jobs if job.shard not in done]
+        if not done:
+            _check_same_set(root, folder, manifest, sides)
         if todo or shard_manifest_at(root) is None:
             write_shard_manifest(root, manifest)  # without counts: training must not begin
         skipped = _make(todo, done, root, workers)
@@ -139,6 +143,32 @@ def pack(
         write_shard_manifest(root, manifest, counts)
     size = sum(row.bytes for row in found)
     return PackReport(root, codec, counts, len(found), size, len(todo), skipped)
+
+
+def _check_same_set(
+    root: Address, folder: Path, manifest: ShardManifest, sides: Mapping[Side, Pairs]
+) -> None:
+    """Raises DistillError where the shards at `root` are finished and of another set: of another
+    teacher, or without one pair of a name that this one has."""
+    there = shard_manifest_at(root)
+    if there is None or there.counts is None:
+        return
+    known = {pair.name for side in SIDES for pair in sides[side]}
+    names = _first_names(root)
+    other = there.recipe.get("teacher") != manifest.recipe.get("teacher")
+    if other or (names and known.isdisjoint(names)):
+        raise DistillError(
+            f"output={root}: holds shards of another set than {folder}, which would be replaced; "
+            "choose another output, or delete it"
+        )
+
+
+def _first_names(root: Address) -> set[str]:
+    """Names of pairs in the first shard at `root`; none of a damaged one."""
+    try:
+        return {row.name for row in read_rows_of(root, Catalogue(root).name(0))}
+    except (DistillError, IndexError):
+        return set()
 
 
 def plan_shards(
