@@ -316,6 +316,23 @@ def test_it_fits_the_screen(visit, width, height):
         assert clipped == []
 
 
+SCREENS = [(320, 640), (390, 844), (667, 375), (844, 390), (1280, 640)]
+WIDER = """[...document.querySelectorAll('.dock button')].filter((b) => {
+  if (!b.offsetParent) return false;
+  const [own, words] = [b, b.querySelector('span')].map((each) => each.getBoundingClientRect());
+  return words.left < own.left || words.right > own.right || own.width < 30;
+}).map((b) => b.id)"""
+
+
+@pytest.mark.parametrize(("width", "height"), SCREENS)
+@pytest.mark.slow
+def test_no_word_is_wider_than_its_button_while_the_camera_runs(visit, width, height):
+    at = visit(camera=True, viewport={"width": width, "height": height})
+    at.wait("document.getElementById('loop').offsetParent !== null")
+    assert at.page.evaluate(WIDER) == []
+    assert at.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_hosts_without_the_headers_get_one_thread_and_are_told_why(visit, folder):
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_args):
