@@ -211,7 +211,8 @@ def test_one_failure_does_not_forget_what_was_set_before(visit):
 
 def test_the_camera_goes_on_while_the_network_comes(visit):
     held: list = []
-    at = visit("?compare=0", camera=True, routes={NETWORK: lambda route: held.append(route)})
+    routes = {NETWORK: lambda route: held.append(route)}
+    at = visit("?compare=0&size=256", camera=True, routes=routes)  # a slow machine's choice is 48
     at.wait("document.getElementById('meter').textContent.includes('FPS')")
     at.page.select_option("#draw", "people")
     at.wait_here(lambda: held)
