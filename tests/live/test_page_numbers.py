@@ -138,16 +138,19 @@ def test_pictures_are_resampled_as_pillow_does(run, name, to):
 
 
 RECOLOUR = """
-import { recolourPlanes } from "./colours.js";
-const planes = ({ values, ...size }) => ({ values: Float32Array.from(values), ...size });
-const large = planes(given.large), into = new Float32Array(large.values.length);
-recolourPlanes(large, planes(given.small), into);
+import { PlaneColours } from "./colours.js";
+const large = Float32Array.from(given.large.values), small = Float32Array.from(given.small.values);
+const into = new Float32Array(large.length);
+const colours = new PlaneColours(given.large, given.small);
+colours.apply(large.map((value) => 1 - value), small, into); // of the frame before nothing is left
+colours.apply(large, small, into);
 console.log(JSON.stringify([...into]));
 """
 
 
-def test_wide_colours_are_those_of_stylize(run):
-    """Of what lies inside the rims; rims and finer detail stay as they are."""
+@pytest.mark.parametrize("rims", [((6, 8), (12, 16)), ((0, 0), (0, 0)), ((6, 0), (0, 0))])
+def test_wide_colours_are_those_of_stylize(run, rims):
+    """Of what lies inside the rims; rims, finer detail and opacity stay as they are."""
     rng = np.random.default_rng(2)
     wide = rng.random((3, 5, 6))
     shades = [wide, 0.6 * wide + 0.3]  # of the large output and of the small one
@@ -164,18 +167,21 @@ def test_wide_colours_are_those_of_stylize(run):
         edges = ((0, 0), (rim[0], rim[0]), (rim[1], rim[1]))
         values = np.pad(values / 255, edges, constant_values=0.5).astype(np.float32)
         size = {"height": values.shape[1], "width": values.shape[2]}
+        values = np.concatenate([values, rng.random((1, *values.shape[1:]), np.float32)])
         rims = {"height": rim[0], "width": rim[1]}
         return values, inner, {"values": values.ravel().tolist(), "rim": rims, **size}
 
-    large, large_picture, given_large = planes(180, 240, (6, 8), shades[0])
-    _, small_picture, given_small = planes(72, 96, (12, 16), shades[1])
+    large, large_picture, given_large = planes(180, 240, rims[0], shades[0])
+    _, small_picture, given_small = planes(72, 96, rims[1], shades[1])
     found = np.reshape(run(RECOLOUR, large=given_large, small=given_small), large.shape)
     expected = np.asarray(colours.recolour(large_picture, small_picture)).transpose(2, 0, 1)
-    mine = (255 * found[:, 6:-6, 8:-8]).clip(0, 255)
+    (top, left), (height, width) = rims[0], large.shape[1:]
+    inside = (slice(3), slice(top, height - top), slice(left, width - left))
+    mine = (255 * found[inside]).clip(0, 255)
     assert np.abs(mine - expected).max() < 2  # theirs is rounded twice, and the large one's mean is
-    assert np.abs(255 * large[:, 6:-6, 8:-8] - expected).mean() > 10
+    assert np.abs(255 * large[inside] - expected).mean() > 10
     outside = np.ones(large.shape, bool)
-    outside[:, 6:-6, 8:-8] = False
+    outside[inside] = False
     assert (found[outside] == large[outside]).all()
 
 

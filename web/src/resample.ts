@@ -65,7 +65,8 @@ export function resample(values: Values, from: Size, channels: number, to: Size,
   return below(wide, to.width * channels, down);
 }
 
-function along(values: Values, { width, height }: Size, channels: number, { first, weights }: Taps): Values {
+/** The same along each row alone. */
+export function along(values: Values, { width, height }: Size, channels: number, { first, weights }: Taps): Values {
   const made = like(values, weights.length * height * channels);
   for (let y = 0, to = 0; y < height; y++) {
     for (let x = 0; x < weights.length; x++) {

@@ -15,7 +15,8 @@ export class Smoother {
   private change: Float32Array = new Float32Array(0);
   private weight: Float32Array = new Float32Array(0);
   private row: Float32Array = new Float32Array(0);
-  private columns: Float32Array = new Float32Array(0); // of each pixel of a row: see `between`
+  private shares: Float32Array = new Float32Array(0); // of each pixel of a row
+  private columns: Float32Array = new Float32Array(0); // likewise: see `between`
 
   /** What comes next has nothing to do with what came before. */
   forget(): void {
@@ -51,6 +52,7 @@ export class Smoother {
     this.weight = new Float32Array(blocks);
     const wide = Math.ceil(width / BLOCK);
     this.row = new Float32Array(wide);
+    this.shares = new Float32Array(width);
     this.columns = new Float32Array(3 * width);
     for (let x = 0; x < width; x++) this.columns.set(between(x, wide), 3 * x);
   }
@@ -80,19 +82,20 @@ export class Smoother {
 
   /** Weights between the blocks' middles, bilinear; the last blocks may reach beyond the edge. */
   private mix(output: Float32Array, wide: number, high: number): void {
-    const { width, height, last, weight, columns, row } = this;
+    const { width, height, last, weight, columns, row, shares } = this;
     for (let y = 0; y < height; y++) {
       const [up, down, below] = between(y, high);
       for (let x = 0; x < wide; x++) {
         const above = weight[up * wide + x];
         row[x] = above + below * (weight[down * wide + x] - above);
       }
-      for (let x = 0, at = y * width; x < width; x++, at++) {
-        const left = columns[3 * x];
-        const share = row[left] + columns[3 * x + 2] * (row[columns[3 * x + 1]] - row[left]);
-        for (let i = at; i < output.length; i += width * height)
-          output[i] = last[i] = output[i] + share * (last[i] - output[i]);
+      for (let x = 0; x < width; x++) {
+        const left = row[columns[3 * x]];
+        shares[x] = left + columns[3 * x + 2] * (row[columns[3 * x + 1]] - left);
       }
+      for (let from = y * width; from < output.length; from += width * height)
+        for (let x = 0, i = from; x < width; x++, i++)
+          output[i] = last[i] = output[i] + shares[x] * (last[i] - output[i]);
     }
   }
 }
@@ -112,7 +115,12 @@ function blockMeans(planes: Float32Array, width: number, height: number, means: 
     for (let y = 0; y < height; y++) {
       const row = (plane * high + (y >> 3)) * wide;
       const from = (plane * height + y) * width;
-      for (let x = 0; x < width; x++) means[row + (x >> 3)] += planes[from + x];
+      for (let x = 0; x < wide; x++) {
+        const end = from + Math.min(width, BLOCK * (x + 1));
+        let sum = 0;
+        for (let i = from + BLOCK * x; i < end; i++) sum += planes[i];
+        means[row + x] += sum;
+      }
     }
     for (let y = 0; y < high; y++) {
       for (let x = 0; x < wide; x++) {

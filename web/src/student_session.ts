@@ -1,5 +1,5 @@
 /** One student at one size; its buffers live as long as it does. In the worker. */
-import { recolourPlanes } from "./colours";
+import { PlaneColours } from "./colours";
 import { coloursSize, whole } from "./fit";
 import { NetworkSession } from "./network_session";
 import { toBytes, toPlanes } from "./planes";
@@ -11,6 +11,7 @@ export class StudentSession {
   private readonly smoother = new Smoother();
   private mirror = false; // of the result before
   private changed: Float32Array = new Float32Array(0); // an output that is not shown as it is
+  private colours: PlaneColours | null = null;
 
   /** `small` gives a large output its colours. */
   private constructor(
@@ -49,15 +50,17 @@ export class StudentSession {
     await large.session.run();
     await small?.session.run();
     const ran = performance.now();
-    let shown = large.session.output;
-    if (small || steady) shown = this.copied();
+    const { output, input } = large.session;
+    let shown = output;
+    if (small || steady) shown = this.buffer(output.length);
     if (smallRim) {
-      const [own, other] = [large.session, small.session];
-      recolourPlanes({ values: own.output, rim, ...own.size }, { values: other.output, rim: smallRim, ...other.size }, shown);
-    }
+      const [own, other] = [{ width, height, rim }, { ...small.session.size, rim: smallRim }];
+      if (!this.colours?.fits(own, other)) this.colours = new PlaneColours(own, other);
+      this.colours.apply(output, small.session.output, shown);
+    } else if (steady) shown.set(output);
     if (!steady || mirror !== this.mirror) this.smoother.forget();
     this.mirror = mirror;
-    if (steady) this.smoother.apply(large.session.input, shown, width, height, steady);
+    if (steady) this.smoother.apply(input, shown, width, height, steady);
     const bytes = 4 * width * height;
     const pixels = new Uint8ClampedArray(
       spare?.byteLength === bytes ? spare : new ArrayBuffer(bytes),
@@ -72,11 +75,9 @@ export class StudentSession {
     return { frame, crop, mirror, rim, pixels, width, height, times, backend };
   }
 
-  /** The output, to be changed; what `last` tells stays the network's own. */
-  private copied(): Float32Array {
-    const { output } = this.large.session;
-    if (this.changed.length !== output.length) this.changed = new Float32Array(output.length);
-    this.changed.set(output);
+  /** For an output that is changed; what `last` tells stays the network's own. */
+  private buffer(length: number): Float32Array {
+    if (this.changed.length !== length) this.changed = new Float32Array(length);
     return this.changed;
   }
 
