@@ -10,7 +10,7 @@ import { Smoother } from "./steady";
 import { strings } from "./strings";
 
 const SIDE = 256; // pixels: the network knows one size, and learned on pictures squeezed to it
-const [INPUT, OUTPUT] = ["photo", "people"]; // as tools/person_network.py names them
+const [INPUT, OUTPUT] = ["photo", "people"]; // as tools/mediapipe_networks.py names them
 // The network's answer as opacity: none below, whole above. It is some hundredths where nobody is,
 // which would leave a veil there.
 const NOBODY = 0.1;
