@@ -1,6 +1,7 @@
 """What the filter over time takes away, and what it leaves behind, by strength.
 
-    python benchmarks/steadiness.py [--students hayao toon] [--people] [--frames 40]
+    python benchmarks/steadiness.py [--students hayao toon] [--people] [--faces]
+                                    [--frames 40]
 
 Clips of known motion (see moving.py), as `smooth=` of distill.stylize and Steadiness on the page
 of distill.lens mix them. Printed as a Markdown table: of a still scene the share of values that
@@ -12,6 +13,7 @@ the dB between the two.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -28,6 +30,9 @@ from distill.core.arrays import to_array, to_picture
 from distill.inference.onnx_student import ImageModel
 from distill.inference.stylizing import open_student
 from distill.inference.video.smoothing import Smoother
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support import blazeface
 
 SIZE = 256, 192
 JUMP = 16  # levels of 255
@@ -69,8 +74,26 @@ def people(pictures: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def opacity(mask: np.ndarray) -> np.ndarray:
-    """As web/src/people_mask.ts makes one of it, in levels of 255."""
+    """As web/src/part_mask.ts makes one of it, in levels of 255."""
     return 255 * np.clip((mask / 255 - 0.1) / 0.8, 0, 1)
+
+
+def faces(pictures: list[np.ndarray]) -> list[np.ndarray]:
+    """The page's ovals of the faces (web/src/face_oval.ts), upright: 255 where opaque."""
+    found = []
+    for picture in pictures:
+        wide, high = SIZE
+        across, down = np.meshgrid(np.arange(wide) + 0.5, np.arange(high) + 0.5)
+        mask = np.zeros((high, wide))
+        for face in blazeface.faces(Image.fromarray(picture), least=0.6):
+            left, top, right, bottom = face.box * [*SIZE, *SIZE]
+            side = (right - left + bottom - top) / 2
+            over = (across - (left + right) / 2) / (0.47 * side)
+            below = (down - (top + bottom) / 2 + 0.06 * side) / (0.62 * side)
+            share = ((1.08 - np.hypot(over, below)) / 0.16).clip(0, 1)
+            mask = np.maximum(mask, share * share * (3 - 2 * share))
+        found.append(np.repeat((255 * mask).round().astype(np.uint8)[..., None], 3, 2))
+    return found
 
 
 def rows_of(name: str, clips: Clips, own: Clips, shown: Callable = np.asarray) -> list[list[str]]:
@@ -94,6 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--students", nargs="*", default=["hayao", "toon"])
     parser.add_argument("--people", action="store_true", help="the mask of people, too")
+    parser.add_argument("--faces", action="store_true", help="the mask of faces, too")
     parser.add_argument("--frames", type=int, default=40)
     given = parser.parse_args()
     photo = data.astronaut() / 255
@@ -105,6 +129,8 @@ def main() -> None:
     if given.people:
         own = {mode: people(clips[mode]) for mode in clips}
         rows += rows_of("people", clips, own, opacity)
+    if given.faces:
+        rows += rows_of("faces", clips, {mode: faces(clips[mode]) for mode in clips})
     head = ["student", "strength", "jumps, still", "ghosts, pan", "dB", "ghosts, walk", "dB"]
     print(Table(f"{SIZE[0]}×{SIZE[1]}, {given.frames} frames", head, rows))
 

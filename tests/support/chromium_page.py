@@ -52,11 +52,14 @@ def write_frames(path: Path, frames: Sequence[Image.Image]) -> None:
     path.write_bytes(header + b"".join(b"FRAME\n" + _yuv(frame) for frame in frames))
 
 
-def noisy_camera(playwright: Any, file: Path, deviation: float) -> Any:
-    """Chromium whose camera shows a still scene with noise (levels of 255), the clip in `file`."""
+def noisy_camera(
+    playwright: Any, file: Path, deviation: float, scene: Image.Image | None = None
+) -> Any:
+    """Chromium whose camera shows a still scene, the astronaut's face, with noise (levels of 255),
+    the clip in `file`."""
     rng = np.random.default_rng(0)
-    scene = np.asarray(clip_frame(0)).astype(float)
-    noisy = [scene + rng.normal(0, deviation, scene.shape) for _ in range(12)]
+    still = np.asarray(scene.resize(CLIP) if scene else clip_frame(0)).astype(float)
+    noisy = [still + rng.normal(0, deviation, still.shape) for _ in range(12)]
     write_frames(file, [Image.fromarray(each.clip(0, 255).astype(np.uint8)) for each in noisy])
     flags = [*FLAGS, f"--use-file-for-fake-video-capture={file}"]
     return playwright.chromium.launch(executable_path=chromium(), args=flags)

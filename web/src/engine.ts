@@ -4,6 +4,7 @@ import type {
   Backend,
   BackendChoice,
   BeginFullRequest,
+  Finder,
   FullLook,
   InferRequest,
   InferResult,
@@ -70,9 +71,9 @@ export class Engine {
     this.ask({ what: "forget", file }, []).catch(() => {});
   }
 
-  /** Bring the network that tells people from background; from then on parts can be drawn. */
-  async bringPeople(file: string): Promise<void> {
-    await this.ask({ what: "bringPeople", file }, []);
+  /** Bring a network that finds parts; from then on those can be drawn. */
+  async bringFinder(finder: Finder, file: string): Promise<void> {
+    await this.ask({ what: "bringFinder", finder, file }, []);
   }
 
   /** For good: what it holds is free, and who still waits is told. */
@@ -95,8 +96,8 @@ export class Engine {
   async infer(wanted: Pick<InferRequest, "frame" | "crop"> & Partial<InferRequest>): Promise<InferResult> {
     const { spare } = this;
     this.spare = null;
-    const still = { mirror: false, rim: NONE, steady: 0, part: "everything" } as const;
-    const request = { ...still, ...wanted, what: "infer", spare } as const;
+    const plain = { mirror: false, still: true, rim: NONE, steady: 0, part: "everything" } as const;
+    const request = { ...plain, ...wanted, what: "infer", spare } as const;
     const result = await this.ask(request, spare ? [wanted.frame, spare] : [wanted.frame]);
     this.backend = result.backend; // a GPU may get lost on the way
     return result;

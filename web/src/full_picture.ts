@@ -5,7 +5,7 @@
 import { recolour } from "./colours";
 import type { Student } from "./manifest";
 import { NetworkSession } from "./network_session";
-import type { Fade } from "./people_mask";
+import type { Fade } from "./part_mask";
 import { toBytes } from "./planes";
 import type { FullLook, Size } from "./protocol";
 import { measureReach } from "./reach";

@@ -1,30 +1,33 @@
 /** What a worker does: inference, one request at a time, so that the page itself never waits. */
 import { fetchFile, type Report } from "./download";
 import type { FullPicture } from "./full_picture";
-import type {
-  AdoptRequest,
-  BackendChoice,
-  BeginFullRequest,
-  InferRequest,
-  InferResult,
-  OpenRequest,
-  WorkerMessage,
-  WorkerReplies,
-  WorkerRequest,
+import {
+  FOUND_BY,
+  type AdoptRequest,
+  type BackendChoice,
+  type BeginFullRequest,
+  type Finder,
+  type InferRequest,
+  type InferResult,
+  type OpenRequest,
+  type Part,
+  type WorkerMessage,
+  type WorkerReplies,
+  type WorkerRequest,
 } from "./protocol";
 import type { Student } from "./manifest";
 import { loadRuntime, withoutGpu, type Builds, type Runtime } from "./runtime";
-import type { PeopleMask } from "./people_mask";
+import type { PartMask } from "./part_mask";
 import { examine, examineFree } from "./own_network";
 import { strings } from "./strings";
 import { StudentSession } from "./student_session";
 
 type Reply = WorkerReplies[keyof WorkerReplies];
 
-/** What draws pictures at their own size, and what finds people. */
+/** What draws pictures at their own size, and what draws parts of them alone. */
 export interface Extras {
   FullPicture?: typeof FullPicture;
-  PeopleMask?: typeof PeopleMask;
+  PartMask?: typeof PartMask;
 }
 
 let builds: (choice: BackendChoice) => Builds;
@@ -35,8 +38,7 @@ let runtime: Runtime | null = null;
 let student: StudentSession | null = null;
 let opened: OpenRequest | null = null;
 let full: FullPicture | null = null; // the picture that is being drawn at its own size
-let mask: PeopleMask | null = null;
-let maskFile = "";
+const masks = new Map<Finder, { mask: PartMask; file: string }>();
 const networks = new Map<string, Promise<ArrayBuffer>>();
 
 /** The runtime, loaded once; after a failure the next request tries again. */
@@ -117,7 +119,7 @@ async function beginFull({ student, frame, mirror, part }: BeginFullRequest): Pr
   const [ready, network] = await Promise.all([runtimeOnce(), networkOnce(student)]);
   runtime ??= ready;
   await full?.close();
-  const fade = mask && part !== "everything" ? await mask.fadeOf(frame, mirror, part) : null;
+  const fade = (await maskOf(part)?.fadeOf(frame, mirror, part)) ?? null;
   const picture = (full = new extras.FullPicture!(student, network, frame, mirror, fade));
   return anywhere((runtime) => picture.plan(runtime));
 }
@@ -136,23 +138,33 @@ async function infer(request: InferRequest): Promise<InferResult> {
     if (!runtime!.gpu) throw error;
     runtime = withoutGpu(runtime!, firstLine(error)); // a lost device: drivers do that
     student = await StudentSession.open(opened!, runtime, await networkOnce(opened!.student));
-    if (mask) mask = await extras.PeopleMask!.open(runtime, await networkOnce({ file: maskFile, bytes: null }));
+    for (const [finder, { file }] of masks) await openMask(finder, file, runtime);
     return draw(request);
   }
 }
 
 async function draw(request: InferRequest): Promise<InferResult> {
   const result = await student!.infer(request);
-  return mask && request.part !== "everything" ? mask.cut(request, result) : result;
+  return maskOf(request.part)?.cut(request, result) ?? result;
 }
 
-/** The network that finds people: fetched while frames go on, opened once it is its turn. */
-async function bringPeople(file: string): Promise<void> {
-  const [ready, network] = await Promise.all([runtimeOnce(), networkOnce({ file, bytes: null })]);
-  maskFile = file;
+/** What draws a part alone; none before its network has come. */
+function maskOf(part: Part): PartMask | undefined {
+  const finder = FOUND_BY[part];
+  return finder ? masks.get(finder)?.mask : undefined;
+}
+
+async function openMask(finder: Finder, file: string, on: Runtime): Promise<void> {
+  const network = await networkOnce({ file, bytes: null });
+  masks.set(finder, { mask: await extras.PartMask!.open(finder, on, network), file });
+}
+
+/** A network that finds parts: fetched while frames go on, opened once it is its turn. */
+async function bringFinder(finder: Finder, file: string): Promise<void> {
+  const [ready] = await Promise.all([runtimeOnce(), networkOnce({ file, bytes: null })]);
   await inTurn(async () => {
     runtime ??= ready;
-    mask ??= await extras.PeopleMask!.open(runtime, network);
+    if (!masks.has(finder)) await openMask(finder, file, runtime);
   }).catch((error) => {
     networks.delete(file); // it may have come broken: asked for anew the next time
     throw error;
@@ -178,8 +190,8 @@ async function answer(request: WorkerRequest): Promise<[Reply, Transferable[]]> 
       return [await adopt(request), []];
     case "forget":
       return [void networks.delete(request.file), []];
-    case "bringPeople":
-      return [void (await bringPeople(request.file)), []];
+    case "bringFinder":
+      return [void (await bringFinder(request.finder, request.file)), []];
     case "open":
       return [await open(request), []];
     case "beginFull":
@@ -210,7 +222,7 @@ async function reply(id: number, request: WorkerRequest): Promise<void> {
   }
 }
 
-const AT_ONCE = ["prepare", "fetch", "bringPeople"]; // what is on its way keeps no frame waiting
+const AT_ONCE = ["prepare", "fetch", "bringFinder"]; // what is on its way keeps no frame waiting
 let queue: Promise<unknown> = Promise.resolve();
 
 function inTurn(work: () => Promise<void>): Promise<void> {

@@ -19,6 +19,8 @@ export class LiveLoop {
   steady = 0;
   /** What of a picture is stylised; parts only once the engine has what finds them. */
   part: Part = "everything";
+  /** Called with whether any of the part was found in a still picture. */
+  onFound: ((found: boolean) => void) | null = null;
   /** Inferences of a still picture. */
   warm = WARM;
   /** Called with what an inference took, and what it was of. */
@@ -108,11 +110,12 @@ export class LiveLoop {
     const drawing = fit(frame, choice ?? this.first ?? UNKNOWN, source.still);
     if (!choice || !this.viewer.drawn) this.preview(source, frame, drawing.crop);
     if (!choice) return frame.close();
-    const result = await this.infer(frame, drawing, choice, source.still ? 0 : this.steady);
+    const result = await this.infer(frame, drawing, choice, source.still ? 0 : this.steady, source.still);
     if (source === this.source && this.active) {
       this.show(result, choice, source.still);
       this.chosen.ran(choice);
       this.onTimes?.(result.times, choice, source.still);
+      if (source.still) this.onFound?.(result.found ?? true);
     }
     this.onBackend(result.backend);
     this.giveBack(result);
@@ -127,7 +130,7 @@ export class LiveLoop {
     while (!this.active) await new Promise<void>((wake) => this.waiting.push(wake));
     const choice = this.chosen.now;
     if (!choice) throw new Error(strings.network.noStudent);
-    const result = await this.infer(frame, fit(frame, choice, false), choice, fresh ? 0 : this.steady);
+    const result = await this.infer(frame, fit(frame, choice, false), choice, fresh ? 0 : this.steady, false);
     this.show(result, choice, false);
     this.giveBack(result);
   }
@@ -137,9 +140,11 @@ export class LiveLoop {
     { size, crop, rim }: Drawing,
     { student }: Choice,
     steady: number,
+    still: boolean,
   ): Promise<InferResult> {
     this.onBackend(await this.engine.open(student, size));
-    return this.engine.infer({ frame, crop, mirror: this.mirror, rim, steady, part: this.part });
+    const { mirror, part } = this;
+    return this.engine.infer({ frame, crop, mirror, still, rim, steady, part });
   }
 
   private show(result: InferResult, { student }: Choice, still: boolean): void {

@@ -1,14 +1,19 @@
-/** What is drawn: everything, or people or background alone. The network for it comes once it is wanted. */
-import network from "../networks/selfie_segmentation/selfie_segmentation.onnx?url";
+/** What is drawn: everything, or a part alone. The network that finds it comes once it is wanted. */
+import faces from "../networks/blazeface_short_range/blazeface_short_range.onnx?url";
+import people from "../networks/selfie_segmentation/selfie_segmentation.onnx?url";
 import { $, reason, say, unsay } from "./dom";
 import type { Engine } from "./engine";
 import type { LiveLoop } from "./live_loop";
 import type { Preferences } from "./preferences";
-import type { Part } from "./protocol";
+import { FOUND_BY, type Finder, type Part } from "./protocol";
 import { strings } from "./strings";
 
-/** The network that tells people from background, as the page's folder names it. */
-export const peopleNetwork = network.replace(new URL(".", location.href).href, "");
+/** The networks that find parts, as the page's folder names them. */
+export const finderNetworks: Record<Finder, string> = { people: named(people), faces: named(faces) };
+
+function named(url: string): string {
+  return url.replace(new URL(".", location.href).href, "");
+}
 
 export class PartControls {
   private readonly select = $<HTMLSelectElement>("draw");
@@ -23,6 +28,7 @@ export class PartControls {
     private readonly changed: () => void,
   ) {
     this.select.addEventListener("change", () => void this.take(this.select.value as Part, true));
+    live.onFound = (found) => this.tell(found);
     void this.take(preferences.get("draw") ?? "everything", false);
   }
 
@@ -31,17 +37,18 @@ export class PartControls {
     void this.take("everything", false);
   }
 
-  /** Everything goes on being drawn until the network is there; where it does not come, for good. */
+  /** What is drawn goes on until the network is there; where it does not come, everything is. */
   private async take(part: Part, picked: boolean): Promise<void> {
     this.wanted = part;
     this.select.value = part;
     if (picked) unsay(this.said);
+    const finder = FOUND_BY[part];
     try {
-      if (part !== "everything") await this.engine.bringPeople(peopleNetwork);
+      if (finder) await this.engine.bringFinder(finder, finderNetworks[finder]);
     } catch (error) {
       if (part !== this.wanted) return;
       this.draw("everything");
-      this.said = strings.part.missing(reason(error));
+      this.said = strings.part.missing[finder!](reason(error));
       return say(this.said);
     }
     if (part !== this.wanted) return;
@@ -56,5 +63,12 @@ export class PartControls {
     this.live.part = part;
     this.changed();
     this.live.again();
+  }
+
+  /** Of a picture without a face, which else would look as if nothing had happened. */
+  private tell(found: boolean): void {
+    const none = strings.part.noFace;
+    if (found || this.live.part !== "faces") return unsay(none);
+    if (!$("message").textContent) say((this.said = none)); // what else was said goes before it
   }
 }

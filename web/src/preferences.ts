@@ -2,7 +2,7 @@
  * What the user set: as the page's address says (?style=hayao&size=384), else as it was the last
  * time. It is kept in this browser alone, and only once the user has changed something.
  */
-import type { Part } from "./protocol";
+import { FOUND_BY, type Part } from "./protocol";
 
 export interface Values {
   /** Names of the students chosen for photos and for sketches. */
@@ -16,7 +16,7 @@ export interface Values {
   strength: number;
   /** How much of the camera's last result stays where nothing moves, 0 to 0.95. */
   steady: number;
-  /** What of a picture is drawn: everything, people or background. */
+  /** What of a picture is drawn: everything, people, background or faces. */
   draw: Part;
   /** Whether the photo is shown beside the stylised picture. */
   compare: boolean;
@@ -38,7 +38,7 @@ const flag = (value: unknown) =>
     : value === false || value === "0" || value === "false"
       ? false
       : undefined;
-const PARTS: readonly Part[] = ["everything", "people", "background"];
+const PARTS = Object.keys(FOUND_BY) as Part[];
 const part = (value: unknown) => PARTS.find((each) => each === value);
 const text = (value: unknown) => (typeof value === "string" && value ? value : undefined);
 

@@ -33,7 +33,18 @@ export interface OpenRequest {
 }
 
 /** What of a picture is drawn; the rest stays as the photo has it. */
-export type Part = "everything" | "people" | "background";
+export type Part = "everything" | "people" | "background" | "faces";
+
+/** The networks that find parts. */
+export type Finder = "people" | "faces";
+
+/** By which network a part is found; null: by none. */
+export const FOUND_BY: Record<Part, Finder | null> = {
+  everything: null,
+  people: "people",
+  background: "people",
+  faces: "faces",
+};
 
 export interface InferRequest {
   what: "infer";
@@ -41,6 +52,8 @@ export interface InferRequest {
   /** The part of the frame to stylise, mirrored from left to right or not. */
   crop: Box;
   mirror: boolean;
+  /** Whether it is a picture, which may take its time, and no frame of something that moves. */
+  still: boolean;
   /** Pixels at the edges of the network's input that mirror what lies inside of them. */
   rim: Size;
   /** How much of the result before stays where nothing moves, 0 to below 1. */
@@ -79,7 +92,7 @@ export type WorkerRequest =
   | { what: "fetch"; student: Student }
   | AdoptRequest
   | { what: "forget"; file: string }
-  | { what: "bringPeople"; file: string }
+  | { what: "bringFinder"; finder: Finder; file: string }
   | OpenRequest
   | InferRequest
   | BeginFullRequest
@@ -112,6 +125,8 @@ export interface InferResult extends Size {
   rim: Size;
   /** What the pixels are opaque in, where that is not everything. */
   part?: Part;
+  /** Whether any of what the part is told by was found, where the part is not everything. */
+  found?: boolean;
   pixels: Uint8ClampedArray<ArrayBuffer>;
   times: Times;
   backend: Backend;
@@ -129,7 +144,7 @@ export interface WorkerReplies {
   fetch: void;
   adopt: Student;
   forget: void;
-  bringPeople: void;
+  bringFinder: void;
   open: Backend;
   infer: InferResult;
   beginFull: number;

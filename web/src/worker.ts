@@ -1,7 +1,7 @@
 /** The page's worker: inference by the ONNX Runtime that the page's folder holds. */
 import { FullPicture } from "./full_picture";
 import { serve } from "./inference_worker";
-import { PeopleMask } from "./people_mask";
+import { PartMask } from "./part_mask";
 import { pageBuilds } from "./page_runtime";
 
-serve(() => pageBuilds(), { FullPicture, PeopleMask });
+serve(() => pageBuilds(), { FullPicture, PartMask });

@@ -88,14 +88,17 @@ def test_after_one_visit_it_works_without_a_network_and_with_threads(come, folde
 
 
 @pytest.mark.slow
-def test_the_network_for_people_is_kept_once_it_was_wanted(come, folder):
-    (network,) = (each.name for each in folder.glob("page/selfie_segmentation-*.onnx"))
+@pytest.mark.parametrize(
+    ("part", "stem"), [("people", "selfie_segmentation"), ("faces", "blazeface_short_range")]
+)
+def test_the_network_of_a_part_is_kept_once_it_was_wanted(come, folder, part, stem):
+    (network,) = (each.name for each in folder.glob(f"page/{stem}-*.onnx"))
     cut = "document.querySelector('.viewer.blended') !== null"
     with served(folder) as port:
         at = come(port)
         all_kept(at, folder)
         assert f"page/{network}" not in at.page.evaluate(KEPT)
-        at.page.select_option("#draw", "people")
+        at.page.select_option("#draw", part)
         at.wait(cut)
         at.wait_here(lambda: f"page/{network}" in at.page.evaluate(KEPT))
         at.page.select_option("#draw", "everything")
@@ -106,7 +109,7 @@ def test_the_network_for_people_is_kept_once_it_was_wanted(come, folder):
         assert f"page/{network}" in at.page.evaluate(KEPT)
     at.page.reload()
     at.wait(READY)
-    at.page.select_option("#draw", "people")
+    at.page.select_option("#draw", part)
     at.wait(cut)
     assert at.text("message") == ""
     at.noise.clear()  # what the browser itself says of a server that has gone

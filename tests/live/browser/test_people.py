@@ -11,14 +11,13 @@ from PIL import Image
 from scipy.ndimage import maximum_filter, minimum_filter
 from skimage.data import astronaut
 
-from support.chromium_page import FLAGS, canvas, chromium, download, noisy_camera, show
+from support.chromium_page import FLAGS, canvas, chromium, noisy_camera, show
 from support.onnx_networks import negative
+from support.parts_page import GONE, SAID, draw, negated, saved
 
 # What MediaPipe itself gives for the astronaut: 255 where a pixel shows her for sure.
 OF_MEDIAPIPE = Path(__file__).parents[2] / "tools/mediapipe_astronaut.png"
 NETWORK = "**/page/selfie_segmentation-*.onnx"
-SAID = "document.getElementById('message').textContent !== ''"
-GONE = {"status": 404, "body": ""}
 
 
 def masks() -> tuple[np.ndarray, np.ndarray]:
@@ -34,30 +33,9 @@ def masks() -> tuple[np.ndarray, np.ndarray]:
     return sure, other
 
 
-def draw(at, part: str) -> None:
-    """Pick what is drawn, and wait until it is."""
-    at.settle()
-    count = at.page.evaluate("distill.speed().frames")
-    at.page.select_option("#draw", part)
-    at.wait(f"distill.speed().frames > {count}")
-    at.settle()
-
-
-def saved(at) -> np.ndarray:
-    return np.asarray(download(at.page, "#save").convert("RGB")).astype(int)
-
-
-def negated(visit, part: str, query: str = "?compare=0&size=256&full=0"):
-    """The page with a part of the astronaut in negative, and the photo's pixels."""
-    at = visit(query)
-    show(at, Image.fromarray(astronaut()))
-    draw(at, part)
-    return at, canvas(at.page, "photo")[..., :3].astype(int)
-
-
 @pytest.mark.parametrize("part", ["people", "background"])
 def test_what_is_not_drawn_is_the_photos_own(visit, part):
-    at, photo = negated(visit, part)
+    at, photo = negated(visit, part, astronaut())
     found = saved(at)
     drawn, left = masks() if part == "people" else masks()[::-1]
     assert drawn.mean() > 0.1
@@ -86,7 +64,7 @@ def test_the_part_alone_is_drawn_at_full_size(visit):
 
 
 def test_the_edge_is_soft_and_mediapipes(visit):
-    at, _ = negated(visit, "people")
+    at, _ = negated(visit, "people", astronaut())
     opaque = canvas(at.page, "stylised")[..., 3]
     with Image.open(OF_MEDIAPIPE) as mask:
         want = np.asarray(mask.resize(opaque.shape[::-1], Image.Resampling.BILINEAR))
@@ -97,7 +75,7 @@ def test_the_edge_is_soft_and_mediapipes(visit):
 
 
 def test_parts_go_with_strength_divider_mirror_and_resolution(visit):
-    at, photo = negated(visit, "people", "?size=256&strength=0.5&full=0")
+    at, photo = negated(visit, "people", astronaut(), "?size=256&strength=0.5&full=0")
     sure, other = masks()
     found = saved(at)
     assert np.array_equal(found[:, :250], photo[:, :250])  # left of the divider
@@ -118,7 +96,7 @@ def test_parts_go_with_strength_divider_mirror_and_resolution(visit):
 
 
 def test_parts_of_what_a_network_of_ones_own_draws(visit, tmp_path):
-    at, photo = negated(visit, "people")
+    at, photo = negated(visit, "people", astronaut())
     negative(side=96, reshaped=True).save(str(tmp_path / "mine.onnx"))
     at.page.set_input_files("#file", tmp_path / "mine.onnx")
     at.wait("document.getElementById('tag').textContent === 'mine'")
@@ -130,7 +108,7 @@ def test_parts_of_what_a_network_of_ones_own_draws(visit, tmp_path):
 
 
 def test_everything_again_leaves_nothing_see_through(visit):
-    at, photo = negated(visit, "background")
+    at, photo = negated(visit, "background", astronaut())
     draw(at, "everything")
     assert (canvas(at.page, "stylised")[..., 3] == 255).all()
     assert np.abs(saved(at) - photo).mean() > 60
@@ -168,7 +146,7 @@ def test_what_is_drawn_is_remembered_and_in_links_until_it_is_forgotten(visit):
     other = visit("?" + link)
     other.wait("document.querySelector('.viewer.blended') !== null")
     assert other.page.input_value("#draw") == "people"
-    unknown = visit("?draw=faces")
+    unknown = visit("?draw=hands")
     assert unknown.page.input_value("#draw") == "everything"
 
 

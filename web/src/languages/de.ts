@@ -40,7 +40,11 @@ export const german: Strings = {
     terms: (name, licence) => `Bedingungen von ${name}: ${licence}.`,
   },
   part: {
-    missing: (why) => `Menschen und Hintergrund sind nicht zu unterscheiden: ${why}. Gezeichnet wird alles.`,
+    missing: {
+      people: (why) => `Menschen und Hintergrund sind nicht zu unterscheiden: ${why}. Gezeichnet wird alles.`,
+      faces: (why) => `Gesichter sind nicht zu erkennen: ${why}. Gezeichnet wird alles.`,
+    },
+    noFace: "In diesem Bild wurde kein Gesicht gefunden: es bleibt, wie es ist.",
   },
   own: {
     refused: (name, why) => `${name} kann kein Stil sein: ${why}.`,
@@ -178,6 +182,7 @@ export const germanPage: PageWords = {
   Everything: "Alles",
   People: "Menschen",
   Background: "Hintergrund",
+  Faces: "Gesichter",
   Strength: "Stärke",
   Steadiness: "Ruhe",
   "Save at full size": "In voller Größe sichern",

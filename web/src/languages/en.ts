@@ -40,7 +40,11 @@ export const english = {
     terms: (name: string, licence: string) => `Terms of ${name}: ${licence}.`,
   },
   part: {
-    missing: (why: string) => `People cannot be told from the background: ${why}. Everything is drawn.`,
+    missing: {
+      people: (why: string) => `People cannot be told from the background: ${why}. Everything is drawn.`,
+      faces: (why: string) => `Faces cannot be told from the rest: ${why}. Everything is drawn.`,
+    },
+    noFace: "No face was found in this picture: it stays as it is.",
   },
   own: {
     refused: (name: string, why: string) => `${name} cannot be a style: ${why}.`,

@@ -40,7 +40,11 @@ export const spanish: Strings = {
     terms: (name, licence) => `Condiciones de ${name}: ${licence}.`,
   },
   part: {
-    missing: (why) => `No se puede distinguir a las personas del fondo: ${why}. Se dibuja todo.`,
+    missing: {
+      people: (why) => `No se puede distinguir a las personas del fondo: ${why}. Se dibuja todo.`,
+      faces: (why) => `No se pueden distinguir los rostros: ${why}. Se dibuja todo.`,
+    },
+    noFace: "No se encontró ningún rostro en esta imagen: queda como está.",
   },
   own: {
     refused: (name, why) => `${name} no puede ser un estilo: ${why}.`,
@@ -178,6 +182,7 @@ export const spanishPage: PageWords = {
   Everything: "Todo",
   People: "Personas",
   Background: "Fondo",
+  Faces: "Rostros",
   Strength: "Fuerza",
   Steadiness: "Calma",
   "Save at full size": "Guardar a tamaño completo",

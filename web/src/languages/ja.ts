@@ -40,7 +40,11 @@ export const japanese: Strings = {
     terms: (name, licence) => `${name} の利用条件：${licence}。`,
   },
   part: {
-    missing: (why) => `人物と背景を見分けられません：${why}。全体を描きます。`,
+    missing: {
+      people: (why) => `人物と背景を見分けられません：${why}。全体を描きます。`,
+      faces: (why) => `顔を見分けられません：${why}。全体を描きます。`,
+    },
+    noFace: "この画像に顔は見つかりませんでした。写真のままです。",
   },
   own: {
     refused: (name, why) => `${name} はスタイルになりません：${why}。`,
@@ -175,6 +179,7 @@ export const japanesePage: PageWords = {
   Everything: "すべて",
   People: "人物",
   Background: "背景",
+  Faces: "顔",
   Strength: "強さ",
   Steadiness: "安定",
   "Save at full size": "元の大きさで保存",

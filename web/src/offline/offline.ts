@@ -3,7 +3,7 @@ import { say } from "../dom";
 import { loadFilms } from "../film_controls";
 import { gifWorker } from "../gif_loop";
 import type { Manifest } from "../manifest";
-import { peopleNetwork } from "../part_controls";
+import { finderNetworks } from "../part_controls";
 import { strings } from "../strings";
 
 const TRIED = "distill-lens-isolated"; // in this tab: the page was loaded anew for its headers
@@ -36,7 +36,8 @@ export async function keepForOffline(manifest: Manifest, loaded: string[]): Prom
   // The browser does not count what was fetched and not read.
   const named = [manifest.example, "manifest.json", gifWorker];
   // What few visitors want is kept once it was wanted.
-  if (await caches.match(new URL(peopleNetwork, folder))) named.push(peopleNetwork);
+  for (const network of Object.values(finderNetworks))
+    if (await caches.match(new URL(network, folder))) named.push(network);
   for (const { file, thumbnail } of manifest.students)
     if (!file.startsWith("own:")) named.push(file, ...(thumbnail ? [thumbnail] : []));
   const page = performance.getEntriesByType("resource").map(({ name }) => name);

@@ -1,16 +1,13 @@
-"""MediaPipe's selfie segmentation as ONNX: by it the page tells people from background.
+"""A TensorFlow Lite network of 32- or 16-bit floats, written as ONNX.
 
-    python tools/person_network.py FILE.tflite OUT.onnx      # pip install 'distill[tflite]'
-
-FILE is `selfie_segmentation.tflite` of the npm package @mediapipe/selfie_segmentation (Apache-2.0).
-It is read as a flatbuffer, not run: its operator Convolution2DTransposeBias is MediaPipe's own, and
-nothing else runs it. Weights stay the 16-bit floats that the file holds.
+It is read as a flatbuffer, not run: MediaPipe's networks hold its own operators, which nothing else
+runs. Weights stay the floats that the file holds. tools/mediapipe_networks.py is the command.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +20,33 @@ from distill.core.errors import DistillError
 
 OPSET = 13
 IR = 8
-INPUT, OUTPUT = "photo", "people"
 BUILTINS = {value: name for name, value in vars(schema.BuiltinOperator).items() if name[0] != "_"}
-DTYPES = {schema.TensorType.FLOAT16: np.float16, schema.TensorType.FLOAT32: np.float32}
+FLOATS = {schema.TensorType.FLOAT16: np.float16, schema.TensorType.FLOAT32: np.float32}
+WHOLE = {schema.TensorType.INT32: np.int32}
 TRANSPOSED = "Convolution2DTransposeBias"
 
 
-class Conversion:
-    """One graph: TensorFlow's (N, H, W, C) becomes ONNX's (N, C, H, W), name by name."""
+@dataclass(frozen=True)
+class Ends:
+    """What the ONNX file calls itself, its input and its outputs, in the file's order.
 
-    def __init__(self, model: Any) -> None:
+    `low`: what black is to the network, where white is 1; the input is in [0, 1] at any rate.
+    """
+
+    graph: str
+    input: str
+    outputs: tuple[str, ...]
+    low: float = 0.0
+
+
+class Conversion:
+    """One graph: TensorFlow's (N, H, W, C) becomes ONNX's (N, C, H, W), name by name; tensors of
+    fewer dimensions stay as they are."""
+
+    def __init__(self, model: Any, ends: Ends) -> None:
         if len(model.subgraphs) != 1:
             raise DistillError(f"it has {len(model.subgraphs)} graphs, wanted one")
-        self.model = model
+        self.model, self.ends = model, ends
         self.graph = model.subgraphs[0]
         self.nodes: list[onnx.NodeProto] = []
         self.weights: list[onnx.TensorProto] = []
@@ -43,6 +54,11 @@ class Conversion:
 
     def convert(self) -> onnx.ModelProto:
         """Raises DistillError for an operator or an option that is not written here."""
+        if len(self.graph.outputs) != len(self.ends.outputs):
+            raise DistillError(f"it has {len(self.graph.outputs)} outputs: another network")
+        (first,) = self.graph.inputs
+        if self.ends.low:
+            self.scale(1 - self.ends.low, self.ends.low)
         for operator in self.graph.operators:
             kind = self.kind(operator)
             if kind == "DEQUANTIZE":
@@ -52,11 +68,14 @@ class Conversion:
             if write is None:
                 raise DistillError(f"operator {kind}: nothing here writes it")
             write(operator)
-        (first,), (last,) = self.graph.inputs, self.graph.outputs
-        ends = [self.value(first, INPUT), self.value(last, OUTPUT)]
-        self.nodes.append(helper.make_node("Identity", [self.name(last)], [OUTPUT]))
+        outputs = list(zip(self.graph.outputs, self.ends.outputs, strict=True))
+        self.nodes += [helper.make_node("Identity", [self.name(t)], [out]) for t, out in outputs]
         graph = helper.make_graph(
-            self.nodes, "selfie_segmentation", ends[:1], ends[1:], self.weights
+            self.nodes,
+            self.ends.graph,
+            [self.value(first, self.ends.input)],
+            [self.value(tensor, name) for tensor, name in outputs],
+            self.weights,
         )
         opset = helper.make_opsetid("", OPSET)
         found = helper.make_model(
@@ -64,6 +83,13 @@ class Conversion:
         )
         onnx.checker.check_model(found, full_check=True)
         return found
+
+    def scale(self, factor: float, low: float) -> None:
+        """What the network's own input is made of: the photo, [0, 1], as it wants it."""
+        for name, value in (("factor", factor), ("low", low)):
+            self.weights.append(numpy_helper.from_array(np.float32(value), name))
+        self.nodes.append(helper.make_node("Mul", [self.ends.input, "factor"], ["wide"]))
+        self.nodes.append(helper.make_node("Add", ["wide", "low"], ["scaled"]))
 
     def kind(self, operator: Any) -> str:
         code = self.model.operatorCodes[operator.opcodeIndex]
@@ -125,6 +151,46 @@ class Conversion:
             raise DistillError("an average of a part of the picture: nothing here writes it")
         self.add("GlobalAveragePool", operator)
 
+    def write_max_pool_2d(self, operator: Any) -> None:
+        options = operator.builtinOptions
+        plain(options)
+        kernel = [options.filterHeight, options.filterWidth]
+        strides = [options.strideH, options.strideW]
+        pads = [0, 0, 0, 0]
+        if options.padding == schema.Padding.SAME:
+            pads = same(self.graph.tensors[operator.inputs[0]].shape[1:3], kernel, strides)
+        self.add("MaxPool", operator, kernel_shape=kernel, strides=strides, pads=pads)
+
+    def write_pad(self, operator: Any) -> None:
+        """By zeros; the file has a pair of counts a dimension, ONNX all the first ones, then all
+        the second ones."""
+        photo, pairs = operator.inputs
+        counts = self.numbers(pairs, WHOLE)
+        if len(counts) == 4:
+            counts = counts[[0, 3, 1, 2]]
+        name = f"pads{operator.outputs[0]}"
+        self.weights.append(numpy_helper.from_array(counts.T.astype(np.int64).reshape(-1), name))
+        self.add("Pad", operator, [self.name(photo), name])
+
+    def write_reshape(self, operator: Any) -> None:
+        """Values keep TensorFlow's order: channels go last before it."""
+        (photo, *_), (output,) = operator.inputs, operator.outputs
+        before, after = (self.graph.tensors[each].shape for each in (photo, output))
+        if len(before) != 4 or len(after) == 4:
+            raise DistillError("a reshape that does not end the picture: nothing here writes it")
+        last, shape = f"last{output}", f"shape{output}"
+        self.weights.append(numpy_helper.from_array(np.asarray(after, np.int64), shape))
+        turn = helper.make_node("Transpose", [self.name(photo)], [last], perm=[0, 2, 3, 1])
+        self.nodes.append(turn)
+        self.add("Reshape", operator, [last, shape])
+
+    def write_concatenation(self, operator: Any) -> None:
+        options = operator.builtinOptions
+        plain(options)
+        if len(self.graph.tensors[operator.outputs[0]].shape) == 4:
+            raise DistillError("pictures put together: nothing here writes it")
+        self.add("Concat", operator, axis=options.axis)
+
     def write_resize_bilinear(self, operator: Any) -> None:
         photo, result = (
             self.graph.tensors[i].shape for i in (operator.inputs[0], operator.outputs[0])
@@ -168,19 +234,23 @@ class Conversion:
         self.nodes.append(helper.make_node(kind, inputs, [self.name(output)], **options))
 
     def name(self, tensor: int) -> str:
-        return INPUT if tensor == self.graph.inputs[0] else f"t{tensor}"
+        if tensor != self.graph.inputs[0]:
+            return f"t{tensor}"
+        return "scaled" if self.ends.low else self.ends.input
 
     def value(self, tensor: int, name: str) -> onnx.ValueInfoProto:
-        count, high, wide, channels = (int(side) for side in self.graph.tensors[tensor].shape)
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [count, channels, high, wide])
+        shape = [int(side) for side in self.graph.tensors[tensor].shape]
+        if len(shape) == 4:
+            shape = [shape[0], shape[3], *shape[1:3]]
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
-    def numbers(self, tensor: int) -> np.ndarray:
+    def numbers(self, tensor: int, types: dict[int, Any] = FLOATS) -> np.ndarray:
         """A tensor that stands in the file."""
         found = self.graph.tensors[self.stored.get(tensor, tensor)]
         data = self.model.buffers[found.buffer].data
-        if data is None or found.type not in DTYPES:
-            raise DistillError(f"tensor {tensor}: no floats in the file, as a weight should be")
-        return np.frombuffer(bytes(data), DTYPES[found.type]).reshape(found.shape)
+        if data is None or found.type not in types:
+            raise DistillError(f"tensor {tensor}: not in the file, as a weight should be")
+        return np.frombuffer(bytes(data), types[found.type]).reshape(found.shape)
 
     def weight(self, name: str, values: np.ndarray) -> str:
         """Kept as it stands; of 16 bits, with a Cast that a session does once, at its start."""
@@ -195,6 +265,11 @@ class Conversion:
             cast = helper.make_node("Cast", [stored.name], [name], to=TensorProto.FLOAT)
             self.nodes.append(cast)
         return name
+
+
+def read(path: Path) -> Any:
+    """A file's model, as `Conversion` takes it."""
+    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes(), 0))
 
 
 def plain(options: Any) -> None:
@@ -212,20 +287,3 @@ def same(sides: Any, kernel: Any, strides: list[int]) -> list[int]:
 def _totals(sides: Any, kernel: Any, strides: list[int]) -> Iterator[int]:
     for side, reach, stride in zip(sides, kernel, strides, strict=True):
         yield max(0, (-(-int(side) // stride) - 1) * stride + int(reach) - int(side))
-
-
-def main() -> None:
-    if len(sys.argv) != 3:
-        raise SystemExit(__doc__)
-    source, target = map(Path, sys.argv[1:])
-    try:
-        model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(source.read_bytes(), 0))
-        content = Conversion(model).convert().SerializeToString()
-        target.write_bytes(content)
-    except (OSError, DistillError) as error:
-        raise SystemExit(f"{source}: {error}") from None
-    print(f"{target}: {len(content):,} bytes")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,121 @@
+/**
+ * What is not to be drawn becomes see-through in a student's result, so that the photo below is seen
+ * there. Which pixels those are is told by a network beside the student. In the worker.
+ */
+import { FaceFinder } from "./face_finder";
+import { SIDE, square, type MaskSource, type View } from "./mask_source";
+import { PeopleFinder } from "./people_finder";
+import { toPlanes } from "./planes";
+import type { Finder, InferRequest, InferResult, Part, Size } from "./protocol";
+import type { Runtime } from "./runtime";
+import { Smoother } from "./steady";
+import { strings } from "./strings";
+
+const SOURCES = { people: PeopleFinder, faces: FaceFinder };
+
+/** RGBA, row by row. */
+type Pixels = Pick<InferResult, "pixels" | "width" | "height">;
+
+export type Fade = (picture: Pixels) => void;
+
+export class PartMask {
+  private readonly photo = new Float32Array(3 * SIDE * SIDE);
+  private readonly context = square(SIDE);
+  private readonly smoother = new Smoother();
+  private mirror = false; // of the picture before
+  private columns: Float32Array = new Float32Array(0); // of each pixel of a row: see `between`
+  private readonly row = new Float32Array(SIDE);
+
+  private constructor(private readonly source: MaskSource) {}
+
+  /** Start a session and try it, on the GPU where the student runs there. Throws where it cannot run. */
+  static async open(finder: Finder, runtime: Runtime, network: ArrayBuffer): Promise<PartMask> {
+    const openOn = (provider: string) => PartMask.openOn(provider, finder, runtime, network);
+    // The student stays on a GPU that cannot run this network.
+    return runtime.gpu ? openOn("webgpu").catch(() => openOn("wasm")) : openOn("wasm");
+  }
+
+  private static async openOn(
+    provider: string,
+    finder: Finder,
+    runtime: Runtime,
+    network: ArrayBuffer,
+  ): Promise<PartMask> {
+    const options = { executionProviders: [provider], graphOptimizationLevel: "all" } as const;
+    const session = await runtime.ort.InferenceSession.create(network, options);
+    const source = new SOURCES[finder](runtime, session);
+    if (!(await source.runs())) throw new Error(strings.network.notFinite);
+    return new PartMask(source);
+  }
+
+  /** Make see-through, in a result, what the request leaves as the photo has it. */
+  async cut(request: InferRequest, result: InferResult): Promise<InferResult> {
+    const { part, crop, mirror, still, rim, steady } = request;
+    const { times, frame } = result;
+    const start = performance.now();
+    this.take({ frame, crop, mirror, still });
+    const prepared = performance.now();
+    const mask = await this.source.find(this.photo, { frame, crop, mirror, still });
+    const ran = performance.now();
+    if (!steady || mirror !== this.mirror) this.smoother.forget();
+    this.mirror = mirror;
+    if (steady) this.smoother.apply(this.photo, mask, SIDE, SIDE, steady);
+    this.fade(result, rim, mask, part);
+    times.prepare += prepared - start;
+    times.run += ran - prepared;
+    times.finish += performance.now() - ran;
+    return { ...result, part, found: mask.some((value) => value > this.source.none) };
+  }
+
+  /** What makes a still picture see-through likewise, all of it at any size; the frame may go. */
+  async fadeOf(frame: ImageBitmap, mirror: boolean, part: Part): Promise<Fade> {
+    const crop = { left: 0, top: 0, width: frame.width, height: frame.height };
+    const view = { frame, crop, mirror, still: true };
+    this.take(view);
+    const mask = (await this.source.find(this.photo, view)).slice();
+    return (picture) => this.fade(picture, { width: 0, height: 0 }, mask, part);
+  }
+
+  private take({ frame, crop: { left, top, width, height }, mirror }: View): void {
+    const { context } = this;
+    context.fillStyle = "white"; // behind what is see-through, as the student sees it
+    context.fillRect(0, 0, SIDE, SIDE);
+    context.setTransform(mirror ? -1 : 1, 0, 0, 1, mirror ? SIDE : 0, 0);
+    context.drawImage(frame, left, top, width, height, 0, 0, SIDE, SIDE);
+    context.resetTransform();
+    toPlanes(context.getImageData(0, 0, SIDE, SIDE).data, this.photo);
+  }
+
+  /** Multiply the opacity of RGBA pixels, but for a rim of them, by the mask laid over them. */
+  private fade({ pixels, width, height }: Pixels, rim: Size, mask: Float32Array, part: Part): void {
+    const others = part === "background";
+    const { none, whole } = this.source;
+    const [wide, high] = [width - 2 * rim.width, height - 2 * rim.height];
+    if (this.columns.length !== 3 * wide) {
+      this.columns = new Float32Array(3 * wide);
+      for (let x = 0; x < wide; x++) this.columns.set(between(x, wide), 3 * x);
+    }
+    const { columns, row } = this;
+    for (let y = 0; y < high; y++) {
+      const [up, down, below] = between(y, high);
+      for (let x = 0; x < SIDE; x++) {
+        const above = mask[SIDE * up + x];
+        row[x] = above + below * (mask[SIDE * down + x] - above);
+      }
+      let at = 4 * ((rim.height + y) * width + rim.width) + 3;
+      for (let x = 0; x < 3 * wide; x += 3, at += 4) {
+        const first = row[columns[x]];
+        const value = first + columns[x + 2] * (row[columns[x + 1]] - first);
+        const share = Math.min(1, Math.max(0, (value - none) / (whole - none)));
+        pixels[at] *= others ? 1 - share : share;
+      }
+    }
+  }
+}
+
+/** The two pixels of the mask that a pixel lies between, of so many, and the second one's share. */
+function between(pixel: number, pixels: number): [number, number, number] {
+  const at = Math.min(SIDE - 1, Math.max(0, ((pixel + 0.5) * SIDE) / pixels - 0.5));
+  const first = Math.floor(at);
+  return [first, Math.min(SIDE - 1, first + 1), at - first];
+}
