@@ -16,8 +16,8 @@ export interface Face {
   places: Float32Array;
 }
 
-/** Where in `places` a point's x stands. */
-export const POINTS = { leftEye: 4, rightEye: 6, nose: 8, mouth: 10, leftEar: 12, rightEar: 14 };
+/** Where in `places` the x of those points stands that a face's lean is told by. */
+export const POINTS = { leftEye: 4, rightEye: 6, mouth: 10 };
 
 const VALUES = 16; // of a box: its middle, its sides, its points
 const GRIDS = [

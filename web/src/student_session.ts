@@ -39,13 +39,14 @@ export class StudentSession {
     }
   }
 
-  async infer({ frame, crop, mirror, rim, steady, spare }: InferRequest): Promise<InferResult> {
+  async infer({ frame, crop, mirror, still, rim, steady, spare }: InferRequest): Promise<InferResult> {
     const { large, small } = this;
     const { width, height } = this.request.size;
     const start = performance.now();
-    large.take(frame, crop, mirror, rim);
+    large.take(frame, crop, mirror, rim, still);
     const smallRim = small && whole(crop, small.session.size).rim;
-    if (smallRim) small.take(frame, crop, mirror, smallRim);
+    if (smallRim && still) small.take(frame, crop, mirror, smallRim, still);
+    else if (smallRim) small.takeHalf(large, rim, smallRim);
     const prepared = performance.now();
     await large.session.run();
     await small?.session.run();
@@ -101,17 +102,31 @@ class SizedNetwork {
     const { width, height } = session.size;
     const canvas = new OffscreenCanvas(width, height);
     this.context = canvas.getContext("2d", { willReadFrequently: true, alpha: false })!;
-    this.context.imageSmoothingQuality = "high";
   }
 
-  take(frame: ImageBitmap, crop: Box, mirror: boolean, rim: Size): void {
+  /** `still`: there is time to enlarge a picture smoothly, which takes twice as long. */
+  take(frame: ImageBitmap, crop: Box, mirror: boolean, rim: Size, still: boolean): void {
+    const { width, height } = this.session.size;
+    const enlarged = width - 2 * rim.width >= crop.width && height - 2 * rim.height >= crop.height;
+    this.draw(frame, crop, mirror, rim, enlarged && !still ? "low" : "high");
+  }
+
+  /** What a network of up to some twice the size has taken: wide colours are all that is wanted of it. */
+  takeHalf(large: SizedNetwork, from: Size, rim: Size): void {
+    const { width, height } = large.session.size;
+    const shown = { left: from.width, top: from.height, width: width - 2 * from.width, height: height - 2 * from.height };
+    this.draw(large.context.canvas, shown, false, rim, "low");
+  }
+
+  private draw(image: CanvasImageSource, crop: Box, mirror: boolean, rim: Size, quality: ImageSmoothingQuality): void {
     const { width, height } = this.session.size;
     const { context } = this;
     const [w, h] = [width - 2 * rim.width, height - 2 * rim.height];
+    context.imageSmoothingQuality = quality;
     context.fillStyle = "white"; // behind what is see-through
     context.fillRect(0, 0, width, height);
     context.setTransform(mirror ? -1 : 1, 0, 0, 1, mirror ? width : 0, 0);
-    context.drawImage(frame, crop.left, crop.top, crop.width, crop.height, rim.width, rim.height, w, h);
+    context.drawImage(image, crop.left, crop.top, crop.width, crop.height, rim.width, rim.height, w, h);
     context.resetTransform();
     mirrorEdges(context, rim);
     toPlanes(context.getImageData(0, 0, width, height).data, this.session.input);
