@@ -18,7 +18,13 @@ from distill.models.build import build_student
 from distill.models.fold import fold_batchnorm
 from distill.models.students.student import Student
 
-MACS = {"nano": 31.3e6, "small": 62.65e6, "base": 125e6, "wide": 250e6}  # at most, and nearly that
+MACS = {  # at most, and nearly that
+    "nano": 31.3e6,
+    "small": 62.65e6,
+    "base": 125e6,
+    "base_plus": 125e6,
+    "wide": 250e6,
+}
 SIZES = compose.choices("student")
 
 
