@@ -212,7 +212,8 @@ const more = given.at ?? Infinity;
 for (let frame = 0; frame < given.frames; frame++) {
   const pixels = auto.side ** 2 + (auto.side > more ? more ** 2 : 0);
   const run = given.ms * pixels / 256 ** 2 * (given.jumps?.[frame] ?? 1);
-  auto.take({ prepare: 0, run, finish: 0 }, given.still);
+  const part = given.part ?? 0;
+  auto.take({ prepare: 0, run: run + part, finish: 0, part }, given.still);
   sides.push(auto.side);
 }
 console.log(JSON.stringify(sides));
@@ -235,6 +236,14 @@ def test_the_largest_size_that_keeps_up_is_chosen_and_kept(run, ms, still, side)
     sides = run(AUTO, sizes=SIZES, side=256, ms=ms, still=still, frames=200)
     assert sides[-1] == side
     assert sides[40:] == [side] * 160
+
+
+def test_what_finding_a_part_takes_does_not_grow_with_the_picture(run):
+    given = {"sizes": SIZES, "side": 256, "frames": 200}
+    assert run(AUTO, ms=10, part=150, still=True, **given)[-1] == 512  # 190; 760 if all of it grew
+    assert run(AUTO, ms=10, part=5, still=False, **given)[-1] == 320  # 20.6; 27.5 at 384
+    assert run(AUTO, ms=10, part=13, still=False, **given)[-1] == 256  # 23; 28.6 at 320
+    assert run(AUTO, ms=10, part=40, still=False, **given)[-1] == 128  # the least there is
 
 
 def test_what_also_draws_for_its_colours_is_judged_by_both(run):

@@ -9,6 +9,7 @@ const ROOM = 0.8; // of the time allowed that a larger size may be expected to t
 
 export class AutoSize {
   private times: number[] = [];
+  private parts: number[] = []; // of those times, what a resolution does not change
   private skipped = 0;
   private still = false;
   private tooSlow = Infinity; // pixels of a side that was tried
@@ -24,20 +25,23 @@ export class AutoSize {
   ) {}
 
   /** An inference at `side` is done; gives another side where that fits better. */
-  take({ prepare, run, finish }: Times, still: boolean): number | null {
+  take({ prepare, run, finish, part }: Times, still: boolean): number | null {
     if (still !== this.still) this.restart(still);
     if (this.skipped++ < (still ? 1 : WARM)) return null;
     this.times.push(prepare + run + finish);
+    this.parts.push(part);
     if (!still && this.times.length < SEEN) return null;
     const took = median(this.times);
+    const fixed = Math.min(took, median(this.parts));
     const allowed = still ? STILL : LIVE;
     if (took > allowed) this.tooSlow = Math.min(this.tooSlow, this.side);
-    const expected = (side: number) => (took * this.pixels(side)) / this.pixels(this.side);
+    const expected = (side: number) => fixed + ((took - fixed) * this.pixels(side)) / this.pixels(this.side);
     const fitting = this.sizes.filter(
       (side) => side < this.tooSlow && expected(side) <= (side > this.side ? ROOM : 1) * allowed,
     );
     const best = fitting.at(-1) ?? this.sizes[0];
     this.times = this.times.slice(-SEEN);
+    this.parts = this.parts.slice(-SEEN);
     if (best === this.side) return null;
     this.side = best;
     this.restart(still);
@@ -54,6 +58,7 @@ export class AutoSize {
     if (still !== this.still) this.tooSlow = Infinity;
     this.still = still;
     this.times = [];
+    this.parts = [];
     this.skipped = 0;
   }
 }

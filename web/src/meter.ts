@@ -39,8 +39,8 @@ export class Meter {
     const span = frames.length > 1 ? frames[frames.length - 1].at - frames[0].at : 0;
     const mean = (key: keyof Times) => frames.reduce((sum, f) => sum + f[key], 0) / frames.length;
     const fps = span ? (1000 * (frames.length - 1)) / span : 0;
-    const [prepare, run, finish] = [mean("prepare"), mean("run"), mean("finish")];
-    return { fps, frames: this.total, prepare, run, finish };
+    const [prepare, run, finish, part] = [mean("prepare"), mean("run"), mean("finish"), mean("part")];
+    return { fps, frames: this.total, prepare, run, finish, part };
   }
 
   /** Another source or style: older frames say nothing about it. */

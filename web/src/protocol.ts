@@ -115,6 +115,8 @@ export interface Times {
   prepare: number;
   run: number;
   finish: number;
+  /** Of them all, what finding a part took: the same at every resolution. */
+  part: number;
 }
 
 export interface InferResult extends Size {

@@ -71,6 +71,7 @@ export class StudentSession {
       prepare: prepared - start,
       run: ran - prepared,
       finish: performance.now() - ran,
+      part: 0,
     };
     const { backend } = this.runtime;
     return { frame, crop, mirror, rim, pixels, width, height, times, backend };
