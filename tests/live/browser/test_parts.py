@@ -1,0 +1,163 @@
+"""What holds for every part drawn alone: settings, failures, backends, films, steadiness."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlsplit
+
+import numpy as np
+import pytest
+from PIL import Image
+from skimage.data import astronaut
+
+from support.astronaut_parts import face_and_rest, person_and_rest
+from support.chromium_page import FLAGS, chromium, noisy_camera
+from support.onnx_networks import negative
+from support.parts_page import CUT, GONE, SAID, draw, negated, opacity, saved
+
+PARTS = {"people": person_and_rest, "faces": face_and_rest}
+NETWORKS = {
+    "people": "**/page/selfie_segmentation-*.onnx",
+    "faces": "**/page/blazeface_short_range-*.onnx",
+}
+UNKNOWN = {
+    "people": "People cannot be told from the background: ",
+    "faces": "Faces cannot be told from the rest: ",
+}
+BROKEN = {
+    "missing": (GONE, "did not arrive: the server answers 404"),
+    "damaged": ({"body": b"no network"}, ""),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_parts_of_what_a_network_of_ones_own_draws(visit, tmp_path, part):
+    at, photo = negated(visit, part, astronaut())
+    negative(side=96, reshaped=True).save(str(tmp_path / "mine.onnx"))
+    at.page.set_input_files("#file", tmp_path / "mine.onnx")
+    at.wait("document.getElementById('tag').textContent === 'mine'")
+    at.settle()
+    found = saved(at)
+    sure, other = PARTS[part]()
+    assert np.array_equal(found[other], photo[other])
+    assert np.abs(found - photo)[sure].mean() > 60
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.slow
+def test_what_is_drawn_is_remembered_and_in_links_until_it_is_forgotten(visit, part):
+    at = visit(permissions=["clipboard-read", "clipboard-write"])
+    draw(at, part)
+    assert at.page.evaluate("localStorage.getItem('distill-lens')") == f'{{"draw":"{part}"}}'
+    at.page.click("#link")
+    at.wait(SAID)
+    link = urlsplit(at.page.evaluate("navigator.clipboard.readText()")).query
+    assert dict(parse_qsl(link))["draw"] == part
+    at.page.reload()
+    at.wait(CUT)
+    assert at.page.input_value("#draw") == part
+    at.page.click("#forget")
+    at.wait(f"!({CUT})")
+    assert at.page.input_value("#draw") == "everything"
+    assert at.page.evaluate("localStorage.getItem('distill-lens')") is None
+    other = visit("?" + link)
+    other.wait(CUT)
+    assert other.page.input_value("#draw") == part
+
+
+@pytest.mark.slow
+def test_an_unknown_part_of_a_link_is_everything(visit):
+    assert visit("?draw=hands").page.input_value("#draw") == "everything"
+
+
+@pytest.mark.parametrize("how", BROKEN)
+@pytest.mark.parametrize("part", PARTS)
+def test_without_its_network_everything_is_drawn_and_said(visit, part, how):
+    reply, words = BROKEN[how]
+    at = visit()
+    at.page.route(NETWORKS[part], lambda route: route.fulfill(**reply))
+    at.page.select_option("#draw", part)
+    at.wait(SAID)
+    assert at.text("message").startswith(UNKNOWN[part])
+    assert words in at.text("message")
+    assert at.text("message").endswith(". Everything is drawn.")
+    assert at.page.input_value("#draw") == "everything"
+    assert at.page.evaluate("localStorage.getItem('distill-lens')") is None
+    at.settle()
+    assert (opacity(at) == 255).all()
+    at.page.unroute(NETWORKS[part])
+    draw(at, part)  # asked for anew
+    assert at.text("message") == ""
+    assert opacity(at).min() == 0
+    at.noise.clear()  # what the browser and ONNX Runtime tell the console
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.slow
+def test_webgpu_finds_the_same(visit, playwright, part):
+    """Emulated on the CPU. The student stays there, too."""
+    emulated = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]
+    browser = playwright.chromium.launch(executable_path=chromium(), args=[*FLAGS, *emulated])
+    opaque = []
+    for query in ("?backend=wasm", "?backend=webgpu"):
+        at = visit(f"{query}&size=256&draw={part}", browser=browser)
+        at.wait(CUT)
+        at.settle()
+        name = at.page.evaluate("distill.speed().backend.name")
+        opaque.append(opacity(at))
+        assert name == {"?backend=wasm": "WASM"}.get(query, "WebGPU")
+        at.noise.clear()  # what drivers say
+    assert np.abs(opaque[0] - opaque[1]).max() <= {"people": 2, "faces": 4}[part]
+    assert (opaque[0].min(), opaque[0].max()) == (0, 255)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.slow
+def test_a_still_scenes_edge_is_steady(visit, playwright, tmp_path, part):
+    browser = noisy_camera(playwright, tmp_path / "noise.y4m", 5)
+
+    def flicker(query):
+        at = visit(f"{query}&size=256&draw={part}", camera=True, browser=browser)
+        at.wait("document.getElementById('meter').textContent.includes('FPS')")
+        at.wait(CUT)
+        at.frames(12)
+        seen = []
+        for _ in range(5):
+            at.frames(2)
+            seen.append(opacity(at).astype(float))
+        return np.mean([np.abs(a - b).mean() for a, b in zip(seen, seen[1:], strict=False)])
+
+    plain, steadied = flicker("?steady=0"), flicker("?steady=0.95")
+    assert plain > 0.05
+    assert steadied < 0.5 * plain
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.slow
+def test_films_and_loops_have_the_part_alone(visit, tmp_path, part):
+    av = pytest.importorskip("av", reason="no PyAV: pip install 'distill[video]'")
+    from support.small_videos import make
+
+    picture = astronaut()[::2, ::2]
+    make(tmp_path / "in.mp4", [picture] * 60)
+    at = visit(f"?compare=0&size=256&draw={part}")
+    at.page.set_input_files("#file", tmp_path / "in.mp4")
+    at.wait("!document.getElementById('film').hidden")
+    at.wait(CUT)
+    at.frames(2)
+    with at.page.expect_download() as found:
+        at.page.click("#film")
+    with av.open(str(found.value.path())) as video:
+        film = [frame.to_ndarray(format="rgb24").astype(int) for frame in video.decode(video=0)]
+    at.wait("!document.getElementById('loop').disabled")
+    at.frames(2)
+    with at.page.expect_download() as found:
+        at.page.click("#loop")
+    with Image.open(found.value.path()) as loop:
+        gif = np.asarray(loop.convert("RGB")).astype(int)
+    # A video that is put away while it loads.
+    at.noise[:] = [line for line in at.noise if not line.startswith("failed: blob:")]
+    sure, other = (mask[::2, ::2] for mask in PARTS[part]())
+    for shown in (film[3], film[-1], gif):
+        assert shown.shape == picture.shape
+        assert np.abs(shown - picture)[other].mean() < 12  # codecs, and a GIF's 256 colours
+        assert np.abs(shown - picture)[sure].mean() > 60
