@@ -140,11 +140,10 @@ def test_pictures_are_resampled_as_pillow_does(run, name, to):
 RECOLOUR = """
 import { PlaneColours } from "./colours.js";
 const large = Float32Array.from(given.large.values), small = Float32Array.from(given.small.values);
-const into = new Float32Array(large.length);
 const colours = new PlaneColours(given.large, given.small);
-colours.apply(large.map((value) => 1 - value), small, into); // of the frame before nothing is left
-colours.apply(large, small, into);
-console.log(JSON.stringify([...into]));
+colours.apply(large.map((value) => 1 - value), small); // of the frame before nothing is left
+colours.apply(large, small);
+console.log(JSON.stringify([...large]));
 """
 
 

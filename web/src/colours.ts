@@ -36,8 +36,8 @@ export class WideColours {
     return this;
   }
 
-  /** `into` gets, from `at` on, a row's values with what they lack of one colour. */
-  add(colour: number, y: number, values: Float32Array, into: Float32Array, at: number): void {
+  /** A row of values, which begins at `at`, gets what it lacks of one colour. */
+  add(colour: number, y: number, values: Float32Array, at: number): void {
     const cells = this.columns[colour];
     const [one, two = 0, three = 0, four = 0] = this.down.weights[y]; // a cubic has four taps, fewer at an edge
     const { length } = this.line;
@@ -45,12 +45,12 @@ export class WideColours {
     const row = (tap: number) => Math.min(first + tap * length, cells.length - length);
     const [a, b, c, d] = [row(0), row(1), row(2), row(3)];
     for (let x = 0, i = at; x < length; x++, i++)
-      into[i] = values[i] + one * cells[a + x] + two * cells[b + x] + three * cells[c + x] + four * cells[d + x];
+      values[i] += one * cells[a + x] + two * cells[b + x] + three * cells[c + x] + four * cells[d + x];
   }
 
   /** What a row lacks of one colour; written over by the next call. */
   row(colour: number, y: number): Float32Array {
-    this.add(colour, y, this.line.fill(0), this.line, 0);
+    this.add(colour, y, this.line.fill(0), 0);
     return this.line;
   }
 }
@@ -82,22 +82,16 @@ export class PlaneColours {
     return same(this.large, large) && same(this.small, small);
   }
 
-  /** `into` gets the planes of the large output with the wide colours of the small one. */
-  apply(large: Float32Array, small: Float32Array, into: Float32Array): void {
+  /** The large output's planes, in place, with the wide colours of the small one. */
+  apply(large: Float32Array, small: Float32Array): void {
     const { own, wide, wanted, got } = this;
     const missing = [0, 1, 2].map((colour) => {
       const there = got.of(large, colour);
       return wanted.of(small, colour).map((value, i) => value - there[i]);
     });
     wide.take(missing);
-    const { width, height } = this.large;
-    if (own.width < width || own.height < height) into.set(large); // the rim stays
-    else into.set(large.subarray(3 * width * height), 3 * width * height); // and so does opacity
-    for (let colour = 0; colour < 3; colour++) {
-      for (let y = 0; y < own.height; y++) {
-        wide.add(colour, y, large, into, start(this.large, colour, y));
-      }
-    }
+    for (let colour = 0; colour < 3; colour++)
+      for (let y = 0; y < own.height; y++) wide.add(colour, y, large, start(this.large, colour, y));
   }
 }
 

@@ -51,14 +51,13 @@ export class StudentSession {
     await large.session.run();
     await small?.session.run();
     const ran = performance.now();
-    const { output, input } = large.session;
-    let shown = output;
-    if (small || steady) shown = this.buffer(output.length);
+    const { input } = large.session;
+    const shown = small || steady ? this.copied() : large.session.output;
     if (smallRim) {
       const [own, other] = [{ width, height, rim }, { ...small.session.size, rim: smallRim }];
       if (!this.colours?.fits(own, other)) this.colours = new PlaneColours(own, other);
-      this.colours.apply(output, small.session.output, shown);
-    } else if (steady) shown.set(output);
+      this.colours.apply(shown, small.session.output);
+    }
     if (!steady || mirror !== this.mirror) this.smoother.forget();
     this.mirror = mirror;
     if (steady) this.smoother.apply(input, shown, width, height, steady);
@@ -77,9 +76,11 @@ export class StudentSession {
     return { frame, crop, mirror, rim, pixels, width, height, times, backend };
   }
 
-  /** For an output that is changed; what `last` tells stays the network's own. */
-  private buffer(length: number): Float32Array {
-    if (this.changed.length !== length) this.changed = new Float32Array(length);
+  /** The output, to be changed; what `last` tells stays the network's own. */
+  private copied(): Float32Array {
+    const { output } = this.large.session;
+    if (this.changed.length !== output.length) this.changed = new Float32Array(output.length);
+    this.changed.set(output);
     return this.changed;
   }
 
