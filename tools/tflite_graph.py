@@ -268,8 +268,14 @@ class Conversion:
 
 
 def read(path: Path) -> Any:
-    """A file's model, as `Conversion` takes it."""
-    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes(), 0))
+    """A file's model, as `Conversion` takes it. Raises DistillError for another kind of file."""
+    content = path.read_bytes()
+    if content[4:8] != b"TFL3":
+        raise DistillError("no TFLite file")
+    try:
+        return schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
+    except Exception as error:  # flatbuffers follows whatever offsets damaged bytes hold
+        raise DistillError(f"a damaged TFLite file ({type(error).__name__})") from None
 
 
 def plain(options: Any) -> None:

@@ -217,3 +217,20 @@ def test_a_network_of_another_kind_ends_in_one_line(tmp_path):
     done = convert(content, tmp_path, "faces")
     assert done.returncode == 1
     assert done.stderr == f"{tmp_path / 'given.tflite'}: it has 1 outputs: another network\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"# distill", "no TFLite file"),
+        (b"", "no TFLite file"),
+        (b"\xff\xff\xff\x7fTFL3" + bytes(64), "a damaged TFLite file"),
+    ],
+)
+def test_another_file_ends_in_one_line(tmp_path, content, words):
+    pytest.importorskip("ai_edge_litert")
+    done = convert(content, tmp_path, "faces")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{tmp_path / 'given.tflite'}: {words}")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "made.onnx").exists()
