@@ -37,9 +37,9 @@ def play(at, path):
 
 
 def begun(visit, tmp_path):
-    """The page while it draws a film of 300 frames."""
+    """The page while it draws a film, so long that a busy page is asked before it is done."""
     at = visit("?compare=0")
-    play(at, make(tmp_path / "in.mp4", clip(10) * 30))
+    play(at, make(tmp_path / "in.mp4", clip(10) * 300))
     at.page.click("#film")
     at.wait("document.getElementById('film-bar').value > 0")
     return at
@@ -133,9 +133,22 @@ def test_a_picture_that_is_opened_ends_the_film(visit, tmp_path):
 
 
 def test_a_film_waits_while_sketches_are_in_front(visit, tmp_path):
-    at = begun(visit, tmp_path)
-    at.page.click("#view-sketch")
-    at.page.wait_for_timeout(500)
+    at = visit("?compare=0")
+    play(at, make(tmp_path / "in.mp4", clip(10) * 30))
+    downloads = []
+    at.page.on("download", lambda each: downloads.append(each))
+    at.page.click("#film")
+    # In the page, so that a busy machine does not draw the whole film before the click gets there.
+    at.wait(
+        "document.getElementById('film-bar').value > 0"
+        " && (document.getElementById('view-sketch').click(), true)"
+    )
+    shares = [-1.0, 0.0]
+    while shares[-1] > shares[-2]:  # the frames in hand
+        at.page.wait_for_timeout(1000)
+        shares.append(at.page.evaluate("document.getElementById('film-bar').value"))
+    assert 0 < shares[-1] < 1
+    assert not downloads
     with at.page.expect_download() as found:
         at.page.click("#view-photo")
     assert len(decoded(found.value.path())) == 300
