@@ -69,6 +69,7 @@ export class LiveLoop {
   }
 
   pause(paused: boolean): void {
+    if (this.active === !paused) return;
     this.active = !paused;
     if (this.active) for (const wake of this.waiting.splice(0)) wake();
     this.again();

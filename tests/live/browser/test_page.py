@@ -184,6 +184,25 @@ def test_pictures_come_by_drop_and_paste(visit, way):
     at.wait("distill.last().then((l) => l.input[64 * 64 + 2080] === 1 && l.input[2080] === 0)")
 
 
+def test_the_old_picture_is_not_drawn_again_while_a_new_one_is_read(visit):
+    script = (
+        "createImageBitmap = ((make) => async (what, ...how) => {"
+        " if (what instanceof File) await new Promise((done) => (window.go = done));"
+        " return make(what, ...how); })(createImageBitmap);"
+    )
+    at = visit(script=script)
+    at.settle()
+    count = at.page.evaluate("distill.speed().frames")
+    content = encoded(Image.new("RGB", (99, 99), (0, 255, 0)))
+    at.page.set_input_files("#file", {"name": "a.png", "mimeType": "", "buffer": content})
+    at.wait("window.go !== undefined")
+    at.page.wait_for_timeout(300)
+    assert at.page.evaluate("distill.speed().frames") == count
+    at.page.evaluate("go()")
+    at.wait(f"distill.speed().frames > {count}")
+    assert (at.last()[0][0, 1] == 1).all()
+
+
 def test_no_picture_is_said_and_the_old_one_stays(visit):
     at = visit()
     before, _ = at.last()
