@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
+import torch
 from torch.utils.data import DataLoader, Dataset, Subset
 
 from distill.core.images import from_pixels
 from distill.core.process import worker_init_fn
 from distill.data.sampler import StreamSampler
+from distill.data.shared_batches import SharedBatchLoader
 from distill.data.worker_errors import OwnErrorsLoader
 
 PICTURES = ("photo", "target", "a", "b")  # of a batch
@@ -69,19 +71,25 @@ class DistillData(pl.LightningDataModule):
 
     def on_after_batch_transfer(self, batch: dict[str, Any], dataloader_idx: int) -> dict[str, Any]:
         """The samples' bytes as pictures, where the network is."""
-        pictures = {key: from_pixels(batch[key]) for key in PICTURES if key in batch}
-        return batch | pictures
+        bytes_ = {k: batch[k] for k in PICTURES if k in batch and batch[k].dtype == torch.uint8}
+        return batch | {key: from_pixels(values) for key, values in bytes_.items()}
 
     def _loader(
         self, dataset: Dataset, workers: int, sampler: StreamSampler | None = None
     ) -> DataLoader:
         accelerator = type(self.trainer.accelerator).__name__ if self.trainer else ""
+        on_cpu = accelerator == "CPUAccelerator"
+        common: dict[str, Any] = {
+            "num_workers": workers,
+            "persistent_workers": workers > 0,
+            "worker_init_fn": worker_init_fn(low_priority=on_cpu),
+        }
+        if on_cpu and workers and sampler and len(sampler):
+            # Nothing is transferred: what takes a batch out of shared memory makes pictures of it.
+            return SharedBatchLoader(
+                dataset, self.batch_size, sampler=sampler, copy=from_pixels, **common
+            )
+        pinned = accelerator == "CUDAAccelerator"
         return OwnErrorsLoader(
-            dataset,
-            self.batch_size,
-            sampler=sampler,
-            num_workers=workers,
-            persistent_workers=workers > 0,
-            worker_init_fn=worker_init_fn(low_priority=accelerator == "CPUAccelerator"),
-            pin_memory=accelerator == "CUDAAccelerator",
+            dataset, self.batch_size, sampler=sampler, pin_memory=pinned, **common
         )

@@ -1,0 +1,110 @@
+"""Batches that loading processes write into memory which they and the main process share for good.
+
+A DataLoader's own way makes new shared memory for every tensor of every batch: its pages are
+cleared, mapped in both processes and given back, and its handle is asked for through a socket, for
+which the main process waits until the other one, of the lowest priority, is let run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, Sampler, default_collate, get_worker_info
+
+from distill.data.worker_errors import OwnErrorsLoader
+
+AHEAD = 2  # batches that are asked of each process before they are needed
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A batch whose tensors lie in a place of the shared memory; `rest` is what else it has."""
+
+    worker: int
+    place: int
+    rest: Mapping[str, Any]
+
+
+class SharedBatches:
+    """Shared memory for the batches of `workers` processes, of samples as large as `sample`.
+
+    Each process has a place more than batches that may be asked of it, and fills them in turn: what
+    lies in a place stays until the main process asks for the next batch.
+    """
+
+    def __init__(self, sample: Mapping[str, Any], batch: int, workers: int) -> None:
+        self.places = AHEAD + 1
+        self.memory = {
+            key: torch.empty(
+                (workers, self.places, batch, *value.shape), dtype=value.dtype
+            ).share_memory_()
+            for key, value in sample.items()
+            if isinstance(value, Tensor)
+        }
+        self._filled = 0  # of this process
+
+    def collate(self, samples: list[Mapping[str, Any]]) -> Placed | Any:
+        """The samples of a batch put into the next place of this loading process.
+
+        Where they do not fit, as a last, smaller batch, they are a batch as usual.
+        """
+        worker = get_worker_info()
+        if worker is None or not self._fit(samples):
+            return default_collate(samples)
+        place = self._filled % self.places
+        self._filled += 1
+        for key, memory in self.memory.items():
+            for row, sample in zip(memory[worker.id, place], samples, strict=True):
+                row.copy_(sample[key])
+        rest = [{k: v for k, v in each.items() if k not in self.memory} for each in samples]
+        return Placed(worker.id, place, default_collate(rest))
+
+    def _fit(self, samples: Sequence[Mapping[str, Any]]) -> bool:
+        return all(
+            len(samples) == memory.shape[2]
+            and all(each[key].shape == memory.shape[3:] for each in samples)
+            and samples[0][key].dtype == memory.dtype
+            for key, memory in self.memory.items()
+        )
+
+    def taken(self, batch: Placed, copy: Callable[[Tensor], Tensor]) -> dict[str, Any]:
+        """The batch in memory of its own, its tensors as `copy` makes them."""
+        tensors = {k: copy(m[batch.worker, batch.place]) for k, m in self.memory.items()}
+        return {**batch.rest, **tensors}
+
+
+class SharedBatchLoader(OwnErrorsLoader):
+    """A loader of samples of one size, through shared memory; `copy` takes tensors out of it.
+
+    It gives a new tensor of what it is given. Samples are mappings of tensors and other things.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        batch_size: int,
+        num_workers: int,
+        sampler: Sampler[int],
+        copy: Callable[[Tensor], Tensor],
+        **more: Any,
+    ) -> None:
+        self.copy = copy
+        self.shared = SharedBatches(dataset[next(iter(sampler))], batch_size, num_workers)
+        super().__init__(
+            dataset,
+            batch_size,
+            num_workers,
+            self.shared.collate,
+            sampler=sampler,
+            prefetch_factor=AHEAD,
+            **more,
+        )
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        batches: Iterable[Any] = super().__iter__()
+        for batch in batches:
+            yield self.shared.taken(batch, self.copy) if isinstance(batch, Placed) else batch
