@@ -83,14 +83,18 @@ class DistillModule(pl.LightningModule):
     def forward(self, photo: Tensor) -> Tensor:
         return self.student(photo)
 
-    def training_step(self, batch: Mapping[str, Any], index: int) -> Tensor:
+    def training_step(self, batch: Mapping[str, Any], index: int) -> dict[str, Any]:
+        """The loss, and for callbacks every term's raw value, of which few steps are logged."""
         self._draw_anew(index)
         total, raw, _ = self.compare(batch)
-        weights = self.criterion.weights
-        values = {f"train/{name}": value for name, value in raw.items()}
-        values |= {f"train/{name}_weighted": weights[name] * value for name, value in raw.items()}
-        self._log(values | {"train/loss": total}, len(batch["photo"]))
-        return total
+        raw = {name: value.detach() for name, value in raw.items()}
+        every: int = self.trainer.log_every_n_steps  # type: ignore[attr-defined]
+        if (self.trainer.global_step + 1) % every == 0:
+            weights = self.criterion.weights
+            values = {f"train/{name}": value for name, value in raw.items()}
+            values |= {f"train/{name}_weighted": weights[name] * x for name, x in raw.items()}
+            self._log(values | {"train/loss": total}, len(batch["photo"]))
+        return {"loss": total, "terms": raw}
 
     def on_validation_epoch_start(self) -> None:
         self._ink = torch.zeros(3, 2, device=self.device)
@@ -186,7 +190,11 @@ class DistillModule(pl.LightningModule):
         The number of the batch counts those of all processes, as if one accumulated them.
         """
         number = index * self.trainer.world_size + self.trainer.global_rank
-        torch.manual_seed(int(rng_for(self.seed, "loss", number).integers(2**32)))
+        # torch.manual_seed tells every kind of device there is, for a millisecond.
+        begin = (
+            torch.manual_seed if self.device.type != "cpu" else torch.default_generator.manual_seed
+        )
+        begin(int(rng_for(self.seed, "loss", number).integers(2**32)))
 
     def _teacher_output(self, photo: Tensor) -> Tensor:
         """The teacher's output for photos (N, 3, H, W), float32.

@@ -22,12 +22,13 @@ class StudentEMA(pl.Callback):
     def __init__(self, decay: float = 0.999) -> None:
         self.decay, self.updates = decay, 0
         self.average: dict[str, torch.Tensor] = {}
+        self._student: dict[str, torch.Tensor] = {}  # the tensors that training changes in place
         self._live: dict[str, torch.Tensor] | None = None
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        student = _student(pl_module)
+        self._student = _student(pl_module).state_dict()
         if not self.average:
-            self.average = deepcopy(student.state_dict())
+            self.average = deepcopy(self._student)
         self.average = {k: v.to(pl_module.device) for k, v in self.average.items()}
 
     @torch.no_grad()
@@ -38,7 +39,7 @@ class StudentEMA(pl.Callback):
             return  # gradients are being accumulated: no step was taken
         self.updates = trainer.global_step
         decay = min(self.decay, (1 + self.updates) / (10 + self.updates))
-        live = _student(pl_module).state_dict()
+        live = self._student
         moving = [name for name, value in live.items() if value.is_floating_point()]
         # All tensors in one go: a GPU would wait for some hundred launches of a few microseconds.
         get_ema_multi_avg_fn(decay)(

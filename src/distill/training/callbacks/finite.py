@@ -22,10 +22,10 @@ class Finite(pl.Callback):
         loss = outputs["loss"]
         if torch.isfinite(loss):
             return
-        values = {k: float(v) for k, v in trainer.callback_metrics.items() if k.startswith("train")}
+        logged = {k: v for k, v in trainer.callback_metrics.items() if k.startswith("train")}
         terms = ", ".join(
-            f"{name.removeprefix('train/')} {value:g}"
-            for name, value in values.items()
+            f"{name.removeprefix('train/')} {float(value):g}"
+            for name, value in outputs.get("terms", logged).items()
             if not name.endswith(("_weighted", "/loss", "/generator"))
         )
         raise DistillError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytorch_lightning as pl
@@ -32,14 +33,14 @@ class Progress(pl.Callback):
         trainer.fit_loop.epoch_loop._batches_that_stepped = trainer.global_step
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, *args: Any
+        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, *_rest: Any
     ) -> None:
-        shown = {
-            name.split("/")[-1]: f"{float(trainer.callback_metrics[name]):.4g}"
-            for name in SHOWN
-            if name in trainer.callback_metrics
-        }
-        self.bar.set_postfix(shown, refresh=False)
+        if not self.bar.disable and time.time() - self.bar.last_print_t >= self.bar.mininterval:
+            found = dict(trainer.callback_metrics)
+            if pl_module.automatic_optimization:  # of this step; of accumulated batches a part
+                found["train/loss"] = trainer.accumulate_grad_batches * outputs["loss"]
+            shown = {n.split("/")[-1]: f"{float(found[n]):.4g}" for n in SHOWN if n in found}
+            self.bar.set_postfix(shown, refresh=False)
         self.bar.update(trainer.global_step - self.bar.n)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
