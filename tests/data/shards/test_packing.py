@@ -1,5 +1,6 @@
 """Folder sets to shards and back: exact, resumable, and read pair by pair."""
 
+import hashlib
 import io
 import json
 import os
@@ -7,6 +8,7 @@ import random
 import shutil
 import threading
 import time
+import zlib
 
 import numpy as np
 import pytest
@@ -310,9 +312,13 @@ def test_a_pair_that_cannot_be_read_is_left_out_and_named(made, tmp_path, capsys
     assert bad.name in "".join(capsys.readouterr())
 
 
-def test_damaged_bytes_are_a_bad_photo_and_missing_shards_one_line(made, tmp_path):
+@pytest.mark.parametrize("checked_by", ["crc32", "sha256"])
+def test_damaged_bytes_are_a_bad_photo_and_missing_shards_one_line(made, tmp_path, checked_by):
     root = Address(tmp_path / "shards")
     packed(made, root, codec="raw")
+    if checked_by == "sha256":  # an index of an earlier version
+        for part in (tmp_path / "shards/index").iterdir():
+            parquet.write_table(parquet.read_table(part).drop_columns(["crc32"]), part)
     tar = tmp_path / "shards" / shard_path("train-000000")
     content = bytearray(tar.read_bytes())
     content[900] ^= 1  # a pixel, which no decoder would notice
@@ -417,6 +423,16 @@ def test_an_index_that_cannot_be_is_damaged(made, tmp_path, path, column, values
     parquet.write_table(table.set_column(place, column, [changed]), tmp_path / "s" / path)
     with pytest.raises(DistillError, match=said):
         unpack(Address(tmp_path / "s"), tmp_path / "out")
+
+
+def test_the_index_holds_both_checksums_of_each_pair(made, tmp_path):
+    packed(made, Address(tmp_path / "s"))
+    table = parquet.read_table(tmp_path / "s/index/train-000000.parquet")
+    content = (tmp_path / "s/shards/train-000000.tar").read_bytes()
+    for row in table.to_pylist():
+        record = content[row["offset"] : row["offset"] + row["size"]]
+        assert row["sha256"] == hashlib.sha256(record).hexdigest()
+        assert row["crc32"] == zlib.crc32(record)
 
 
 @pytest.mark.parametrize("path", ["shards.parquet", "index/train-000000.parquet"])

@@ -8,11 +8,13 @@ index, which says what it was made of; one that is there and was made of the sam
 from __future__ import annotations
 
 import hashlib
+import zlib
 from ast import literal_eval
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -213,7 +215,7 @@ def pack_shard(job: ShardJob, root: Address) -> tuple[ShardRow, dict[str, str]]:
             )
         record = encode_pair(key_of(len(found), pair.name), photo, target, codec)
         where = (path, len(content), len(record), hashlib.sha256(record).hexdigest())
-        found.append(_index_row(job, pair, row, where))
+        found.append(_index_row(job, pair, row, where, zlib.crc32(record)))
         content += record
     content += END
     made = ShardRow(
@@ -227,11 +229,19 @@ def pack_shard(job: ShardJob, root: Address) -> tuple[ShardRow, dict[str, str]]:
 
 
 def _index_row(
-    job: ShardJob, pair: Pair, row: RegisterRow | None, where: tuple[str, int, int, str]
+    job: ShardJob,
+    pair: Pair,
+    row: RegisterRow | None,
+    where: tuple[str, int, int, str],
+    crc32: int,
 ) -> IndexRow:
     group = group_of(literal_eval(row.key) if row else pair.name)
-    known = (row.pair, row.key, row.near_duplicate) if row else (None, None, None)
-    return IndexRow(pair.name, job.side, group, job.folder, *where, job.device, *known)
+    known: dict[str, Any] = {}
+    if row:
+        known = {"pair": row.pair, "photo": row.key, "near_duplicate": row.near_duplicate}
+    return IndexRow(
+        pair.name, job.side, group, job.folder, *where, job.device, crc32=crc32, **known
+    )
 
 
 def _as_stored(image: Image.Image) -> Image.Image:

@@ -7,7 +7,9 @@ photos and stylised pictures: docs/training.md.
 from __future__ import annotations
 
 import io
+import math
 from abc import ABC, abstractmethod
+from functools import lru_cache
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -17,7 +19,8 @@ from PIL import Image
 from distill.core.arrays import PNG
 from distill.core.errors import DistillError
 
-CodecName = Literal["qoi", "raw", "webp", "png", "jpeg"]
+CodecName = Literal["raw", "qoi", "webp", "png", "jpeg"]
+Content = bytes | memoryview
 
 
 class PictureCodec(ABC):
@@ -32,7 +35,7 @@ class PictureCodec(ABC):
         """The picture's bytes, the same whenever they are made."""
 
     @abstractmethod
-    def decode(self, content: bytes) -> Image.Image:
+    def decode(self, content: Content) -> Image.Image:
         """The picture; raises whatever its library raises for damaged bytes."""
 
 
@@ -40,10 +43,10 @@ class ArrayCodec(PictureCodec):
     """A codec whose library gives arrays, which become tensors without a picture in between."""
 
     @abstractmethod
-    def pixels(self, content: bytes) -> NDArray[np.uint8]:
+    def pixels(self, content: Content) -> NDArray[np.uint8]:
         """The picture as (H, W, 3 or 4); raises as `decode`."""
 
-    def decode(self, content: bytes) -> Image.Image:
+    def decode(self, content: Content) -> Image.Image:
         return Image.fromarray(self.pixels(content))
 
 
@@ -58,7 +61,7 @@ class PillowCodec(PictureCodec):
         image.save(encoded, **self.how)
         return encoded.getvalue()
 
-    def decode(self, content: bytes) -> Image.Image:
+    def decode(self, content: Content) -> Image.Image:
         with Image.open(io.BytesIO(content), formats=[self.how["format"]]) as image:
             image.load()
             return image
@@ -101,7 +104,7 @@ class QoiCodec(ArrayCodec):
 
         return qoi.encode(np.ascontiguousarray(image))
 
-    def pixels(self, content: bytes) -> NDArray[np.uint8]:
+    def pixels(self, content: Content) -> NDArray[np.uint8]:
         import qoi
 
         return qoi.decode(content)
@@ -117,8 +120,25 @@ class RawCodec(ArrayCodec):
         np.save(encoded, np.asarray(image), allow_pickle=False)
         return encoded.getvalue()
 
-    def pixels(self, content: bytes) -> NDArray[np.uint8]:
-        return np.load(io.BytesIO(content), allow_pickle=False)
+    def pixels(self, content: Content) -> NDArray[np.uint8]:
+        begin = _FIXED + int.from_bytes(content[_FIXED - 2 : _FIXED], "little")
+        shape = _shape(bytes(content[:begin]))
+        return np.array(np.frombuffer(content, np.uint8, math.prod(shape), begin)).reshape(shape)
+
+
+_FIXED = 10  # bytes of a NumPy header that say its kind and its length
+
+
+@lru_cache(maxsize=64)
+def _shape(header: bytes) -> tuple[int, ...]:
+    """Of the picture behind a NumPy header; of pictures of one size all are the same."""
+    stream = io.BytesIO(header)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("no header of raw pixels")
+    shape, by_columns, kind = np.lib.format.read_array_header_1_0(stream)
+    if by_columns or kind != np.uint8 or len(shape) != 3:
+        raise ValueError("no 8-bit picture")
+    return shape
 
 
 def codec_named(name: str) -> PictureCodec:

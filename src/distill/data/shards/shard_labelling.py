@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -118,7 +119,7 @@ class ShardLabeller:
                     IndexRow(
                         job.name, lease.side, group_of(literal_eval(row.key)), lease.folder,
                         path, len(content), len(record), digest, device,
-                        row.pair, row.key, row.near_duplicate,
+                        row.pair, row.key, row.near_duplicate, zlib.crc32(record),
                     )
                 )  # fmt: skip
                 content.extend(record)
