@@ -16,6 +16,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+# Before torch, as in every command: it says how torch's threads wait for each other.
+import distill  # isort: skip  # noqa: F401
+
 import numpy as np
 import torch
 from PIL import Image

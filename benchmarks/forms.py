@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -57,16 +57,21 @@ def student_forms(rounds: int, batch: int, size: int, more: bool) -> dict[str, l
 
 
 def student_step(
-    batch: int, size: int, last: bool, fused: bool, compiled: bool = False
+    batch: int,
+    size: int,
+    last: bool,
+    fused: bool,
+    compiled: bool = False,
+    student: Sequence[str] = STUDENT,
 ) -> Callable[[], None]:
-    """Forward, backward and optimiser step of the paper's student on one resident batch."""
-    settings = settings_of(size)
+    """Forward, backward and optimiser step of a student, the paper's, on one resident batch."""
+    settings = settings_of(size, student)
     module = student_training.student_module(settings, None)
-    student: nn.Module = module.student.train()
+    network: nn.Module = module.student.train()
     layout = LAST if last else torch.contiguous_format
-    student.to(memory_format=layout)
-    optimiser = torch.optim.Adam(student.parameters(), lr=RATE, fused=fused)
-    stylise = torch.compile(student) if compiled else student
+    network.to(memory_format=layout)
+    optimiser = torch.optim.Adam(network.parameters(), lr=RATE, fused=fused)
+    stylise = torch.compile(network) if compiled else network
     photo, target = (photos(batch, size).to(memory_format=layout) for _ in range(2))
 
     def step() -> None:
@@ -78,9 +83,9 @@ def student_step(
     return step
 
 
-def settings_of(size: int) -> Train:
+def settings_of(size: int, student: Sequence[str] = STUDENT) -> Train:
     """The default training settings but for student and loss, without weights to look for."""
-    asked = [*STUDENT, f"style.resolution={size}", "encoder.weights=none"]
+    asked = [*student, f"style.resolution={size}", "encoder.weights=none"]
     return compose.load("train", asked, Train)
 
 

@@ -2,8 +2,8 @@
 
 decode   CPU time of one picture in each codec, and its bytes, of pictures of `--pairs SET`
 sample   CPU time of one training sample (read, checked, decoded, as tensors), pages in memory
-loop     `distill.train` on the same pairs as a folder and as shards, each to the bare step with
-         freed memory kept, in turn: pictures a second, and CPU time with that of loading
+loop     `distill.train` on the same pairs as a folder and as shards, each in blocks of steps
+         beside blocks of the bare step, freed memory kept: pictures a second, and CPU time
 start    the first step and the memory with an index of `--index` pairs: real parts of an index
          and a catalogue, of which every shard is a link to one tar file; beside a small folder
 
@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from common import Table, alternate, apart, kept, machine, parser, ratios, spread, wanted, write
-from forms import STUDENT
+from beside import Block, blocks_beside
+from common import Table, alternate, apart, kept, machine, parser, spread, wanted, write
+from forms import STUDENT, student_step
 from PIL import Image
 from startup import SIZE, make_pairs, start_table, timed_first_step
-from watched import TAIL, Stamps, train_for
 
 from distill.data.datasets import PairSet
 from distill.data.pairs import find_pairs
@@ -48,7 +48,6 @@ from distill.data.shards.shard_index import (
 from distill.data.shards.shard_manifest import shard_manifest_at, write_shard_manifest
 from distill.data.shards.shard_order import ShardOrder
 from distill.data.shards.sharded_pairs import ShardedPairs
-from training import bare
 
 CODECS: Sequence[CodecName] = get_args(CodecName)
 WANTED_LOOP, WANTED_STEP, WANTED_MEMORY = 0.95, 6.0, 1024  # of the bare step; seconds; MiB
@@ -113,51 +112,43 @@ def sample_table(
     return found, Table("A training sample, ms of CPU", ["", "median (range)"], rows)
 
 
-def loop(
-    words: Sequence[str], workers: int, batch: int, warm: int, steps: int, size: int
-) -> tuple[float, float]:
-    """Pictures a second of the real command, and ms of CPU time a picture, loading included."""
-    stamps = Stamps()
-    typed = [*words, f"data.workers={workers}", f"data.batch_size={batch}", "data.val_limit=1"]
-    typed += [f"style.resolution={size}", "encoder.weights=none", *STUDENT]
-    train_for(warm + steps + TAIL, typed, stamps)
-    pictures = steps * batch
-    return pictures / stamps.of(warm, steps), 1000 * stamps.cpu_of(warm, steps) / pictures
-
-
-def step_alone(batch: int, warm: int, steps: int, size: int) -> tuple[float, float]:
-    """The same of the bare step."""
-    marks: list[float] = []
-    speed = bare(batch, warm, steps, size, lambda: marks.append(time.process_time()))
-    return speed, 1000 * (time.process_time() - marks[0]) / (steps * batch)
+def loop(words: Sequence[str], args: argparse.Namespace) -> list[Block]:
+    """Blocks of the real command beside the bare step."""
+    typed = [*words, f"data.workers={args.workers}", f"data.batch_size={args.batch}"]
+    typed += ["data.val_limit=1", f"style.resolution={args.size}", "encoder.weights=none"]
+    bare = partial(student_step, args.batch, args.size, last=True, fused=True, student=args.student)
+    return blocks_beside([*typed, *args.student], bare, args.blocks, args.warm, args.steps)
 
 
 def loop_table(
     root: Path, shards: dict[str, Path], args: argparse.Namespace
 ) -> tuple[dict[str, Any], Table]:
-    length = (args.batch, args.warm, args.steps, args.size)
-    runs: dict[str, Callable[[], Any]] = {"bare": partial(_first, kept, step_alone, *length)}
     sources = {"folder": [f"data.root={root}"]}
     sources |= {name: ["data=shards", f"data.root={at}"] for name, at in shards.items()}
-    for name, words in sources.items():
-        runs[name] = partial(_first, loop, [*words, "style=toon"], args.workers, *length)
+    runs: dict[str, Callable[[], Any]] = {
+        name: partial(_first, kept, loop, [*words, "style=toon"], args)
+        for name, words in sources.items()
+    }
     results = alternate(runs, args.rounds, "loop")
-    speed = {name: [each[0] for each in found] for name, found in results.items()}
-    cpu = {name: [each[1] for each in found] for name, found in results.items()}
-    rows = [
-        [
-            name,
-            spread(speed[name], 2),
-            wanted(ratios(speed[name], speed["bare"]), WANTED_LOOP),
-            spread(cpu[name], 1),
-            wanted(ratios(cpu["bare"], cpu[name]), WANTED_LOOP),
-        ]
-        for name in runs
-    ]
-    columns = ["", "pictures a second", "to the bare step, memory kept"]
-    columns += ["ms of CPU a picture, loading included", "the bare step's to it"]
-    title = f"Training, {args.workers} workers, median (range)"
-    return {"pictures a second": speed, "ms of CPU": cpu}, Table(title, columns, rows)
+    rows = []
+    for name, rounds in results.items():
+        blocks = [block for each in rounds for block in each]
+        by_clock, by_cpu = (
+            [statistics.median(map(ratio, each)) for each in rounds]
+            for ratio in (lambda b: b.bare / b.loop, lambda b: b.bare_cpu / b.loop_cpu)
+        )
+        speed = [[args.batch / s for s in pair] for pair in ((b.loop, b.bare) for b in blocks)]
+        loop_speed, bare_speed = (spread(each, 1) for each in zip(*speed, strict=True))
+        again = wanted(by_clock, WANTED_LOOP), spread(by_cpu, 2)
+        rows.append([name, loop_speed, bare_speed, *again])
+    columns = ["", "pictures a second", "the bare step's beside it"]
+    columns += ["to the bare step, memory kept", "by CPU time, loading included"]
+    title = (
+        f"Training, {args.workers} workers, median (range) of {args.blocks} blocks of "
+        f"{args.steps} steps a round; ratios: of the rounds' medians"
+    )
+    found = {name: [[asdict(b) for b in each] for each in r] for name, r in results.items()}
+    return found, Table(title, columns, rows)
 
 
 def _first(function: Callable[..., Any], *arguments: object) -> Any:
@@ -223,10 +214,14 @@ def main() -> None:
     options.add_argument("--parts", nargs="+", default=["decode", "sample", "loop", "start"])
     options.add_argument("--codecs", nargs="+", default=[*CODECS], choices=CODECS)
     options.add_argument("--pictures", type=int, default=100, help="pairs to decode (%(default)s)")
-    options.add_argument("--steps", type=int, default=20, help="counted steps (%(default)s)")
+    options.add_argument("--steps", type=int, default=10, help="of a block (%(default)s)")
+    options.add_argument("--blocks", type=int, default=10, help="of a round (%(default)s)")
     options.add_argument("--warm", type=int, default=6, help="steps before them (%(default)s)")
     options.add_argument("--batch", type=int, default=16, help="pictures a step (%(default)s)")
     options.add_argument("--size", type=int, default=256, help="their side (%(default)s)")
+    options.add_argument(
+        "--student", nargs="*", default=STUDENT, help="settings; without any: the defaults"
+    )
     options.add_argument("--workers", type=int, default=2, help="loading processes (%(default)s)")
     options.add_argument("--index", type=int, default=1_000_000, help="pairs (%(default)s)")
     options.add_argument("--start-steps", type=int, default=20, help="(%(default)s)")

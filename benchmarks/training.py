@@ -53,14 +53,11 @@ def pairs(photos: Path, root: Path) -> None:
     sources.prepare(settings, build.load_teacher(settings.style, settings.teacher))
 
 
-def bare(
-    batch: int, warm: int, steps: int, size: int, starts: Callable[[], None] = lambda: None
-) -> float:
-    """Pictures a second of the step alone; `starts` is called when counting begins."""
+def bare(batch: int, warm: int, steps: int, size: int) -> float:
+    """Pictures a second of the step alone."""
     step = student_step(batch, size, last=True, fused=True)
     for _ in range(warm):
         step()
-    starts()
     begun = time.perf_counter()
     for _ in range(steps):
         step()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 import tempfile
@@ -21,28 +20,20 @@ TAIL = 5  # batches after the last that counts: workers at the end of their work
 
 
 class Stamps(pl.Callback):
-    """When each step had ended, with all that other callbacks do after it, and the CPU time till
-    then, with that of the loading processes."""
+    """When each step had ended, with all that other callbacks do after it."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
-        self.cpu: list[float] = []
 
     def on_train_batch_end(self, *_args: object) -> None:
         self.seconds.append(time.perf_counter())
-        workers = [child.pid for child in multiprocessing.active_children() if child.pid]
-        self.cpu.append(time.process_time() + sum(map(_cpu_of, workers)))
 
     def of(self, warm: int, steps: int) -> float:
         """Seconds of `steps` steps after the first `warm`."""
         return self.seconds[warm + steps - 1] - self.seconds[warm - 1]
 
-    def cpu_of(self, warm: int, steps: int) -> float:
-        """The same of CPU time."""
-        return self.cpu[warm + steps - 1] - self.cpu[warm - 1]
 
-
-def _cpu_of(process: int) -> float:
+def cpu_of(process: int) -> float:
     """CPU seconds that another process has taken (Linux; see proc(5), utime and stime)."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

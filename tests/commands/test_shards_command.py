@@ -104,7 +104,7 @@ def test_a_missing_library_is_one_line(packed, capsys, monkeypatch, package):
     if package == "pyarrow":
         monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     capsys.readouterr()
-    assert run(shards, "data.root=set", "output=other", "workers=0") == 1
+    assert run(shards, "data.root=set", "output=other", "workers=0", "codec=qoi") == 1
     said = capsys.readouterr().err
     assert "pip install 'distill[shards]'" in said
     assert said.count("\n") == 1

@@ -167,7 +167,7 @@ class ShardSettings(Settings):
     data: PairsFolder
     output: PathText | None
     to: Literal["shards", "pairs", "litdata"]
-    codec: Literal["qoi", "raw", "webp", "png", "jpeg"]
+    codec: Literal["raw", "qoi", "webp", "png", "jpeg"]
     pairs: Positive
     workers: Annotated[int, Field(ge=0)]
 

@@ -193,7 +193,7 @@ class PhotoSource(Settings):
 class ShardForm(Settings):
     """How labelled pairs are put into shards: the codec, and how many in each."""
 
-    codec: Literal["qoi", "raw", "webp", "png", "jpeg"]
+    codec: Literal["raw", "qoi", "webp", "png", "jpeg"]
     pairs: Positive
 
 
