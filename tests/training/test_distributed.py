@@ -45,9 +45,9 @@ def accumulated(monkeypatch, *words: str) -> list[float]:
     plain = DistillModule.training_step
 
     def recorded(self, batch, index):
-        loss = plain(self, batch, index)
-        losses.append(float(loss.detach()))
-        return loss
+        step = plain(self, batch, index)
+        losses.append(float(step["loss"].detach()))
+        return step
 
     with monkeypatch.context() as patch:
         patch.setattr(DistillModule, "training_step", recorded)
