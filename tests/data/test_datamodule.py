@@ -1,6 +1,10 @@
+from typing import Any
+
 import pytest
+import pytorch_lightning as pl
 import torch
 from PIL import Image
+from torch.utils.data import Dataset
 
 from distill.data.datamodule import DistillData
 from distill.data.datasets import PairSet
@@ -36,3 +40,27 @@ def test_batches_become_pictures_with_their_channels_last(tmp_path):
     for pictures in (batch["photo"], batch["target"]):
         assert pictures.dtype == torch.float32
         assert pictures.is_contiguous(memory_format=torch.channels_last)
+
+
+class Fixed(Dataset):
+    def __getitem__(self, position: int) -> dict[str, Any]:
+        return {"photo": torch.full((2, 2, 3), position, dtype=torch.uint8), "name": str(position)}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("step", [0, 3, 4])
+def test_training_begins_at_the_steps_that_are_done(workers, step):
+    """Of four steps of two pictures; a run that is over has none left."""
+    data = DistillData(Fixed(), Fixed(), 2, workers)
+    trainer = pl.Trainer(accelerator="cpu", max_steps=4, logger=False, enable_checkpointing=False)
+    progress = trainer.fit_loop.epoch_loop.automatic_optimization.optim_progress
+    progress.optimizer.step.total.completed = step
+    data.trainer = trainer
+    assert trainer.global_step == step
+    batches = [data.on_after_batch_transfer(batch, 0) for batch in data.train_dataloader()]
+    assert [batch["name"] for batch in batches] == [
+        [str(2 * n), str(2 * n + 1)] for n in range(step, 4)
+    ]
+    for batch in batches:
+        values = torch.tensor([float(name) for name in batch["name"]]) / 255
+        assert torch.equal(batch["photo"], values[:, None, None, None].expand(2, 3, 2, 2))

@@ -15,6 +15,7 @@ from distill.data.sampler import StreamSampler
 from distill.data.shared_batches import AHEAD, SharedBatches, SharedBatchLoader
 
 BATCH = 3
+KEYS = ("photo", "target", "of others")
 
 
 class Numbered(Dataset):
@@ -33,14 +34,19 @@ class Numbered(Dataset):
             time.sleep(0.02)
         side = 5 if position == self.odd else 4
         photo = torch.full((side, side, 3), position, dtype=torch.uint8)
-        return {"photo": photo, "target": photo[:2] + 100, "name": f"picture {position}"}
+        return {
+            "photo": photo,
+            "target": photo[:2] + 100,
+            "name": f"picture {position}",
+            "weight": torch.tensor(0.5),
+        }
 
 
 def loader(
     dataset: Dataset, count: int, workers: int = 2, start: int = 0, copy=Tensor.clone, **more: Any
 ) -> SharedBatchLoader:
     sampler = StreamSampler(count * BATCH, start * BATCH, batch=BATCH)
-    return SharedBatchLoader(dataset, BATCH, workers, sampler, copy, **more)
+    return SharedBatchLoader(dataset, BATCH, workers, sampler, KEYS, copy, **more)
 
 
 def plain(dataset: Dataset, number: int) -> dict[str, Any]:
@@ -87,7 +93,7 @@ def test_a_second_round_begins_anew_whatever_was_left_of_the_first():
 
 def test_a_batch_that_does_not_fit_comes_the_usual_way():
     dataset = Numbered(odd=0)
-    made = SharedBatchLoader(dataset, 1, 1, StreamSampler(4, 1), Tensor.clone)
+    made = SharedBatchLoader(dataset, 1, 1, StreamSampler(4, 1), KEYS, Tensor.clone)
     assert [b["photo"].shape[1] for b in made] == [4, 4, 4]
     made.sampler.start = 0
     assert [b["photo"].shape[1] for b in made] == [5, 4, 4, 4]
@@ -107,6 +113,6 @@ def test_an_error_is_raised_as_it_was():
 
 
 def test_without_a_loading_process_a_batch_is_a_batch():
-    shared = SharedBatches(Numbered()[0], BATCH, 1)
+    shared = SharedBatches(Numbered()[0], KEYS, BATCH, 1)
     samples = [Numbered()[i] for i in range(BATCH)]
     assert same(shared.collate(samples), default_collate(samples))

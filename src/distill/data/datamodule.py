@@ -71,8 +71,8 @@ class DistillData(pl.LightningDataModule):
 
     def on_after_batch_transfer(self, batch: dict[str, Any], dataloader_idx: int) -> dict[str, Any]:
         """The samples' bytes as pictures, where the network is."""
-        bytes_ = {k: batch[k] for k in PICTURES if k in batch and batch[k].dtype == torch.uint8}
-        return batch | {key: from_pixels(values) for key, values in bytes_.items()}
+        stored = {k: batch[k] for k in PICTURES if k in batch and batch[k].dtype == torch.uint8}
+        return batch | {key: from_pixels(values) for key, values in stored.items()}
 
     def _loader(
         self, dataset: Dataset, workers: int, sampler: StreamSampler | None = None
@@ -84,10 +84,10 @@ class DistillData(pl.LightningDataModule):
             "persistent_workers": workers > 0,
             "worker_init_fn": worker_init_fn(low_priority=on_cpu),
         }
-        if on_cpu and workers and sampler and len(sampler):
+        if on_cpu and workers and sampler and next(iter(sampler), None) is not None:
             # Nothing is transferred: what takes a batch out of shared memory makes pictures of it.
             return SharedBatchLoader(
-                dataset, self.batch_size, sampler=sampler, copy=from_pixels, **common
+                dataset, self.batch_size, sampler=sampler, keys=PICTURES, copy=from_pixels, **common
             )
         pinned = accelerator == "CUDAAccelerator"
         return OwnErrorsLoader(

@@ -7,7 +7,7 @@ which the main process waits until the other one, of the lowest priority, is let
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,20 +30,22 @@ class Placed:
 
 
 class SharedBatches:
-    """Shared memory for the batches of `workers` processes, of samples as large as `sample`.
+    """Shared memory for tensors of the batches of `workers` processes, all as large as `sample`.
 
     Each process has a place more than batches that may be asked of it, and fills them in turn: what
     lies in a place stays until the main process asks for the next batch.
     """
 
-    def __init__(self, sample: Mapping[str, Any], batch: int, workers: int) -> None:
+    def __init__(
+        self, sample: Mapping[str, Any], keys: Collection[str], batch: int, workers: int
+    ) -> None:
         self.places = AHEAD + 1
         self.memory = {
             key: torch.empty(
                 (workers, self.places, batch, *value.shape), dtype=value.dtype
             ).share_memory_()
             for key, value in sample.items()
-            if isinstance(value, Tensor)
+            if key in keys
         }
         self._filled = 0  # of this process
 
@@ -78,9 +80,9 @@ class SharedBatches:
 
 
 class SharedBatchLoader(OwnErrorsLoader):
-    """A loader of samples of one size, through shared memory; `copy` takes tensors out of it.
+    """A loader of samples of one size, whose tensors of these `keys` go through shared memory.
 
-    It gives a new tensor of what it is given. Samples are mappings of tensors and other things.
+    `copy` takes a batch's out of it: it gives a new tensor of what it is given.
     """
 
     def __init__(
@@ -89,11 +91,13 @@ class SharedBatchLoader(OwnErrorsLoader):
         batch_size: int,
         num_workers: int,
         sampler: Sampler[int],
+        keys: Collection[str],
         copy: Callable[[Tensor], Tensor],
         **more: Any,
     ) -> None:
         self.copy = copy
-        self.shared = SharedBatches(dataset[next(iter(sampler))], batch_size, num_workers)
+        first = dataset[next(iter(sampler))]
+        self.shared = SharedBatches(first, keys, batch_size, num_workers)
         super().__init__(
             dataset,
             batch_size,
