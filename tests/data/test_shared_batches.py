@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import time
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +14,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, default_collate
 
 from distill.core.errors import DistillError
+from distill.data import shared_batches
 from distill.data.sampler import StreamSampler
 from distill.data.shared_batches import AHEAD, SharedBatches, SharedBatchLoader
 
@@ -116,3 +120,15 @@ def test_without_a_loading_process_a_batch_is_a_batch():
     shared = SharedBatches(Numbered()[0], KEYS, BATCH, 1)
     samples = [Numbered()[i] for i in range(BATCH)]
     assert same(shared.collate(samples), default_collate(samples))
+
+
+def test_too_little_shared_memory_is_one_line(monkeypatch):
+    """Two processes, three places each, of three samples of 48 + 24 bytes."""
+    needed = 2 * 3 * BATCH * (48 + 24)
+    usage = SimpleNamespace(free=needed)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(shared_batches, "SHARED", Path())
+    assert SharedBatches(Numbered()[0], KEYS, BATCH, 2).places == 3
+    usage.free -= 1
+    with pytest.raises(DistillError, match=r"data\.workers=2: .* --shm-size=1g.*data\.workers=0"):
+        SharedBatches(Numbered()[0], KEYS, BATCH, 2)

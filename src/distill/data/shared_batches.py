@@ -7,16 +7,21 @@ which the main process waits until the other one, of the lowest priority, is let
 
 from __future__ import annotations
 
+import math
+import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler, default_collate, get_worker_info
 
+from distill.core.errors import DistillError
 from distill.data.worker_errors import OwnErrorsLoader
 
+SHARED = Path("/dev/shm")  # Linux's shared memory
 AHEAD = 2  # batches that are asked of each process before they are needed
 
 
@@ -33,19 +38,20 @@ class SharedBatches:
     """Shared memory for tensors of the batches of `workers` processes, all as large as `sample`.
 
     Each process has a place more than batches that may be asked of it, and fills them in turn: what
-    lies in a place stays until the main process asks for the next batch.
+    lies in a place stays until the main process asks for the next batch. Raises DistillError where
+    the system has too little shared memory.
     """
 
     def __init__(
         self, sample: Mapping[str, Any], keys: Collection[str], batch: int, workers: int
     ) -> None:
         self.places = AHEAD + 1
+        tensors: dict[str, Tensor] = {key: sample[key] for key in sample if key in keys}
+        before = (workers, self.places, batch)
+        _check_room(workers, math.prod(before) * sum(each.nbytes for each in tensors.values()))
         self.memory = {
-            key: torch.empty(
-                (workers, self.places, batch, *value.shape), dtype=value.dtype
-            ).share_memory_()
-            for key, value in sample.items()
-            if key in keys
+            key: torch.empty((*before, *each.shape), dtype=each.dtype).share_memory_()
+            for key, each in tensors.items()
         }
         self._filled = 0  # of this process
 
@@ -77,6 +83,17 @@ class SharedBatches:
         """The batch in memory of its own, its tensors as `copy` makes them."""
         tensors = {k: copy(m[batch.worker, batch.place]) for k, m in self.memory.items()}
         return {**batch.rest, **tensors}
+
+
+def _check_room(workers: int, needed: int) -> None:
+    """Writing more than there is would end the process without a word (SIGBUS)."""
+    free = shutil.disk_usage(SHARED).free if SHARED.is_dir() else needed
+    if free < needed:
+        raise DistillError(
+            f"data.workers={workers}: their batches need {needed / 1e6:.0f} MB of shared memory, "
+            f"and {SHARED} has {free / 1e6:.0f} free; give it more (docker run --shm-size=1g), "
+            "take smaller batches or fewer workers, or set data.workers=0"
+        )
 
 
 class SharedBatchLoader(OwnErrorsLoader):
