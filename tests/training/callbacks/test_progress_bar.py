@@ -44,6 +44,12 @@ def test_what_is_not_shown_is_not_read():
     assert progress.bar.n == 1
 
 
+def test_the_last_line_has_the_last_step_s_loss():
+    progress, trainer = begun(1000, loss=9.0)
+    trainer.global_step = progress.bar.total
+    assert told(progress, trainer, True, 0.5) == "loss=2"
+
+
 @pytest.mark.parametrize("by_itself", [True, False])
 def test_another_process_than_the_first_has_no_bar(by_itself):
     progress = Progress()

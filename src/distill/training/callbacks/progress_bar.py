@@ -35,13 +35,18 @@ class Progress(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: Any, outputs: Any, *_rest: Any
     ) -> None:
-        if not self.bar.disable and time.time() - self.bar.last_print_t >= self.bar.mininterval:
+        if not self.bar.disable and self._is_seen(trainer.global_step):
             found = dict(trainer.callback_metrics)
             if pl_module.automatic_optimization:  # of this step; of accumulated batches a part
                 found["train/loss"] = trainer.accumulate_grad_batches * outputs["loss"]
             shown = {n.split("/")[-1]: f"{float(found[n]):.4g}" for n in SHOWN if n in found}
             self.bar.set_postfix(shown, refresh=False)
         self.bar.update(trainer.global_step - self.bar.n)
+
+    def _is_seen(self, step: int) -> bool:
+        """Whether the bar is drawn after this step: when it is time, and at the end."""
+        due = time.time() - self.bar.last_print_t >= self.bar.mininterval
+        return due or step == self.bar.total
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.bar.close()
