@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from scipy import ndimage
 
-from distill.losses.ink import InkWeighted, line_weights
+from distill.losses.ink import InkWeighted, Lowest, line_weights
 from support.descent import descend
 
 PAPER = 0.9
@@ -81,3 +82,32 @@ def test_transparency_lies_over_white() -> None:
     torch.testing.assert_close(
         InkWeighted()(opaque, both), InkWeighted()(student, rgb * alpha + (1 - alpha))
     )
+
+
+def test_too_pale_counts_more_than_too_dark() -> None:
+    """A line of depth 0.4 in one of 20 columns, drawn at half its depth, and half as deep again."""
+    drawn, term = page(9, depth=0.4), InkWeighted(pale=0.75)
+    assert term(page(9, depth=0.2), drawn).item() == pytest.approx(1.75 * 0.4 * 0.2 / 20)
+    assert term(page(9, depth=0.6), drawn).item() == pytest.approx(0.4 * 0.2 / 20)
+
+
+def test_what_is_pooled_does_not_mind_where_the_line_is() -> None:
+    """The minima differ where one line's square reaches and the other's does not."""
+    drawn = page(9)
+    pooled = InkWeighted(pooled=1.0)(page(10), drawn) - InkWeighted()(page(10), drawn)
+    # Of 20 columns weighing 0.5 from 7 to 11: two differ in 3×3 (8, 11), one of two in 5×5 (7).
+    assert pooled.item() == pytest.approx(0.5 * 0.5 * (2 + 1) / 20)
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_the_lowest_of_3_by_3_against_max_pooling(layout: torch.memory_format) -> None:
+    values = torch.rand(2, 3, 17, 23, dtype=torch.double).to(memory_format=layout)
+    weights = torch.rand(2, 3, 17, 23, dtype=torch.double)
+    found, wanted = values.clone().requires_grad_(), values.clone().requires_grad_()
+    lowest = Lowest.apply(found)
+    reference = -F.max_pool2d(-wanted, 3, stride=1, padding=1)
+    torch.testing.assert_close(lowest, reference)
+    for each, leaf in ((lowest, found), (reference, wanted)):
+        (each * weights).sum().backward()
+        assert leaf.grad is not None
+    torch.testing.assert_close(found.grad, wanted.grad)

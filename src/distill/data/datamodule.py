@@ -16,7 +16,7 @@ from distill.data.sampler import StreamSampler
 from distill.data.shared_batches import SharedBatchLoader
 from distill.data.worker_errors import OwnErrorsLoader
 
-PICTURES = ("photo", "target", "a", "b")  # of a batch
+PICTURES = ("photo", "thumbnail", "target", "a", "b")  # of a batch
 
 
 def spread(items: Sequence[Any], count: int) -> list[Any]:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from distill.config.settings.training import StyleSettings
 from distill.core import nodes, weights
 from distill.core.errors import DistillError
 from distill.core.weights import WeightsFile
-from distill.models.students.student import Student
+from distill.models.students.student import Student, global_statistics
 from distill.models.teachers.teacher import Teacher
 
 
-def build_student(encoder: dict[str, Any], decoder: dict[str, Any], channels: int) -> Student:
-    """Encoder and decoder from their nodes."""
+def build_student(
+    encoder: dict[str, Any],
+    decoder: dict[str, Any],
+    channels: int,
+    statistics: Literal["none", "thumbnail"] = "none",
+) -> Student:
+    """Encoder and decoder from their nodes, and what tells the decoder of the whole picture."""
     built = nodes.build(encoder)
     out = nodes.build(
         decoder, channels=built.channels, strides=built.strides, out_channels=channels
     )
-    return Student(built, out)
+    return Student(built, out, None if statistics == "none" else global_statistics(built, out))
 
 
 def load_teacher(style: StyleSettings, node: dict[str, Any] | None) -> Teacher:

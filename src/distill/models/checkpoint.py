@@ -128,7 +128,9 @@ def read_network(
 def untrained_student(trained: dict[str, Any]) -> Student:
     """The student of a run's settings, which may come from elsewhere."""
     encoder = checked_node(trained["encoder"]) | UNTRAINED
-    return build_student(encoder, checked_node(trained["decoder"]["build"]), trained["channels"])
+    decoder = checked_node(trained["decoder"]["build"])
+    statistics = trained.get("global_statistics", "none")  # older runs know of none
+    return build_student(encoder, decoder, trained["channels"], statistics)
 
 
 def untrained_generator(trained: dict[str, Any]) -> nn.Module:

@@ -26,6 +26,19 @@ def statistics_kept(network: nn.Module) -> Iterator[None]:
             norm.track_running_stats = True
 
 
+@contextmanager
+def by_averages(network: nn.Module) -> Iterator[None]:
+    """Each BatchNorm normalises by its running statistics, as in evaluation."""
+    norms = [norm for norm in _norms(network) if norm.training]
+    for norm in norms:
+        norm.eval()
+    try:
+        yield
+    finally:
+        for norm in norms:
+            norm.train()
+
+
 def normalise_by_averages(network: nn.Module) -> None:
     """Each BatchNorm normalises by its running statistics, as in evaluation, and records nothing.
 

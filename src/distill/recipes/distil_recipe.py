@@ -64,6 +64,7 @@ class DistilRecipe(Recipe):
             "encoder": trained["encoder"] | {"weights": "none"},
             "decoder": trained["decoder"],
             "channels": trained["channels"],
+            "global_statistics": trained.get("global_statistics", "none"),
             "style": style | {"weights": None},
             "teacher": teacher and {key: v for key, v in teacher.items() if key != "path"},
         }

@@ -80,8 +80,8 @@ class DistillModule(pl.LightningModule):
             normalise_by_averages(self.student)
         return self
 
-    def forward(self, photo: Tensor) -> Tensor:
-        return self.student(photo)
+    def forward(self, photo: Tensor, thumbnail: Tensor | None = None) -> Tensor:
+        return self.student(photo, thumbnail)
 
     def training_step(self, batch: Mapping[str, Any], index: int) -> dict[str, Any]:
         """The loss, and for callbacks every term's raw value, of which few steps are logged."""
@@ -120,7 +120,7 @@ class DistillModule(pl.LightningModule):
 
     def preview(self, batch: Mapping[str, Any]) -> dict[str, Tensor]:
         """Columns of the sheet of samples by their titles."""
-        output, target = self(batch["photo"]), self.target_of(batch)
+        output, target = self(batch["photo"], batch.get("thumbnail")), self.target_of(batch)
         return {"photo": batch["photo"], "teacher": target, "student": output}
 
     def configure_optimizers(self) -> Any:
@@ -166,7 +166,8 @@ class DistillModule(pl.LightningModule):
         trains = self._compiled and self.training and torch.is_grad_enabled()
         student, criterion = self._compiled if trains else (self.student, self.criterion)  # type: ignore[misc]
         layout = torch.contiguous_format if trains else torch.preserve_format
-        both = student(photo), target
+        thumbnail = batch.get("thumbnail")
+        both = student(photo, thumbnail), target
         output, target = (x.to(torch.float32, memory_format=layout) for x in both)
         if output.shape[1] == 3:
             target = over_white(target)  # of a teacher whose output is RGBA
@@ -174,7 +175,7 @@ class DistillModule(pl.LightningModule):
 
         def again(other: Tensor) -> Tensor:
             with statistics_kept(self.student):
-                found = student(other.contiguous(memory_format=torch.channels_last))
+                found = student(other.contiguous(memory_format=torch.channels_last), thumbnail)
             return found.to(torch.float32, memory_format=layout)
 
         further = self.criterion.of_network(again, photo, output)

@@ -144,11 +144,14 @@ def _reads_activations(settings: Train) -> bool:
 
 def new_student(settings: Train) -> Student:
     """The student as its training begins: with its encoder's weights, or as `init` has it."""
-    if settings.init is None:
-        return build_student(settings.encoder, settings.decoder.build, settings.channels)
-    unread = settings.encoder | {"weights": "none"}  # all of them come from `init`
-    made = build_student(unread, settings.decoder.build, settings.channels)
-    start_from(made, settings.init)
+    encoder = settings.encoder
+    if settings.init is not None:
+        encoder = encoder | {"weights": "none"}  # all of them come from `init`
+    made = build_student(
+        encoder, settings.decoder.build, settings.channels, settings.global_statistics
+    )
+    if settings.init is not None:
+        start_from(made, settings.init)
     return made
 
 

@@ -4,23 +4,73 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from distill.core import nodes
 from distill.core.errors import DistillError
+from distill.models.kept_statistics import by_averages
+from distill.models.students.global_statistics import THUMBNAIL, GlobalStatistics, thumbnail_of
 
 SMALLEST = 64  # the deepest layer has then 2×2 values: BatchNorm needs more than one of a picture
 
 
 class Student(nn.Module):
-    """(N, 3, H, W) RGB in [0, 1] to (N, 3 or 4, H, W) in [0, 1]; sides divide by 32."""
+    """(N, 3, H, W) RGB in [0, 1] to (N, 3 or 4, H, W) in [0, 1]; sides divide by 32.
 
-    def __init__(self, encoder: nn.Module, decoder: nn.Module) -> None:
+    With `statistics` the decoder's sums are scaled and shifted by what a thumbnail of the whole
+    picture shows, see GlobalStatistics. `photo` is the whole picture then, or a part of it beside
+    its `thumbnail` (N, 3, 256, 256).
+    """
+
+    def __init__(
+        self, encoder: nn.Module, decoder: nn.Module, statistics: GlobalStatistics | None = None
+    ) -> None:
         super().__init__()
-        self.encoder, self.decoder = encoder, decoder
+        self.encoder, self.decoder, self.statistics = encoder, decoder, statistics
 
-    def forward(self, photo: Tensor) -> Tensor:
-        return self.decoder(self.encoder(photo))
+    def forward(self, photo: Tensor, thumbnail: Tensor | None = None) -> Tensor:
+        if self.statistics is None:
+            return self.decoder(self.encoder(photo))
+        own = thumbnail is None and photo.shape[-2:] == (THUMBNAIL, THUMBNAIL)
+        if own and not self.training:
+            features = self.encoder(photo)
+            summary = self.statistics(photo, features[-1])
+        else:
+            # Before the photo's own pass: what is recorded of layers is of the last one.
+            summary = self.summary(thumbnail_of(photo) if thumbnail is None else thumbnail)
+            features = self.encoder(photo)
+        return self.decoder(features, self.statistics.adapting(summary))
+
+    def summary(self, thumbnail: Tensor) -> Tensor:
+        """What the decoder is told of a picture, (N, 64, 1, 1), by its (N, 3, 256, 256).
+
+        The encoder learns nothing by it and normalises as in evaluation: else a picture's summary
+        would depend on the others of its batch.
+        """
+        assert self.statistics is not None
+        with torch.no_grad(), by_averages(self.encoder):
+            features = self.encoder(thumbnail)
+        return self.statistics(thumbnail, features[-1])
+
+    def stylize(self, photo: Tensor, summary: Tensor) -> Tensor:
+        """The output for a photo, or for a tile of it, by the summary of the whole picture."""
+        assert self.statistics is not None
+        return self.decoder(self.encoder(photo), self.statistics.adapting(summary))
+
+
+def global_statistics(encoder: nn.Module, decoder: nn.Module) -> GlobalStatistics:
+    """The part of a student that tells its decoder of the whole picture.
+
+    Raises DistillError for a decoder that does not say which of its sums can be adapted.
+    """
+    adapted = getattr(decoder, "adapted", None)
+    if not adapted:
+        raise DistillError(
+            f"global_statistics=thumbnail: {type(decoder).__name__} has no `adapted`, the channels "
+            "of the sums that it calls adapt() with; use global_statistics=none"
+        )
+    return GlobalStatistics(encoder.channels[-1], adapted)  # type: ignore[index,arg-type]
 
 
 class StudentGenerator(Student):

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from distill.core.errors import DistillError
 from distill.models.students.blocks import AddedSeparable, conv_norm, double, small
+from distill.models.students.global_statistics import Adapt, unchanged
 
 LOGITS = 4.0  # a photo x enters the last layer as 4x - 2, so an untrained student gives the photo
 
@@ -61,17 +62,18 @@ class Detail(nn.Module):
         small(self.up2[1])  # type: ignore[arg-type]
         self.at2 = at2
         self.out = nn.ConvTranspose2d(half, out_channels, 2, 2)
+        self.adapted = (eighth, quarter, half, out_channels)
         self._start_at_the_photo(photo)
 
-    def forward(self, features: list[Tensor]) -> Tensor:
+    def forward(self, features: list[Tensor], adapt: Adapt = unchanged) -> Tensor:
         photo, _, fourth, eight, sixteenth, *deeper = features
         x = self.context(features[-1])
         if deeper:
             x = torch.relu(double(self.up16(x)) + sixteenth)
-        x = self.at8(torch.relu(double(self.up8(x)) + self.skip8(eight)))
-        x = self.at4(torch.relu(double(self.up4(x)) + self.skip4(fourth)))
-        x = self.at2(torch.relu(double(self.up2(x)) + self.patches(photo)))
-        return torch.sigmoid(self.out(x))
+        x = self.at8(torch.relu(adapt(double(self.up8(x)) + self.skip8(eight))))
+        x = self.at4(torch.relu(adapt(double(self.up4(x)) + self.skip4(fourth))))
+        x = self.at2(torch.relu(adapt(double(self.up2(x)) + self.patches(photo))))
+        return torch.sigmoid(adapt(self.out(x)))
 
     @torch.no_grad()
     def _start_at_the_photo(self, channels: int) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from distill.core.errors import DistillError
 from distill.models.students.blocks import double, separable
+from distill.models.students.global_statistics import Adapt, unchanged
 
 
 class FastDepth(nn.Module):
@@ -33,11 +34,12 @@ class FastDepth(nn.Module):
         steps = [*channels[:0:-1], narrow]
         self.steps = nn.ModuleList(separable(a, b, kernel) for a, b in pairwise(steps))
         self.out = nn.Conv2d(narrow, out_channels, 1)
+        self.adapted = (*steps[1:-1], out_channels)
 
-    def forward(self, features: list[Tensor]) -> Tensor:
+    def forward(self, features: list[Tensor], adapt: Adapt = unchanged) -> Tensor:
         *skips, x = features[1:]
         for step in self.steps:
             x = double(step(x))
             if skips:
-                x = x + skips.pop()
-        return torch.sigmoid(self.out(x))
+                x = adapt(x + skips.pop())
+        return torch.sigmoid(adapt(self.out(x)))

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from distill.core.errors import DistillError
 from distill.models.students.blocks import conv_norm_relu, double
+from distill.models.students.global_statistics import Adapt, unchanged
 
 
 class NNConv(nn.Module):
@@ -38,11 +39,12 @@ class NNConv(nn.Module):
         self.up4 = conv_norm_relu(quarter, half, 3)
         self.up2 = conv_norm_relu(half, narrow, 3)
         self.out = nn.Conv2d(narrow, out_channels, 3, padding=1)
+        self.adapted = (sixteenth, eighth, quarter, half, out_channels)
 
-    def forward(self, features: list[Tensor]) -> Tensor:
+    def forward(self, features: list[Tensor], adapt: Adapt = unchanged) -> Tensor:
         _, half, quarter, eighth, sixteenth, deepest = features
-        x = self.up16(double(self.deep(deepest)) + sixteenth)
-        x = self.up8(double(x) + eighth)
-        x = self.up4(double(x) + quarter)
-        x = self.up2(double(x) + half)
-        return torch.sigmoid(self.out(double(x)))
+        x = self.up16(adapt(double(self.deep(deepest)) + sixteenth))
+        x = self.up8(adapt(double(x) + eighth))
+        x = self.up4(adapt(double(x) + quarter))
+        x = self.up2(adapt(double(x) + half))
+        return torch.sigmoid(adapt(self.out(double(x))))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from distill.models.students.blocks import conv_norm_relu, double, separable
+from distill.models.students.global_statistics import Adapt, unchanged
 
 
 class Residual(nn.Module):
@@ -29,14 +30,15 @@ class Residual(nn.Module):
         self.fine = conv_norm_relu(channels[0], fine, 3)
         self.out = nn.Conv2d(fine, out_channels, 3, padding=1)
         self.photo = nn.Conv2d(channels[0], out_channels, 1)
+        self.adapted = (*steps[1:], out_channels)
         self._start_at_the_photo()
 
-    def forward(self, features: list[Tensor]) -> Tensor:
+    def forward(self, features: list[Tensor], adapt: Adapt = unchanged) -> Tensor:
         photo, *skips, x = features
         for step in self.steps:
-            x = double(step(x)) + skips.pop()
+            x = adapt(double(step(x)) + skips.pop())
         x = double(self.meet(x)) + self.fine(photo)
-        return torch.sigmoid(self.out(x) + self.photo(photo))
+        return torch.sigmoid(adapt(self.out(x) + self.photo(photo)))
 
     @torch.no_grad()
     def _start_at_the_photo(self) -> None:
