@@ -13,6 +13,15 @@ from distill.core.errors import DistillError
 
 # In a graph's metadata: the side of the pictures whose colours larger outputs take, in pixels.
 COLOURS_AT = "distill.colours_at"
+# There too: `thumbnail` where the graph has the value `summary`, (1, 64, 1, 1), by which a part of
+# a picture is told of the whole.
+GLOBAL_STATISTICS = "global_statistics"
+SUMMARY = "summary"
+
+
+def summary_file(stem: str) -> str:
+    """The name of the file that computes `summary` for a student that takes it as an input."""
+    return f"{stem}_summary.onnx"
 
 
 def load_model(path: Path) -> onnx.ModelProto:
