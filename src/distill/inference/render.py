@@ -109,9 +109,9 @@ def _inferred(
         fixed = model.fixed[::-1]
         full = list(map(max, full, fixed)) if upscale == "tiles" else list(fixed)
     left, top = ((whole - own) // 2 for whole, own in zip(full, at, strict=True))
-    summary = (
-        (summarise or model.summary)(to_array(picture)[None]) if model.told else None
-    )  # without the rim
+    summary = None
+    if model.told:  # of the picture without its rim
+        summary = (summarise or model.summary)(to_array(picture)[None])
     padded = portraits.mirrored_crop(picture, -left, -top, *full)
     box = (left, top, left + at[0], top + at[1])
     if upscale == "tiles":
