@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 
 from distill.core.errors import DistillError, reason_of
-from distill.core.sessions import CPU, available_providers, open_session, sample_inputs
+from distill.core.sessions import CPU, available_providers, open_session, picture_call
 
 # The best first: `auto` takes the first that is there and agrees with the CPU. TensorRT is left to
 # who asks for it: it compiles for minutes.
@@ -34,7 +34,7 @@ def available() -> list[str]:
 
 
 def choose(model: onnx.ModelProto, device: str, threads: int) -> tuple[str, str]:
-    """A provider for a network of a picture (1, 3, H, W), and a line that says which, and why.
+    """A provider for a network of one picture (1, 3, H, W), and a line that says which, and why.
 
     `device` is one of PROVIDERS, or `auto`: the best that is there, runs the whole network and
     gives the CPU's output of a made-up picture within TOLERANCE; else the CPU. The picture has the
@@ -66,9 +66,8 @@ def _refusal(model: onnx.ModelProto, provider: str, threads: int) -> str:
     try:
         own, other = (open_session(model, threads, each) for each in (CPU, provider))
         sides = [d if isinstance(d, int) else SIDE for d in own.get_inputs()[0].shape[2:]]
-        feed = sample_inputs(own)
-        feed[own.get_inputs()[0].name] = np.random.default_rng(0).random((1, 3, *sides), np.float32)
-        wanted, given = (np.asarray(each.run(None, feed)[0]) for each in (own, other))
+        picture = np.random.default_rng(0).random((1, 3, *sides), np.float32)
+        wanted, given = picture_call(own)(picture), picture_call(other)(picture)
     except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
         return reason_of(error, 200).removeprefix(f"providers=[{provider}]: ")
     if wanted.shape != given.shape:

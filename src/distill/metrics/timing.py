@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from distill.core.sessions import open_session, sample_inputs
+from distill.core.sessions import open_session, picture_call
 
 Call = Callable[[], object]
 Key = TypeVar("Key", bound=Hashable)
@@ -48,14 +48,9 @@ class Times:
 
 
 def onnx_ms(path: Path, size: int, repeats: int = 30) -> float:
-    """Median milliseconds of an exported network in ONNX Runtime, 1 thread, batch 1.
-
-    Inputs after the picture are made up.
-    """
-    session = open_session(path, threads=1)
-    given = sample_inputs(session)
-    given[session.get_inputs()[0].name] = np.full((1, 3, size, size), 0.5, np.float32)
-    return _median_ms(partial(session.run, None, given), repeats)
+    """Median milliseconds of an exported network in ONNX Runtime, 1 thread, batch 1."""
+    run = picture_call(open_session(path, threads=1))
+    return _median_ms(partial(run, np.full((1, 3, size, size), 0.5, np.float32)), repeats)
 
 
 def torch_ms(network: nn.Module, size: int) -> float:
