@@ -34,7 +34,9 @@ def run(tmp_path_factory):
         pytest.skip("no Node.js, or no TypeScript: npm ci in web/")
     folder = tmp_path_factory.mktemp("compiled")
     source = webpage.SOURCES / "src"
-    sources = [source / f"{name}.ts" for name in ("steady", "auto_size", "colours", "fit", "onnx_file")]
+    sources = [
+        source / f"{name}.ts" for name in ("steady", "auto_size", "colours", "fit", "onnx_file")
+    ]
     (folder / "package.json").write_text('{"type": "module"}')
     flags = [
         "--outDir",
