@@ -28,7 +28,7 @@ def test_links_between_the_repository_s_files_are_links_between_pages(site, tmp_
     found = site.pages()
     site.gather(found)
     home = (tmp_path / "index.md").read_text()
-    assert "](training.md)" in home
+    assert "](quickstart.md)" in home
     assert "](students/hayao.md)" in home
     assert "![photo, teacher, student: the astronaut was held out](files/demo.png)" in home
     assert (tmp_path / "files/demo.png").read_bytes() == (ROOT / "docs/demo.png").read_bytes()
@@ -36,6 +36,14 @@ def test_links_between_the_repository_s_files_are_links_between_pages(site, tmp_
     assert "](benchmarks-scripts.md#students-side-by-side)" in "".join(
         (tmp_path / name.name).read_text() for name in found.values() if name.parent.name == ""
     )
+
+
+def test_every_setting_is_listed_with_its_default_and_comment(site, tmp_path):
+    site.settings()
+    page = (tmp_path / "reference/settings.md").read_text()
+    assert "## distill.train" in page
+    assert "| `seed` | `0` | of the order, the augmentation and the initial weights |" in page
+    assert "## loss=ink" in page
 
 
 def test_a_link_to_what_is_no_page_is_refused(site):

@@ -1,9 +1,9 @@
 """Build the documentation as a site, without a network: `make docs`.
 
-Gathers into dist/docs-pages what the repository has as Markdown (the README is the first page), a
-gallery that the package's students draw now, their cards, and a page for each package with what
-its docstrings say; links between them are made to fit. Zensical builds dist/docs from that by
-mkdocs.yml and ends with status 1 where a link leads nowhere.
+Gathers into dist/docs-pages the repository's Markdown files (the README is the first page), the
+students' cards, a gallery of their output, the settings of conf/ with defaults and comments, and
+an API page for each package from its docstrings. Links are adapted. Zensical then builds dist/docs
+by mkdocs.yml and ends with status 1 at a broken link.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from itertools import takewhile
 from os.path import relpath
 from pathlib import Path, PurePosixPath
 
 import numpy as np
+import yaml
 from PIL import Image
 from skimage import data
 
@@ -33,6 +36,7 @@ def pages() -> dict[Path, PurePosixPath]:
     found = {
         "README.md": "index.md",
         "benchmarks/README.md": "benchmarks-scripts.md",
+        "campaigns/README.md": "campaigns.md",
         "CHANGELOG.md": "changelog.md",
         "CONTRIBUTING.md": "contributing.md",
         "SECURITY.md": "security.md",
@@ -72,7 +76,7 @@ def _moved(link: str, source: Path, target: PurePosixPath, found: dict[Path, Pur
 
 
 def gallery() -> None:
-    """What each student of the package makes of scikit-image's photographs, drawn now."""
+    """Stylize scikit-image's photographs with each student of the package."""
     photos, drawn = PAGES / "gallery/photo", PAGES / "gallery"
     photos.mkdir(parents=True)
     for name, load in SHOWN.items():
@@ -87,9 +91,9 @@ def gallery() -> None:
         rows.append(_row(f"[{style}](students/{style}.md)", style))
     says = (
         "---\nhide: [navigation, toc]\n---\n\n# Gallery\n\n"
-        "What the students of the package make of photographs that come with scikit-image:\n\n"
-        "    python -m distill.stylize PHOTOS style=hayao\n\nEach student's card says what it was "
-        "made from, under which terms, and what it does less well.\n\n"
+        "Photographs of scikit-image, stylized by the students of the package:\n\n"
+        "    python -m distill.stylize PHOTOS style=hayao\n\nEach student's card states its data, "
+        "terms and limits.\n\n"
     )
     _write(PurePosixPath("gallery.md"), says + "\n".join(rows) + "\n")
 
@@ -100,10 +104,60 @@ def _row(title: str, folder: str) -> str:
     return f"| {title} | {' | '.join(shown)} |"
 
 
+def settings() -> None:
+    """A page of every setting in conf/, with its default and comment, commands before groups."""
+    text = (
+        "# Settings\n\nDefaults and comments of `conf/`. Settings of a command are typed as "
+        "`KEY=VALUE`, a file of a group is chosen by `GROUP=NAME`. A setting of a group has the "
+        "group's name in front, as in `data.root`, but for recipes, whose settings stand alone.\n"
+    )
+    conf = ROOT / "conf"
+    for file in sorted(conf.rglob("*.yaml"), key=lambda file: (file.parent != conf, file)):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        about = " ".join(line.lstrip("# ") for line in takewhile(lambda x: x[:1] == "#", lines))
+        name = file.relative_to(conf).with_suffix("").as_posix()
+        place, _, choice = name.rpartition("/")
+        title = f"{place}={choice}" if place else f"distill.{choice}"
+        rows = [
+            f"| `{key}` | {_cell(f'`{value}`' if value else '')} | {_cell(comment)} |\n"
+            for key, value, comment in _settings_of(yaml.compose("\n".join(lines)), lines)
+        ]
+        text += f"\n## {title}\n\n" + (f"{about}\n\n" if about else "")
+        text += "| setting | default | |\n| --- | --- | --- |\n" + "".join(rows) if rows else ""
+    _write(PurePosixPath("reference/settings.md"), text)
+
+
+def _settings_of(
+    node: yaml.Node | None, lines: list[str], above: str = ""
+) -> Iterator[tuple[str, str, str]]:
+    """Key, default and comment of each setting of a node; Hydra's own nodes are left out."""
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else []:
+        if not above and key.value in ("defaults", "hydra"):
+            continue
+        name, start, end = above + key.value, value.start_mark, value.end_mark
+        if isinstance(value, yaml.MappingNode) and value.value and not value.flow_style:
+            yield from _settings_of(value, lines, f"{name}.")
+            continue
+        default = " ".join("\n".join(lines)[start.index : end.index].split())
+        _, _, comment = lines[key.start_mark.line].partition(" #")
+        below = takewhile(lambda x: x.lstrip()[:1] == "#", lines[key.start_mark.line + 1 :])
+        if comment:  # a comment goes on in lines of its own, as far in
+            comment += " " + " ".join(
+                line.lstrip("# ")
+                for line in below
+                if line.index("#") >= lines[key.start_mark.line].index(" #")
+            )
+        yield name, default, comment.strip()
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
 def reference() -> None:
-    """A page for each package: what the docstrings of its modules say, read without importing."""
+    """An API page for each package from its docstrings, read without importing."""
     package = ROOT / "src/distill"
-    said = ["# Reference\n\nWhat the docstrings of the code say, package by package."]
+    said = ["# API\n\nThe docstrings of each package. [Settings](settings.md) have their own page."]
     for init in sorted(package.rglob("__init__.py")):
         modules = sorted(path for path in init.parent.glob("*.py") if path.name[0] != "_")
         if not modules:
@@ -137,6 +191,7 @@ def main() -> None:
     PAGES.mkdir(parents=True)
     gather(pages())
     gallery()
+    settings()
     reference()
     command = [str(Path(sys.executable).with_name("zensical")), "build", "--strict", "--clean"]
     sys.exit(subprocess.run(command, cwd=ROOT).returncode)

@@ -5,7 +5,7 @@ import type { Preferences, Values } from "./preferences";
 import { strings } from "./strings";
 import type { Viewer } from "./viewer";
 
-const STEADY = 0.8; // by default; docs/lens.md has what it takes away, and what it leaves behind
+const STEADY = 0.8; // by default; docs/results.md has what it takes away, and what it leaves behind
 
 export class LookControls {
   private readonly strength = $<HTMLInputElement>("strength");

@@ -50,7 +50,7 @@ def first_ahead(first: bool, machine: Machine) -> Iterator[None]:
     if environment is None and machine.num_nodes > 1:
         raise DistillError(
             f"trainer.num_nodes={machine.num_nodes}: start the command on every machine, with "
-            "torchrun or srun; docs/training.md has the lines"
+            "torchrun or srun; docs/hardware.md has the lines"
         )
     if environment is None or environment.world_size() == 1:
         yield

@@ -3,7 +3,7 @@
 The Gram matrices of VGG features say what textures and colours a picture has (Gatys et al. 2016).
 Of a drawing they say what it shows as well; what the photo has of that is taken off, so what is
 left is the change: measured on 70 pairs of hayao, whitebox and toon with 5 of another style among
-them, see docs/training.md.
+them, see docs/data.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pictures as bytes, by the name of a codec: how small, how fast to decode, lossless or not.
 
 Milliseconds of CPU time to decode and bytes of a picture at 256², of benchmarks/loading.py on
-photos and stylised pictures: docs/training.md.
+photos and stylised pictures: docs/shards.md.
 """
 
 from __future__ import annotations
