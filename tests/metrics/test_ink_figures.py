@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from scipy.ndimage import black_tophat, maximum_filter
+from scipy.ndimage import black_tophat, gaussian_filter, laplace, maximum_filter
 from torch import Tensor
 
-from distill.metrics.ink_figures import FIGURES, ink_sums, ratios
+from distill.metrics.ink_figures import FARTHEST, FIGURES, chamfer_sums, ink_sums, ratios
 
 
 def lines(*columns: int, depth: float = 0.5, size: int = 32) -> Tensor:
@@ -18,7 +18,21 @@ def lines(*columns: int, depth: float = 0.5, size: int = 32) -> Tensor:
 
 
 def figures(student: Tensor, teacher: Tensor) -> list[float]:
-    return ratios(ink_sums(student, teacher)).flatten().tolist()
+    """Recall, precision and depth."""
+    return ratios(ink_sums(student, teacher)).flatten().tolist()[:3]
+
+
+def named(student: Tensor, teacher: Tensor) -> dict[str, float]:
+    found = ratios(ink_sums(student, teacher))[0].tolist()
+    return dict(zip(FIGURES, found, strict=True))
+
+
+def chamfer(student: Tensor, teacher: Tensor) -> float:
+    return ratios(chamfer_sums(student, teacher)).item()
+
+
+def grey_picture(values: np.ndarray) -> Tensor:
+    return torch.from_numpy(values.astype(np.float32)).expand(1, 3, -1, -1)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +52,6 @@ def test_known_drawings(student: Tensor, wanted: tuple[float, float, float]):
     teacher = lines(8, 20)
     assert figures(student, teacher) == pytest.approx(wanted, abs=1e-5, nan_ok=True)
     assert ink_sums(student, teacher)[0, 0, 1] == 2 * 32  # ink pixels of the teacher
-    assert len(FIGURES) == 3
 
 
 def test_without_ink_there_is_no_figure():
@@ -61,9 +74,9 @@ def test_colour_counts_by_its_luma():
 def test_each_picture_has_its_own_sums():
     both = torch.cat([lines(8), lines()])
     sums = ink_sums(both, torch.cat([lines(8), lines(8)]))
-    assert sums.shape == (2, 3, 2)
+    assert sums.shape == (2, len(FIGURES), 2)
     assert sums[:, 0].tolist() == [[32, 32], [0, 32]]
-    assert ratios(sums.sum(0)).tolist() == pytest.approx([0.5, 1, 0.5])
+    assert ratios(sums.sum(0))[:3].tolist() == pytest.approx([0.5, 1, 0.5])
 
 
 def test_against_scipy():
@@ -80,3 +93,50 @@ def test_against_scipy():
     ]
     got = figures(torch.from_numpy(a)[None], torch.from_numpy(b)[None])
     assert got == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_picture_against_itself():
+    found = named(lines(8, 20), lines(8, 20))
+    assert found == pytest.approx(dict.fromkeys(FIGURES, 1.0))
+    assert chamfer(lines(8, 20), lines(8, 20)) == 0
+
+
+@pytest.mark.parametrize(("by", "distance"), [(0, 0.0), (1, 1.0), (2, 2.0), (5, 5.0)])
+def test_a_line_moved_by_some_pixels(by: int, distance: float):
+    """Recall forgives one pixel; the chamfer distance is how far it went."""
+    found = named(lines(10 + by), lines(10))
+    assert found["ink recall"] == found["ink precision"] == (1.0 if by < 2 else 0.0)
+    assert found["ink mass"] == pytest.approx(1, abs=1e-5)
+    assert chamfer(lines(10 + by), lines(10)) == pytest.approx(distance)
+
+
+def test_recall_at_greater_depths():
+    """Lines of 0.15, 0.25 and 0.5 drawn 0.1 paler: 0.05, 0.15 and 0.4."""
+    student, teacher = lines(), lines()
+    for column, depth in ((8, 0.15), (16, 0.25), (24, 0.5)):
+        teacher[..., column] -= depth
+        student[..., column] -= depth - 0.1
+    found = named(student, teacher)
+    assert found["ink recall"] == pytest.approx(2 / 3)
+    assert found["ink recall at 0.2"] == pytest.approx(1 / 2)
+    assert found["ink recall at 0.3"] == 1
+    assert [found[f"ink precision{at}"] for at in ("", " at 0.2", " at 0.3")] == [1, 1, 1]
+    assert found["ink mass"] == pytest.approx((0.05 + 0.15 + 0.4) / (0.15 + 0.25 + 0.5), abs=1e-5)
+
+
+def test_a_line_too_many_is_a_distance_too():
+    """32 + 32 pixels of a line drawn where it is, and 32 of one that is 6 pixels from it."""
+    assert chamfer(lines(8, 14), lines(8)) == pytest.approx(6 / 3)
+    assert chamfer(lines(8), lines()) == FARTHEST
+    assert chamfer(lines(4), lines(28)) == FARTHEST
+    assert np.isnan(chamfer(lines(), lines()))
+
+
+def test_a_blurred_picture_has_less_of_the_teacher_s_sharpness():
+    """By SciPy's Laplacian and blur."""
+    sharp = np.random.default_rng(0).random((40, 33))
+    blurred = gaussian_filter(sharp, 1)
+    expected = np.abs(laplace(blurred)).sum() / np.abs(laplace(sharp)).sum()
+    assert expected < 0.5
+    found = named(grey_picture(blurred), grey_picture(sharp))
+    assert found["sharpness"] == pytest.approx(expected, rel=1e-4)

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 
 from distill.losses.criterion import Criterion
 from distill.losses.smooth_l1 import SmoothL1
-from distill.metrics.ink_figures import ink_sums
+from distill.metrics.ink_figures import FIGURES, ink_sums
 from distill.training.distillation import DistillModule
 
 
@@ -59,6 +59,9 @@ def test_ink_is_that_of_all_validation_pictures_together(tmp_path: Path, batch: 
     assert logged["val/ink_recall"] == pytest.approx(2 / 4, abs=1e-5)
     assert logged["val/ink_precision"] == pytest.approx(2 / 3, abs=1e-5)
     assert logged["val/ink_depth"] == pytest.approx(0.75 / 1.75, abs=1e-5)
+    assert logged["val/ink_recall_at_0.3"] == pytest.approx(1 / 3, abs=1e-5)
+    assert logged["val/ink_mass"] == pytest.approx(1.5 / 1.75, abs=1e-5)
+    assert 0 < logged["val/sharpness"] < 1
 
 
 def test_pictures_without_ink_have_no_such_figure(tmp_path: Path) -> None:
@@ -67,7 +70,7 @@ def test_pictures_without_ink_have_no_such_figure(tmp_path: Path) -> None:
     assert "val/psnr" in logged
     assert logged["val/photo_psnr"] == logged["val/psnr"]  # this student gives the photo back
     assert logged["val/photo_ssim"] == logged["val/ssim"]
-    assert not [name for name in logged if "ink" in name]
+    assert not [name for name in logged if "ink" in name or "sharp" in name]
 
 
 def test_the_ink_of_other_processes_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +78,7 @@ def test_the_ink_of_other_processes_counts(tmp_path: Path, monkeypatch: pytest.M
     theirs = ink_sums(*(picture[None] for picture in PAIRS[1]))[0]
 
     def reduce(_strategy: Any, ours: Tensor, *_group: Any, reduce_op: str = "mean") -> Tensor:
-        return ours + theirs if (ours.shape, reduce_op) == ((3, 2), "sum") else ours
+        return ours + theirs if (ours.shape, reduce_op) == ((len(FIGURES), 2), "sum") else ours
 
     monkeypatch.setattr(pl.strategies.SingleDeviceStrategy, "reduce", reduce)
     logged = validated(PAIRS[:1], tmp_path)

@@ -24,29 +24,34 @@ from distill.evaluation.set_teacher import teacher_of
 from distill.metrics import frechet
 from distill.metrics.displacement import displacement, typical
 from distill.metrics.flicker import KINDS, MARGIN, flicker
-from distill.metrics.ink_figures import FIGURES, ink_sums
+from distill.metrics.ink_figures import CHAMFER, FIGURES, chamfer_sums, ink_sums
 
 OFF = "displacement (px)"
+INK = (*FIGURES, CHAMFER)
 FLICKER = tuple(f"flicker, {kind} (levels)" for kind in KINDS)
 SEEN = 8  # pictures in which a tile must show something: of fewer a median is chance
 Row = dict[str, Any]  # value, interval (None where none can be had), pictures
 
 
 def ink_of(output: Tensor, target: Tensor, batch_size: int) -> Values:
-    """What `ink_rows` adds up, (n, 3, 2), of uint8 (n, 3, H, W)."""
-    return per_picture(ink_sums, output, target, batch_size)
+    """What `ink_rows` adds up, (n, k, 2) in the order of INK, of uint8 (n, 3, H, W)."""
+
+    def sums(a: Tensor, b: Tensor) -> Tensor:
+        return torch.cat([ink_sums(a, b), chamfer_sums(a, b)], 1)
+
+    return per_picture(sums, output, target, batch_size)
 
 
 def ink_rows(
     sums: Values, rounds: int, seed: int = 0, groups: frechet.Groups = None
 ) -> dict[str, Row]:
-    """Recall, precision and depth of all pictures' ink; none of what no picture has.
+    """Figures of all pictures' ink and sharpness; none of what no picture has.
 
     Intervals resample pictures or, where they are given, `groups` (n,) of them.
     """
     how: dict[str, Any] = {"rounds": rounds, "seed": seed, "groups": groups}
     rows: dict[str, Row] = {}
-    for name, parts in zip(FIGURES, sums.swapaxes(0, 1), strict=True):
+    for name, parts in zip(INK, sums.swapaxes(0, 1), strict=True):
         over, under = parts.sum(0).tolist()
         if under:
             spread = interval(frechet.bootstrap_ratio, parts, **how)

@@ -23,7 +23,6 @@ from distill.evaluation.picture_scores import interval, per_picture
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureName, FeatureNetwork, feature_network
 from distill.metrics.frechet import Groups
-from distill.metrics.ink_figures import FIGURES
 
 FID_MISSING = 3  # exit status: everything else was computed
 ENOUGH = 2048  # pictures a side below which an FID is strongly biased upwards
@@ -116,7 +115,7 @@ def picture_by_picture(
 def how_drawn(
     compared: dict[str, tuple[Tensor, Tensor]], settings: EvalFid, groups: Groups = None
 ) -> Row:
-    """Ink recall, precision and depth, and displacement, of uint8 pictures (n, 3, H, W)."""
+    """Ink, sharpness and displacement, of uint8 pictures (n, 3, H, W)."""
     how: Row = {"rounds": settings.bootstrap, "seed": settings.seed, "groups": groups}
     rows: Row = {}
     size = settings.batch_size
@@ -124,7 +123,7 @@ def how_drawn(
         found = drawing.ink_rows(drawing.ink_of(a, b, size), **how)
         found[drawing.OFF] = drawing.displacement_row(drawing.places_of(a, b, size))
         rows |= {f"{name}, {what}": row for name, row in found.items() if row}
-    names = [*FIGURES, drawing.OFF]
+    names = [*drawing.INK, drawing.OFF]
     return dict(sorted(rows.items(), key=lambda row: names.index(row[0].partition(",")[0])))
 
 

@@ -27,7 +27,7 @@ class DistillModule(pl.LightningModule):
     `teacher` is needed for batches without a target and for terms that read its activations; it is
     frozen and in no checkpoint. `seed` is that of what loss terms draw at random. With
     `keep_averages` BatchNorm normalises by the averages that the student came with, which stay as
-    they are. Logs every term raw and weighted, PSNR (dB), SSIM and ink recall, precision and depth
+    they are. Logs every term raw and weighted, PSNR (dB), SSIM and the figures of ink and sharpness
     against the target.
     """
 
@@ -48,7 +48,7 @@ class DistillModule(pl.LightningModule):
         self.criterion, self.teacher = criterion, teacher
         self.make_optimizer, self.make_schedule, self.lr = make_optimizer, make_schedule, lr
         self.seed, self.keep_averages = seed, keep_averages
-        self._ink = torch.zeros(3, 2)  # of a validation so far, as `ink_sums` gives it
+        self._ink = torch.zeros(len(FIGURES), 2)  # of a validation so far, as `ink_sums` gives it
         self._compiled: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self.strict_loading = False  # the checkpoint holds the student alone, see state_dict
         self._student_layers = Recorder(student, criterion.student_layers, "gka_layers (student)")
@@ -81,7 +81,7 @@ class DistillModule(pl.LightningModule):
         return self
 
     def forward(self, photo: Tensor, thumbnail: Tensor | None = None) -> Tensor:
-        return self.student(photo, thumbnail)
+        return self.student(photo) if thumbnail is None else self.student(photo, thumbnail)
 
     def training_step(self, batch: Mapping[str, Any], index: int) -> dict[str, Any]:
         """The loss, and for callbacks every term's raw value, of which few steps are logged."""
@@ -97,7 +97,7 @@ class DistillModule(pl.LightningModule):
         return {"loss": total, "terms": raw}
 
     def on_validation_epoch_start(self) -> None:
-        self._ink = torch.zeros(3, 2, device=self.device)
+        self._ink = torch.zeros(len(FIGURES), 2, device=self.device)
 
     def validation_step(self, batch: Mapping[str, Any], index: int) -> None:
         self._draw_anew(index)
@@ -112,7 +112,7 @@ class DistillModule(pl.LightningModule):
         self._ink += ink_sums(output, target).sum(0)
 
     def on_validation_epoch_end(self) -> None:
-        """Ink recall, precision and depth over all pictures of all processes; none without ink."""
+        """Ink and sharpness over all pictures of all processes; none where there is nothing of it."""
         found = ratios(self.trainer.strategy.reduce(self._ink, reduce_op="sum"))
         names = (f"val/{name.replace(' ', '_')}" for name in FIGURES)
         values = {n: x for n, x in zip(names, found, strict=True) if torch.isfinite(x)}
@@ -166,8 +166,9 @@ class DistillModule(pl.LightningModule):
         trains = self._compiled and self.training and torch.is_grad_enabled()
         student, criterion = self._compiled if trains else (self.student, self.criterion)  # type: ignore[misc]
         layout = torch.contiguous_format if trains else torch.preserve_format
-        thumbnail = batch.get("thumbnail")
-        both = student(photo, thumbnail), target
+        # A student that is not told of the whole picture need not take a thumbnail.
+        told = [batch["thumbnail"]] if batch.get("thumbnail") is not None else []
+        both = student(photo, *told), target
         output, target = (x.to(torch.float32, memory_format=layout) for x in both)
         if output.shape[1] == 3:
             target = over_white(target)  # of a teacher whose output is RGBA
@@ -175,7 +176,7 @@ class DistillModule(pl.LightningModule):
 
         def again(other: Tensor) -> Tensor:
             with statistics_kept(self.student):
-                found = student(other.contiguous(memory_format=torch.channels_last), thumbnail)
+                found = student(other.contiguous(memory_format=torch.channels_last), *told)
             return found.to(torch.float32, memory_format=layout)
 
         further = self.criterion.of_network(again, photo, output)
