@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,11 @@ from distill.data.pairs import Pair, ReadablePair, find_pairs
 from distill.data.photos import Photo, Side, group_of
 from distill.evaluation import training_pictures
 from distill.evaluation.training_pictures import SeenPictures
+from distill.evaluation.whole_pictures import by_size, long_side, square_name
 from distill.models import build
 
 CHOSEN = "best.ckpt was chosen by these pictures: the run has no test side of its own"
-_PAIR_SUFFIX = re.compile(r"-[0-9a-f]{8}(-v\d+)?$")  # what Photo.pair_name adds to a stem
+_PAIR_SUFFIX = re.compile(r"-[0-9a-f]{8}(-[vs]\d+)?$")  # a pair has it behind its photo's stem
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class HeldOut:
 
     Of a student the target is the teacher's output. `about` says which run's they are, `titles`
     what the first three are called, `groups` (n,) which pictures are of one person or series.
+    `wholes` are the set's whole pictures by their long side, still to be read.
     """
 
     input: Tensor
@@ -55,6 +57,7 @@ class HeldOut:
     about: dict[str, Any]
     titles: tuple[str, str, str]
     groups: NDArray[Any]
+    wholes: Mapping[int, Sequence[ReadablePair]] = field(default_factory=dict)
 
     @property
     def half(self) -> int:
@@ -94,12 +97,14 @@ def held_out_photos(student: nn.Module, trained: dict[str, Any], settings: EvalF
     if out is None:
         found = training_pictures.pictures_of(source, {side})
         out = excluded(seen, found.pictures if found else {}, settings.photos)
-    pairs = [pair for pair in sides[side] if pair.name not in out.names]
+    kept = [pair for pair in sides[side] if square_name(pair.name) not in out.names]
+    pairs = [pair for pair in kept if long_side(pair.name) is None]
     data = _in_groups(pairs, source.style.resolution, trained, root, d)
     about = {key: trained[key]["name"] for key in ("style", "decoder")}
     about |= out.about | ({} if others else about_side(side))
     titles = ("photo", "target" if own else "teacher", "student")
-    return _with_output(student, data, settings, {"run": trained["run"]} | about, titles)
+    squares = _with_output(student, data, settings, {"run": trained["run"]} | about, titles)
+    return replace(squares, wholes=by_size(sorted(kept, key=_by_group)))
 
 
 def held_out_pairs(network: nn.Module, trained: dict[str, Any], settings: EvalFid) -> HeldOut:
@@ -227,11 +232,12 @@ def _in_groups(
     return PairSet(ordered, size, train=False, shifts=shifts, **how)
 
 
-def _by_group(pair: Pair) -> tuple[float, str]:
-    return half_order(_group(pair), pair.name)
+def _by_group(pair: ReadablePair) -> tuple[float, str]:
+    return half_order(group_of_pair(pair), pair.name)
 
 
-def _group(pair: ReadablePair) -> str:
+def group_of_pair(pair: ReadablePair) -> str:
+    """The same for pictures of one person or series."""
     return group_of(_PAIR_SUFFIX.sub("", Path(pair.name).stem))
 
 
@@ -252,7 +258,7 @@ def _with_output(
     ceiling, ceiling_name = pictures, f"{titles[0]}s(B)"
     if settings.ceiling != "photos":
         ceiling, ceiling_name = _other_style(pictures, settings), f"{settings.ceiling}(B)"
-    groups = np.array([_group(pair) for pair in data.pairs])
+    groups = np.array([group_of_pair(pair) for pair in data.pairs])
     return HeldOut(pictures, target, output, ceiling, ceiling_name, about, titles, groups)
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from distill.core.arrays import save_png
 from distill.core.files import write_json, write_whole
 from distill.core.images import sheet, to_float
+from distill.evaluation import whole_pictures
 
 Row = dict[str, Any]
 
@@ -22,16 +23,29 @@ def write(results: Row, folder: Path, missing: str) -> None:
     results = results | {"fid_missing": missing or None}
     lines = _lines(results)
     write_json(folder / "results.json", results)
-    table = ["| figure | value | 95 % interval |", "| --- | --- | --- |"]
-    table += [f"| {name} | {value} | {interval} |" for name, value, interval in lines]
+    table = markdown([("figure", "value", "95 % interval"), *lines])
+    sizes = whole_pictures.table(results["sizes"]) if results.get("sizes") else []
+    if sizes:
+        table += ["", *markdown(sizes)]
     write_whole(folder / "results.md", "\n".join([*table, "", *_notes(results)]) + "\n")
     screen = Table("figure", "value", "95 % interval")
     for line in lines:
         screen.add_row(*line)
     Console().print(screen)
+    if sizes:  # wide: a line each figure, a column each output
+        screen = Table("whole pictures", *(f"{name}, {size}" for size, name, *_ in sizes[1:]))
+        for line in list(zip(*sizes, strict=True))[2:]:
+            screen.add_row(*line)
+        Console().print(screen)
     for note in _notes(results):
         print(note)
     print(f"results: {folder / 'results.json'}")
+
+
+def markdown(lines: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a Markdown table, the first of them its header."""
+    head, *rows = (f"| {' | '.join(cells)} |" for cells in lines)
+    return [head, "|" + " --- |" * len(lines[0]), *rows]
 
 
 def write_sheet(columns: Iterable[Tensor], titles: Sequence[str], count: int, folder: Path) -> None:

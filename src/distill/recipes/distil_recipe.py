@@ -73,14 +73,20 @@ class DistilRecipe(Recipe):
         return trained["style"]["resolution"]
 
     def evaluate(self, checkpoint: Path, settings: EvalFid, features: Any) -> tuple[Any, Any]:
-        from distill.evaluation import drawing_scores, heldout, paired_scores
+        from distill.evaluation import drawing_scores, heldout, paired_scores, whole_pictures
         from distill.models.checkpoint import load_network
 
         network, trained = load_network(checkpoint, settings.direction)
         pictures = heldout.held_out_photos(network, trained, settings)
         of = (network, trained, settings.photos)
         drawn_by = drawing_scores.networks_of(*of) if settings.flicker else {}
-        return pictures, paired_scores.score_pairs(pictures, features, settings, drawn_by)
+        scores = paired_scores.score_pairs(pictures, features, settings, drawn_by)
+        if pictures.wholes:
+            scores["sizes"] = whole_pictures.score_sizes(
+                pictures.wholes, {"student": network}, features, heldout.group_of_pair,
+                settings.bootstrap, settings.seed, settings.flicker,
+            )  # fmt: skip
+        return pictures, scores
 
     def photo_source(self, trained: dict[str, Any]) -> PhotoSource:
         return source_of(trained)

@@ -112,7 +112,7 @@ class DistillModule(pl.LightningModule):
         self._ink += ink_sums(output, target).sum(0)
 
     def on_validation_epoch_end(self) -> None:
-        """Ink and sharpness over all pictures of all processes; none where there is nothing of it."""
+        """Ink and sharpness over all pictures of all processes; none of what no picture has."""
         found = ratios(self.trainer.strategy.reduce(self._ink, reduce_op="sum"))
         names = (f"val/{name.replace(' ', '_')}" for name in FIGURES)
         values = {n: x for n, x in zip(names, found, strict=True) if torch.isfinite(x)}
