@@ -69,8 +69,8 @@ def score_sizes(
 
     The thumbnail is the teacher's output at long side 256, enlarged by bicubic interpolation, where
     the set has all of them. Means of PSNR and SSIM; ink, sharpness and chamfer distance of all
-    pictures together; kernel distance of four crops each; flicker of the first `flickering` pictures.
-    Intervals resample the groups that `group_of` names.
+    pictures together; kernel distance of four crops each; flicker of the first `flickering`
+    pictures. Intervals resample the groups that `group_of` names.
     """
     small = {square_name(pair.name): pair for pair in pairs.get(THUMBNAIL, ())}
     results: dict[str, Row] = {}
