@@ -235,7 +235,7 @@ def test_other_transposed_convolutions_are_in_no_profile(changed: dict[str, Any]
 def test_unknown_profile_is_refused() -> None:
     with pytest.raises(
         DistillError,
-        match=r"exporter\.profile=loose: choose from strict, transposed, unet, cyclegan, any",
+        match=r"exporter\.profile=loose: choose from strict, transposed, global, unet, cyclegan",
     ):
         OnnxExporter(profile="loose")  # type: ignore[arg-type]
 

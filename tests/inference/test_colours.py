@@ -147,6 +147,8 @@ def test_only_a_teacher_that_normalises_ties_colours_to_a_side(teacher, side):
     node = {"_target_": f"{teacher.__module__}.{teacher.__name__}"}
     trained = {"recipe": "distill", "teacher": node, "style": {"resolution": 192}}
     assert network_file.colours_at(trained) == side
+    told = trained | {"global_statistics": "thumbnail"}  # right at every size by itself
+    assert network_file.colours_at(told) is None
 
 
 def test_of_the_shipped_students_only_hayao_has_a_teacher_that_normalises():

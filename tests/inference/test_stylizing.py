@@ -61,7 +61,7 @@ def test_size_is_that_of_the_network_s_input(shipped_students, asked, monkeypatc
     seen = []
     infer = OnnxStudent.__call__
 
-    def spy(self, photo):
+    def spy(self, photo, _=None):
         seen.append(photo.shape)
         return infer(self, photo)
 
@@ -77,7 +77,7 @@ def test_large_pictures_are_stylised_at_1024(shipped_students, monkeypatch):
     seen = []
     infer = OnnxStudent.__call__
     monkeypatch.setattr(
-        OnnxStudent, "__call__", lambda self, x: (seen.append(tuple(x.shape)), infer(self, x))[1]
+        OnnxStudent, "__call__", lambda self, x, _=None: (seen.append(x.shape), infer(self, x))[1]
     )
     put("photo.jpg", picture(2000, 1000), quality=95)
     assert run(stylize, "photo.jpg") == 0
@@ -506,6 +506,11 @@ def test_several_styles_by_one_command(shipped_students):
 def test_what_is_shipped(shipped_students):
     assert list(zoo.shipped()) == ["hayao", "toon"]
     assert zoo.find("toon") == shipped_students / "zoo" / "toon.onnx"
+    assert zoo.static("toon") == zoo.find("toon")
+    beside = shipped_students / "zoo" / "toon-256.onnx"
+    beside.write_bytes(zoo.find("toon").read_bytes())
+    assert list(zoo.shipped()) == ["hayao", "toon"]
+    assert zoo.static("toon") == beside
 
 
 @pytest.mark.parametrize("name", zoo.shipped())

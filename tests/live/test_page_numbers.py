@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shutil
 import subprocess
 
 import numpy as np
+import onnx
 import pytest
+import torch
 from PIL import Image
 
+from distill.core.onnx_files import free_size, split_at_summary
+from distill.core.sessions import open_session
+from distill.exporters.onnx import OnnxExporter
 from distill.inference import colours
 from distill.inference.video.smoothing import Smoother
 from distill.live import webpage
+from distill.models.students.global_statistics import thumbnail_of
+from distill.models.students.student import Student
+from support.told_students import told_student
 
 TSC = webpage.SOURCES / "node_modules" / ".bin" / "tsc"
 
@@ -25,7 +34,9 @@ def run(tmp_path_factory):
         pytest.skip("no Node.js, or no TypeScript: npm ci in web/")
     folder = tmp_path_factory.mktemp("compiled")
     source = webpage.SOURCES / "src"
-    sources = [source / f"{name}.ts" for name in ("steady", "auto_size", "colours", "fit")]
+    sources = [
+        source / f"{name}.ts" for name in ("steady", "auto_size", "colours", "fit", "onnx_file")
+    ]
     (folder / "package.json").write_text('{"type": "module"}')
     flags = [
         "--outDir",
@@ -114,14 +125,14 @@ def test_a_new_size_or_a_new_scene_begins_anew(run):
 
 
 RESAMPLE = """
-import { BICUBIC, BOX, LANCZOS, resample } from "./resample.js";
+import { BICUBIC, BILINEAR, BOX, LANCZOS, resample } from "./resample.js";
 const made = resample(Uint8ClampedArray.from(given.bytes), given.from, 4, given.to,
-  { BICUBIC, BOX, LANCZOS }[given.filter]);
+  { BICUBIC, BILINEAR, BOX, LANCZOS }[given.filter]);
 console.log(JSON.stringify([...made]));
 """
 
 
-@pytest.mark.parametrize("name", ["BOX", "BICUBIC", "LANCZOS"])
+@pytest.mark.parametrize("name", ["BOX", "BILINEAR", "BICUBIC", "LANCZOS"])
 @pytest.mark.parametrize("to", [(17, 40), (90, 31), (45, 7)])
 def test_pictures_are_resampled_as_pillow_does(run, name, to):
     rng = np.random.default_rng(1)
@@ -266,3 +277,74 @@ def test_a_machine_that_gets_busy_is_followed_down_and_not_tried_again(run):
     assert sides[50] == 384
     assert sides[119] == 256
     assert sides[-1] == 320  # 384 was too slow once
+
+
+SHARP = """
+import { AutoSize } from "./auto_size.js";
+const auto = new AutoSize(given.sizes, 256, null, () => given.screen), sides = [];
+for (const still of given.still) {
+  auto.take({ prepare: 0, run: given.ms * auto.side ** 2 / 256 ** 2, finish: 0, part: 0 }, still);
+  sides.push(auto.side);
+}
+console.log(JSON.stringify(sides));
+"""
+
+
+def test_pictures_fill_the_screen_and_frames_keep_20_a_second(run):
+    sizes = [*SIZES, 640, 768, 1024]
+    still, live = [True] * 4, [False] * 30
+    sides = run(SHARP, sizes=sizes, screen=1536, ms=5, still=still + live + still)
+    assert sides[:2] == [256, 1536]  # 180 ms
+    assert sides[4] == 256  # at once: no frame but the first is as large as a picture
+    assert sides[33] == 640  # 31 ms; 45 at 768 is all of the 45 allowed
+    assert sides[-1] == 1536
+    # 4 s are the most: 80 · (1536 / 256)² = 2.9, but 150 at 1536 takes 5.4.
+    assert run(SHARP, sizes=sizes, screen=1536, ms=80, still=still)[-1] == 1536
+    assert run(SHARP, sizes=sizes, screen=1536, ms=150, still=still)[-1] == 1024
+    assert run(SHARP, sizes=sizes, screen=320, ms=5, still=still)[-1] == 320  # a small photo
+
+
+SPLIT = """
+import { splitAtSummary } from "./onnx_file.js";
+const bytes = Uint8Array.from(Buffer.from(given.file, "base64")).buffer;
+const parts = splitAtSummary(bytes);
+const text = (buffer) => Buffer.from(buffer).toString("base64");
+console.log(JSON.stringify(
+  parts && { thumbnail: parts.thumbnail, teller: text(parts.teller), drawn: text(parts.drawn) }));
+"""
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_a_student_that_is_told_the_whole_picture_is_taken_apart(run, dynamic):
+    student = told_student()
+    model = OnnxExporter(dynamic=dynamic).export(student)
+    file = free_size(model).SerializeToString()
+    found = run(SPLIT, file=base64.b64encode(file).decode())
+    teller, drawn = (
+        onnx.load_from_string(base64.b64decode(found[part])) for part in ("teller", "drawn")
+    )
+    for part in (teller, drawn):
+        onnx.checker.check_model(part, full_check=True)
+    assert not any(node.name == "thumbnail" for node in teller.graph.node)
+    # As small as what Python makes of the same file.
+    for mine, theirs in zip((teller, drawn), split_at_summary(model), strict=True):
+        kept = {tensor.name for tensor in mine.graph.initializer}
+        assert kept <= {tensor.name for tensor in theirs.graph.initializer}
+    photo, part = torch.rand(1, 3, 320, 288), torch.rand(1, 3, 64, 96)
+    with torch.inference_mode():
+        thumbnail = thumbnail_of(photo)
+        told = student.summary(thumbnail)
+        expected = student.stylize(part, told)
+    given = {found["thumbnail"]: thumbnail.numpy()}
+    (summary,) = open_session(teller, threads=1).run(None, given)
+    np.testing.assert_allclose(summary, told, atol=1e-4)
+    given = {"photo": part.numpy(), "summary": summary}
+    (output,) = open_session(drawn, threads=1).run(None, given)
+    np.testing.assert_allclose(output, expected, atol=1e-4)
+
+
+def test_any_other_student_is_left_whole(run):
+    whole = told_student()
+    untold = OnnxExporter().export(Student(whole.encoder, whole.decoder))
+    file = base64.b64encode(untold.SerializeToString()).decode()
+    assert run(SPLIT, file=file) is None

@@ -4,7 +4,7 @@ import type { Box, Size } from "./protocol";
 
 const STRIDE = 32;
 const LONG = 3; // times the short side: longer strips get more pixels along, so that some are left across
-const MOST = 2048; // pixels of a strip's long side
+const MOST = 2048; // pixels of the long side of a strip, and of what fills a screen
 
 /**
  * Pixels at each edge of the input that are not shown: networks pad with zeros inside, and give a
@@ -31,6 +31,11 @@ export function coloursSize(size: Size, student: Pick<Student, "fixed" | "colour
   if (fixed || !colours_at || long <= colours_at) return null;
   const side = (own: number) => multiple((own * colours_at) / long);
   return { width: side(size.width), height: side(size.height) };
+}
+
+/** The side of a network whose output, without its rim, is so long, but no longer than the photo. */
+export function screenSide(shown: number, photo: number): number {
+  return Math.min(MOST, STRIDE * Math.ceil((Math.min(shown, photo) + 2 * RIM) / STRIDE));
 }
 
 function multiple(pixels: number): number {

@@ -6,11 +6,13 @@ import { recolour } from "./colours";
 import type { Student } from "./manifest";
 import { NetworkSession } from "./network_session";
 import type { Fade } from "./part_mask";
+import { splitAtSummary } from "./onnx_file";
 import { toBytes } from "./planes";
 import type { FullLook, Size } from "./protocol";
 import { measureReach } from "./reach";
 import { LANCZOS, resample, rounded } from "./resample";
 import type { Runtime } from "./runtime";
+import { Teller } from "./teller";
 import { blend, margin, mirrored, spans, type Span } from "./tiles";
 
 const STRIDE = 32;
@@ -40,6 +42,7 @@ export class FullPicture {
   private done = 0;
   private open: NetworkSession | null = null;
   private openOn: Runtime | null = null;
+  private summary: Float32Array | null = null; // of the whole picture, for every tile
 
   /**
    * The frame is taken, mirrored from left to right or not, and closed. `fade` makes see-through what
@@ -47,7 +50,7 @@ export class FullPicture {
    */
   constructor(
     private readonly student: Student,
-    private readonly network: ArrayBuffer,
+    private network: ArrayBuffer,
     frame: ImageBitmap,
     mirror: boolean,
     private readonly fade: Fade | null,
@@ -61,7 +64,9 @@ export class FullPicture {
 
   /** Finds the tiles; gives the number of steps. */
   async plan(runtime: Runtime): Promise<number> {
-    const reach = fits(this.own, TILES[0]) ? 0 : await measureReach(this.student, runtime, this.network);
+    await this.look(runtime);
+    const { student, network, summary } = this;
+    const reach = fits(this.own, TILES[0]) ? 0 : await measureReach(student, runtime, network, summary);
     for (const side of TILES) {
       const own = tiled(this.own, side, margin(reach, side));
       this.tiles = this.small ? [...tiled(this.small, side, 0), ...own] : own;
@@ -73,6 +78,19 @@ export class FullPicture {
       }
     }
     return this.tiles.length + 1;
+  }
+
+  /** At the whole picture, for a network that is told of it. */
+  private async look(runtime: Runtime): Promise<void> {
+    const parts = splitAtSummary(this.network);
+    if (!parts) return;
+    const teller = await Teller.open(parts, runtime);
+    try {
+      await teller.look(this.own.photo, this.own);
+    } finally {
+      await teller.close();
+    }
+    [this.network, this.summary] = [parts.drawn, teller.summary];
   }
 
   /** The next step; after a failure the same one again. */
@@ -106,7 +124,7 @@ export class FullPicture {
     const same = this.open?.size.width === size.width && this.open.size.height === size.height;
     if (this.open && same && this.openOn === runtime) return this.open;
     await this.close();
-    this.open = await NetworkSession.open(this.student, size, runtime, this.network);
+    this.open = await NetworkSession.open(this.student, size, runtime, this.network, this.summary);
     this.openOn = runtime;
     return this.open;
   }

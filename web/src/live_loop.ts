@@ -10,6 +10,7 @@ import { strings } from "./strings";
 import type { Viewer } from "./viewer";
 
 const WARM = 4; // inferences of a still picture: the first is slow, while the browser compiles
+const LARGE = 512; // pixels of a side beyond which one is enough: it may take seconds
 // What a frame is shown as before anybody knows which student will draw: whole.
 const UNKNOWN = { student: { fixed: null }, side: 256 };
 
@@ -100,7 +101,8 @@ export class LiveLoop {
   }
 
   private unfinished(source: Source): boolean {
-    return this.changed || !source.still || (this.chosen.now !== null && this.runs < this.warm);
+    const { now } = this.chosen;
+    return this.changed || !source.still || (now !== null && this.runs < (now.side > LARGE ? 1 : this.warm));
   }
 
   /** One frame; the photo alone where no student is there yet. */

@@ -19,9 +19,10 @@ import { PartControls } from "./part_controls";
 import { PhotoControls } from "./photo_controls";
 import type { Backend, BackendChoice, Times } from "./protocol";
 import { SaveControls } from "./save_controls";
+import { sizesOf } from "./sizes";
 import { SketchView } from "./sketch_view";
 import { strings, translatePage } from "./strings";
-import { listSizes, listStyles, pickedSize, showStyle, sizesOf } from "./styles";
+import { listSizes, listStyles, pickedSize, showStyle } from "./styles";
 import { connectToolbars } from "./toolbar";
 import { Viewer } from "./viewer";
 
@@ -36,6 +37,7 @@ class Page {
   private auto: AutoSize | null = null; // where no resolution was picked
   private told = false; // where the network runs, which is known once it does
   private live: LiveLoop | null = null;
+  private viewer: Viewer | null = null;
   private photos: PhotoControls | null = null;
   private part: PartControls | null = null;
   private sketchView: SketchView | null = null;
@@ -68,7 +70,7 @@ class Page {
   }
 
   private startPhotos(student: Student): void {
-    const viewer = new Viewer();
+    const viewer = (this.viewer = new Viewer());
     this.size(student, this.preferences.get("size") ?? null);
     const tell = (backend: Backend) => this.tell(backend);
     const back = (choice: Choice) => this.mark("photo", choice);
@@ -198,7 +200,8 @@ class Page {
    * (`automatic`) changed as the machine keeps up. */
   private size(student: Student, side: number | null, automatic = side === null): number {
     this.side = listSizes(student, side ?? student.side, automatic);
-    this.auto = automatic ? new AutoSize(sizesOf(student), this.side, student.colours_at) : null;
+    const screen = student.told ? () => this.viewer!.screenSide : null;
+    this.auto = automatic ? new AutoSize(sizesOf(student), this.side, student.colours_at, screen) : null;
     return this.side;
   }
 

@@ -17,6 +17,8 @@ export interface Student {
   fixed: [number, number] | null;
   /** Pixels of the side from which larger outputs take their colours; null: they are right at any. */
   colours_at: number | null;
+  /** Whether parts of a picture are drawn by the `summary` of the whole one: right at any size. */
+  told: boolean;
   thumbnail: string | null;
   licence: string;
 }

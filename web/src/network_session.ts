@@ -1,9 +1,12 @@
 /** A student's network in ONNX Runtime, at one size. In the worker. */
 import type { InferenceSession, Tensor } from "onnxruntime-web";
 import type { Student } from "./manifest";
+import { SUMMARY } from "./onnx_file";
 import type { Size } from "./protocol";
 import type { Runtime } from "./runtime";
 import { strings } from "./strings";
+
+export type Network = Pick<Student, "input" | "output" | "fixed">;
 
 export class NetworkSession {
   /** Planes R, G, B in [0, 1] of the picture, to be written before each `run`. */
@@ -13,22 +16,27 @@ export class NetworkSession {
   private readonly tensor: Tensor;
 
   private constructor(
-    readonly student: Student,
+    private readonly student: Network,
     readonly size: Size,
     { ort }: Runtime,
     private readonly session: InferenceSession,
+    private readonly told: Record<string, Tensor>,
   ) {
     const { width, height } = size;
     this.input = new Float32Array(3 * width * height);
     this.tensor = new ort.Tensor("float32", this.input, [1, 3, height, width]);
   }
 
-  /** Start a session and try a black picture: a backend that cannot run it fails here. */
+  /**
+   * Start a session and try a black picture: a backend that cannot run it fails here. A network that
+   * is told the whole picture gets what `summary` holds at every run.
+   */
   static async open(
-    student: Student,
+    student: Network,
     size: Size,
     runtime: Runtime,
     network: ArrayBuffer,
+    summary: Float32Array | null = null,
   ): Promise<NetworkSession> {
     const session = await runtime.ort.InferenceSession.create(network, {
       executionProviders: [runtime.gpu ? "webgpu" : "wasm"],
@@ -37,7 +45,8 @@ export class NetworkSession {
       // Else ONNX Runtime would quietly leave on the CPU what the GPU cannot do.
       extra: runtime.gpu ? { session: { disable_cpu_ep_fallback: "1" } } : {},
     });
-    const opened = new NetworkSession(student, size, runtime, session);
+    const told: Record<string, Tensor> = summary ? { [SUMMARY]: new runtime.ort.Tensor("float32", summary, [1, summary.length, 1, 1]) } : {};
+    const opened = new NetworkSession(student, size, runtime, session, told);
     try {
       const output = await opened.run();
       if (!output.every(Number.isFinite)) throw new Error(strings.network.notFinite);
@@ -51,7 +60,7 @@ export class NetworkSession {
   /** Gives `output`. */
   async run(): Promise<Float32Array> {
     const { input, output } = this.student;
-    const outputs = await this.session.run({ [input]: this.tensor });
+    const outputs = await this.session.run({ [input]: this.tensor, ...this.told });
     return (this.output = (await outputs[output].getData()) as Float32Array);
   }
 

@@ -5,17 +5,34 @@
 
 // Field numbers of onnx.proto's messages.
 const MODEL = { graph: 7, metadata: 14 };
-const GRAPH = { initializer: 5, input: 11, output: 12, valueInfo: 13 };
+const GRAPH = { node: 1, initializer: 5, input: 11, output: 12, valueInfo: 13 };
+const NODE = { input: 1, output: 2, kind: 4 };
 const TENSOR_NAME = 8;
 const VALUE = { name: 1, type: 2 };
 const TENSOR_TYPE = 1;
+const ELEMENT_TYPE = 1;
+const FLOAT = 1;
 const SHAPE = 2;
 const DIM = 1;
 const DIM_VALUE = 1;
 const DIM_PARAM = 2;
 const SIDES = ["", "", "height", "width"]; // as the page names them when it opens the network
 
+const STATISTICS = "global_statistics"; // in a file's metadata, as the export notes it
+export const SUMMARY = "summary";
+export const SUMMARY_LENGTH = 64;
+export const THUMBNAIL = 256; // pixels a side of the picture that a summary is made of
+
 type Bytes = Uint8Array<ArrayBuffer>;
+
+/** A student that is told the whole picture, taken apart where it is. */
+export interface Parts {
+  /** From a picture's thumbnail, (1, 3, 256, 256) by the name `thumbnail`, to its `summary`. */
+  teller: ArrayBuffer;
+  thumbnail: string;
+  /** From the picture, it or a part of it, and `summary` (1, 64, 1, 1) to the output. */
+  drawn: ArrayBuffer;
+}
 
 interface Field {
   number: number;
@@ -38,6 +55,47 @@ export function freeSize(file: ArrayBuffer): ArrayBuffer {
       return free ? wrapped(number, freeValue(content!)) : whole;
     }));
   }).buffer;
+}
+
+/**
+ * What distill.core.onnx_files' `split_at_summary` gives, of a file for any size; null for any other
+ * network. Here the thumbnail is the first part's input: WebGPU has no Resize with antialiasing.
+ */
+export function splitAtSummary(file: ArrayBuffer): Parts | null {
+  if (noted(file, STATISTICS) === null) return null;
+  const graph = inside(new Uint8Array(file), MODEL.graph);
+  const photo = pictureInput(graph);
+  const nodes = [...fields(graph)].filter(({ number }) => number === GRAPH.node).map(readNode);
+  const summarising = leading(nodes, [], [SUMMARY]).nodes;
+  if (!photo || !summarising.length) return null;
+  const resize = summarising.find(({ kind, inputs }) => kind === "Resize" && inputs[0] === photo);
+  const thumbnail = resize?.outputs[0] ?? photo;
+  const outputs = [...fields(graph)].filter(({ number }) => number === GRAPH.output);
+  const cut = (given: Bytes[], made: Bytes[]) => {
+    const inputs = given.map(name);
+    const { nodes: needed, values } = leading(nodes, inputs, made.map(name));
+    const places = new Set(needed.map(({ place }) => place));
+    const part = change(graph, ({ number, content, whole }) => {
+      if (number === GRAPH.output || number === GRAPH.valueInfo) return null;
+      if (number === GRAPH.node) return places.has(whole.byteOffset) ? whole : null;
+      if (number === GRAPH.initializer) return values.has(text(inside(content!, TENSOR_NAME))) ? whole : null;
+      if (number !== GRAPH.input) return whole;
+      const own = name(content!);
+      return values.has(own) && !inputs.includes(own) ? whole : null; // a weight
+    });
+    const ends = [...given.map((each) => wrapped(GRAPH.input, each)), ...made.map((each) => wrapped(GRAPH.output, each))];
+    const whole = joined([part, ...ends]);
+    return change(new Uint8Array(file), (field) =>
+      field.number === MODEL.graph ? wrapped(MODEL.graph, whole) : field.whole,
+    ).buffer;
+  };
+  const summary = floats(SUMMARY, [1, SUMMARY_LENGTH, 1, 1]);
+  const any = floats(photo, [1, 3, SIDES[2], SIDES[3]]);
+  return {
+    teller: cut([floats(thumbnail, [1, 3, THUMBNAIL, THUMBNAIL])], [summary]),
+    thumbnail,
+    drawn: cut([any, summary], outputs.map(({ content }) => content!)),
+  };
 }
 
 /** Pixels of the longer side that a file names for its picture; null where it leaves that open. */
@@ -65,6 +123,44 @@ export function noted(file: ArrayBuffer, key: string): string | null {
     if (found === key) return value;
   }
   return null;
+}
+
+interface Node {
+  kind: string;
+  inputs: string[];
+  outputs: string[];
+  /** Where it stands in the file. */
+  place: number;
+}
+
+function readNode({ content, whole }: Field): Node {
+  const parts = [...fields(content!)];
+  const texts = (wanted: number) => parts.filter(({ number }) => number === wanted).map((part) => text(part.content!));
+  const [inputs, outputs, [kind]] = [NODE.input, NODE.output, NODE.kind].map(texts);
+  return { kind, inputs, outputs, place: whole.byteOffset };
+}
+
+/** What leads to some values, from the given ones on: its nodes, and all values that they take. */
+function leading(nodes: Node[], given: string[], wanted: string[]): { nodes: Node[]; values: Set<string> } {
+  const values = new Set(wanted);
+  const needed = new Set<Node>();
+  for (const each of values) { // grows meanwhile
+    const node = given.includes(each) ? undefined : nodes.find(({ outputs }) => outputs.includes(each));
+    if (!node) continue;
+    needed.add(node);
+    for (const input of node.inputs) if (input) values.add(input);
+  }
+  return { nodes: [...needed], values };
+}
+
+/** An input or output of float32 numbers; a side that may be any has a name. */
+function floats(own: string, sides: (number | string)[]): Bytes {
+  const encode = (content: string) => new TextEncoder().encode(content);
+  const dims = sides.map((side) =>
+    wrapped(DIM, typeof side === "string" ? wrapped(DIM_PARAM, encode(side)) : number(DIM_VALUE, side)),
+  );
+  const tensor = joined([number(ELEMENT_TYPE, FLOAT), wrapped(SHAPE, joined(dims))]);
+  return joined([wrapped(VALUE.name, encode(own)), wrapped(VALUE.type, wrapped(TENSOR_TYPE, tensor))]);
 }
 
 /** Of the inputs the first that is no weight: old files list their weights as inputs too. */
@@ -113,6 +209,10 @@ function change(message: Bytes, make: (field: Field) => Bytes | null): Bytes {
 
 function wrapped(number: number, content: Bytes): Bytes {
   return joined([varint((number << 3) | 2), varint(content.length), content]);
+}
+
+function number(field: number, value: number): Bytes {
+  return joined([varint(field << 3), varint(value)]);
 }
 
 function joined(parts: Bytes[]): Bytes {

@@ -1,7 +1,7 @@
 /** A network that the user opened: what the page must know of it, found by trying it. In the worker. */
 import type { InferenceSession } from "onnxruntime-web";
 import type { Student } from "./manifest";
-import { freeSize, namedSide, noted } from "./onnx_file";
+import { freeSize, namedSide, noted, splitAtSummary } from "./onnx_file";
 import type { Runtime } from "./runtime";
 import { strings } from "./strings";
 
@@ -38,7 +38,8 @@ export async function examine(
       throw new Error(own.otherOutput(made.type, made.dims.join(" × ")));
     checkRange((await made.getData()) as Float32Array);
     const known = { file, name, kind, channels, input, output, fixed, side } as const;
-    return { ...known, bytes: bytes.byteLength, colours_at: null, thumbnail: null, licence: "" };
+    const told = splitAtSummary(bytes) !== null;
+    return { ...known, bytes: bytes.byteLength, colours_at: null, told, thumbnail: null, licence: "" };
   } finally {
     await session.release();
   }

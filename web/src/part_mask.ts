@@ -60,7 +60,7 @@ export class PartMask {
     if (!steady || mirror !== this.mirror) this.smoother.forget();
     this.mirror = mirror;
     if (steady) this.smoother.apply(this.photo, mask, SIDE, SIDE, steady);
-    times.part = performance.now() - start;
+    times.part += performance.now() - start;
     this.fade(result, rim, mask, part);
     times.prepare += prepared - start;
     times.run += ran - prepared;

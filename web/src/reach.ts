@@ -9,9 +9,14 @@ const CELL = 8; // pixels of one colour: noise of single pixels is mostly ignore
 const CHANGE = 1e-6; // less is float32's own rounding
 
 /** Pixels to a side across which a change of the input is seen to change the output at all. */
-export async function measureReach(student: Student, runtime: Runtime, network: ArrayBuffer): Promise<number> {
+export async function measureReach(
+  student: Student,
+  runtime: Runtime,
+  network: ArrayBuffer,
+  summary: Float32Array | null,
+): Promise<number> {
   const width = 2 * PATCH;
-  const session = await NetworkSession.open(student, { width, height: HEIGHT }, runtime, network);
+  const session = await NetworkSession.open(student, { width, height: HEIGHT }, runtime, network, summary);
   try {
     const random = generator();
     const first = colours(width, random);

@@ -15,6 +15,7 @@ export interface Filter {
 }
 
 export const BOX: Filter = { support: 0.5, weight: (x) => (x > -0.5 && x <= 0.5 ? 1 : 0) };
+export const BILINEAR: Filter = { support: 1, weight: (x) => Math.max(0, 1 - Math.abs(x)) };
 const A = -0.5; // Keys 1981
 export const BICUBIC: Filter = {
   support: 2,

@@ -2,23 +2,31 @@
 import { PlaneColours } from "./colours";
 import { coloursSize, whole } from "./fit";
 import { NetworkSession } from "./network_session";
+import { splitAtSummary } from "./onnx_file";
 import { toBytes, toPlanes } from "./planes";
 import type { Box, InferRequest, InferResult, LastTensors, OpenRequest, Size } from "./protocol";
 import type { Runtime } from "./runtime";
 import { Smoother } from "./steady";
+import { Teller } from "./teller";
+
+// Frames of what moves from one look at the whole picture to the next. A look takes as long as 60 %
+// of a frame of 256 × 256; what it tells hardly changes meanwhile.
+const LOOK = 4;
 
 export class StudentSession {
   private readonly smoother = new Smoother();
   private mirror = false; // of the result before
   private changed: Float32Array = new Float32Array(0); // an output that is not shown as it is
   private colours: PlaneColours | null = null;
+  private frames = 0; // since the teller looked
 
-  /** `small` gives a large output its colours. */
+  /** `small` gives a large output its colours; `teller` tells a network of the whole picture. */
   private constructor(
     private readonly request: OpenRequest,
     private readonly runtime: Runtime,
     private readonly large: SizedNetwork,
     private readonly small: SizedNetwork | null,
+    private readonly teller: Teller | null,
   ) {}
 
   static async open(
@@ -27,14 +35,20 @@ export class StudentSession {
     network: ArrayBuffer,
   ): Promise<StudentSession> {
     const { student, size } = request;
-    const at = async (size: Size) =>
-      new SizedNetwork(await NetworkSession.open(student, size, runtime, network));
-    const large = await at(size);
-    const smaller = coloursSize(size, student);
+    const parts = splitAtSummary(network);
+    const teller = parts && (await Teller.open(parts, runtime));
+    const at = async (size: Size) => {
+      const drawn = parts?.drawn ?? network;
+      return new SizedNetwork(await NetworkSession.open(student, size, runtime, drawn, teller?.summary));
+    };
+    let large: SizedNetwork | null = null;
     try {
-      return new StudentSession(request, runtime, large, smaller && (await at(smaller)));
+      large = await at(size);
+      const smaller = coloursSize(size, student);
+      return new StudentSession(request, runtime, large, smaller && (await at(smaller)), teller);
     } catch (error) {
-      await large.session.close();
+      await teller?.close();
+      await large?.session.close();
       throw error;
     }
   }
@@ -47,7 +61,12 @@ export class StudentSession {
     const smallRim = small && whole(crop, small.session.size).rim;
     if (smallRim && still) small.take(frame, crop, mirror, smallRim, still);
     else if (smallRim) small.takeHalf(large, rim, smallRim);
+    if (!steady || mirror !== this.mirror) {
+      this.smoother.forget();
+      this.teller?.forget();
+    }
     const prepared = performance.now();
+    const looked = await this.look(rim, still || mirror !== this.mirror, steady);
     await large.session.run();
     await small?.session.run();
     const ran = performance.now();
@@ -58,7 +77,6 @@ export class StudentSession {
       if (!this.colours?.fits(own, other)) this.colours = new PlaneColours(own, other);
       this.colours.apply(shown, small.session.output);
     }
-    if (!steady || mirror !== this.mirror) this.smoother.forget();
     this.mirror = mirror;
     if (steady) this.smoother.apply(input, shown, width, height, steady);
     const bytes = 4 * width * height;
@@ -70,10 +88,19 @@ export class StudentSession {
       prepare: prepared - start,
       run: ran - prepared,
       finish: performance.now() - ran,
-      part: 0,
+      part: looked,
     };
     const { backend } = this.runtime;
     return { frame, crop, mirror, rim, pixels, width, height, times, backend };
+  }
+
+  /** Milliseconds that it took to look at the whole picture, where it is time for that. */
+  private async look(rim: Size, now: boolean, steady: number): Promise<number> {
+    const { teller, large } = this;
+    if (!teller || (!now && this.frames++ % LOOK)) return 0;
+    const start = performance.now();
+    await teller.look(...large.shown(rim), steady);
+    return performance.now() - start;
   }
 
   /** The output, to be changed; what `last` tells stays the network's own. */
@@ -93,6 +120,7 @@ export class StudentSession {
   async close(): Promise<void> {
     await this.large.session.close();
     await this.small?.session.close();
+    await this.teller?.close();
   }
 }
 
@@ -118,6 +146,13 @@ class SizedNetwork {
     const { width, height } = large.session.size;
     const shown = { left: from.width, top: from.height, width: width - 2 * from.width, height: height - 2 * from.height };
     this.draw(large.context.canvas, shown, false, rim, "low");
+  }
+
+  /** RGBA bytes of what was taken, but for its rim, and their size. */
+  shown(rim: Size): [Uint8ClampedArray<ArrayBuffer>, Size] {
+    const { width, height } = this.session.size;
+    const size = { width: width - 2 * rim.width, height: height - 2 * rim.height };
+    return [this.context.getImageData(rim.width, rim.height, size.width, size.height).data, size];
   }
 
   private draw(image: CanvasImageSource, crop: Box, mirror: boolean, rim: Size, quality: ImageSmoothingQuality): void {

@@ -1,6 +1,7 @@
 /** The style picker: one radio button with a small picture for each student. */
 import { $ } from "./dom";
 import type { Student } from "./manifest";
+import { sizesOf } from "./sizes";
 import { strings } from "./strings";
 
 const AUTOMATIC = "auto";
@@ -41,18 +42,11 @@ function thumbnail(student: Student): HTMLElement {
   return frame;
 }
 
-const ascending = (a: number, b: number) => a - b;
-const SIZES = [128, 192, 256, 320, 384, 512];
-
-/** The resolutions that a student knows, ascending. */
-export function sizesOf({ fixed, side }: Student): number[] {
-  return fixed ? [Math.max(...fixed)] : [...new Set([...SIZES, side])].sort(ascending);
-}
-
 /** List a student's resolutions; gives the chosen one, or where that is not known its own. */
 export function listSizes(student: Student, chosen: number, automatic: boolean): number {
   const sizes = sizesOf(student);
-  const now = sizes.includes(chosen) ? chosen : student.fixed ? sizes[0] : student.side;
+  const known = sizes.includes(chosen) || (automatic && student.told); // that may be the screen's
+  const now = known ? chosen : student.fixed ? sizes[0] : student.side;
   const select = $<HTMLSelectElement>("size");
   const options = sizes.map((size) => new Option(strings.pixels(size), String(size)));
   if (sizes.length > 1) options.unshift(new Option(strings.automatic(now), AUTOMATIC));

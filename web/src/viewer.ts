@@ -1,9 +1,10 @@
 /** Photo and stylised picture, one over the other; moving the divider only clips them in CSS. */
 import { Divider } from "./divider";
 import { $, label, type Root } from "./dom";
+import { screenSide } from "./fit";
 import type { Box, FullLook, InferResult, Size } from "./protocol";
 
-const SHARPEST = 1024; // pixels of the photo's long side on the screen
+const SHARPEST = 1024; // pixels of the photo's long side on the screen, beside smaller results
 const SAME = 0.02; // of the logarithm of a shape: what evening a film's sides may do to it
 
 export class Viewer {
@@ -16,6 +17,7 @@ export class Viewer {
 
   private share = 1;
   private beside = true;
+  private source = 0; // pixels of the long side of what is shown, as it came
   private partial = false; // what is not drawn is see-through
 
   /** Whether there is a stylised picture, and so something to save. */
@@ -64,7 +66,9 @@ export class Viewer {
   }
 
   private showPhoto({ frame, crop, mirror }: Pick<InferResult, "frame" | "crop" | "mirror">): void {
-    const scale = Math.min(1, SHARPEST / Math.max(crop.width, crop.height));
+    this.source = Math.max(crop.width, crop.height);
+    const sharpest = Math.max(SHARPEST, this.stylised.width, this.stylised.height);
+    const scale = Math.min(1, sharpest / this.source);
     resize(this.photo, Math.round(crop.width * scale), Math.round(crop.height * scale));
     const { width, height } = this.photo;
     const context = this.photoContext;
@@ -107,6 +111,12 @@ export class Viewer {
   get drawnSize(): Size {
     const { width, height } = this.stylised;
     return { width, height };
+  }
+
+  /** The side at which a network fills the screen's own pixels, or as many as the photo has. */
+  get screenSide(): number {
+    const { clientWidth, clientHeight } = this.frame;
+    return screenSide(devicePixelRatio * Math.max(clientWidth, clientHeight), this.source);
   }
 
   /** How the picture is looked at. */

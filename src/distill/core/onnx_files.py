@@ -8,11 +8,22 @@ from typing import Any
 
 import onnx
 from onnx import TensorProto
+from onnx.shape_inference import infer_shapes
+from onnx.utils import Extractor
 
 from distill.core.errors import DistillError
 
 # In a graph's metadata: the side of the pictures whose colours larger outputs take, in pixels.
 COLOURS_AT = "distill.colours_at"
+# There too: `thumbnail` where the graph has the value `summary`, (1, 64, 1, 1), by which a part of
+# a picture is told of the whole.
+GLOBAL_STATISTICS = "global_statistics"
+SUMMARY = "summary"
+
+
+def summary_file(stem: str) -> str:
+    """The name of the file that computes `summary` for a student that takes it as an input."""
+    return f"{stem}_summary.onnx"
 
 
 def load_model(path: Path) -> onnx.ModelProto:
@@ -118,3 +129,20 @@ def free_size(model: onnx.ModelProto) -> onnx.ModelProto:
         for dim, name in zip(dims, ("height", "width"), strict=False):
             dim.dim_param = name
     return free
+
+
+def split_at_summary(model: onnx.ModelProto) -> tuple[onnx.ModelProto, onnx.ModelProto] | None:
+    """The two parts of a student that is told the whole picture; None for any other network.
+
+    From `photo`, the whole picture, to `summary` (1, 64, 1, 1), and from `photo`, it or a part of
+    it, and `summary` to the output. The shapes of inputs and outputs are those of the model.
+    """
+    made = (output for node in model.graph.node for output in node.output)
+    if noted(model, GLOBAL_STATISTICS) is None or SUMMARY not in made:
+        return None
+    extractor = Extractor(infer_shapes(model))
+    inputs = [value.name for value in model_inputs(model)]
+    outputs = [value.name for value in model.graph.output]
+    summary = extractor.extract_model(inputs, [SUMMARY])
+    stylize = extractor.extract_model([*inputs, SUMMARY], outputs)
+    return summary, stylize

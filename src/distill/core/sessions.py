@@ -95,9 +95,13 @@ def open_file(path: Path, threads: int, name: str = "") -> onnxruntime.Inference
 
 
 def picture_call(session: onnxruntime.InferenceSession) -> Callable[[np.ndarray], np.ndarray]:
-    """Runs the session on what its first input takes; gives its first output."""
-    name = session.get_inputs()[0].name
-    return lambda picture: np.asarray(session.run(None, {name: picture})[0])
+    """Runs the session on what its first input takes; gives its first output.
+
+    Further inputs, as a student's summary, are made up: see `sample_inputs`.
+    """
+    first, *others = session.get_inputs()
+    more = sample_inputs(session) if others else {}
+    return lambda picture: np.asarray(session.run(None, {**more, first.name: picture})[0])
 
 
 def sample_inputs(session: onnxruntime.InferenceSession) -> dict[str, np.ndarray]:

@@ -41,7 +41,10 @@ OUTSIDE = Cause(
     TABLE,
     "export without it; distill.export formats=[coreml] converts the network from PyTorch",
 )
-BETTER = {"Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11"}
+BETTER = {
+    "Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11",
+    "Abs": operators.APART,
+}
 TRANSPOSED = Cause(
     "the provider leaves such a transposed convolution to the CPU",
     TABLE,

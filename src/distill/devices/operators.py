@@ -20,6 +20,10 @@ def full_name(node: Node) -> str:
     return node.operator if node.domain in STANDARD else f"{node.domain}:{node.operator}"
 
 
+# What computes a student's statistics of the whole picture (exporters/graph/operator_sets.py).
+APART = "export with exporter.profile=strict: NAME_summary.onnx computes it, the device the picture"
+
+
 def known(allowed: Collection[str], cause: Cause, advice: Mapping[str, str] | None = None) -> Rule:
     """Operators outside of `allowed`; `advice` has better words for some of them."""
 
@@ -92,8 +96,13 @@ def resize(source: str, strict_nearest: bool) -> Rule:
         "nearest ×2, asymmetric and floor: what torch.nn.functional.interpolate exports to",
     )
 
+    antialiased = Cause("smaller pictures come out with other pixels without it", source, APART)
+
     def rule(graph: Graph) -> Iterator[Finding]:
         for node in graph.of("Resize"):
+            if node.get("antialias", 0):
+                yield antialiased.at(node, "antialiased: the thumbnail of the whole picture")
+                continue
             mode = node.get("mode", "nearest")
             manner = node.get("coordinate_transformation_mode", "half_pixel")
             rounding = node.get("nearest_mode", "round_prefer_floor")

@@ -24,6 +24,7 @@ TABLE_OPERATORS = frozenset(
     | {"ConvTranspose", "Cos", "Add", "Div"}
 )
 OPERATORS = RELEASED_OPERATORS | TABLE_OPERATORS | {"Resize"}  # Upsample's name from opset 10 on
+STATISTICS = ("GlobalAveragePool", "Sub")  # of a student that is told the whole picture
 OFF_NPU = {"ArgMax": "", "ArgMin": "", "Cos": "", "Div": "", "MatMul": ", nor on Android GPUs"}
 ELEMENTWISE = ("Add", "Sub", "Mul", "Div", "Max", "Min", "Pow")
 PASSING = ("Identity", "Cast", *ELEMENTWISE)
@@ -37,7 +38,8 @@ OUTSIDE = Cause(
 NEAREST = Cause(
     "the released models enlarge by nearest only",
     RELEASED,
-    "nearest ×2, as distill's decoders do, or look other modes up in Snap's table",
+    "nearest ×2, as distill's decoders do, or look other modes up in Snap's table; for the "
+    "thumbnail of a student with global_statistics exporter.profile=strict",
 )
 AXIS = Cause("only some axes are supported", TABLE, "arrange the network so that it is another")
 NPU = Cause(
@@ -137,7 +139,7 @@ PROFILE = Profile(
         shared.in_memory,
         shared.fixed(RELEASED, "the released models have fixed sizes, and no other is known to go"),
         shared.at_most(LIMIT, STORAGE, "a larger model cannot be stored with a lens"),
-        operators.known(OPERATORS, OUTSIDE),
+        operators.known(OPERATORS, OUTSIDE, dict.fromkeys(STATISTICS, operators.APART)),
         nearest,
         axes,
         convolutions.grouping(TABLE),

@@ -27,6 +27,10 @@ class BudgetCheck:
     def at_most(cls, name: str, value: float | int, limit: float | int | None) -> BudgetCheck:
         return cls(name, value, limit, limit is None or value <= limit)
 
+    @classmethod
+    def none_of(cls, name: str, found: Sequence[str]) -> BudgetCheck:
+        return cls(name, ", ".join(found) or "none", None, not found)
+
 
 @dataclass(frozen=True)
 class BudgetReport:

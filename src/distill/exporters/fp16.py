@@ -34,7 +34,7 @@ class Float16(OnnxFormat, ConvertedFormat):
 
     def graph(self, exporter: OnnxExporter, folded: nn.Module) -> onnx.ModelProto:
         """What the file holds."""
-        return halved(replace(exporter, opset=max(exporter.opset, OPSET)).export(folded))
+        return halved(replace(exporter, opset=max(exporter.opset or OPSET, OPSET)).export(folded))
 
 
 def halved(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -53,7 +53,7 @@ class Int8(OnnxFormat, ConvertedFormat):
                 f"{self.name}: {len(photos)} photos to calibrate on, {LEAST_PHOTOS} wanted; name a "
                 "folder of photos that are not held out: calibration=DIR"
             )
-        opset = max(source.exporter.opset, OPSET)
+        opset = max(source.exporter.opset or OPSET, OPSET)
         exporter = replace(source.exporter, opset=opset, dynamic=False)
         model = exporter.export(source.folded)
         equalise(model, photos)

@@ -14,7 +14,7 @@ from distill.config.settings.commands import Export
 from distill.config.settings.training import Budget
 from distill.core.errors import DistillError
 from distill.core.nodes import build as build_node
-from distill.exporters.onnx import SIDE, OnnxExporter
+from distill.exporters.onnx import SIDE, OnnxExporter, has_statistics
 from distill.models.checkpoint import load_network, read_network
 from distill.models.fold import fold_batchnorm
 from distill.models.generators.unet import UNet
@@ -84,10 +84,12 @@ def load(checkpoint: Path, settings: Export) -> Subject:
             f"exporter.size={exporter.size}: a U-Net's depth follows its size, and this one takes "
             f"{own}×{own}; leave it out"
         )
-    profile = exporter.profile or recipe_of(trained).profile(trained)
+    told = has_statistics(network)
+    profile = exporter.profile or ("global" if told else recipe_of(trained).profile(trained))
     at = exporter.colours_at or colours_at(trained)
     size = exporter.size or own
     exporter = replace(exporter, profile=profile, size=size, colours_at=at)
+    exporter = replace(exporter, opset=exporter.opset_of(network))
     return Subject(network, trained, exporter, settings.direction)
 
 

@@ -8,11 +8,19 @@ from typing import Protocol
 import numpy as np
 import onnx
 from onnx import TensorProto
+from PIL import Image
 
 from distill.core import cores
 from distill.core.errors import DistillError, reason_of
-from distill.core.onnx_files import COLOURS_AT, free_size, model_inputs, noted
-from distill.core.sessions import CPU, open_session
+from distill.core.onnx_files import (
+    COLOURS_AT,
+    SUMMARY,
+    free_size,
+    model_inputs,
+    noted,
+    split_at_summary,
+)
+from distill.core.sessions import CPU, open_session, picture_call
 from distill.data.photos import BadPhoto
 from distill.inference import execution
 
@@ -21,6 +29,7 @@ WANTED = "float32 (1, 3, height, width), RGB in [0, 1]"
 PROBE = (64, 96)  # height and width that no file names: shows whether another size goes
 BEYOND = 0.5  # how far outside of [0, 1] a network without a last sigmoid may go
 PATCH = 384  # pixels: the most that `OnnxStudent.reach` measures
+BILINEAR = Image.Resampling.BILINEAR
 CHANGE = 1e-6  # less is float32's own rounding
 
 
@@ -29,18 +38,25 @@ class ImageModel(Protocol):
 
     H and W divide by 32; `fixed` is (H, W) where only one size goes, else None. `colours_at` is the
     long side at which its colours are right; larger outputs take theirs from there. None: at any.
+    `told`: a part of a picture is drawn by the `summary` of the whole one, (1, 64, 1, 1); without
+    it what is given is the whole.
     """
 
     fixed: tuple[int, int] | None
     channels: int
     colours_at: int | None
+    told: bool
 
     @property
     def reach(self) -> int:
         """Pixels to each side that an output pixel depends on."""
         ...
 
-    def __call__(self, photo: np.ndarray) -> np.ndarray: ...
+    def summary(self, photo: np.ndarray) -> np.ndarray:
+        """Of a whole picture, whose sides may be any, for one that is told."""
+        ...
+
+    def __call__(self, photo: np.ndarray, summary: np.ndarray | None = None) -> np.ndarray: ...
 
 
 class OnnxStudent:
@@ -49,26 +65,39 @@ class OnnxStudent:
     An exported file names one size, which its operators do not depend on: the size is struck out.
     `fixed` is (H, W) where that fails, because a size is written into the graph itself, else None.
     `model` is the graph as given, `input` its one input; `ran_by` says on what it runs, chosen
-    by `execution.choose`. `colours_at` is what its metadata says.
+    by `execution.choose`. `colours_at` is what its metadata says. `told_by` computes the second
+    input of a model that has one; one that has the value `summary` inside is taken apart there.
     Raises DistillError for a network that makes no picture of a picture.
     """
 
     def __init__(
-        self, model: onnx.ModelProto, name: str, threads: int | None = None, device: str = "cpu"
+        self,
+        model: onnx.ModelProto,
+        name: str,
+        threads: int | None = None,
+        device: str = "cpu",
+        told_by: onnx.ModelProto | None = None,
     ) -> None:
         self._name, self._threads = name, threads or cores.compute_threads()
-        inputs = model_inputs(model)
+        inputs, parts = model_inputs(model), split_at_summary(model)
+        if told_by is not None:
+            parts, inputs = (told_by, model), [i for i in inputs if i.name != SUMMARY]
+        self.told, drawn = parts is not None, parts[1] if parts else model
         if len(inputs) != 1:
             raise DistillError(f"{name}: has {len(inputs)} inputs, want one: the picture")
         self.model, self.input = model, inputs[0]
         _check_input(self.input, name)
         self.colours_at = _side(noted(model, COLOURS_AT))
         self.fixed: tuple[int, int] | None = None
-        channels, opened = self._open(free_size(model), *PROBE), free_size(model)
+        if parts:
+            self._teller = open_session(parts[0], self._threads)
+            named = [dim.dim_value for dim in model_inputs(parts[0])[0].type.tensor_type.shape.dim]
+            self._thumbnail = named[:1:-1] if all(named[2:]) else None  # width and height
+        channels, opened = self._open(free_size(drawn), *PROBE), free_size(drawn)
         sides = [dim.dim_value for dim in self.input.type.tensor_type.shape.dim[2:4]]
         if channels is None and len(sides) == 2 and all(sides):
             self.fixed = sides[0], sides[1]
-            channels, opened = self._open(model, *self.fixed), model
+            channels, opened = self._open(drawn, *self.fixed), drawn
         if channels is None:
             raise DistillError(
                 f"{name}: no network from one RGB picture (1, 3, height, width) in [0, 1] to one "
@@ -79,10 +108,18 @@ class OnnxStudent:
         if provider != CPU:
             self._session = open_session(opened, self._threads, provider)
 
-    def __call__(self, photo: np.ndarray) -> np.ndarray:
+    def summary(self, photo: np.ndarray) -> np.ndarray:
+        """What it is told of a whole picture, (1, 3, H, W) of any size: (1, 64, 1, 1)."""
+        if self._thumbnail:  # bilinear and antialiased, as the student's own
+            channels = (Image.fromarray(channel) for channel in photo[0])
+            small = [np.asarray(c.resize(self._thumbnail, BILINEAR)) for c in channels]
+            photo = np.stack(small)[None]
+        return picture_call(self._teller)(photo)
+
+    def __call__(self, photo: np.ndarray, summary: np.ndarray | None = None) -> np.ndarray:
         """Raises BadPhoto where the memory does not suffice."""
         try:
-            return self._run(photo)
+            return self._run(photo, summary)
         except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
             size = f"{photo.shape[-1]}×{photo.shape[-2]}"
             reason = f"cannot be stylised at {size}; try a smaller size=N ({reason_of(error)})"
@@ -100,15 +137,19 @@ class OnnxStudent:
         cells = (1, 3, -(-height // 8), -(-width // 8))  # noise of single pixels is mostly ignored
         colours = rng.random((3, *cells), np.float32).repeat(8, -1).repeat(8, -2)
         first, *others = colours[..., :height, :width]
-        output, furthest = self._run(first), 0
+        told = self.summary(first) if self.told else None
+        output, furthest = self._run(first, told), 0
         for other, power in zip(others, (1, 4), strict=True):
             other = np.concatenate([other[..., :half] ** power, first[..., half:]], -1)
-            changed = np.abs(self._run(other) - output).max((0, 1, 2))[half:] > CHANGE
+            changed = np.abs(self._run(other, told) - output).max((0, 1, 2))[half:] > CHANGE
             furthest = max(furthest, int(changed.nonzero()[0].max(initial=-1)) + 1)
         return furthest
 
-    def _run(self, photo: np.ndarray) -> np.ndarray:
-        return np.asarray(self._session.run(None, {self.input.name: photo})[0])
+    def _run(self, photo: np.ndarray, summary: np.ndarray | None = None) -> np.ndarray:
+        given = {self.input.name: photo}
+        if self.told:
+            given[SUMMARY] = self.summary(photo) if summary is None else summary
+        return np.asarray(self._session.run(None, given)[0])
 
     def _open(self, model: onnx.ModelProto, height: int, width: int) -> int | None:
         """Start a session; gives the channels of its output at this size, None if that fails."""

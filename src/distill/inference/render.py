@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
+import numpy as np
 from PIL import Image, ImageChops
 
 from distill.core.arrays import to_array, to_picture
@@ -14,9 +15,11 @@ from distill.inference.onnx_student import STRIDE, ImageModel, OnnxStudent
 from distill.inference.portraits import Square
 
 Upscale = Literal["whole", "tiles", "guided"]
+Summarise = Callable[[np.ndarray], np.ndarray]
 
 TRAINED_AT = 256  # pixels of the long side that students learn at
 MOST = 4096  # pixels of the long side in one piece: it takes 5 GB
+PIECE = 2048**2  # pixels in one piece of a student that may as well draw tiles: 1.7 GB
 LIMIT = 1024  # pixels of the long side when nothing else is asked for
 # Pixels of mirrored picture around the input. A student pads with zeros inside and gives a rim of
 # another colour: against a rim of 32, the edge of the paper's was 11 to 19 levels off, on three
@@ -32,7 +35,7 @@ def check_size(size: int | None, student: OnnxStudent, upscale: Upscale = "whole
     if student.fixed and size != max(student.fixed):
         height, width = student.fixed
         raise DistillError(f"size={size}: this network takes {width}×{height} only; leave it out")
-    if size > MOST:
+    if size > MOST and not student.told:
         raise DistillError(f"size={size}: at most {MOST} in one piece; add upscale=tiles")
 
 
@@ -46,8 +49,9 @@ def stylise(
     """An upright RGBA photo, stylised at the same size: RGB, RGBA where anything is see-through.
 
     whole: in one piece, its long side at `size` pixels, by default its own up to 1024, and
-    enlarged. tiles: the same piece by piece, by default at its own size. guided: at `size`, by
-    default 256, and enlarged to the full size by a guided filter. What is larger than the network's
+    enlarged; a model that is told the whole picture has its own size by default, and large ones in
+    tiles. tiles: the same piece by piece, by default at its own size. guided: at `size`, by default
+    256, and enlarged to the full size by a guided filter. What is larger than the network's
     `colours_at` has its colours from there. With `squares` only those are stylised and pasted into
     the photo. The photo's transparency is kept, times the output's own where the network gives one.
     """
@@ -69,12 +73,21 @@ def stylise(
 
 
 def stylise_rgb(
-    photo: Image.Image, model: ImageModel, size: int | None = None, upscale: Upscale = "whole"
+    photo: Image.Image,
+    model: ImageModel,
+    size: int | None = None,
+    upscale: Upscale = "whole",
+    summarise: Summarise | None = None,
 ) -> Image.Image:
-    """An RGB photo of any size, stylised at the same size (RGB or RGBA); see `stylise`."""
+    """An RGB photo of any size, stylised at the same size (RGB or RGBA); see `stylise`.
+
+    `summarise` takes the place of the model's own `summary`.
+    """
     at = inference_size(photo.size, model, size, upscale)
     small = photo.resize(at, LANCZOS)
-    stylised = _inferred(small, model, upscale)
+    if model.told and upscale == "whole" and at[0] * at[1] > PIECE:
+        upscale = "tiles"  # the same output in less memory
+    stylised = _inferred(small, model, upscale, summarise)
     if model.colours_at and not model.fixed and max(at) > model.colours_at:
         right = inference_size(photo.size, model, model.colours_at, "whole")
         stylised = colours.recolour(stylised, _inferred(photo.resize(right, LANCZOS), model))
@@ -83,7 +96,12 @@ def stylise_rgb(
     return stylised.resize(photo.size, LANCZOS)
 
 
-def _inferred(picture: Image.Image, model: ImageModel, upscale: Upscale = "whole") -> Image.Image:
+def _inferred(
+    picture: Image.Image,
+    model: ImageModel,
+    upscale: Upscale = "whole",
+    summarise: Summarise | None = None,
+) -> Image.Image:
     """The output for a picture at its own size, with a mirrored rim around it meanwhile."""
     at = picture.size
     full = [-(-(side + 2 * RIM) // STRIDE) * STRIDE for side in at]  # width and height
@@ -91,11 +109,14 @@ def _inferred(picture: Image.Image, model: ImageModel, upscale: Upscale = "whole
         fixed = model.fixed[::-1]
         full = list(map(max, full, fixed)) if upscale == "tiles" else list(fixed)
     left, top = ((whole - own) // 2 for whole, own in zip(full, at, strict=True))
+    summary = None
+    if model.told:  # of the picture without its rim
+        summary = (summarise or model.summary)(to_array(picture)[None])
     padded = portraits.mirrored_crop(picture, -left, -top, *full)
     box = (left, top, left + at[0], top + at[1])
     if upscale == "tiles":
-        return tiles.stylise_tiled(padded, model).crop(box)
-    return to_picture(model(to_array(padded)[None])[0]).crop(box)
+        return tiles.stylise_tiled(padded, model, summary).crop(box)
+    return to_picture(model(to_array(padded)[None], summary)[0]).crop(box)
 
 
 def inference_size(
@@ -105,7 +126,8 @@ def inference_size(
     if model.fixed and upscale != "tiles":
         scale = min(side / have for side, have in zip(model.fixed[::-1], own, strict=True))
     else:
-        most = {"whole": LIMIT, "tiles": max(own), "guided": TRAINED_AT}[upscale]
+        whole = max(own) if model.told else LIMIT
+        most = {"whole": whole, "tiles": max(own), "guided": TRAINED_AT}[upscale]
         scale = (size or min(most, max(own))) / max(own)
     return max(1, round(own[0] * scale)), max(1, round(own[1] * scale))
 

@@ -73,7 +73,16 @@ def open_student(
         return OnnxStudent(inference_graph(path, direction), str(path), threads, device)
     if direction != "AtoB":
         raise DistillError(f"direction={direction}: {path} has one direction; leave it out")
-    return OnnxStudent(onnx_files.load_model(path), str(path), threads, device)
+    model, told_by = onnx_files.load_model(path), None
+    if [value.name for value in onnx_files.model_inputs(model)][1:] == [onnx_files.SUMMARY]:
+        beside = path.with_name(onnx_files.summary_file(path.stem))
+        if not beside.is_file():
+            raise DistillError(
+                f"{path}: its second input is computed by {beside.name}, which is not beside it; "
+                "put it there"
+            )
+        told_by = onnx_files.load_model(beside)
+    return OnnxStudent(model, str(path), threads, device, told_by)
 
 
 def stylise_all(jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Stylize) -> None:

@@ -20,9 +20,12 @@ BLEND = 32  # pixels from one tile to the next
 MOST = 320  # pixels of overlap to a side at most, for a network that depends on the whole picture
 
 
-def stylise_tiled(picture: Image.Image, model: ImageModel) -> Image.Image:
+def stylise_tiled(
+    picture: Image.Image, model: ImageModel, summary: np.ndarray | None = None
+) -> Image.Image:
     """An RGB picture stylised at its own size, whose sides divide by 32; any size where the network
-    is of one size, and then at least as large."""
+    is of one size, and then at least as large. `summary` is of the whole picture, see ImageModel.
+    """
     height, width = model.fixed or (TILE, TILE)
     rows = _spans(picture.height, height, margin(model, height))
     columns = _spans(picture.width, width, margin(model, width))
@@ -31,7 +34,7 @@ def stylise_tiled(picture: Image.Image, model: ImageModel) -> Image.Image:
         for left, right, across in columns:
             tile = to_array(picture.crop((left, top, right, bottom)))
             share = Image.fromarray((255 * down[:, None] * across).round().astype(np.uint8))
-            stylised.paste(to_picture(model(tile[None])[0]), (left, top), share)
+            stylised.paste(to_picture(model(tile[None], summary)[0]), (left, top), share)
     return stylised
 
 

@@ -30,6 +30,7 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
 
     Raises BadVideo with the reason where it is not, NotWhole where frames of it could not be read.
     """
+    from distill.inference.video.smoothing import SmoothSummary
     from distill.inference.video.stylised_video import VideoOptions, stylise_video
 
     settings = setup.settings
@@ -37,9 +38,12 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
         raise BadVideo(f"face={settings.face} is for pictures; leave it off")
     options = VideoOptions(settings.crf, settings.smooth, settings.stability, settings.compare)
 
+    student = setup.student
+    summarise = SmoothSummary(student.summary, settings.smooth) if student.told else None
+
     def stylise(frame: np.ndarray) -> np.ndarray:
         picture = Image.fromarray(frame)
-        stylised = render.stylise_rgb(picture, setup.student, settings.size, settings.upscale)
+        stylised = render.stylise_rgb(picture, student, settings.size, settings.upscale, summarise)
         return np.asarray(to_rgb(stylised))  # what is see-through becomes white
 
     try:

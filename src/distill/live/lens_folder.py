@@ -126,6 +126,7 @@ def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
         "side": student.side,
         "fixed": network.fixed,
         "colours_at": network.colours_at,
+        "told": network.told,
         "thumbnail": thumbnail if student.kind == "photo" else None,
         "licence": student.licence,
     }

@@ -67,8 +67,11 @@ def untrained_network(said: dict[str, Any]) -> nn.Module:
 def colours_at(trained: dict[str, Any]) -> int | None:
     """The side that a student learnt at, where its teacher's colours depend on the whole picture.
 
-    Its own depend on what its features see there, which in a larger picture is a part.
+    Its own depend on what its features see there, which in a larger picture is a part. None for a
+    student that is told the whole picture.
     """
+    if trained.get("global_statistics", "none") != "none":
+        return None
     recipe = recipe_of(trained)
     teacher = trained["teacher"] if recipe.has_teacher else None
     if teacher is None or not class_of("teacher", teacher).normalises:

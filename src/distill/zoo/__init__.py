@@ -1,4 +1,8 @@
-"""The students that come with the package: NAME.onnx each, (1, 3, 256, 256) RGB in [0, 1]."""
+"""The students that come with the package: NAME.onnx each, RGB in [0, 1].
+
+One that is told the whole picture takes (1, 3, H, W) of any size that divides by 32, and has a file
+of (1, 3, 256, 256) beside it, NAME-256.onnx; the others name that size themselves.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,19 @@ from pathlib import Path
 from distill.core.errors import DistillError
 
 FOLDER = Path(__file__).resolve().parent
+STATIC = "-256"  # what the name of a file of one size ends with
 
 
 def shipped() -> dict[str, Path]:
     """Every shipped student by its name, in alphabetical order."""
-    return {path.stem: path for path in sorted(FOLDER.glob("*.onnx"))}
+    files = sorted(FOLDER.glob("*.onnx"))
+    return {path.stem: path for path in files if not path.stem.endswith(STATIC)}
+
+
+def static(name: str) -> Path:
+    """The shipped student's file of 256×256, for budgets, devices and timings at that size."""
+    beside = FOLDER / f"{name}{STATIC}.onnx"
+    return beside if beside.is_file() else find(name)
 
 
 def find(name: str) -> Path:

@@ -13,6 +13,7 @@ import type { Times } from "../protocol";
 import { png } from "../save";
 import { Picture, type Video } from "../sources";
 import { strings } from "../strings";
+import { sizesOf } from "../sizes";
 import { Viewer } from "../viewer";
 import { startWorker } from "./start_worker";
 
@@ -36,7 +37,6 @@ export interface Teller {
 /** What a line is about: it is taken back once that goes. */
 type Topic = "network" | "picture";
 
-const SIZES = [128, 192, 256, 320, 384, 512];
 const STRIDE = 32; // what sides divide by
 const LARGEST = 2048;
 const WARM = 4; // inferences of a still picture by which its speed is judged
@@ -300,11 +300,16 @@ export class Stage implements CameraScreen {
     const { size } = this.look;
     const free = size === "auto" && !student.fixed;
     if (!free) this.auto = null;
-    else this.auto ??= new AutoSize(SIZES, student.side, student.colours_at);
+    else this.auto ??= this.measuring(student);
     const own = this.auto?.side ?? student.side;
     this.side = size === "auto" || !size ? own : sound(size);
     this.loop.warm = free ? WARM : 1;
     this.loop.choose({ student, side: this.side });
+  }
+
+  private measuring(student: Student): AutoSize {
+    const screen = student.told ? () => this.viewer.screenSide : null;
+    return new AutoSize(sizesOf(student), student.side, student.colours_at, screen);
   }
 
   /** What was chosen cannot run: an earlier one draws on. */

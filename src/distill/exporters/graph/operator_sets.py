@@ -4,6 +4,8 @@ strict       what the lens models released with the paper are made of; they ran 
              Transposed convolutions are rewritten in it (strict.py), exactly, at some cost
 transposed   and transposed convolutions of 2×2 with stride 2, which Snap's table of supported
              layers allows on every device (kernel = stride, no padding, no dilation)
+global       transposed and what a student's statistics of the whole picture need: pooling, Sub
+             and Abs, and where it makes a thumbnail an antialiased linear Resize
 unet         strict and what a U-Net has besides: skips and the activations of its paper
 cyclegan     strict and what the residual generator of CycleGAN has besides
 any          no gate: a teacher for servers and pages, whatever it is made of
@@ -17,17 +19,20 @@ from typing import Any, Literal
 import onnx
 from onnx import helper
 
-Profile = Literal["strict", "transposed", "unet", "cyclegan", "any"]
+Profile = Literal["strict", "transposed", "global", "unet", "cyclegan", "any"]
 STRICT_OPERATORS = frozenset(
     {"Conv", "Relu", "Add", "Resize", "Upsample", "Sigmoid", "Constant", "Mul"}
 )
 OPERATORS: dict[Profile, frozenset[str] | None] = {
     "strict": STRICT_OPERATORS,
     "transposed": STRICT_OPERATORS | {"ConvTranspose"},
+    "global": STRICT_OPERATORS | {"ConvTranspose", "GlobalAveragePool", "Sub", "Abs"},
     "unet": STRICT_OPERATORS | {"Concat", "LeakyRelu", "Tanh"},
     "cyclegan": STRICT_OPERATORS | {"InstanceNormalization", "Pad", "ConvTranspose", "Tanh"},
     "any": None,
 }
+# In which a student with statistics has `summary` as an input, computed by a file of its own.
+APART: frozenset[Profile] = frozenset({"strict", "transposed"})
 STATIC: frozenset[Profile] = frozenset({"unet", "cyclegan"})  # profiles of one fixed size
 
 
@@ -45,8 +50,10 @@ def _foreign(node: onnx.NodeProto, allowed: frozenset[str], profile: Profile) ->
     values = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     if node.op_type in ("Resize", "Upsample"):
         mode = values.get("mode", b"nearest").decode()
+        if mode == "linear" and values.get("antialias") and profile == "global":
+            return None
         return None if mode == "nearest" else f"{node.op_type}({mode})"
-    if node.op_type == "ConvTranspose" and profile == "transposed":
+    if node.op_type == "ConvTranspose" and profile in ("transposed", "global"):
         return None if _node_doubles(values) else "ConvTranspose(other than 2×2, stride 2)"
     return None if node.op_type in allowed else node.op_type
 

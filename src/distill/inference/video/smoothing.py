@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from PIL import Image
 
 BLOCK = 8  # pixels a side whose mean is compared: an eighth of the sensor's noise is left
+SCENE = 0.2  # of its length that a summary may change by and still be mixed by a third
 STILL = 3.0  # levels of 255 that a block's mean may change by and still be mixed by a third
 
 
@@ -53,3 +56,26 @@ def _enlarged(weight: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     image = Image.fromarray(weight.astype(np.float32))
     full = np.asarray(image.resize((wide, high), Image.Resampling.BILINEAR))
     return full[: shape[0], : shape[1]]
+
+
+class SmoothSummary:
+    """A student's summary of a frame, mixed with the last frames' by `strength` (0 to below 1).
+
+    What it is told of the whole picture then neither flickers nor, since the weight falls with the
+    change, lasts from one scene into the next.
+    """
+
+    def __init__(self, summarise: Callable[[np.ndarray], np.ndarray], strength: float) -> None:
+        self._summarise, self._strength = summarise, strength
+        self._last: np.ndarray | None = None
+
+    def __call__(self, photo: np.ndarray) -> np.ndarray:
+        """(1, 3, H, W) in [0, 1] to (1, 64, 1, 1), frame after frame."""
+        summary = self._summarise(photo)
+        if self._last is not None:
+            length = max(float(np.linalg.norm(summary)), 1e-12)
+            change = float(np.linalg.norm(summary - self._last)) / length
+            weight = self._strength * np.float32(np.exp(-((change / SCENE) ** 2)))
+            summary = summary + weight * (self._last - summary)
+        self._last = summary
+        return summary

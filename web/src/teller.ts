@@ -1,0 +1,46 @@
+/** What a student is told of the whole picture: the `summary` of its thumbnail. In the worker. */
+import { NetworkSession } from "./network_session";
+import { SUMMARY, SUMMARY_LENGTH, THUMBNAIL, type Parts } from "./onnx_file";
+import { toPlanes } from "./planes";
+import type { Size } from "./protocol";
+import { BILINEAR, resample } from "./resample";
+import type { Runtime } from "./runtime";
+
+const SCENE = 0.2; // of its length that a summary may change by and still be mixed by a third
+const SQUARE: Size = { width: THUMBNAIL, height: THUMBNAIL };
+
+export class Teller {
+  /** Of the picture that was looked at last; the same array each time. */
+  readonly summary = new Float32Array(SUMMARY_LENGTH);
+  private fresh = true;
+
+  private constructor(private readonly session: NetworkSession) {}
+
+  static async open({ teller, thumbnail }: Parts, runtime: Runtime): Promise<Teller> {
+    const network = { input: thumbnail, output: SUMMARY, fixed: [THUMBNAIL, THUMBNAIL] as [number, number] };
+    return new Teller(await NetworkSession.open(network, SQUARE, runtime, teller));
+  }
+
+  /** What comes next has nothing to do with what came before. */
+  forget(): void {
+    this.fresh = true;
+  }
+
+  /**
+   * Look at a whole picture, RGBA bytes. By `strength` (0 to below 1) the summary is mixed with the one
+   * before, less where they differ more, as distill.stylize does in videos (SmoothSummary).
+   */
+  async look(picture: Uint8ClampedArray<ArrayBuffer>, size: Size, strength = 0): Promise<void> {
+    const { summary, session } = this;
+    toPlanes(resample(picture, size, 4, SQUARE, BILINEAR) as Uint8ClampedArray, session.input);
+    const found = await session.run();
+    const change = Math.hypot(...found.map((value, i) => value - summary[i])) / Math.max(1e-12, Math.hypot(...found));
+    const kept = this.fresh ? 0 : strength * Math.exp(-((change / SCENE) ** 2));
+    summary.forEach((before, i) => (summary[i] = found[i] + kept * (before - found[i])));
+    this.fresh = false;
+  }
+
+  async close(): Promise<void> {
+    await this.session.close();
+  }
+}
