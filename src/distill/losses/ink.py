@@ -78,8 +78,8 @@ class Lowest(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        *rows, own, before = ctx.saved_tensors
-        return _spread(_spread(grads[0], own, before, 2), *rows, 3)
+        own_in_row, before_in_row, own, before = ctx.saved_tensors
+        return _spread(_spread(grads[0], own, before, 2), own_in_row, before_in_row, 3)
 
 
 def _lowest_of_three(x: Tensor, dim: int) -> tuple[Tensor, Tensor, Tensor]:
