@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from against_teacher.blind import main
 from fidelity import to_graph
 
 from distill.config import registry
-from distill.evaluation.fidelity.blind import main
 from distill.recipes import RECIPES
 
 if __name__ == "__main__":

@@ -21,13 +21,13 @@ import distill  # isort: skip  # noqa: F401
 
 import numpy as np
 import torch
+from against_teacher.fidelity_report import Table, machine, write  # noqa: F401
 from PIL import Image
 
 from distill.core.process import keep_freed
 from distill.core.progress import bar
 from distill.core.weights import supplied
 from distill.data.photos import BadPhoto, demo_photos, find_photos, read_photo
-from distill.evaluation.fidelity.fidelity_report import Table, machine, write  # noqa: F401
 from distill.models.teachers.animegan2 import AnimeGANv2
 
 TEACHER = "animegan2_hayao.pt"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import onnx
+from against_teacher.fidelity import main
 from torch import nn
 
 from distill.config import registry
-from distill.evaluation.fidelity.fidelity import main
 from distill.exporters.onnx import OnnxExporter
 from distill.recipes import RECIPES
 

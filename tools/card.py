@@ -14,7 +14,9 @@ from distill.config.trained import source_of
 from distill.core.images import sheet, to_tensor
 from distill.data.labelled.register import SIDES, read_rows
 from distill.data.photos import centre_square, demo_photos, read_photo
-from distill.evaluation.fidelity.fidelity_report import by_kind
+from distill.evaluation.drawing_scores import by_kind
+from distill.evaluation.results import markdown
+from distill.evaluation.whole_pictures import table
 from distill.inference.render import stylise_rgb
 from distill.inference.stylizing import open_student
 from distill.models.build import load_teacher
@@ -45,6 +47,7 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
         "cost": scores["cost"][style],
         "held out": {name: row["pictures"] for name, row in scores["subsets"].items()},
         "scores": figures,
+        "sizes": scores["sizes"],
         "features": scores["features"],
         "limits": notes,
     }
@@ -141,6 +144,7 @@ def page(facts: Facts) -> str:
         f"Against its teacher on held-out photos of which it shares no photo, near-duplicate or "
         f"person (95 % intervals; {facts['features'] or 'no feature network at hand'}).",
         *(_scores(name, facts) for name in facts["scores"]),
+        *_sizes(facts["sizes"]),
         "## What it costs",
         _list(_cost(facts["cost"])),
         "## What still differs",
@@ -197,12 +201,18 @@ def _scores(name: str, facts: Facts) -> str:
     return "\n\n".join(_table(f"**{name}**{title}", part, facts, name) for title, part in parts)
 
 
+def _sizes(sizes: Facts) -> list[str]:
+    """The table by long side, of a set that has whole pictures; their intervals are in the JSON."""
+    title = "**Whole pictures by their long side**, as `distill.stylize` runs it and the file alone"
+    return [title, "\n".join(markdown(table(sizes)))] if sizes else []
+
+
 def _table(title: str, rows: Facts, facts: Facts, name: str) -> str:
     columns = list(dict.fromkeys(c for row in rows.values() for c in row))
-    lines = [["", *columns], ["---"] * (len(columns) + 1)]
+    lines = [["", *columns]]
     lines += [[student, *(_figure(row.get(c)) for c in columns)] for student, row in rows.items()]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{title}, {facts['held out'][name]:,} pictures\n\n{table}"
+    body = "\n".join(markdown(lines))
+    return f"{title}, {facts['held out'][name]:,} pictures\n\n{body}"
 
 
 def _figure(row: Facts | None) -> str:

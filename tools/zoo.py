@@ -38,7 +38,6 @@ NOTES = Path(__file__).with_name("zoo_notes.yaml")
 COMMON = ["decoder=detail", "crop=0.8", "data.test_fraction=0.15", "style_backbone=vgg19_relu3_1"]
 INK = ["run=zoo-${style.name}-ink", "loss=ink", "lr=3e-3", "data.crop_size=224"]
 STEPS = 9450  # of 16 pictures: 151,200 in all
-VIEWS = "16"  # photos of each folder that the teacher draws off-centre too
 # What is slow to compute or to learn from comes at the end, on whole pictures: features,
 # steadiness, and the steps between pixels, which take out the grid that the first run leaves.
 START = "loss.start={differences:0,features:0,stable:0}"
@@ -65,7 +64,7 @@ def make(style: str, overrides: list[str], args: argparse.Namespace) -> None:
     if not scored(scores / "fidelity.json", run, [text.partition("=")[0] for text in students]):
         fidelity = str(ROOT / "benchmarks/fidelity.py")
         where = ("--pairs", str(pairs), "--out", str(scores))
-        command(fidelity, *where, "--views", VIEWS, *students)
+        command(fidelity, *where, *students)
     ship(name, args.to, run, pairs, scores / "fidelity.json", args.baseline)
 
 

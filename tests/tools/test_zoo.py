@@ -87,6 +87,7 @@ def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
                 "teacher": {"flicker, pan (levels)": {"value": 1.25}},
             }
         },
+        "sizes": {"512": {"pictures": 3, "scores": {"ink": {"SSIM": {"value": 0.875}}}}},
         "features": None,
         "limits": "Eyes are softer.",
         "use": "model=ink.onnx",
@@ -103,6 +104,7 @@ def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
         "| ink | – | 28.1 (27.9 – 28.4) |",
         "**faces**, how it is drawn, 4 pictures",
         "| ink | 0.75 | – |\n| teacher | – | 1.25 |",
+        "| long side | output | SSIM |\n| --- | --- | --- |\n| 512 (3 pictures) | ink | 0.875 |",
         "living weights: 50.0%",
         "3.00 ms (2.00 – 4.00)",
         "×0.70",
@@ -110,6 +112,7 @@ def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
         "Eyes are softer.",
     ):
         assert said in page
+    assert "by their long side" not in card.page(facts | {"sizes": {}})
 
 
 def test_scores_are_kept_for_the_same_run_and_students(zoo: Any, tmp_path: Path) -> None:

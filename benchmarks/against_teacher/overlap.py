@@ -6,13 +6,13 @@ from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Any
 
+from against_teacher.heldout_set import FidelitySet, persons
 from distill.config.trained import source_of
 from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.data import sources
 from distill.data.labelled.register import png_names, read_rows
 from distill.data.photos import Photo, Side
-from distill.evaluation.fidelity.heldout_set import FidelitySet, persons
 from distill.evaluation.training_pictures import near_duplicates, runs_behind, seen_sides
 
 UNKNOWN = "training photos not known"

@@ -7,24 +7,26 @@ it shares no photo, no near-duplicate and no person with the other sides. FILE i
 distill.train, whose own training photos are checked against these, or an ONNX file; @255 behind it
 says that its output is in [0, 255].
 
-PSNR, SSIM, PSNR of edges, the checkerboard beyond the teacher's, LPIPS where its weights are, and
-PSNR of the face are means over the pictures of each folder, and of all. Sets of 1,000 pictures and
-more are compared by their Fréchet distance too: FD(T, S) over the same photos, and the gap |FD(T,
-T') - FD(T, S)| with T of one half of the photos, T' and S of the other; smaller sets by their
-kernel distance. `photo` is the photo left as it is.
+PSNR, SSIM, PSNR of edges, the checkerboard beyond the teacher's and LPIPS, where its weights are,
+are means over the pictures of each folder, and of all. Sets of 1,000 pictures and more are compared
+by their Fréchet distance too, FD(T, S) over the same photos; smaller sets by their kernel distance.
+`photo` is the identity baseline.
+
+A set made with data.sizes is also scored by whole pictures at each long side: as distill.stylize
+runs a student there, and the network alone, beside the photo and the teacher at 256, enlarged.
 
 Ink is what is thin and dark: recall is the share of the teacher's that the student drew within a
-pixel, precision the share of the student's that the teacher drew, depth how dark of the teacher's.
+pixel, precision the share of the student's that the teacher drew, depth how dark of the teacher's;
+mass is the black of all of it and sharpness the absolute Laplacian, both as shares of the
+teacher's, and the chamfer distance is how far the lines of the one are from the other's.
 Displacement is the largest median shift of any part of the picture. Flicker is the mean change of
 the output under noise (sigma 2/255), a step of 1 px and a slow pan, of --flicker photos of each
-folder. With --views N the teacher draws shifts, zooms and random crops of N photos of each folder
-(its pictures are kept): PSNR off-centre, and how much that is above the PSNR of the same photos as
-they are.
+folder.
 
-Milliseconds are those of all students in turn
-in one run, batch 1, one thread, with BatchNorm folded and subnormal weights at zero.
+Milliseconds are those of all students in turn in one run, batch 1, one thread, with BatchNorm
+folded and subnormal weights at zero.
 
-Written are fidelity.json and .md, and as .png fidelity_pareto, fidelity_sheet and fidelity_zoom.
+Written are fidelity.json, fidelity.md and fidelity_sheet.png.
 """
 
 from __future__ import annotations
@@ -33,7 +35,6 @@ import argparse
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,23 +43,22 @@ import onnxruntime
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from against_teacher import fidelity_report, heldout_set, scored_students
+from against_teacher import scores as scoring
+from against_teacher.heldout_set import FidelitySet, Indices
+from against_teacher.scored_students import ScoredStudent, StudentFile, ToGraph
+from against_teacher.scores import PictureFigures
 from distill.core.errors import DistillError, OneLine
 from distill.core.files import real_path
 from distill.core.images import to_float
 from distill.core.progress import bar
 from distill.core.sessions import open_session
-from distill.data.faces import DETECTOR
 from distill.data.labelled.manifest import is_complete, manifest_at
 from distill.evaluation.drawing_scores import FLICKER
-from distill.evaluation.fidelity import fidelity_report, heldout_set, scored_students
-from distill.evaluation.fidelity import scores as scoring
-from distill.evaluation.fidelity.heldout_set import FidelitySet, Indices
-from distill.evaluation.fidelity.scored_students import ScoredStudent, ToGraph
-from distill.evaluation.fidelity.scores import PictureFigures
-from distill.evaluation.fidelity.views import KINDS, Views, drawn, first_of_each
-from distill.evaluation.heldout import infer
+from distill.evaluation.heldout import group_of_pair, infer
 from distill.evaluation.paired_scores import features_or_reason
 from distill.evaluation.set_teacher import style_teacher
+from distill.evaluation.whole_pictures import Infer, score_sizes
 from distill.metrics.features import FeatureNetwork
 from distill.models.teachers.teacher import Teacher
 
@@ -68,6 +68,7 @@ SIDE_NOTES = {
     "test": "test: these photos are in no training and chose no checkpoint of this set's runs",
     "val": "val: checkpoints of this set's runs were chosen by these photos",
 }
+NO_TEACHER = ("teacher", "not at hand, or not the one that labelled the set: no flicker of it")
 Row = dict[str, Any]
 
 
@@ -76,51 +77,35 @@ def run(args: argparse.Namespace, to_graph: ToGraph) -> Row:
     files = scored_students.parse(args.students)
     network, missing = features_or_reason(args.features)
     facts = fidelity_report.machine() | {"onnxruntime": onnxruntime.__version__}
-    faces = args.out / "fidelity_faces.json"
-    held = heldout_set.read(args.pairs, args.limit, faces, args.side)
+    held = heldout_set.read(args.pairs, args.limit, args.side)
     with tempfile.TemporaryDirectory() as folder:
         students = [scored_students.load(each, held, Path(folder), to_graph) for each in files]
         cost = costs(students, held)
-        shown = SheetPictures(held, args.sheet)
-        more = further(held, args)
-        measured = measure(students, held, network, shown, more)
+        shown: dict[str, Tensor] = {}
+        on_sheet = held.some(args.sheet)
+        teacher = style_teacher(held.root) if args.flicker else None
+        at = first_of_each(held, args.flicker)
+        measured = measure(students, held, network, at, teacher, shown, on_sheet)
+    sizes, skipped = score_sizes_of(files, held, network, args)
     figures: Row = {
         "set": about(held),
         "features": network.title if network else None,
         "rounds": args.rounds,
         "subsets": score(held, measured, network, args.rounds),
+        "sizes": sizes,
         "cost": cost,
         "notes": [
             *notes(held, args, network, missing),
-            *more.notes,
+            *([] if teacher or not args.flicker else [NO_TEACHER]),
             *((e.name, e.note) for e in students),
+            *skipped,
         ],
     }
     facts |= {"set": real_path(args.pairs).name, "held-out pictures": len(held.files)}
     tables = fidelity_report.tables(figures)
     fidelity_report.write("fidelity", args.out, facts, figures, *tables)
-    fidelity_report.plot(figures, args.out / "fidelity_pareto.png")
-    shown.write(args.out)
+    fidelity_report.whole(held, on_sheet, shown, args.out / "fidelity_sheet.png")
     return figures
-
-
-class SheetPictures:
-    """The pictures that go onto the sheets: a few of every subset, and a few with a face."""
-
-    def __init__(self, held: FidelitySet, count: int) -> None:
-        self.held = held
-        self.at, self.faces = held.some(count), held.some(count, faces=True)
-        self._outputs: dict[str, Tensor] = {}
-        self._faces: dict[str, Tensor] = {}
-
-    def add(self, name: str, output: Tensor) -> None:
-        self._outputs[name], self._faces[name] = output[self.at], output[self.faces]
-
-    def write(self, out: Path) -> None:
-        if self.at:
-            fidelity_report.whole(self.held, self.at, self._outputs, out / "fidelity_sheet.png")
-        if self.faces:
-            fidelity_report.zoomed(self.held, self.faces, self._faces, out / "fidelity_zoom.png")
 
 
 def costs(students: Sequence[ScoredStudent], held: FidelitySet) -> dict[str, Row]:
@@ -157,57 +142,59 @@ def interleaved(students: Sequence[ScoredStudent], photo: Tensor) -> dict[str, l
     return times
 
 
-@dataclass(frozen=True)
-class Further:
-    """What is asked of networks beyond the set's pictures: flicker of the photos `at`, and views.
-
-    `teacher` is None where it is not at hand; then there are no views either.
-    """
-
-    at: Indices
-    views: Views | None
-    teacher: Teacher | None
-    notes: list[tuple[str, str]]
+def first_of_each(held: FidelitySet, count: int) -> Indices:
+    """The first pictures of every folder, `count` of each."""
+    return np.sort(np.concatenate([at[:count] for at in held.folders()]))
 
 
-def further(held: FidelitySet, args: argparse.Namespace) -> Further:
-    """The photos that flicker is measured on, and the views that the teacher has drawn."""
-    teacher = style_teacher(held.root) if args.views or args.flicker else None
-    if teacher is None and (args.views or args.flicker):
-        said = [("teacher", "not at hand, or not the one that drew the set: no views, no flicker")]
-        return Further(first_of_each(held, args.flicker), None, None, said)
-    kept = args.out / "fidelity_views"
-    views = drawn(held, args.views, teacher, kept) if teacher and args.views else None
-    said = [("off-centre", f"{args.views} photos of each folder: {', '.join(KINDS)}")]
-    return Further(first_of_each(held, args.flicker), views, teacher, said if views else [])
+def score_sizes_of(
+    files: Sequence[StudentFile],
+    held: FidelitySet,
+    network: FeatureNetwork | None,
+    args: argparse.Namespace,
+) -> tuple[Row, list[tuple[str, str]]]:
+    """Figures of the set's whole pictures by long side, and which students have none, and why."""
+    networks: dict[str, Infer] = {}
+    skipped: list[tuple[str, str]] = []
+    for each in files if held.wholes else ():
+        try:
+            networks |= scored_students.at_any_size(each)
+        except DistillError as error:
+            skipped.append((each.name, f"no figures by size: {error}"))
+    found = score_sizes(
+        held.wholes, networks, network, group_of_pair, args.rounds, flickering=args.flicker
+    )
+    return found, skipped
 
 
 def measure(
     students: Sequence[ScoredStudent],
     held: FidelitySet,
     network: FeatureNetwork | None,
-    shown: SheetPictures,
-    more: Further,
+    flickering: Indices,
+    teacher: Teacher | None,
+    shown: dict[str, Tensor],
+    on_sheet: list[int],
 ) -> dict[str, PictureFigures]:
-    """Figures of the teacher, the photo and every student; one student's pictures at a time."""
+    """Figures of the teacher, the photo and every student; one student's pictures at a time.
+
+    Flicker of the photos `flickering`. `shown` receives each student's pictures `on_sheet`.
+    """
     by = scoring.measures()
 
     def figures(name: str, output: Tensor, drawing: nn.Module | None) -> PictureFigures:
         found = scoring.measure(held, output, by, network, name)
         if drawing is not None:
-            found.values.update(scoring.flickering(drawing, held, more.at, name))
-            if more.views and name != "teacher":
-                centre = found.values[scoring.PSNR]
-                found.values.update(scoring.off_centre(drawing, more.views, centre, name))
+            found.values.update(scoring.flickering(drawing, held, flickering, name))
         return found
 
     measured = {
-        "teacher": figures("teacher", held.teacher, more.teacher),
+        "teacher": figures("teacher", held.teacher, teacher),
         "photo": figures("photo", held.photo, nn.Identity()),
     }
     for each in students:
         output = infer(each.network, held.photo, BATCH, f"inference of {each.name}")
-        shown.add(each.name, output)
+        shown[each.name] = output[on_sheet]
         measured[each.name] = figures(each.name, output, each.network)
     return measured
 
@@ -249,10 +236,9 @@ def about(held: FidelitySet) -> Row:
     made = ("style", "teacher", "size", "crop")
     split = ("val_fraction", "test_fraction", "seed", "folders", "val_folders")
     persons = {name: len({held.who[i] for i in at}) for name, at in held.subsets().items()}
-    faces = sum(box is not None for box in held.boxes)
     said = {key: manifest.get(key) for key in (*made, *split)}
     name = {"name": real_path(held.root).name, "side": held.side}
-    return name | {"persons": persons, "with a face": faces} | said
+    return name | {"persons": persons} | said
 
 
 def notes(
@@ -265,7 +251,6 @@ def notes(
             "intervals",
             f"95 %, {args.rounds} resamples of persons (of pictures that show none: each one)",
         ),
-        ("faces", f"largest box of the {DETECTOR}, found on the photos"),
         ("parameters", "trained values of a checkpoint, BatchNorm's too; those in an ONNX file"),
     ]
     if "LPIPS" not in scoring.measures():
@@ -293,11 +278,8 @@ def options() -> argparse.ArgumentParser:
     )
     made.add_argument("--limit", type=_positive, help="pictures of each folder at most")
     made.add_argument(
-        "--flicker", type=_count, default=8, help="photos of each folder for it (%(default)s)"
-    )
-    made.add_argument(
-        "--views", type=_count, default=0,
-        help="photos of each folder whose views the teacher draws, 8 each (%(default)s)",
+        "--flicker", type=_count, default=8,
+        help="photos for it, of each folder and of each long side (%(default)s)",
     )  # fmt: skip
     made.add_argument("--sheet", type=_positive, default=8, help="rows of pictures (%(default)s)")
     made.add_argument("--rounds", type=int, default=200, help="resamples; 0: none (%(default)s)")

@@ -25,12 +25,12 @@ from PIL import Image, ImageDraw, ImageFont
 from scipy.stats import binomtest
 from torch import Tensor
 
+from against_teacher import heldout_set, scored_students
+from against_teacher.fidelity_report import Table
+from against_teacher.scored_students import ToGraph
 from distill.core.arrays import save_png
 from distill.core.errors import DistillError, OneLine
 from distill.core.files import write_json, write_whole
-from distill.evaluation.fidelity import heldout_set, scored_students
-from distill.evaluation.fidelity.fidelity_report import Table
-from distill.evaluation.fidelity.scored_students import ToGraph
 from distill.evaluation.heldout import infer
 
 KEY, ANSWERS, REPORT = "key.json", "answers.txt", "blind.md"
@@ -50,7 +50,7 @@ def write_sheets(args: argparse.Namespace, to_graph: ToGraph) -> None:
     if any((args.out / name).exists() for name in (KEY, ANSWERS)):
         raise DistillError(f"{args.out}: holds a test already; name another folder with --out DIR")
     folders = len(set(_folders(args.pairs)))
-    held = heldout_set.read(args.pairs, -(-args.count // folders), args.out / "faces.json")
+    held = heldout_set.read(args.pairs, -(-args.count // folders))
     at = held.some(args.count)
     outputs: dict[str, Tensor] = {}
     with tempfile.TemporaryDirectory() as folder:

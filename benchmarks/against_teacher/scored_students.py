@@ -10,18 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+import torch
 from torch import Tensor, nn
 
+from against_teacher import overlap
+from against_teacher.heldout_set import FidelitySet
 from distill.core.errors import DistillError
-from distill.core.images import to_float
+from distill.core.images import to_float, to_image, to_tensor
 from distill.core.onnx_files import load_model
 from distill.core.sessions import open_session, picture_call
 from distill.core.subnormals import flush_subnormals
-from distill.evaluation.fidelity import overlap
-from distill.evaluation.fidelity.heldout_set import FidelitySet
+from distill.evaluation.whole_pictures import Infer
+from distill.inference.render import stylise_rgb
+from distill.inference.stylizing import open_student
 from distill.metrics import complexity, living_weights
 from distill.models import checkpoint
 from distill.models.fold import fold_batchnorm
+from distill.models.network_file import is_network_file
 from distill.models.teachers.onnx_teacher import OnnxTeacher
 
 RESERVED = ("photo", "teacher")
@@ -40,7 +45,7 @@ class StudentFile:
 
     @property
     def trained(self) -> bool:
-        return self.file.suffix == ".ckpt"
+        return self.file.suffix in (".ckpt", ".safetensors")
 
 
 @dataclass(frozen=True)
@@ -66,13 +71,18 @@ def parse(texts: list[str]) -> list[StudentFile]:
 def _parse(text: str) -> StudentFile:
     name, equals, rest = text.partition("=")
     if not (name and equals and rest):
-        raise DistillError(f"{text!r}: want NAME=FILE, a .ckpt or an .onnx, or NAME=FILE.onnx@255")
+        raise DistillError(
+            f"{text!r}: want NAME=FILE, a .ckpt, .safetensors or .onnx, or NAME=FILE.onnx@255"
+        )
     file, said = Path(_RANGE.sub("", rest)), _RANGE.search(rest)
-    if file.suffix not in (".ckpt", ".onnx"):
-        raise DistillError(f"{text}: a student is a .ckpt of distill.train or an .onnx")
+    if file.suffix not in (".ckpt", ".safetensors", ".onnx"):
+        raise DistillError(
+            f"{text}: a student is a .ckpt of distill.train, or a .safetensors or .onnx of "
+            "distill.export"
+        )
     if not file.is_file():
         raise DistillError(f"{name}={file}: no such file")
-    if said and file.suffix == ".ckpt":
+    if said and file.suffix != ".onnx":
         raise DistillError(f"{text}: only an .onnx has a range of its own")
     return StudentFile(name, file, float(said.group(1)) if said else 1.0)
 
@@ -92,9 +102,13 @@ def load(given: StudentFile, held: FidelitySet, folder: Path, to_graph: ToGraph)
 
 
 def _from_checkpoint(given: StudentFile, held: FidelitySet, to_graph: ToGraph) -> ScoredStudent:
-    network, settings = checkpoint.load_student(given.file)
-    _check_size(given, settings["style"]["resolution"], held)
-    note = overlap.check(given.name, settings, held)
+    if is_network_file(given.file):
+        network, settings = checkpoint.read_network(given.file)
+        note = overlap.UNKNOWN
+    else:
+        network, settings = checkpoint.load_student(given.file)
+        _check_size(given, settings["style"]["resolution"], held)
+        note = overlap.check(given.name, settings, held)
     if (style := settings["style"]["name"]) != held.style:
         note += f"; learnt another style, {style}"
     folded = fold_batchnorm(network)
@@ -119,6 +133,27 @@ def _from_onnx(given: StudentFile, held: FidelitySet, folder: Path) -> ScoredStu
         raise DistillError(f"{given.file}: {reason}") from error
     cost |= {"parameters": cost["graph_parameters"], "bytes": given.file.stat().st_size}
     return ScoredStudent(given.name, network, graph, cost, overlap.UNKNOWN)
+
+
+def at_any_size(given: StudentFile) -> dict[str, Infer]:
+    """A student as distill.stylize runs it at the picture's size, and the network by itself.
+
+    The second not of a network that takes one size only. Raises DistillError for what
+    distill.stylize does not take.
+    """
+    student = open_student(given.file, threads=1)
+
+    def stylized(photo: Tensor) -> Tensor:
+        size = max(photo.shape[-2:])
+        return to_tensor(stylise_rgb(to_image(photo[0]), student, size))[None]
+
+    def alone(photo: Tensor) -> Tensor:
+        return torch.from_numpy(student(photo.numpy()))
+
+    found: dict[str, Infer] = {given.name: stylized}
+    if student.fixed is None:
+        found[f"{given.name}, alone"] = alone
+    return found
 
 
 def _cost(graph: onnx.ModelProto) -> Row:

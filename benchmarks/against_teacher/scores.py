@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from distill.core.images import to_float
-from distill.data.faces import Box
+from against_teacher.heldout_set import FidelitySet, Indices
 from distill.evaluation import drawing_scores as drawing
 from distill.evaluation.feature_sets import Features, features_of_set
-from distill.evaluation.fidelity.heldout_set import FidelitySet, Indices
-from distill.evaluation.fidelity.views import KINDS, Views
-from distill.evaluation.heldout import infer
 from distill.evaluation.picture_scores import Values, interval, per_picture
+from distill.evaluation.whole_pictures import SIMILARITY
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureNetwork
 from distill.metrics.frechet import Groups
@@ -24,8 +21,7 @@ from distill.metrics.similarity import grid
 
 ENOUGH = 1000  # pictures from which on a Fréchet distance is given; below, it is mostly bias
 BATCH = 16
-PSNR, FACE = "PSNR (dB)", "face PSNR (dB)"
-OFF_CENTRE, AGAINST = "off-centre PSNR (dB)", "off-centre against centre (dB)"
+PSNR = SIMILARITY[0]
 GRID = "grid above teacher's (1/255)"
 Row = dict[str, Any]  # value, interval (None where none can be had), pictures
 Measure = Callable[[Tensor, Tensor], Tensor]
@@ -70,11 +66,10 @@ def measure(
 ) -> PictureFigures:
     """All figures of uint8 (n, 3, H, W) against the teacher's pictures of the same photos."""
     values = {name: per_picture(each, output, held.teacher, BATCH) for name, each in by.items()}
-    faces = [_face_psnr(*pair) for pair in zip(output, held.teacher, held.boxes, strict=True)]
     features = features_of_set(network, output, what) if network else None
     ink = drawing.ink_of(output, held.teacher, BATCH)
     places = drawing.places_of(output, held.teacher, BATCH)
-    return PictureFigures(values | {FACE: np.array(faces)}, features, ink, places)
+    return PictureFigures(values, features, ink, places)
 
 
 def flickering(network: nn.Module, held: FidelitySet, at: Indices, what: str) -> dict[str, Values]:
@@ -82,38 +77,9 @@ def flickering(network: nn.Module, held: FidelitySet, at: Indices, what: str) ->
     found = drawing.flicker_of(network, held.photo[at], BATCH, f"flicker of {what}")
     if found is None:
         return {}
-    return {
-        name: _spread(each, at, len(held.files))
-        for name, each in zip(drawing.FLICKER, found.T, strict=True)
-    }
-
-
-def off_centre(network: nn.Module, views: Views, centre: Values, what: str) -> dict[str, Values]:
-    """PSNR of each view, of all and against that of the photos as they are, `centre`: each (n,)."""
-    psnr = np.stack(
-        [
-            per_picture(similarity.psnr, infer(network, photo, BATCH, what), teacher, BATCH)
-            for photo, teacher in zip(views.photo, views.teacher, strict=True)
-        ]
-    )
-    figures = {f"{PSNR}, {kind}": psnr[:, i] for i, kind in enumerate(KINDS)}
-    mean = psnr.mean(1)
-    figures |= {OFF_CENTRE: mean, AGAINST: mean - centre[views.at]}
-    return {name: _spread(each, views.at, len(centre)) for name, each in figures.items()}
-
-
-def _spread(values: Values, at: Indices, count: int) -> Values:
-    """Those of the pictures `at` among all, NaN elsewhere."""
-    spread = np.full(count, np.nan)
-    spread[at] = values
-    return spread
-
-
-def _face_psnr(a: Tensor, b: Tensor, box: Box | None) -> float:
-    if box is None:
-        return float("nan")
-    spot = np.s_[None, :, box.top : box.top + box.height, box.left : box.left + box.width]
-    return similarity.psnr(to_float(a[spot]), to_float(b[spot])).item()
+    spread = np.full((len(drawing.FLICKER), len(held.files)), np.nan)
+    spread[:, at] = found.T
+    return dict(zip(drawing.FLICKER, spread, strict=True))
 
 
 def score(
@@ -176,46 +142,4 @@ def _distances(
         return {network.kid: paired}
     paired["value"] = frechet.frechet_from_features(t, s)
     paired["interval"] = interval(frechet.frechet_interval, t, s, **how)
-    return {network.fid: paired, f"{network.fid} gap": gap(t, s, rounds, groups)}
-
-
-def gap(t: Features, s: Features, rounds: int, groups: Groups = None) -> Row:
-    """|FD(T, T′) − FD(T, S)|: T the teacher's pictures of half the photos, T′ and S of the others.
-
-    The sign goes into `signed`, with its interval: above 0 the student is further off than the
-    teacher is from itself. The interval is shifted to the plain figure as `frechet_interval` is.
-    """
-    half, rng = len(t) // 2, np.random.default_rng(0)
-    sides = t[:half], t[half:], s[half:]
-    of = (None, None) if groups is None else (groups[:half], groups[half:])
-    signed = _excess(*sides)
-    row: Row = {"pictures": len(t), "value": abs(signed), "interval": None, "signed": signed}
-    if rounds and all(of_half is None or len(set(of_half)) > 1 for of_half in of):
-        resampled = np.array([_excess(*_resampled(*sides, rng, of)) for _ in range(rounds)])
-        shifted = resampled - np.median(resampled) + signed
-        low, high = np.quantile(shifted, [0.025, 0.975]).tolist()
-        ends = sorted(map(abs, (low, high)))
-        row["interval"] = [0.0 if low < 0 < high else ends[0], ends[1]]
-        row["signed_interval"] = [low, high]
-    return row
-
-
-def _excess(
-    a: Features, t: Features, s: Features, times_a: Any = None, times_b: Any = None
-) -> float:
-    far, floor = (frechet.frechet_from_features(a, other, times_a, times_b) for other in (s, t))
-    return far - floor
-
-
-def _resampled(
-    a: Features,
-    t: Features,
-    s: Features,
-    rng: np.random.Generator,
-    groups: tuple[Groups, Groups],
-) -> tuple[Any, ...]:
-    """Both halves resampled, each picture once with its count; T′ and S together."""
-    sides = zip((a, t), groups, strict=True)
-    times = [frechet.counts_of(len(x), 1, rng, of)[0] for x, of in sides]
-    in_a, in_b = (each > 0 for each in times)
-    return a[in_a], t[in_b], s[in_b], times[0][in_a], times[1][in_b]
+    return {network.fid: paired}

@@ -1,4 +1,4 @@
-"""The report's tables, its plot of fidelity over milliseconds, and its sheets of pictures."""
+"""The report's tables and its sheet of pictures."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from against_teacher.heldout_set import FidelitySet
+from against_teacher.scored_students import RESERVED
 from distill.core.arrays import save_png
 from distill.core.cores import cores
-from distill.core.files import atomic_write, write_json, write_whole
+from distill.core.files import write_json, write_whole
 from distill.core.images import sheet, to_float
-from distill.evaluation.drawing_scores import OFF
-from distill.evaluation.fidelity.heldout_set import FidelitySet
-from distill.evaluation.fidelity.scored_students import RESERVED
-from distill.evaluation.fidelity.scores import PSNR
-from distill.metrics.ink_figures import FIGURES
+from distill.evaluation.drawing_scores import INK, by_kind
+from distill.evaluation.results import markdown
+from distill.evaluation.whole_pictures import table
 from distill.metrics.machine import load_average
 
 Row = dict[str, Any]
 Scores = Mapping[str, Mapping[str, Row]]  # student → figure → value, interval, pictures
-DIGITS = {"SSIM": 4, "LPIPS": 4} | dict.fromkeys(FIGURES, 3)
-MORE_IS_BETTER = ("PSNR", "SSIM", "ink", "against centre")
-TITLES = {"close": "", "drawn": ", how it is drawn", "views": ", off-centre"}  # kinds of figures
-ZOOM, ENLARGED = 128, 2  # pixels cut around a face, and how often each is shown
+DIGITS = {"SSIM": 4, "LPIPS": 4} | dict.fromkeys(INK, 3)
+MORE_IS_BETTER = ("PSNR", "SSIM", "ink")
+AS_THE_TEACHER = ("ink mass", "sharpness")  # best at 1: more is too much
 COSTS = {  # how the columns are called
     "ms": "ms, median (5th – 95th percentile)",
     "ratio": "ms to the first, round by round",
@@ -48,9 +47,7 @@ class Table:
     rows: Sequence[Sequence[str]]
 
     def __str__(self) -> str:
-        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-        return f"## {self.title}\n\n{body}\n"
+        return "\n".join([f"## {self.title}\n", *markdown([self.columns, *self.rows])]) + "\n"
 
 
 def machine() -> dict[str, object]:
@@ -76,7 +73,7 @@ def write(name: str, out: Path, facts: dict[str, object], figures: object, *tabl
 
 
 def tables(figures: Row) -> list[Table]:
-    """Tables of each subset, one of what each student costs, one of notes."""
+    """Tables of each subset, one of whole pictures, one of what each student costs, and notes."""
     subsets = figures["subsets"].items()
     scores = [
         each
@@ -84,27 +81,15 @@ def tables(figures: Row) -> list[Table]:
         for each in scores_tables(name, row["pictures"], row["scores"])
     ]
     notes = Table("Notes", ["about", "note"], [list(note) for note in figures["notes"]])
+    if figures["sizes"]:
+        head, *rows = table(figures["sizes"])
+        scores.append(Table("Whole pictures by their long side", head, rows))
     return [*scores, _cost_table(figures["cost"]), notes]
 
 
 def scores_tables(subset: str, pictures: int, scores: Scores) -> list[Table]:
-    """How close, how drawn, and how off-centre; each with the rows and columns that it has."""
+    """How close and how drawn; each with the rows and columns that it has."""
     return [scores_table(subset + title, pictures, part) for title, part in by_kind(scores).items()]
-
-
-def by_kind(scores: Scores) -> dict[str, dict[str, dict[str, Row]]]:
-    """The same scores, apart by what they are about, under the rest of each table's title."""
-    parts: dict[str, dict[str, dict[str, Row]]] = {}
-    for name, row in scores.items():
-        for column, figure in row.items():
-            parts.setdefault(_kind(column), {}).setdefault(name, {})[column] = figure
-    return {title: parts[kind] for kind, title in TITLES.items() if kind in parts}
-
-
-def _kind(column: str) -> str:
-    if column.startswith(("ink ", "flicker", OFF)):
-        return "drawn"
-    return "views" if column.startswith(("off-centre", f"{PSNR}, ")) else "close"
 
 
 def scores_table(subset: str, pictures: int, scores: Scores) -> Table:
@@ -129,6 +114,8 @@ def _best(column: str, scores: Scores) -> str | None:
     values = {n: r[column]["value"] for n, r in scores.items() if column in r and n not in RESERVED}
     if len(values) < 2 or " above " in column:  # the first, at 0, is not in that column
         return None
+    if column in AS_THE_TEACHER:
+        return min(values, key=lambda name: abs(values[name] - 1))
     most = any(word in column for word in MORE_IS_BETTER)
     return (max if most else min)(values, key=values.__getitem__)
 
@@ -171,73 +158,9 @@ def _cost_cell(key: str, value: Any, best: float, several: bool) -> str:
     return f"{said} ({value['low']:.2f} – {value['high']:.2f})" if isinstance(value, dict) else said
 
 
-def plot(figures: Row, path: Path) -> None:
-    """PSNR over milliseconds, a panel per subset, a marker per student; top left is best."""
-    from matplotlib import colormaps
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    subsets = figures["subsets"]
-    wide = min(3, len(subsets))
-    high = -(-len(subsets) // wide)
-    figure = Figure(figsize=(4.6 * wide, 3.8 * high + 0.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    grid = figure.subplots(high, wide, squeeze=False).ravel()
-    for axes, (subset, rows) in zip(grid, subsets.items(), strict=False):
-        axes.set(title=f"{subset}: {rows['pictures']} pictures", xlabel="ms", ylabel=PSNR)
-        axes.grid(alpha=0.3)
-        for number, (name, cost) in enumerate(figures["cost"].items()):
-            colour, marker = colormaps["tab10"](number % 10), "osD^vP*X"[number % 8]
-            _point(
-                axes, cost["ms"], rows["scores"][name][PSNR], color=colour, fmt=marker, label=name
-            )
-        axes.set_xlim(left=0)
-    for axes in grid[len(subsets) :]:
-        axes.set_axis_off()
-    figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    with atomic_write(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=120)
-
-
-def _point(axes: Any, ms: Row, psnr: Row, **style: Any) -> None:
-    """A marker with the interval of the PSNR and the 5th to 95th percentile of the time."""
-    low, high = psnr["interval"] or (psnr["value"],) * 2
-    across = [[max(0.0, ms["value"] - ms["low"])], [max(0.0, ms["high"] - ms["value"])]]
-    up = [[max(0.0, psnr["value"] - low)], [max(0.0, high - psnr["value"])]]
-    axes.errorbar(
-        ms["value"], psnr["value"], yerr=up, xerr=across, markersize=7, capsize=2, **style
-    )
-
-
 def whole(held: FidelitySet, at: Sequence[int], outputs: Mapping[str, Tensor], path: Path) -> None:
     """Rows of photo, teacher and every student; `outputs` holds each one's pictures `at`."""
-    columns = _columns(held, at, outputs)
+    where = list(at)
+    columns = {"photo": held.photo[where], "teacher": held.teacher[where]} | dict(outputs)
     rows = [[to_float(each[row]) for each in columns.values()] for row in range(len(at))]
     save_png(sheet(rows, list(columns)), path)
-
-
-def zoomed(held: FidelitySet, at: Sequence[int], outputs: Mapping[str, Tensor], path: Path) -> None:
-    """The same around the face, every pixel shown as a square: lines, not a resampler's taste."""
-    columns = _columns(held, at, outputs)
-    rows = [
-        [to_float(_enlarged(each[row], held, i)) for each in columns.values()]
-        for row, i in enumerate(at)
-    ]
-    save_png(sheet(rows, list(columns)), path)
-
-
-def _columns(
-    held: FidelitySet, at: Sequence[int], outputs: Mapping[str, Tensor]
-) -> dict[str, Tensor]:
-    where = list(at)
-    return {"photo": held.photo[where], "teacher": held.teacher[where]} | dict(outputs)
-
-
-def _enlarged(picture: Tensor, held: FidelitySet, i: int) -> Tensor:
-    """uint8 (3, ≤ 256, ≤ 256) around the middle of the face."""
-    box, side = held.boxes[i], min(ZOOM, held.size)
-    assert box is not None
-    middles = (box.top + box.height // 2, box.left + box.width // 2)
-    top, left = (min(max(0, middle - side // 2), held.size - side) for middle in middles)
-    cut = picture[:, top : top + side, left : left + side]
-    return cut.repeat_interleave(ENLARGED, -1).repeat_interleave(ENLARGED, -2)

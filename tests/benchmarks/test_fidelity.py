@@ -14,22 +14,21 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from onnx import helper, numpy_helper
-from PIL import Image
-from torch import Tensor, nn
-
-from distill import prepare
-from distill.core.errors import DistillError
-from distill.data.faces import Box
-from distill.evaluation.drawing_scores import FLICKER
-from distill.evaluation.fidelity import (
+from against_teacher import (
     fidelity,
     fidelity_report,
     heldout_set,
     overlap,
     scored_students,
 )
-from distill.evaluation.fidelity import scores as scoring
+from against_teacher import scores as scoring
+from onnx import helper, numpy_helper
+from PIL import Image
+from torch import Tensor, nn
+
+from distill import prepare
+from distill.core.errors import DistillError
+from distill.evaluation.drawing_scores import FLICKER
 from distill.evaluation.heldout import infer
 from distill.exporters.onnx import OnnxExporter
 from distill.models import checkpoint
@@ -50,14 +49,11 @@ class Pixels:
 
 
 def held(count: int = 4, root: Path = Path()) -> heldout_set.FidelitySet:
-    """Grey teacher's pictures of two folders in turn; every second has a face."""
+    """Grey teacher's pictures of two folders in turn."""
     photo = torch.full((count, 3, SIDE, SIDE), 30, dtype=torch.uint8)
     teacher = torch.full_like(photo, 100)
     who = [(("a", "b")[i % 2], f"person{i}") for i in range(count)]
-    boxes = [Box(8, 4, 20, 16) if i % 2 else None for i in range(count)]
-    return heldout_set.FidelitySet(
-        root, [f"{i}.png" for i in range(count)], who, photo, teacher, boxes
-    )
+    return heldout_set.FidelitySet(root, [f"{i}.png" for i in range(count)], who, photo, teacher)
 
 
 def means(pictures: heldout_set.FidelitySet, output: Tensor) -> dict[str, float]:
@@ -84,7 +80,7 @@ def saved(model: onnx.ModelProto, path: Path) -> Path:
 def test_an_identical_student_is_at_100_db() -> None:
     pictures = held()
     values = means(pictures, pictures.teacher.clone())
-    wanted = {"PSNR (dB)": 100, "SSIM": 1, "edge PSNR (dB)": 100, "face PSNR (dB)": 100}
+    wanted = {"PSNR (dB)": 100, "SSIM": 1, "edge PSNR (dB)": 100}
     assert values == pytest.approx(wanted | {"grid above teacher's (1/255)": 0})
 
 
@@ -102,18 +98,7 @@ def test_a_brighter_student_by_formula() -> None:
     pictures = held()
     values = means(pictures, pictures.teacher + 51)
     assert values["PSNR (dB)"] == pytest.approx(13.979, abs=1e-3)
-    assert values["face PSNR (dB)"] == pytest.approx(13.979, abs=1e-3)
     assert values["edge PSNR (dB)"] == pytest.approx(100)
-
-
-def test_the_face_counts_its_box_alone() -> None:
-    pictures = held()
-    output = pictures.teacher + 51
-    output[:, :, 8:28, 4:20] -= 51
-    assert means(pictures, output)["face PSNR (dB)"] == pytest.approx(100)
-    output[1, :, 8, 4] += 51  # one of 320 pixels, in one of two faces
-    one = 10 * np.log10(320 * 25)
-    assert means(pictures, output)["face PSNR (dB)"] == pytest.approx((100 + one) / 2, abs=1e-3)
 
 
 def test_subsets_and_who_is_shown() -> None:
@@ -121,7 +106,6 @@ def test_subsets_and_who_is_shown() -> None:
     found = {name: at.tolist() for name, at in pictures.subsets().items()}
     assert found == {"a": [0, 2, 4], "b": [1, 3, 5], "all": [0, 1, 2, 3, 4, 5]}
     assert pictures.some(3) == [0, 2, 1]
-    assert pictures.some(9, faces=True) == [1, 3, 5]
 
 
 def test_the_lead_is_taken_picture_by_picture() -> None:
@@ -130,16 +114,6 @@ def test_the_lead_is_taken_picture_by_picture() -> None:
     other = scoring.PictureFigures({scoring.PSNR: np.array([11.0, 21.0, 31.0])}, None)
     row = scoring.lead(np.arange(3), other, first, 50)
     assert row == {"value": 1, "pictures": 3, "interval": [1, 1]}
-
-
-def test_the_gap_is_that_to_the_teacher_s_own_distance() -> None:
-    """Both halves alike: FD(T, T') is 0, and a student shifted by 0.5 in 6 numbers is at 1.5."""
-    x = np.random.default_rng(0).normal(size=(40, 6))
-    t, s = np.concatenate([x, x]), np.concatenate([x, x + 0.5])
-    row = scoring.gap(t, s, rounds=30)
-    assert row["value"] == pytest.approx(1.5)
-    assert row["interval"][0] < 1.5 < row["interval"][1]
-    assert scoring.gap(t, t, rounds=30)["interval"][0] == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("enough", [10, 100])
@@ -169,7 +143,7 @@ def test_intervals_resample_persons(enough: int, monkeypatch: pytest.MonkeyPatch
     assert [name for name, found in alone.items() if two[name] == found] == []
 
 
-@pytest.mark.parametrize(("enough", "columns"), [(20, {"F", "F gap"}), (21, {"K"})])
+@pytest.mark.parametrize(("enough", "columns"), [(20, {"F"}), (21, {"K"})])
 def test_a_frechet_distance_wants_many_pictures(
     enough: int, columns: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +162,7 @@ def test_a_frechet_distance_wants_many_pictures(
         ("paper", "want NAME=FILE"),
         ("=a.onnx", "want NAME=FILE"),
         ("a=missing.onnx", "a=missing.onnx: no such file"),
-        ("a=photo.png", "a .ckpt of distill.train or an .onnx"),
+        ("a=photo.png", "a .ckpt of distill.train, or a .safetensors or .onnx"),
         ("a=here.ckpt@255", "only an .onnx has a range"),
         ("photo=here.onnx", "name is taken"),
     ],
@@ -251,18 +225,6 @@ def test_a_damaged_onnx_file(tmp_path: Path) -> None:
         )
 
 
-def test_faces_are_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = tmp_path / "faces.json"
-    monkeypatch.setattr(heldout_set, "largest_face", lambda _photo: Box(1, 2, 3, 4))
-    photos = torch.randint(0, 255, (3, 3, 8, 8), dtype=torch.uint8)
-    assert heldout_set.find_faces(photos, kept) == [Box(1, 2, 3, 4)] * 3
-    monkeypatch.setattr(heldout_set, "largest_face", lambda _photo: None)
-    assert heldout_set.find_faces(photos.flip(0), kept) == [Box(1, 2, 3, 4)] * 3
-    assert heldout_set.find_faces(photos + 1, kept) == [None] * 3
-    kept.write_text("damaged")
-    assert heldout_set.find_faces(photos, kept) == [None] * 3
-
-
 @pytest.fixture
 def trained(here: Path) -> dict[str, Any]:
     """Settings of a run on the photos of `here`, and its set."""
@@ -272,7 +234,7 @@ def trained(here: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_training_photos_are_searched_here(trained: dict[str, Any], here: Path) -> None:
-    pictures = heldout_set.read(SET, None, here / "faces.json")
+    pictures = heldout_set.read(SET, None)
     assert overlap.check("it", trained, pictures) == "the other side of this set"
 
     other = trained | {"data": trained["data"] | {"root": "other"}}
@@ -287,9 +249,8 @@ def test_training_photos_are_searched_here(trained: dict[str, Any], here: Path) 
 def test_the_test_side_is_scored_and_validation_where_there_is_none(
     trained: dict[str, Any], here: Path
 ) -> None:
-    faces = here / "faces.json"
     for asked, side in ((None, "test"), ("test", "test"), ("val", "val")):
-        pictures = heldout_set.read(SET, None, faces, asked)
+        pictures = heldout_set.read(SET, None, asked)
         assert pictures.side == side
         assert set(pictures.files) == {path.name for path in (SET / side / "photo").iterdir()}
         assert overlap.check("it", trained, pictures) == "the other side of this set"
@@ -297,15 +258,15 @@ def test_the_test_side_is_scored_and_validation_where_there_is_none(
         assert said["side"].startswith(f"{side}: ")
         assert fidelity.about(pictures)["side"] == side
     shutil.rmtree(SET / "test")
-    assert heldout_set.read(SET, None, faces).side == "val"
+    assert heldout_set.read(SET, None).side == "val"
     with pytest.raises(DistillError, match="no held-out pairs in test/"):
-        heldout_set.read(SET, None, faces, "test")
+        heldout_set.read(SET, None, "test")
 
 
 @pytest.mark.slow
 def test_what_a_student_started_from_counts_too(trained: dict[str, Any], here: Path) -> None:
     """Neither a start on the held-out photos nor one that is gone hides behind another run."""
-    pictures = heldout_set.read(SET, None, here / "faces.json")
+    pictures = heldout_set.read(SET, None)
     first = here / "runs/toon-residual/checkpoints/last.ckpt"
     both = trained | {"init": str(first)}
     assert overlap.check("it", both, pictures) == "the other side of this set"
@@ -329,7 +290,7 @@ def test_renamed_training_photos_are_seen_by_what_they_show(
     trained: dict[str, Any], here: Path
 ) -> None:
     """Held out here, trained on there under names that say nothing."""
-    pictures = heldout_set.read(SET, None, here / "faces.json")
+    pictures = heldout_set.read(SET, None)
     (here / "renamed").mkdir()
     for i, path in enumerate(sorted((here / "photos").iterdir())):
         shutil.copy(path, here / "renamed" / f"Else_{i}x.png")
@@ -351,11 +312,11 @@ def test_renamed_training_photos_are_seen_by_what_they_show(
 
 @pytest.mark.slow
 def test_pictures_of_one_person_are_in_one_half(trained: dict[str, Any], here: Path) -> None:
-    pictures = heldout_set.read(SET, None, here / "faces.json", "val")
+    pictures = heldout_set.read(SET, None, "val")
     persons = [person for _, person in pictures.who]
     changes = sum(a != b for a, b in zip(persons, persons[1:], strict=False))
     assert changes == len(set(persons)) - 1
-    assert len(heldout_set.read(SET, 3, here / "faces.json", "val").files) == 3
+    assert len(heldout_set.read(SET, 3, "val").files) == 3
 
 
 @pytest.mark.slow
@@ -371,10 +332,9 @@ def test_from_a_set_and_two_students_to_a_report(
     root = "data.root=data/pairs/both"
     assert go("photos=[photos,more]", root, "trainer.max_steps=1", "trainer.val_every=1") == 0
     saved(conv(1), here / "copy.onnx")
-    monkeypatch.setattr(heldout_set, "largest_face", lambda _photo: Box(8, 8, 30, 30))
 
     command = ["--pairs=data/pairs/both", "--rounds=5", "--features=none", "--out=out", "--sheet=2"]
-    command += ["--views=1", "--flicker=2"]
+    command += ["--flicker=2"]
     runs = ["copy=copy.onnx", "ours=runs/toon-residual/checkpoints/last.ckpt"]
     figures = fidelity.run(fidelity.options().parse_args([*command, *runs]), to_graph)
 
@@ -382,21 +342,18 @@ def test_from_a_set_and_two_students_to_a_report(
     for row in figures["subsets"].values():
         copied, photo = row["scores"]["copy"], row["scores"]["photo"]
         assert copied == photo  # a student that changes nothing
-        assert "off-centre against centre (dB)" in copied
         assert row["scores"]["teacher"].keys() == set(FLICKER)
     assert figures["subsets"]["photos"]["scores"]["copy"]["PSNR (dB)"]["interval"] is None
     psnr = figures["subsets"]["all"]["scores"]["copy"]["PSNR (dB)"]  # more than that one person
     assert psnr["interval"][0] <= psnr["value"] <= psnr["interval"][1]
     assert figures["cost"]["copy"]["ratio"]["value"] == 1
-    assert len(list((here / "out/fidelity_views").iterdir())) == 2  # a photo of each folder
     kept = json.loads((here / "out/fidelity.json").read_text())["figures"]
     assert kept["subsets"] == figures["subsets"]
     page = (here / "out/fidelity.md").read_text()
     assert "the other side of this set" in page
     assert str(here) not in page + json.dumps(kept)
-    for name in ("pareto", "sheet", "zoom"):
-        with Image.open(here / f"out/fidelity_{name}.png") as image:
-            assert min(image.size) > 100
+    with Image.open(here / "out/fidelity_sheet.png") as image:
+        assert min(image.size) > 100
     assert "PSNR above copy (dB)" in capsys.readouterr().out
 
 
@@ -428,19 +385,13 @@ def test_ink_place_and_flicker_have_a_table_of_their_own() -> None:
         "b": {"PSNR (dB)": row(21), "ink recall": row(0.6), "displacement (px)": row(0.25)},
         "teacher": {"flicker, pan (levels)": row(1.4)},
     }
-    of = [
-        fidelity_report.scores_tables("faces", 4, scores | extra)
-        for extra in ({}, {"a": scores["a"] | {"off-centre against centre (dB)": row(-4.8)}})
-    ]
-    assert [[table.title for table in tables] for tables in of] == [
-        ["faces: 4 pictures", "faces, how it is drawn: 4 pictures"],
-        [*(table.title for table in of[0]), "faces, off-centre: 4 pictures"],
-    ]
-    assert "| b | **21.00** |" in str(of[0][0])
-    assert "teacher" not in str(of[0][0])
-    assert "| b | **0.600** | **0.25** | – |" in str(of[0][1])
-    assert "| teacher | – | – | 1.40 |" in str(of[0][1])
-    assert "| a | -4.80 |" in str(of[1][2])
+    close, drawn = fidelity_report.scores_tables("faces", 4, scores)
+    assert close.title == "faces: 4 pictures"
+    assert drawn.title == "faces, how it is drawn: 4 pictures"
+    assert "| b | **21.00** |" in str(close)
+    assert "teacher" not in str(close)
+    assert "| b | **0.600** | **0.25** | – |" in str(drawn)
+    assert "| teacher | – | – | 1.40 |" in str(drawn)
 
 
 def test_a_student_s_ink_is_that_of_its_folder() -> None:
@@ -473,9 +424,63 @@ def test_the_best_student_is_bold_and_the_photo_never() -> None:
 
 
 def test_what_is_limited_or_missing_is_said(here: Path, trained: dict[str, Any]) -> None:
-    pictures = heldout_set.read(SET, 2, here / "faces.json")
+    pictures = heldout_set.read(SET, 2)
     args = argparse.Namespace(rounds=7, limit=2)
     said = dict(fidelity.notes(pictures, args, None, "no weights"))
     assert said["limit"] == "only the first 2 pictures of every folder"
     assert said["features"] == "missing: no weights"
     assert "AlexNet" in said["LPIPS"]
+
+
+def test_mass_and_sharpness_are_best_at_the_teacher_s() -> None:
+    def row(value: float) -> dict[str, Any]:
+        return {"value": value, "interval": None, "pictures": 4}
+
+    scores = {name: {"ink mass": row(value)} for name, value in (("a", 1.3), ("b", 0.9))}
+    page = str(fidelity_report.scores_table("faces", 4, scores))
+    assert "| a | 1.300 |" in page
+    assert "| b | **0.900** |" in page
+
+
+def test_so_many_of_each_folder() -> None:
+    assert fidelity.first_of_each(held(7), 2).tolist() == [0, 1, 2, 3]
+    assert fidelity.first_of_each(held(1), 2).tolist() == [0]
+    assert fidelity.first_of_each(held(7), 0).tolist() == []
+
+
+@pytest.fixture
+def with_wholes(here: Path) -> Path:
+    """A set of distill.prepare with whole pictures of two sizes beside its squares."""
+    assert run(prepare, "photos=photos", "data.root=set", *SMALL) == 0
+    for square in sorted(Path("set/test/photo").glob("*.png")):
+        for kind in ("photo", "stylized"):
+            with Image.open(Path("set/test") / kind / square.name) as picture:
+                for size in (64, 96):
+                    to = Path("set/test") / kind / f"{square.stem}-s{size}.png"
+                    picture.resize((size, 64)).save(to)
+    return here
+
+
+def test_whole_pictures_are_read_beside_their_squares(with_wholes: Path) -> None:
+    pictures = heldout_set.read(Path("set"), None)
+    assert len(pictures.files) == len(pictures.wholes[64]) == len(pictures.wholes[96])
+    assert not [file for file in pictures.files if "-s" in file]
+    few = heldout_set.read(Path("set"), 1)
+    assert [each.name for each in few.wholes[96]] == [few.files[0].replace(".png", "-s96.png")]
+
+
+@pytest.mark.slow
+def test_students_are_scored_by_size(with_wholes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that copies the photo has the photo's figures, and one in [0, 255] has none."""
+    monkeypatch.setattr(fidelity, "TIMINGS", 1)
+    saved(conv(1), with_wholes / "copy.onnx")
+    saved(conv(255), with_wholes / "wide.onnx")
+    command = ["--pairs=set", "--rounds=0", "--features=none", "--out=out", "--flicker=0"]
+    students = ["copy=copy.onnx", "wide=wide.onnx@255"]
+    figures = fidelity.run(fidelity.options().parse_args([*command, *students]), to_graph)
+    assert list(figures["sizes"]) == ["64", "96"]
+    scores = figures["sizes"]["96"]["scores"]
+    assert list(scores) == ["photo", "copy", "copy, alone"]
+    assert scores["copy"] == scores["copy, alone"] == scores["photo"]
+    assert "no figures by size: " in dict(map(tuple, figures["notes"][-1:]))["wide"]
+    assert "## Whole pictures by their long side" in Path("out/fidelity.md").read_text()

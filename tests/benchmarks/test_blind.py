@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from against_teacher import blind
+from against_teacher.blind import GAP, MARGIN, ROWS, shuffle
 from onnx import helper, numpy_helper
 from PIL import Image
 
 from distill import prepare
-from distill.evaluation.fidelity import blind
-from distill.evaluation.fidelity.blind import GAP, MARGIN, ROWS, shuffle
 from support.commands import SMALL, run
 
 SIDE = 64
