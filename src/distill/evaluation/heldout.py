@@ -36,7 +36,7 @@ from distill.evaluation.training_pictures import SeenPictures
 from distill.models import build
 
 CHOSEN = "best.ckpt was chosen by these pictures: the run has no test side of its own"
-_PAIR_SUFFIX = re.compile(r"-[0-9a-f]{8}(-v\d+)?$")  # what Photo.pair_name adds to a stem
+_PAIR_SUFFIX = re.compile(r"-[0-9a-f]{8}(-v\d+|-s\d+)?$")  # what Photo.pair_name adds to a stem
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from distill.core.images import to_pixels
 from distill.core.progress import bar
 from distill.data.faces import DETECTOR, Box, largest_face
 from distill.data.labelled.manifest import manifest_at
-from distill.data.labelled.register import pair_of, pairs_on_disk, png_names, read_rows
+from distill.data.labelled.register import pair_of, pairs_on_disk, png_names, read_rows, size_of
 from distill.data.photos import BadPhoto, Side, group_of, read_photo
 from distill.evaluation.heldout import half_order
 
@@ -88,7 +88,7 @@ def read(root: Path, limit: int | None, boxes: Path, side: Side | None = None) -
     side = side or ("test" if pairs_on_disk(root)["test"] else "val")
     people = persons(root, side)
     both = png_names(root, side, "photo") & png_names(root, side, "stylized")
-    known = [file for file in both if pair_of(file) in people]
+    known = [file for file in both if pair_of(file) in people and size_of(file) is None]
     ordered = sorted(known, key=lambda file: half_order(people[pair_of(file)][1], file))
     files = _first(ordered, people, limit)
     if not files:
