@@ -52,7 +52,7 @@ def labelled(settings: Train, teacher: Teacher | None) -> DistillData:
 
     `teacher` may be None where a folder of pairs of one's own is there.
     """
-    sources.check_sizes(settings)
+    check_sizes(settings)
     train: Dataset
     val: Dataset
     if settings.data.kind == "shards":
@@ -65,6 +65,20 @@ def labelled(settings: Train, teacher: Teacher | None) -> DistillData:
     else:
         train, val = _pair_sets(settings, teacher)
     return _data_module(train, val, settings.data)
+
+
+def check_sizes(settings: Train) -> None:
+    """Raises DistillError as `sources.check_sizes`, and for a set that is there, and complete,
+    without whole pictures of the sizes asked for."""
+    sources.check_sizes(settings)
+    if settings.data.sizes is None:
+        return
+    if settings.data.kind == "shards":
+        shards = sources.shards_root(settings)
+        _check_has_sizes(settings.data.sizes, shards, finished_shards(shards).recipe)
+    elif not sources.needs_labels(settings):
+        root = sources.pairs_root(settings)
+        _check_has_sizes(settings.data.sizes, root, manifest_at(root) or {})
 
 
 def _photo_sets(settings: Train, teacher: Teacher | None) -> tuple[PhotoSet, PhotoSet]:
@@ -99,7 +113,6 @@ def _pair_sets(settings: Train, teacher: Teacher | None) -> tuple[Dataset, Datas
         return shares_of(d.weights, names, folders)
 
     if d.sizes:
-        _check_has_sizes(settings, root, made)
         squares = {side: squares_of(pairs) for side, pairs in sides.items()}
         whole = {side: whole_of(pairs, d.sizes) for side, pairs in sides.items()}
         _check_whole(root, d, whole["train"])
@@ -136,9 +149,8 @@ def _sets_of_sizes(
     )
 
 
-def _check_has_sizes(settings: Train, root: Path | Address, made: Mapping[str, Any]) -> None:
-    """Raises DistillError for a set without whole pictures of the sizes asked for."""
-    asked, there = settings.data.sizes or [], made.get("sizes", [])
+def _check_has_sizes(asked: list[int], root: Path | Address, made: Mapping[str, Any]) -> None:
+    there = made.get("sizes", [])
     lacking = [size for size in asked if size not in there]
     if not lacking:
         return
@@ -192,7 +204,6 @@ def _shard_sets(settings: Train) -> tuple[Dataset, Dataset]:
         return ShardOrder(pairs.sizes, settings.seed, shares)
 
     if d.sizes:
-        _check_has_sizes(settings, root, made.recipe)
         _, whole = _sides_of_shards(root, d.cache, whole=True)
         _check_whole(root, d, whole["train"])
         own = varied | ({"order": order(pairs)} if len(pairs) else {})
