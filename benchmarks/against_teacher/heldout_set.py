@@ -20,11 +20,10 @@ from distill.core.errors import DistillError
 from distill.core.images import to_pixels
 from distill.core.progress import bar
 from distill.data.labelled.manifest import manifest_at
-from distill.data.labelled.register import pair_of, pairs_on_disk, png_names, read_rows
-from distill.data.pairs import Pair, ReadablePair
+from distill.data.labelled.register import pair_of, pairs_on_disk, png_names, read_rows, size_of
 from distill.data.photos import BadPhoto, Side, group_of, read_photo
 from distill.evaluation.heldout import half_order
-from distill.evaluation.whole_pictures import by_size, long_side, square_name
+from distill.evaluation.whole_pictures import by_size, square_name
 
 ALL = "all"
 Who = tuple[str, str]  # folder of photos and, within it, what pictures of one person share
@@ -90,7 +89,7 @@ def read(root: Path, limit: int | None, side: Side | None = None) -> FidelitySet
     side = side or ("test" if pairs_on_disk(root)["test"] else "val")
     people = persons(root, side)
     both = png_names(root, side, "photo") & png_names(root, side, "stylized")
-    known = [file for file in both if long_side(file) is None and pair_of(file) in people]
+    known = [file for file in both if pair_of(file) in people and size_of(file) is None]
     ordered = sorted(known, key=lambda file: half_order(people[pair_of(file)][1], file))
     files = _first(ordered, people, limit)
     if not files:
@@ -101,7 +100,7 @@ def read(root: Path, limit: int | None, side: Side | None = None) -> FidelitySet
     wholes = [
         Pair(root / side / "photo" / file, root / side / "stylized" / file)
         for file in sorted(both)
-        if long_side(file) is not None and square_name(file) in names
+        if size_of(file) is not None and square_name(file) in names
     ]
     return FidelitySet(root, files, who, photo, teacher, side, by_size(wholes))
 

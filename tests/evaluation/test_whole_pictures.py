@@ -15,11 +15,11 @@ from PIL import Image
 from torch import Tensor
 
 from distill import eval_fid
+from distill.data.labelled.register import size_of
 from distill.evaluation.whole_pictures import (
     ENLARGED,
     PHOTO,
     by_size,
-    long_side,
     score_sizes,
     square_name,
     table,
@@ -74,10 +74,10 @@ def brighter(photo: Tensor) -> Tensor:
 
 
 def test_sizes_stand_behind_the_name_of_the_square() -> None:
-    assert long_side(f"{NAME}-s1024.png") == 1024
+    assert size_of(f"{NAME}-s1024.png") == 1024
     assert square_name(f"{NAME}-s1024.png") == f"{NAME}.png"
     for name in (f"{NAME}.png", f"{NAME}-v001.png", "canon-s95.png"):  # the last is a camera
-        assert long_side(name) is None
+        assert size_of(name) is None
         assert square_name(name) == name
     pairs = [pair(512), pair(256), pair(512, 1), InMemory(f"{NAME}.png", lines(64, 64))]
     found = by_size(pairs)

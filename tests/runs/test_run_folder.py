@@ -102,6 +102,30 @@ def test_a_run_from_before_there_was_a_test_side_has_none():
     }
 
 
+def test_what_an_older_run_does_not_name_is_what_it_was_trained_with():
+    new = asdict(compose.load("train", [], Train))
+    unknown = ("batchnorm", "global_statistics", "init")
+    old = {key: value for key, value in new.items() if key not in unknown}
+    younger = ("zoom", "photo_colour", "sizes", "share_of_sizes")
+    old["data"] = {key: value for key, value in new["data"].items() if key not in younger}
+    assert differences(old, new) == {}
+    told = asdict(compose.load("train", ["global_statistics=thumbnail"], Train))
+    assert as_typed(differences(old, told)) == "global_statistics: 'none' then, 'thumbnail' now"
+    sizes = asdict(compose.load("train", ["data.sizes=[512]"], Train))
+    assert differences(old, sizes)["data.sizes"] == (None, [512])
+
+
+def test_the_share_of_sizes_matters_where_there_are_sizes():
+    plain, other = (
+        asdict(compose.load("train", [f"data.share_of_sizes={share}"], Train))
+        for share in (0.57, 0.3)
+    )
+    assert differences(plain, other) == {}
+    for each in (plain, other):
+        each["data"]["sizes"] = [512]
+    assert differences(plain, other) == {"data.share_of_sizes": (0.57, 0.3)}
+
+
 def test_a_run_from_before_there_were_recipes_is_of_the_first():
     assert differences({}, {"recipe": "distill"}) == {}
     assert set(differences({}, {"recipe": "pix2pix"})) == {"recipe"}

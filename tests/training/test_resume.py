@@ -33,8 +33,9 @@ LENGTH = ["trainer.max_steps=6", "trainer.val_every=3", "trainer.threads=1"]
             "loss.start.features=0.5",
             "loss.terms.features.side=32",
         ],
+        ["data.sizes=[96]", "data.val_limit=4", "global_statistics=thumbnail"],
     ],
-    ids=["cosine", "accumulated", "plateau", "on-the-fly", "drawn-at-random"],
+    ids=["cosine", "accumulated", "plateau", "on-the-fly", "drawn-at-random", "several-sizes"],
 )
 @pytest.mark.usefixtures("vgg_in_small")
 def test_interrupted_mid_epoch_and_resumed_equals_uninterrupted(here, signal_at, more, workers):

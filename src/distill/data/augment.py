@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from copy import deepcopy
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -116,18 +117,49 @@ def views(
     return [recolour(each, colour, deepcopy(rng)) for each in squares] if number else squares
 
 
+class Cut(NamedTuple):
+    """A square of a picture (H, W, C) by its top, left and side, perhaps mirrored; `side` None is
+    all of it."""
+
+    top: int
+    left: int
+    side: int | None
+    mirrored: bool
+
+    def of(self, picture: Tensor) -> Tensor:
+        top, left, side, _ = self
+        if side is not None:
+            picture = picture[top : top + side, left : left + side]
+        return self.turned(picture).contiguous()
+
+    def turned(self, picture: Tensor) -> Tensor:
+        """All of a picture, mirrored where the square is."""
+        return torch.flip(picture, (1,)) if self.mirrored else picture
+
+
+def random_cut(shape: Sequence[int], size: int | None, flip: bool, rng: np.random.Generator) -> Cut:
+    """A random square of `size` of a picture of this height and width, and a coin for mirroring.
+
+    A smaller picture, and one of this very size, is not cut.
+    """
+    height, width = shape[:2]
+    top, left, side = 0, 0, None
+    if size is not None and size <= min(height, width) and (height, width) != (size, size):
+        side = size
+        top, left = int(rng.integers(height - size + 1)), int(rng.integers(width - size + 1))
+    return Cut(top, left, side, bool(flip and rng.random() < 0.5))
+
+
 def same_crop_and_flip(
     pictures: list[Tensor], size: int | None, flip: bool, rng: np.random.Generator
 ) -> list[Tensor]:
-    """One random crop of size×size and one coin for mirroring, the same for every (H, W, C)."""
-    height, width = pictures[0].shape[:2]
-    if size is not None and size < min(height, width):
-        top = int(rng.integers(height - size + 1))
-        left = int(rng.integers(width - size + 1))
-        pictures = [p[top : top + size, left : left + size] for p in pictures]
-    if flip and rng.random() < 0.5:
-        pictures = [torch.flip(p, (1,)) for p in pictures]
-    return [p.contiguous() for p in pictures]
+    """One random crop of size×size and one coin for mirroring, the same for every (H, W, C).
+
+    Nothing is cropped of pictures with a side that is no larger.
+    """
+    least = min(pictures[0].shape[:2])
+    cut = random_cut(pictures[0].shape, size if size and size < least else None, flip, rng)
+    return [cut.of(picture) for picture in pictures]
 
 
 def zoomed_crop(

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from torch.utils.data import DataLoader, Dataset, Subset
+from torch.utils.data import DataLoader, Dataset, Subset, default_collate
 
 from distill.core.images import from_pixels
 from distill.core.process import worker_init_fn
+from distill.data.datasets import HeldOutPairs
 from distill.data.sampler import StreamSampler
 from distill.data.shared_batches import SharedBatchLoader
 from distill.data.worker_errors import OwnErrorsLoader
+from distill.models.students.global_statistics import THUMBNAIL
 
 PICTURES = ("photo", "thumbnail", "target", "a", "b")  # of a batch
 
@@ -66,8 +68,11 @@ class DistillData(pl.LightningDataModule):
 
     def val_dataloader(self) -> DataLoader:
         count = len(self.val)  # type: ignore[arg-type]
-        limited = Subset(self.val, spread(range(count), self.val_limit or count))
-        return self._loader(limited, workers=0)
+        chosen = spread(range(count), self.val_limit or count)
+        if isinstance(self.val, HeldOutPairs):
+            most = self.batch_size * THUMBNAIL**2  # pixels of a batch
+            return self._loader(self.val, workers=0, batches=self.val.batches(chosen, most))
+        return self._loader(Subset(self.val, chosen), workers=0)
 
     def on_after_batch_transfer(self, batch: dict[str, Any], dataloader_idx: int) -> dict[str, Any]:
         """The samples' bytes as pictures, where the network is."""
@@ -75,7 +80,11 @@ class DistillData(pl.LightningDataModule):
         return batch | {key: from_pixels(values) for key, values in stored.items()}
 
     def _loader(
-        self, dataset: Dataset, workers: int, sampler: StreamSampler | None = None
+        self,
+        dataset: Dataset,
+        workers: int,
+        sampler: StreamSampler | None = None,
+        batches: Sequence[Sequence[int]] | None = None,
     ) -> DataLoader:
         accelerator = type(self.trainer.accelerator).__name__ if self.trainer else ""
         on_cpu = accelerator == "CPUAccelerator"
@@ -89,7 +98,13 @@ class DistillData(pl.LightningDataModule):
             return SharedBatchLoader(
                 dataset, self.batch_size, sampler=sampler, keys=PICTURES, copy=from_pixels, **common
             )
-        pinned = accelerator == "CUDAAccelerator"
-        return OwnErrorsLoader(
-            dataset, self.batch_size, sampler=sampler, pin_memory=pinned, **common
-        )
+        common["pin_memory"] = accelerator == "CUDAAccelerator"
+        if batches is not None:
+            return OwnErrorsLoader(dataset, 1, collate_fn=_alike, batch_sampler=batches, **common)
+        return OwnErrorsLoader(dataset, self.batch_size, sampler=sampler, **common)
+
+
+def _alike(samples: list[dict[str, Any]]) -> Any:
+    """A batch, without what another shape's picture was replaced by, as it cannot be read."""
+    shape = samples[0]["photo"].shape
+    return default_collate([each for each in samples if each["photo"].shape == shape])

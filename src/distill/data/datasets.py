@@ -9,12 +9,13 @@ from typing import Any, cast
 import torch
 from PIL import Image
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import ConcatDataset, Dataset
 
 from distill.config.settings.training import Pad
-from distill.core.images import to_pixels
+from distill.core.images import from_pixels, to_pixels, to_uint8
 from distill.data.augment import (
     as_square,
+    random_cut,
     random_square,
     recolour,
     rng_for,
@@ -23,11 +24,15 @@ from distill.data.augment import (
 )
 from distill.data.curation.shifts import Shifts, aligned_squares
 from distill.data.pairs import ReadablePair
-from distill.data.photos import Photo, PhotoFile, centre_square, read_photo
-from distill.data.sampler import Order, Share, StreamedSet
+from distill.data.photos import BadPhoto, Photo, PhotoFile, centre_square, read_photo
+from distill.data.sampler import MixedStreams, Order, Share, StreamedSet, of_one_shape
+from distill.models.students.global_statistics import THUMBNAIL, thumbnail_of
 
-# photo: uint8 (H, W, 3), name: str and, for pairs, target: uint8 (H, W, 3 or 4). Bytes as they lie
-# in the file: a quarter of what floats take on their way from a worker. DistillData converts them.
+BLOCK = 8192  # positions in which squares and crops of whole pictures have their shares
+
+# photo: uint8 (H, W, 3), name: str and, for pairs, target: uint8 (H, W, 3 or 4), of sets of several
+# sizes thumbnail: uint8 (256, 256, 3). Bytes as they lie in the file: a quarter of what floats take
+# on their way from a worker. DistillData converts them.
 Sample = dict[str, Any]
 Squares = Sequence[Image.Image | Tensor]
 
@@ -41,6 +46,10 @@ class PairSet(StreamedSet):
     cut, or filled up with `pad` (see `as_square`). With `swap` photo and target change places. With
     `shifts`, a row a pair, the target is laid over the photo, and what only one of them shows is
     cut off. A pair that cannot be read is replaced by the next one and named once.
+
+    Without a `size` pictures are whole, of any size, and training needs a `crop_size`: smaller ones
+    count as such that cannot be read. With `thumbnail` a sample has one of the whole photo that the
+    crop is of, {thumbnail (256, 256, 3)}; the photo's colours then vary before it is cropped.
     """
 
     what = "pair"
@@ -48,7 +57,7 @@ class PairSet(StreamedSet):
     def __init__(
         self,
         pairs: Sequence[ReadablePair],
-        size: int,
+        size: int | None,
         train: bool,
         crop_size: int | None = None,
         flip: bool = True,
@@ -62,25 +71,36 @@ class PairSet(StreamedSet):
         shifts: Shifts | None = None,
         zoom: float = 0.0,
         photo_colour: float = 0.0,
+        thumbnail: bool = False,
     ) -> None:
         super().__init__(len(pairs), seed, train, shares, order)
         self.pairs, self.size, self.train = pairs, size, train
         self.crop_size, self.flip, self.alpha = crop_size, flip, alpha
         self.swap, self.pad, self.colour, self.shifts = swap, pad, colour, shifts
-        self.zoom, self.photo_colour = zoom, photo_colour
+        self.zoom, self.photo_colour, self.thumbnail = zoom, photo_colour, thumbnail
 
     def __getitem__(self, position: int) -> Sample:
         index, both = self.first_readable(position, self._read)
         if self.train:
-            both = self._augmented(both, position)
-        photo, target = map(as_pixels, both)
-        return {"photo": photo, "target": target, "name": self.pairs[index].name}
+            pictures = self._augmented(both, position)
+        else:
+            pictures = [*map(as_pixels, both)]
+            if self.thumbnail:
+                pictures.append(thumbnail_pixels(pictures[0]))
+        sample = dict(zip(("photo", "target", "thumbnail"), pictures, strict=False))
+        return sample | {"name": self.pairs[index].name}
+
+    def shape(self, index: int) -> tuple[int, int]:
+        """Height and width of picture `index` of a validation; 0 where that is not known."""
+        return (self.size, self.size) if self.size else self.pairs[index].shape
 
     def path(self, index: int) -> Path | str:
         return self.pairs[index].photo
 
     def _read(self, index: int) -> Squares:
         pair = self.pairs[index]
+        if self.size is None:
+            return self._whole(pair)
         if self.shifts is not None:
             first, second = pair.read(self.alpha, self.swap)
             return aligned_squares(first, second, self.shifts[index], self.size)
@@ -91,7 +111,21 @@ class PairSet(StreamedSet):
         pictures = pair.read(self.alpha, self.swap)
         return [as_square(picture, self.size, self.pad) for picture in pictures]
 
-    def _augmented(self, pictures: Squares, position: int) -> Squares:
+    def _whole(self, pair: ReadablePair) -> Squares:
+        """Both pictures as they are. Raises BadPhoto for sides that differ or are too small."""
+        both: Squares
+        if not self.alpha and (arrays := pair.pixels(self.swap)):
+            both = [torch.from_numpy(array) for array in arrays]
+        else:
+            both = pair.read(self.alpha, self.swap)
+        (width, height), other = map(_width_and_height, both)
+        if other != (width, height):
+            raise BadPhoto(f"{width}×{height} pixels, and its target {other[0]}×{other[1]}")
+        if self.train and min(width, height) < (self.crop_size or 0):
+            raise BadPhoto(f"{width}×{height} pixels: smaller than data.crop_size={self.crop_size}")
+        return both
+
+    def _augmented(self, pictures: Squares, position: int) -> list[Tensor]:
         if self.colour:  # the same numbers for both sides
             pictures = [
                 recolour(
@@ -99,17 +133,74 @@ class PairSet(StreamedSet):
                 )
                 for picture in pictures
             ]
+        if self.thumbnail:  # by the whole photo: contrast goes by its mean
+            pictures = [self._recoloured(pictures[0], position), pictures[1]]
+        told = [thumbnail_pixels(as_pixels(pictures[0]))] if self.thumbnail else []
         rng = rng_for(self.seed, "augment", position)
         if self.zoom:
-            pictures = zoomed_crop(
-                [*map(as_picture, pictures)], self.crop_size or self.size, self.zoom, rng
-            )
-        whole = list(map(as_pixels, pictures))
-        photo, target = same_crop_and_flip(whole, self.crop_size, self.flip, rng)
-        if self.photo_colour:
-            rng = rng_for(self.seed, "photo colour", position)
-            photo = to_pixels(recolour(as_picture(photo), self.photo_colour, rng))
-        return photo, target
+            side = self.crop_size or self.size
+            assert side is not None
+            pictures = zoomed_crop([*map(as_picture, pictures)], side, self.zoom, rng)
+        photo, target = map(as_pixels, pictures)
+        cut = random_cut(photo.shape, self.crop_size, self.flip, rng)
+        photo, target = cut.of(photo), cut.of(target)
+        if not self.thumbnail:
+            photo = as_pixels(self._recoloured(photo, position))
+        return [photo, target, *map(cut.turned, told)]
+
+    def _recoloured(self, photo: Image.Image | Tensor, position: int) -> Image.Image | Tensor:
+        if not self.photo_colour:
+            return photo
+        rng = rng_for(self.seed, "photo colour", position)
+        return recolour(as_picture(photo), self.photo_colour, rng)
+
+
+class MixedPairs(Dataset):
+    """Training pictures of a set of several sizes: squares, and crops of whole pictures.
+
+    Of all positions of the endless stream `share` are crops, in an order that `seed` decides; each
+    kind comes in a stream of its own.
+    """
+
+    def __init__(self, squares: PairSet, whole: PairSet, share: float, seed: object) -> None:
+        self.sets = (squares, whole)
+        crops = round(BLOCK * share)
+        self.streams = MixedStreams([BLOCK - crops, crops], seed, "sizes")
+
+    def __len__(self) -> int:
+        return sum(map(len, self.sets))
+
+    def __getitem__(self, position: int) -> Sample:
+        which, place = self.streams.place(position)
+        return self.sets[which][place]
+
+
+class HeldOutPairs(ConcatDataset):
+    """Validation pictures of a set of several sizes, each whole: the squares, then the others."""
+
+    def batches(self, chosen: Sequence[int], most: int) -> list[list[int]]:
+        """Those with these numbers, in batches of one shape and at most so many pixels."""
+        parts = of_one_shape([self._shape(number) for number in chosen], most)
+        return [[chosen[place] for place in part] for part in parts]
+
+    def _shape(self, number: int) -> tuple[int, int]:
+        first = 0
+        for part in self.datasets:
+            if number < first + len(part):  # type: ignore[arg-type]
+                return part.shape(number - first)  # type: ignore[attr-defined]
+            first += len(part)  # type: ignore[arg-type]
+        raise IndexError(number)
+
+
+def thumbnail_pixels(photo: Tensor) -> Tensor:
+    """A photo (H, W, 3) as (256, 256, 3), 8-bit, as students make it: see `thumbnail_of`."""
+    if photo.shape[:2] == (THUMBNAIL, THUMBNAIL):
+        return photo
+    return to_uint8(thumbnail_of(from_pixels(photo)[None])[0]).movedim(0, -1).contiguous()
+
+
+def _width_and_height(picture: Image.Image | Tensor) -> tuple[int, int]:
+    return (picture.shape[1], picture.shape[0]) if isinstance(picture, Tensor) else picture.size
 
 
 def as_picture(square: Image.Image | Tensor) -> Image.Image:

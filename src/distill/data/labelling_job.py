@@ -31,6 +31,7 @@ def check(settings: Prepare) -> None:
             )
         sources.check_labelling(settings)
         return
+    sources.check_sizes(settings)
     sources.check_photos(settings)
     root = sources.shards_root(settings)
     if root.local is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,20 @@ from distill.core.errors import DistillError
 from distill.data import sources
 from distill.data.curation.shifts import Shifts, shifts_with
 from distill.data.datamodule import DistillData
-from distill.data.datasets import PairSet, PhotoSet, UnpairedSet
+from distill.data.datasets import HeldOutPairs, MixedPairs, PairSet, PhotoSet, UnpairedSet
 from distill.data.domains import find_unpaired
 from distill.data.labelled.manifest import is_complete, manifest_at
 from distill.data.labelled.register import folders_of
-from distill.data.pairs import Pairs, ReadablePair, check_transparency, find_pairs
+from distill.data.pairs import (
+    Pairs,
+    ReadablePair,
+    check_transparency,
+    find_pairs,
+    squares_of,
+    whole_of,
+)
 from distill.data.photos import Side
-from distill.data.sampler import shares_of
+from distill.data.sampler import Share, shares_of
 from distill.data.shards.address import Address
 from distill.data.shards.node_cache import NodeCache
 from distill.data.shards.shard_index import Catalogue
@@ -45,16 +52,33 @@ def labelled(settings: Train, teacher: Teacher | None) -> DistillData:
 
     `teacher` may be None where a folder of pairs of one's own is there.
     """
+    check_sizes(settings)
+    train: Dataset
+    val: Dataset
     if settings.data.kind == "shards":
         _check_no_align(settings.data, OF_SHARDS)
         train, val = _shard_sets(settings)
-        return _data_module(train, val, settings.data)
-    if settings.data.kind == "photos":
+    elif settings.data.kind == "photos":
         _check_no_align(settings.data, "a teacher draws over the photo here; leave it out")
         _check_no_variation(settings.data)
-    sets = _photo_sets if settings.data.kind == "photos" else _pair_sets
-    first, second = sets(settings, teacher)
-    return _data_module(first, second, settings.data)
+        train, val = _photo_sets(settings, teacher)
+    else:
+        train, val = _pair_sets(settings, teacher)
+    return _data_module(train, val, settings.data)
+
+
+def check_sizes(settings: Train) -> None:
+    """Raises DistillError as `sources.check_sizes`, and for a set that is there, and complete,
+    without whole pictures of the sizes asked for."""
+    sources.check_sizes(settings)
+    if settings.data.sizes is None:
+        return
+    if settings.data.kind == "shards":
+        shards = sources.shards_root(settings)
+        _check_has_sizes(settings.data.sizes, shards, finished_shards(shards).recipe)
+    elif not sources.needs_labels(settings):
+        root = sources.pairs_root(settings)
+        _check_has_sizes(settings.data.sizes, root, manifest_at(root) or {})
 
 
 def _photo_sets(settings: Train, teacher: Teacher | None) -> tuple[PhotoSet, PhotoSet]:
@@ -71,24 +95,78 @@ def _photo_sets(settings: Train, teacher: Teacher | None) -> tuple[PhotoSet, Pho
     return train, PhotoSet(sides["val"], size, train=False, crop=settings.crop)
 
 
-def _pair_sets(settings: Train, teacher: Teacher | None) -> tuple[PairSet, PairSet]:
+def _pair_sets(settings: Train, teacher: Teacher | None) -> tuple[Dataset, Dataset]:
     if sources.needs_labels(settings):
         assert teacher is not None
         sources.prepare(settings, teacher)
     root, d = sources.pairs_root(settings), settings.data
-    sides = find_pairs(root, settings.style.name, d.val_fraction, d.split_seed, d.test_fraction)
+    made = manifest_at(root) or {}
+    split = (d.val_fraction, d.split_seed, d.test_fraction)
+    sides = find_pairs(root, settings.style.name, *split, whole=bool(d.sizes))
     _check_some(root, sides["train"])
-    names = (manifest_at(root) or {}).get("folders", [])
-    folders = folders_of(root, [pair.name for pair in sides["train"]]) if d.weights else []
-    shares = shares_of(d.weights, names, folders)
     common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
     varied = _varied(settings)
     varied["flip"] = _mirrors(root, d.flip)
+
+    def shares(pairs: Pairs, names: Sequence[str]) -> list[Share] | None:
+        folders = folders_of(root, [pair.name for pair in pairs]) if d.weights else []
+        return shares_of(d.weights, names, folders)
+
+    if d.sizes:
+        squares = {side: squares_of(pairs) for side, pairs in sides.items()}
+        whole = {side: whole_of(pairs, d.sizes) for side, pairs in sides.items()}
+        _check_whole(root, d, whole["train"])
+        own = shares(squares["train"], made["folders"]) if squares["train"] else None
+        return _sets_of_sizes(settings, squares, whole, varied | {"shares": own}, varied, common)
     off = {side: shifts_with(d, root, sides[side]) for side in ("train", "val")}
-    train = PairSet(
-        sides["train"], train=True, shares=shares, shifts=off["train"], **varied, **common
-    )
+    varied["shares"] = shares(sides["train"], made.get("folders", []))
+    train = PairSet(sides["train"], train=True, shifts=off["train"], **varied, **common)
     return train, PairSet(sides["val"], train=False, shifts=off["val"], **common)
+
+
+def _sets_of_sizes(
+    settings: Train,
+    squares: Mapping[Side, Sequence[ReadablePair]],
+    whole: Mapping[Side, Sequence[ReadablePair]],
+    of_squares: dict[str, Any],
+    of_whole: dict[str, Any],
+    common: dict[str, Any],
+) -> tuple[Dataset, Dataset]:
+    """Training and validation of a set of several sizes: squares and whole pictures by side, how
+    each kind is varied, and what all have in common. It may have no squares."""
+    d, common = settings.data, common | {"thumbnail": True}
+    crop = d.crop_size or settings.style.resolution
+    as_they_are = common | {"size": None}
+    own_stream = {"crop_size": crop, "seed": f"{settings.seed}:whole"}
+    crops = PairSet(whole["train"], train=True, **(of_whole | as_they_are | own_stream))
+    train: Dataset = crops
+    if len(squares["train"]) and d.share_of_sizes < 1:
+        own = PairSet(squares["train"], train=True, **(of_squares | common | {"crop_size": crop}))
+        train = MixedPairs(own, crops, d.share_of_sizes, settings.seed)
+    held_out = ((squares, common), (whole, as_they_are))
+    return train, HeldOutPairs(
+        [PairSet(pairs["val"], train=False, **how) for pairs, how in held_out if len(pairs["val"])]
+    )
+
+
+def _check_has_sizes(asked: list[int], root: Path | Address, made: Mapping[str, Any]) -> None:
+    there = made.get("sizes", [])
+    lacking = [size for size in asked if size not in there]
+    if not lacking:
+        return
+    has = f"whole pictures of {there}" if there else "squares alone, of one size"
+    more = f"set data.sizes={there}" if there else "leave data.sizes out"
+    raise DistillError(
+        f"data.sizes={asked}: {root} has {has}; {more}, or label {lacking} too: python -m "
+        f"distill.prepare photos=DIR data.root={root} data.sizes={sorted({*asked, *there})}"
+    )
+
+
+def _check_whole(root: Path | Address, d: Data, found: Sequence[object]) -> None:
+    if not found:
+        raise DistillError(
+            f"{root}: has no whole picture of data.sizes={d.sizes} to train on; add larger photos"
+        )
 
 
 def _varied(settings: Train) -> dict[str, Any]:
@@ -112,29 +190,40 @@ def _check_no_variation(d: Data) -> None:
             )
 
 
-def _shard_sets(settings: Train) -> tuple[PairSet, PairSet]:
+def _shard_sets(settings: Train) -> tuple[Dataset, Dataset]:
     root, d = sources.shards_root(settings), settings.data
     made, sides = _sides_of_shards(root, d.cache)
     pairs = sides["train"]
-    _check_some(root, pairs)
-    folders = pairs.catalogue.folders[pairs.shards].tolist()
-    shares = shares_of(d.weights, made.recipe.get("folders", []), folders)
     common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
     varied = _varied(settings)
     varied["flip"] = not made.made_by_teacher if d.flip is None else d.flip
-    varied["order"] = ShardOrder(pairs.sizes, settings.seed, shares)
-    train = PairSet(pairs, train=True, **varied, **common)
+
+    def order(pairs: ShardedPairs) -> ShardOrder:
+        folders = pairs.catalogue.folders[pairs.shards].tolist()
+        shares = shares_of(d.weights, made.recipe.get("folders", []), folders)
+        return ShardOrder(pairs.sizes, settings.seed, shares)
+
+    if d.sizes:
+        _, whole = _sides_of_shards(root, d.cache, whole=True)
+        _check_whole(root, d, whole["train"])
+        own = varied | ({"order": order(pairs)} if len(pairs) else {})
+        large = varied | {"order": ShardOrder(whole["train"].sizes, f"{settings.seed}:whole")}
+        return _sets_of_sizes(settings, sides, whole, own, large, common)
+    _check_some(root, pairs)
+    train = PairSet(pairs, train=True, order=order(pairs), **varied, **common)
     return train, PairSet(sides["val"], train=False, **common)
 
 
 def _sides_of_shards(
-    root: Address, cache: int | None
+    root: Address, cache: int | None, whole: bool = False
 ) -> tuple[ShardManifest, dict[Side, ShardedPairs]]:
-    """What the shards at `root` say, and their pairs. Raises DistillError where there are none."""
+    """What the shards at `root` say, and their squares, or their whole pictures. Raises
+    DistillError where there are none."""
     made, catalogue = finished_shards(root), Catalogue(root)
     copies = NodeCache(root, cache) if cache and root.local is None else None
     return made, {
-        side: ShardedPairs(root, catalogue, side, made.codec, copies) for side in ("train", "val")
+        side: ShardedPairs(root, catalogue, side, made.codec, copies, whole)
+        for side in ("train", "val")
     }
 
 

@@ -24,7 +24,8 @@ from PIL import Image
 
 from distill.core.errors import DistillError
 from distill.data.decode import to_rgb
-from distill.data.labelled.register import DROPPED, SIDES, read_dropped
+from distill.data.labelled.manifest import manifest_at
+from distill.data.labelled.register import DROPPED, SIDES, read_dropped, size_of
 from distill.data.labelled.split import HELD_OUT, split
 from distill.data.photos import SUFFIXES, BadPhoto, Photo, Side, read_photo
 
@@ -47,6 +48,10 @@ class ReadablePair(Protocol):
     def photo(self) -> Path | str:
         """Where it lies, to name it by."""
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the photo in pixels, without reading them; 0 where not known."""
+
     def read(self, alpha: bool = False, swap: bool = False) -> tuple[Image.Image, Image.Image]: ...
 
     def pixels(self, swap: bool = False) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
@@ -63,6 +68,13 @@ class Pair:
     @property
     def name(self) -> str:
         return self.photo.name
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the photo file, by its header."""
+        with suppress(OSError), Image.open(self.photo) as image:
+            return image.height, image.width
+        return 0, 0
 
     def read(self, alpha: bool = False, swap: bool = False) -> tuple[Image.Image, Image.Image]:
         """Photo and target as RGB, or with `swap` target and photo. Raises BadPhoto.
@@ -166,13 +178,15 @@ def find_pairs(
     seed: int,
     test_fraction: float = 0.0,
     with_dropped: bool = False,
+    whole: bool = False,
 ) -> dict[Side, Pairs]:
     """All sides of a paired folder; without val/ and test/ the split goes by a hash of the names.
 
     The test side is empty where val/ or test/ is the only one beside train/, which validation then
     has, and where the hash splits without a `test_fraction`. A folder without train/ has no
     training side: it is there to be evaluated on. Without a `style` no folder is called by one.
-    What ROOT/dropped.txt names is left out, unless `with_dropped`; the others keep their sides.
+    What ROOT/dropped.txt names is left out, unless `with_dropped`; the others keep their sides. Of
+    a set of several sizes it gives the squares, where it has any, and with `whole` every pair.
 
     Raises DistillError when the folder is missing or holds none of the known layouts.
     """
@@ -181,7 +195,22 @@ def find_pairs(
     if (root / "shards.parquet").is_file():
         raise DistillError(f"data.root={root}: holds shards; add data=shards, or unpack them")
     sides = _all_sides(root, style, val_fraction, seed, test_fraction)
-    return sides if with_dropped else _without_dropped(root, sides)
+    sides = sides if with_dropped else _without_dropped(root, sides)
+    if whole or not (manifest_at(root) or {}).get("sizes"):
+        return sides
+    squares = {side: squares_of(pairs) for side, pairs in sides.items()}
+    return squares if any(map(len, squares.values())) else sides
+
+
+def squares_of(pairs: Pairs) -> Pairs:
+    """Those of a set of several sizes that are no whole pictures."""
+    return pairs.take(i for i, pair in enumerate(pairs) if size_of(pair.name) is None)
+
+
+def whole_of(pairs: Pairs, sizes: Sequence[int]) -> Pairs:
+    """Those of a set of several sizes that are whole pictures of these sizes, the small first."""
+    found = [(size_of(pair.name), i) for i, pair in enumerate(pairs)]
+    return pairs.take(i for size, i in sorted((s, i) for s, i in found if s in sizes))
 
 
 def _all_sides(

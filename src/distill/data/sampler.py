@@ -141,6 +141,51 @@ class StreamedSet(Dataset, ABC):
         )
 
 
+class MixedStreams:
+    """Position → which of several endless streams comes there, and at which place of it.
+
+    Of every block of sum(`taken`) positions each stream has so many, in an order of the block's
+    own, which `seed` decides.
+    """
+
+    def __init__(self, taken: Sequence[int], *seed: object) -> None:
+        self.taken, self.seed, self.block = list(taken), seed, sum(taken)
+        self._number, self._order, self._before = -1, np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def place(self, position: int) -> tuple[int, int]:
+        """The number of the stream and a place of it."""
+        number, offset = divmod(position, self.block)
+        if number != self._number:
+            self._number = number
+            self._order, self._before = self._mixed(number)
+        stream = int(self._order[offset])
+        return stream, number * self.taken[stream] + int(self._before[offset])
+
+    def _mixed(self, number: int) -> tuple[Indices, Indices]:
+        """The stream of each position of a block, and how many of it come before in the block."""
+        plain = np.repeat(np.arange(len(self.taken)), self.taken)
+        order = rng_for(*self.seed, number).permutation(plain)
+        before = np.empty(len(order), np.int64)
+        for stream, taken in enumerate(self.taken):
+            before[order == stream] = np.arange(taken)
+        return order, before
+
+
+def of_one_shape(shapes: Sequence[Sequence[int]], most: int) -> list[list[int]]:
+    """The numbers of pictures of these shapes, (height, width), in lists of one shape each.
+
+    A list has at most `most` pixels, or one picture. The first of each shape decides their order.
+    """
+    found: dict[tuple[int, ...], list[int]] = {}
+    for number, shape in enumerate(shapes):
+        found.setdefault(tuple(shape), []).append(number)
+    parts = []
+    for shape, alike in found.items():
+        step = max(1, most // max(1, shape[0] * shape[1]))
+        parts += [alike[start : start + step] for start in range(0, len(alike), step)]
+    return parts
+
+
 def check_weights(weights: Sequence[float] | None, folders: int) -> None:
     """Raises DistillError where there is not one weight for every folder of photos."""
     if weights is not None and len(weights) != folders:

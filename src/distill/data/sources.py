@@ -175,7 +175,7 @@ def words_for_own_pairs(typed: Mapping[str, Any]) -> list[str]:
     root, kind = typed.get("data.root"), typed.get("data", "pairs")
     students = typed.get("recipe", "distill") == "distill"  # another recipe has no style
     named = {"style", "teacher"} & typed.keys()
-    if not root or kind not in ("pairs", "shards") or named or not students:
+    if not root or kind not in ("pairs", "sizes", "shards") or named or not students:
         return []
     if kind == "shards":
         shards = shard_manifest_at(Address(str(root)))
@@ -224,8 +224,43 @@ def check_labelling(settings: PhotoSource) -> None:
             "data=photos: photos are cut anew at every step, and drawings are cut with them once; "
             "leave data=photos out, data.views=N takes N pictures of each"
         )
+    check_sizes(settings)
     check_photos(settings, pairs_root(settings))
     check_weights(settings.data.weights, len(training_folders(settings)))
+
+
+def check_sizes(settings: PhotoSource) -> None:
+    """Raises DistillError for data.sizes that cannot be labelled, or of which nothing can be cut.
+
+    Centre squares stand for the sizes that are no larger: training cuts out of larger pictures.
+    """
+    d, side = settings.data, settings.style.resolution
+    if d.sizes is None:
+        return
+    asked, crop = f"data.sizes={d.sizes}", d.crop_size or side
+    if d.kind == "photos":
+        raise DistillError(
+            f"{asked}: whole pictures are labelled once, and data=photos labels squares anew at "
+            "every step; leave data=photos out"
+        )
+    if d.align:
+        raise DistillError(f"data.align=true: of squares only; leave it or {asked} out")
+    larger = [size for size in d.sizes if size > side]
+    if not larger:
+        raise DistillError(
+            f"{asked}: none is larger than style.resolution={side}, the centre squares that "
+            "training has anyway; add a larger one"
+        )
+    if crop > larger[0]:
+        raise DistillError(
+            f"data.crop_size={crop}: larger than pictures of {asked}, of which {larger[0]} is the "
+            "smallest that is trained on; take a smaller crop, or leave that size out"
+        )
+    if crop > side and d.share_of_sizes < 1:
+        raise DistillError(
+            f"data.crop_size={crop}: larger than the centre squares, style.resolution={side}; "
+            "data.share_of_sizes=1 trains on crops of whole pictures alone"
+        )
 
 
 def _check_not_own(settings: PhotoSource) -> None:
@@ -303,8 +338,20 @@ def manifest(
         views=views if isinstance(views, int) else tuple(views) if len(views) > 1 else views[0],
         colour=settings.data.colour,
         precision=_precision(settings, teacher, root),
+        sizes=_sizes(settings, teacher, root),
         **photos_in_manifest(settings, root),
     )
+
+
+def _sizes(settings: PhotoSource, teacher: Teacher, root: Path) -> tuple[int, ...]:
+    """Those asked for, and those that the set there has: it keeps to them."""
+    sizes = {*(settings.data.sizes or ()), *(manifest_at(root) or {}).get("sizes", ())}
+    if sizes and teacher.fixed:
+        raise DistillError(
+            f"data.sizes={sorted(sizes)}: this teacher takes pictures of "
+            f"{teacher.fixed[1]}×{teacher.fixed[0]} only; leave it out"
+        )
+    return tuple(sorted(sizes))
 
 
 def settle(settings: PhotoSource, teacher: Teacher, root: Path | None = None) -> None:

@@ -29,15 +29,16 @@ from distill.data.augment import rng_for
 from distill.data.curation.shifts import shifts_with
 from distill.data.datasets import PairSet
 from distill.data.labelled.manifest import is_complete, manifest_at
+from distill.data.labelled.register import size_of
 from distill.data.pairs import Pair, ReadablePair, find_pairs
 from distill.data.photos import Photo, Side, group_of
 from distill.evaluation import training_pictures
 from distill.evaluation.training_pictures import SeenPictures
-from distill.evaluation.whole_pictures import by_size, long_side, square_name
+from distill.evaluation.whole_pictures import by_size, square_name
 from distill.models import build
 
 CHOSEN = "best.ckpt was chosen by these pictures: the run has no test side of its own"
-_PAIR_SUFFIX = re.compile(r"-[0-9a-f]{8}(-[vs]\d+)?$")  # a pair has it behind its photo's stem
+_PAIR_SUFFIX = re.compile(r"-[0-9a-f]{8}(-v\d+|-s\d+)?$")  # what Photo.pair_name adds to a stem
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def held_out_photos(student: nn.Module, trained: dict[str, Any], settings: EvalF
         found = training_pictures.pictures_of(source, {side})
         out = excluded(seen, found.pictures if found else {}, settings.photos)
     kept = [pair for pair in sides[side] if square_name(pair.name) not in out.names]
-    pairs = [pair for pair in kept if long_side(pair.name) is None]
+    pairs = [pair for pair in kept if size_of(pair.name) is None]
     data = _in_groups(pairs, source.style.resolution, trained, root, d)
     about = {key: trained[key]["name"] for key in ("style", "decoder")}
     about |= out.about | ({} if others else about_side(side))

@@ -19,6 +19,7 @@ from torch import Tensor
 from distill.core.arrays import over_white
 from distill.core.images import batches, to_float, to_pixels, to_uint8
 from distill.core.progress import bar
+from distill.data.labelled.register import size_of
 from distill.data.pairs import ReadablePair
 from distill.evaluation import drawing_scores as drawing
 from distill.evaluation.picture_scores import Values, interval
@@ -36,12 +37,6 @@ Row = dict[str, Any]
 Infer = Callable[[Tensor], Tensor]  # (1, 3, H, W) in [0, 1] to (1, 3 or 4, H, W)
 
 
-def long_side(name: str) -> int | None:
-    """The long side that a whole picture's file name says; None for that of a square."""
-    found = _WHOLE.search(name)
-    return int(found[2]) if found else None
-
-
 def square_name(name: str) -> str:
     """The file name of the pair's centre square."""
     return _WHOLE.sub(r"\1\3", name)
@@ -51,7 +46,7 @@ def by_size(pairs: Iterable[ReadablePair]) -> dict[int, list[ReadablePair]]:
     """The whole pictures among pairs by their long side, smallest first."""
     found: dict[int, list[ReadablePair]] = {}
     for pair in pairs:
-        if (size := long_side(pair.name)) is not None:
+        if (size := size_of(pair.name)) is not None:
             found.setdefault(size, []).append(pair)
     return dict(sorted(found.items()))
 

@@ -20,6 +20,9 @@ _BROUGHT = {  # by a choice, beside what stands below its name
     "teacher": ("gka_layers",),
     "decoder": ("encoder.without",),
 }
+# What an older run, which does not say so, was trained with.
+_OLDER = {"recipe": FIRST, "batchnorm": "learnt", "global_statistics": "none"}
+_OLDER_DATA = {"test_fraction": 0.0, "align": False, "zoom": 0.0, "photo_colour": 0.0}
 _CALLS = ("name", "_target_", "kind")  # what says which choice a part is
 
 Changes = Mapping[str, tuple[Any, Any]]
@@ -39,7 +42,8 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any
 
 
 def _in_use(config: dict[str, Any]) -> dict[str, Any]:
-    """The settings, older ones with what they do not name, without loss terms of weight 0."""
+    """The settings, older ones with what they do not name, without loss terms of weight 0 and the
+    share of sizes where there are none."""
     loss = config.get("loss") or {}
     used = {name for name, weight in loss.get("weights", {}).items() if weight}
     kept = {
@@ -49,8 +53,10 @@ def _in_use(config: dict[str, Any]) -> dict[str, Any]:
     }
     late = loss.get("start", {})
     kept["start"] = {name: share for name, share in late.items() if share and name in used}
-    data = {"test_fraction": 0.0, "align": False} | (config.get("data") or {})
-    return {"recipe": FIRST} | config | {"loss": loss | kept, "data": data}
+    data = _OLDER_DATA | (config.get("data") or {})
+    if not data.get("sizes"):
+        data.pop("share_of_sizes", None)
+    return _OLDER | config | {"loss": loss | kept, "data": data}
 
 
 def _completed(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:

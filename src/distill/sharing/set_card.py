@@ -103,8 +103,7 @@ def set_card(settings: Prepare, form: SetForm) -> str:
     parts = [
         front_matter(_head(settings, name, counts, form)) + f"\n# {one_line(name)}",
         f"![sample pairs]({SHEET})",
-        f"{_total(counts):,} pairs of pictures, {made['size']}×{made['size']}, made with distill "
-        f"{__version__}.",
+        f"{_total(counts):,} pairs of pictures, {_sizes(made)}, made with distill {__version__}.",
         "| side | pairs |\n| --- | ---: |\n"
         + "\n".join(f"| {side} | {counts.get(side, 0):,} |" for side in SIDES),
         FILES,
@@ -118,6 +117,16 @@ def set_card(settings: Prepare, form: SetForm) -> str:
         "Near-duplicates, and photos of one person by their names, stay on one side.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _sizes(made: Mapping[str, Any]) -> str:
+    square, sizes = f"{made['size']}×{made['size']}", made["sizes"]
+    if not sizes:
+        return square
+    return (
+        f"squares of {square} (`NAME.png`) and whole photos with long sides of "
+        f"{', '.join(map(str, sizes))} pixels (`NAME-sSIZE.png`)"
+    )
 
 
 def _total(counts: Mapping[str, int]) -> int:

@@ -92,7 +92,11 @@ class SetForm(ABC):
             return "recipe=pix2pix"
         style, side = str(self.made["style"]), self.made["size"]
         named = style if style in compose.choices("style") else "own"
-        return f"style={named}" + ("" if side == SIDE else f" style.resolution={side}")
+        words = f"style={named}" + ("" if side == SIDE else f" style.resolution={side}")
+        sizes = ",".join(map(str, self.made["sizes"]))
+        if not sizes:
+            return words
+        return f"{words} data.sizes=[{sizes}] data.crop_size={side} global_statistics=thumbnail"
 
 
 class FolderForm(SetForm):
@@ -118,11 +122,11 @@ class FolderForm(SetForm):
         first, second = self._folders()
         for side in reversed(SIDES):
             names = sorted(png_names(self.root, side, first) & png_names(self.root, side, second))
-            whole = [name for name in names if name == f"{pair_of(name)}.png"] or names
-            for at in spread(range(len(whole)), count):
+            plain = [name for name in names if name == f"{pair_of(name)}.png"] or names
+            for at in spread(range(len(plain)), count):
                 place = self.root / side
-                yield _opened(place / first / whole[at]), _opened(place / second / whole[at])
-            if whole:
+                yield _opened(place / first / plain[at]), _opened(place / second / plain[at])
+            if plain:
                 return
 
     def read(self, name: str) -> bytes:
@@ -170,7 +174,7 @@ class TarForm(SetForm):
     def samples(self, count: int) -> Iterator[Two]:
         catalogue, turned = Catalogue(self.root), self._members()[0] == STYLIZED
         for side in reversed(SIDES):
-            pairs = ShardedPairs(self.root, catalogue, side, self.manifest.codec)
+            pairs = ShardedPairs(self.root, catalogue, side, self.manifest.codec, whole=False)
             for at in spread(range(len(pairs)), count):
                 with suppress(BadPhoto):  # training names it
                     photo, target = pairs[at].stored()

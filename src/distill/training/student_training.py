@@ -72,6 +72,7 @@ def check(settings: Train) -> None:
         )
     if settings.data.kind == "shards":
         finished_shards(sources.shards_root(settings))
+    loaders.check_sizes(settings)
     if not sources.needs_labels(settings):
         return
     root = settings.data.root

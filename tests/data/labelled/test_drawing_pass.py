@@ -74,6 +74,18 @@ def test_each_photo_is_paired_with_the_drawing_of_its_name(tmp_path, workers):
         assert np.abs(drawing - (255 - photo)).max() <= 1
 
 
+def test_whole_drawings_have_their_photos_size(tmp_path):
+    """Photos of 72×64, and drawings twice as large, at a long side of 64."""
+    add(tmp_path / "photos", *range(6))
+    draw(tmp_path / "drawn", *range(6), scale=2.0)
+    make(tmp_path / "photos", tmp_path / "set", tmp_path / "drawn", replace(MANIFEST, sizes=(64,)))
+    found = {name: both for name, both in pairs(tmp_path / "set").items() if "-s" in name}
+    assert {name[-4:] for name in found} == {"-s64"}
+    for photo, drawing in found.values():
+        assert photo.shape == drawing.shape == (64, 64, 3)
+        assert np.abs(drawing - (255 - photo)).mean() < 3
+
+
 def test_suffixes_do_not_matter_and_subfolders_do(tmp_path):
     add(tmp_path / "photos", 0, 1)
     add(tmp_path / "photos/deep", 2, 3, 4)

@@ -97,6 +97,7 @@ def test_dataset_json_says_what_made_the_set(folder, root):
             "folders": [],
             "val_folders": [],
             "precision": "float32",
+            "sizes": [],
         },
         "counts": {
             "train": report.counts["train"],

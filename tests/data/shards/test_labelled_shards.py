@@ -12,7 +12,7 @@ import pytest
 from distill.core.cores import processor
 from distill.core.errors import DistillError
 from distill.data import stored_photo
-from distill.data.labelled.register import read_rows
+from distill.data.labelled.register import read_rows, size_of
 from distill.data.shards.address import Address
 from distill.data.shards.packing import pack
 from distill.data.shards.shard_index import Catalogue, read_rows_of
@@ -320,3 +320,72 @@ def test_without_a_photo_that_can_be_read_it_is_one_line(tmp_path, root):
         (tmp_path / "photos" / f"{name}.jpg").write_bytes(b"none")
     with pytest.raises(DistillError, match=r"no train photo could be read; see .*set/skipped\.tsv"):
         make_shards(tmp_path / "photos", root)
+
+
+# Several sizes
+
+
+@pytest.fixture
+def large(tmp_path):
+    """Photos of which some allow a long side of 96, and of 128."""
+    for seed, size in enumerate([(72, 64), (90, 70), (100, 120), (130, 90), (80, 140), (150, 150)]):
+        add(tmp_path / "large", seed, change=lambda image, size=size: image.resize(size))
+    return tmp_path / "large"
+
+
+OF_SIZES = replace(MANIFEST, sizes=(64, 96, 128))
+
+
+@pytest.mark.parametrize("codec", ["raw", "qoi", "png"])
+def test_whole_pictures_lie_in_shards_of_their_own(large, root, tmp_path, codec):
+    if codec == "qoi":
+        pytest.importorskip("qoi", reason="needs the extra shards")
+    report = make_shards(large, root, OF_SIZES, form=(codec, 4))
+    make(large, tmp_path / "set", OF_SIZES)
+    unpack(Address(root), tmp_path / "unpacked")
+    assert contents(tmp_path / "unpacked") == contents(tmp_path / "set")
+    address, sizes = Address(root), set()
+    catalogue = Catalogue(address)
+    for number in range(len(catalogue)):
+        for row in read_rows_of(address, catalogue.name(number)):
+            size = size_of(row.name)
+            assert bool(size) == catalogue.whole[number]
+            assert max(row.width, row.height) == (size or 64)
+            sizes.add(size)
+    assert sizes == {None, 64, 96, 128}
+    assert report.made == sum(report.counts[side] for side in ("train", "val", "test"))
+    assert make_shards(large, root, OF_SIZES, form=(codec, 4)).made == 0
+
+
+def test_a_set_s_shards_are_those_of_its_folder(large, root, tmp_path):
+    make(large, tmp_path / "set", OF_SIZES)
+    pack(tmp_path / "set", Address(root), "raw", 4, (0.1, 0, 0.1))
+    unpack(Address(root), tmp_path / "unpacked")
+    assert contents(tmp_path / "unpacked") == contents(tmp_path / "set")
+    catalogue = Catalogue(Address(root))
+    assert {*catalogue.whole.tolist()} == {True, False}
+    assert len(catalogue.of("train")) == sum(
+        len(catalogue.of("train", whole)) for whole in (True, False)
+    )
+
+
+@pytest.mark.parametrize("after", [0, 4, 9])
+def test_shards_of_several_sizes_go_on_where_they_were_killed(large, root, tmp_path, after):
+    with pytest.raises(KeyboardInterrupt):
+        make_shards(large, root, OF_SIZES, Dies(after))
+    make_shards(large, root, OF_SIZES)
+    make_shards(large, tmp_path / "at once", OF_SIZES)
+    assert contents(root) == contents(tmp_path / "at once")
+
+
+def test_sizes_added_to_shards_go_into_further_ones(large, root):
+    make_shards(large, root)
+    before = contents(root / "shards")
+    teacher = Inverted()
+    report = make_shards(large, root, OF_SIZES, teacher)
+    after = contents(root / "shards")
+    assert report.made == teacher.seen > 6
+    assert before.items() <= after.items()
+    catalogue = Catalogue(Address(root))
+    new = {catalogue.name(number) for number in range(len(catalogue)) if catalogue.whole[number]}
+    assert {name.removesuffix(".tar") for name in after.keys() - before.keys()} == new

@@ -96,11 +96,27 @@ class ThreeSided(Feeding):
     align: bool = False  # runs from before them have neither
 
 
+def _ascending(sizes: list[int]) -> list[int]:
+    if sizes != sorted(set(sizes)):
+        text = "want each size once, the smallest first: {sizes}"
+        raise PydanticCustomError("order", text, {"sizes": str(sorted(set(sizes)))})
+    return sizes
+
+
+Sizes = Annotated[
+    list[Annotated[int, Field(ge=64, multiple_of=32)]],
+    Field(min_length=1),
+    AfterValidator(_ascending),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Data(ThreeSided):
     """Photos that a teacher labels, or has labelled; `cache` is in bytes, of remote shards.
 
-    `zoom` and `photo_colour` vary what a student is shown of a pair, see `PairSet`.
+    `zoom` and `photo_colour` vary what a student is shown of a pair, see `PairSet`. `sizes` are
+    long sides of whole pictures in pixels; of the pictures trained on, the share `share_of_sizes`
+    are crops of those.
     """
 
     kind: Literal["pairs", "photos", "demo", "shards"]
@@ -110,6 +126,8 @@ class Data(ThreeSided):
     cache: ByteCount | None = None
     zoom: Annotated[float, Field(ge=0, le=1)] = 0.0  # runs from before them have neither
     photo_colour: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    sizes: Sizes | None = None  # nor these two
+    share_of_sizes: Annotated[float, Field(gt=0, le=1)] = 0.57
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +228,8 @@ class SetCard(ByName):
 class Prepare(PhotoSource):
     """distill.prepare"""
 
-    not_used = frozenset({"gka_layers"})  # of a teacher; typed as for training, it changes nothing
+    # Of a teacher, and of data=sizes; typed as for training, they change nothing.
+    not_used = frozenset({"gka_layers", "global_statistics"})
 
     recipe: PairsOf
     sketch: Sketch

@@ -28,6 +28,7 @@ from distill.data.labelled.manifest import Manifest
 from distill.data.labelled.pair_maker import PairJob, Pictures
 from distill.data.labelled.teacher_check import PHOTOS, TeacherCheck, check_drawings, in_some_order
 from distill.data.labelled.teacher_pass import TeacherPass, read_of
+from distill.data.labelled.whole_photos import whole
 from distill.data.photos import BadPhoto, Photo, read_photo
 from distill.models.teachers.drawings import FolderTeacher
 
@@ -119,8 +120,14 @@ class DrawingPass(TeacherPass):
 
 
 def read_both(manifest: Manifest, drawings: DrawingFolder, job: PairJob) -> Tensor:
-    """The same view of a photo and of its drawing, uint8 (2, S, S, 3). Raises BadPhoto."""
+    """The same view of a photo and of its drawing, uint8 (2, S, S, 3), or all of both, (2, H, W,
+    3). Raises BadPhoto."""
     m, rng = manifest, rng_for(manifest.seed, job.photo.key, job.number)
+    if job.size:
+        photo, drawing = _both(job.photo, drawings)
+        scaled = whole(photo, job.size)
+        laid = drawing.resize(scaled.size, Image.Resampling.LANCZOS)
+        return torch.stack([to_pixels(scaled), to_pixels(laid)])
     both = views(_both(job.photo, drawings), job.number, m.size, m.crop, m.colour, rng)
     return torch.stack([to_pixels(picture) for picture in both])
 

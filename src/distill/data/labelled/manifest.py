@@ -20,6 +20,7 @@ _OLDER = {
     "val_folders": [],
     "precision": "float32",
     "test_fraction": 0.0,
+    "sizes": [],
 }
 
 
@@ -32,7 +33,8 @@ class Manifest:
     square), one number or one for each of `folders`; `colour` how far the others' colours vary.
     `folders` names several folders of photos, `val_folders` those that are for validation alone.
     With a `test_fraction` of 0 the set has two sides, training and validation.
-    `precision` is that of the teacher's arithmetic, float32 or bfloat16.
+    `precision` is that of the teacher's arithmetic, float32 or bfloat16. `sizes` are long sides of
+    whole pictures, ascending, see `WholePictures`; without any there are squares alone.
     """
 
     photos: str
@@ -48,6 +50,7 @@ class Manifest:
     folders: tuple[str, ...] = ()
     val_folders: tuple[str, ...] = ()
     precision: Precision = "float32"
+    sizes: tuple[int, ...] = ()
 
     def views_of(self, photo: Photo) -> int:
         """How many pictures are taken of a photo that is trained on."""
@@ -64,8 +67,8 @@ class Manifest:
         made = manifest_at(root)
         if made is None:
             return
-        # Adding views adds pictures and changes none; the photos' folder may have moved.
-        free = {key: made.get(key, getattr(self, key)) for key in ("views", "photos")}
+        # More views or sizes add pictures and change none; the photos' folder may have moved.
+        free = {key: made.get(key, getattr(self, key)) for key in ("views", "photos", "sizes")}
         want = self.plain() | free
         different = [
             f"{k} {made.get(k)!r} there, {want[k]!r} now" for k in want if made.get(k) != want[k]

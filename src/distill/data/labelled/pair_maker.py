@@ -26,24 +26,36 @@ Keep = Callable[[Sequence["PairJob"], Iterable[Pictures]], None]
 
 @dataclass(frozen=True, slots=True)
 class PairJob:
-    """One pair to make: of a photo on its side the view `number`, 0 for the plain centre square."""
+    """One pair to make: of a photo on its side the view `number`, 0 for the plain centre square.
+
+    With a `size` it is the whole photo with that long side in pixels, and no view.
+    """
 
     photo: Photo
     side: Side
     number: int
+    size: int | None = None
 
     @property
     def name(self) -> str:
-        return self.photo.pair_name + (f"-v{self.number:03d}" if self.number else "") + ".png"
+        which = f"-v{self.number:03d}" if self.number else ""
+        return self.photo.pair_name + (f"-s{self.size}" if self.size else which) + ".png"
 
 
-def plan(sides: Iterable[tuple[Photo, Side]], views_of: Callable[[Photo], int]) -> list[PairJob]:
-    """Every pair the set shall hold, in the photos' order; only training has several views."""
-    return [
+def plan(
+    sides: Sequence[tuple[Photo, Side]],
+    views_of: Callable[[Photo], int],
+    sizes_of: Callable[[Photo, Side], Sequence[int]] = lambda photo, side: (),
+) -> list[PairJob]:
+    """Every pair the set shall hold: squares in the photos' order, of which only training has
+    several views, then whole pictures, the small ones first."""
+    squares = [
         PairJob(photo, side, n)
         for photo, side in sides
         for n in range(views_of(photo) if side == "train" else 1)
     ]
+    whole = [PairJob(photo, side, 0, n) for photo, side in sides for n in sizes_of(photo, side)]
+    return squares + sorted(whole, key=lambda job: job.size or 0)
 
 
 class PairMaker(ABC):

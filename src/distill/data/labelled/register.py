@@ -23,7 +23,8 @@ from distill.data.photos import Photo, Side
 PHOTOS, DROPPED, SKIPPED = "photos.tsv", "dropped.txt", "skipped.tsv"
 SIDES: tuple[Side, ...] = ("train", "val", "test")
 _SIDE: dict[str, Side | None] = {"train": "train", "val": "val", "test": "test", "-": None}
-_VIEW = re.compile(r"(-v\d{3,})?\.png$")
+_VIEW = re.compile(r"(-v\d{3,}|-s\d{2,})?\.png$")
+_SIZE = re.compile(r"-s(\d{2,})\.png$")
 # The folders of a pair's two pictures, in the order in which they are written.
 TEACHER_FOLDERS, SKETCH_FOLDERS = ("photo", "stylized"), ("B", "A")
 PAIR_FOLDERS = (TEACHER_FOLDERS, SKETCH_FOLDERS)
@@ -58,8 +59,14 @@ class RegisterRow:
 
 
 def pair_of(file: str) -> str:
-    """The pair name in a PNG's name: without the number of the view."""
+    """The pair name in a PNG's name: without the number of the view, or the size."""
     return _VIEW.sub("", file)
+
+
+def size_of(file: str) -> int | None:
+    """The long side of a whole picture in a PNG's name; None of a square."""
+    found = _SIZE.search(file)
+    return int(found[1]) if found else None
 
 
 def read_rows(root: Path) -> dict[str, RegisterRow]:

@@ -30,6 +30,7 @@ from distill.data.labelled.manifest import (
 from distill.data.labelled.pair_maker import PairJob, PairMaker, make_pairs, plan, write_pngs
 from distill.data.labelled.placement import Placement, place_photos
 from distill.data.labelled.register import SIDES, SKIPPED
+from distill.data.labelled.whole_photos import whole_pictures
 from distill.data.photos import Photo, Side
 
 
@@ -94,7 +95,8 @@ def build_set(
     before = stamp(root)
     lacking = maker.lacking(photos)
     found = place_photos([p for p in photos if p.key not in lacking], manifest, root, drop)
-    jobs = [job for job in plan(found.sides, manifest.views_of) if job.side in sides]
+    whole = whole_pictures(found.sides, manifest, root)
+    jobs = [j for j in plan(found.sides, manifest.views_of, whole.of) if j.side in sides]
     broken = verify.damaged(root, _there(jobs, found.disk), maker.folders)
     for job in broken:
         found.disk[job.side].discard(job.name)

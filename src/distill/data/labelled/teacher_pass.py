@@ -20,7 +20,9 @@ from distill.data.labelled.manifest import Manifest, manifest_at
 from distill.data.labelled.pair_maker import PairJob, PairMaker, Pictures
 from distill.data.labelled.register import TEACHER_FOLDERS
 from distill.data.labelled.teacher_check import TeacherCheck, check_teacher, some_squares
+from distill.data.labelled.whole_photos import whole
 from distill.data.photos import BadPhoto, Photo, read_photo
+from distill.data.sampler import of_one_shape
 from distill.data.stored_photo import StoredPhoto
 from distill.models.teachers.teacher import Teacher
 
@@ -52,10 +54,17 @@ class TeacherPass(PairMaker):
 
     @torch.inference_mode()
     def pairs(self, batch: Sequence[Tensor]) -> Iterator[Pictures]:
-        stylised = self._inference(from_pixels(torch.stack([*batch]).to(self.device)))
+        # One shape at a time, and no more pixels than a batch of squares has.
+        stylised: dict[int, Tensor] = {}
+        shapes = [pixels.shape[:2] for pixels in batch]
+        for part in of_one_shape(shapes, self.batch_size * self.manifest.size**2):
+            drawn = self._inference(
+                from_pixels(torch.stack([batch[i] for i in part]).to(self.device))
+            )
+            stylised |= dict(zip(part, drawn, strict=True))
         return (
-            (Image.fromarray(pixels.numpy()), to_image(picture))
-            for pixels, picture in zip(batch, stylised, strict=True)
+            (Image.fromarray(pixels.numpy()), to_image(stylised[i]))
+            for i, pixels in enumerate(batch)
         )
 
     def begin(self, root: Path, jobs: Sequence[PairJob]) -> None:
@@ -63,7 +72,7 @@ class TeacherPass(PairMaker):
         kept = root / TEACHER
         if kept.is_file():
             return
-        found = self.measured([job.photo for job in jobs if job.number == 0])
+        found = self.measured([job.photo for job in jobs if job.number == 0 and not job.size])
         if found is not None:
             print(found)
             if found.bent:
@@ -136,12 +145,14 @@ class TeacherPass(PairMaker):
 
 
 def read_view(manifest: Manifest, job: PairJob) -> Tensor:
-    """The view of a photo, uint8 (S, S, 3). Raises BadPhoto.
+    """The view of a photo, uint8 (S, S, 3), or all of it, (H, W, 3). Raises BadPhoto.
 
     Tensors go through shared memory. Pictures would fill the pipe, on which the reader of a killed
     command would then wait for ever.
     """
     photo = read_of(job.photo)
+    if job.size:
+        return to_pixels(whole(photo, job.size))
     rng = rng_for(manifest.seed, job.photo.key, job.number)
     return to_pixels(view(photo, job.number, manifest.size, manifest.crop, manifest.colour, rng))
 

@@ -46,7 +46,7 @@ def thumbnails(photos: Sequence[Photo], source: str, engine: Engine = HERE) -> T
     digest = hashlib.sha256(source.encode(errors="surrogateescape")).hexdigest()
     file = cache_folder() / "thumbnails" / f"{digest[:16]}.npy"
     rows = np.zeros(len(photos), _ROW)
-    rows["id"] = [_identity(photo) for photo in photos]
+    rows["id"] = [identity(photo) for photo in photos]
     at = {row["id"].tobytes(): row["thumbnail"] for row in _load(file)}
     missing = []
     for i, row in enumerate(rows):
@@ -123,7 +123,7 @@ def thumbnail(path: PhotoFile) -> Thumbnails:
     return made
 
 
-def _identity(photo: Photo) -> bytes:
+def identity(photo: Photo) -> bytes:
     """16 bytes that change when the file does; of one at an address as its listing has it."""
     if isinstance(photo.path, StoredPhoto):
         text = f"{photo.key}\0{photo.path.size}\0{photo.path.stamp}"

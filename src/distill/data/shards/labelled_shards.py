@@ -32,6 +32,7 @@ from distill.data.labelled.placement import Placement, place_photos
 from distill.data.labelled.register import SIDES, SKIPPED
 from distill.data.labelled.set_builder import SetReport, check_sides, listed_as_bad, report_of
 from distill.data.labelled.teacher_pass import TeacherPass
+from distill.data.labelled.whole_photos import whole_pictures
 from distill.data.photos import Photo, Side
 from distill.data.shards.address import Address
 from distill.data.shards.pair_record import decode_pair
@@ -147,7 +148,8 @@ def build_shards(
     placed = [photo for photo in photos if photo.key not in lacking]
     found = place_photos(placed, manifest, desk.folder, drop, there, engine)
     stale = there.without(found.unwanted)
-    jobs, disk = plan(found.sides, manifest.views_of), there.disk
+    whole = whole_pictures(found.sides, manifest, str(root))
+    jobs, disk = plan(found.sides, manifest.views_of, whole.of), there.disk
     missing = [job for job in jobs if job.name not in disk[job.side]]
     bad = (
         lacking

@@ -27,7 +27,14 @@ from distill.core.progress import bar
 from distill.data.decode import BadPhoto
 from distill.data.labelled.lock import LOCK
 from distill.data.labelled.manifest import MANIFEST, devices_at, is_complete, manifest_at
-from distill.data.labelled.register import PAIR_FOLDERS, SIDES, RegisterRow, pair_of, read_rows
+from distill.data.labelled.register import (
+    PAIR_FOLDERS,
+    SIDES,
+    RegisterRow,
+    pair_of,
+    read_rows,
+    size_of,
+)
 from distill.data.pairs import Pair, Pairs, find_pairs
 from distill.data.photos import Side, group_of
 from distill.data.shards.address import Address
@@ -62,7 +69,8 @@ Split = tuple[float, int, float]  # val_fraction, seed, test_fraction
 @dataclass(frozen=True)
 class ShardJob:
     """One shard to make of these pairs; `rows` are what photos.tsv says of them, `device` is what
-    made all pairs of the folder where it was one, and known."""
+    made all pairs of the folder where it was one, and known. They are squares, or `whole` pictures
+    of a set of several sizes."""
 
     shard: str
     side: Side
@@ -71,6 +79,7 @@ class ShardJob:
     rows: Sequence[RegisterRow | None]
     codec: CodecName
     device: str | None
+    whole: bool = False
 
     @property
     def plan(self) -> str:
@@ -125,7 +134,7 @@ def pack(
             "it goes on"
         )
     val_fraction, seed, test_fraction = split
-    sides = find_pairs(folder, style, val_fraction, seed, test_fraction)
+    sides = find_pairs(folder, style, val_fraction, seed, test_fraction, whole=True)
     jobs = plan_shards(folder, sides, codec, per_shard)
     manifest = ShardManifest(codec, per_shard, _layout(sides), manifest_at(folder) or {})
     _check_free(root)
@@ -176,24 +185,28 @@ def _first_names(root: Address) -> set[str]:
 def plan_shards(
     folder: Path, sides: Mapping[Side, Pairs], codec: CodecName, per_shard: int
 ) -> list[ShardJob]:
-    """The shards of a folder of pairs, each of one side and one folder of photos."""
+    """The shards of a folder of pairs, each of one side and one folder of photos, and of squares
+    or whole pictures alone."""
     known, devices, jobs = read_rows(folder), devices_at(folder) or (), []
+    several = bool((manifest_at(folder) or {}).get("sizes"))
     device = devices[0] if len(devices) == 1 else None
     for side in SIDES:
-        by_folder: dict[str, list[int]] = {}
+        by_folder: dict[tuple[str, bool], list[int]] = {}
         names = [pair.name for pair in sides[side]]
+        order = [hashlib.sha256(name.encode(errors="replace")).digest() for name in names]
         for i, name in enumerate(names):
             _check_text(folder, name)
             row = known.get(pair_of(name))
-            by_folder.setdefault(row.folder if row else "", []).append(i)
+            whole = several and size_of(name) is not None
+            by_folder.setdefault((row.folder if row else "", whole), []).append(i)
         number = 0
-        for of in sorted(by_folder):
-            mixed = sorted(by_folder[of], key=lambda i: hashlib.sha256(names[i].encode()).digest())
+        for of, whole in sorted(by_folder):
+            mixed = sorted(by_folder[of, whole], key=order.__getitem__)
             for start in range(0, len(mixed), per_shard):
                 pairs = sides[side].take(mixed[start : start + per_shard])
                 rows = [known.get(pair_of(pair.name)) for pair in pairs]
                 name = f"{side}-{number:06d}"
-                jobs.append(ShardJob(name, side, of, pairs, rows, codec, device))
+                jobs.append(ShardJob(name, side, of, pairs, rows, codec, device, whole))
                 number += 1
     return jobs
 
@@ -215,12 +228,12 @@ def pack_shard(job: ShardJob, root: Address) -> tuple[ShardRow, dict[str, str]]:
             )
         record = encode_pair(key_of(len(found), pair.name), photo, target, codec)
         where = (path, len(content), len(record), hashlib.sha256(record).hexdigest())
-        found.append(_index_row(job, pair, row, where, zlib.crc32(record)))
+        found.append(_index_row(job, pair, row, where, zlib.crc32(record), photo.size))
         content += record
     content += END
     made = ShardRow(
         job.shard, job.side, job.folder, len(found), len(content),
-        hashlib.sha256(content).hexdigest(), plan, job.device,
+        hashlib.sha256(content).hexdigest(), plan, job.device, whole=job.whole,
     )  # fmt: skip
     if found:
         root.write(path, memoryview(content))
@@ -234,14 +247,13 @@ def _index_row(
     row: RegisterRow | None,
     where: tuple[str, int, int, str],
     crc32: int,
+    size: tuple[int, int],
 ) -> IndexRow:
     group = group_of(literal_eval(row.key) if row else pair.name)
-    known: dict[str, Any] = {}
+    known: dict[str, Any] = {"crc32": crc32, "width": size[0], "height": size[1]}
     if row:
-        known = {"pair": row.pair, "photo": row.key, "near_duplicate": row.near_duplicate}
-    return IndexRow(
-        pair.name, job.side, group, job.folder, *where, job.device, crc32=crc32, **known
-    )
+        known |= {"pair": row.pair, "photo": row.key, "near_duplicate": row.near_duplicate}
+    return IndexRow(pair.name, job.side, group, job.folder, *where, job.device, **known)
 
 
 def _as_stored(image: Image.Image) -> Image.Image:

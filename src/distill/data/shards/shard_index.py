@@ -38,8 +38,8 @@ class IndexRow:
 
     So is `crc32`, which training checks: it takes a quarter of the time. `group` is what must stay
     on one side with it, `folder` that of several folders of photos, `device` what labelled it.
-    `pair`, `photo` (`repr` of the key) and `near_duplicate` are what photos.tsv says of it. None:
-    not known.
+    `pair`, `photo` (`repr` of the key) and `near_duplicate` are what photos.tsv says of it, `width`
+    and `height` are the photo's in pixels. None: not known.
     """
 
     name: str
@@ -55,6 +55,8 @@ class IndexRow:
     photo: str | None = None
     near_duplicate: bool | None = None
     crc32: int | None = None
+    width: int | None = None
+    height: int | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class ShardRow:
 
     `device` made its pairs, None where that is not known or was more than one. `plan` changes when
     the files that it was made of do. `skipped` are the photos of which a teacher could make no pair
-    (`repr` of the key), with the reason.
+    (`repr` of the key), with the reason. `whole`: its pictures are whole photos of several sizes,
+    not squares.
     """
 
     shard: str
@@ -75,6 +78,7 @@ class ShardRow:
     plan: str
     device: str | None = None
     skipped: Mapping[str, str] = field(default_factory=dict)
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,8 @@ class ShardPart:
     sizes: NDArray[np.int64]
     sha256: list[str]
     crc32: list[int | None]
+    widths: list[int | None]
+    heights: list[int | None]
 
     def holds(self, row: int, content: bytes) -> bool:
         """Whether the bytes are those of that pair."""
@@ -150,7 +156,7 @@ def whole_shard(root: Address, shard: str) -> ShardRow | None:
 
 def read_part(root: Address, shard: str) -> ShardPart:
     """Where the pairs of a shard lie. Raises DistillError."""
-    columns = ["name", "offset", "size", "sha256", "crc32"]
+    columns = ["name", "offset", "size", "sha256", "crc32", "width", "height"]
     table = _table(root, part_path(shard), _PAIR, columns)
     return ShardPart(
         table["name"].to_pylist(),
@@ -158,6 +164,8 @@ def read_part(root: Address, shard: str) -> ShardPart:
         table["size"].to_numpy(),
         table["sha256"].to_pylist(),
         table["crc32"].to_pylist(),
+        table["width"].to_pylist(),
+        table["height"].to_pylist(),
     )
 
 
@@ -175,11 +183,13 @@ class Catalogue:
     """The shards of a set as columns, in their order: 60 bytes a shard, whatever is in them."""
 
     def __init__(self, root: Address) -> None:
-        table = _table(root, CATALOGUE, _SHARD, ["shard", "side", "folder", "pairs", "sha256"])
+        columns = ["shard", "side", "folder", "pairs", "sha256", "whole"]
+        table = _table(root, CATALOGUE, _SHARD, columns)
         self._names, self._sha256 = table["shard"].combine_chunks(), table["sha256"]
         self.sides: NDArray[Any] = _text(table["side"])
         self.folders: NDArray[Any] = _text(table["folder"])
         self.pairs: NDArray[np.int64] = table["pairs"].to_numpy().astype(np.int64)
+        self.whole = np.array([bool(each) for each in table["whole"].to_pylist()], bool)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -191,9 +201,11 @@ class Catalogue:
         """Of the whole shard."""
         return self._sha256[number].as_py()
 
-    def of(self, side: Side) -> NDArray[np.int64]:
-        """The numbers of the shards of one side."""
-        return np.flatnonzero(self.sides == side)
+    def of(self, side: Side, whole: bool | None = None) -> NDArray[np.int64]:
+        """The numbers of the shards of one side; those of whole pictures, or of squares, alone
+        where that is asked for."""
+        wanted = self.sides == side
+        return np.flatnonzero(wanted if whole is None else wanted & (self.whole == whole))
 
 
 def _text(column: Any) -> NDArray[Any]:
@@ -206,15 +218,17 @@ _PAIR = {
     **dict.fromkeys(("offset", "size"), "int64"),
     **dict.fromkeys(("sha256", "device", "pair", "photo"), "string"),
     "near_duplicate": "bool_",
-    "crc32": "int64",
+    **dict.fromkeys(("crc32", "width", "height"), "int64"),
 }
 _SHARD = {
     **dict.fromkeys(("shard", "side", "folder"), "string"),
     **dict.fromkeys(("pairs", "bytes"), "int64"),
     **dict.fromkeys(("sha256", "plan", "device"), "string"),
+    "whole": "bool_",
 }
 _ALL = _PAIR | _SHARD
-_UNKNOWN = ("device", "pair", "photo", "near_duplicate", "crc32")  # may be
+# May be, as in files of earlier versions.
+_UNKNOWN = ("device", "pair", "photo", "near_duplicate", "crc32", "width", "height", "whole")
 
 
 def _parquet(

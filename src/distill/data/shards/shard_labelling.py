@@ -30,15 +30,15 @@ from distill.data.shards.shard_index import (
     write_part,
 )
 
-# Of a manifest's fields those that change no picture: where photos lie, and how many there are.
-_FREE = ("photos", "views", "val_fraction", "test_fraction", "folders", "val_folders")
+# Of a manifest's fields those that change no picture: where photos lie, how many there are.
+_FREE = ("photos", "views", "val_fraction", "test_fraction", "folders", "val_folders", "sizes")
 
 
 @dataclass(frozen=True)
 class ShardLease:
     """One shard to draw: pairs of one side and one folder, with their rows of photos.tsv.
 
-    `plan` is the hash of what decides its pictures.
+    They are squares, or `whole` pictures. `plan` is the hash of what decides its pictures.
     """
 
     shard: str
@@ -47,6 +47,7 @@ class ShardLease:
     plan: str
     jobs: tuple[PairJob, ...]
     rows: tuple[RegisterRow, ...]
+    whole: bool = False
 
 
 def deal(
@@ -56,17 +57,18 @@ def deal(
     codec: CodecName,
     per_shard: int,
 ) -> list[ShardLease]:
-    """The shards of these pairs, dealt out by a hash of their names, as packing does it.
+    """The shards of these pairs, dealt out by a hash of their names, as packing does it: squares
+    and whole pictures apart.
 
     Of a plan that was carried out in part, what is left is dealt out as it was.
     """
     decided = {k: v for k, v in manifest.plain().items() if k not in _FREE}
-    parts: dict[tuple[Side, str], list[PairJob]] = {}
+    parts: dict[tuple[Side, str, bool], list[PairJob]] = {}
     for job in jobs:
-        parts.setdefault((job.side, job.photo.folder), []).append(job)
+        parts.setdefault((job.side, job.photo.folder, job.size is not None), []).append(job)
     leases = []
-    for side, folder in sorted(parts):
-        mixed = sorted(parts[side, folder], key=lambda job: _digest(job.name))
+    for side, folder, whole in sorted(parts):
+        mixed = sorted(parts[side, folder, whole], key=lambda job: _digest(job.name))
         for start in range(0, len(mixed), per_shard):
             taken = tuple(mixed[start : start + per_shard])
             plan = _digest(json.dumps([decided, codec, side, [job.name for job in taken]]))
@@ -78,6 +80,7 @@ def deal(
                     plan=plan,
                     jobs=tuple(map(_anywhere, taken)),
                     rows=tuple(rows[job.photo.pair_name] for job in taken),
+                    whole=whole,
                 )
             )
     return leases
@@ -119,7 +122,7 @@ class ShardLabeller:
                     IndexRow(
                         job.name, lease.side, group_of(literal_eval(row.key)), lease.folder,
                         path, len(content), len(record), digest, device,
-                        row.pair, row.key, row.near_duplicate, zlib.crc32(record),
+                        row.pair, row.key, row.near_duplicate, zlib.crc32(record), *photo.size,
                     )
                 )  # fmt: skip
                 content.extend(record)
@@ -129,7 +132,7 @@ class ShardLabeller:
         made = ShardRow(
             lease.shard, lease.side, lease.folder, len(found), len(content),
             hashlib.sha256(content).hexdigest(), lease.plan, device,
-            {repr(key): reason for key, reason in sorted(bad.items())},
+            {repr(key): reason for key, reason in sorted(bad.items())}, lease.whole,
         )  # fmt: skip
         # Another worker may have been given this shard meanwhile, and this one up for lost.
         if there := whole_shard(self.root, lease.shard):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from distill.data.augment import rng_for
-from distill.data.sampler import Indices, Share, counts
+from distill.data.sampler import Indices, MixedStreams, Share, counts
 
 WINDOW = 64  # shards: 32,000 pairs of 500 a shard
 BLOCK = 8192  # positions in which every folder has its share
@@ -63,34 +63,13 @@ class ShardOrder:
         self.seed, self.block = seed, min(BLOCK, int(sizes.sum()))
         self._weighted = shares is not None
         whole = shares or [Share(np.arange(len(sizes)), 1.0)]
-        self._taken = counts(whole, self.block)
+        self._mixed = MixedStreams(counts(whole, self.block), seed, "folders")
         self._streams = [
             WindowedPasses(starts[each.members], sizes[each.members], seed, "folder", n)
             for n, each in enumerate(whole)
         ]
-        self._block, self._mixed = -1, (starts[:0], starts[:0])
 
     def index(self, position: int) -> int:
         """Which pair comes at this position."""
-        folder, place = self._place(position)
+        folder, place = self._mixed.place(position) if self._weighted else (0, position)
         return self._streams[folder].at(place)
-
-    def _place(self, position: int) -> tuple[int, int]:
-        """Which folder's stream comes at this position, and at which place of it."""
-        if not self._weighted:
-            return 0, position
-        number, offset = divmod(position, self.block)
-        if number != self._block:
-            self._block, self._mixed = number, self._mixed_folders(number)
-        folders, before = self._mixed
-        folder = int(folders[offset])
-        return folder, number * self._taken[folder] + int(before[offset])
-
-    def _mixed_folders(self, number: int) -> tuple[Indices, Indices]:
-        """The folder of each position of a block, and how many of it come before in the block."""
-        plain = np.repeat(np.arange(len(self._taken)), self._taken)
-        folders = rng_for(self.seed, "folders", number).permutation(plain)
-        before = np.empty(len(folders), np.int64)
-        for folder, taken in enumerate(self._taken):
-            before[folders == folder] = np.arange(taken)
-        return folders, before

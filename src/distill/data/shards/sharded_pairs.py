@@ -47,6 +47,12 @@ class ShardedPair:
         return self._pairs.part(self._shard).names[self._row]
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the photo in pixels, by the index; 0 where that does not say."""
+        part = self._pairs.part(self._shard)
+        return part.heights[self._row] or 0, part.widths[self._row] or 0
+
+    @property
     def photo(self) -> str:
         return f"{self._pairs.root}/{shard_path(self._pairs.shard_name(self._shard))}/{self.name}"
 
@@ -85,7 +91,8 @@ class ShardedPairs(Sequence[ShardedPair]):
     """The pairs of a side in the catalogue's order, made when they are asked for.
 
     In memory are the catalogue and the index of the OPEN shards used last. `cache` keeps remote
-    shards on this machine. Workers may be forked or spawned: each opens files for itself.
+    shards on this machine. With `whole` they are the whole pictures, or with False the squares,
+    alone. Workers may be forked or spawned: each opens files for itself.
     """
 
     def __init__(
@@ -95,10 +102,11 @@ class ShardedPairs(Sequence[ShardedPair]):
         side: Side,
         codec: str,
         cache: NodeCache | None = None,
+        whole: bool | None = None,
     ) -> None:
         self.root, self.catalogue, self.cache = root, catalogue, cache
         self.codec = codec_named(codec)
-        self.shards = catalogue.of(side)
+        self.shards = catalogue.of(side, whole)
         self.sizes = catalogue.pairs[self.shards]
         self._ends = np.cumsum(self.sizes)
         self._begin()

@@ -170,6 +170,10 @@ def check(settings: Prepare) -> None:
             "recipe=pix2pix: sketches are drawn into a folder, here; leave data=shards and engine= "
             "out, python -m distill.shards packs them"
         )
+    if settings.data.sizes:
+        raise DistillError(
+            f"recipe=pix2pix: sketches are squares; leave data.sizes={settings.data.sizes} out"
+        )
     if chosen.marks and chosen.points is None:
         raise DistillError("sketch.marks=true: needs sketch.points=cat or faces, to know where")
     if chosen.rgba and chosen.mask is None:

@@ -41,7 +41,9 @@ class Previews(pl.Callback):
         batch = {key: value[: self.count - len(self._rows)] for key, value in batch.items()}
         with torch.no_grad():
             columns = pl_module.preview(batch)
-        self._rows += [list(row) for row in zip(*columns.values(), strict=True)]
+        rows = [list(row) for row in zip(*columns.values(), strict=True)]
+        shape = (self._rows or rows)[0][0].shape  # a sheet's: batches may be of several
+        self._rows += [row for row in rows if row[0].shape == shape]
         if len(self._rows) == self.count or batch_idx + 1 == trainer.num_val_batches[0]:
             self._show(trainer, list(columns))
 
