@@ -21,6 +21,7 @@ from distill.core.images import to_pixels
 from distill.core.progress import bar
 from distill.data.labelled.manifest import manifest_at
 from distill.data.labelled.register import pair_of, pairs_on_disk, png_names, read_rows, size_of
+from distill.data.pairs import Pair, ReadablePair
 from distill.data.photos import BadPhoto, Side, group_of, read_photo
 from distill.evaluation.heldout import half_order
 from distill.evaluation.whole_pictures import by_size, square_name

@@ -237,7 +237,7 @@ def test_headers_are_read_once_and_again_when_a_file_changes(tmp_path, monkeypat
 def test_of_a_photo_at_an_address_its_beginning_is_read(tmp_path, monkeypatch):
     noise(tmp_path / "photos" / "a.png", (600, 500))
     noise(tmp_path / "photos" / "b.png", (600, 500))
-    monkeypatch.setattr(whole_pictures, "_HEAD", 2000)
+    monkeypatch.setattr(whole_photos, "_HEAD", 2000)
     photos = find_photos(Address(upload(tmp_path / "photos", f"memory://{tmp_path.name}/photos")))
     whole_files = []
     monkeypatch.setattr(

@@ -23,8 +23,9 @@ from distill.data.photos import Photo, Side
 PHOTOS, DROPPED, SKIPPED = "photos.tsv", "dropped.txt", "skipped.tsv"
 SIDES: tuple[Side, ...] = ("train", "val", "test")
 _SIDE: dict[str, Side | None] = {"train": "train", "val": "val", "test": "test", "-": None}
-_VIEW = re.compile(r"(-v\d{3,}|-s\d{2,})?\.png$")
-_SIZE = re.compile(r"-s(\d{2,})\.png$")
+# A size stands behind the digits that make a pair's name unique: canon-s95.png has none.
+_VIEW = re.compile(r"(-v\d{3,}|(?<=-[0-9a-f]{8})-s\d{2,})?\.png$")
+_SIZE = re.compile(r"(?<=-[0-9a-f]{8})-s(\d{2,})\.png$")
 # The folders of a pair's two pictures, in the order in which they are written.
 TEACHER_FOLDERS, SKETCH_FOLDERS = ("photo", "stylized"), ("B", "A")
 PAIR_FOLDERS = (TEACHER_FOLDERS, SKETCH_FOLDERS)
