@@ -30,8 +30,8 @@ def student(style: str = "toon", pretrained: bool = True, file: str | None = Non
     .safetensors, a checkpoint or the folder of a run. Not `pretrained`: untrained, with the
     settings of distill.train.
     """
-    from distill.sharing.published_student import PublishedStudent
-    from distill.sharing.shipped_student import described, shipped_student
+    from distill.hub.published_student import PublishedStudent
+    from distill.hub.shipped_student import described, shipped_student
 
     if file is not None:
         return PublishedStudent.of(file)
@@ -46,8 +46,8 @@ def teacher(style: str = "toon", weights: str | None = None) -> nn.Module:
     """
     from distill.config import compose
     from distill.config.registry import schema_of
+    from distill.hub import published_student  # noqa: F401  # makes the recipes known
     from distill.models.build import load_teacher
-    from distill.sharing import published_student  # noqa: F401  # makes the recipes known
 
     settings = compose.load("train", [f"style={style}"], schema_of)
     return load_teacher(replace(settings.style, weights=weights), settings.teacher)

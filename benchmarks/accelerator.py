@@ -34,7 +34,7 @@ from common import Table, apart, machine, parser, spread, teacher_file, write
 
 from distill.metrics.complexity import module_macs
 from distill.models.teachers.animegan2 import AnimeGANv2
-from distill.training import student_training
+from distill.train import student_training
 
 Macs = tuple[int, int]  # of student and teacher
 Peaks = Mapping[str, float]  # see accelerator_device.peaks

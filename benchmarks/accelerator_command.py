@@ -17,7 +17,7 @@ from distill.config import compose
 from distill.config.settings.training import Train
 from distill.data import loaders
 from distill.data.sampler import StreamSampler
-from distill.training import student_training
+from distill.train import student_training
 
 COMMANDS = {
     "as shipped": [],

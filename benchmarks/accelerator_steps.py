@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from distill.config import compose
 from distill.config.settings.training import Train
 from distill.models.teachers.animegan2 import AnimeGANv2
-from distill.training import student_training
-from distill.training.distillation import DistillModule
+from distill.train import student_training
+from distill.train.distillation import DistillModule
 
 Run = Callable[[], object]
 BF16 = torch.bfloat16

@@ -6,7 +6,7 @@ from against_teacher.blind import main
 from fidelity import to_graph
 
 from distill.config import registry
-from distill.recipes import RECIPES
+from distill.models.recipes import RECIPES
 
 if __name__ == "__main__":
     registry.register(*RECIPES)

@@ -30,7 +30,7 @@ from pathlib import Path
 
 from common import Table, alternate, machine, parser, ratios, spread, write
 
-from distill import zoo
+from distill.models import zoo
 
 LOADS = (0, 1, 4)  # busy loops
 PARTS = ("train", "waiting", "onnx")

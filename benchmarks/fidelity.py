@@ -7,8 +7,8 @@ from against_teacher.fidelity import main
 from torch import nn
 
 from distill.config import registry
-from distill.exporters.onnx import OnnxExporter
-from distill.recipes import RECIPES
+from distill.export.onnx import OnnxExporter
+from distill.models.recipes import RECIPES
 
 
 def to_graph(network: nn.Module, size: int) -> onnx.ModelProto:

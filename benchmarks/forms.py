@@ -18,7 +18,7 @@ from distill.config import compose
 from distill.config.settings.training import Train
 from distill.core.sessions import open_session, picture_call
 from distill.models.teachers.animegan2 import AnimeGANv2
-from distill.training import student_training
+from distill.train import student_training
 
 Run = Callable[[], object]
 LAST = torch.channels_last

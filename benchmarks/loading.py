@@ -33,7 +33,6 @@ from startup import SIZE, make_pairs, start_table, timed_first_step
 from distill.data.datasets import PairSet
 from distill.data.pairs import find_pairs
 from distill.data.shards.address import Address
-from distill.data.shards.packing import pack
 from distill.data.shards.picture_codec import CodecName, codec_named
 from distill.data.shards.shard_index import (
     Catalogue,
@@ -48,6 +47,7 @@ from distill.data.shards.shard_index import (
 from distill.data.shards.shard_manifest import shard_manifest_at, write_shard_manifest
 from distill.data.shards.shard_order import ShardOrder
 from distill.data.shards.sharded_pairs import ShardedPairs
+from distill.shards.packing import pack
 
 CODECS: Sequence[CodecName] = get_args(CodecName)
 WANTED_LOOP, WANTED_STEP, WANTED_MEMORY = 0.95, 6.0, 1024  # of the bare step; seconds; MiB

@@ -30,8 +30,8 @@ from playwright.sync_api import sync_playwright
 
 from distill.config.compose import load
 from distill.config.settings.commands import Lens
-from distill.live import lens_folder, page_students, webpage
-from distill.live.server import bind
+from distill.lens import lens_folder, page_students, webpage
+from distill.lens.server import bind
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.chromium_page import FLAGS, chromium, write_clip

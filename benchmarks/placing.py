@@ -22,13 +22,14 @@ import fsspec
 from common import Table, apart, machine, parser, write
 from fsspec.spec import AbstractFileSystem
 
-from distill.data.labelled import placement, register
-from distill.data.labelled.manifest import Manifest
-from distill.data.labelled.pair_maker import plan
-from distill.data.labelled.split import NO_EDGES
+from distill.data import register
+from distill.data.manifest import Manifest
 from distill.data.photos import Photo, find_photos
 from distill.data.shards.address import Address
-from distill.data.shards.shard_labelling import deal
+from distill.data.split import NO_EDGES
+from distill.prepare import placement
+from distill.prepare.pair_maker import plan
+from distill.prepare.shard_labelling import deal
 
 SHARD = 500
 STORE = "madeup"

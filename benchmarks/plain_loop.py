@@ -20,7 +20,7 @@ from torchvision import transforms
 from distill.data.datasets import PairSet
 from distill.data.pairs import find_pairs
 from distill.models import build
-from distill.training import student_training
+from distill.train import student_training
 
 _ACROSS = torch.tensor([[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]]) / 8
 

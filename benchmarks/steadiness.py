@@ -25,11 +25,11 @@ from moving import frames
 from PIL import Image
 from skimage import data
 
-from distill import zoo
 from distill.core.arrays import to_array, to_picture
-from distill.inference.onnx_student import ImageModel
-from distill.inference.stylizing import open_student
-from distill.inference.video.smoothing import Smoother
+from distill.models import zoo
+from distill.stylize.onnx_student import ImageModel
+from distill.stylize.stylizing import open_student
+from distill.stylize.video.smoothing import Smoother
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support import blazeface

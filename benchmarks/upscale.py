@@ -20,16 +20,16 @@ from common import TEACHER, Table, machine, parser, write
 from PIL import Image
 from torch import Tensor
 
-from distill import zoo
 from distill.core import onnx_files
 from distill.core.images import to_image, to_tensor
 from distill.core.progress import bar
 from distill.core.weights import supplied
 from distill.data.photos import demo_photos, find_photos, read_photo
-from distill.inference import guided, render
-from distill.inference.onnx_student import OnnxStudent
 from distill.metrics.similarity import edge_psnr, psnr, ssim
+from distill.models import zoo
 from distill.models.teachers.animegan2 import AnimeGANv2
+from distill.stylize import guided, render
+from distill.stylize.onnx_student import OnnxStudent
 
 SIDE = 1024
 OURS = ("astronaut", "chelsea", "coffee", "rocket")

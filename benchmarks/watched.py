@@ -13,8 +13,8 @@ from typing import Any
 import pytorch_lightning as pl
 from pytorch_lightning.profilers import Profiler
 
-from distill import train
-from distill.training import student_training
+from distill.train import __main__ as train
+from distill.train import student_training
 
 TAIL = 5  # batches after the last that counts: workers at the end of their work leave more time
 

@@ -17,20 +17,19 @@ from hypothesis.strategies import SearchStrategy
 from mutations import Step, damage, damaged, edited, edits
 from PIL import Image
 
+from distill.check import check_report, result
 from distill.config import compose, registry
 from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train
 from distill.core import onnx_files, sessions
 from distill.core.state_dicts import load_into
-from distill.data import photos
+from distill.data import decode, photos
 from distill.data.decode import BadPhoto
-from distill.data.labelled import verify
-from distill.data.sketches import points
-from distill.devices import check_report, result
-from distill.inference.onnx_student import OnnxStudent
-from distill.inference.video.containers import BadVideo
 from distill.models import checkpoint, network_file
-from distill.recipes import RECIPES
+from distill.models.recipes import RECIPES
+from distill.prepare.sketches import points
 from distill.runs import run_folder
+from distill.stylize.onnx_student import OnnxStudent
+from distill.stylize.video.containers import BadVideo
 
 SIDE = 80  # pixels of a valid picture
 
@@ -88,7 +87,7 @@ class Pictures(DamagedFile):
 
     def read(self, case: tuple[int, list[Step]], folder: Path) -> None:
         file = self.file(case, folder)
-        verify.is_whole(file)
+        decode.is_whole(file)
         size = photos.read_photo(file, least=1, alpha=True, enough=32).size
         photos.centre_square(photos.read_photo(file), 32)
         assert max(size) <= photos.MAX_PIXELS
@@ -117,7 +116,7 @@ class Videos(DamagedFile):
         return made
 
     def read(self, case: tuple[int, list[Step]], folder: Path) -> None:
-        from distill.inference.video.stylised_video import VideoOptions, stylise_video
+        from distill.stylize.video.stylised_video import VideoOptions, stylise_video
 
         source = self.file(case, folder)
         target = folder / "out.mp4"
@@ -304,7 +303,7 @@ def _network() -> onnx.ModelProto:
 
 def _student() -> onnx.ModelProto:
     """A residual generator of one block, as distill.export writes it."""
-    from distill.exporters.onnx import OnnxExporter
+    from distill.export.onnx import OnnxExporter
     from distill.models.generators.resnet import ResNetGenerator
 
     torch.manual_seed(0)

@@ -21,19 +21,19 @@ from PIL import Image
 from distill.config import compose, registry
 from distill.config.settings.commands import RunChoice
 from distill.config.settings.training import Prepare, Train
-from distill.data import sources
-from distill.data.labelled import register
-from distill.data.labelled.manifest import Manifest
-from distill.data.labelled.pair_maker import PairJob, PairMaker, Pictures
-from distill.data.labelled.set_builder import build_set
+from distill.data import register, sources
+from distill.data.manifest import Manifest
 from distill.data.pairs import find_pairs
 from distill.data.photos import Photo, find_photos, read_photo
-from distill.evaluation import set_teacher
-from distill.evaluation.training_pictures import pictures_of
+from distill.eval_fid import set_teacher
+from distill.eval_fid.training_pictures import pictures_of
+from distill.models.recipes import RECIPES
 from distill.models.teachers.toon import Toon
-from distill.recipes import RECIPES
-from distill.runs import run_folder, summary
-from distill.training.callbacks.table import MetricsTable
+from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
+from distill.prepare.set_builder import build_set
+from distill.runs import run_folder
+from distill.train.callbacks.table import MetricsTable
+from distill.train.search import summary
 
 SIDE = 64
 

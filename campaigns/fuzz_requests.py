@@ -16,7 +16,7 @@ from mutations import Step, damage, damaged
 
 from distill.config import compose
 from distill.config.settings.commands import Lens
-from distill.live import server
+from distill.lens import server
 
 SECRET = b"not to be served"
 WAIT = 5.0  # seconds for the whole of an answer

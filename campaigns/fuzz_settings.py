@@ -16,8 +16,8 @@ from omegaconf import OmegaConf
 from distill.config import compose, registry
 from distill.config.arguments import TypedKeys, split_arguments, split_files
 from distill.config.settings import commands, training
-from distill.inference import jobs
-from distill.recipes import RECIPES
+from distill.models.recipes import RECIPES
+from distill.stylize import jobs
 
 SCHEMAS: dict[str, Any] = {
     "train": registry.schema_of, "prepare": training.Prepare, "export": commands.Export,

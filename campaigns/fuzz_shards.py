@@ -19,8 +19,8 @@ from mutations import damage, damaged, edited, edits
 from PIL import Image
 
 from distill.data.shards.address import Address
-from distill.data.shards.packing import pack
 from distill.data.shards.unpacking import unpack
+from distill.shards.packing import pack
 
 FILES = (
     "dataset.json",

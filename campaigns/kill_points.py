@@ -131,10 +131,10 @@ class Workshop:
 
 
 def _as_typed(command: Command) -> int:
-    from distill.training.callbacks import checkpoints
+    from distill.train.callbacks import checkpoints
 
     checkpoints.EVERY = 0.0  # else runs of seconds never go on from a checkpoint
-    module = importlib.import_module(f"distill.{command.module}")
+    module = importlib.import_module(f"distill.{command.module}.__main__")
     sys.argv = [module.__name__, *command.words]
     try:
         module.main()

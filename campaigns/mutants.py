@@ -32,7 +32,6 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTICED = ("killed", "timeout", "segfault")  # a crash ends the test, too
 LEFT = "not checked"
 BEGUN = "begun.txt"  # in a part's folder: of what it is
-LABELLED = "src/distill/data/labelled"
 
 
 @dataclass(frozen=True)
@@ -51,32 +50,34 @@ PARTS = {
     "losses": Part(("src/distill/losses/*.py",), ("tests/losses",)),
     "metrics": Part(("src/distill/metrics/*.py",), ("tests/metrics",)),
     "exporters": Part(
-        ("src/distill/exporters/*.py", "src/distill/exporters/graph/*.py"),
+        ("src/distill/export/*.py", "src/distill/export/graph/*.py"),
         # Without one whose process reads the code by itself: mutmut's code asks for settings there.
         (
-            "tests/exporters",
-            "--deselect=tests/exporters/test_tflite.py::test_an_interpreter_without_it",
+            "tests/export",
+            "--deselect=tests/export/test_tflite.py::test_an_interpreter_without_it",
         ),
     ),
     "split": Part(
-        _in(LABELLED, "split", "placement", "duplicates", "register", "thumbnails"),
+        (
+            *_in("src/distill/data", "split", "duplicates", "register", "thumbnails"),
+            "src/distill/prepare/placement.py",
+        ),
         # Without those that start processes: half of the time, for nothing that others miss.
         (
-            "tests/data/labelled",
-            "--ignore=tests/data/labelled/test_set_builder_killed.py",
-            "--ignore=tests/data/labelled/test_lock.py",
+            *_in("tests/data", "test_split", "test_duplicates", "test_register", "test_thumbnails"),
+            *_in("tests/prepare", "test_placement", "test_set_builder", "test_side_placer"),
         ),
     ),
     "resume": Part(
         (
             *_in("src/distill/runs", "run_folder", "changed_settings"),
-            *_in("src/distill/training", "callbacks/*checkpoints", "ending"),
+            *_in("src/distill/train", "callbacks/*checkpoints", "ending"),
             "src/distill/data/sampler.py",
             "src/distill/core/files.py",
         ),
         (
             "tests/runs/test_run_folder.py",
-            *_in("tests/training", "test_resume", "test_ending"),
+            *_in("tests/train", "test_resume", "test_ending"),
             "tests/core/test_files.py",
             "tests/data/test_sampler.py",
         ),

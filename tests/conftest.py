@@ -16,7 +16,7 @@ from PIL import Image
 from torch import nn
 
 from distill.config import registry
-from distill.recipes import RECIPES
+from distill.models.recipes import RECIPES
 
 ROOT = Path(__file__).resolve().parents[1]
 registry.register(*RECIPES)  # as every command does
@@ -79,7 +79,7 @@ def _student_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shipped_students(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _student_files: Path) -> Path:
     """A working folder; its zoo/ is the package's: `hayao` (the negative), `toon` (untrained)."""
     shutil.copytree(_student_files, tmp_path / "zoo")
-    monkeypatch.setattr("distill.zoo.FOLDER", tmp_path / "zoo")
+    monkeypatch.setattr("distill.models.zoo.FOLDER", tmp_path / "zoo")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -102,7 +102,7 @@ def test_a_command_is_taken_as_typed(words):
         arguments = [re.sub(r"(?<==)(\[[^]]*\]|[^\[,]+),.*", r"\1", each) for each in arguments]
         arguments.remove("-m")
     flags = [] if "--help" in arguments else ["--cfg", "job"]
-    assert not run(importlib.import_module(f"distill.{name}"), *arguments, *flags)
+    assert not run(importlib.import_module(f"distill.{name}.__main__"), *arguments, *flags)
 
 
 @pytest.mark.parametrize("page", PAGES, **of_page)

@@ -59,5 +59,5 @@ def test_the_citation_credits_the_paper_its_release_and_every_shipped_teacher():
         assert all("name" in author or "family-names" in author for author in each["authors"])
     said = " ".join(each["notes"] for each in citation["references"])
     assert "The paper" in said
-    for path in (ROOT / "src/distill/zoo").glob("*.md"):
+    for path in (ROOT / "src/distill/models/zoo").glob("*.md"):
         assert path.stem in said or path.stem == "toon", path.stem  # which is ours

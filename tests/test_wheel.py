@@ -18,7 +18,7 @@ from PIL import Image
 from support.lens_page import BUILT
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = "src/distill/live/page"
+PAGE = "src/distill/lens/page"
 # Put before everything in the new environment: what asks for another machine ends there.
 ALONE = """
 import socket
@@ -77,8 +77,11 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 def test_it_carries_the_page_the_settings_the_students_and_the_licence(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {*archive.namelist()}
-    assert {f"distill/live/page/{name}" for name in BUILT} <= names
-    for folder, inside in (("conf", "distill/conf"), ("src/distill/zoo", "distill/zoo")):
+    assert {f"distill/lens/page/{name}" for name in BUILT} <= names
+    for folder, inside in (
+        ("conf", "distill/conf"),
+        ("src/distill/models/zoo", "distill/models/zoo"),
+    ):
         for path in (ROOT / folder).rglob("*.*"):
             if path.suffix in (".yaml", ".onnx", ".json"):
                 assert f"{inside}/{path.relative_to(ROOT / folder).as_posix()}" in names

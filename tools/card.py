@@ -12,17 +12,17 @@ from PIL import Image
 
 from distill.config.trained import source_of
 from distill.core.images import sheet, to_tensor
-from distill.data.labelled.register import SIDES, read_rows
+from distill.data.cards.terms import INHERITED
 from distill.data.photos import centre_square, demo_photos, read_photo
-from distill.evaluation.drawing_scores import by_kind
-from distill.evaluation.results import markdown
-from distill.evaluation.whole_pictures import table
-from distill.inference.render import stylise_rgb
-from distill.inference.stylizing import open_student
+from distill.data.register import SIDES, read_rows
+from distill.eval_fid.drawing_scores import by_kind
+from distill.eval_fid.results import markdown
+from distill.eval_fid.whole_pictures import table
 from distill.models.build import load_teacher
 from distill.models.checkpoint import load_student
 from distill.runs.run_folder import step_of
-from distill.sharing.terms import INHERITED
+from distill.stylize.render import stylise_rgb
+from distill.stylize.stylizing import open_student
 
 Facts = dict[str, Any]
 PAUSE = 600  # seconds without a word in the log: the run was not running

@@ -22,7 +22,7 @@ import yaml
 from PIL import Image
 from skimage import data
 
-from distill.zoo import shipped
+from distill.models.zoo import shipped
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "dist/docs-pages"
@@ -42,7 +42,7 @@ def pages() -> dict[Path, PurePosixPath]:
         "SECURITY.md": "security.md",
     }
     found |= {f"docs/{path.name}": path.name for path in (ROOT / "docs").glob("*.md")}
-    found |= {f"src/distill/zoo/{name}.md": f"students/{name}.md" for name in shipped()}
+    found |= {f"src/distill/models/zoo/{name}.md": f"students/{name}.md" for name in shipped()}
     return {ROOT / source: PurePosixPath(target) for source, target in found.items()}
 
 

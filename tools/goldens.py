@@ -101,7 +101,7 @@ def everything(work: Path) -> dict[str, str]:
         call(work, "export", f"run={run}", f"photos={work / 'photos'}")
         file = next((work / "runs" / run / "export").glob("*.onnx"))
         goldens[f"onnx_{name}"] = f"{file.name} {digest(file.read_bytes())}\n"
-    student = next(Path(__file__).parents[1].glob("src/distill/zoo/hayao*.onnx"))
+    student = next(Path(__file__).parents[1].glob("src/distill/models/zoo/hayao*.onnx"))
     call(work, "check", str(student), "profile=snapml", "output=check.json", status=None)
     goldens["check"] = (work / "check.json").read_text().replace(str(student), student.name)
     call(work, "stylize", "photos/astronaut_0001.png", "-o", "out.png", "threads=1")

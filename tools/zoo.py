@@ -5,9 +5,9 @@
 
 Of each style a run zoo-STYLE-ink is trained (or goes on where it was stopped), then zoo-STYLE,
 which starts from it with another loss. That one is exported, scored on the held-out photos by
-benchmarks/fidelity.py, and put into src/distill/zoo/ (or --to DIR) as STYLE.onnx, with STYLE.json
-and STYLE.md, which say what it was made from and how good it is, and STYLE.jpg, samples of its
-output. KEY=VALUE go to distill.train.
+benchmarks/fidelity.py, and put into src/distill/models/zoo/ (or --to DIR) as
+STYLE.onnx, with STYLE.json and STYLE.md, which say what it was made from and how good it is, and
+STYLE.jpg, samples of its output. KEY=VALUE go to distill.train.
 
 What a student still does worse than its teacher is written by hand, after looking, into
 tools/zoo_notes.yaml; the same command then only writes the card anew.
@@ -29,10 +29,10 @@ from distill.config import compose, registry
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError, OneLine
 from distill.data import sources
-from distill.recipes import RECIPES
+from distill.models.recipes import RECIPES
 
 ROOT = Path(__file__).resolve().parents[1]
-ZOO = ROOT / "src/distill/zoo"
+ZOO = ROOT / "src/distill/models/zoo"
 NOTES = Path(__file__).with_name("zoo_notes.yaml")
 # What every shipped student has in common; the rest are the defaults of distill.train.
 COMMON = ["decoder=detail", "crop=0.8", "data.test_fraction=0.15", "style_backbone=vgg19_relu3_1"]

@@ -31,7 +31,7 @@ from against_teacher.scored_students import ToGraph
 from distill.core.arrays import save_png
 from distill.core.errors import DistillError, OneLine
 from distill.core.files import write_json, write_whole
-from distill.evaluation.heldout import infer
+from distill.eval_fid.heldout import infer
 
 KEY, ANSWERS, REPORT = "key.json", "answers.txt", "blind.md"
 TEACHER = "teacher"

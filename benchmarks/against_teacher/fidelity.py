@@ -53,12 +53,12 @@ from distill.core.files import real_path
 from distill.core.images import to_float
 from distill.core.progress import bar
 from distill.core.sessions import open_session
-from distill.data.labelled.manifest import is_complete, manifest_at
-from distill.evaluation.drawing_scores import FLICKER
-from distill.evaluation.heldout import group_of_pair, infer
-from distill.evaluation.paired_scores import features_or_reason
-from distill.evaluation.set_teacher import style_teacher
-from distill.evaluation.whole_pictures import Infer, score_sizes
+from distill.data.manifest import is_complete, manifest_at
+from distill.eval_fid.drawing_scores import FLICKER
+from distill.eval_fid.heldout import group_of_pair, infer
+from distill.eval_fid.paired_scores import features_or_reason
+from distill.eval_fid.set_teacher import style_teacher
+from distill.eval_fid.whole_pictures import Infer, score_sizes
 from distill.metrics.features import FeatureNetwork
 from distill.models.teachers.teacher import Teacher
 

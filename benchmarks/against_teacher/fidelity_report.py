@@ -17,9 +17,9 @@ from distill.core.arrays import save_png
 from distill.core.cores import cores
 from distill.core.files import write_json, write_whole
 from distill.core.images import sheet, to_float
-from distill.evaluation.drawing_scores import INK, by_kind
-from distill.evaluation.results import markdown
-from distill.evaluation.whole_pictures import table
+from distill.eval_fid.drawing_scores import INK, by_kind
+from distill.eval_fid.results import markdown
+from distill.eval_fid.whole_pictures import table
 from distill.metrics.machine import load_average
 
 Row = dict[str, Any]

@@ -19,12 +19,12 @@ from torch import Tensor
 from distill.core.errors import DistillError
 from distill.core.images import to_pixels
 from distill.core.progress import bar
-from distill.data.labelled.manifest import manifest_at
-from distill.data.labelled.register import pair_of, pairs_on_disk, png_names, read_rows, size_of
+from distill.data.manifest import manifest_at
 from distill.data.pairs import Pair, ReadablePair
 from distill.data.photos import BadPhoto, Side, group_of, read_photo
-from distill.evaluation.heldout import half_order
-from distill.evaluation.whole_pictures import by_size, square_name
+from distill.data.register import pair_of, pairs_on_disk, png_names, read_rows, size_of
+from distill.eval_fid.heldout import half_order
+from distill.eval_fid.whole_pictures import by_size, square_name
 
 ALL = "all"
 Who = tuple[str, str]  # folder of photos and, within it, what pictures of one person share

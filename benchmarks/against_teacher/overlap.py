@@ -11,9 +11,9 @@ from distill.config.trained import source_of
 from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.data import sources
-from distill.data.labelled.register import png_names, read_rows
 from distill.data.photos import Photo, Side
-from distill.evaluation.training_pictures import near_duplicates, runs_behind, seen_sides
+from distill.data.register import png_names, read_rows
+from distill.eval_fid.training_pictures import near_duplicates, runs_behind, seen_sides
 
 UNKNOWN = "training photos not known"
 # Share of held-out photos that may look like one of another set's. Of 10.6 million pairs of

@@ -20,14 +20,14 @@ from distill.core.images import to_float, to_image, to_tensor
 from distill.core.onnx_files import load_model
 from distill.core.sessions import open_session, picture_call
 from distill.core.subnormals import flush_subnormals
-from distill.evaluation.whole_pictures import Infer
-from distill.inference.render import stylise_rgb
-from distill.inference.stylizing import open_student
+from distill.eval_fid.whole_pictures import Infer
 from distill.metrics import complexity, living_weights
 from distill.models import checkpoint
 from distill.models.fold import fold_batchnorm
 from distill.models.network_file import is_network_file
 from distill.models.teachers.onnx_teacher import OnnxTeacher
+from distill.stylize.render import stylise_rgb
+from distill.stylize.stylizing import open_student
 
 RESERVED = ("photo", "teacher")
 _RANGE = re.compile(r"@(255|1)$")

@@ -10,10 +10,10 @@ import numpy as np
 from torch import Tensor, nn
 
 from against_teacher.heldout_set import FidelitySet, Indices
-from distill.evaluation import drawing_scores as drawing
-from distill.evaluation.feature_sets import Features, features_of_set
-from distill.evaluation.picture_scores import Values, interval, per_picture
-from distill.evaluation.whole_pictures import SIMILARITY
+from distill.eval_fid import drawing_scores as drawing
+from distill.eval_fid.feature_sets import Features, features_of_set
+from distill.eval_fid.picture_scores import Values, interval, per_picture
+from distill.eval_fid.whole_pictures import SIMILARITY
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureNetwork
 from distill.metrics.frechet import Groups

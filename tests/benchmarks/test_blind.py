@@ -15,7 +15,7 @@ from against_teacher.blind import GAP, MARGIN, ROWS, shuffle
 from onnx import helper, numpy_helper
 from PIL import Image
 
-from distill import prepare
+from distill.prepare import __main__ as prepare
 from support.commands import SMALL, run
 
 SIDE = 64

@@ -26,12 +26,12 @@ from onnx import helper, numpy_helper
 from PIL import Image
 from torch import Tensor, nn
 
-from distill import prepare
 from distill.core.errors import DistillError
-from distill.evaluation.drawing_scores import FLICKER
-from distill.evaluation.heldout import infer
-from distill.exporters.onnx import OnnxExporter
+from distill.eval_fid.drawing_scores import FLICKER
+from distill.eval_fid.heldout import infer
+from distill.export.onnx import OnnxExporter
 from distill.models import checkpoint
+from distill.prepare import __main__ as prepare
 from support.commands import SMALL, go, run
 
 SIDE = 64

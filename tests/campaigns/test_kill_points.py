@@ -90,7 +90,7 @@ def test_a_command_that_goes_on_wrongly_is_found(shop, monkeypatch):
         signal.pause()
 
     stand_in(monkeypatch, main)
-    importlib.import_module("distill.training.callbacks.checkpoints")  # the fork starts at once
+    importlib.import_module("distill.train.callbacks.checkpoints")  # the fork starts at once
     monkeypatch.setattr(Workshop, "must", lambda *_: 1.0)
     (failure,) = campaign(shop, "stand-in", [1.0], "seed 0").failures
     assert "--commands stand-in --at 1.000000" in failure

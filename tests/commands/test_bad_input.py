@@ -11,9 +11,9 @@ import pytest
 from onnx import TensorProto, helper
 from PIL import Image
 
-from distill import stylize
 from distill.core.errors import DistillError
-from distill.inference.onnx_student import OnnxStudent
+from distill.stylize import __main__ as stylize
+from distill.stylize.onnx_student import OnnxStudent
 from support.commands import run
 from support.odd_encodings import wide
 from support.stylize_setup import close, files, picture, pixels, put

@@ -7,7 +7,8 @@ import json
 import pytest
 from onnx import helper
 
-from distill import check, zoo
+from distill.check import __main__ as check
+from distill.models import zoo
 from support.commands import run
 from support.device_graphs import clean, save, weight
 

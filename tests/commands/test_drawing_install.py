@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from distill import stylize
+from distill.stylize import __main__ as stylize
 from support import drawing_install
 from support.commands import run
 from support.drawing_install import LOADED, refused, required

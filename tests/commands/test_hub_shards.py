@@ -14,12 +14,14 @@ import pytest
 import yaml
 from PIL import Image
 
-from distill import hub, prepare, shards
 from distill.core.files import sha256
 from distill.data.shards.address import Address
 from distill.data.shards.shard_index import read_rows_of, read_shard_row, write_part
-from distill.sharing import transfer
-from distill.sharing.places import FolderPlace
+from distill.hub import __main__ as hub
+from distill.hub import transfer
+from distill.hub.places import FolderPlace
+from distill.prepare import __main__ as prepare
+from distill.shards import __main__ as shards
 from support.commands import SMALL, go, run
 from support.pairs_on_disk import contents, pixels
 

@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from distill import benchmark, check, eval_fid, export, prepare, stylize, train
-from distill.data.labelled.manifest import Manifest, write_manifest
+from distill.benchmark import __main__ as benchmark
+from distill.check import __main__ as check
+from distill.data.manifest import Manifest, write_manifest
+from distill.eval_fid import __main__ as eval_fid
+from distill.export import __main__ as export
+from distill.prepare import __main__ as prepare
 from distill.runs.run_folder import Run
+from distill.stylize import __main__ as stylize
+from distill.train import __main__ as train
 from support.commands import run
 from support.pairs_on_disk import write_set
 
@@ -97,7 +103,7 @@ def test_a_teacher_s_set_is_of_its_own_style_and_size(tmp_path, monkeypatch, mad
 
 def test_export_compares_on_the_held_out_pairs_and_shows_no_teacher(there, capsys, monkeypatch):
     seen = []
-    from distill.exporters import float32_export
+    from distill.export import float32_export
 
     real = float32_export.parity
     watched = lambda path, network, photos: seen.append(photos) or real(path, network, photos)  # noqa: E731

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from distill import eval_fid, export, prepare, stylize, train
 from distill.data import stored_photo
-from distill.data.labelled.register import read_rows
-from distill.data.labelled.teacher_pass import TeacherPass
+from distill.data.register import read_rows
+from distill.eval_fid import __main__ as eval_fid
+from distill.export import __main__ as export
+from distill.prepare import __main__ as prepare
+from distill.prepare.teacher_pass import TeacherPass
+from distill.stylize import __main__ as stylize
+from distill.train import __main__ as train
 from support.commands import QUICK, SMALL, run
 from support.labelling import add
 from support.object_store import BUCKET, object_store

@@ -15,15 +15,19 @@ from against_teacher import heldout_set, overlap
 from PIL import Image
 from torch.utils.data import DataLoader
 
-from distill import eval_fid, export, prepare, shards, train
 from distill.config import compose
 from distill.config.settings.training import Train
 from distill.data import loaders
 from distill.data.pairs import find_pairs
 from distill.data.sampler import StreamSampler
-from distill.evaluation import training_pictures
+from distill.eval_fid import __main__ as eval_fid
+from distill.eval_fid import training_pictures
+from distill.export import __main__ as export
+from distill.prepare import __main__ as prepare
 from distill.runs.run_folder import Run
-from distill.training.callbacks.table import MetricsTable
+from distill.shards import __main__ as shards
+from distill.train import __main__ as train
+from distill.train.callbacks.table import MetricsTable
 from support.commands import QUICK, SMALL, go, run
 from support.last_checkpoints import differences, saved
 from support.pairs_on_disk import contents, pixels, write_set

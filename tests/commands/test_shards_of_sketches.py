@@ -10,11 +10,15 @@ import pytest
 import torch
 from PIL import Image
 
-from distill import eval_fid, export, prepare, shards, train
 from distill.config import compose
 from distill.config.settings.training import Pix2PixTrain
 from distill.data import loaders
 from distill.data.pairs import find_pairs
+from distill.eval_fid import __main__ as eval_fid
+from distill.export import __main__ as export
+from distill.prepare import __main__ as prepare
+from distill.shards import __main__ as shards
+from distill.train import __main__ as train
 from support.commands import QUICK, run
 
 pytest.importorskip("pyarrow", reason="needs the extra shards")

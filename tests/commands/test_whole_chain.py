@@ -12,9 +12,13 @@ import pytest
 import torch
 from PIL import Image
 
-from distill import check, eval_fid, export, prepare, train
+from distill.check import __main__ as check
 from distill.core.errors import DistillError
+from distill.eval_fid import __main__ as eval_fid
+from distill.export import __main__ as export
 from distill.models.checkpoint import lineage, load_student
+from distill.prepare import __main__ as prepare
+from distill.train import __main__ as train
 from support.commands import QUICK, SMALL, go, run
 
 

@@ -156,7 +156,7 @@ def test_paper_preset_is_the_paper_s_code():
         1e-3, 42, 0, None,
     )  # fmt: skip
     assert settings.schedule == {
-        "_target_": "distill.training.schedules.plateau",
+        "_target_": "distill.train.schedules.plateau",
         "factor": 0.5,
         "patience": 3,
         "threshold": 1e-4,

@@ -2,9 +2,10 @@
 
 import pytest
 
-from distill import __version__, train
+from distill import __version__
 from distill.config import flags
 from distill.core.errors import DistillError
+from distill.train import __main__ as train
 from support.commands import run
 
 

@@ -10,8 +10,11 @@ import pytest
 import torch
 from PIL import Image
 
-from distill import eval_fid, export, prepare, train
+from distill.eval_fid import __main__ as eval_fid
+from distill.export import __main__ as export
 from distill.models.teachers.animegan2 import AnimeGANv2
+from distill.prepare import __main__ as prepare
+from distill.train import __main__ as train
 from support.commands import run
 
 QUICK = ["encoder.weights=none", "data.workers=0", "data.batch_size=2", "trainer.max_steps=2"]

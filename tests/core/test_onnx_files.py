@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from distill.check import reading
 from distill.core import onnx_files, sessions
 from distill.core.errors import DistillError
-from distill.devices import reading
 
 WEIGHTS = np.arange(3 * 3 * 40 * 40, dtype=np.float32).reshape(3, 3, 40, 40)
 

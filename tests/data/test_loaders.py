@@ -9,9 +9,9 @@ from distill.config import compose
 from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train
 from distill.core.errors import DistillError
 from distill.data import loaders
-from distill.data.labelled.manifest import Manifest, write_manifest
+from distill.data.manifest import Manifest, write_manifest
 from distill.data.pairs import find_pairs
-from distill.data.sketches.sketch_set import SketchManifest
+from distill.prepare.sketches.sketch_set import SketchManifest
 from support.coordinate_pictures import coordinates
 
 SMALL = ["data.size=72", "data.crop_size=64", "data.workers=0"]

@@ -19,14 +19,14 @@ from distill.core.errors import DistillError
 from distill.data import loaders, sources
 from distill.data.augment import recolour, rng_for
 from distill.data.datasets import BLOCK, HeldOutPairs, MixedPairs, PairSet, thumbnail_pixels
-from distill.data.labelled.manifest import Manifest, write_manifest
-from distill.data.labelled.register import size_of
+from distill.data.manifest import Manifest, write_manifest
 from distill.data.pairs import Pair, find_pairs
+from distill.data.register import size_of
 from distill.data.sampler import MixedStreams, StreamSampler, of_one_shape
 from distill.data.shards.address import Address
-from distill.data.shards.packing import pack
-from distill.data.sketches import sketch_set
 from distill.models.students.global_statistics import thumbnail_of
+from distill.prepare.sketches import sketch_set
+from distill.shards.packing import pack
 from support.coordinate_pictures import coordinates
 
 SIDE = 64

@@ -9,7 +9,6 @@ from PIL import Image
 
 from distill.core.errors import DistillError
 from distill.data import photos as module
-from distill.data.labelled.split import split
 from distill.data.photos import (
     BadPhoto,
     Photo,
@@ -19,6 +18,7 @@ from distill.data.photos import (
     read_photo,
     stem_of,
 )
+from distill.data.split import split
 
 RED, GREEN, BLUE, YELLOW = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0)
 

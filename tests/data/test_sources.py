@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from distill import prepare, train
 from distill.config import compose
 from distill.config.arguments import TypedKeys, split_arguments
 from distill.config.settings.training import Prepare, Train
@@ -18,7 +17,9 @@ from distill.core.errors import DistillError
 from distill.data import loaders, sources
 from distill.data.pairs import find_pairs
 from distill.models import build
-from distill.training import student_training
+from distill.prepare import __main__ as prepare
+from distill.train import __main__ as train
+from distill.train import student_training
 from support.commands import run
 from support.labelling import add, add_copies, sides
 

@@ -9,7 +9,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
-from distill.exporters.onnx import OnnxExporter
+from distill.export.onnx import OnnxExporter
 from distill.metrics.complexity import (
     graph_macs,
     graph_parameters,

@@ -71,7 +71,7 @@ class Refusing(MetaPathFinder):
 def main(installed: str, page: str, command: str, *words: str) -> None:
     if installed == "small":
         sys.meta_path.insert(0, Refusing(refused()))
-    from distill.live import webpage
+    from distill.lens import webpage
 
     webpage.PAGE, webpage.SOURCES = Path(page), Path("none")
     sys.argv = [command, *words]

@@ -1,4 +1,4 @@
-"""A Hub of this process: what HfApi is asked for by distill.sharing, over a folder."""
+"""A Hub of this process: what HfApi is asked for by distill.hub, over a folder."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ import hashlib
 import numpy as np
 from PIL import Image, ImageOps
 
-from distill.data.labelled.manifest import Manifest
-from distill.data.labelled.set_builder import build_set
-from distill.data.labelled.teacher_pass import TeacherPass
+from distill.data.manifest import Manifest
 from distill.data.photos import find_photos
+from distill.prepare.set_builder import build_set
+from distill.prepare.teacher_pass import TeacherPass
 from support.teachers import Inverted
 
 MANIFEST = Manifest(

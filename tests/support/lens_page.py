@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from distill.config.settings.commands import Lens
-from distill.live.server import Server, bind
+from distill.lens.server import Server, bind
 
 BUILT = {"index.html": b"<!doctype html>", "page/ort-0a1b.wasm": b"\0asm", "page/b.mjs": b"0"}
 PARTS = ("ort-wasm-simd-threaded", "ort-wasm-simd-threaded.asyncify")  # of the runtime

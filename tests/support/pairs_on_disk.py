@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from distill.data.labelled.manifest import Manifest, write_manifest
-from distill.data.labelled.register import RegisterRow, write_rows, write_skipped
+from distill.data.manifest import Manifest, write_manifest
 from distill.data.photos import Photo
+from distill.data.register import RegisterRow, write_rows, write_skipped
 
 SIDE = 64
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from distill.config.settings.training import ShardForm
-from distill.data.labelled.teacher_pass import TeacherPass
+from distill.core.engine import HERE
 from distill.data.photos import find_photos
 from distill.data.shards.address import Address
-from distill.data.shards.labelled_shards import build_shards
 from distill.data.shards.set_desk import SetDesk
-from distill.data.shards.shard_labelling import ShardLabeller
-from distill.engines.engine import HERE
+from distill.prepare.labelled_shards import build_shards
+from distill.prepare.shard_labelling import ShardLabeller
+from distill.prepare.teacher_pass import TeacherPass
 from support.labelling import MANIFEST
 from support.teachers import Inverted
 

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 
 from distill.config import compose, registry
 from distill.core.errors import INTERRUPTED
-from distill.recipes import RECIPES
-from distill.search import study_sweep
-from distill.training.callbacks.watched import watching
+from distill.models.recipes import RECIPES
+from distill.train.callbacks.watched import watching
+from distill.train.search import study_sweep
 from support.commands import run
 
 FATAL = 666  # the seed of a run that the system kills

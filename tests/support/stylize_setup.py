@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from distill.exporters.onnx import OnnxExporter
+from distill.export.onnx import OnnxExporter
 from distill.models.fold import fold_batchnorm
 from distill.models.students.decoders.residual import Residual
 from distill.models.students.encoder import MobileNetV2Encoder

@@ -9,9 +9,9 @@ from torch.utils.data import Dataset
 
 from distill.data.datamodule import DistillData
 from distill.losses.adversarial import Adversary
-from distill.training import schedules
-from distill.training.cyclegan import CycleGAN
-from distill.training.pix2pix import Pix2Pix
+from distill.train import schedules
+from distill.train.cyclegan import CycleGAN
+from distill.train.pix2pix import Pix2Pix
 
 SIDE = 16
 

@@ -11,7 +11,7 @@ import pytest
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from distill.data.labelled.register import HEAD, PHOTOS
+from distill.data.register import HEAD, PHOTOS
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 

@@ -1,4 +1,4 @@
-/** How far a network looks, measured as distill.stylize does (inference/onnx_student.py). In the worker. */
+/** How far a network looks, measured as distill.stylize does (stylize/onnx_student.py). In the worker. */
 import type { Student } from "./manifest";
 import { NetworkSession } from "./network_session";
 import type { Runtime } from "./runtime";

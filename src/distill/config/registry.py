@@ -1,7 +1,7 @@
 """Training recipes: what the commands ask of one, and the lookup by the name in a run's settings.
 
-A recipe is one object of distill.recipes. Commands register those they know; every other module
-asks the recipe of a run what it needs to know, and never which recipe it is.
+A recipe is one object of distill.models.recipes. Commands register those they know; every other
+module asks the recipe of a run what it needs to know, and never which recipe it is.
 """
 
 from __future__ import annotations
@@ -128,6 +128,8 @@ def recipe_of(trained: Mapping[str, Any]) -> Recipe:
 def recipe_named(name: str) -> Recipe:
     """The recipe of that name. Raises DistillError for an unknown one."""
     if not isinstance(name, str) or name not in _recipes:
-        known = ", ".join(_recipes) or "none yet: registry.register(*RECIPES) of distill.recipes"
+        known = (
+            ", ".join(_recipes) or "none yet: registry.register(*RECIPES) of distill.models.recipes"
+        )
         raise DistillError(f"recipe={name}: unknown; there are {known}")
     return _recipes[name]

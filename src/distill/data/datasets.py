@@ -22,10 +22,10 @@ from distill.data.augment import (
     same_crop_and_flip,
     zoomed_crop,
 )
-from distill.data.curation.shifts import Shifts, aligned_squares
 from distill.data.pairs import ReadablePair
 from distill.data.photos import BadPhoto, Photo, PhotoFile, centre_square, read_photo
 from distill.data.sampler import MixedStreams, Order, Share, StreamedSet, of_one_shape
+from distill.data.shifts import Shifts, aligned_squares
 from distill.models.students.global_statistics import THUMBNAIL, thumbnail_of
 
 BLOCK = 8192  # positions in which squares and crops of whole pictures have their shares

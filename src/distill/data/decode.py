@@ -107,3 +107,13 @@ def _transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
     plain = np.asarray(probe.convert("RGB"), np.int16)
     changed = np.asarray(transform.apply(probe).convert("RGB"), np.int16)
     return None if np.abs(changed - plain).max() <= TOLERANCE else transform
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a picture file is complete and its checksums hold."""
+    try:
+        with Image.open(path) as picture:
+            picture.verify()
+    except Exception:  # Pillow raises whatever a damaged file makes its reader raise
+        return False
+    return True

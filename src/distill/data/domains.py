@@ -13,8 +13,8 @@ from pathlib import Path
 
 from distill.core.errors import DistillError
 from distill.core.files import real_path
-from distill.data.labelled.split import HELD_OUT, split
 from distill.data.photos import Photo, Side, find_photos, group_of
+from distill.data.split import HELD_OUT, split
 
 Domains = tuple[list[Photo], list[Photo]]  # of A and of B
 

@@ -20,12 +20,10 @@ from distill.config.settings.training import (
 )
 from distill.core.errors import DistillError
 from distill.data import sources
-from distill.data.curation.shifts import Shifts, shifts_with
 from distill.data.datamodule import DistillData
 from distill.data.datasets import HeldOutPairs, MixedPairs, PairSet, PhotoSet, UnpairedSet
 from distill.data.domains import find_unpaired
-from distill.data.labelled.manifest import is_complete, manifest_at
-from distill.data.labelled.register import folders_of
+from distill.data.manifest import is_complete, manifest_at
 from distill.data.pairs import (
     Pairs,
     ReadablePair,
@@ -35,6 +33,7 @@ from distill.data.pairs import (
     whole_of,
 )
 from distill.data.photos import Side
+from distill.data.register import folders_of
 from distill.data.sampler import Share, shares_of
 from distill.data.shards.address import Address
 from distill.data.shards.node_cache import NodeCache
@@ -42,6 +41,7 @@ from distill.data.shards.shard_index import Catalogue
 from distill.data.shards.shard_manifest import ShardManifest, finished_shards
 from distill.data.shards.shard_order import ShardOrder
 from distill.data.shards.sharded_pairs import ShardedPairs
+from distill.data.shifts import Shifts, shifts_with
 from distill.models.teachers.teacher import Teacher
 
 OF_SHARDS = "of a folder of pairs only; train on that, or leave it out"

@@ -13,16 +13,12 @@ import torch
 
 from distill.config.compose import choices
 from distill.config.settings.training import Paired, PhotoSource, Train
+from distill.core.engine import HERE
 from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.core.nodes import class_of
-from distill.data.labelled.drawing_pass import DrawingPass
-from distill.data.labelled.lock import check_writable
-from distill.data.labelled.manifest import Manifest, Precision, is_complete, manifest_at
-from distill.data.labelled.register import SIDES, read_rows
-from distill.data.labelled.set_builder import SetReport, build_set, split_for
-from distill.data.labelled.teacher_check import choose, some_squares
-from distill.data.labelled.teacher_pass import TeacherPass
+from distill.data.lock import check_writable
+from distill.data.manifest import Manifest, Precision, is_complete, manifest_at
 from distill.data.pairs import find_pairs
 from distill.data.photos import (
     Photo,
@@ -32,13 +28,17 @@ from distill.data.photos import (
     find_all,
     folder_names,
 )
+from distill.data.register import SIDES, read_rows
 from distill.data.sampler import check_weights
 from distill.data.shards.address import Address, folder_at
 from distill.data.shards.shard_manifest import shard_manifest_at
 from distill.data.shards.unpacking import held_out_folder
-from distill.engines.engine import HERE
 from distill.models.teachers.drawings import FolderTeacher
 from distill.models.teachers.teacher import Teacher
+from distill.prepare.drawing_pass import DrawingPass
+from distill.prepare.set_builder import SetReport, build_set, split_for
+from distill.prepare.teacher_check import choose, some_squares
+from distill.prepare.teacher_pass import TeacherPass
 
 _PLAIN = re.compile(r"[\w-]+")  # a name that Hydra takes as it is
 

@@ -15,8 +15,8 @@ import yaml
 from torch import nn
 
 from distill.core.errors import DistillError
-from distill.exporters.graph.operator_sets import STRICT_OPERATORS, foreign_operators
-from distill.exporters.onnx import OnnxExporter, parity
+from distill.export.graph.operator_sets import STRICT_OPERATORS, foreign_operators
+from distill.export.onnx import OnnxExporter, parity
 from distill.metrics import complexity
 from distill.models.fold import fold_batchnorm
 from distill.models.students.decoders.detail import Detail

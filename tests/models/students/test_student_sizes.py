@@ -12,7 +12,7 @@ from torch import nn
 
 from distill.config import compose
 from distill.config.settings.training import Train
-from distill.exporters.onnx import OnnxExporter, parity
+from distill.export.onnx import OnnxExporter, parity
 from distill.metrics import complexity
 from distill.models.build import build_student
 from distill.models.fold import fold_batchnorm

@@ -9,9 +9,10 @@ from PIL import Image
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from distill import prepare, train
 from distill.core.errors import DistillError
 from distill.models.teachers.cyclegan_port import CycleGANTeacher
+from distill.prepare import __main__ as prepare
+from distill.train import __main__ as train
 from support.commands import QUICK, run
 
 WIDTH = 8

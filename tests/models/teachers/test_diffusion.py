@@ -13,10 +13,14 @@ import pytest
 import torch
 from PIL import Image
 
-from distill import benchmark, eval_fid, export, prepare, stylize
+from distill.benchmark import __main__ as benchmark
 from distill.core.errors import DistillError
+from distill.eval_fid import __main__ as eval_fid
+from distill.export import __main__ as export
 from distill.models.teachers import pipeline_files
 from distill.models.teachers.diffusion import DiffusionTeacher
+from distill.prepare import __main__ as prepare
+from distill.stylize import __main__ as stylize
 from support import tiny_pipelines as tiny
 from support.commands import SMALL, go, run
 

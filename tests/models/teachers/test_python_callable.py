@@ -11,10 +11,14 @@ import pytest
 import torch
 from PIL import Image
 
-from distill import benchmark, eval_fid, export, prepare, stylize
+from distill.benchmark import __main__ as benchmark
 from distill.core.errors import DistillError
 from distill.core.files import cache_folder
+from distill.eval_fid import __main__ as eval_fid
+from distill.export import __main__ as export
 from distill.models.teachers.python_callable import CallTeacher
+from distill.prepare import __main__ as prepare
+from distill.stylize import __main__ as stylize
 from support.commands import go, run
 
 PHOTOS = torch.rand(2, 3, 24, 20, generator=torch.Generator().manual_seed(3))

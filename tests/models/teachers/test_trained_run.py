@@ -10,11 +10,15 @@ import pytest
 import torch
 from PIL import Image
 
-from distill import benchmark, eval_fid, export, prepare, stylize
+from distill.benchmark import __main__ as benchmark
 from distill.core.errors import DistillError
-from distill.exporters import subject
+from distill.eval_fid import __main__ as eval_fid
+from distill.export import __main__ as export
+from distill.export import subject
 from distill.models.checkpoint import load_network, load_student, read_network
 from distill.models.teachers.trained_run import CheckpointTeacher
+from distill.prepare import __main__ as prepare
+from distill.stylize import __main__ as stylize
 from support.commands import go, run
 from support.gan_runs import RESNET, SIDE, STUDENT, UNET, built, settings, write
 

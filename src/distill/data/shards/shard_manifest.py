@@ -11,11 +11,9 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from distill.core.errors import DistillError
-from distill.data.labelled.drawing_pass import DRAWINGS
-from distill.data.labelled.manifest import MANIFEST
-from distill.data.labelled.register import DROPPED, PHOTOS, SKIPPED
-from distill.data.labelled.teacher_pass import TEACHER
+from distill.data.manifest import DRAWINGS, MANIFEST, TEACHER
 from distill.data.photos import Side
+from distill.data.register import DROPPED, PHOTOS, SKIPPED
 from distill.data.shards.address import Address
 from distill.data.shards.picture_codec import CodecName
 

@@ -18,12 +18,11 @@ from distill.core.arrays import save_png
 from distill.core.errors import DistillError
 from distill.core.files import cache_folder, write_whole
 from distill.core.progress import bar
-from distill.data.decode import BadPhoto
-from distill.data.labelled.lock import LOCK, check_writable, writing
-from distill.data.labelled.manifest import MANIFEST
-from distill.data.labelled.register import SIDES
-from distill.data.labelled.verify import is_whole
+from distill.data.decode import BadPhoto, is_whole
+from distill.data.lock import LOCK, check_writable, writing
+from distill.data.manifest import MANIFEST
 from distill.data.photos import Side
+from distill.data.register import SIDES
 from distill.data.shards.address import Address
 from distill.data.shards.shard_index import Catalogue
 from distill.data.shards.shard_manifest import KEPT, SIDECARS, ShardManifest, finished_shards

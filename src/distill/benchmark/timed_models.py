@@ -1,0 +1,173 @@
+"""What distill.benchmark times: a teacher, a student, and any other ONNX files, at any size."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import onnx
+from onnx import numpy_helper
+from torch import nn
+
+from distill.benchmark.graphs import at_size, traced_graph
+from distill.config.registry import recipe_of
+from distill.config.settings.commands import Benchmark
+from distill.core.errors import DistillError
+from distill.core.files import home_path
+from distill.core.onnx_files import load_model
+from distill.core.subnormals import count_subnormals, flush_subnormals
+from distill.export.subject import inference_graph
+from distill.metrics import complexity
+from distill.models import build, zoo
+from distill.models.checkpoint import load_network
+from distill.models.network_file import is_network_file
+from distill.models.teachers.onnx_teacher import OnnxTeacher
+from distill.runs import run_folder
+
+Role = Literal["teacher", "student", "file", "file, unflushed"]
+
+
+@dataclass(frozen=True)
+class TimedModel:
+    """`at` gives its graph for pictures of one side; where there is none, `network` is timed.
+
+    `bytes` is the file's size, or that of the weights in float32; `subnormals` how many of the
+    file's weights are subnormal, `flushed` how many below 1e-20 `at` sets to zero.
+    """
+
+    name: str
+    role: Role
+    at: Callable[[int], onnx.ModelProto | None]
+    bytes: int | None
+    subnormals: int = 0
+    flushed: int = 0
+    network: nn.Module | None = None
+
+
+def find_models(settings: Benchmark) -> tuple[list[TimedModel], list[str]]:
+    """Teacher, student and files in the order of the tables, and a line for each unreadable file.
+
+    Two files of one name become NAME and NAME (2). Raises DistillError where there is no student
+    to compare with.
+    """
+    checkpoint = _checkpoint(settings)
+    own = teacher(settings, checkpoint) if settings.with_teacher else None
+    found, skipped = [own] if own else [], []
+    found.append(student(settings, checkpoint))
+    for each in settings.inputs:
+        try:
+            found += list(models_of_file(home_path(each), "file"))
+        except DistillError as error:
+            skipped.append(str(error))
+            print(f"skipped: {error}", file=sys.stderr)
+    named: dict[str, TimedModel] = {}
+    for model in found:
+        name, number = model.name, 1
+        while name in named:  # a file may be called NAME (2)
+            number += 1
+            name = f"{model.name} ({number})"
+        named[name] = replace(model, name=name)
+    return list(named.values()), skipped
+
+
+def teacher(settings: Benchmark, checkpoint: Path | None) -> TimedModel | None:
+    """A trained run's own teacher, else the style's, where it can be had; else says so."""
+    style, node = settings.style, settings.teacher
+    if checkpoint and not is_network_file(checkpoint):
+        trained = load_network(checkpoint)[1]
+        own = recipe_of(trained).photo_source(trained)
+        if own is None:
+            print(
+                f"no teacher: {checkpoint}: recipe={trained['recipe']} learns from pictures alone"
+            )
+            return None
+        if own.teacher is None:
+            print(f"no teacher: {checkpoint}: learnt from the pairs in {own.data.root}")
+            return None
+        node, style = own.teacher, replace(own.style, weights=style.weights or own.style.weights)
+    try:
+        made, name = build.teacher_at_hand(style, node), f"teacher {style.name}"
+    except DistillError as error:
+        if not checkpoint:
+            raise
+        print(f"no teacher: {error}")  # a run outlives what it was taught by
+        return None
+    if made is None:
+        print(
+            f"no teacher: {style.file} of style={style.name} is not at hand; put it into a folder "
+            "named by DISTILL_WEIGHTS, or pass style.weights=FILE"
+        )
+        return None
+    if not made.timed:
+        print(f"no teacher: {style.name} takes too long to be timed")
+        return None
+    if isinstance(made, OnnxTeacher):
+        return replace(next(models_of_file(made.path, "teacher")), name=name)
+    size = 4 * complexity.parameters(made)
+
+    def graph(side: int) -> onnx.ModelProto | None:
+        return traced_graph(made, side) if made.traceable else None
+
+    return TimedModel(name, "teacher", graph, size or None, network=made)
+
+
+def student(settings: Benchmark, checkpoint: Path | None) -> TimedModel:
+    """model=FILE, run=NAME, or the shipped one of the style; subnormal weights set to zero."""
+    if checkpoint:
+        model = inference_graph(checkpoint)
+        name = settings.run or checkpoint.stem
+        return TimedModel(name, "student", partial(at_size, model), model.ByteSize())
+    if settings.model is not None:
+        return list(models_of_file(home_path(settings.model), "student"))[-1]
+    if settings.style.name not in zoo.shipped():
+        raise DistillError(
+            f"style={settings.style.name}: no student of it comes with the package; name one: "
+            f"model=FILE or run=NAME, or style={', '.join(zoo.shipped())}"
+        )
+    shipped = next(models_of_file(zoo.find(settings.style.name), "student"))
+    return replace(shipped, name=f"student {settings.style.name}")
+
+
+def models_of_file(path: Path, role: Role) -> Iterator[TimedModel]:
+    """An ONNX file, its subnormal weights set to zero; before that as it is, where it has any.
+
+    Raises DistillError for a file that cannot be read.
+    """
+    model = load_model(path)
+    if not model.graph.node:
+        raise DistillError(f"{path}: not an ONNX file, or one without a network")
+    size = model.ByteSize()  # weights that lie in a second file are in it too
+    try:
+        tiny = count_subnormals(map(numpy_helper.to_array, model.graph.initializer))
+    except (TypeError, ValueError):
+        raise DistillError(
+            f"{path}: damaged: a weight has more or fewer bytes than its shape"
+        ) from None
+    if not tiny:
+        yield TimedModel(path.stem, role, partial(at_size, model), size)
+        return
+    flushed = deepcopy(model)
+    count = flush_subnormals(flushed)
+    print(
+        f"warning: {path.name}: {tiny:,} subnormal weights, which make it slow on many "
+        f"processors; compared with the {count:,} below 1e-20 set to zero"
+    )
+    if role == "file":
+        name, as_it_is = f"{path.stem}, as it is", partial(at_size, model)
+        yield TimedModel(name, "file, unflushed", as_it_is, size, tiny)
+    yield TimedModel(f"{path.stem}, flushed", role, partial(at_size, flushed), size, tiny, count)
+
+
+def _checkpoint(settings: Benchmark) -> Path | None:
+    """That of run=NAME or model=FILE.ckpt, or an exported safetensors file; None for others."""
+    if settings.model is not None and settings.run is not None:
+        raise DistillError(f"model={settings.model} and run={settings.run}: name one student only")
+    if settings.run is not None:
+        return run_folder.run_named(settings.run, settings.runs).checkpoint("best")
+    path = home_path(settings.model or "")
+    return path if path.suffix.lower() == ".ckpt" or is_network_file(path) else None

@@ -1,0 +1,148 @@
+"""What distill.check found, for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from distill.check import lens_studio
+from distill.check.finding import Finding, Profile
+from distill.check.result import Result
+from distill.core.errors import DistillError
+from distill.core.files import home_path, write_whole
+
+SIGNS = {"finding": "[bold red]✗[/]", "note": "[yellow]•[/]"}
+NAMED = 2  # nodes of one finding that the table names; the rest are counted
+
+
+def show(results: Sequence[Result], profile: Profile) -> None:
+    """Tables on the terminal; files that cannot be read on standard error."""
+    console = Console()
+    for result in results:
+        if result.graph is None:
+            print(f"skipped: {result.error}", file=sys.stderr)
+            continue
+        console.print(f"\n{escape(_headline(result, profile))}", highlight=False, soft_wrap=True)
+        if result.found:
+            _show_found(console, result.found)
+        if result.settings:
+            console.print(_settings_text(result.settings), highlight=False)
+
+
+def _headline(result: Result, profile: Profile) -> str:
+    assert result.graph is not None
+    graph, count = result.graph, len(result.findings)
+    notes = len(result.found) - count
+    verdict = f"{_several(count, 'finding')}, " if count else "fits, "
+    facts = f"{graph.size:,} bytes, opset {graph.opset}, {_several(len(graph.nodes), 'node')}"
+    return f"{result.path} · {facts} · {profile.name}: {verdict}{_several(notes, 'note')}"
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _show_found(console: Console, found: Sequence[Finding]) -> None:
+    """One row for findings of one cause; sources are numbered below."""
+    sources = list(dict.fromkeys(each.source for each in found))
+    table = Table("", "what and where, why, what to do", show_lines=True)
+    for _, group in groupby(sorted(found, key=_cause), key=_cause):
+        each = list(group)
+        first, number = each[0], sources.index(each[0].source) + 1
+        text = f"{_places(each)}\n{escape(first.why)} \\[{number}]\n→ {escape(first.advice)}"
+        table.add_row(SIGNS[first.level], text)
+    console.print(table)
+    for number, source in enumerate(sources, 1):
+        console.print(f"\\[{number}] {escape(source)}", highlight=False)
+
+
+def _cause(finding: Finding) -> tuple[str, ...]:
+    return finding.level, finding.why, finding.source, finding.advice
+
+
+def _places(found: Sequence[Finding]) -> str:
+    """A line for all nodes of which the same is said; the first ones are named."""
+    nodes: dict[str, list[str]] = {}
+    for each in found:
+        nodes.setdefault(each.what, []).append(each.node)
+    lines = []
+    for what, names in nodes.items():
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        lines.append(f"[bold]{escape(what)}[/]: {escape(', '.join(names[:NAMED]))}{more}")
+    return "\n".join(lines)
+
+
+def _settings_text(settings: lens_studio.ImportSettings) -> str:
+    """For people, as the dialogue has it: input on the left, output on the right."""
+    told = "" if settings.ours else " (as far as the file tells)"
+    order = settings.channels or "RGB or BGR, the file does not say"
+    taken = given = "its range is not in the file"
+    if scaling := settings.input.input_scaling:
+        taken = f"scale {scaling[0]:.6g}, bias {scaling[1]:g}"
+    else:
+        taken += "; for 0 … 1 scale 0.00392157, bias 0, for -1 … 1 scale 0.00784314, bias -1"
+    if (scaling := settings.output.output_scaling) and (span := settings.output.range):
+        given = f"scale {scaling[0]:.6g}, bias {scaling[1]:g} (values {span[0]:g} … {span[1]:g})"
+    names = [escape(f"{side.name} {side.dims}") for side in (settings.input, settings.output)]
+    return (
+        f"Lens Studio import settings{told}:\n"
+        f"  input  {names[0]}, {order}: {taken}\n"
+        f"  output {names[1]}: {given}"
+    )
+
+
+def write(results: Sequence[Result], profile: Profile, output: str) -> None:
+    """Everything found, node by node, as JSON."""
+    report = {
+        "profile": profile.name,
+        "title": profile.title,
+        "ok": all(result.ok for result in results),
+        "files": [_json(result) for result in results],
+    }
+    target = home_path(output)
+    write_whole(target, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+    print(f"report: {target}")
+
+
+def _json(result: Result) -> dict[str, Any]:
+    if result.graph is None:
+        return {"file": str(result.path), "ok": False, "error": result.error}
+    graph = result.graph
+    return {
+        "file": str(result.path),
+        "ok": result.ok,
+        "bytes": graph.size,
+        "opset": graph.opset,
+        "operators": dict(sorted(Counter(node.operator for node in graph.nodes).items())),
+        "findings": [asdict(each) for each in result.findings],
+        "notes": [asdict(each) for each in result.found if each.level == "note"],
+        "import": _import(result.settings) if result.settings else None,
+    }
+
+
+def _import(settings: lens_studio.ImportSettings) -> dict[str, Any]:
+    taken = settings.input.input_scaling or (None, None)
+    given = settings.output.output_scaling or (None, None)
+    return asdict(settings) | {
+        "input_scale": taken[0], "input_bias": taken[1],
+        "output_scale": given[0], "output_bias": given[1],
+    }  # fmt: skip
+
+
+def end(results: Sequence[Result], profile: Profile) -> None:
+    """Raises DistillError (exit status 1) where a file does not fit or cannot be read."""
+    unread = sum(1 for result in results if result.error)
+    unfit = sum(1 for result in results if not result.ok) - unread
+    parts = [f"{unfit} of {len(results)} do not fit {profile.name}"] if unfit else []
+    parts += [f"{unread} cannot be read"] if unread else []
+    if parts:
+        raise DistillError(", ".join(parts))

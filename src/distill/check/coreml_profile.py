@@ -1,0 +1,76 @@
+"""Core ML through ONNX Runtime's CoreML provider, as an ML Program (iOS 15, macOS 12 and later).
+
+The table is that of ONNX Runtime 1.31.1, onnxruntime/tools/mobile_helpers/
+coreml_supported_mlprogram_ops.md; a test holds it against the installed package. What is not in it
+runs on the CPU. distill.export formats=[coreml] converts from PyTorch instead and needs no table.
+"""
+
+from __future__ import annotations
+
+from distill.check import convolutions, operators, shared
+from distill.check.finding import Cause, Profile
+
+TABLE = 'ONNX Runtime 1.31.1, "CoreML Execution Provider", table of ML Program operators'
+SOURCE = "ONNX Runtime, resize_op_builder.cc of the CoreML provider (read 2026-11)"
+OPERATORS = operators.names(
+    """
+    Add And Argmax AveragePool Cast Clip Concat Conv ConvTranspose Cos DepthToSpace Ceil Div Elu
+    Erf Exp GatherND Gemm Gelu GlobalAveragePool GlobalMaxPool GridSample GroupNormalization
+    HardSigmoid Identity InstanceNormalization LayerNormalization LeakyRelu MatMul MaxPool Max Mul
+    Pow PRelu Reciprocal ReduceSum ReduceMean ReduceMax Relu Reshape Resize Round Shape Sin Slice
+    Softplus Split Sub Sigmoid Softmax Sqrt Squeeze Tanh Tile Transpose Unsqueeze Where
+    com.microsoft:QuickGelu com.microsoft:FusedConv
+    """
+)
+# ArgMax is spelled Argmax there; constants are folded before the provider sees the graph.
+ALLOWED = OPERATORS | {"ArgMax", "Constant"}
+CONDITIONS = {
+    "And": "both inputs are bool",
+    "AveragePool": "it is of two dimensions",
+    "GatherND": "batch_dims is 0",
+    "GlobalAveragePool": "it is of two dimensions",
+    "GlobalMaxPool": "it is of two dimensions",
+    "GridSample": "input of four dimensions, mode linear or zeros",
+    "MaxPool": "it is of two dimensions",
+    "Pow": "both inputs are float32",
+    "Tile": "at most five dimensions",
+    "Where": "both branches are float",
+}
+OUTSIDE = Cause(
+    "the provider leaves it to the CPU, and the picture travels there and back",
+    TABLE,
+    "export without it; distill.export formats=[coreml] converts the network from PyTorch",
+)
+BETTER = {
+    "Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11",
+    "Abs": operators.APART,
+}
+TRANSPOSED = Cause(
+    "the provider leaves such a transposed convolution to the CPU",
+    TABLE,
+    "kernel 2, stride 2 without any padding, as distill's decoders have it",
+)
+
+PROFILE = Profile(
+    "coreml",
+    "Core ML by ONNX Runtime's provider, ML Program (iPhone, iPad, Mac)",
+    (
+        shared.valid,
+        shared.one_file,
+        shared.in_memory,
+        shared.fixed(shared.ORT_FIXED, "Core ML wants fixed sizes"),
+        operators.known(ALLOWED, OUTSIDE, BETTER),
+        operators.resize(SOURCE, strict_nearest=False),
+        convolutions.two_dimensional(TABLE, (3, 4)),
+        operators.fixed_inputs("Conv", {2: "bias"}, TABLE),
+        operators.fixed_inputs("ConvTranspose", {1: "weight", 2: "bias"}, TABLE),
+        operators.fixed_inputs("Gemm", {1: "matrix B"}, TABLE),
+        operators.fixed_inputs("Slice", {1: "starts", 2: "ends", 3: "axes", 4: "steps"}, TABLE),
+        operators.fixed_inputs("Split", {1: "sizes"}, TABLE),
+        operators.attribute("ConvTranspose", "auto_pad", "NOTSET", ("NOTSET", "VALID"), TRANSPOSED),
+        operators.attribute("ConvTranspose", "output_padding", [0, 0], ([0, 0], []), TRANSPOSED),
+        operators.attribute("ConvTranspose", "output_shape", [], ([],), TRANSPOSED),
+        operators.conditional(CONDITIONS, TABLE),
+        shared.subnormal,
+    ),
+)

@@ -1,0 +1,144 @@
+"""What to type into Lens Studio's import dialogue, as far as a file tells.
+
+Lens Studio gives a network v·scale + bias for a pixel's value v from 0 to 255, and takes its output
+back in the same way (Snap, Lens Studio documentation, "ML Component Overview", read 2026-11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from distill.check.onnx_graph import Graph, Node
+
+Range = tuple[float, float]
+Number = float | np.ndarray
+FULL: Range = (0.0, 255.0)
+UNIT: Range = (0.0, 1.0)
+ENDS: dict[str, Range] = {"Sigmoid": UNIT, "HardSigmoid": UNIT, "Softmax": UNIT, "Tanh": (-1, 1)}
+PASSING = ("Identity", "Cast", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Slice")
+QUANTISED = ("QuantizeLinear", "DequantizeLinear")
+AFFINE = ("Mul", "Div", "Add", "Sub")
+OURS = ("photo", "stylized")
+
+
+@dataclass(frozen=True)
+class Side:
+    """An input or output: its values for black and white (None: the file does not say)."""
+
+    name: str
+    dims: str
+    range: Range | None
+
+    @property
+    def input_scaling(self) -> tuple[float, float] | None:
+        """Scale and bias from 0 … 255 to the network's values, for an input."""
+        return ((self.range[1] - self.range[0]) / 255, self.range[0]) if self.range else None
+
+    @property
+    def output_scaling(self) -> tuple[float, float] | None:
+        """Scale and bias from the network's values to 0 … 255, for an output."""
+        if self.range is None or self.range[0] == self.range[1]:
+            return None
+        scale = 255 / (self.range[1] - self.range[0])
+        return scale, -self.range[0] * scale + 0.0  # no -0
+
+
+@dataclass(frozen=True)
+class ImportSettings:
+    """`channels` is the order, None where the file does not say; `ours` if distill exported it."""
+
+    input: Side
+    output: Side
+    channels: str | None
+    ours: bool
+
+
+def settings(graph: Graph) -> ImportSettings | None:
+    """For networks from one picture to one; None for others."""
+    if len(graph.inputs) != 1 or len(graph.outputs) != 1:
+        return None
+    photo, output = graph.inputs[0], graph.outputs[0]
+    if photo.shape is None or len(photo.shape) != 4:
+        return None
+    taken, given = input_range(graph), output_range(graph)
+    ours = (photo.name, output.name) == OURS and given == UNIT and taken is None
+    return ImportSettings(
+        Side(photo.name, photo.dims, UNIT if ours else taken),
+        Side(output.name, output.dims, given),
+        "RGB" if ours else None,
+        ours,
+    )
+
+
+def output_range(graph: Graph) -> Range | None:
+    """Smallest and largest value that the last operators allow; None where they allow any."""
+    return _range(graph, graph.makers(), graph.outputs[0].name)
+
+
+def _range(graph: Graph, makers: dict[str, Node], name: str) -> Range | None:
+    node = makers.pop(name, None)  # each is asked once: damaged graphs have circles
+    if node is None:
+        return None
+    if node.operator in ENDS:
+        return ENDS[node.operator]
+    if node.operator == "Clip":
+        return _clip(graph, node)
+    if node.operator in (*PASSING, *QUANTISED):
+        return _range(graph, makers, node.inputs[0]) if node.inputs else None
+    if node.operator not in AFFINE or len(node.inputs) != 2:
+        return None
+    for index in (0, 1):
+        inner = _range(graph, makers, node.inputs[index])
+        constant = graph.value(node.inputs[1 - index])
+        if inner and constant is not None and constant.size == 1:
+            number = float(constant.item())
+            ends = [float(_affine(node.operator, end, number, index)) for end in inner]
+            return (min(ends), max(ends)) if np.isfinite(ends).all() else None
+    return None
+
+
+def _affine(operator: str, value: Number, constant: Number, index: int) -> Any:
+    """The operator with the value as its first (index 0) or second operand."""
+    a, b = (value, constant) if index == 0 else (constant, value)
+    by = {"Mul": np.multiply, "Add": np.add, "Sub": np.subtract, "Div": np.divide}
+    with np.errstate(all="ignore"):
+        return by[operator](a, b)
+
+
+def _clip(graph: Graph, node: Node) -> Range | None:
+    """Both limits, attributes up to opset 10 and inputs since."""
+    given = [graph.value(name) for name in node.inputs[1:3] if name]
+    values = [v.item() for v in given if v is not None and v.size == 1]
+    low_high = values or [node.attributes[k] for k in ("min", "max") if k in node.attributes]
+    return (float(low_high[0]), float(low_high[1])) if len(low_high) == 2 else None
+
+
+def input_range(graph: Graph) -> Range | None:
+    """0 … 255 or 0 … 1 where the network begins with its own normalisation, else None."""
+    name, steps = graph.inputs[0].name, 0
+    low, high = np.zeros(1), np.ones(1)
+    while steps < len(graph.nodes) and (node := _only_affine(graph, name)):
+        index = list(node.inputs).index(name)
+        constant = np.asarray(graph.value(node.inputs[1 - index]), np.float64)
+        low, high = (_affine(node.operator, end, constant, index) for end in (low, high))
+        name, steps = node.outputs[0], steps + 1
+    if not steps:
+        return None
+    for taken in (UNIT, FULL):
+        reach = np.abs(low + (high - low) * taken[1]).max()
+        if 0.5 <= reach <= 5:  # what networks compute with, whether [0, 1], [-1, 1] or ImageNet's
+            return taken
+    return None
+
+
+def _only_affine(graph: Graph, name: str) -> Node | None:
+    """The one node that takes a tensor, if it shifts or scales it by constants."""
+    takers = [node for node in graph.nodes if name in node.inputs]
+    if len(takers) != 1 or takers[0].operator not in AFFINE or len(takers[0].inputs) != 2:
+        return None
+    other = [each for each in takers[0].inputs if each != name]
+    known = other and graph.value(other[0]) is not None
+    return takers[0] if known and takers[0].outputs else None

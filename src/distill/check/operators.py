@@ -1,0 +1,120 @@
+"""Rules about single operators, made from a device's table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from distill.check.finding import Cause, Finding, Rule
+from distill.check.onnx_graph import STANDARD, Graph, Node
+
+RESIZE_MODES = ("nearest", "linear")
+
+
+def names(table: str) -> frozenset[str]:
+    """A device's table of operators, written as words."""
+    return frozenset(table.split())
+
+
+def full_name(node: Node) -> str:
+    """As in ONNX Runtime's tables: domain:operator where the domain is not ONNX's own."""
+    return node.operator if node.domain in STANDARD else f"{node.domain}:{node.operator}"
+
+
+# What computes a student's statistics of the whole picture (export/graph/operator_sets.py).
+APART = "export with exporter.profile=strict: NAME_summary.onnx computes it, the device the picture"
+
+
+def known(allowed: Collection[str], cause: Cause, advice: Mapping[str, str] | None = None) -> Rule:
+    """Operators outside of `allowed`; `advice` has better words for some of them."""
+
+    def rule(graph: Graph) -> Iterator[Finding]:
+        for node in graph.nodes:
+            name = full_name(node)
+            if name not in allowed:
+                better = (advice or {}).get(name)
+                words = Cause(cause.why, cause.source, better or cause.advice, cause.level)
+                yield words.at(node, f"{name} is not in the profile")
+
+    return rule
+
+
+def conditional(conditions: Mapping[str, str], source: str) -> Rule:
+    """Notes on operators that a device takes under conditions that no rule here looks at."""
+
+    def rule(graph: Graph) -> Iterator[Finding]:
+        for node in graph.nodes:
+            if condition := conditions.get(full_name(node)):
+                cause = Cause(
+                    "not looked at here; otherwise the CPU takes over at this node",
+                    source,
+                    "see that it holds",
+                    "note",
+                )
+                yield cause.at(node, f"taken only if: {condition}")
+
+    return rule
+
+
+def fixed_inputs(operator: str, which: Mapping[int, str], source: str) -> Rule:
+    """Inputs that must be constants, by their position and name (weight, bias, pads)."""
+    cause = Cause(
+        "the device takes these values when it builds its network, not at every picture",
+        source,
+        "export with constants folded, or from a network whose weights are not computed",
+    )
+
+    def rule(graph: Graph) -> Iterator[Finding]:
+        for node in graph.of(operator):
+            for index, name in which.items():
+                given = node.inputs[index] if index < len(node.inputs) else ""
+                if given and given not in graph.constants:
+                    yield cause.at(node, f"its {name} is computed, not a constant")
+
+    return rule
+
+
+def attribute(
+    operator: str, name: str, default: object, allowed: Collection[object], cause: Cause
+) -> Rule:
+    """An attribute with one of few values; `default` is ONNX's own."""
+    shown = " or ".join(map(str, allowed))
+
+    def rule(graph: Graph) -> Iterator[Finding]:
+        for node in graph.of(operator):
+            value = node.get(name, default)
+            if value not in allowed:
+                yield cause.at(node, f"{name} {value}, only {shown} goes")
+
+    return rule
+
+
+def resize(source: str, strict_nearest: bool) -> Rule:
+    """Resize from opset 11 on, by constant scales; nearest in the manner of phones where strict."""
+    cause = Cause(
+        "another way of enlarging gives other pixels, so the device leaves it to the CPU",
+        source,
+        "nearest ×2, asymmetric and floor: what torch.nn.functional.interpolate exports to",
+    )
+
+    antialiased = Cause("smaller pictures come out with other pixels without it", source, APART)
+
+    def rule(graph: Graph) -> Iterator[Finding]:
+        for node in graph.of("Resize"):
+            if node.get("antialias", 0):
+                yield antialiased.at(node, "antialiased: the thumbnail of the whole picture")
+                continue
+            mode = node.get("mode", "nearest")
+            manner = node.get("coordinate_transformation_mode", "half_pixel")
+            rounding = node.get("nearest_mode", "round_prefer_floor")
+            if graph.opset < 11:
+                yield cause.at(node, f"Resize of opset {graph.opset}, 11 or newer wanted")
+            elif mode not in RESIZE_MODES:
+                yield cause.at(node, f"mode {mode}, only {' or '.join(RESIZE_MODES)} goes")
+            elif strict_nearest and mode == "nearest" and (manner, rounding) != (
+                "asymmetric", "floor",
+            ):  # fmt: skip
+                yield cause.at(node, f"nearest as {manner}, {rounding}; asymmetric, floor wanted")
+            elif not all(name in graph.constants for name in node.inputs[2:] if name):
+                yield cause.at(node, "its scales or sizes are computed, not constants")
+
+    return rule

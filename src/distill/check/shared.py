@@ -1,0 +1,140 @@
+"""Rules of every profile: one whole, valid file of fixed size, without slow weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from operator import itemgetter
+
+from onnx import checker
+
+from distill.check.finding import Cause, Finding, Rule
+from distill.check.onnx_graph import STANDARD, Graph, Shape
+from distill.core.errors import reason_of
+from distill.core.subnormals import count_subnormals
+
+ONNX_SPEC = "ONNX, Open Neural Network Exchange Intermediate Representation (IR) Specification"
+ORT_FIXED = 'ONNX Runtime, "Making dynamic input shapes fixed" (read 2026-11)'
+
+INVALID = Cause(
+    "a runtime reads it differently from what it says, or not at all",
+    f"{ONNX_SPEC}, by onnx.checker",
+    "export it anew",
+)
+EXTERNAL = Cause(
+    "lens tools, app stores and the page take one file; without the other one there is no network",
+    f'{ONNX_SPEC}, "External Tensor Data"',
+    "save it as one: onnx.save(onnx.load(FILE), FILE, save_as_external_data=False)",
+)
+FIXED_SIZE = (
+    "fix it: python -m onnxruntime.tools.make_dynamic_shape_fixed --input_name {name} "
+    "--input_shape 1,3,256,256 IN OUT"
+)
+TENSOR = 2**30  # bytes of one tensor, in float32
+TOO_LARGE = Cause(
+    "several such tensors are held at once; a page has 4 GiB in all, an app on a phone less",
+    "WebAssembly Core Specification 2.0: a memory has at most 65,536 pages of 64 KiB",
+    "export it for a smaller picture: exporter.size=256",
+)
+SUBNORMAL = Cause(
+    "many processors take several times as long for them (the paper's released files 13 to 28 ms "
+    "instead of 6 on one machine, nothing on another, an AMD EPYC); zeros give the same output",
+    "measured for this project, 2026-11; python -m distill.benchmark FILE.onnx tells for yours",
+    "export with distill.export, which sets them to zero, or have the runtime do it "
+    "(ONNX Runtime: session.set_denormal_as_zero)",
+    "note",
+)
+
+
+def valid(graph: Graph) -> Iterator[Finding]:
+    """What onnx.checker says; external data are left to the rule below."""
+    if not graph.external:
+        yield from invalid(graph)
+
+
+def invalid(graph: Graph) -> list[Finding]:
+    """The checker's finding, none where it has nothing to say."""
+    try:
+        checker.check_model(str(graph.path))
+    except Exception as error:  # its own class, and protobuf's
+        return [INVALID.at(None, f"no valid ONNX: {reason_of(error, 200)}", "file")]
+    return []
+
+
+def one_file(graph: Graph) -> Iterator[Finding]:
+    """Weights that lie in other files."""
+    for name in graph.external:
+        there = "" if (graph.path.parent / name).is_file() else ", which is not there"
+        yield EXTERNAL.at(None, f"weights lie in a second file, {name}{there}", "file")
+
+
+def fixed(source: str, why: str) -> Rule:
+    """Every dimension is a number; the outputs follow from the inputs where these are not."""
+
+    def rule(graph: Graph) -> Iterator[Finding]:
+        loose = [t for t in graph.inputs if not t.fixed]
+        kind = "input" if loose else "output"
+        for tensor in loose or [t for t in graph.outputs if not t.fixed]:
+            advice = FIXED_SIZE.format(name=tensor.name) + (
+                "; our exports: exporter.dynamic=false" if kind == "input" else ""
+            )
+            if kind == "output":
+                advice = "find the operator whose output depends on values, and export without it"
+            cause = Cause(why, source, advice)
+            yield cause.at(None, f"{kind} of no fixed size: {tensor.dims}", tensor.name)
+
+    return rule
+
+
+def at_most(limit: int, source: str, why: str) -> Rule:
+    """The size in bytes of the file and all that belongs to it."""
+    cause = Cause(why, source, "a narrower student (encoder=, decoder=), or half precision")
+
+    def rule(graph: Graph) -> Iterator[Finding]:
+        if graph.size > limit:
+            yield cause.at(None, f"{graph.size:,} bytes, {limit:,} allowed", "file")
+
+    return rule
+
+
+def in_memory(graph: Graph) -> Iterator[Finding]:
+    """The largest tensor that is computed or taken in, where its shape is known."""
+    made = ((node, name) for node in graph.nodes for name in node.outputs)
+    given = {tensor.name: tensor.shape for tensor in graph.outputs}
+    sizes = [
+        (_bytes(graph.shapes.get(name) or given.get(name)), node, name)
+        for node, name in (*((None, tensor.name) for tensor in graph.inputs), *made)
+    ]
+    largest, node, name = max(sizes, key=itemgetter(0), default=(0, None, ""))
+    if largest > TENSOR:
+        what = f"a tensor of {largest / 2**30:,.1f} GiB, {TENSOR / 2**30:.0f} allowed"
+        yield TOO_LARGE.at(node, what, name)
+
+
+def _bytes(shape: Shape | None) -> int:
+    """Of float32 values; 0 where a dimension is not known."""
+    return 4 * prod(side or 0 for side in shape or (0,))
+
+
+def subnormal(graph: Graph) -> Iterator[Finding]:
+    """Float32 weights so small that arithmetic with them is slow."""
+    arrays = (graph.value(name) for name in graph.constants)
+    if count := count_subnormals(array for array in arrays if array is not None):
+        yield SUBNORMAL.at(None, f"{count:,} subnormal weights", "file")
+
+
+def always(cause: Cause, what: str) -> Rule:
+    """What is to be known of every file."""
+    return lambda _: iter([cause.at(None, what, "file")])
+
+
+def since(opset: int, source: str) -> Rule:
+    """The oldest version of ONNX's operators that is supported."""
+    cause = Cause("older operators are not supported", source, f"export with opset ≥ {opset}")
+
+    def rule(graph: Graph) -> Iterator[Finding]:
+        standard = any(node.domain in STANDARD for node in graph.nodes)
+        if standard and graph.opset < opset:
+            yield cause.at(None, f"opset {graph.opset}, {opset} or newer wanted", "file")
+
+    return rule

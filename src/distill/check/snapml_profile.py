@@ -1,0 +1,158 @@
+"""SnapML: lenses for Snapchat, made with Lens Studio.
+
+Two things are known to run: what the lens models released with the paper are made of, since they
+ran in the app, and what Snap's table of layers allows. Of that table the rows up to "Eltwise Div"
+are held here; what neither names is refused, with the advice to look it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from distill.check import convolutions, operators, shared
+from distill.check.finding import Cause, Finding, Profile
+from distill.check.onnx_graph import Graph, Node
+
+TABLE = 'Snap, Lens Studio 5.x documentation, SnapML, "Compatibility" (read 2026-11)'
+STORAGE = 'Snap, Lens Studio documentation, "Remote Assets", Storage Limits: 10 MB (read 2026-11)'
+RELEASED = "the lens models released with the paper (dhrits/Anime), which ran in Snapchat"
+LIMIT = 10_000_000  # bytes: the stricter reading of 10 MB; 10 MiB would be 10,485,760
+
+RELEASED_OPERATORS = frozenset({"Conv", "Relu", "Add", "Upsample", "Sigmoid", "Constant", "Mul"})
+TABLE_OPERATORS = frozenset(
+    {"Abs", "ArgMax", "ArgMin", "MatMul", "BatchNormalization", "Concat", "Constant", "Conv"}
+    | {"ConvTranspose", "Cos", "Add", "Div"}
+)
+OPERATORS = RELEASED_OPERATORS | TABLE_OPERATORS | {"Resize"}  # Upsample's name from opset 10 on
+STATISTICS = ("GlobalAveragePool", "Sub")  # of a student that is told the whole picture
+OFF_NPU = {"ArgMax": "", "ArgMin": "", "Cos": "", "Div": "", "MatMul": ", nor on Android GPUs"}
+ELEMENTWISE = ("Add", "Sub", "Mul", "Div", "Max", "Min", "Pow")
+PASSING = ("Identity", "Cast", *ELEMENTWISE)
+
+OUTSIDE = Cause(
+    "nobody here knows it to run: it is in none of the released models and not in the part of "
+    "Snap's table that is held here (its first rows, up to Eltwise Div)",
+    f"{TABLE}; {RELEASED}",
+    "look it up in Snap's table; students of distill.train have none of it",
+)
+NEAREST = Cause(
+    "the released models enlarge by nearest only",
+    RELEASED,
+    "nearest ×2, as distill's decoders do, or look other modes up in Snap's table; for the "
+    "thumbnail of a student with global_statistics exporter.profile=strict",
+)
+AXIS = Cause("only some axes are supported", TABLE, "arrange the network so that it is another")
+NPU = Cause(
+    "the iPhone's NPU does not have the layer, so that this part goes to its GPU or CPU",
+    TABLE,
+    "no need to; without it the whole network could stay on the NPU",
+    "note",
+)
+CONSTANT = Cause(
+    'the row "Constant" is not there on the iPhone\'s NPU, so that this part leaves it',
+    TABLE,
+    "leave it out of the network: a last ×255 or shift is a scale and bias of the import settings",
+    "note",
+)
+OUTPUT_PADDING = Cause(
+    "Snap's table does not say whether it goes",
+    TABLE,
+    "try it in Lens Studio, or use kernel 2, stride 2, which needs none",
+    "note",
+)
+OPSET = Cause(
+    "the released models are of opset 9, and Snap names no range that is known here",
+    RELEASED,
+    "should Lens Studio refuse the file: distill.export exporter.opset=9",
+    "note",
+)
+FRAMES = Cause(
+    "Snap asks for more than 15 FPS on most devices and advises 30: 67 and 33 ms a frame for the "
+    "whole lens, camera and drawing included",
+    'Snap, Lens Studio documentation, "Performance and Optimization for Lenses" (read 2026-11)',
+    "measure it on phones, docs/phones.md says how",
+    "note",
+)
+
+
+def nearest(graph: Graph) -> Iterator[Finding]:
+    """Enlarging in a way that no released model does."""
+    for node in graph.of("Resize", "Upsample"):
+        mode = node.get("mode", "nearest")
+        if mode != "nearest":
+            yield NEAREST.at(node, f"{node.operator} in mode {mode}, only nearest is known to go")
+
+
+def axes(graph: Graph) -> Iterator[Finding]:
+    """Concat along batch and channels, ArgMax and ArgMin along channels."""
+    allowed = {"Concat": (0, 1, -3, -4), "ArgMax": (1, -3), "ArgMin": (1, -3)}
+    for node in graph.of(*allowed):
+        axis = node.get("axis", 0)
+        if axis not in allowed[node.operator]:
+            yield AXIS.at(node, f"along axis {axis}")
+
+
+def off_npu(graph: Graph) -> Iterator[Finding]:
+    """Layers that the table has, but not for the iPhone's NPU."""
+    for node in graph.of(*OFF_NPU):
+        yield NPU.at(node, f"{node.operator} is not on the iPhone's NPU{OFF_NPU[node.operator]}")
+
+
+def constant_operands(graph: Graph) -> Iterator[Finding]:
+    """Constants that a picture is added to or multiplied by; parameters of a Resize are none."""
+    last = _last_operations(graph)
+    for node in graph.of(*ELEMENTWISE):
+        if any(name in graph.constants for name in node.inputs):
+            where = "the network's last step" if node in last else "a step"
+            yield CONSTANT.at(node, f"{where} is with a constant")
+
+
+def _last_operations(graph: Graph) -> list[Node]:
+    """Elementwise operations behind which no other operator comes."""
+    makers, found = graph.makers(), []
+    waiting = [tensor.name for tensor in graph.outputs]
+    while waiting:
+        node = makers.get(waiting.pop())
+        if node is not None and node.operator in PASSING and node not in found:
+            found.append(node)
+            waiting += node.inputs
+    return found
+
+
+def output_padding(graph: Graph) -> Iterator[Finding]:
+    for node in graph.of("ConvTranspose"):
+        if any(node.get("output_padding", [])):
+            yield OUTPUT_PADDING.at(node, f"output_padding {node.get('output_padding', [])}")
+
+
+def opset(graph: Graph) -> Iterator[Finding]:
+    if graph.opset != 9:
+        yield OPSET.at(None, f"opset {graph.opset}", "file")
+
+
+PROFILE = Profile(
+    "snapml",
+    "SnapML in Snapchat (Lens Studio)",
+    (
+        shared.valid,
+        shared.one_file,
+        shared.in_memory,
+        shared.fixed(RELEASED, "the released models have fixed sizes, and no other is known to go"),
+        shared.at_most(LIMIT, STORAGE, "a larger model cannot be stored with a lens"),
+        operators.known(OPERATORS, OUTSIDE, dict.fromkeys(STATISTICS, operators.APART)),
+        nearest,
+        axes,
+        convolutions.grouping(TABLE),
+        convolutions.square("Conv", ("strides", "dilations"), TABLE),
+        convolutions.small_padding("Conv", TABLE),
+        convolutions.square("ConvTranspose", ("strides", "pads", "kernel_shape"), TABLE),
+        convolutions.small_padding("ConvTranspose", TABLE),
+        convolutions.undilated("ConvTranspose", TABLE),
+        output_padding,
+        off_npu,
+        constant_operands,
+        shared.subnormal,
+        opset,
+        shared.always(FRAMES, "the frame rate is not known before a phone has run it"),
+    ),
+)

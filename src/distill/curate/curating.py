@@ -1,0 +1,137 @@
+"""distill.curate, step by step: measure every pair, judge, and write page, scores and drop list."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from distill.config.settings.commands import Curate
+from distill.core.errors import DistillError
+from distill.core.files import home_path, real_path, room_in, write_whole
+from distill.core.next_step import next_step
+from distill.curate.curation_page import SORTED_BY, write_page
+from distill.curate.landmarks import landmarks_at_hand
+from distill.curate.pair_scores import measure
+from distill.curate.style_change import style_change
+from distill.curate.verdicts import Verdict, left_out, verdicts
+from distill.data.duplicates import find_near_duplicates
+from distill.data.pairs import Pair, find_pairs
+from distill.data.photos import Photo, Side
+from distill.data.register import DROPPED, read_dropped, write_dropped
+from distill.data.split import NO_EDGES
+
+OUTPUT = "data/curation"
+COLUMNS = ("pair", "side", "dropped", *SORTED_BY, "down", "right", "copy_of", "reasons")
+
+
+@dataclass(frozen=True)
+class CuratedPair:
+    """A pair, its side and the line that names it in a drop list."""
+
+    pair: Pair
+    side: Side
+    line: str
+
+
+def curate(settings: Curate) -> None:
+    """Measure, judge and write. Raises DistillError."""
+    if settings.data.root is None:
+        raise DistillError("data.root=null: name the set of pairs with data.root=DIR")
+    root = home_path(settings.data.root)
+    pairs = _pairs(root, settings)
+    output = home_path(settings.output or f"{OUTPUT}/{real_path(root).name}")
+    if real_path(output) == real_path(root):
+        raise DistillError(f"output={output}: that is the set itself; name another folder")
+    with room_in(output, "free some, or name another place with output=DIR"):
+        found = _verdicts(root, pairs, output, settings)
+        drop = [pairs[i].line for i in left_out(found)]
+        write_whole(output / "scores.csv", _table(pairs, found))
+        write_page(
+            output, [each.pair for each in pairs], [each.line for each in pairs], found, settings
+        )
+        write_whole(output / "drop.txt", "".join(f"{line}\n" for line in drop))
+    if settings.apply:
+        _apply(root, pairs, drop)
+    _say(settings, output, pairs, found)
+
+
+def _pairs(root: Path, settings: Curate) -> list[CuratedPair]:
+    d = settings.data
+    sides = find_pairs(root, d.style, d.val_fraction, d.split_seed, d.test_fraction, True)
+    times = Counter(pair.name for pairs in sides.values() for pair in pairs)
+    return [
+        CuratedPair(
+            pair,
+            side,
+            pair.name if times[pair.name] == 1 else pair.photo.relative_to(root).as_posix(),
+        )
+        for side, pairs in sides.items()
+        for pair in pairs
+    ]
+
+
+def _verdicts(
+    root: Path, pairs: Sequence[CuratedPair], output: Path, settings: Curate
+) -> list[Verdict]:
+    style = style_change()
+    if style is None:
+        print("style: not judged, no VGG weights are at hand (see DISTILL_WEIGHTS)")
+    scores = measure(
+        [each.pair for each in pairs], output / "scores.npy", style, landmarks_at_hand()
+    )
+    edges = NO_EDGES
+    if settings.limits.copies:
+        photos = [Photo(each.pair.photo, each.line) for each in pairs]
+        edges = find_near_duplicates(photos, f"curated {real_path(root)}")
+    return verdicts(scores, edges, settings.limits, settings.align)
+
+
+def _table(pairs: Sequence[CuratedPair], found: Sequence[Verdict]) -> str:
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    for each, verdict in zip(pairs, found, strict=True):
+        values = [getattr(verdict, name) for name in (*SORTED_BY, "down", "right")]
+        figures = ["" if np.isnan(value) else f"{value:.4g}" for value in values]
+        copy = "" if verdict.copy_of is None else pairs[verdict.copy_of].line
+        dropped = int(bool(verdict.reasons))
+        rows.writerow([each.line, each.side, dropped, *figures, copy, "; ".join(verdict.reasons)])
+    return text.getvalue()
+
+
+def _apply(root: Path, pairs: Sequence[CuratedPair], drop: Sequence[str]) -> None:
+    """Replace what the set's list says of these pairs; its other lines stay."""
+    ours = {name for each in pairs for name in (each.line, each.pair.name)}
+    others = [line for line in read_dropped(root / DROPPED) if line not in ours]
+    write_dropped(root, [*others, *drop])
+
+
+def _say(
+    settings: Curate, output: Path, pairs: Sequence[CuratedPair], found: Sequence[Verdict]
+) -> None:
+    reasons: dict[str, int] = {}
+    for each in found:
+        for reason in each.reasons:
+            kind = "lies off its photo" if reason.startswith("lies ") else reason
+            reasons[kind] = reasons.get(kind, 0) + 1
+    count = sum(bool(each.reasons) for each in found)
+    print(f"{len(pairs)} pairs, {count} to leave out" + (":" if reasons else ""))
+    for reason, times in sorted(reasons.items(), key=lambda item: -item[1]):
+        print(f"  {times:5}  {reason}")
+    print(f"page           {output / 'index.html'}\ndrop list      {output / 'drop.txt'}")
+    root = str(settings.data.root)
+    if settings.apply:
+        print(f"left out       by {home_path(root) / DROPPED}")
+        print(next_step("train", **{"data.root": root}, **_aligned(settings)))
+    else:
+        print(next_step("curate", **{"data.root": root, "apply": "true"}, **_aligned(settings, "")))
+
+
+def _aligned(settings: Curate, group: str = "data.") -> dict[str, str]:
+    return {f"{group}align": "true"} if settings.align else {}

@@ -1,0 +1,141 @@
+"""What is known of each pair of a set: measured once, kept as it is made, resumed after a kill.
+
+ROOT's pairs are read as training reads them, their centre squares at SIDE.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from distill.core.files import atomic_write
+from distill.core.progress import bar
+from distill.curate.landmarks import FindLandmarks
+from distill.curate.style_change import BLOCK, StyleChange
+from distill.data.pairs import Pair
+from distill.data.photos import BadPhoto, centre_square
+from distill.data.registration import COARSE, SIDE, Registration, register
+
+BATCH = 4  # pairs whose style is measured at once
+SAVE_EVERY = 200  # pairs; a kill loses at most so many
+STYLE_LAYERS = 3
+SCORES = np.dtype(
+    [
+        ("id", "V16"),
+        ("readable", "?"),
+        *((name, "f4") for name in ("down", "right", "agreement")),
+        *((name, "f4") for name in ("coarse_down", "coarse_right", "coarse_agreement")),
+        ("difference", "f4"),  # mean of |photo - drawing|, in levels of 255
+        ("landmarks", "f4"),  # how far the points of a face moved, in widths of the face; NaN: none
+        ("change", "f4", STYLE_LAYERS * BLOCK),  # of the style; NaN: not measured
+    ]
+)
+FIGURES = [name for name in SCORES.fields or () if name not in ("id", "readable")]  # or NaN
+
+Scores = NDArray[np.void]  # (n,) of SCORES
+
+
+def measure(
+    pairs: Sequence[Pair],
+    kept: Path,
+    style: StyleChange | None,
+    landmarks: FindLandmarks | None,
+) -> Scores:
+    """The scores of every pair; those in the file `kept` of unchanged files are taken from there.
+
+    A pair that cannot be read has `readable` false and no figures.
+    """
+    rows = np.zeros(len(pairs), SCORES)
+    how = f"{style is not None} {landmarks is not None}"
+    rows["id"] = [_identity(pair, how) for pair in pairs]
+    known = {row["id"].tobytes(): row for row in _load(kept)}
+    missing = []
+    for i, row in enumerate(rows):
+        if (there := known.get(row["id"].tobytes())) is None:
+            missing.append(i)
+        else:
+            rows[i] = there
+    with bar(len(missing), "pair", "curating") as progress:
+        done, saved = [i for i in range(len(rows)) if i not in {*missing}], 0
+        for start in range(0, len(missing), BATCH):
+            part = missing[start : start + BATCH]
+            _measure(rows, part, pairs, style, landmarks)
+            done += part
+            progress.update(len(part))
+            if progress.n - saved >= SAVE_EVERY:
+                _save(kept, rows[done])
+                saved = progress.n
+    _save(kept, rows)
+    return rows
+
+
+def registration_of(row: np.void, kind: str = "") -> Registration:
+    """One of a row's two registrations: by outlines, or with `coarse_` by large areas."""
+    return Registration(*(float(row[f"{kind}{name}"]) for name in ("down", "right", "agreement")))
+
+
+def squares(pair: Pair) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Photo and drawing, (SIDE, SIDE, 3). Raises BadPhoto."""
+    photo, drawing = pair.read()
+    return np.asarray(centre_square(photo, SIDE)), np.asarray(centre_square(drawing, SIDE))
+
+
+def _measure(
+    rows: Scores,
+    part: Sequence[int],
+    pairs: Sequence[Pair],
+    style: StyleChange | None,
+    landmarks: FindLandmarks | None,
+) -> None:
+    read = []
+    for i in part:
+        for name in FIGURES:
+            rows[i][name] = np.nan
+        with suppress(BadPhoto):
+            read.append((i, *squares(pairs[i])))
+    for i, photo, drawing in read:
+        row = rows[i]
+        row["readable"] = True
+        for kind, blur in (("", None), ("coarse_", COARSE)):
+            found = register(photo, drawing) if blur is None else register(photo, drawing, blur)
+            for name in ("down", "right", "agreement"):
+                row[f"{kind}{name}"] = getattr(found, name)
+        row["difference"] = np.abs(photo.astype(np.int16) - drawing).mean()
+        if landmarks is not None:
+            row["landmarks"] = landmarks(photo, drawing)
+    if style is not None and read:
+        photos, drawings = (
+            torch.from_numpy(np.stack([each[k] for each in read])).permute(0, 3, 1, 2)
+            for k in (1, 2)
+        )
+        rows["change"][[each[0] for each in read]] = style(photos, drawings)
+
+
+def _identity(pair: Pair, how: str) -> bytes:
+    """16 bytes that change when one of its files does, or what is measured."""
+    text = how
+    for path in (pair.photo, pair.target):
+        if path is not None:
+            with suppress(OSError):
+                found = path.stat()
+                text += f"\0{path.absolute()}\0{found.st_size}\0{found.st_mtime_ns}"
+    return hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=16).digest()
+
+
+def _load(file: Path) -> Scores:
+    with suppress(OSError, ValueError, EOFError):  # missing or damaged: measured anew
+        rows = np.load(file)
+        if rows.dtype == SCORES:
+            return rows
+    return np.empty(0, SCORES)
+
+
+def _save(file: Path, rows: Scores) -> None:
+    with atomic_write(file) as temporary, temporary.open("wb") as out:
+        np.save(out, rows)

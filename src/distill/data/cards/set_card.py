@@ -1,0 +1,224 @@
+"""The card of a set of pairs, README.md beside them: what is in it, from what, under which terms.
+
+Sets of shards have the same one; only its section `Files` and a line of the front matter differ.
+Its front matter is what the Hub reads; a sheet of sample pairs lies beside it. No path of this
+machine is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from distill import __version__
+from distill.config.settings.training import Prepare
+from distill.core.errors import DistillError
+from distill.core.images import sheet, to_tensor
+from distill.data.cards.set_forms import SetForm, form_at
+from distill.data.cards.terms import front_matter, licence_entries, one_line
+from distill.data.manifest import TEACHER, counts_at
+from distill.data.photos import Side
+from distill.data.register import SIDES, read_rows
+from distill.data.shards.address import Address
+from distill.data.sources import shards_root
+
+CARD, SHEET = "README.md", "sheet.jpg"
+SHOWN = 4  # pairs on the sheet
+SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+LARGEST = "1M<n<10M"
+SPLITS: Mapping[Side, str] = {"train": "train", "val": "validation", "test": "test"}  # the Hub's
+UNSAID = "not said; whoever publishes the set answers for them (card.licence of distill.prepare)"
+INHERITED = (
+    "The stylised pictures are a teacher's output, under the terms of its weights: {}. A student "
+    "that learns from them inherits both."
+)
+FILES = "## Files"
+_FILES = re.compile(rf"(?ms)^{FILES}\n.*?(?=^## |\Z)")
+_HEAD = re.compile(r"(?s)\A---\n(.*?\n)---\n")
+
+
+def write_card(settings: Prepare, root: Path) -> None:
+    """Write README.md and the sheet of the set that distill.prepare has just made: of data=shards
+    where those lie, else at `root`."""
+    form = form_at(shards_root(settings) if settings.data.kind == "shards" else root)
+    form.write(SHEET, _sheet(form))
+    form.write(CARD, set_card(settings, form).encode())
+    print(f"card: {form}/{CARD}, {form}/{SHEET}")
+
+
+def carry_card(source: Path | Address, target: Path | Address) -> None:
+    """Put the card of a set beside the same set in its other form, where it has one.
+
+    What it says of the files is made anew; whatever else stands there stays. Of a set without a
+    manifest of distill.prepare, and of a card without the section `Files`, none is made.
+    """
+    before = form_at(source)
+    if not before.made:
+        return
+    try:
+        text = before.read(CARD).decode()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return
+    now = form_at(target)
+    if not _FILES.search(text):
+        print(f"{before}/{CARD}: has no section `Files`, so {now} gets no card")
+        return
+    with suppress(FileNotFoundError):
+        now.write(SHEET, before.read(SHEET))
+    text = _FILES.sub(lambda _: f"{FILES}\n\n{now.files()}\n\n", text, count=1)
+    now.write(CARD, _HEAD.sub(lambda head: _moved(head, now), text).encode())
+
+
+def _moved(head: re.Match[str], form: SetForm) -> str:
+    """The front matter with the files of another form; as it is where it is damaged."""
+    try:
+        said = yaml.safe_load(head[1])
+        config = said["configs"][0]
+        names = {split: side for side, split in SPLITS.items()}
+        config["data_files"] = [
+            each | {"path": form.pattern(names[each["split"]])} for each in config["data_files"]
+        ]
+    except (yaml.YAMLError, KeyError, IndexError, TypeError):
+        return head[0]
+    return front_matter(said)
+
+
+def set_card(settings: Prepare, form: SetForm) -> str:
+    """The card as Markdown. Raises DistillError where no whole set lies there."""
+    made, counts = form.made, counts_at(form.said)
+    if not made or counts is None:
+        raise DistillError(f"{form}: no whole set of distill.prepare; run it to its end first")
+    sketches = form.of_sketches
+    style = settings.style
+    name = "Sketches of photos" if sketches else f"Photos and {one_line(style.name)} of them"
+    parts = [
+        front_matter(_head(settings, name, counts, form)) + f"\n# {one_line(name)}",
+        f"![sample pairs]({SHEET})",
+        f"{_total(counts):,} pairs of pictures, {_sizes(made)}, made with distill {__version__}.",
+        "| side | pairs |\n| --- | ---: |\n"
+        + "\n".join(f"| {side} | {counts.get(side, 0):,} |" for side in SIDES),
+        FILES,
+        form.files(),
+        "## Sources",
+        _list(_sources(settings, form.said, counts)),
+        "## Terms",
+        _list(_terms(settings, sketches)),
+        "## How it was made and checked",
+        _list(_sketched(made) if sketches else _taught(settings, made, form.said)),
+        "Near-duplicates, and photos of one person by their names, stay on one side.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _sizes(made: Mapping[str, Any]) -> str:
+    square, sizes = f"{made['size']}×{made['size']}", made["sizes"]
+    if not sizes:
+        return square
+    return (
+        f"squares of {square} (`NAME.png`) and whole photos with long sides of "
+        f"{', '.join(map(str, sizes))} pixels (`NAME-sSIZE.png`)"
+    )
+
+
+def _total(counts: Mapping[str, int]) -> int:
+    return sum(counts.get(side, 0) for side in SIDES)
+
+
+def _head(settings: Prepare, name: str, counts: Mapping[str, int], form: SetForm) -> dict[str, Any]:
+    """The photos' licence where that is all there is to say; a teacher's own terms: `other`."""
+    card, teacher = settings.card, settings.style
+    ours = licence_entries(teacher.licence, teacher.source)["license"] == "mit"
+    if card.licence and (form.of_sketches or ours):
+        licence = licence_entries(card.licence, card.source or "")
+    else:
+        licence = licence_entries("", "")
+    total = _total(counts)
+    files = [
+        {"split": split, "path": form.pattern(side)}
+        for side, split in SPLITS.items()
+        if counts[side]
+    ]
+    return licence | {
+        "pretty_name": name,
+        "task_categories": ["image-to-image"],
+        "size_categories": [next((word for most, word in SIZES if total < most), LARGEST)],
+        "tags": ["paired-images", "sketch" if form.of_sketches else "stylization"],
+        "configs": [{"config_name": "default", "data_files": files}],
+    }
+
+
+def _sources(settings: Prepare, root: Path, counts: Mapping[str, int]) -> dict[str, str]:
+    found = Counter((row.folder, row.side) for row in read_rows(root).values() if row.side)
+    named = {
+        f"photos of `{one_line(folder)}`" if folder else "photos": ", ".join(
+            f"{found[folder, side]:,} {side}" for side in SIDES if found[folder, side]
+        )
+        for folder in sorted({folder for folder, _ in found})
+    }
+    return {
+        "from": one_line(settings.card.source or "not said (card.source of distill.prepare)"),
+        **named,
+        "skipped": f"{counts.get('skipped', 0):,} photos that could not be used",
+    }
+
+
+def _terms(settings: Prepare, sketches: bool) -> dict[str, str]:
+    photos = {"the photos": one_line(settings.card.licence or UNSAID)}
+    if sketches:
+        return photos
+    return photos | {"their teacher": INHERITED.format(one_line(settings.style.licence))}
+
+
+def _taught(settings: Prepare, made: Mapping[str, Any], root: Path) -> dict[str, str]:
+    style = settings.style
+    file = Path(style.weights).name if style.weights else style.file
+    sha256 = f", sha256 {style.sha256}" if style.sha256 and not style.weights else ""
+    said = {
+        "teacher": f"{one_line(file or 'built in')}, {one_line(style.source)}{sha256}",
+        "its fingerprint": f"{made['teacher']}, drawn in {made['precision']}",
+        "square": f"the centre {made['crop']:.0%} of the short side; {made['views']} "
+        f"picture(s) of a training photo; seed {made['seed']}",
+    }
+    return said | _checked(root / TEACHER)
+
+
+def _checked(kept: Path) -> dict[str, str]:
+    """What `teacher_check` measured, where there were enough photos."""
+    try:
+        found = json.loads(kept.read_text())
+        photos, off, mirror = (found[k] for k in ("photos", "displacement_px", "mirror_db"))
+        said = "too little to see how far" if off is None else f"{off:g} px"
+        return {
+            "measured": f"drawn {said} off the photos, {mirror:g} dB to itself on mirrored ones "
+            f"({photos} photos)"
+        }
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _sketched(made: Mapping[str, Any]) -> dict[str, str]:
+    return {key: one_line(made[key]) for key in sorted(made) if key.startswith("sketch.")}
+
+
+def _sheet(form: SetForm) -> bytes:
+    """A few pairs side by side, as a JPEG."""
+    rows = [
+        [to_tensor(picture.convert("RGBA").convert("RGB")) for picture in pair]
+        for pair in form.samples(SHOWN)
+    ]
+    titles = ("sketch", "photo") if form.of_sketches else ("photo", "stylised")
+    drawn = BytesIO()
+    sheet(rows, titles).save(drawn, "JPEG", quality=90)
+    return drawn.getvalue()
+
+
+def _list(rows: Mapping[str, str]) -> str:
+    return "\n".join(f"- {key}: {value}" for key, value in rows.items())

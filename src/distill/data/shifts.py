@@ -1,0 +1,136 @@
+"""data.align=true: drawings that lie a few pixels off are laid over their photos.
+
+Every pair is registered once; the cache keeps its shift. Reading a pair then cuts what both show
+out of each, at the fraction of a pixel, while it is scaled: nothing is resampled twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from distill.config.settings.training import Pad, ThreeSided
+from distill.core.errors import DistillError
+from distill.core.files import atomic_write, cache_folder, real_path
+from distill.core.progress import bar
+from distill.data.pairs import ReadablePair
+from distill.data.photos import BadPhoto, centre_square
+from distill.data.registration import SIDE, register
+
+LEAST = 0.4  # agreement of outlines below which a pair is left as it is
+SAVE_EVERY = 500  # pairs
+
+_ROW = np.dtype([("id", "V16"), ("down", "f4"), ("right", "f4")])
+Shifts = NDArray[np.float32]  # (n, 2): down and right, in sides of the centre square
+
+
+def shifts_with(
+    d: ThreeSided,
+    root: Path,
+    pairs: Sequence[ReadablePair],
+    swap: bool = False,
+    pad: Pad | None = None,
+) -> Shifts | None:
+    """With data.align=true how far each target of a folder of pairs lies off; else None.
+
+    Raises DistillError where `pad` is asked for, too.
+    """
+    if not d.align:
+        return None
+    if pad is not None:
+        raise DistillError(
+            f"data.align=true: cuts to what both pictures show, so nothing is filled up; leave "
+            f"data.pad={pad} out"
+        )
+    return shifts_of(pairs, root, swap)
+
+
+def shifts_of(pairs: Sequence[ReadablePair], root: Path, swap: bool = False) -> Shifts:
+    """How far each pair's second picture lies off its first; 0 where they do not agree.
+
+    `root` names the cache. With `swap` photo and target change places, as in `ReadablePair.read`.
+    """
+    digest = hashlib.sha256(str(real_path(root)).encode(errors="surrogateescape")).hexdigest()
+    kept = cache_folder() / "shifts" / f"{digest[:16]}.npy"
+    known = {row["id"].tobytes(): row for row in _load(kept)}
+    rows = np.zeros(len(pairs), _ROW)
+    rows["id"] = [_identity(pair) for pair in pairs]
+    missing = [i for i, row in enumerate(rows) if row["id"].tobytes() not in known]
+    with bar(len(missing), "pair", "aligning", leave=False) as progress:
+        for count, i in enumerate(missing, 1):
+            rows[i]["down"], rows[i]["right"] = _shift(pairs[i])
+            known[rows[i]["id"].tobytes()] = rows[i]
+            progress.update()
+            if count % SAVE_EVERY == 0 or count == len(missing):
+                _save(kept, np.array([*known.values()], _ROW))
+    for i, row in enumerate(rows):
+        rows[i] = known[row["id"].tobytes()]
+    found = np.stack([rows["down"], rows["right"]], 1)
+    return -found if swap else found
+
+
+def aligned_squares(
+    first: Image.Image, second: Image.Image, shift: NDArray[np.float32], size: int
+) -> list[Image.Image]:
+    """The largest square of both centre squares that shows the same, at size×size (Lanczos).
+
+    `shift` is a row of `shifts_of`: where `second` lies off `first`.
+    """
+    down, right = map(float, shift)
+    side = 1 - max(abs(down), abs(right))
+    top, left = (max(0.0, -off) + (1 - abs(off) - side) / 2 for off in (down, right))
+    return [
+        _cut(first, top, left, side, size),
+        _cut(second, top + down, left + right, side, size),
+    ]
+
+
+def _cut(image: Image.Image, top: float, left: float, side: float, size: int) -> Image.Image:
+    """A square of the centre square, in sides of it."""
+    whole = min(image.size)
+    x, y = (image.width - whole) / 2 + left * whole, (image.height - whole) / 2 + top * whole
+    box = (max(0.0, x), max(0.0, y), x + side * whole, y + side * whole)
+    box = (*box[:2], min(image.width, box[2]), min(image.height, box[3]))  # of rounding
+    return image.resize((size, size), Image.Resampling.LANCZOS, box=box)
+
+
+def _shift(pair: ReadablePair) -> tuple[float, float]:
+    try:
+        photo, drawing = (np.asarray(centre_square(each, SIDE)) for each in pair.read())
+    except BadPhoto:  # training names it
+        return 0.0, 0.0
+    found = register(photo, drawing)
+    if found.agreement < LEAST:
+        return 0.0, 0.0
+    return found.down / SIDE, found.right / SIDE
+
+
+def _identity(pair: ReadablePair) -> bytes:
+    """16 bytes that change when one of its files does."""
+    text = ""
+    for path in (pair.photo, getattr(pair, "target", None)):
+        if isinstance(path, Path):
+            with suppress(OSError):
+                found = path.stat()
+                text += f"\0{path}\0{found.st_size}\0{found.st_mtime_ns}"
+    return hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=16).digest()
+
+
+def _load(file: Path) -> NDArray[np.void]:
+    with suppress(OSError, ValueError, EOFError):  # missing or damaged: measured anew
+        rows = np.load(file)
+        if rows.dtype == _ROW:
+            return rows
+    return np.empty(0, _ROW)
+
+
+def _save(file: Path, rows: NDArray[np.void]) -> None:
+    """A cache may fail."""
+    with suppress(OSError), atomic_write(file) as temporary, temporary.open("wb") as out:
+        np.save(out, rows)

@@ -1,0 +1,132 @@
+"""How an output is drawn: its ink, its place and its flicker, as rows of pictures together.
+
+PSNR is high where a student tints and smooths, and leaves out every line it is not sure of. These
+figures say whether the lines are there, where they are, and whether they hold still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from distill.config.trained import source_of
+from distill.core.arrays import over_white
+from distill.core.images import batches
+from distill.core.progress import bar
+from distill.core.threads import adapting
+from distill.data import sources
+from distill.eval_fid.picture_scores import Values, interval, per_picture
+from distill.eval_fid.set_teacher import teacher_of
+from distill.metrics import frechet
+from distill.metrics.displacement import displacement, typical
+from distill.metrics.flicker import KINDS, MARGIN, flicker
+from distill.metrics.ink_figures import CHAMFER, FIGURES, chamfer_sums, ink_sums
+
+OFF = "displacement (px)"
+INK = (*FIGURES, CHAMFER)
+FLICKER = tuple(f"flicker, {kind} (levels)" for kind in KINDS)
+DRAWN = (*INK, OFF, *FLICKER)
+SEEN = 8  # pictures in which a tile must show something: of fewer a median is chance
+Row = dict[str, Any]  # value, interval (None where none can be had), pictures
+
+
+def ink_of(output: Tensor, target: Tensor, batch_size: int) -> Values:
+    """What `ink_rows` adds up, (n, k, 2) in the order of INK, of uint8 (n, 3, H, W)."""
+
+    def sums(a: Tensor, b: Tensor) -> Tensor:
+        return torch.cat([ink_sums(a, b), chamfer_sums(a, b)], 1)
+
+    return per_picture(sums, output, target, batch_size)
+
+
+def ink_rows(
+    sums: Values, rounds: int, seed: int = 0, groups: frechet.Groups = None
+) -> dict[str, Row]:
+    """Figures of all pictures' ink and sharpness; none of what no picture has.
+
+    Intervals resample pictures or, where they are given, `groups` (n,) of them.
+    """
+    how: dict[str, Any] = {"rounds": rounds, "seed": seed, "groups": groups}
+    rows: dict[str, Row] = {}
+    for name, parts in zip(INK, sums.swapaxes(0, 1), strict=True):
+        over, under = parts.sum(0).tolist()
+        if under:
+            spread = interval(frechet.bootstrap_ratio, parts, **how)
+            rows[name] = {"value": over / under, "pictures": len(parts), "interval": spread}
+    return rows
+
+
+def places_of(output: Tensor, target: Tensor, batch_size: int) -> Values:
+    """What `displacement_row` takes, (n, tiles, tiles, 2) in pixels, of uint8 (n, 3, H, W)."""
+    return per_picture(displacement, output, target, batch_size)
+
+
+def displacement_row(found: Values) -> Row:
+    """How far the output lies off in that part of the picture, and direction, where most.
+
+    Pixels, of the medians over pictures; empty where no part is seen in SEEN pictures.
+    """
+    often = np.isfinite(found).sum(0) >= SEEN
+    if not often.any():
+        return {}
+    middle = typical(torch.from_numpy(found)).numpy()
+    return {"value": float(np.abs(middle[often]).max()), "pictures": len(found), "interval": None}
+
+
+def by_kind(scores: Mapping[str, Mapping[str, Row]]) -> dict[str, dict[str, dict[str, Row]]]:
+    """Scores by name and figure, apart by what they are about, under the rest of a table's title.
+
+    How close pictures are, and how they are drawn; of each the names and figures that there are.
+    """
+    parts: dict[str, dict[str, dict[str, Row]]] = {"": {}, ", how it is drawn": {}}
+    for name, row in scores.items():
+        for figure, value in row.items():
+            part = parts[", how it is drawn" if figure in DRAWN else ""]
+            part.setdefault(name, {})[figure] = value
+    return {title: part for title, part in parts.items() if part}
+
+
+def networks_of(
+    student: nn.Module, trained: dict[str, Any], photos: str | None
+) -> dict[str, nn.Module]:
+    """A run's student, and its teacher where that is at hand and drew the set that is scored."""
+    source = source_of(trained, photos)
+    teacher = teacher_of(sources.pairs_root(source), source.style, source.teacher)
+    return {"student": student} | ({"teacher": teacher} if teacher else {})
+
+
+def flicker_of(
+    network: Callable[[Tensor], Tensor], photos: Tensor, batch_size: int, what: str
+) -> Values | None:
+    """Flicker of every photo's output, (n, 3) in levels, of uint8 (n, 3, H, W).
+
+    None of photos too small for it. `what` is shown beside the progress bar.
+    """
+    if not len(photos) or min(photos.shape[-2:]) <= 2 * MARGIN:
+        return None
+
+    def drawn(pictures: Tensor) -> Tensor:
+        return over_white(network(pictures)).float().clamp(0, 1)
+
+    parts: list[Values] = []
+    with bar(len(photos), "photo", what, leave=False) as progress:
+        for batch in adapting(batches(photos, batch_size)):
+            done = sum(map(len, parts))  # the noise of a photo goes by its place
+            parts.append(flicker(drawn, batch, seed=done).double().numpy())
+            progress.update(len(batch))
+    return np.concatenate(parts)
+
+
+def flicker_rows(
+    values: Values, rounds: int, seed: int = 0, groups: frechet.Groups = None
+) -> dict[str, Row]:
+    """Means over pictures of what `flicker_of` gives, a row each for noise, 1 px and pan."""
+    rows: dict[str, Row] = {}
+    for name, each in zip(FLICKER, values.T, strict=True):
+        spread = interval(frechet.bootstrap, each, rounds=rounds, seed=seed, groups=groups)
+        rows[name] = {"value": float(each.mean()), "pictures": len(each), "interval": spread}
+    return rows

@@ -1,0 +1,191 @@
+"""Scores of held-out pairs: the paper's Table 2 for one style, with intervals.
+
+The held-out photos are split into halves A and B. T(A), T(B) are the teacher's output, S(B) the
+student's: the student is compared with the teacher's output for *other* photos, as FID is meant. Of
+a run that learnt from pairs T are their targets, and G(B) is the generator's output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from distill.config.settings.commands import EvalFid
+from distill.core.errors import DistillError
+from distill.data.photos import find_photos
+from distill.eval_fid import drawing_scores as drawing
+from distill.eval_fid.feature_sets import Features, features_of_files, features_of_set
+from distill.eval_fid.heldout import HeldOut
+from distill.eval_fid.picture_scores import interval, per_picture
+from distill.metrics import frechet, similarity
+from distill.metrics.features import FeatureName, FeatureNetwork, feature_network
+from distill.metrics.frechet import Groups
+
+FID_MISSING = 3  # exit status: everything else was computed
+ENOUGH = 2048  # pictures a side below which an FID is strongly biased upwards
+
+Row = dict[str, Any]
+Networks = Mapping[str, Callable[[Tensor], Tensor]]
+
+
+def features_or_reason(name: FeatureName) -> tuple[FeatureNetwork | None, str]:
+    """The feature network, or None and why its weights cannot be had."""
+    try:
+        return feature_network(name), ""
+    except DistillError as error:
+        return None, str(error)
+
+
+def score_pairs(
+    pictures: HeldOut,
+    network: FeatureNetwork | None,
+    settings: EvalFid,
+    drawn_by: Networks | None = None,
+) -> Row:
+    """Every figure of the paper's Table 2, of each picture and of its lines, as plain values.
+
+    `drawn_by` are the networks whose flicker is measured, by name.
+    """
+    given, target, who = pictures.titles
+    compared = {
+        f"{who} to {target}": (pictures.output, pictures.target),
+        f"{given} to {target}": (pictures.input, pictures.target),
+    }
+    results: Row = {"pictures": len(pictures.input)} | pictures.about
+    results |= resampling(settings, pictures.groups)
+    results |= {"similarity": picture_by_picture(compared, settings, pictures.groups)}
+    results |= {"drawing": how_drawn(compared, settings, pictures.groups)}
+    results["drawing"] |= flickering(pictures, drawn_by or {}, settings)
+    if network is None:
+        return results | {"features": None, "distances": None}
+    if pictures.half < 2:
+        raise DistillError(
+            f"{len(pictures.input)} held-out pictures are too few for two halves of at least 2; "
+            "add photos, or use features=none"
+        )
+    facts = feature_facts(network, pictures.half)
+    return results | facts | {"distances": _distances(pictures, network, settings)}
+
+
+def score_folders(a: Path, b: Path, network: FeatureNetwork | None, settings: EvalFid) -> Row:
+    """Fréchet and kernel distance of any two folders of pictures."""
+    found = [find_photos(folder, key="a= or b=") for folder in (a, b)]
+    if settings.features == "none":
+        raise DistillError("features=none: leaves nothing to compare two folders by")
+    if network is None:
+        return {"a": str(a), "b": str(b), "features": None, "distances": None}
+    first, second = (
+        features_of_files(network, photos, str(folder))
+        for photos, folder in zip(found, (a, b), strict=True)
+    )
+    facts = feature_facts(network, min(len(first), len(second)))
+    counts = {"pictures": [len(first), len(second)]}
+    row = distance(first, second, settings)
+    found_so = counts | facts | resampling(settings) | {"distances": {"a against b": row}}
+    return {"a": str(a), "b": str(b)} | found_so
+
+
+def resampling(settings: EvalFid, *groups: Groups) -> Row:
+    """What results say of their intervals, `groups` being those of the pictures of each kind;
+    without any the pictures themselves are resampled."""
+    count = sum(len(set(each)) for each in groups if each is not None)
+    return {"resampled": {"rounds": settings.bootstrap, "groups": count}}
+
+
+def picture_by_picture(
+    compared: dict[str, tuple[Tensor, Tensor]], settings: EvalFid, groups: Groups = None
+) -> Row:
+    """PSNR, SSIM and LPIPS where it is at hand, each a mean over 8-bit pictures (n, 3, H, W)."""
+    how: Row = {"rounds": settings.bootstrap, "seed": settings.seed}
+    measures: dict[str, Any] = {"PSNR (dB)": similarity.psnr, "SSIM": similarity.ssim}
+    if lpips := similarity.lpips_or_none():
+        measures["LPIPS"] = lpips
+    rows: Row = {}
+    for name, measure in measures.items():
+        for what, (a, b) in compared.items():
+            values = per_picture(measure, a, b, settings.batch_size)
+            spread = interval(frechet.bootstrap, values, groups=groups, **how)
+            rows[f"{name}, {what}"] = {"value": float(values.mean()), "interval": spread}
+    return rows
+
+
+def how_drawn(
+    compared: dict[str, tuple[Tensor, Tensor]], settings: EvalFid, groups: Groups = None
+) -> Row:
+    """Ink, sharpness and displacement, of uint8 pictures (n, 3, H, W)."""
+    how: Row = {"rounds": settings.bootstrap, "seed": settings.seed, "groups": groups}
+    rows: Row = {}
+    size = settings.batch_size
+    for what, (a, b) in compared.items():
+        found = drawing.ink_rows(drawing.ink_of(a, b, size), **how)
+        found[drawing.OFF] = drawing.displacement_row(drawing.places_of(a, b, size))
+        rows |= {f"{name}, {what}": row for name, row in found.items() if row}
+    names = [*drawing.INK, drawing.OFF]
+    return dict(sorted(rows.items(), key=lambda row: names.index(row[0].partition(",")[0])))
+
+
+def flickering(pictures: HeldOut, networks: Networks, settings: EvalFid) -> Row:
+    """Flicker of each network and of the input itself, on the first pictures."""
+    photos, size = pictures.input[: settings.flicker], settings.batch_size
+    rows: Row = {}
+    if networks:
+        networks = {**networks, pictures.titles[0]: lambda photo: photo}
+    for name, network in networks.items():
+        values = drawing.flicker_of(network, photos, size, f"flicker of the {name}")
+        if values is not None:
+            of = pictures.groups[: len(values)]
+            found = drawing.flicker_rows(values, settings.bootstrap, settings.seed, of)
+            rows |= {f"{kind}, {name}": row for kind, row in found.items()}
+    return rows
+
+
+def distance(
+    a: Features,
+    b: Features,
+    settings: EvalFid,
+    paired: bool = False,
+    groups: tuple[Groups, Groups] = (None, None),
+) -> Row:
+    """Fréchet and kernel distance of two sets of features, and an interval of the first.
+
+    `paired`: picture i of both sides shows one photo, see `frechet.kid`. `groups` are those of the
+    pictures of each side.
+    """
+    how: Row = {"rounds": settings.bootstrap, "seed": settings.seed}
+    how |= {"paired": paired, "groups": groups}
+    value, kid = frechet.frechet_from_features(a, b), frechet.kid(a, b, paired)
+    return {"value": value, "kid": kid, "interval": interval(frechet.frechet_interval, a, b, **how)}
+
+
+def feature_facts(network: FeatureNetwork, count: int) -> Row:
+    """What a result must say of its features, and that so few pictures bias it."""
+    row: Row = {"features": network.title, "resize": network.resize, "pictures_per_side": count}
+    row |= {"fid_name": network.fid, "kid_name": network.kid}
+    if count < ENOUGH:
+        row["warning"] = (
+            f"{count} pictures a side: under {ENOUGH} a Fréchet distance is biased upwards"
+        )
+    return row
+
+
+def _distances(pictures: HeldOut, network: FeatureNetwork, settings: EvalFid) -> dict[str, Row]:
+    half, who = pictures.half, pictures.titles[2]
+    own = f"{who[0].upper()}(B)"
+    sets = {
+        "T(A)": pictures.target[:half],
+        "T(B)": pictures.target[half:],
+        own: pictures.output[half:],
+        "C(B)": pictures.ceiling[half:],
+    }
+    f = {name: features_of_set(network, pixels, name) for name, pixels in sets.items()}
+    a, b = pictures.groups[:half], pictures.groups[half:]
+    others: Row = {"settings": settings, "groups": (a, b)}
+    return {
+        "floor: T(A), T(B)": distance(f["T(A)"], f["T(B)"], **others),
+        f"{who}: T(A), {own}": distance(f["T(A)"], f[own], **others),
+        f"ceiling: T(A), {pictures.ceiling_name}": distance(f["T(A)"], f["C(B)"], **others),
+        f"paired: T(B), {own}": distance(f["T(B)"], f[own], settings, True, (b, b)),
+    }

@@ -1,0 +1,222 @@
+"""Whole pictures of several sizes: how close a student is to the teacher's own output at each.
+
+A student that is close at the size it learnt at may be farther from its teacher than the untouched
+photo at the sizes that people look at. A set with `data.sizes` has, beside the centre square
+PAIR.png, whole pictures in their own proportions, PAIR-sSIZE.png by their long side.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from distill.core.arrays import over_white
+from distill.core.images import batches, to_float, to_pixels, to_uint8
+from distill.core.progress import bar
+from distill.data.pairs import ReadablePair
+from distill.data.register import size_of
+from distill.eval_fid import drawing_scores as drawing
+from distill.eval_fid.picture_scores import Values, interval
+from distill.metrics import frechet, similarity
+from distill.metrics.displacement import displacement
+from distill.metrics.features import BATCH, FeatureNetwork
+from distill.metrics.flicker import MARGIN, flicker
+
+PHOTO, ENLARGED = "photo", "teacher at 256, enlarged"  # what a student must beat
+THUMBNAIL, CROP = 256, 256  # pixels: long side of what is enlarged, side of the crops
+SIMILARITY = ("PSNR (dB)", "SSIM")
+_WHOLE = re.compile(r"(-[0-9a-f]{8})-s(\d+)(\.\w+)$")  # behind the name that Photo.pair_name gives
+
+Row = dict[str, Any]
+Infer = Callable[[Tensor], Tensor]  # (1, 3, H, W) in [0, 1] to (1, 3 or 4, H, W)
+
+
+def square_name(name: str) -> str:
+    """The file name of the pair's centre square."""
+    return _WHOLE.sub(r"\1\3", name)
+
+
+def by_size(pairs: Iterable[ReadablePair]) -> dict[int, list[ReadablePair]]:
+    """The whole pictures among pairs by their long side, smallest first."""
+    found: dict[int, list[ReadablePair]] = {}
+    for pair in pairs:
+        if (size := size_of(pair.name)) is not None:
+            found.setdefault(size, []).append(pair)
+    return dict(sorted(found.items()))
+
+
+def score_sizes(
+    pairs: Mapping[int, Sequence[ReadablePair]],
+    networks: Mapping[str, Infer],
+    features: FeatureNetwork | None,
+    group_of: Callable[[ReadablePair], str],
+    rounds: int = 0,
+    seed: int = 0,
+    flickering: int = 0,
+) -> dict[str, Row]:
+    """{size: {pictures, scores: {name: {figure: row}}}} of networks, the photo and the thumbnail.
+
+    The thumbnail is the teacher's output at long side 256, enlarged by bicubic interpolation, where
+    the set has all of them. Means of PSNR and SSIM; ink, sharpness and chamfer distance of all
+    pictures together; kernel distance of four crops each; flicker of the first `flickering`
+    pictures. Intervals resample the groups that `group_of` names.
+    """
+    small = {square_name(pair.name): pair for pair in pairs.get(THUMBNAIL, ())}
+    results: dict[str, Row] = {}
+    for size, each in pairs.items():
+        compared: dict[str, Infer] = {PHOTO: lambda photo: photo, **networks}
+        has_small = all(square_name(pair.name) in small for pair in each)
+        if has_small and size > THUMBNAIL:
+            compared = {PHOTO: compared[PHOTO], ENLARGED: compared[PHOTO], **networks}
+        figures = {name: _Figures() for name in compared}
+        wanted: list[Tensor] = []  # the teacher's crops
+        with bar(len(each), "picture", f"long side {size}", leave=False) as progress:
+            for number, pair in enumerate(each):
+                photo, target = map(_tensor, pair.read())
+                wanted += _crops(target) if features else []
+                for name, network in compared.items():
+                    if name == ENLARGED:
+                        output = _enlarged(small[square_name(pair.name)], target)
+                    else:
+                        output = _inferred(network, photo)
+                    figures[name].add(output, target, crops=features is not None)
+                    if number < flickering and name != ENLARGED:
+                        figures[name].flicker += _flicker(network, photo, number)
+                progress.update()
+        who = np.array([group_of(pair) for pair in each])
+        how: Row = {"rounds": rounds, "seed": seed, "groups": who}
+        rows = {name: found.rows(how) for name, found in figures.items()}
+        if features is not None:
+            t = _features(features, wanted, "teacher")
+            for name, found in figures.items():
+                s = _features(features, found.crops, name)
+                rows[name][f"{features.kid}, crops"] = _kernel_distance(t, s, how)
+        results[str(size)] = {"pictures": len(each), "scores": rows}
+    return results
+
+
+def table(sizes: Mapping[str, Row]) -> list[list[str]]:
+    """Header and rows of results by size, for people: a row for each size and output.
+
+    Recall and precision at depths .1, .2 and .3 share a cell, and so do the kinds of flicker.
+    """
+    columns = _columns(sizes)
+    lines = [["long side", "output", *columns]]
+    for size, row in sizes.items():
+        for name, scores in row["scores"].items():
+            said = [_cell([scores.get(figure) for figure in of]) for of in columns.values()]
+            lines.append([f"{size} ({row['pictures']} pictures)", name, *said])
+    return lines
+
+
+class _Figures:
+    """What is kept of one network's outputs for the pictures of one size."""
+
+    def __init__(self) -> None:
+        self.similar: list[Values] = []
+        self.ink: list[Values] = []
+        self.places: list[Values] = []
+        self.flicker: list[Values] = []
+        self.crops: list[Tensor] = []
+
+    def add(self, output: Tensor, target: Tensor, crops: bool) -> None:
+        """Of uint8 (3, H, W)."""
+        a, b = to_float(output)[None], to_float(target)[None]
+        both = similarity.psnr(a, b), similarity.ssim(a, b)
+        self.similar.append(torch.cat(both).double().numpy())
+        self.ink.append(drawing.ink_of(output[None], target[None], 1)[0])
+        self.places.append(displacement(a, b)[0].double().numpy())
+        self.crops += _crops(output) if crops else []
+
+    def rows(self, how: Row) -> dict[str, Row]:
+        found = dict(zip(SIMILARITY, map(_mean(how), np.stack(self.similar).T), strict=True))
+        found |= drawing.ink_rows(np.stack(self.ink), **how)
+        found[drawing.OFF] = drawing.displacement_row(np.stack(self.places))
+        if self.flicker:
+            groups = how["groups"][: len(self.flicker)]
+            found |= drawing.flicker_rows(np.stack(self.flicker), **how | {"groups": groups})
+        return {name: row for name, row in found.items() if row}
+
+
+def _mean(how: Row) -> Callable[[Values], Row]:
+    return lambda values: {
+        "value": float(values.mean()),
+        "pictures": len(values),
+        "interval": interval(frechet.bootstrap, values, **how),
+    }
+
+
+def _tensor(picture: Image.Image) -> Tensor:
+    """uint8 (3, H, W)."""
+    return to_pixels(picture).permute(2, 0, 1)
+
+
+@torch.inference_mode()
+def _inferred(network: Infer, photo: Tensor) -> Tensor:
+    return to_uint8(over_white(network(to_float(photo)[None])))[0]
+
+
+def _flicker(network: Infer, photo: Tensor, number: int) -> list[Values]:
+    """Of uint8 (3, H, W), (3,) in levels; none where it is too small for it."""
+    if min(photo.shape[-2:]) <= 2 * MARGIN:
+        return []
+    found = flicker(lambda x: over_white(network(x)).clamp(0, 1), to_float(photo)[None], number)
+    return [found[0].double().numpy()]
+
+
+def _enlarged(small: ReadablePair, like: Tensor) -> Tensor:
+    """The teacher's small output in the size of uint8 (3, H, W)."""
+    _, target = small.read()
+    height, width = like.shape[-2:]
+    return _tensor(target.resize((width, height), Image.Resampling.BICUBIC))
+
+
+def _crops(picture: Tensor) -> list[Tensor]:
+    """Squares at the four corners of uint8 (3, H, W); they overlap where it is small."""
+    side = min(CROP, *picture.shape[-2:])
+    ends = slice(None, side), slice(-side, None)
+    return [picture[:, rows, columns].clone() for rows in ends for columns in ends]
+
+
+def _features(network: FeatureNetwork, crops: list[Tensor], what: str) -> Values:
+    return network.features(batches(crops, BATCH), len(crops), f"crops, {what}")
+
+
+def _kernel_distance(t: Values, s: Values, how: Row) -> Row:
+    """×1000; crops of one group are resampled together."""
+    groups = how["groups"].repeat(len(t) // len(how["groups"]))
+    how = how | {"groups": (groups, groups), "paired": True}
+    spread = interval(frechet.kid_interval, t, s, **how)
+    return {
+        "value": 1000 * frechet.kid(t, s, paired=True),
+        "pictures": len(t),
+        "interval": [1000 * end for end in spread] if spread else None,
+    }
+
+
+def _columns(sizes: Mapping[str, Row]) -> dict[str, list[str]]:
+    """Titles of the table's columns, and the figures that each shows."""
+    every = [each for row in sizes.values() for each in row["scores"].values()]
+    there = dict.fromkeys(figure for scores in every for figure in scores)
+    columns: dict[str, list[str]] = {}
+    for figure in there:
+        title = figure
+        for start in ("ink recall", "ink precision"):
+            if figure.startswith(start):
+                title = f"{start} at .1/.2/.3"
+        if figure in drawing.FLICKER:
+            title = "flicker: noise/1 px/pan (levels)"
+        columns.setdefault(title, []).append(figure)
+    return columns
+
+
+def _cell(rows: Sequence[Row | None]) -> str:
+    if not any(rows):
+        return "–"
+    return "/".join("–" if row is None else f"{row['value']:.3g}" for row in rows)

@@ -1,0 +1,217 @@
+"""One network in several formats: float32 first, the others measured beside it, in one table."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from distill.config.settings.commands import Export
+from distill.core.arrays import over_white
+from distill.core.errors import DistillError, reason_of
+from distill.core.files import scratch_folder, sha256, write_json, write_whole
+from distill.core.nodes import no_such
+from distill.export import samples, sizes
+from distill.export.budget import compressed_size
+from distill.export.catalogue import FORMATS
+from distill.export.comparison import Comparison, FormatRow
+from distill.export.float32_export import export_float32
+from distill.export.format import ConversionSource, ConvertedFormat, Format, Inference
+from distill.export.samples import Samples
+from distill.export.subject import Subject
+from distill.metrics.similarity import psnr
+from distill.metrics.timing import Times, interleave, ratio
+from distill.models.fold import fold_batchnorm
+from distill.models.network_file import description
+
+PAGES = ("formats.json", "formats.md")
+ROUNDS = 15  # of timing
+
+
+@dataclass(frozen=True)
+class Made:
+    """A format that is in its folder; its output for the photos, and `run`, where it runs here."""
+
+    format: Format
+    output: Tensor | None
+    run: Inference | None
+
+
+def chosen(names: str | Sequence[str], stem: str = "student") -> list[Format]:
+    """The formats of these names, each once, float32 first: it is always made.
+
+    Raises DistillError for an unknown name.
+    """
+    typed = [names] if isinstance(names, str) else list(names)
+    for name in typed:
+        if name not in FORMATS:
+            raise DistillError(no_such(f"formats={name}", list(FORMATS), "format"))
+    return [FORMATS[name](stem) for name in FORMATS if name == "onnx" or name in typed]
+
+
+def export_formats(subject: Subject, settings: Export, photos: Tensor, folder: Path) -> None:
+    """Write the float32 ONNX file, then the other formats, formats.json and formats.md.
+
+    Other formats that an earlier network left in the folder are removed. Raises DistillError when
+    the float32 file is over a limit (then there is no format at all), and at the end when a format
+    could not be made or its output differs too much. A U-Net's sizes are printed in any case.
+    """
+    formats = chosen(settings.formats or subject.formats, subject.stem)
+    held_out = samples.measured(subject, settings.photos) if len(formats) > 1 else None
+    try:
+        target = export_float32(subject, settings, photos, folder)
+    except DistillError:
+        _remove_others(folder, subject.stem)
+        raise
+    digest = sha256(target)
+    if digest != _digest_of_earlier(folder, subject.stem):
+        _remove_others(folder, subject.stem)
+    if held_out is None:
+        sizes.report_sizes(subject, folder)
+        return
+    source = ConversionSource(
+        fold_batchnorm(subject.network),
+        subject.exporter,
+        subject.trained["channels"],
+        cache(partial(samples.calibration, subject, settings.calibration)),
+        subject.network,
+        description(subject.trained, subject.direction),
+        settings.tflite.python,
+    )
+    remove(folder, PAGES)  # they would speak of files that are gone
+    rows = compare(formats, source, subject.network, held_out, folder)
+    sizes.report_sizes(subject, folder)
+    facts = {"size": subject.side, "photos": held_out.where, "pictures": len(held_out.photos)}
+    comparison = Comparison(rows, {subject.stem: digest} | facts, subject.stem)
+    comparison.print()
+    write_json(folder / PAGES[0], comparison.to_json())
+    write_whole(folder / PAGES[1], comparison.to_markdown())
+    print(f"formats: {folder / PAGES[0]}, {folder / PAGES[1]}")
+    if lines := comparison.lines:
+        raise DistillError("; ".join(lines))
+
+
+def compare(
+    formats: Sequence[Format],
+    source: ConversionSource,
+    network: nn.Module,
+    held_out: Samples,
+    folder: Path,
+) -> list[FormatRow]:
+    """Make all formats; those that run are timed in turn, so that what slows one slows all."""
+    photos = held_out.photos
+    made: dict[str, Made | str] = {}
+    for each in formats:
+        try:
+            made[each.name] = _make(each, source, folder, photos)
+        except DistillError as problem:
+            print(f"left out {problem}")
+            made[each.name] = str(problem)
+    photo = photos[:1].numpy()
+    calls: dict[str, Callable[[], object]] = {
+        name: partial(m.run, photo) for name, m in made.items() if isinstance(m, Made) and m.run
+    }
+    times = interleave(calls, ROUNDS)
+    with torch.inference_mode():
+        expected = torch.cat([network.eval()(photo[None]) for photo in photos])
+    return [
+        FormatRow(name, problem=m)
+        if isinstance(m, str)
+        else _row(m, times, expected, held_out, folder)
+        for name, m in made.items()
+    ]
+
+
+def remove(folder: Path, names: Iterable[str]) -> None:
+    """Remove files and folders of these names, where they are there."""
+    for name in names:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        path.unlink(missing_ok=True)
+
+
+def _remove_others(folder: Path, stem: str) -> None:
+    """Remove all formats but the float32 file, which its own step removes, and their pages."""
+    for each in FORMATS.values():
+        if each.name != "onnx":
+            remove(folder, each(stem).files)
+    remove(folder, PAGES)
+
+
+def _digest_of_earlier(folder: Path, stem: str) -> str | None:
+    """SHA-256 of the float32 file that the formats in the folder were made beside."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return json.loads((folder / PAGES[0]).read_text())[stem]
+    return None
+
+
+def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Made:
+    """Convert in a temporary folder, try it there, and move what is whole to its place."""
+    if not isinstance(each, ConvertedFormat):  # the export step has written it
+        return _try(each, folder, photos)
+    with scratch_folder(folder / each.name) as scratch:
+        remove(folder, each.files)
+        print(f"making {each.name}", flush=True)
+        try:
+            each.convert(source, scratch)
+        except (DistillError, OSError):
+            raise
+        except Exception as error:  # converters raise whatever they like
+            reason = f"{type(error).__name__}: {reason_of(error, 200)}"
+            raise DistillError(f"{each.name}: its converter failed ({reason})") from error
+        made = _try(each, scratch, photos)
+        for file in reversed(each.files):
+            os.replace(scratch / file, folder / file)
+    return made
+
+
+def _try(each: Format, folder: Path, photos: Tensor) -> Made:
+    try:
+        run = each.open(folder)
+        if run is None:
+            return Made(each, None, None)
+        outputs = [torch.from_numpy(run(photo[None].numpy())) for photo in photos]
+        return Made(each, torch.cat(outputs), run)
+    except DistillError:
+        raise
+    except Exception as error:  # runtimes have classes of their own
+        reason = f"{each.runs_in} cannot run it ({reason_of(error, 200)})"
+        raise DistillError(f"{each.name}: {reason}") from error
+
+
+def _row(
+    made: Made, times: dict[str, Times], expected: Tensor, held_out: Samples, folder: Path
+) -> FormatRow:
+    each, output, target = made.format, made.output, held_out.target
+    files = [path for name in each.files for path in _parts(folder / name)]
+    sizes = sum(p.stat().st_size for p in files), sum(map(compressed_size, files))
+    if output is None:
+        return FormatRow(each.name, each.files, *sizes)
+    same = psnr(output, expected)
+    like = None if target is None else float(psnr(over_white(output), over_white(target)).mean())
+    against = ratio(times[each.name], times["onnx"])
+    return FormatRow(
+        each.name,
+        each.files,
+        *sizes,
+        mean=float(same.mean()),
+        worst=float(same.min()),
+        teacher=like,
+        ms=times[each.name].median,
+        times_float=(against.median, against.low, against.high),
+        least=each.least,
+    )
+
+
+def _parts(path: Path) -> list[Path]:
+    """A file, or all files in a folder that is one format."""
+    return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]

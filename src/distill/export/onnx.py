@@ -1,0 +1,253 @@
+"""ONNX that lens tools and phones read: one file, static, folded, flushed, no foreign operators.
+
+Which operators are foreign is a matter of the profile (graph/operator_sets.py).
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import onnx
+import torch
+from onnx import TensorProto, helper
+from onnxruntime import InferenceSession
+from torch import Tensor, nn
+
+from distill.core.errors import DistillError
+from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, note
+from distill.core.sessions import open_session
+from distill.core.subnormals import flush_subnormals
+from distill.export.graph.operator_sets import APART, STATIC, Profile
+from distill.export.graph.strict import doubles, in_strict_operators
+from distill.export.graph.tidy import tidy
+from distill.models.students import global_statistics
+from distill.models.students.global_statistics import THUMBNAIL, GlobalStatistics, thumbnail_of
+from distill.models.students.student import Student
+
+OPSETS = range(9, 21)
+OPSET = 11
+RESIZING_OPSET = 18  # the first whose Resize has antialias
+SIDE = 256  # that students are trained at, and budgets speak of
+
+
+@dataclass(frozen=True)
+class OnnxExporter:
+    """How to write a network: `opset` 9 to 20, `size` of the side (divides by 32), fixed or not.
+
+    `opset` None: 11, or 18 where the graph makes a thumbnail. `size` None: 256, or what the network
+    was trained for. `profile` names the operators that may be in the file; None: what the network's
+    own settings say. `colours_at`: distill.stylize takes the colours of larger outputs from one of
+    that side; None: where the teacher normalises, the side that the student learnt at.
+
+    A student with statistics of the whole picture has the value `summary` in its graph. At 256² it
+    takes them from its own features; at another size, or at any, it makes a thumbnail of the photo.
+    """
+
+    opset: int | None = None
+    size: int | None = None
+    dynamic: bool = False
+    profile: Profile | None = None
+    colours_at: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.opset not in (None, *OPSETS):
+            raise DistillError(f"exporter.opset={self.opset}: from {OPSETS[0]} to {OPSETS[-1]}")
+        if self.side < 32 or self.side % 32:
+            raise DistillError(f"exporter.size={self.size}: must divide by 32")
+        if self.colours_at is not None and self.colours_at < 32:
+            raise DistillError(f"exporter.colours_at={self.colours_at}: at least 32 pixels")
+        if self.profile not in (None, *get_args(Profile)):
+            known = ", ".join(get_args(Profile))
+            raise DistillError(f"exporter.profile={self.profile}: choose from {known}")
+        if self.dynamic and self.profile in STATIC:
+            raise DistillError(
+                f"exporter.dynamic=true: the profile {self.profile} holds one size; leave it out"
+            )
+
+    @property
+    def side(self) -> int:
+        """Of the input, in pixels."""
+        return SIDE if self.size is None else self.size
+
+    def export(self, folded: nn.Module) -> onnx.ModelProto:
+        """The graph of a network whose BatchNorm is folded; input `photo`, output `stylized`.
+
+        (1, 3, side, side) in [0, 1] to (1, 3 or 4, side, side) in [0, 1]. Passes onnx.checker.
+        With statistics in the profiles strict and transposed there is a second input, `summary`
+        (1, 64, 1, 1), which the graph of `export_summary` computes.
+        """
+        network = self._in_profile(folded)
+        if not has_statistics(network):
+            return self._finished(onnx.load_from_string(self._trace(network)))
+        if self.apart(network):
+            summary = torch.zeros(1, global_statistics.SUMMARY, 1, 1)
+            traced = self._trace(_Traced(network, Student.stylize), {SUMMARY: summary})
+        elif self.resizes(network):
+            thumbnail = torch.zeros(1, 3, THUMBNAIL, THUMBNAIL)
+            told = _Traced(network, _told_by_thumbnail)
+            traced = self._trace(told, {"thumbnail": thumbnail}, ("stylized", SUMMARY))
+        else:
+            traced = self._trace(_Traced(network, _told_by_itself), {}, ("stylized", SUMMARY))
+        model = onnx.load_from_string(traced)
+        if self.resizes(network):
+            _make_thumbnail(model)
+        return self._finished(model, told=True)
+
+    def export_summary(self, folded: nn.Module) -> onnx.ModelProto:
+        """The graph from a picture of 256×256, `photo`, to the second input of `export`'s graph."""
+        exporter = replace(self, size=THUMBNAIL, dynamic=False, colours_at=None)
+        traced = exporter._trace(_Traced(folded, Student.summary), {}, (SUMMARY,))
+        return exporter._finished(onnx.load_from_string(traced), told=True)
+
+    def apart(self, network: nn.Module) -> bool:
+        """Whether `summary` is an input: the profile lacks the operators that compute it."""
+        return has_statistics(network) and self.profile in APART
+
+    def resizes(self, network: nn.Module) -> bool:
+        """Whether the graph makes the thumbnail that a student takes its statistics from."""
+        whole = has_statistics(network) and not self.apart(network)
+        return whole and (self.dynamic or self.side != THUMBNAIL)
+
+    def opset_of(self, network: nn.Module) -> int:
+        """The opset that it is written in. Raises DistillError for one that lacks an operator."""
+        least = RESIZING_OPSET if self.resizes(network) else OPSET
+        if self.opset is not None and self.opset < least == RESIZING_OPSET:
+            raise DistillError(
+                f"exporter.opset={self.opset}: the thumbnail of the whole picture is made by an "
+                f"operator of opset {RESIZING_OPSET}; leave it out, or take exporter.size="
+                f"{THUMBNAIL} or exporter.profile=transposed"
+            )
+        return self.opset or least
+
+    def _in_profile(self, network: nn.Module) -> nn.Module:
+        if self.profile != "strict" or not any(map(doubles, network.modules())):
+            return network
+        if self.dynamic:
+            raise DistillError(
+                "exporter.dynamic=true: this decoder has transposed convolutions, and in the "
+                "profile strict they hold one size; take exporter.profile=transposed"
+            )
+        return in_strict_operators(network)
+
+    def _trace(
+        self,
+        network: nn.Module,
+        given: dict[str, Tensor] | None = None,
+        outputs: Sequence[str] = ("stylized",),
+    ) -> bytes:
+        """`given` are its inputs after the photo."""
+        inputs = {"photo": torch.zeros(1, 3, self.side, self.side)} | (given or {})
+        axes = {0: "batch", 2: "height", 3: "width"}
+        free = {
+            n: axes if n in ("photo", "stylized") else {0: "batch"} for n in (*inputs, *outputs)
+        }
+        buffer = io.BytesIO()
+        with warnings.catch_warnings():
+            # The tracing exporter is deprecated, and the one that reaches opset 9 to 17 directly;
+            # and what it says of sizes that become constants is meant to be so.
+            warnings.simplefilter("ignore")
+            torch.onnx.export(
+                network.cpu().eval().to(memory_format=torch.contiguous_format),
+                tuple(inputs.values()),
+                buffer,  # type: ignore[arg-type]  # the tracing exporter takes any file
+                input_names=list(inputs),
+                output_names=list(outputs),
+                dynamic_axes=free if self.dynamic else None,
+                opset_version=self.opset_of(network),
+                dynamo=False,
+            )
+        return buffer.getvalue()
+
+    def _finished(self, model: onnx.ModelProto, told: bool = False) -> onnx.ModelProto:
+        flush_subnormals(model)
+        tidy(model)
+        del model.graph.output[1:]  # `summary` was one so that it has its name
+        if told:
+            note(model, GLOBAL_STATISTICS, "thumbnail")
+        if self.colours_at:
+            note(model, COLOURS_AT, self.colours_at)
+        onnx.checker.check_model(model, full_check=True)
+        return model
+
+
+def parity(path: Path, network: nn.Module, photos: Tensor, told_by: Path | None = None) -> float:
+    """Largest absolute difference between the file in ONNX Runtime and the network, on photos.
+
+    `told_by` is the file that computes the second input of the first.
+    """
+    session = open_session(path, threads=0)
+    given = {session.get_inputs()[0].name: photos.numpy()}
+    if told_by:
+        thumbnails = {"photo": thumbnail_of(photos).numpy()}
+        given[SUMMARY] = _one_by_one(open_session(told_by, threads=0), thumbnails)
+    with torch.inference_mode():
+        expected = network.eval()(photos).numpy()
+    return float(np.abs(_one_by_one(session, given) - expected).max())
+
+
+def _one_by_one(session: InferenceSession, given: dict[str, np.ndarray]) -> np.ndarray:
+    """The first output for each picture of a batch in turn."""
+    rows = zip(*given.values(), strict=True)
+    feeds = ({n: v[None] for n, v in zip(given, row, strict=True)} for row in rows)
+    return np.concatenate([session.run(None, feed)[0] for feed in feeds])
+
+
+def has_statistics(network: nn.Module) -> bool:
+    """Whether it is a student that is told the whole picture."""
+    return isinstance(network, Student) and network.statistics is not None
+
+
+class _Traced(Student):
+    """A student's own parts, whose weights keep their names, with another way to call them."""
+
+    def __init__(self, student: nn.Module, call: Callable[..., Any]) -> None:
+        assert isinstance(student, Student)
+        super().__init__(student.encoder, student.decoder, student.statistics)
+        self._call = call
+
+    def forward(self, *given: Tensor) -> Any:  # type: ignore[override]
+        return self._call(self, *given)
+
+
+def _told_by_thumbnail(student: Student, photo: Tensor, thumbnail: Tensor) -> tuple[Tensor, Tensor]:
+    summary = student.summary(thumbnail)
+    return student.stylize(photo, summary), summary
+
+
+def _told_by_itself(student: Student, photo: Tensor) -> tuple[Tensor, Tensor]:
+    """One pass of the encoder, for a photo of the thumbnail's size."""
+    statistics, features = student.statistics, student.encoder(photo)
+    assert isinstance(statistics, GlobalStatistics)
+    summary = statistics(photo, features[-1])
+    return student.decoder(features, statistics.adapting(summary)), summary
+
+
+def _make_thumbnail(model: onnx.ModelProto) -> None:
+    """Have the graph compute its second input from the first, as `thumbnail_of` does.
+
+    Tracing knows no antialiased interpolation.
+    """
+    graph = model.graph
+    photo, thumbnail = (value.name for value in graph.input)
+    del graph.input[1]
+    sides = helper.make_tensor("sides", TensorProto.INT64, [2], [THUMBNAIL, THUMBNAIL])
+    constant = helper.make_node("Constant", [], ["thumbnail_sides"], value=sides)
+    resize = helper.make_node(
+        "Resize",
+        [photo, "", "", "thumbnail_sides"],
+        [thumbnail],
+        name="thumbnail",
+        mode="linear",
+        antialias=1,
+        exclude_outside=1,  # at the border as PyTorch and Pillow: what is there, weighted anew
+        axes=[2, 3],
+        coordinate_transformation_mode="half_pixel",
+    )
+    graph.node.insert(0, resize)
+    graph.node.insert(0, constant)

@@ -1,0 +1,37 @@
+"""safetensors: the network's own weights, to go on training with or to share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from distill.export.format import ConversionSource, ConvertedFormat, Inference
+from distill.models.network_file import read_network_file, write_network
+
+
+class Safetensors(ConvertedFormat):
+    """One file, read back by `init=FILE`, `teacher.path=FILE` and `model=FILE` without its run."""
+
+    name = "safetensors"
+    endings = (".safetensors",)
+    runs_in = "PyTorch"
+    least = (99.0, 99.0)
+
+    def convert(self, source: ConversionSource, folder: Path) -> None:
+        write_network(source.network, source.description, folder / self.files[0])
+
+    def open(self, folder: Path) -> Inference:
+        network, _ = read_network_file(folder / self.files[0])
+
+        def run(photo: np.ndarray) -> np.ndarray:
+            threads = torch.get_num_threads()
+            torch.set_num_threads(1)
+            try:
+                with torch.inference_mode():
+                    return network(torch.from_numpy(photo)).numpy()
+            finally:
+                torch.set_num_threads(threads)
+
+        return run

@@ -1,0 +1,92 @@
+"""A U-Net's size, step by step from the paper's network to the files of an export."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Column, Table
+
+from distill.core.files import write_json
+from distill.core.nodes import build
+from distill.export.budget import REPORT
+from distill.export.catalogue import FORMATS
+from distill.export.subject import Subject
+from distill.metrics import complexity
+from distill.models.generators.unet import UNet
+
+HEADS = ("", "parameters", "MB", "GMACs", "file, MB")
+PAPER = {"upsampling": "transposed"}  # and the rest at its default
+FILES = {"float32": (4, "onnx"), "half precision": (2, "onnx_fp16"), "int8": (1, "onnx_int8")}
+
+
+@dataclass(frozen=True)
+class Size:
+    """A network in one precision. `bytes`: of its trained values; `file`: of what was written."""
+
+    name: str
+    parameters: int
+    bytes: int
+    macs: int
+    file: int | None = None
+
+
+def report_sizes(subject: Subject, folder: Path, written: bool = True) -> None:
+    """Print the table for a U-Net and add it to the folder's report.json, as `sizes`.
+
+    Not `written`: the export was refused, and files that lie there are of an earlier one.
+    """
+    if not isinstance(subject.network, UNet):
+        return
+    rows = list(sizes(subject, folder if written else None))
+    table = Table(HEADS[0], *(Column(head, justify="right") for head in HEADS[1:]))
+    for row in rows:
+        table.add_row(row.name, *_cells(row))
+    Console().print(table)
+    print("MB: 4, 2 or 1 byte for each trained value, in millions; file: what was written.")
+    path = folder / REPORT
+    report = json.loads(path.read_text()) | {"sizes": [asdict(row) for row in rows]}
+    write_json(path, report)
+
+
+def sizes(subject: Subject, folder: Path | None) -> Iterator[Size]:
+    """The paper's U-Net of this size, this run's step by step, and its files in `folder`."""
+    node, side = subject.trained["generator"]["build"], subject.side
+    channels = subject.trained["channels"]
+    own = node | {"size": side, "out_channels": channels}
+    yield _float(f"U-Net-{side} of the paper", {"_target_": node["_target_"], "size": side} | PAPER)
+    factors = f"width factors {own.get('encoder', 1.0):g} and {own.get('decoder', 1.0):g}"
+    separable = own.get("separable", False)
+    plain = _float(factors, own | {"separable": False})
+    if separable:
+        yield plain
+    last = _float("+ separable convolutions", own) if separable else plain
+    for precision, (width, written) in FILES.items():
+        (name,) = FORMATS[written](subject.stem).files
+        path = folder / name if folder else None
+        yield Size(
+            last.name if width == 4 else f"+ {precision}",
+            last.parameters,
+            width * last.parameters,
+            last.macs,
+            path.stat().st_size if path and path.is_file() else None,
+        )
+
+
+def _float(name: str, node: dict[str, Any]) -> Size:
+    """Built without memory for its weights: only shapes are looked at."""
+    with torch.device("meta"):
+        network = build(node).eval()
+        macs = complexity.module_macs(network, node["size"], node.get("in_channels", 3))
+    count = complexity.parameters(network)
+    return Size(name, count, 4 * count, macs or 0)
+
+
+def _cells(row: Size) -> list[str]:
+    file = "–" if row.file is None else f"{row.file / 1e6:.2f}"
+    return [f"{row.parameters:,}", f"{row.bytes / 1e6:.1f}", f"{row.macs / 1e9:.3g}", file]

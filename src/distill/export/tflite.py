@@ -1,0 +1,90 @@
+"""TFLite, by litert-torch in an environment of its own: it wants another torch than we do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from distill.core.errors import DistillError
+from distill.export.format import ConversionSource, ConvertedFormat, Inference
+
+WORKER = Path(__file__).with_name("tflite_worker.py")
+TIMEOUT = 600  # seconds; some 20 are usual
+
+
+class TfLite(ConvertedFormat):
+    """float32, channels last, as phones have pictures: (1, S, S, 3) in [0, 1] to the same.
+
+    The folded network goes to the other interpreter as a torch.fx graph of plain torch layers, so
+    that it needs nothing of ours.
+    """
+
+    name = "tflite"
+    endings = (".tflite",)
+    needs = (
+        "it has pins of its own: python -m venv ENV; ENV/bin/pip install litert-torch; then "
+        "tflite.python=ENV/bin/python"
+    )
+    runs_in = "LiteRT"
+
+    def convert(self, source: ConversionSource, folder: Path) -> None:
+        if source.python is None and find_spec("litert_torch") is None:
+            raise DistillError(f"{self.name}: needs litert-torch; {self.needs}")
+        python, size = source.python or sys.executable, source.exporter.side
+        torch.save(torch.fx.symbolic_trace(source.folded), folder / "network.fx")
+        command = [_interpreter(python), "-", "network.fx", self.files[0], str(size)]
+        try:
+            # As text, not by its path: beside it lie onnx.py and ncnn.py, which it must not see.
+            done = subprocess.run(
+                command,
+                input=WORKER.read_text(),
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT,
+            )
+        except OSError as error:
+            raise DistillError(
+                f"tflite.python={python}: cannot be run ({error.strerror})"
+            ) from None
+        except subprocess.TimeoutExpired:
+            raise DistillError(f"{self.name}: litert-torch took longer than {TIMEOUT} s") from None
+        if done.returncode or not (folder / self.files[0]).is_file():
+            said = done.stderr.strip() or f"it ended with status {done.returncode}"
+            raise DistillError(f"{self.name}: {_why(python, said, self.needs)}")
+
+    def open(self, folder: Path) -> Inference | None:
+        try:
+            from ai_edge_litert.interpreter import Interpreter
+        except ImportError:
+            return None
+        opened = Interpreter(model_path=str(folder / self.files[0]), num_threads=1)
+        opened.allocate_tensors()
+        return lambda photo: _run(opened, photo)
+
+
+def _interpreter(typed: str) -> str:
+    """A path counts from here, not from where it runs; a link stays, as an environment's is one."""
+    path = os.path.expanduser(typed)
+    return os.path.abspath(path) if os.path.dirname(path) else path
+
+
+def _why(python: str, said: str, needs: str) -> str:
+    if "No module named 'litert_torch'" in said:
+        return f"{python} has no litert-torch; {needs}"
+    last = [line for line in said.splitlines() if line.strip()][-1:]
+    return f"litert-torch failed: {' '.join(last)}"
+
+
+def _run(opened: Any, photo: np.ndarray) -> np.ndarray:
+    opened.set_tensor(opened.get_input_details()[0]["index"], photo.transpose(0, 2, 3, 1))
+    opened.invoke()
+    output = opened.get_tensor(opened.get_output_details()[0]["index"])
+    return np.ascontiguousarray(output.transpose(0, 3, 1, 2))

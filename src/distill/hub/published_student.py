@@ -1,0 +1,74 @@
+"""A student by itself, with what its file says of it: for programs that know nothing of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+from torch import Tensor, nn
+
+from distill.config.registry import recipe_of, register
+from distill.core.errors import DistillError
+from distill.core.files import home_path
+from distill.models.checkpoint import load_student
+from distill.models.network_file import (
+    description,
+    is_network_file,
+    read_network_file,
+    untrained_network,
+    write_network,
+)
+from distill.models.recipes import RECIPES
+from distill.models.students.student import Student
+from distill.models.teachers.teacher import at_any_size
+from distill.runs.run_folder import Run
+
+register(*RECIPES)  # whoever imports this has started no command
+STRIDE = 32  # that the sides of a student's pictures divide by
+
+
+class PublishedStudent(nn.Module):
+    """(N, 3, H, W) RGB in [0, 1] to (N, 3 or 4, H, W) in [0, 1], of any size.
+
+    `description` says what builds the student and where it comes from, as models.network_file has
+    it; `student` is the network itself, None: an untrained one. Sides that 32 does not divide are
+    filled up at the right and lower edge, and cut again.
+    """
+
+    def __init__(self, description: dict[str, Any], student: nn.Module | None = None) -> None:
+        super().__init__()
+        self.description = description
+        network = student or untrained_network(description)
+        if not isinstance(network, Student) or not recipe_of(description).has_teacher:
+            raise DistillError(
+                f"a network of recipe={description['recipe']}, a student is wanted: one of "
+                "recipe=distill"
+            )
+        self.student = network
+        self.eval()
+
+    def forward(self, photo: Tensor) -> Tensor:
+        return at_any_size(self.student, photo, STRIDE)
+
+    @classmethod
+    def of(cls, path: str | Path, checkpoint: str = "best") -> Self:
+        """That of a run's folder, of a .ckpt, or of a .safetensors of distill.export.
+
+        Of a folder `checkpoint` is best (last where there is none) or last. Raises DistillError.
+        """
+        where = home_path(path)
+        if where.is_dir():
+            where = Run(where).checkpoint(checkpoint)
+        if is_network_file(where):
+            network, said = read_network_file(where)
+        else:
+            network, trained = load_student(where)
+            said = description(trained)
+        try:
+            return cls(said, network)
+        except DistillError as error:
+            raise DistillError(f"{where}: {error}") from error
+
+    def save(self, target: Path) -> None:
+        """Write the file that `of` reads, and `init=FILE` of distill.train."""
+        write_network(self.student, self.description, target)

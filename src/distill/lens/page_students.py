@@ -1,0 +1,72 @@
+"""Which students distill.lens puts on its page: those of the package, files, and a run's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from distill.config.settings.commands import Lens
+from distill.core.errors import DistillError
+from distill.core.files import home_path
+from distill.models import zoo
+from distill.runs import run_folder
+from distill.stylize.onnx_student import OnnxStudent
+from distill.stylize.stylizing import open_student
+
+FIRST = "toon"  # of the package's own the most striking one: what a visitor sees first
+SIDE = 256  # of a network that takes any size: what students learn on
+
+
+@dataclass(frozen=True)
+class PageStudent:
+    """A student for the page: its network, and what the page must know of it."""
+
+    name: str
+    kind: Literal["photo", "sketch"]
+    network: OnnxStudent
+    licence: str = ""
+
+    @property
+    def side(self) -> int:
+        """Pixels of the longer side that the file names, though it may take other sizes too."""
+        sides = [dim.dim_value for dim in self.network.input.type.tensor_type.shape.dim[2:]]
+        return max(sides) or SIDE
+
+
+def choose(settings: Lens) -> list[PageStudent]:
+    """Every student asked for, opened once. Raises DistillError for one that makes no picture."""
+    photo = _listed(settings.students)
+    if settings.students is None and settings.run is None:
+        photo = sorted(zoo.shipped(), key=lambda name: name != FIRST)
+    students = [_open(item, "photo") for item in photo]
+    students += [_open(item, "sketch") for item in _listed(settings.sketches)]
+    if settings.run is not None:
+        best = run_folder.run_named(settings.run, settings.runs).checkpoint("best")
+        students.insert(0, PageStudent(settings.run, "photo", open_student(best)))
+    if not students:
+        raise DistillError("students=[]: no student for the page; name one, or leave it out")
+    names = [each.name for each in students]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise DistillError(f"students: two are called {twice!r}; rename one of the files")
+    return students
+
+
+def _listed(given: str | list[str] | None) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or [])
+
+
+def _open(item: str, kind: Literal["photo", "sketch"]) -> PageStudent:
+    """A name of the zoo, or a file."""
+    path = home_path(item)
+    if path.suffix.lower() in (".ckpt", ".onnx", ".safetensors") or "/" in item:
+        return PageStudent(path.stem, kind, open_student(path))
+    shipped = zoo.shipped()
+    if item not in shipped:
+        raise DistillError(
+            f"students={item}: no such student in this package (there are: "
+            f"{', '.join(shipped) or 'none'}) and no .onnx, .ckpt or .safetensors file"
+        )
+    card = zoo.FOLDER / f"{item}.json"
+    teacher = json.loads(card.read_text())["teacher"] if card.is_file() else {}
+    return PageStudent(item, kind, open_student(shipped[item]), teacher.get("licence") or "")

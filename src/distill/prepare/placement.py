@@ -1,0 +1,280 @@
+"""Which side of a set a photo is on: as remembered, by the split, or beside its near-duplicates.
+
+Or on none: drop=FILE lists pictures to leave out, one a line. A line is a photo's path below its
+folder, its bare file name, or the name of a PNG of the set.
+"""
+
+from __future__ import annotations
+
+import warnings
+from ast import literal_eval
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from distill.core.engine import HERE, Engine
+from distill.data import register
+from distill.data.duplicates import find_near_duplicates
+from distill.data.manifest import Manifest
+from distill.data.photos import Photo, Side, group_of
+from distill.data.register import SIDES, RegisterRow
+from distill.data.split import NO_EDGES, Edges, fresh_sides
+
+
+class PairsThere(Protocol):
+    """The whole pairs that a set has: `disk` their names by side, `photo` the picture of one."""
+
+    @property
+    def disk(self) -> dict[Side, set[str]]: ...
+
+    def photo(self, side: Side, pair: str) -> Path: ...
+
+
+class PairsInFolders:
+    """Those of a set of folders."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.disk = root, register.pairs_on_disk(root)
+
+    def photo(self, side: Side, pair: str) -> Path:
+        return self.root / side / "photo" / f"{pair}.png"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The photos of a set in order, the side of each, and what the set shall remember.
+
+    `bridging` are photos that belong to two sides (key → reason), `dropped` the list of what to
+    leave out, `left_out` how many photos that is and `unwanted` the names of their pairs,
+    `obsolete` the files of those, `disk` the pairs that are there, `remembered` whether the set
+    holds all this already.
+    """
+
+    sides: list[tuple[Photo, Side]]
+    rows: list[RegisterRow]
+    bridging: dict[str, str]
+    dropped: list[str]
+    left_out: int
+    unwanted: set[str]
+    obsolete: list[Path]
+    disk: dict[Side, set[str]]
+    remembered: bool
+
+    @property
+    def counts(self) -> dict[str, int]:
+        near = sum(row.near_duplicate for row in self.rows)
+        return {"near_duplicates": near, "bridging": len(self.bridging), "dropped": self.left_out}
+
+
+def place_photos(
+    photos: Sequence[Photo],
+    manifest: Manifest,
+    root: Path,
+    drop: Path | None = None,
+    pairs: PairsThere | None = None,
+    engine: Engine = HERE,
+) -> Placement:
+    """Place every photo; changes nothing on disk but the cache of thumbnails.
+
+    What the set at `root` has placed stays where it is. `drop` replaces its list of dropped ones.
+    `pairs` are those that it has, None: in its folders. `engine` makes the thumbnails.
+    """
+    pairs = pairs or PairsInFolders(root)
+    known, disk = register.read_rows(root), pairs.disk
+    there = {register.pair_of(name): side for side in SIDES for name in disk[side]}
+    remembered_lines = register.read_dropped(root / register.DROPPED)
+    lines = register.read_dropped(drop) if drop else remembered_lines
+    left_out, unknown = _named(lines, photos, there.keys())
+    if drop and unknown:
+        first = f"the first: {unknown[0]!r}" if len(unknown) > 1 else repr(unknown[0])
+        count = f"{len(unknown)} lines name" if len(unknown) > 1 else "a line names"
+        warnings.warn(f"drop: {count} no photo, {first}", stacklevel=2)
+    kept = [photo for photo in photos if photo.pair_name not in left_out]
+    rows = {p.pair_name: row for p in kept if (row := _row(p, known, there))}
+    gone = known.keys() - {p.pair_name for p in kept} - left_out
+    orphans = [known[pair] for pair in sorted(gone & there.keys())]
+    settled = len(rows) == len(kept) and not known.keys() & left_out
+    if not settled:
+        alone = [_orphan(row, there[row.pair], pairs) for row in orphans]
+        rows = _place(kept, rows, alone, manifest, engine)
+    written = [*(rows[photo.pair_name] for photo in kept), *orphans]
+    obsolete = register.leftovers(root, left_out) if left_out else []
+    same = not known or list(known.values()) == written
+    return Placement(
+        sides=[(p, side) for p in kept if (side := rows[p.pair_name].side)],
+        rows=written,
+        bridging={p.key: r.reason for p in kept if (r := rows[p.pair_name]).side is None},
+        dropped=lines,
+        left_out=len(photos) - len(kept),
+        unwanted=left_out,
+        obsolete=obsolete,
+        disk=disk,
+        remembered=settled and same and lines == remembered_lines and not obsolete,
+    )
+
+
+def _named(
+    lines: Sequence[str], photos: Sequence[Photo], pairs: Set[str]
+) -> tuple[set[str], list[str]]:
+    """The pair names that the lines of a drop list mean, of photos and of pairs whose photo is
+    gone; and the lines that name neither."""
+    wanted, used, found = set(lines), set(), set()
+    as_pair = {register.pair_of(line): line for line in lines if line.endswith(".png")}
+    if wanted:
+        for photo in photos:
+            inside = photo.key.removeprefix(f"{photo.folder}/") if photo.folder else photo.key
+            hits = {photo.key, inside, Path(inside).name} & wanted
+            if photo.pair_name in as_pair:
+                hits.add(as_pair[photo.pair_name])
+            if hits:
+                found.add(photo.pair_name)
+                used |= hits
+    on_disk = as_pair.keys() & pairs
+    used |= {as_pair[pair] for pair in on_disk}
+    return found | on_disk, [line for line in lines if line not in used]
+
+
+def _row(photo: Photo, known: dict[str, RegisterRow], there: dict[str, Side]) -> RegisterRow | None:
+    """What the set knows of a photo; a set from before photos.tsv shows it by its pairs."""
+    row, side = known.get(photo.pair_name), there.get(photo.pair_name)
+    if side and (row is None or row.side != side):
+        return RegisterRow.of(photo, side)
+    return row
+
+
+def _orphan(row: RegisterRow, side: Side, pairs: PairsThere) -> tuple[Photo, Side]:
+    """A pair whose photo is gone: its copy of the photo still keeps near-duplicates beside it."""
+    return Photo(pairs.photo(side, row.pair), literal_eval(row.key)), side
+
+
+def _place(
+    kept: Sequence[Photo],
+    rows: dict[str, RegisterRow],
+    orphans: Sequence[tuple[Photo, Side]],
+    manifest: Manifest,
+    engine: Engine,
+) -> dict[str, RegisterRow]:
+    """A row for every photo, new ones placed; those left out before are tried again."""
+    photos = [*kept, *(photo for photo, _ in orphans)]
+    placed = [rows[p.pair_name].side if p.pair_name in rows else None for p in kept]
+    sides = [*placed, *(side for _, side in orphans)]
+    one_side = len({photo.side for photo in photos}) == 1 and photos[0].side is not None
+    edges = NO_EDGES if one_side else find_near_duplicates(photos, manifest.photos, engine)
+    placer = SidePlacer(photos, sides, edges)
+    placer.run(manifest.val_fraction, manifest.seed, manifest.test_fraction)
+    near = set(edges.ravel().tolist())
+    return {
+        photo.pair_name: RegisterRow.of(
+            photo, placer.sides[i], i in near, placer.bridging.get(i, "")
+        )
+        for i, photo in enumerate(kept)
+    }
+
+
+class SidePlacer:
+    """Places photos breadth-first from those that have a side.
+
+    `sides` holds the side of what is placed and None for new photos; after `run` None is left only
+    for those in `bridging`: index → reason. A new photo near one side joins it, one near two sides
+    is left out, and one near none goes where the split of all photos puts it. Near are the two ends
+    of an edge (near-duplicates) and photos of one name group. A photo that belongs to a side by
+    itself (`Photo.side`) is left out when it is near another one, training last.
+    """
+
+    def __init__(self, photos: Sequence[Photo], sides: Sequence[Side | None], edges: Edges) -> None:
+        self.photos, self.sides = photos, list(sides)
+        self.bridging: dict[int, str] = {}
+        self._edges, self._similar = edges, _Neighbours(len(photos), edges)
+        self._group = self._groups()
+        self._members: dict[str, list[int]] = defaultdict(list)
+        for i, group in enumerate(self._group):
+            if group is not None:
+                self._members[group].append(i)
+        self._met: dict[str, int] = {}  # group → the first of it that has a side
+        self._queue = deque(i for i, side in enumerate(self.sides) if side)
+        for i in self._queue:
+            self._meet(i)
+
+    def run(self, val_fraction: float, seed: int, test_fraction: float = 0.0) -> None:
+        """Place every new photo."""
+        for side in reversed(SIDES):
+            self._settle(i for i in self._open() if self.photos[i].side == side)
+        while self._queue:
+            self._settle(self._near(self._queue.popleft()))
+        left = list(self._open())
+        if left:
+            # Only a new set, of one component, has it split so that no side is empty.
+            begun = any(self.sides) or bool(self.bridging)
+            fresh = fresh_sides(
+                self.photos, val_fraction, seed, self._edges, test_fraction, together=begun
+            )
+            for i in left:
+                self.sides[i] = fresh[i]
+
+    def _groups(self) -> list[str | None]:
+        """The name group of each photo that is free to move; a group on several sides is none."""
+        names = [None if p.side else group_of(p.key) for p in self.photos]
+        on: dict[str | None, set[Side]] = defaultdict(set)
+        for name, side in zip(names, self.sides, strict=True):
+            if side:
+                on[name].add(side)
+        return [None if len(on[name]) > 1 else name for name in names]
+
+    def _open(self) -> Iterator[int]:
+        return (i for i, s in enumerate(self.sides) if s is None and i not in self.bridging)
+
+    def _near(self, i: int) -> Iterator[int]:
+        """New photos near photo `i`: its near-duplicates, and once for every group all of it."""
+        group = self._group[i]
+        members = self._members.pop(group, []) if group is not None else []
+        for j in [*self._similar[i], *members]:
+            if self.sides[j] is None and j not in self.bridging:
+                yield j
+
+    def _settle(self, new: Iterable[int]) -> None:
+        for i in new:
+            beside = self._beside(i)
+            own = self.photos[i].side
+            if len(beside) > 1 or (own and beside.keys() - {own}):
+                self.bridging[i] = self._reason(beside)
+            elif own or beside:
+                self.sides[i] = own or next(iter(beside))
+                self._queue.append(i)
+                self._meet(i)
+
+    def _beside(self, i: int) -> dict[Side, int]:
+        """For each side a photo of it that is near `i`."""
+        group = self._group[i]
+        near = [*self._similar[i], *([self._met[group]] if group in self._met else [])]
+        return {side: j for j in reversed(near) if (side := self.sides[j])}
+
+    def _meet(self, i: int) -> None:
+        group = self._group[i]
+        if group is not None:
+            self._met.setdefault(group, i)
+
+    def _reason(self, beside: dict[Side, int]) -> str:
+        words = {"train": "training", "val": "validation", "test": "test"}
+        near = (
+            f"{self.photos[beside[side]].key!r} in {words[side]}"
+            for side in SIDES
+            if side in beside
+        )
+        return f"belongs with {' and with '.join(near)} (a near-duplicate, or of one name)"
+
+
+class _Neighbours:
+    """The photos at the other ends of a photo's edges, in order."""
+
+    def __init__(self, count: int, edges: Edges) -> None:
+        both = np.concatenate([edges, edges[:, ::-1]])
+        both = both[np.lexsort((both[:, 1], both[:, 0]))]
+        self._starts = np.searchsorted(both[:, 0], np.arange(count + 1))
+        self._others = both[:, 1]
+
+    def __getitem__(self, i: int) -> list[int]:
+        return self._others[self._starts[i] : self._starts[i + 1]].tolist()

@@ -1,0 +1,221 @@
+"""Photos to a sketch → photo set on disk.
+
+ROOT/train/A/NAME.png   the outline, RGB        ROOT/train/B/NAME.png   the picture, RGB(A)
+ROOT/val/…, ROOT/test/…                         the same
+ROOT/preview.png        every step of some      the other files: see labelled.set_builder
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from PIL import Image
+from torch import Tensor
+
+from distill.config.settings.sketching import Sketch
+from distill.config.settings.training import Prepare
+from distill.core import weights
+from distill.core.arrays import save_png
+from distill.core.errors import DistillError
+from distill.core.files import home_path, sha256
+from distill.core.images import to_image, to_pixels
+from distill.data import sources, yunet
+from distill.data.manifest import PREVIEW, Manifest, manifest_at
+from distill.data.photos import Photo
+from distill.data.register import SKETCH_FOLDERS
+from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
+from distill.prepare.set_builder import SetReport, build_set
+from distill.prepare.sketches import hed
+from distill.prepare.sketches.masks import MaskFolder, SaliencyNetwork
+from distill.prepare.sketches.preview import preview
+from distill.prepare.sketches.sketcher import Masks, Sketcher
+
+SHOWN = 8
+# Fields that dataset.json of a sketch set leaves out: those of teachers, and `sketch`, whose
+# settings stand there one by one.
+_LEFT_OUT = {"style", "teacher", "colour", "sketch"}
+
+
+@dataclass(frozen=True)
+class SketchManifest(Manifest):
+    """What decides every pixel of a sketch → photo set.
+
+    `sketch` are the settings by their names; files among them are told by their content's hash.
+    """
+
+    sketch: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, sketch: Sketch, hashes: dict[str, str], **shared: Any) -> Self:
+        """The manifest of these settings, without those that change nothing.
+
+        `hashes` are those of the files that the settings name, `shared` the rest of a Manifest.
+        """
+        unused = {"canny", "hed"} - {sketch.outline}
+        unused |= set() if sketch.points else {"face", "marks"}
+        unused |= set() if sketch.mask else {"mask_least", "rgba"}
+        unused |= set() if "mask" in hashes else {"saliency"}
+        plain = _flat({k: v for k, v in asdict(sketch).items() if k not in unused})
+        plain.pop("sketch.size")
+        # Paths may change, contents not: a mask's network by its hash, a folder by being one.
+        plain.pop("sketch.hed.weights", None)
+        if sketch.mask not in (None, "alpha"):
+            plain["sketch.mask"] = hashes.get("mask", "folder")
+        if "hed" in hashes:
+            plain["sketch.hed"] = hashes["hed"]
+        return cls(style="", teacher="", size=sketch.size, sketch=plain, **shared)
+
+    def plain(self) -> dict[str, Any]:
+        kept = {k: v for k, v in super().plain().items() if k not in _LEFT_OUT}
+        return {"recipe": "pix2pix"} | kept | self.sketch
+
+    def check(self, root: Path) -> None:
+        made = manifest_at(root)
+        if made is not None and made.get("recipe") != "pix2pix":
+            raise DistillError(
+                f"{root}: holds the pairs of a teacher; name another folder with data.root=DIR"
+            )
+        super().check(root)
+
+
+def _flat(values: dict[str, Any], prefix: str = "sketch.") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        name = f"{prefix}{key}"
+        found |= _flat(value, f"{name}.") if isinstance(value, dict) else {name: value}
+    return found
+
+
+class SketchPass(PairMaker):
+    """SIDE/B, the picture, and SIDE/A, its outline; the workers do all of it."""
+
+    folders = SKETCH_FOLDERS
+    doing = "sketching"
+    extras = (PREVIEW,)
+
+    def __init__(self, sketcher: Sketcher, workers: int) -> None:
+        self.sketcher, self.workers = sketcher, workers
+        self.read = partial(read_sketch, sketcher)
+
+    def pairs(self, batch: Sequence[tuple[Tensor, Tensor]]) -> list[Pictures]:
+        return [
+            (Image.fromarray(target.numpy()), Image.fromarray(outline.numpy()))
+            for target, outline in batch
+        ]
+
+    def still_bad(self, photo: Photo, reason: str, since: float) -> bool:
+        """Until its file, its points or its mask change. An archive that is unpacked keeps the time
+        of writing, but not that of change, so both count."""
+        files = self.sketcher.sources(photo.local)
+        states = [path.stat() for path in files if path.exists()]
+        return all(max(state.st_mtime, state.st_ctime) <= since for state in states)
+
+    def nothing_usable(self, listed: Path, others: int) -> str:
+        # Photos are placed before it is known which of them can be used.
+        hint = "; add photos, or name others with val_photos=DIR data.root=DIR" if others else ""
+        return f"could be used; see {listed}{hint}"
+
+    def check(self, root: Path, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
+        if todo:
+            self.sketcher.check()
+
+    def finish(self, root: Path, done: Sequence[PairJob]) -> None:
+        """The contact sheet of photos that lie evenly over all that are in the set."""
+        count = min(SHOWN, len(done))
+        chosen = [done[i * len(done) // count] for i in range(count)]
+        rows = [(job.name, self.sketcher(job.photo)) for job in chosen]
+        if rows:
+            save_png(preview(rows), root / PREVIEW)
+        else:
+            (root / PREVIEW).unlink(missing_ok=True)
+
+
+def read_sketch(sketcher: Sketcher, job: PairJob) -> tuple[Tensor, Tensor]:
+    """Picture and outline of a photo, uint8 (S, S, C). Raises BadPhoto."""
+    steps = sketcher(job.photo)
+    return to_pixels(to_image(steps.target)), to_pixels(to_image(steps.outline))
+
+
+def prepare(settings: Prepare) -> SetReport:
+    """Make what is missing of the settings' set and say what happened."""
+    check(settings)
+    photos, root = sources.photos(settings), sketches_root(settings)
+    masks, files = _masks(settings), _weights(settings)
+    maker = SketchPass(
+        Sketcher(settings.sketch, settings.crop, masks, **files), settings.label.workers
+    )
+    hashes = {"hed": sha256(files["hed"])} if "hed" in files else {}
+    if isinstance(masks, SaliencyNetwork):
+        hashes["mask"] = sha256(masks.path)
+    crop = 1.0 if settings.sketch.points else settings.crop
+    shared = sources.photos_in_manifest(settings, root)
+    manifest = SketchManifest.of(settings.sketch, hashes, crop=crop, **shared)
+    report = build_set(photos, maker, manifest, root, drop=sources.drop_list(settings))
+    print(report)
+    return report
+
+
+def check(settings: Prepare) -> None:
+    """Raises DistillError for settings that contradict each other, and as `sources.check_photos`.
+
+    Before a network's file is fetched or read.
+    """
+    chosen = settings.sketch
+    if settings.data.kind == "shards" or settings.engine.name != "here":
+        raise DistillError(
+            "recipe=pix2pix: sketches are drawn into a folder, here; leave data=shards and engine= "
+            "out, python -m distill.shards packs them"
+        )
+    if settings.data.sizes:
+        raise DistillError(
+            f"recipe=pix2pix: sketches are squares; leave data.sizes={settings.data.sizes} out"
+        )
+    if chosen.marks and chosen.points is None:
+        raise DistillError("sketch.marks=true: needs sketch.points=cat or faces, to know where")
+    if chosen.rgba and chosen.mask is None:
+        raise DistillError("sketch.rgba=true: needs sketch.mask=FILE, DIR or alpha, to know what")
+    if chosen.canny.low > chosen.canny.high:
+        raise DistillError(
+            f"sketch.canny.low={chosen.canny.low}: above sketch.canny.high={chosen.canny.high}"
+        )
+    for folder in sources.at_addresses(settings):
+        raise DistillError(
+            f"photos={folder}: sketches are drawn from photos on this machine; copy these into a "
+            "folder, and name that"
+        )
+    sources.check_photos(settings, sketches_root(settings))
+
+
+def sketches_root(settings: Prepare) -> Path:
+    """Where the set lies: data.root, or data/sketches/PHOTOS-SIZE."""
+    if settings.data.root:
+        return Path(settings.data.root)
+    return Path("data/sketches") / f"{sources.set_name(settings)}-{settings.sketch.size}"
+
+
+def _masks(settings: Prepare) -> Masks:
+    chosen = settings.sketch
+    if chosen.mask in (None, "alpha"):
+        return None
+    path = home_path(chosen.mask)
+    if path.is_dir():
+        return MaskFolder(path)
+    if not path.is_file():
+        raise DistillError(f"sketch.mask={chosen.mask}: no such file or folder, and not alpha")
+    return SaliencyNetwork(path, chosen.saliency.size, chosen.saliency.norm)
+
+
+def _weights(settings: Prepare) -> dict[str, Path]:
+    """The files of the networks that the settings name, by the Sketcher's arguments."""
+    chosen, found = settings.sketch, {}
+    if chosen.points == "faces":
+        found["detector"] = weights.find(yunet.FILE)
+    if chosen.outline == "hed":
+        own, key = chosen.hed.weights, "sketch.hed.weights"
+        there = None if own else weights.find_or_none(hed.FILE, hed.PORT)
+        found["hed"] = there or weights.find(hed.FILE, own, key)
+    return found

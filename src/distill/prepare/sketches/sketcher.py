@@ -1,0 +1,174 @@
+"""One photo to an outline and a picture, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from distill.config.settings.sketching import Sketch
+from distill.core.images import to_tensor
+from distill.core.state_dicts import load_into
+from distill.data.decode import BadPhoto
+from distill.data.photos import Photo, read_photo
+from distill.data.yunet import YuNet
+from distill.prepare.sketches import lines
+from distill.prepare.sketches.framing import SquareFrame, around_face, cut, in_the_middle
+from distill.prepare.sketches.hed import HED
+from distill.prepare.sketches.masks import MaskFolder, SaliencyNetwork, of_alpha
+from distill.prepare.sketches.points import Points, Spot, cat_file, of_face, read_cat
+
+Masks = SaliencyNetwork | MaskFolder | None
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What became of a photo on its way; pictures (C, S, S) in [0, 1] but for the first.
+
+    `whole` is the photo (3, H, W) and `spots` the points in the square's pixels. `square` is what
+    was cut out, `target` that without its background (RGBA, or RGB over white), `found` all edges,
+    `outline` those that are kept, as a pen draws them (3, S, S), black on white.
+    """
+
+    whole: Tensor
+    spots: list[Spot]
+    square: Tensor
+    mask: Tensor
+    target: Tensor
+    found: lines.Lines
+    outline: Tensor
+
+
+class Sketcher:
+    """A photo to its steps, by `settings`; `crop` is that of a square without points.
+
+    `detector` and `hed` are weights files, each needed where the settings name it. Networks are
+    opened at the first photo, in the process that sketches it.
+    """
+
+    def __init__(
+        self,
+        settings: Sketch,
+        crop: float = 1.0,
+        masks: Masks = None,
+        detector: Path | None = None,
+        hed: Path | None = None,
+    ) -> None:
+        self.settings, self.crop, self.masks = settings, crop, masks
+        self._detector, self._hed = detector, hed
+
+    def __call__(self, photo: Photo) -> Steps:
+        """Raises BadPhoto with the reason why the photo cannot be used."""
+        chosen = self.settings
+        image = read_photo(photo.path, alpha=chosen.mask == "alpha")
+        whole = to_tensor(image)
+        points = self._points(photo.local, image)
+        if points is None:
+            frame = in_the_middle(*image.size, self.crop)
+        else:
+            frame = around_face(points, chosen.face.side, chosen.face.eyes)
+        inside = self._cut(torch.ones_like(whole[:1]), frame, 0.0)
+        square, mask, over_white = self._cut_out(photo.local, image, whole, frame, inside)
+        spots = [frame.place(spot, chosen.size) for spot in (points.spots if points else [])]
+        found = self._edges(over_white, mask, inside)
+        outline = torch.from_numpy(self._outline(found, spots)).expand(3, -1, -1)
+        target = _with_alpha(over_white, mask) if chosen.rgba else over_white
+        return Steps(whole[:3], spots, square, mask, target, found, outline)
+
+    def check(self) -> None:
+        """Raises DistillError for a mask's network or HED's weights that cannot be used."""
+        trial = deepcopy(self)  # what has opened a network cannot be handed to another process
+        if isinstance(trial.masks, SaliencyNetwork):
+            trial.masks(torch.zeros(3, self.settings.size, self.settings.size))
+        if self._hed:
+            _ = trial._network
+
+    def sources(self, photo: Path) -> list[Path]:
+        """The files that decide what becomes of a photo."""
+        found = [photo]
+        if self.settings.points == "cat":
+            found.append(cat_file(photo))
+        if isinstance(self.masks, MaskFolder) and (mask := self.masks.file(photo)):
+            found.append(mask)
+        return found
+
+    def _points(self, path: Path, image: Image.Image) -> Points | None:
+        if self.settings.points is None:
+            return None
+        if self.settings.points == "cat":
+            points = read_cat(cat_file(path), image.size)
+        else:
+            faces = self._find(np.asarray(image.convert("RGB")))
+            if not faces:
+                raise BadPhoto("no face in it")
+            points = of_face(faces[0], image.size)
+        if points.eyes < self.settings.face.least:
+            raise BadPhoto(f"the face is too small: {points.eyes:.0f} pixels between the eyes")
+        return points
+
+    def _cut(self, picture: Tensor, frame: SquareFrame, beyond: float) -> Tensor:
+        """The square; where sketch.outside=edge, the picture goes on instead of `beyond`."""
+        edge = self.settings.outside == "edge"
+        return cut(picture, frame, self.settings.size, None if edge else beyond)
+
+    def _cut_out(
+        self, path: Path, image: Image.Image, whole: Tensor, frame: SquareFrame, inside: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The square, its mask, and the square over white; colours under a mask are weighed first,
+        so that none of the background's seeps into the rim."""
+        square = self._cut(whole[:3], frame, 1.0)
+        if self.settings.mask is None:
+            return square, inside, square
+        if isinstance(self.masks, SaliencyNetwork):
+            mask = self.masks(square) * inside
+            weighed = square * mask
+        else:
+            full = self.masks(path, image.size) if self.masks else of_alpha(image)
+            mask = self._cut(full, frame, 0.0)
+            weighed = self._cut(whole[:3] * full, frame, 0.0)
+        share, least = float(mask.mean()), self.settings.mask_least
+        if share < least:
+            raise BadPhoto(f"the mask keeps {share:.1%} of the square, less than {least:.1%}")
+        return square, mask, (weighed + 1 - mask).clamp(0, 1)
+
+    def _edges(self, picture: Tensor, mask: Tensor, inside: Tensor) -> lines.Lines:
+        """Those of the picture and of the mask: a pale head on white has an outline too."""
+        if self.settings.outline == "hed":
+            return lines.network_lines(picture, self._network, self.settings.hed.threshold, inside)
+        canny = self.settings.canny
+        found = lines.canny_lines(picture, canny.sigma, canny.low, canny.high, inside)
+        if self.settings.mask:
+            found |= lines.canny_lines(mask, canny.sigma, canny.low, canny.high, inside)
+        return found
+
+    def _outline(self, found: lines.Lines, spots: list[Spot]) -> NDArray[np.float32]:
+        """What a pen draws of the edges (S, S), with the marks of eyes and nose if asked for."""
+        pen, marks = self.settings.stroke, self.settings.marks
+        kept = lines.long_ones(lines.cleared(found, *spots[:3]) if marks else found, pen.least)
+        return lines.inked(lines.marked(kept, *spots[:3]) if marks else kept, pen.width)
+
+    @cached_property
+    def _find(self) -> YuNet:
+        assert self._detector is not None
+        return YuNet(self._detector)
+
+    @cached_property
+    def _network(self) -> Callable[[Tensor], Tensor]:
+        assert self._hed is not None
+        network = HED()
+        load_into(network, self._hed)
+        return network.eval()
+
+
+def _with_alpha(over_white: Tensor, mask: Tensor) -> Tensor:
+    """RGBA whose colours, put over white, give `over_white`; white where all is transparent."""
+    colours = torch.where(mask > 0, (over_white - 1 + mask) / mask.clamp(min=1e-6), 1.0)
+    return torch.cat([colours.clamp(0, 1), mask])

@@ -1,0 +1,358 @@
+"""A folder of pairs to shards: resumable, and never half-written.
+
+A shard holds pairs of one side and one folder of photos, which are dealt out by a hash of their
+names, so that each is a fair sample of its folder. It is published whole, then its part of the
+index, which says what it was made of; one that is there and was made of the same is left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from ast import literal_eval
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+from PIL import Image
+from torch.utils.data import Dataset
+
+from distill.core.errors import DistillError
+from distill.core.process import worker_init_fn
+from distill.core.progress import bar
+from distill.data.decode import BadPhoto
+from distill.data.lock import LOCK
+from distill.data.manifest import MANIFEST, devices_at, is_complete, manifest_at
+from distill.data.pairs import Pair, Pairs, find_pairs
+from distill.data.photos import Side, group_of
+from distill.data.register import PAIR_FOLDERS, SIDES, RegisterRow, pair_of, read_rows, size_of
+from distill.data.shards.address import Address
+from distill.data.shards.pair_record import END, encode_pair, key_of
+from distill.data.shards.picture_codec import CodecName, codec_named
+from distill.data.shards.shard_index import (
+    Catalogue,
+    IndexRow,
+    ShardRow,
+    part_path,
+    pyarrow_parquet,
+    read_rows_of,
+    read_shard_row,
+    shard_path,
+    whole_shard,
+    write_catalogue,
+    write_part,
+)
+from distill.data.shards.shard_manifest import (
+    KEPT,
+    SIDECARS,
+    ShardManifest,
+    shard_manifest_at,
+    write_shard_manifest,
+)
+from distill.data.worker_errors import OwnErrorsLoader
+
+OPAQUE = 255
+Split = tuple[float, int, float]  # val_fraction, seed, test_fraction
+
+
+@dataclass(frozen=True)
+class ShardJob:
+    """One shard to make of these pairs; `rows` are what photos.tsv says of them, `device` is what
+    made all pairs of the folder where it was one, and known. They are squares, or `whole` pictures
+    of a set of several sizes."""
+
+    shard: str
+    side: Side
+    folder: str
+    pairs: Sequence[Pair]
+    rows: Sequence[RegisterRow | None]
+    codec: CodecName
+    device: str | None
+    whole: bool = False
+
+    @property
+    def plan(self) -> str:
+        """What changes when the shard would hold anything else: names, sizes and times of files."""
+        said: list[str] = [self.codec]
+        for pair, row in zip(self.pairs, self.rows, strict=True):
+            files = [path for path in (pair.photo, pair.target) if path]
+            stats = [path.stat() for path in files]
+            said += [pair.name, str(row), *(f"{s.st_size} {s.st_mtime_ns}" for s in stats)]
+        return hashlib.sha256("\0".join(said).encode(errors="surrogateescape")).hexdigest()
+
+
+@dataclass(frozen=True)
+class PackReport:
+    """What packing did: `made` of `shards` are new, and of these `skipped` pairs are left out."""
+
+    root: Address
+    codec: str
+    counts: Mapping[Side, int]
+    shards: int
+    bytes: int
+    made: int
+    skipped: int
+
+    def __str__(self) -> str:
+        sides = ", ".join(f"{self.counts[side]} {side}" for side in SIDES)
+        text = f"{self.root}: {self.shards} shards of {sum(self.counts.values())} pairs ({sides}) "
+        text += f"as {self.codec}, {self.bytes / 1e6:,.1f} MB; {self.made} new"
+        return text + (f"; {self.skipped} pairs cannot be read" if self.skipped else "")
+
+
+def pack(
+    folder: Path,
+    root: Address,
+    codec: CodecName,
+    per_shard: int,
+    split: Split,
+    workers: int = 0,
+    style: str | None = None,
+) -> PackReport:
+    """Make every shard of a folder of pairs that is not there yet; dataset.json comes last.
+
+    `split` is for pairs that no folder of theirs puts on a side, `style` for the layout faces/ +
+    STYLE/. Raises DistillError for a folder without pairs or not finished, and where nothing can be
+    written.
+    """
+    pyarrow_parquet()  # what is missing is said before anything is read
+    codec_named(codec)
+    if manifest_at(folder) is not None and not is_complete(folder):
+        raise DistillError(
+            f"{folder}: a set that is not finished; run the distill.prepare that began it again, "
+            "it goes on"
+        )
+    val_fraction, seed, test_fraction = split
+    sides = find_pairs(folder, style, val_fraction, seed, test_fraction, whole=True)
+    jobs = plan_shards(folder, sides, codec, per_shard)
+    manifest = ShardManifest(codec, per_shard, _layout(sides), manifest_at(folder) or {})
+    _check_free(root)
+    with _alone(root):
+        done = {job.shard: row for job in jobs if (row := _made_of(root, job))}
+        todo = [job for job in jobs if job.shard not in done]
+        if not done:
+            _check_same_set(root, folder, manifest, sides)
+        if todo or shard_manifest_at(root) is None:
+            write_shard_manifest(root, manifest)  # without counts: training must not begin
+        skipped = _make(todo, done, root, workers)
+        found = [done[job.shard] for job in jobs if done[job.shard].pairs]
+        counts = {side: sum(r.pairs for r in found if r.side == side) for side in SIDES}
+        if not sum(counts.values()):
+            raise DistillError(f"{folder}: none of its pairs can be read")
+        _finish(root, folder, done, found)
+        write_shard_manifest(root, manifest, counts)
+    size = sum(row.bytes for row in found)
+    return PackReport(root, codec, counts, len(found), size, len(todo), skipped)
+
+
+def _check_same_set(
+    root: Address, folder: Path, manifest: ShardManifest, sides: Mapping[Side, Pairs]
+) -> None:
+    """Raises DistillError where the shards at `root` are finished and of another set: of another
+    teacher, or without one pair of a name that this one has."""
+    there = shard_manifest_at(root)
+    if there is None or there.counts is None:
+        return
+    known = {pair.name for side in SIDES for pair in sides[side]}
+    names = _first_names(root)
+    other = there.recipe.get("teacher") != manifest.recipe.get("teacher")
+    if other or (names and known.isdisjoint(names)):
+        raise DistillError(
+            f"output={root}: holds shards of another set than {folder}, which would be replaced; "
+            "choose another output, or delete it"
+        )
+
+
+def _first_names(root: Address) -> set[str]:
+    """Names of pairs in the first shard at `root`; none of a damaged one."""
+    try:
+        return {row.name for row in read_rows_of(root, Catalogue(root).name(0))}
+    except (DistillError, IndexError):
+        return set()
+
+
+def plan_shards(
+    folder: Path, sides: Mapping[Side, Pairs], codec: CodecName, per_shard: int
+) -> list[ShardJob]:
+    """The shards of a folder of pairs, each of one side and one folder of photos, and of squares
+    or whole pictures alone."""
+    known, devices, jobs = read_rows(folder), devices_at(folder) or (), []
+    several = bool((manifest_at(folder) or {}).get("sizes"))
+    device = devices[0] if len(devices) == 1 else None
+    for side in SIDES:
+        by_folder: dict[tuple[str, bool], list[int]] = {}
+        names = [pair.name for pair in sides[side]]
+        order = [hashlib.sha256(name.encode(errors="replace")).digest() for name in names]
+        for i, name in enumerate(names):
+            _check_text(folder, name)
+            row = known.get(pair_of(name))
+            whole = several and size_of(name) is not None
+            by_folder.setdefault((row.folder if row else "", whole), []).append(i)
+        number = 0
+        for of, whole in sorted(by_folder):
+            mixed = sorted(by_folder[of, whole], key=order.__getitem__)
+            for start in range(0, len(mixed), per_shard):
+                pairs = sides[side].take(mixed[start : start + per_shard])
+                rows = [known.get(pair_of(pair.name)) for pair in pairs]
+                name = f"{side}-{number:06d}"
+                jobs.append(ShardJob(name, side, of, pairs, rows, codec, device, whole))
+                number += 1
+    return jobs
+
+
+def pack_shard(job: ShardJob, root: Address) -> tuple[ShardRow, dict[str, str]]:
+    """Make and publish one shard, and its part of the index; gives the pairs that are left out."""
+    codec, plan, path = codec_named(job.codec), job.plan, shard_path(job.shard)
+    content, found, bad = bytearray(), list[IndexRow](), dict[str, str]()
+    for pair, row in zip(job.pairs, job.rows, strict=True):
+        try:
+            photo, target = map(_as_stored, pair.read_transparent())
+        except BadPhoto as reason:
+            bad[str(pair.photo)] = str(reason)
+            continue
+        if target.mode == "RGBA" and not codec.transparent:
+            raise DistillError(
+                f"{pair.target or pair.photo}: has transparency, which codec={job.codec} does not "
+                "keep; choose another codec"
+            )
+        record = encode_pair(key_of(len(found), pair.name), photo, target, codec)
+        where = (path, len(content), len(record), hashlib.sha256(record).hexdigest())
+        found.append(_index_row(job, pair, row, where, zlib.crc32(record), photo.size))
+        content += record
+    content += END
+    made = ShardRow(
+        job.shard, job.side, job.folder, len(found), len(content),
+        hashlib.sha256(content).hexdigest(), plan, job.device, whole=job.whole,
+    )  # fmt: skip
+    if found:
+        root.write(path, memoryview(content))
+    write_part(root, made, found)
+    return made, bad
+
+
+def _index_row(
+    job: ShardJob,
+    pair: Pair,
+    row: RegisterRow | None,
+    where: tuple[str, int, int, str],
+    crc32: int,
+    size: tuple[int, int],
+) -> IndexRow:
+    group = group_of(literal_eval(row.key) if row else pair.name)
+    known: dict[str, Any] = {"crc32": crc32, "width": size[0], "height": size[1]}
+    if row:
+        known |= {"pair": row.pair, "photo": row.key, "near_duplicate": row.near_duplicate}
+    return IndexRow(pair.name, job.side, group, job.folder, *where, job.device, **known)
+
+
+def _as_stored(image: Image.Image) -> Image.Image:
+    """RGB where nothing is see-through, else RGBA."""
+    opaque = np.asarray(image)[..., 3].min() == OPAQUE
+    return image.convert("RGB") if opaque else image
+
+
+def _check_text(folder: Path, name: str) -> None:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise DistillError(
+            f"{folder}: the name {name!r} is no valid text, which an index needs; rename the file"
+        ) from None
+
+
+def _layout(sides: Mapping[Side, Pairs]) -> tuple[str, str]:
+    """The folders of photos and targets, where they are called as in a set of ours."""
+    for pairs in sides.values():
+        names = (pairs.photos.name, pairs.targets.name if pairs.targets else "")
+        if names in PAIR_FOLDERS or names[::-1] in PAIR_FOLDERS:
+            return names
+    return "photo", "stylized"
+
+
+def _check_free(root: Address) -> None:
+    if shard_manifest_at(root) is None and root.size(MANIFEST) is not None:
+        raise DistillError(
+            f"{root}: holds a set of another kind; name another place with output=ADDRESS"
+        )
+
+
+@contextmanager
+def _alone(root: Address) -> Iterator[None]:
+    """No other process of this machine writes into local shards meanwhile."""
+    if root.local is None:
+        yield
+        return
+    root.local.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(root.local / LOCK).acquire(blocking=False):
+            yield
+    except Timeout:
+        raise DistillError(
+            f"{root}: another distill.shards is writing there; wait for it, or name another place "
+            "with output=ADDRESS"
+        ) from None
+
+
+def _made_of(root: Address, job: ShardJob) -> ShardRow | None:
+    """The shard's row where it is there, whole, and made of the same files; else None."""
+    row = read_shard_row(root, job.shard)
+    return whole_shard(root, job.shard) if row and row.plan == job.plan else None
+
+
+class _Packing(Dataset):
+    """Making the shards, as a dataset: (row, pairs left out)."""
+
+    def __init__(self, jobs: Sequence[ShardJob], root: Address) -> None:
+        self.jobs, self.root = jobs, root
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def __getitem__(self, index: int) -> tuple[ShardRow, dict[str, str]]:
+        return pack_shard(self.jobs[index], self.root)
+
+
+def _make(jobs: Sequence[ShardJob], done: dict[str, ShardRow], root: Address, workers: int) -> int:
+    """Make the shards, adding their rows to `done`; gives how many pairs are left out."""
+    skipped = 0
+    if not jobs:
+        return skipped
+    loader = OwnErrorsLoader(
+        _Packing(jobs, root),
+        batch_size=None,
+        num_workers=min(workers, len(jobs)),
+        worker_init_fn=worker_init_fn(low_priority=False),
+        collate_fn=_same,
+    )
+    with bar(sum(len(job.pairs) for job in jobs), "pair", "packing") as progress:
+        for job, (row, bad) in zip(jobs, loader, strict=True):
+            done[job.shard] = row
+            for path, reason in bad.items():
+                progress.write(f"skipped {path!r}: {reason}")
+            skipped += len(bad)
+            progress.update(len(job.pairs))
+    return skipped
+
+
+def _same(item: object) -> object:
+    return item
+
+
+def _finish(
+    root: Address, folder: Path, done: Mapping[str, ShardRow], found: Sequence[ShardRow]
+) -> None:
+    """Catalogue and the set's own files; what an earlier plan left is removed."""
+    write_catalogue(root, found)
+    tars, parts = ({PurePath(at(s)).name for s in done} for at in (shard_path, part_path))
+    for place, kept in (("shards", tars), ("index", parts)):
+        for name in root.names(place) - kept:
+            root.remove(f"{place}/{name}")
+    for name in SIDECARS:
+        if (folder / name).is_file():
+            root.write(f"{KEPT}/{name}", (folder / name).read_bytes())
+        else:
+            root.remove(f"{KEPT}/{name}")

@@ -1,0 +1,198 @@
+"""Which files are meant and where the output of each goes: settled before any work."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from distill.core.errors import DistillError
+from distill.core.files import home_path, real_path
+from distill.data.photos import SUFFIXES, check_local, walk
+from distill.stylize.video import containers
+
+DEFAULT = "stylized"  # the folder for outputs without -o
+LONGEST = 180  # bytes of a file's stem; file systems take 255, the style and .part are added
+
+
+@dataclass(frozen=True)
+class FoundInput:
+    """A picture or video and the path that it keeps below the folder for outputs."""
+
+    path: Path
+    place: Path
+
+
+@dataclass(frozen=True)
+class StylizeJob:
+    """A picture or video and the file to write."""
+
+    source: Path
+    target: Path
+
+    @property
+    def is_video(self) -> bool:
+        """By its name."""
+        return _is_video(self.source)
+
+    def say(self, text: str) -> None:
+        """A line about the input on standard error."""
+        tqdm.write(f"{str(self.source)!r}: {text}", file=sys.stderr)
+
+
+def find(inputs: Sequence[str], output: str | None) -> list[FoundInput]:
+    """The pictures and videos that files, folders (with all below them) and patterns name, once.
+
+    What lies in the folder for outputs is left out where that is below a folder or a pattern's
+    root. A name that fits nothing is kept: reading it says so. Raises DistillError for nothing
+    named, and for a folder without any.
+    """
+    if not inputs:
+        raise DistillError("no picture named: python -m distill.stylize photo.jpg; see --help")
+    if null := next((typed for typed in inputs if "\0" in typed), None):
+        raise DistillError(f"{null!r}: no file's name holds a null byte; type another one")
+    several = sum(os.path.isdir(_path(typed)) for typed in inputs) > 1
+    out = Path(os.path.abspath(_path(output or DEFAULT)))
+    found: dict[str, FoundInput] = {}
+    for typed in inputs:
+        check_local(typed)
+        path = _path(typed)
+        if os.path.isdir(path):
+            new = _in_folder(path, out, several)
+        elif glob.has_magic(typed) and not os.path.lexists(path):
+            new = _by_pattern(str(path), out)
+        else:
+            new = [FoundInput(path, Path(path.name))]
+        for each in new:
+            found.setdefault(os.path.abspath(each.path), each)
+    return list(found.values())
+
+
+def plan(
+    found: Sequence[FoundInput], inputs: Sequence[str], output: str | None, ending: str, alpha: bool
+) -> list[StylizeJob]:
+    """Where each output goes: OUT/PLACE/STEM-ENDING.SUFFIX, or the one file that OUT names.
+
+    jpg, jpeg, png and webp stay what they are, every other picture becomes png; with `alpha` (the
+    student's output is RGBA) so does jpg. mp4, m4v, mov, mkv and webm stay what they are, every
+    other video becomes mp4. Raises DistillError where two would get one name or an input would be
+    written over.
+    """
+    alone = len(found) == 1 and not any(os.path.isdir(_path(typed)) for typed in inputs)
+    out = _path(output or DEFAULT)
+    if _names_a_file(output or DEFAULT, alone, found):
+        jobs = [StylizeJob(found[0].path, out)]
+    else:
+        jobs = [
+            StylizeJob(f.path, out / f.place.with_name(_name(f.place, ending, alpha)))
+            for f in found
+        ]
+    _check(jobs)
+    _check_place(out if jobs[0].target != out else out.parent)
+    return jobs
+
+
+def _path(typed: str) -> Path:
+    return home_path(typed)
+
+
+def _is_video(path: Path) -> bool:
+    return path.suffix.lower() in containers.SUFFIXES
+
+
+def _in_folder(folder: Path, out: Path, several: bool) -> list[FoundInput]:
+    wanted = SUFFIXES | containers.SUFFIXES
+    files = sorted(p for p in walk(folder) if p.suffix.lower() in wanted)
+    if not files:
+        raise DistillError(f"{folder}: no jpg, jpeg, png or webp in it, and no video")
+    within = Path(real_path(folder).name if several else "")
+    kept = [FoundInput(path, within / path.relative_to(folder)) for path in files]
+    return _without(out, folder, kept)
+
+
+def _by_pattern(pattern: str, out: Path) -> list[FoundInput]:
+    """What a pattern finds, placed below the folder where the pattern starts."""
+    fixed = Path(pattern)
+    while glob.has_magic(str(fixed)):
+        fixed = fixed.parent
+    files = [Path(p) for p in sorted(glob.glob(pattern, recursive=True)) if not os.path.isdir(p)]
+    kept = [FoundInput(path, path.relative_to(fixed)) for path in files]
+    return _without(out, fixed, kept) or [FoundInput(Path(pattern), Path(Path(pattern).name))]
+
+
+def _without(out: Path, root: Path, found: Iterable[FoundInput]) -> list[FoundInput]:
+    """All but the outputs of earlier runs."""
+    if out == Path(os.path.abspath(root)) or not out.is_relative_to(os.path.abspath(root)):
+        return list(found)
+    return [f for f in found if not Path(os.path.abspath(f.path)).is_relative_to(out)]
+
+
+def _names_a_file(output: str, alone: bool, found: Sequence[FoundInput]) -> bool:
+    path = _path(output)
+    if path.is_dir() or output.endswith(("/", os.sep)) or not path.suffix:
+        return False
+    suffix = path.suffix.lower()
+    if not alone and suffix in SUFFIXES | containers.OUTPUTS.keys():
+        what = "files" if any(_is_video(f.path) for f in found) else "pictures"
+        raise DistillError(f"-o {output}: is one file, name a folder ({len(found)} {what} found)")
+    if not alone:
+        return False
+    video = _is_video(found[0].path)
+    kinds = containers.OUTPUTS.keys() if video else SUFFIXES
+    if suffix not in kinds:
+        what, listed = "video" if video else "picture", ", ".join(sorted(kinds))
+        raise DistillError(f"-o {output}: a {what} is {listed}; a folder's name ends with /")
+    return True
+
+
+def _name(place: Path, ending: str, alpha: bool) -> str:
+    suffix = place.suffix.lower()
+    if _is_video(place):
+        suffix = suffix if suffix in containers.OUTPUTS else containers.DEFAULT
+    elif suffix not in SUFFIXES - ({".jpg", ".jpeg"} if alpha else set()):
+        suffix = ".png"
+    stem = place.stem
+    if len(os.fsencode(stem)) > LONGEST:
+        stem = os.fsencode(stem)[:LONGEST].decode(errors="ignore")
+    return f"{stem}-{ending}{suffix}"
+
+
+def _check(jobs: Sequence[StylizeJob]) -> None:
+    inputs = {_identity(job.source) for job in jobs}
+    taken: dict[Path, Path] = {}
+    for job in jobs:
+        other = taken.setdefault(job.target, job.source)
+        if other != job.source:
+            raise DistillError(
+                f"{other} and {job.source} would both become {job.target}; stylise one after "
+                "the other, each with an -o of its own"
+            )
+        if job.target.is_dir():
+            raise DistillError(f"{job.target}: is a folder and no file to write")
+        if _identity(job.target) in inputs - {None}:
+            raise DistillError(
+                f"{job.target}: is itself an input and is not written over; name another place "
+                "with -o OUT"
+            )
+
+
+def _check_place(folder: Path) -> None:
+    there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    if not there.is_dir():
+        raise DistillError(f"{there}: cannot be written into, it is no folder; choose another -o")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise DistillError(f"{there}: cannot be written into by you; choose another -o")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """The same for two names of one file; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

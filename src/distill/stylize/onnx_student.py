@@ -1,0 +1,196 @@
+"""A student in ONNX Runtime, for pictures of any size."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+from PIL import Image
+
+from distill.core import cores
+from distill.core.errors import DistillError, reason_of
+from distill.core.onnx_files import (
+    COLOURS_AT,
+    SUMMARY,
+    free_size,
+    model_inputs,
+    noted,
+    split_at_summary,
+)
+from distill.core.sessions import CPU, open_session, picture_call
+from distill.data.photos import BadPhoto
+from distill.stylize import execution
+
+STRIDE = 32  # of the deepest features: what the sides must divide by
+WANTED = "float32 (1, 3, height, width), RGB in [0, 1]"
+PROBE = (64, 96)  # height and width that no file names: shows whether another size goes
+BEYOND = 0.5  # how far outside of [0, 1] a network without a last sigmoid may go
+PATCH = 384  # pixels: the most that `OnnxStudent.reach` measures
+BILINEAR = Image.Resampling.BILINEAR
+CHANGE = 1e-6  # less is float32's own rounding
+
+
+class ImageModel(Protocol):
+    """An image-to-image network: (1, 3, H, W) RGB in [0, 1] to (1, `channels`, H, W), float32.
+
+    H and W divide by 32; `fixed` is (H, W) where only one size goes, else None. `colours_at` is the
+    long side at which its colours are right; larger outputs take theirs from there. None: at any.
+    `told`: a part of a picture is drawn by the `summary` of the whole one, (1, 64, 1, 1); without
+    it what is given is the whole.
+    """
+
+    fixed: tuple[int, int] | None
+    channels: int
+    colours_at: int | None
+    told: bool
+
+    @property
+    def reach(self) -> int:
+        """Pixels to each side that an output pixel depends on."""
+        ...
+
+    def summary(self, photo: np.ndarray) -> np.ndarray:
+        """Of a whole picture, whose sides may be any, for one that is told."""
+        ...
+
+    def __call__(self, photo: np.ndarray, summary: np.ndarray | None = None) -> np.ndarray: ...
+
+
+class OnnxStudent:
+    """An `ImageModel` of an ONNX graph; `name` stands in messages.
+
+    An exported file names one size, which its operators do not depend on: the size is struck out.
+    `fixed` is (H, W) where that fails, because a size is written into the graph itself, else None.
+    `model` is the graph as given, `input` its one input; `ran_by` says on what it runs, chosen
+    by `execution.choose`. `colours_at` is what its metadata says. `told_by` computes the second
+    input of a model that has one; one that has the value `summary` inside is taken apart there.
+    Raises DistillError for a network that makes no picture of a picture.
+    """
+
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        name: str,
+        threads: int | None = None,
+        device: str = "cpu",
+        told_by: onnx.ModelProto | None = None,
+    ) -> None:
+        self._name, self._threads = name, threads or cores.compute_threads()
+        inputs, parts = model_inputs(model), split_at_summary(model)
+        if told_by is not None:
+            parts, inputs = (told_by, model), [i for i in inputs if i.name != SUMMARY]
+        self.told, drawn = parts is not None, parts[1] if parts else model
+        if len(inputs) != 1:
+            raise DistillError(f"{name}: has {len(inputs)} inputs, want one: the picture")
+        self.model, self.input = model, inputs[0]
+        _check_input(self.input, name)
+        self.colours_at = _side(noted(model, COLOURS_AT))
+        self.fixed: tuple[int, int] | None = None
+        if parts:
+            self._teller = open_session(parts[0], self._threads)
+            named = [dim.dim_value for dim in model_inputs(parts[0])[0].type.tensor_type.shape.dim]
+            self._thumbnail = named[:1:-1] if all(named[2:]) else None  # width and height
+        channels, opened = self._open(free_size(drawn), *PROBE), free_size(drawn)
+        sides = [dim.dim_value for dim in self.input.type.tensor_type.shape.dim[2:4]]
+        if channels is None and len(sides) == 2 and all(sides):
+            self.fixed = sides[0], sides[1]
+            channels, opened = self._open(drawn, *self.fixed), drawn
+        if channels is None:
+            raise DistillError(
+                f"{name}: no network from one RGB picture (1, 3, height, width) in [0, 1] to one "
+                "as large, or one that ONNX Runtime cannot run"
+            )
+        self.channels = channels
+        provider, self.ran_by = execution.choose(opened, device, self._threads)
+        if provider != CPU:
+            self._session = open_session(opened, self._threads, provider)
+
+    def summary(self, photo: np.ndarray) -> np.ndarray:
+        """What it is told of a whole picture, (1, 3, H, W) of any size: (1, 64, 1, 1)."""
+        if self._thumbnail:  # bilinear and antialiased, as the student's own
+            channels = (Image.fromarray(channel) for channel in photo[0])
+            small = [np.asarray(c.resize(self._thumbnail, BILINEAR)) for c in channels]
+            photo = np.stack(small)[None]
+        return picture_call(self._teller)(photo)
+
+    def __call__(self, photo: np.ndarray, summary: np.ndarray | None = None) -> np.ndarray:
+        """Raises BadPhoto where the memory does not suffice."""
+        try:
+            return self._run(photo, summary)
+        except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
+            size = f"{photo.shape[-1]}×{photo.shape[-2]}"
+            reason = f"cannot be stylised at {size}; try a smaller size=N ({reason_of(error)})"
+            raise BadPhoto(reason) from error
+
+    @cached_property
+    def reach(self) -> int:
+        """Pixels across which a change of the input is seen to change the output at all.
+
+        Measured with patches of random colours, even and dark ones, in the place of others; at most
+        384, or half of the one size that the network takes, where it is as much or more.
+        """
+        height, width = self.fixed or (STRIDE, 2 * PATCH)
+        half, rng = width // 2, np.random.default_rng(0)
+        cells = (1, 3, -(-height // 8), -(-width // 8))  # noise of single pixels is mostly ignored
+        colours = rng.random((3, *cells), np.float32).repeat(8, -1).repeat(8, -2)
+        first, *others = colours[..., :height, :width]
+        told = self.summary(first) if self.told else None
+        output, furthest = self._run(first, told), 0
+        for other, power in zip(others, (1, 4), strict=True):
+            other = np.concatenate([other[..., :half] ** power, first[..., half:]], -1)
+            changed = np.abs(self._run(other, told) - output).max((0, 1, 2))[half:] > CHANGE
+            furthest = max(furthest, int(changed.nonzero()[0].max(initial=-1)) + 1)
+        return furthest
+
+    def _run(self, photo: np.ndarray, summary: np.ndarray | None = None) -> np.ndarray:
+        given = {self.input.name: photo}
+        if self.told:
+            given[SUMMARY] = self.summary(photo) if summary is None else summary
+        return np.asarray(self._session.run(None, given)[0])
+
+    def _open(self, model: onnx.ModelProto, height: int, width: int) -> int | None:
+        """Start a session; gives the channels of its output at this size, None if that fails."""
+        try:
+            self._session = open_session(model, self._threads)
+            wedge = np.linspace(0, 1, width, dtype=np.float32)  # black to white, left to right
+            output = self._run(np.broadcast_to(wedge, (1, 3, height, width)).copy())
+        except Exception:  # see __call__
+            return None
+        fits = output.shape in ((1, 3, height, width), (1, 4, height, width))
+        if not fits or output.dtype != np.float32:
+            return None
+        low, high = float(output.min()), float(output.max())
+        if not (low >= -BEYOND and high <= 1 + BEYOND):  # true for NaN too
+            raise DistillError(
+                f"{self._name}: gives values from {low:.3g} to {high:.3g}; its input and output "
+                "must be RGB in [0, 1]"
+            )
+        return output.shape[1]
+
+
+def _check_input(value: onnx.ValueInfoProto, name: str) -> None:
+    """Raises DistillError for an input that no picture fits, which says what it is and is to be.
+
+    Sizes that a file leaves open are taken as right.
+    """
+    tensor = value.type.tensor_type
+    sides = [dim.dim_value for dim in tensor.shape.dim]  # 0 where left open
+    fits = not sides or (len(sides) == 4 and sides[0] in (0, 1) and sides[1] in (0, 3))
+    if tensor.elem_type == TensorProto.FLOAT and fits:
+        return
+    kind = TensorProto.DataType.Name(tensor.elem_type).lower()
+    kind = {"float": "float32", "double": "float64"}.get(kind, kind)
+    shape = ", ".join(str(dim.dim_value or dim.dim_param or "?") for dim in tensor.shape.dim)
+    last = len(sides) == 4 and sides[3] in (1, 3, 4) and sides[1] not in (1, 3, 4)
+    hint = "; channels last: export it with channels first" if last else ""
+    raise DistillError(f"{name}: its input is {kind} ({shape}), want {WANTED}{hint}")
+
+
+def _side(text: str | None) -> int | None:
+    """A side in pixels as metadata of a file from anywhere may name it; None for anything else."""
+    if text is None or not text.isdecimal() or len(text) > 5:
+        return None
+    return int(text) if int(text) >= STRIDE else None

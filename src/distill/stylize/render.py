@@ -1,0 +1,140 @@
+"""One picture through a network, whatever its size: scale, pad, infer, crop, scale back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+from PIL import Image, ImageChops
+
+from distill.core.arrays import to_array, to_picture
+from distill.core.errors import DistillError
+from distill.stylize import colours, guided, portraits, tiles
+from distill.stylize.onnx_student import STRIDE, ImageModel, OnnxStudent
+from distill.stylize.portraits import Square
+
+Upscale = Literal["whole", "tiles", "guided"]
+Summarise = Callable[[np.ndarray], np.ndarray]
+
+TRAINED_AT = 256  # pixels of the long side that students learn at
+MOST = 4096  # pixels of the long side in one piece: it takes 5 GB
+PIECE = 2048**2  # pixels in one piece of a student that may as well draw tiles: 1.7 GB
+LIMIT = 1024  # pixels of the long side when nothing else is asked for
+# Pixels of mirrored picture around the input. A student pads with zeros inside and gives a rim of
+# another colour: against a rim of 32, the edge of the paper's was 11 to 19 levels off, on three
+# photos, and 1 to 7 at 16 pixels from it.
+RIM = 16
+LANCZOS = Image.Resampling.LANCZOS
+
+
+def check_size(size: int | None, student: OnnxStudent, upscale: Upscale = "whole") -> None:
+    """Raises DistillError for a size that the student cannot take."""
+    if upscale == "tiles" or size is None:
+        return
+    if student.fixed and size != max(student.fixed):
+        height, width = student.fixed
+        raise DistillError(f"size={size}: this network takes {width}×{height} only; leave it out")
+    if size > MOST and not student.told:
+        raise DistillError(f"size={size}: at most {MOST} in one piece; add upscale=tiles")
+
+
+def stylise(
+    photo: Image.Image,
+    model: ImageModel,
+    size: int | None = None,
+    upscale: Upscale = "whole",
+    squares: Sequence[Square] = (),
+) -> Image.Image:
+    """An upright RGBA photo, stylised at the same size: RGB, RGBA where anything is see-through.
+
+    whole: in one piece, its long side at `size` pixels, by default its own up to 1024, and
+    enlarged; a model that is told the whole picture has its own size by default, and large ones in
+    tiles. tiles: the same piece by piece, by default at its own size. guided: at `size`, by default
+    256, and enlarged to the full size by a guided filter. What is larger than the network's
+    `colours_at` has its colours from there. With `squares` only those are stylised and pasted into
+    the photo. The photo's transparency is kept, times the output's own where the network gives one.
+    """
+    if squares:
+        at = size if upscale == "tiles" else size or TRAINED_AT
+        return portraits.paste(photo, squares, lambda part: stylise(part, model, at, upscale))
+    alpha = photo.getchannel("A")
+    # White where nothing can be seen: what is stored there may be any colour. Half see-through
+    # pixels keep theirs, or they would get a pale rim over a dark background.
+    opaque = Image.new("RGB", photo.size, "white")
+    opaque.paste(photo.convert("RGB"), mask=alpha.point(lambda value: 255 if value else 0))
+    stylised = stylise_rgb(opaque, model, size, upscale)
+    if stylised.mode == "RGBA":
+        alpha = ImageChops.multiply(alpha, stylised.getchannel("A"))
+    rgb = stylised.convert("RGB")
+    if alpha.getextrema() != (255, 255):
+        rgb.putalpha(alpha)
+    return rgb
+
+
+def stylise_rgb(
+    photo: Image.Image,
+    model: ImageModel,
+    size: int | None = None,
+    upscale: Upscale = "whole",
+    summarise: Summarise | None = None,
+) -> Image.Image:
+    """An RGB photo of any size, stylised at the same size (RGB or RGBA); see `stylise`.
+
+    `summarise` takes the place of the model's own `summary`.
+    """
+    at = inference_size(photo.size, model, size, upscale)
+    small = photo.resize(at, LANCZOS)
+    if model.told and upscale == "whole" and at[0] * at[1] > PIECE:
+        upscale = "tiles"  # the same output in less memory
+    stylised = _inferred(small, model, upscale, summarise)
+    if model.colours_at and not model.fixed and max(at) > model.colours_at:
+        right = inference_size(photo.size, model, model.colours_at, "whole")
+        stylised = colours.recolour(stylised, _inferred(photo.resize(right, LANCZOS), model))
+    if upscale == "guided" and at != photo.size:
+        return guided.upscale(photo, small, stylised)
+    return stylised.resize(photo.size, LANCZOS)
+
+
+def _inferred(
+    picture: Image.Image,
+    model: ImageModel,
+    upscale: Upscale = "whole",
+    summarise: Summarise | None = None,
+) -> Image.Image:
+    """The output for a picture at its own size, with a mirrored rim around it meanwhile."""
+    at = picture.size
+    full = [-(-(side + 2 * RIM) // STRIDE) * STRIDE for side in at]  # width and height
+    if model.fixed:
+        fixed = model.fixed[::-1]
+        full = list(map(max, full, fixed)) if upscale == "tiles" else list(fixed)
+    left, top = ((whole - own) // 2 for whole, own in zip(full, at, strict=True))
+    summary = None
+    if model.told:  # of the picture without its rim
+        summary = (summarise or model.summary)(to_array(picture)[None])
+    padded = portraits.mirrored_crop(picture, -left, -top, *full)
+    box = (left, top, left + at[0], top + at[1])
+    if upscale == "tiles":
+        return tiles.stylise_tiled(padded, model, summary).crop(box)
+    return to_picture(model(to_array(padded)[None], summary)[0]).crop(box)
+
+
+def inference_size(
+    own: tuple[int, int], model: ImageModel, size: int | None, upscale: Upscale
+) -> tuple[int, int]:
+    """Width and height of the network's input without its rim, in the picture's proportions."""
+    if model.fixed and upscale != "tiles":
+        scale = min(side / have for side, have in zip(model.fixed[::-1], own, strict=True))
+    else:
+        whole = max(own) if model.told else LIMIT
+        most = {"whole": whole, "tiles": max(own), "guided": TRAINED_AT}[upscale]
+        scale = (size or min(most, max(own))) / max(own)
+    return max(1, round(own[0] * scale)), max(1, round(own[1] * scale))
+
+
+def side_by_side(photo: Image.Image, *stylised: Image.Image) -> Image.Image:
+    """The photo and, to its right, pictures of the same size."""
+    page = Image.new("RGBA", ((1 + len(stylised)) * photo.width, photo.height))
+    for column, picture in enumerate((photo, *stylised)):
+        page.paste(picture, (column * photo.width, 0))
+    return page if any("A" in picture.getbands() for picture in stylised) else page.convert("RGB")

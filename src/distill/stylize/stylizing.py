@@ -1,0 +1,137 @@
+"""The steps of distill.stylize: which student is taken, every file in turn, and the count."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from tqdm import tqdm
+
+from distill.config import compose
+from distill.config.registry import Direction
+from distill.config.settings.commands import Stylize
+from distill.core import onnx_files
+from distill.core.errors import DistillError, needed
+from distill.core.files import home_path, real_path
+from distill.core.progress import bar
+from distill.data.photos import BadPhoto
+from distill.models import zoo
+from distill.runs import run_folder
+from distill.stylize import pictures, portraits, videos
+from distill.stylize.jobs import StylizeJob
+from distill.stylize.onnx_student import ImageModel, OnnxStudent
+from distill.stylize.pictures import InferenceSetup
+from distill.stylize.video.containers import BadVideo, check_installed
+
+DEFAULT_STYLE = "hayao"
+
+
+def choose(settings: Stylize) -> tuple[OnnxStudent, str]:
+    """The student that was asked for, and its name. Raises DistillError, for two of them too."""
+    given = {"style": settings.style.name, "model": settings.model, "run": settings.run}
+    named = [f"{key}={value}" for key, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise DistillError(f"{' and '.join(named)}: name one student only")
+    if settings.run is not None:
+        path = run_folder.run_named(settings.run, settings.runs).checkpoint("best")
+        name = settings.run
+    elif settings.model is not None:
+        path = home_path(settings.model)
+        name = path.stem
+    else:
+        name = settings.style.name or DEFAULT_STYLE
+        if name not in zoo.shipped() and name in compose.choices("style"):
+            raise DistillError(
+                f"style={name}: no student of it in this package; train one first: python -m "
+                f"distill.train style={name} photos=DIR run={name}, then run={name} here"
+            )
+        path = zoo.find(name)
+    student = open_student(path, settings.threads, settings.direction, settings.device)
+    if settings.device != "auto" or student.ran_by != "device: cpu":  # as if there were no choice
+        print(student.ran_by)
+    return student, name if settings.direction == "AtoB" else f"{name}-{settings.direction}"
+
+
+def open_student(
+    path: Path,
+    threads: int | None = None,
+    direction: Direction = "AtoB",
+    device: str = "cpu",
+) -> OnnxStudent:
+    """A network in an ONNX file, a checkpoint or what distill.export wrote as safetensors.
+
+    Raises DistillError for any other file. Weights are exported in memory, by PyTorch: ONNX Runtime
+    is faster, and there is one way of inference. `direction` chooses one of CycleGAN's two
+    generators, `device` what runs it.
+    """
+    if path.suffix.lower() in (".ckpt", ".safetensors"):
+        with needed(f"{path}: a checkpoint is exported by PyTorch"):
+            from distill.export.subject import inference_graph
+        return OnnxStudent(inference_graph(path, direction), str(path), threads, device)
+    if direction != "AtoB":
+        raise DistillError(f"direction={direction}: {path} has one direction; leave it out")
+    model, told_by = onnx_files.load_model(path), None
+    if [value.name for value in onnx_files.model_inputs(model)][1:] == [onnx_files.SUMMARY]:
+        beside = path.with_name(onnx_files.summary_file(path.stem))
+        if not beside.is_file():
+            raise DistillError(
+                f"{path}: its second input is computed by {beside.name}, which is not beside it; "
+                "put it there"
+            )
+        told_by = onnx_files.load_model(beside)
+    return OnnxStudent(model, str(path), threads, device, told_by)
+
+
+def stylise_all(jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Stylize) -> None:
+    """Stylise every picture and video; one that cannot be is skipped with a line.
+
+    Raises DistillError (exit status 1) when any was skipped, and without weights that are needed.
+    """
+    kinds = {job.is_video for job in jobs}
+    if True in kinds:
+        check_installed()
+    what = "files" if len(kinds) > 1 else "videos" if True in kinds else "pictures"
+    find_faces = None if settings.face == "off" else portraits.finder(settings.detector)
+    teacher = _teacher(settings) if settings.compare and False in kinds else None
+    taken = frozenset(real_path(path) for job in jobs for path in (job.source, job.target))
+    setup = InferenceSetup(settings, student, teacher, find_faces, taken)
+    failed = partly = 0
+    several = len(jobs) > 1
+    with bar(len(jobs), what[:-1], "stylising") if several else nullcontext() as progress:
+        for job in jobs:
+            stylise_file = videos.stylise_file if job.is_video else pictures.stylise_file
+            try:
+                stylise_file(job, setup)
+            except (BadPhoto, BadVideo) as reason:
+                tqdm.write(f"skipped {str(job.source)!r}: {reason}", file=sys.stderr)
+                failed += 1
+            except videos.NotWhole as reason:
+                job.say(f"stylised, but {reason}")
+                partly += 1
+            if progress is not None:
+                progress.update()
+    if len(jobs) == 1 and not failed:
+        print(f"written: {str(jobs[0].target)!r}")
+    elif done := len(jobs) - failed:
+        folder = os.path.commonpath([os.path.abspath(job.target.parent) for job in jobs])
+        print(f"written: {done} {what}, in {os.path.relpath(folder)!r}")
+    if failed:
+        raise DistillError(f"{failed} of {len(jobs)} {what} skipped")
+    if partly:
+        raise DistillError(f"{partly} of {len(jobs)} {what} not whole")
+
+
+def _teacher(settings: Stylize) -> ImageModel | None:
+    """Of a shipped student or a run, where it is at hand; a line says where it is not."""
+    if settings.model is not None:
+        return None
+    try:
+        with needed("compare=true: without the teacher, it needs PyTorch"):
+            from distill.stylize import teacher_model
+    except DistillError as error:
+        print(error, file=sys.stderr)
+        return None
+    return teacher_model.find(settings, settings.style.name or DEFAULT_STYLE)

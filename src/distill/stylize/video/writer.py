@@ -1,0 +1,182 @@
+"""A stylised video out: H.264 or VP9 with the times of the original, its sound as it was."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+from av.codec.context import Flags
+from filelock import FileLock, Timeout
+
+from distill.core.errors import DistillError
+from distill.stylize.video import pixels
+from distill.stylize.video.containers import OUTPUTS, BadVideo
+from distill.stylize.video.reader import Reader
+from distill.stylize.video.tracks import tracks
+
+WIDEST = 16384  # pixels a side: H.264's and VP9's encoders end there
+_VP9 = {"deadline": "good", "cpu-used": "4", "row-mt": "1", "b": "0"}
+_X264 = {"preset": "medium", "tune": "animation"}
+_OF_THE_FILE = {"major_brand", "minor_version", "compatible_brands", "encoder"}
+
+
+@contextmanager
+def locked_write(target: Path) -> Iterator[Path]:
+    """A path beside `target` that replaces it at the end, or vanishes on an error.
+
+    Always the same one, so that what a killed process left there is written over; hence one command
+    at a time, by a lock that the system releases when the process dies. Raises BadVideo where
+    another one holds it.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.part")
+    lock = FileLock(target.with_name(f".{target.name}.lock"))
+    try:
+        held = lock.acquire(blocking=False)
+    except Timeout:
+        raise BadVideo(
+            f"{str(target)!r} is being written by another command; wait for it, or choose another "
+            "-o"
+        ) from None
+    with held:
+        try:
+            temporary.unlink(missing_ok=True)
+            yield temporary
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # Windows does not remove what is open
+                Path(lock.lock_file).unlink()
+
+
+class Writer:
+    """Writes frames and packets of `source` into `path`, of the kind that `suffix` says.
+
+    `size` is width and height of the output, before it is made even; `crf` is x264's constant rate
+    factor, 0 to 51. Frame times are the source's, in its time base where the container has that.
+    Raises OSError where the file cannot be written, BadVideo for too large a size, DistillError for
+    a missing encoder.
+    """
+
+    def __init__(
+        self, path: Path, suffix: str, source: Reader, size: tuple[int, int], crf: float
+    ) -> None:
+        self.facts, self._path, self.dropped = source.facts, path, 0
+        muxer, encoder, audio = OUTPUTS[suffix]
+        if max(size) > WIDEST:
+            raise BadVideo(
+                f"its output is {size[0]}×{size[1]}, at most {WIDEST} a side can be coded"
+            )
+        options = {}
+        if muxer in ("mp4", "mov"):  # its index in front: no browser waits for the end
+            scale = str(self.facts.time_base.denominator)  # and the time base kept
+            options = {"movflags": "+faststart", "video_track_timescale": scale}
+        with _disk(path):
+            self._container = av.open(f"file:{path.absolute()}", "w", muxer, options=options)
+        try:
+            self._video = self._add_video(encoder, size, crf)
+            self.tracks = list(tracks(self._container, source.others, audio))
+            self._by_stream = {id(track.source): track for track in self.tracks if track.kept}
+            # Title, date and the like, without what speaks of the old file's making.
+            kept = source.container.metadata.items()
+            self._container.metadata.update(
+                {key: value for key, value in kept if key.lower() not in _OF_THE_FILE}
+            )
+            # A nicety: containers without chapters, or damaged ones, are no reason to give up.
+            with suppress(av.FFmpegError, NotImplementedError):
+                self._container.set_chapters(source.container.chapters())
+            with _disk(path):
+                self._container.start_encoding()
+        except BaseException:
+            self.abandon()
+            raise
+        self._start = source.start
+
+    def _add_video(self, encoder: str, size: tuple[int, int], crf: float) -> Any:
+        try:
+            stream = self._container.add_stream(encoder, rate=self.facts.rate or 25)
+        except av.codec.codec.UnknownCodecError:
+            raise DistillError(f"this PyAV has no {encoder}; pip install --force av") from None
+        context, facts = stream.codec_context, self.facts
+        context.width, context.height = (side + side % 2 for side in size)
+        context.pix_fmt = "yuv420p"
+        stream.time_base = context.time_base = facts.time_base
+        context.flags |= Flags.frame_duration
+        context.sample_aspect_ratio = facts.pixel_shape
+        colours = facts.colours
+        context.color_range, context.colorspace = 2 if colours.full else 1, colours.matrix
+        context.color_primaries, context.color_trc = colours.primaries, colours.transfer
+        # libvpx counts its quality from 0 to 63, x264 from 0 to 51.
+        x264 = encoder == "libx264"
+        quality = f"{crf:g}" if x264 else str(round(crf * 63 / 51))
+        stream.options = {"crf": quality, **(_X264 if x264 else _VP9)}
+        return stream
+
+    def write(self, pts: int, duration: int, picture: np.ndarray) -> None:
+        """The next frame, uint8 (height, width, 3)."""
+        frame = pixels.to_frame(picture, self.facts.colours)
+        frame.pts, frame.time_base = self._moved(pts, self.facts.time_base), self.facts.time_base
+        frame.duration = duration
+        self._mux(self._video.encode(frame))
+
+    def copy(self, packet: Any) -> None:
+        """A packet of another stream; those of a stream that is left out are dropped.
+
+        So are those that the container refuses: damaged, or of a clock that jumps back. `dropped`
+        counts them.
+        """
+        track = self._by_stream.get(id(packet.stream))
+        if track is None:
+            return
+        for name in ("pts", "dts"):
+            if (value := getattr(packet, name)) is not None:
+                setattr(packet, name, self._moved(value, packet.time_base))
+        self._mux_other(track.taken(packet))
+
+    def finish(self) -> None:
+        """Everything that is still inside of the encoders, and the end of the file."""
+        self._mux(self._video.encode(None))
+        for track in self.tracks:
+            self._mux_other(track.rest())
+        with _disk(self._path):
+            self._container.close()
+
+    def abandon(self) -> None:
+        """Lets go of the file, which is of no use then."""
+        with suppress(Exception):
+            self._container.close()
+
+    def _moved(self, stamp: int, base: Fraction) -> int:
+        return stamp - round(self._start / base)
+
+    def _mux(self, packets: Iterable[Any]) -> None:
+        with _disk(self._path):
+            for packet in packets:
+                try:
+                    self._container.mux(packet)
+                except av.InvalidDataError:  # of a damaged sound packet that waited for this one
+                    self.dropped += 1
+
+    def _mux_other(self, packets: Iterable[Any]) -> None:
+        with _disk(self._path):
+            try:
+                for packet in packets:
+                    self._container.mux(packet)
+            except ValueError:  # among them FFmpeg's invalid data and invalid argument
+                self.dropped += 1
+
+
+@contextmanager
+def _disk(path: Path) -> Iterator[None]:
+    """FFmpeg's errors about a file as the system's own."""
+    try:
+        yield
+    except av.FFmpegError as error:
+        reason = error.strerror or type(error).__name__
+        raise OSError(error.errno, reason, str(path)) from error

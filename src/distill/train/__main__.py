@@ -1,0 +1,34 @@
+"""python -m distill.train: photos and a teacher, or pictures alone, to a trained network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any
+
+from distill.config.compose import entry
+from distill.config.registry import recipe_named, schema_of
+from distill.models.recipes import RECIPES
+from distill.train.search.study_sweep import StudySweep
+
+
+def _implied(typed: Mapping[str, Any]) -> list[str]:
+    from distill.data.sources import words_for_own_pairs
+
+    return words_for_own_pairs(typed)
+
+
+@entry("train", schema_of, StudySweep(), recipes=RECIPES, implied=_implied)
+def main(settings: Any) -> None:
+    from pathlib import Path
+
+    from distill.runs.run_folder import Run
+    from distill.train.launch import first_ahead, is_first_process
+
+    run, first = Run(Path(settings.runs) / settings.run), is_first_process()
+    with run.alone() if first else nullcontext(), first_ahead(first, settings.trainer):
+        recipe_named(settings.recipe).train(settings, run, first)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""What a training says at its end: what came out, where to look, and what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from distill.core.next_step import next_step
+from distill.runs.run_folder import Run
+from distill.train.search.summary import validations
+
+
+def outcome(run: Run, network: str) -> list[str]:
+    """Lines about the last validation of a run, its last preview and the next command.
+
+    `network` is what the run trained: student or generator. Where photos were compared too and the
+    student is no better than they are, a line says what to do.
+    """
+    table = validations(run.folder / "metrics.csv")
+    lines = _figures(table[-1], network) if table else []
+    if previews := sorted((run.folder / "previews").glob("step-*.png")):
+        lines.append(f"preview: {previews[-1]}")
+    return [*lines, next_step("export", **run.words)]
+
+
+def final_figures(run: Run) -> dict[str, float]:
+    """The last validation's figures of metrics.csv, as `final/NAME`; empty where none ran."""
+    table = validations(run.folder / "metrics.csv")
+    last = table[-1] if table else {}
+    return {
+        f"final/{name.removeprefix('val/')}": value
+        for name, value in last.items()
+        if name.startswith("val/")
+    }
+
+
+def _figures(row: Mapping[str, float], network: str) -> list[str]:
+    if "val/psnr" not in row:  # a recipe without targets
+        return [f"validation at step {row['step']:.0f}: Fréchet {row['val/frechet']:.1f}"]
+    said = f"validation at step {row['step']:.0f}: {network} {_pair(row, '')}"
+    if "val/photo_psnr" not in row:
+        return [said]
+    lines = [f"{said}; the photos themselves {_pair(row, 'photo_')}"]
+    if row["val/psnr"] <= row["val/photo_psnr"]:
+        lines.append(
+            f"the {network} is no better than the photos themselves: train longer, the same "
+            "command with a larger trainer.max_steps goes on; or try another rate (lr=auto)"
+        )
+    return lines
+
+
+def _pair(row: Mapping[str, float], whose: str) -> str:
+    ssim = row.get(f"val/{whose}ssim")  # a recipe of one's own may measure PSNR alone
+    return f"{row[f'val/{whose}psnr']:.2f} dB" + (f", SSIM {ssim:.3f}" if ssim is not None else "")

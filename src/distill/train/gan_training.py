@@ -1,0 +1,146 @@
+"""Recipes with a discriminator: from checked settings to a trained run, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+import pytorch_lightning as pl
+from torch import nn
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+from distill.config.settings.training import Adversarial
+from distill.core import nodes
+from distill.core.errors import DistillError
+from distill.data.datamodule import DistillData
+from distill.data.datasets import UnpairedSet
+from distill.losses.adversarial import Adversary
+from distill.models.students.student import Student
+from distill.runs.run_folder import Run, over
+from distill.train.callbacks.distance import Distance
+from distill.train.ending import outcome
+from distill.train.gan import AdversarialModule, initialise
+from distill.train.schedules import make_optimizer, make_schedule
+from distill.train.trainer import fit, make_trainer
+
+
+def train(
+    settings: Adversarial,
+    run: Run,
+    data: Callable[[Any], DistillData],
+    module: Callable[[Any], AdversarialModule],
+) -> None:
+    """Train generators and discriminators, or go on; `data` and `module` are the recipe's."""
+    check(settings)
+    pictures = data(settings)
+    settings = with_length(settings, pictures)
+    steps, plain = settings.trainer.max_steps, asdict(settings)
+    assert steps is not None
+    checkpoint = run.resumable(plain, settings.resume)
+    if checkpoint and (end := over(checkpoint, steps)):
+        print("\n".join([f"{run.folder}: {end}", *outcome(run, "generator")]))
+        return
+    pl.seed_everything(settings.seed, verbose=False)
+    made = module(settings)
+    _try_optimizer(made, settings)
+    distance = measured_distance(settings, pictures)
+    # A target says more than a distance of a few pictures, which is all there is without one.
+    monitor = made.monitor or (distance.monitor if distance else None)
+    if settings.trainer.patience and not monitor:
+        raise DistillError(
+            f"trainer.patience={settings.trainer.patience}: there is nothing to watch with "
+            "distance=none; take distance=auto, or leave patience out"
+        )
+    trainer = make_trainer(settings, run, [distance] if distance else [], monitor)
+    passes = steps / pictures.batches_per_pass
+    run.start(plain, settings.resume, checkpoint, f"{steps} batches ({passes:.3g} epochs)")
+    fit(trainer, made, pictures, run, checkpoint, "generator")
+
+
+def check(settings: Adversarial) -> None:
+    """Raises DistillError for settings that no recipe with a discriminator can be trained with."""
+    t = settings.trainer
+    if t.accumulate > 1 or t.compile:
+        key = "accumulate" if t.accumulate > 1 else "compile"
+        typed = f"trainer.{key}={getattr(t, key)}"
+        raise DistillError(f"{typed}: not with recipe={settings.recipe}; leave it out")
+    if (t.devices, t.num_nodes, t.strategy) != (1, 1, "auto"):
+        raise DistillError(
+            f"trainer.devices={t.devices} num_nodes={t.num_nodes} strategy={t.strategy}: recipe="
+            f"{settings.recipe} trains on one device; set trainer.devices=1 trainer.num_nodes=1 "
+            "trainer.strategy=auto"
+        )
+    adversary: Adversary = nodes.build(settings.adversarial)
+    if adversary.penalty and settings.discriminator.get("norm", "batch") == "batch":
+        raise DistillError(
+            "discriminator.norm=batch: a gradient penalty is one picture's, and batch statistics "
+            "tie them together; set discriminator.norm=none"
+        )
+
+
+def with_length(settings: Adversarial, pictures: DistillData) -> Adversarial:
+    """The settings with the run's length in batches: as given, or that of all its epochs.
+
+    That is rounded to whole distances between validations, the last of which ends the run.
+    """
+    t, epochs = settings.trainer, settings.epochs + settings.decay_epochs
+    steps = max(1, round(epochs * pictures.batches_per_pass))
+    if steps >= t.val_every:
+        steps = round(steps / t.val_every) * t.val_every
+    return replace(settings, trainer=replace(t, max_steps=t.max_steps or steps))
+
+
+def measured_distance(settings: Adversarial, pictures: DistillData) -> Distance | None:
+    """The distance that a validation measures; with `auto` none of too few pictures, and a line.
+
+    Raises DistillError for too few where it was asked for: before the first step, not hours later.
+    """
+    val = pictures.val
+    domains = val.domains.values() if isinstance(val, UnpairedSet) else [val]
+    count = min(len(domain) for domain in domains)  # type: ignore[arg-type]
+    try:
+        Distance.check(min(count, pictures.val_limit or count))
+    except DistillError as few:
+        if settings.distance == "auto":
+            print(f"{few}; until then distance=auto is none")
+            return None
+        if settings.distance != "none":
+            raise
+    return Distance.of(settings.distance)
+
+
+def common(settings: Adversarial) -> dict[str, Any]:
+    """The arguments that the module of every such recipe takes."""
+    return {
+        "adversary": nodes.build(settings.adversarial),
+        "make_optimizer": partial(make_optimizer, settings.optimizer),
+        "make_schedule": partial(make_schedule, settings.schedule),
+        "lr": settings.lr,
+        "clip": settings.trainer.clip,
+        "seed": settings.seed,
+    }
+
+
+def generator(settings: Adversarial) -> nn.Module:
+    """A generator of the settings with its first weights."""
+    size, channels = settings.data.crop_size, settings.channels
+    made = nodes.build(settings.generator.build, size=size, in_channels=3, out_channels=channels)
+    return made if isinstance(made, Student) else initialise(made)  # a student initialises itself
+
+
+def discriminator(settings: Adversarial, channels: int) -> nn.Module:
+    """A discriminator of the settings for that many channels, with its first weights."""
+    return initialise(nodes.build(settings.discriminator, channels=channels))
+
+
+def _try_optimizer(made: AdversarialModule, settings: Adversarial) -> None:
+    """Build optimiser and schedule once, which shows a bad value at once."""
+    optimizer = made.make_optimizer(made.generators[0].parameters(), made.lr)
+    schedule = made.make_schedule(optimizer, 1, 1) or {}
+    if isinstance(schedule.get("scheduler"), ReduceLROnPlateau):
+        raise DistillError(
+            f"schedule=plateau: two networks against each other have no loss that falls; with "
+            f"recipe={settings.recipe} take schedule=linear, cosine or constant"
+        )

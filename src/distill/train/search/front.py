@@ -1,0 +1,185 @@
+"""What a search found: the best trial or the Pareto front as table, picture and commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from optuna.trial import FrozenTrial, TrialState
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from distill.config.multirun import Job, Outcome
+from distill.core.errors import DistillError
+from distill.core.files import atomic_write, write_whole
+from distill.core.next_step import next_step
+from distill.runs.run_folder import Run
+from distill.train.search import summary
+from distill.train.search.objectives import Objective
+from distill.train.search.trials import COPIES, REASON, RUN, Trials, counted
+
+SHOWN = {"macs": "{:,.0f}", "parameters": "{:,.0f}", "ms": "{:.3f}", "loss": "{:.4g}"}
+UNITS = {"psnr": "PSNR (dB)", "ssim": "SSIM", "macs": "MACs", "frechet": "Fréchet"}
+
+
+def report(trials: Trials, probe: Job) -> None:
+    """Write summary.* of all trials, front.md and front.png, and show the front with commands.
+
+    `probe` is a job of the search, for what all have in common. Raises DistillError where no trial
+    came to its end, though some began and failed.
+    """
+    found = _own(trials)
+    if not found:
+        print(f"{trials.folder}: no trial has begun yet")
+        return
+    finished = [trial for trial in found if trial.state == TrialState.COMPLETE]
+    best = front(finished, trials.search.objectives)
+    jobs = [Job(trials.space.swept(t.params), [], probe.settings, t.user_attrs[RUN]) for t in found]
+    more = [_columns(trial, trials.search.objectives, trial in best) for trial in found]
+    summary.write(trials.folder, jobs, [_outcome(trial) for trial in found], more)
+    failed = [trial for trial in found if trial.state == TrialState.FAIL]
+    if not finished:
+        if failed:
+            raise DistillError(
+                f"{trials.folder}: no trial came to its end; the first that failed: "
+                f"{failed[0].user_attrs.get(REASON, 'no reason given')}"
+            )
+        return
+    if failed:
+        print(f"{len(failed)} of {len(found)} trials failed; summary.md says why")
+    write_whole(trials.folder / "front.md", _page(best, trials))
+    plot(finished, best, trials.search.objectives, trials.folder / "front.png")
+    _show(best, trials)
+
+
+def front(finished: Sequence[FrozenTrial], names: Sequence[str]) -> list[FrozenTrial]:
+    """Those that no other one is better than in one objective and as good as in the rest.
+
+    The best of the first objective comes first; of one objective it is the first of the best.
+    """
+    signs = [-1 if Objective(name).rising else 1 for name in names]
+    points = [[s * v for s, v in zip(signs, t.values, strict=True)] for t in finished]
+    kept: dict[tuple[float, ...], FrozenTrial] = {}
+    for trial, own in zip(finished, points, strict=True):
+        beaten = any(
+            other != own and all(a <= b for a, b in zip(other, own, strict=True))
+            for other in points
+        )
+        if not beaten:
+            kept.setdefault(tuple(own), trial)
+    return [kept[point] for point in sorted(kept)]
+
+
+def plot(
+    finished: Sequence[FrozenTrial],
+    best: Sequence[FrozenTrial],
+    names: Sequence[str],
+    path: Path,
+) -> None:
+    """The first objective over each other one, the front joined; of one, over the trials."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    over = range(1, len(names)) if len(names) > 1 else [-1]
+    figure = Figure(figsize=(6 * len(over), 4.8), layout="constrained")
+    FigureCanvasAgg(figure)
+
+    def along(trial: FrozenTrial, index: int) -> float:
+        return trial.number + 1 if index < 0 else trial.values[index]
+
+    for axes, index in zip(figure.subplots(1, len(over), squeeze=False)[0], over, strict=True):
+        axes.set(xlabel="trial" if index < 0 else _label(names[index]), ylabel=_label(names[0]))
+        axes.grid(alpha=0.3)
+        rest = [trial for trial in finished if trial not in best]
+        axes.scatter([along(t, index) for t in rest], [t.values[0] for t in rest], color="grey")
+        ordered = sorted(best, key=lambda trial: along(trial, index))
+        style = "o-" if len(names) == 2 else "o"  # of three objectives it is no line
+        axes.plot([along(t, index) for t in ordered], [t.values[0] for t in ordered], style)
+        for trial in ordered:
+            axes.annotate(
+                trial.user_attrs[RUN],
+                (along(trial, index), trial.values[0]),
+                xytext=(4, 4),
+                textcoords="offset points",
+                fontsize=8,
+            )
+    with atomic_write(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=120)
+
+
+def commands(trial: FrozenTrial, trials: Trials) -> list[str]:
+    """How to export a trial's run, and how to train its values anew, for longer say."""
+    run = Run(trials.folder / trial.user_attrs[RUN])
+    typed = trials.space.make(trials.space.typed(trial.params)).overrides
+    name = f"run={trials.folder.name.removeprefix('sweep-')}-{run.folder.name}"
+    words = [word for word in typed if not word.startswith(("sweep=", "runs="))]
+    train = " ".join(["python -m distill.train", *map(quote, words), quote(name)])
+    return [next_step("export", **run.words).removeprefix("next: "), train]
+
+
+def _own(trials: Trials) -> list[FrozenTrial]:
+    """The trials with a run of their own, in the order they were drawn."""
+    begun = counted(trials.study.get_trials(deepcopy=False))
+    return [t for t in begun if RUN in t.user_attrs and COPIES not in t.user_attrs]
+
+
+def _outcome(trial: FrozenTrial) -> Outcome:
+    if trial.state == TrialState.COMPLETE:
+        return Outcome(0)
+    if trial.state == TrialState.FAIL:
+        return Outcome(1, trial.user_attrs.get(REASON, ""))
+    if trial.state == TrialState.PRUNED:
+        last = max(trial.intermediate_values, default=0)
+        return Outcome(state=f"cut short at step {last}")
+    return Outcome(state="at work")
+
+
+def _columns(trial: FrozenTrial, names: Sequence[str], is_best: bool) -> dict[str, Any]:
+    values = trial.values if trial.state == TrialState.COMPLETE else [None] * len(names)
+    found = {f"objective {name}": value for name, value in zip(names, values, strict=True)}
+    return found | {"front": "yes" if is_best else ""}
+
+
+def _rows(best: Sequence[FrozenTrial], trials: Trials) -> list[list[str]]:
+    names = trials.search.objectives
+    keys = [axis.key for axis in trials.space.axes]
+    rows = [["run", *map(_label, names), *keys]]
+    for trial in best:
+        figures = zip(names, trial.values, strict=True)
+        shown = [SHOWN.get(name, "{:.4f}").format(value) for name, value in figures]
+        rows.append([trial.user_attrs[RUN], *shown, *trials.space.swept(trial.params).values()])
+    return rows
+
+
+def _title(trials: Trials) -> str:
+    return "Best trial" if len(trials.search.objectives) == 1 else "Pareto front"
+
+
+def _page(best: Sequence[FrozenTrial], trials: Trials) -> str:
+    first, *rows = _rows(best, trials)
+    table = [first, ["---"] * len(first), *rows]
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in table]
+    typed = [line for trial in best for line in [*commands(trial, trials), ""]]
+    return "\n".join([f"# {_title(trials)}", "", *lines, "", "```", *typed[:-1], "```", ""])
+
+
+def _show(best: Sequence[FrozenTrial], trials: Trials) -> None:
+    first, *rows = _rows(best, trials)
+    table = Table(box=SIMPLE_HEAD, title=_title(trials), title_justify="left")
+    for number, heading in enumerate(first):
+        right = 0 < number <= len(trials.search.objectives)
+        table.add_column(heading, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    Console().print(table)
+    for trial in best:
+        print("\n".join(commands(trial, trials)))
+    print(f"front: {trials.folder / 'front.md'} (.png)")
+
+
+def _label(name: str) -> str:
+    return UNITS.get(name, name)

@@ -1,0 +1,92 @@
+"""What a search calls good: figures of a run's validations, and what its network costs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from distill.config.registry import recipe_of
+from distill.config.settings.searching import COSTS
+from distill.core.errors import DistillError
+from distill.metrics import complexity
+from distill.metrics.timing import onnx_ms
+from distill.models import checkpoint
+from distill.runs.run_folder import Run
+from distill.train.search.summary import validations
+
+RISING = ("psnr", "ssim", "ink_recall", "ink_precision")  # the more the better
+
+
+@dataclass(frozen=True)
+class Objective:
+    """One figure by the name that the user typed; `column` is its name in metrics.csv."""
+
+    name: str
+
+    @property
+    def column(self) -> str:
+        return f"val/{self.name}"
+
+    @property
+    def rising(self) -> bool:
+        """Whether more is better."""
+        return self.name in RISING
+
+    def reported(self, figures: Mapping[str, float]) -> float | None:
+        """The figure of one validation; None where it has none."""
+        return figures.get(self.column)
+
+
+def values(run: Run, names: Sequence[str]) -> list[float]:
+    """A finished run's figures in that order; all validated ones are of one step.
+
+    It is the step with the best of the first one. Costs are those of the network at the run's own
+    resolution: `ms` is the median of its ONNX file in ONNX Runtime, one thread. Raises DistillError
+    for a figure that the run's validations do not have.
+    """
+    wanted = [Objective(name) for name in names]
+    found: dict[str, float] = {}
+    validated = [each for each in wanted if each.name not in COSTS]
+    table = validations(run.folder / "metrics.csv")
+    for each in validated:
+        table = [row for row in table if each.reported(row) is not None]
+        if not table:
+            raise DistillError(
+                f"search.objectives: {run.folder / 'metrics.csv'} has no {each.column}; the "
+                "validations of this recipe have other figures"
+            )
+    first = validated[0]
+    best = (max if first.rising else min)(table, key=lambda row: row[first.column])
+    found |= {each.name: best[each.column] for each in validated}
+    if len(validated) < len(wanted):
+        found |= _costs(run, "ms" in names)
+    return [found[name] for name in names]
+
+
+def counted_costs(network: Any, side: int) -> dict[str, float]:
+    """What can be counted without a clock: MACs of one side×side picture, and parameters."""
+    return {
+        "macs": complexity.module_macs(network, side) or 0,
+        "parameters": complexity.parameters(network),
+    }
+
+
+def _costs(run: Run, timed: bool) -> dict[str, float]:
+    from distill.export.onnx import OnnxExporter
+    from distill.models.fold import fold_batchnorm
+
+    network, trained = checkpoint.load_network(run.checkpoint("best"))
+    recipe = recipe_of(trained)
+    side = recipe.side(trained)
+    network.eval()
+    found = counted_costs(network, side)
+    if timed:
+        exporter = OnnxExporter(size=side, profile=recipe.profile(trained))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "network.onnx"
+            path.write_bytes(exporter.export(fold_batchnorm(network)).SerializeToString())
+            found["ms"] = onnx_ms(path, side)
+    return found

@@ -1,0 +1,80 @@
+"""The jobs of a sweep: all of a grid, or those that a study draws."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar
+
+from distill.config import multirun
+from distill.config.multirun import Job
+from distill.config.search_space import Space
+from distill.config.settings.searching import Search, Searching
+from distill.core.errors import DistillError
+from distill.train.search.sweep import SweepFolders, sweep_folder
+
+Task = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class StudySweep(SweepFolders):
+    """A sweep that also runs its jobs elsewhere, or has a study of Optuna choose them, in
+    RUNS/sweep-NAME/trial-NUMBER/.
+    """
+
+    searches: ClassVar[bool] = True
+
+    def grid(self, name: str, task: Task, jobs: Sequence[Job], asked: Searching) -> None:
+        launcher = asked.launcher
+        if launcher.only is None and launcher.in_turn:
+            multirun.run(task, jobs, self, report=launcher.report)
+            return
+        from distill.train.search import grid_jobs
+
+        if launcher.only is not None:
+            sys.exit(grid_jobs.alone(task, self.place(jobs)[0]))
+        at_once = partial(grid_jobs.at_once, name, launcher)
+        multirun.run(task, jobs, self, at_once, launcher.report)
+
+    def search(self, name: str, task: Task, space: Space, asked: Searching) -> None:
+        if find_spec("optuna") is None:
+            raise DistillError("search=optuna needs Optuna: pip install 'distill[search]'")
+        from distill.train.search import front, trial_loop
+        from distill.train.search.drawn_trial import carry_out
+        from distill.train.search.trials import Trials
+
+        search, launcher = asked.search, asked.launcher
+        assert search is not None
+        probe = space.make(next(space.probes()))
+        _check(search, probe.settings)
+        folder = Path(sweep_folder(probe))
+        steps = probe.settings.trainer
+        longest = steps.max_steps or steps.val_every  # of a run in epochs nobody knows it yet
+        trials = Trials(search, folder, space, longest, min(steps.val_every, longest))
+        if launcher.only is not None:
+            sys.exit(carry_out(task, trials, trials.adopt(launcher.only)))
+        if launcher.in_turn:
+            status = trial_loop.in_turn(task, trials)
+        else:
+            status = trial_loop.at_once(name, trials, launcher)
+        if launcher.report:
+            front.report(trials, probe)
+        if status:
+            sys.exit(status)
+
+
+def _check(search: Search, settings: Any) -> None:
+    """Raises DistillError for a search that cannot do what it is told."""
+    if search.pruner != "none" and len(search.objectives) > 1:
+        raise DistillError(
+            f"search.pruner={search.pruner}: compares by one objective; name one, or leave it out"
+        )
+    if search.pruner != "none" and settings.trainer.devices != 1:
+        raise DistillError(
+            f"search.pruner={search.pruner}: a trial in several processes cannot be cut short; "
+            "set trainer.devices=1 or leave it out"
+        )

@@ -1,0 +1,181 @@
+"""recipe=distill, step by step: from checked settings to a trained student."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import asdict
+from functools import partial
+from importlib.util import find_spec
+
+import pytorch_lightning as pl
+
+from distill.config.settings.training import Train
+from distill.core import nodes
+from distill.core.errors import DistillError
+from distill.data import loaders, sources
+from distill.data.shards.shard_manifest import finished_shards
+from distill.losses.criterion import Criterion
+from distill.losses.term import Reads
+from distill.models.build import build_student, load_teacher
+from distill.models.students.student import Student
+from distill.models.teachers.teacher import Teacher
+from distill.runs.run_folder import Run, over
+from distill.train import tuning
+from distill.train.callbacks.ema import StudentEMA
+from distill.train.callbacks.health import Health
+from distill.train.callbacks.late_terms import LateTerms
+from distill.train.distillation import DistillModule
+from distill.train.ending import outcome
+from distill.train.first_weights import start_from
+from distill.train.schedules import DEFAULT_RATE, make_optimizer, make_schedule
+from distill.train.trainer import fit, make_trainer
+
+
+def train(settings: Train, run: Run, first: bool) -> None:
+    """Train a student, or go on; only the `first` of several processes speaks and writes."""
+    # All that can be wrong is found out before the teacher labels, which may take hours.
+    plain, steps = asdict(settings), settings.trainer.max_steps
+    checkpoint = run.resumable(plain, settings.resume)
+    if checkpoint and (end := over(checkpoint, steps)):
+        print("\n".join([f"{run.folder}: {end}", *outcome(run, "student")]))
+        return
+    check(settings)
+    teacher = needed_teacher(settings)
+    pl.seed_everything(settings.seed, verbose=False)
+    module = student_module(settings, teacher)
+    watching = [*([StudentEMA(settings.ema)] if settings.ema else []), LateTerms(), Health()]
+    trainer = make_trainer(settings, run, watching, clip=settings.trainer.clip)
+    data = loaders.labelled(settings, teacher)
+
+    if first:
+        run.start(plain, settings.resume, checkpoint, f"{steps} steps")
+        if not checkpoint:
+            tuning.measure(module, data, settings, run, trainer.strategy.root_device)
+    else:
+        tuning.load_measured(module, run)
+    fit(trainer, module, data, run, checkpoint, "student")
+
+
+def check(settings: Train) -> None:
+    """Raises DistillError, before anything is computed, for photos, pairs or channels of no use."""
+    no_pairs = not settings.data.root or settings.data.kind not in ("pairs", "shards")
+    if settings.teacher is None and no_pairs:
+        raise DistillError(
+            f"style={settings.style.name}: is of pairs of your own; name their folder with "
+            "data.root=DIR, or a style with a teacher"
+        )
+    if settings.batchnorm == "kept" and settings.init is None:
+        raise DistillError(
+            "batchnorm=kept: a student that was never trained has no averages worth keeping; start "
+            "from one that was, such as init=zoo:hayao, or leave it out"
+        )
+    if settings.data.kind == "shards":
+        finished_shards(sources.shards_root(settings))
+    loaders.check_sizes(settings)
+    if not sources.needs_labels(settings):
+        return
+    root = settings.data.root
+    if root and not sources.has_photos(settings):
+        raise DistillError(
+            f"data.root={root}: no such folder, and no photos={settings.photos} to make it from"
+        )
+    sources.check_labelling(settings)
+    if settings.channels == 4 and settings.teacher is not None:
+        # Of all teachers only a trained run may give transparency, and it is at hand.
+        of_run = settings.teacher["_target_"].startswith("distill.models.teachers.trained_run.")
+        if not (of_run and load_teacher(settings.style, settings.teacher).transparent):
+            raise DistillError(
+                "channels=4: the teacher's output is RGB; name RGBA pictures of your own with "
+                "data.root=DIR"
+            )
+
+
+def needed_teacher(settings: Train) -> Teacher | None:
+    """The style's teacher; None where pairs of one's own and the loss need none."""
+    if settings.teacher is None and _reads_activations(settings):
+        raise DistillError(
+            "GKA needs the teacher's activations, and pairs of your own have no teacher; set "
+            "loss.weights.gka=0"
+        )
+    if sources.needs_labels(settings) or _reads_activations(settings):
+        return load_teacher(settings.style, settings.teacher)
+    return None
+
+
+def student_module(settings: Train, teacher: Teacher | None) -> DistillModule:
+    """Student, criterion and how they are optimised. Raises DistillError for what does not fit."""
+    activations = _reads_activations(settings)
+    if activations and (teacher is None or not teacher.gives_activations):
+        raise DistillError(
+            "GKA needs the teacher's activations and this teacher only gives pictures; "
+            "set loss.weights.gka=0"
+        )
+    student, loss = new_student(settings), criterion(settings)
+    if settings.data.batch_size < loss.min_batch:
+        raise DistillError(
+            f"data.batch_size={settings.data.batch_size}: GKA compares pictures within a batch and "
+            f"needs at least {loss.min_batch}; raise it or set loss.weights.gka=0"
+        )
+    made = DistillModule(
+        student,
+        loss,
+        partial(make_optimizer, settings.optimizer),
+        partial(make_schedule, settings.schedule),
+        DEFAULT_RATE if settings.lr == "auto" else settings.lr,
+        # Fast before its layers are hooked: that replaces some, and labelling would do it later.
+        teacher.fast() if teacher and (activations or settings.data.kind == "photos") else None,
+        settings.seed,
+        keep_averages=settings.batchnorm == "kept",
+    )
+    made.make_optimizer(made.student.parameters(), made.lr)  # shows a bad value at once
+    if settings.trainer.compile:
+        _need_compiler(settings.trainer.accelerator)
+        made.compile_training()
+    return made
+
+
+def _reads_activations(settings: Train) -> bool:
+    """Whether a loss term in use reads activations, as its class states; builds none."""
+    loss = settings.loss
+    used = [term for name, term in loss.terms.items() if loss.weights.get(name, 0) > 0]
+    stated = (getattr(nodes.class_of("loss.terms", term), "reads", None) for term in used)
+    return Reads.ACTIVATIONS in stated
+
+
+def new_student(settings: Train) -> Student:
+    """The student as its training begins: with its encoder's weights, or as `init` has it."""
+    encoder = settings.encoder
+    if settings.init is not None:
+        encoder = encoder | {"weights": "none"}  # all of them come from `init`
+    made = build_student(
+        encoder, settings.decoder.build, settings.channels, settings.global_statistics
+    )
+    if settings.init is not None:
+        start_from(made, settings.init)
+    return made
+
+
+def criterion(settings: Train) -> Criterion:
+    """The terms whose weight is above 0."""
+    loss = settings.loss
+    for key, named in (("weights", loss.weights), ("start", loss.start)):
+        if unknown := sorted(named.keys() - loss.terms.keys()):
+            raise DistillError(
+                f"loss.{key}.{unknown[0]}: no such term; there are {', '.join(sorted(loss.terms))}"
+            )
+    used = {name: nodes.build(loss.terms[name]) for name, w in loss.weights.items() if w > 0}
+    return Criterion(used, loss.weights, loss.start)
+
+
+def _need_compiler(accelerator: str) -> None:
+    if not any(map(shutil.which, (os.environ.get("CXX", "g++"), "clang++"))):
+        raise DistillError(
+            "trainer.compile=true: needs a C++ compiler and there is none; install g++, or leave "
+            "it out"
+        )
+    if accelerator == "gpu" and find_spec("triton") is None:
+        raise DistillError(
+            "trainer.compile=true: needs Triton on a GPU and there is none; pip install triton, "
+            "or leave it out"
+        )

@@ -1,0 +1,193 @@
+"""Lightning's trainer with this project's callbacks, writing into a run's folder."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import EarlyStopping, LearningRateMonitor, ModelCheckpoint
+
+from distill.config.settings.training import Adversarial, Train
+from distill.core.errors import INTERRUPTED, DistillError
+from distill.core.threads import process_tuner
+from distill.runs.run_folder import Run, over
+from distill.train.callbacks.adaptive_threads import AdaptiveThreads, FixedThreads
+from distill.train.callbacks.checkpoints import Checkpoints, Interrupted, Provenance
+from distill.train.callbacks.finite import Finite
+from distill.train.callbacks.last_validation import LastValidation
+from distill.train.callbacks.outside_loggers import OutsideLoggers
+from distill.train.callbacks.previews import Previews
+from distill.train.callbacks.progress_bar import Progress
+from distill.train.callbacks.table import MetricsTable
+from distill.train.callbacks.watched import watching
+from distill.train.callbacks.whole_checkpoints import WholeCheckpoints
+from distill.train.ending import outcome
+from distill.train.launch import let_others_go_on
+from distill.train.loggers import check_installed, close, of_the_folder
+
+
+def make_trainer(
+    settings: Train | Adversarial,
+    run: Run,
+    own: Sequence[pl.Callback],
+    monitor: str | None = "val/loss",
+    clip: float | None = None,
+) -> pl.Trainer:
+    """Lightning's trainer, writing into the run's folder.
+
+    `own` are the recipe's callbacks; the best checkpoint and an early end go by `monitor`, of which
+    less is better. Lightning clips gradients to the norm `clip`; a module that steps its optimisers
+    by hand clips them itself.
+    """
+    t = settings.trainer
+    if t.threads:
+        torch.set_num_threads(t.threads)
+    _mute_known_noise()
+    _check(settings)
+    assert t.max_steps is not None
+    try:
+        trainer = pl.Trainer(
+            accelerator=t.accelerator,
+            devices=t.devices,
+            num_nodes=t.num_nodes,
+            strategy=t.strategy,
+            precision=t.precision,
+            max_steps=t.max_steps,
+            max_epochs=-1,
+            val_check_interval=t.val_every * t.accumulate,
+            check_val_every_n_epoch=None,
+            log_every_n_steps=min(t.log_every, t.max_steps),
+            gradient_clip_val=clip,
+            accumulate_grad_batches=t.accumulate,
+            num_sanity_val_steps=0,
+            use_distributed_sampler=False,
+            # Else Lightning adds one of its own, which keeps whatever was last.
+            enable_checkpointing=monitor is not None,
+            enable_model_summary=False,
+            enable_progress_bar=False,
+            logger=of_the_folder(settings.logger, run),
+            callbacks=[*own, *_callbacks(settings, run, monitor)],
+            plugins=[WholeCheckpoints()],
+        )
+    except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
+        raise DistillError(f"trainer: {' '.join(str(error).split())}") from error
+    # Compiled code has the number of threads written into it; processes would wait for each other.
+    on_cpu = trainer.strategy.root_device.type == "cpu" and trainer.world_size == 1
+    if on_cpu and not t.threads and not t.compile and (tuner := process_tuner()):
+        # Last, so that a step is timed without what the others do before it.
+        trainer.callbacks.append(AdaptiveThreads(tuner))  # type: ignore[attr-defined]
+    if trainer.strategy.root_device.type == "cuda":
+        # TF32 for the losses' Gram matrices too; PyTorch gives it to convolutions alone.
+        torch.set_float32_matmul_precision("high")
+    return trainer
+
+
+def fit(
+    trainer: pl.Trainer,
+    module: pl.LightningModule,
+    data: pl.LightningDataModule,
+    run: Run,
+    checkpoint: Path | None,
+    network: str = "network",
+) -> None:
+    """Train to the end, or to a signal (exit status 130), and leave last.ckpt there.
+
+    At the end it says what came out of the `network`: student or generator.
+    """
+    let_others_go_on()
+    checkpoints = next(each for each in trainer.callbacks if isinstance(each, Checkpoints))  # type: ignore[attr-defined]
+    try:
+        with ctrl_c():
+            trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
+    except Interrupted:
+        print(f"{run.folder}: stopped at step {trainer.global_step}; the same command goes on")
+        close(trainer.loggers, "KILLED")
+        sys.exit(INTERRUPTED)
+    except BaseException:
+        close(trainer.loggers, "FAILED")
+        raise
+    checkpoints.save(trainer)
+    close(trainer.loggers, "FINISHED")
+    if trainer.global_step < trainer.max_steps:
+        print(f"{run.folder}: {over(run.last, trainer.max_steps)}")
+    trained = f"{run.folder}: trained; best checkpoint {run.checkpoint('best')}"
+    print("\n".join([trained, *outcome(run, network)]))
+
+
+@contextmanager
+def ctrl_c() -> Iterator[None]:
+    """Lightning makes exit status 1 of a signal; here it is KeyboardInterrupt, as anywhere."""
+    try:
+        yield
+    except SystemExit:
+        raise KeyboardInterrupt from None
+
+
+def _check(settings: Train | Adversarial) -> None:
+    """Refuse settings of the trainer that do not go together, or not on this machine."""
+    check_installed(settings.logger)
+    t = settings.trainer
+    if t.clip and t.precision == "16-mixed" and settings.optimizer.get("fused"):
+        raise DistillError(
+            "trainer.precision=16-mixed: scales the gradients, and a fused optimiser undoes that "
+            "too late to clip them; set trainer.fused=false or trainer.clip=null"
+        )
+    if t.accelerator != "gpu":
+        return
+    cuda = torch.cuda.is_available()
+    if not (cuda or torch.backends.mps.is_available()):
+        missing = "finds no NVIDIA driver with a card" if torch.version.cuda else "has no CUDA"
+        raise DistillError(
+            f"trainer.accelerator=gpu: no GPU here (torch {torch.__version__} {missing}); "
+            "train on the CPU with trainer=cpu"
+        )
+    bfloat16 = not cuda or torch.cuda.is_bf16_supported(including_emulation=False)
+    if t.precision == "bf16-mixed" and not bfloat16:
+        raise DistillError(
+            "trainer.precision=bf16-mixed: this GPU has no bfloat16; set "
+            "trainer.precision=16-mixed trainer.fused=false"
+        )
+
+
+def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> list[pl.Callback]:
+    threads = settings.trainer.threads
+    callbacks: list[pl.Callback] = [
+        *([FixedThreads(threads)] if threads else []),
+        Finite(),
+        LastValidation(),
+        Progress(),
+        Previews(run.folder / "previews"),
+        MetricsTable(run.folder / "metrics.csv"),
+        Provenance(asdict(settings)),
+        OutsideLoggers(settings.logger, run, asdict(settings)),
+    ]
+    told = settings.logger
+    if told.tensorboard or told.wandb or told.mlflow:  # without a logger it refuses to start
+        callbacks.append(LearningRateMonitor("step"))
+    if monitor:
+        best = run.best.parent, run.best.stem
+        callbacks.append(ModelCheckpoint(*best, monitor=monitor, enable_version_counter=False))
+        if settings.trainer.patience:
+            callbacks.append(EarlyStopping(monitor, patience=settings.trainer.patience))
+    return [*callbacks, Checkpoints(run), *watching()]
+
+
+def _mute_known_noise() -> None:
+    """Silence Lightning's advertisements, and advice that does not apply to this use of it."""
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    for text in (
+        ".*does not have many workers.*",
+        ".*exists and is not empty.*",
+        ".*treespec, LeafSpec.*",
+        ".*module.s. in eval mode at the start.*",  # the frozen ones
+        ".*your dataloader is not resumable.*",  # it is: the stream starts at the right picture
+        ".*ReduceLROnPlateau conditioned on metric val/loss.*",  # done before the checkpoint
+    ):
+        warnings.filterwarnings("ignore", message=text)

@@ -1,0 +1,295 @@
+"""distill.benchmark as typed, with tiny networks; nothing here says how fast anything is."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from distill.benchmark import __main__ as benchmark
+from distill.benchmark import graphs, speed_report, timed_models
+from distill.benchmark.figures import Figures
+from distill.core import sessions
+from distill.core.errors import DistillError
+from distill.core.subnormals import count_subnormals, flush_subnormals
+from distill.models.teachers.teacher import Teacher
+from support.commands import run
+from support.device_graphs import build, picture, weight
+
+QUICK = ["rounds=2", "sizes=[64]", "threads=[1]", "with_teacher=false"]
+
+
+@pytest.fixture
+def folder(shipped_students):
+    """The shipped students (hayao: 9 MACs a pixel) and slow.onnx: 3 subnormal weights and 1 more
+    below 1e-20."""
+    onnx.save(tiny(1e-39, 1e-40, -1e-41, 1e-30), shipped_students / "slow.onnx")
+    return shipped_students
+
+
+def tiny(*values: float) -> onnx.ModelProto:
+    """3 to 3 channels, 5×5: 225 MACs a pixel, the first weights as given."""
+    weights = np.full((3, 3, 5, 5), 0.01, np.float32)
+    weights.flat[: len(values)] = values
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[2] * 4)]
+    sides = picture("x", 1, 3, 64, 64), picture("y", 1, 3, 64, 64)
+    return build(nodes, [numpy_helper.from_array(weights, "w")], 11, sides[:1], sides[1:])
+
+
+def figures(folder):
+    return json.loads((folder / "runs/benchmarks/speed.json").read_text())
+
+
+@pytest.mark.slow
+def test_student_and_files_in_one_run(folder, capsys):
+    assert run(benchmark, "style=hayao", "slow.onnx", *QUICK) == 0
+    rows = {row["name"]: row for row in figures(folder)["rows"]}
+    assert list(rows) == ["student hayao", "slow, as it is", "slow, flushed"]
+    assert rows["student hayao"]["macs"] == 9 * 64 * 64
+    assert rows["slow, flushed"]["macs"] == 225 * 64 * 64
+    assert rows["slow, flushed"]["parameters"] == 225
+    for row in rows.values():
+        assert row["ms_p5"] <= row["ms"] <= row["ms_p95"]
+        assert row["fps"] == pytest.approx(1000 / row["ms"])
+        assert row["gmacs_per_s"] == pytest.approx(row["macs"] / row["ms"] / 1e6)
+        peak = figures(folder)["peaks"][0]["gmacs_per_s"]
+        assert row["share_of_peak"] == pytest.approx(row["gmacs_per_s"] / peak)
+        assert row["memory_mib"] is not None
+    assert "slow.onnx: 3 subnormal weights" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_subnormals_are_said_and_only_the_flushed_file_is_compared_with(folder):
+    assert run(benchmark, "style=hayao", "slow.onnx", *QUICK) == 0
+    found = figures(folder)
+    assert [ratio["name"] for ratio in found["ratios"]] == ["slow, flushed"]
+    counts = {r["name"]: (r["subnormal_weights"], r["flushed_weights"]) for r in found["rows"]}
+    assert counts["slow, as it is"] == (3, 0)
+    assert counts["slow, flushed"] == (3, 4)
+    assert counts["student hayao"] == (0, 0)
+
+
+def test_the_flushed_graph_has_zeros_and_the_same_output():
+    model = tiny(1e-39, 1e-30)
+    both = [graphs.at_size(model, 64)]
+    flush_subnormals(model)
+    both.append(graphs.at_size(model, 64))
+    raw, flushed = (sessions.sample_call(sessions.open_session(graph, 1))()[0] for graph in both)
+    assert count_subnormals(map(numpy_helper.to_array, both[1].graph.initializer)) == 0
+    np.testing.assert_array_equal(raw, flushed)
+
+
+@pytest.mark.slow
+def test_report_files(folder):
+    assert run(benchmark, "style=hayao", "slow.onnx", *QUICK, "-o", "out") == 0
+    page = (folder / "out/speed.md").read_text()
+    assert "## The paper's Table 3 on this machine: 64², batch 1, 1 thread(s)" in page
+    assert "| student hayao | 64² | 1 | CPU |" in page
+    assert str(folder) not in page
+    assert (folder / "out/speed.png").read_bytes().startswith(b"\x89PNG")
+    assert str(folder) not in (folder / "out/speed.json").read_text()
+
+
+@pytest.mark.slow
+def test_every_size_is_timed_on_every_number_of_threads(folder):
+    assert run(benchmark, "style=hayao", *QUICK[:1], "with_teacher=false", "sizes=[32,64]",
+               "threads=[1,2]") == 0  # fmt: skip
+    rows = figures(folder)["rows"]
+    assert [(r["size"], r["threads"]) for r in rows] == [(32, 1), (32, 2), (64, 1), (64, 2)]
+    assert [r["macs"] for r in rows] == [9 * 32 * 32] * 2 + [9 * 64 * 64] * 2
+
+
+def test_all_cores_are_counted_once(folder, monkeypatch):
+    monkeypatch.setattr("distill.metrics.machine.cores", lambda: 1)
+    assert run(benchmark, "style=hayao", *QUICK[:2], "with_teacher=false") == 0
+    assert [row["threads"] for row in figures(folder)["rows"]] == [1]
+
+
+def test_a_bad_file_is_skipped_and_the_rest_goes_on(folder, capsys):
+    (folder / "zero.onnx").write_bytes(b"")
+    (folder / "cut.onnx").write_bytes((folder / "slow.onnx").read_bytes()[:200])
+    onnx.save(build([helper.make_node("Conv", ["x", "w"], ["y"])], [weight("w", 2, 9, 1, 1)]),
+              folder / "wrong.onnx")  # fmt: skip
+    assert run(benchmark, "style=hayao", "zero.onnx", "cut.onnx", "wrong.onnx", "none.onnx",
+               *QUICK) == 1  # fmt: skip
+    said = capsys.readouterr().err
+    lines = [line for line in said.splitlines() if line.startswith("skipped: ")]
+    assert [line.split()[1].rstrip(":") for line in lines] == [
+        "zero.onnx", "cut.onnx", "none.onnx", "wrong",
+    ]  # fmt: skip
+    assert said.splitlines()[-1] == "error: 4 left out, see above"
+    assert [row["name"] for row in figures(folder)["rows"]] == ["student hayao"]
+
+
+def test_a_missing_provider_is_said_and_never_replaced(folder, capsys):
+    wanted = "providers=[NoneExecutionProvider,CPUExecutionProvider]"
+    assert run(benchmark, "style=hayao", *QUICK, wanted) == 1
+    assert {row["provider"] for row in figures(folder)["rows"]} == {"CPUExecutionProvider"}
+    said = capsys.readouterr().err
+    assert "skipped: providers=[NoneExecutionProvider]: not in this ONNX Runtime" in said
+
+
+def test_only_missing_providers_measure_nothing(folder, capsys):
+    assert run(benchmark, "style=hayao", *QUICK, "providers=[NoneExecutionProvider]") == 1
+    assert not (folder / "runs").exists()
+    assert "error: providers=[NoneExecutionProvider]" in capsys.readouterr().err
+
+
+def test_a_teacher_that_cannot_be_had_is_said(folder, capsys, no_downloads):
+    (folder / "zoo/hayao.onnx").rename(folder / "zoo/paprika.onnx")
+    assert run(benchmark, "style=paprika", *QUICK[:3]) == 0
+    assert "no teacher: paprika.pt of style=paprika is not at hand" in capsys.readouterr().out
+    assert [row["role"] for row in figures(folder)["rows"]] == ["student"]
+
+
+@pytest.mark.slow
+def test_the_built_in_teacher_takes_part(folder, capfd):
+    assert run(benchmark, "style=toon", *QUICK[:3]) == 0
+    assert "ONNX graph" not in capfd.readouterr().out  # it cannot be traced, and that is no news
+    found = figures(folder)
+    assert [row["role"] for row in found["rows"]] == ["teacher", "student"]
+    assert found["rows"][0]["runtime"] in ("ONNX Runtime", "PyTorch")
+    assert [ratio["role"] for ratio in found["ratios"]] == ["teacher"]
+
+
+def test_a_teacher_s_graph_is_used_only_if_its_output_is_the_same():
+    class Honest(Teacher):
+        def forward(self, photo):
+            return photo * 0.5
+
+    class Changing(Teacher):
+        """Traced, it keeps the number of its first call."""
+
+        calls = 0
+
+        def forward(self, photo):
+            self.calls += 1
+            return photo * float(self.calls)
+
+    assert graphs.traced_graph(Honest(), 32) is not None
+    assert graphs.traced_graph(Changing(), 32) is None
+
+
+def test_a_style_without_a_shipped_student_says_what_to_name(folder, capsys):
+    assert run(benchmark, "style=paprika", *QUICK) == 1
+    assert "style=paprika: no student of it comes with the package" in capsys.readouterr().err
+
+
+def test_one_student_only(folder, capsys):
+    assert run(benchmark, "style=hayao", "model=slow.onnx", "run=x", *QUICK) == 1
+    assert "name one student only" in capsys.readouterr().err
+
+
+def test_model_is_the_student_and_is_flushed(folder):
+    assert run(benchmark, "style=hayao", "model=slow.onnx", *QUICK) == 0
+    assert [(r["name"], r["role"]) for r in figures(folder)["rows"]] == [
+        ("slow, flushed", "student")
+    ]
+
+
+@pytest.mark.slow
+def test_files_of_one_name_are_told_apart(folder):
+    (folder / "more").mkdir()
+    onnx.save(tiny(), folder / "more/a.onnx")
+    onnx.save(tiny(), folder / "a.onnx")
+    assert run(benchmark, "style=hayao", "a.onnx", "more/a.onnx", *QUICK) == 0
+    assert [row["name"] for row in figures(folder)["rows"]] == ["student hayao", "a", "a (2)"]
+
+
+@pytest.mark.slow
+def test_a_file_called_as_the_second_of_a_name(folder):
+    """Three files, three rows: two of one name would share one's times."""
+    (folder / "more").mkdir()
+    for name in ("a.onnx", "a (2).onnx", "more/a.onnx"):
+        onnx.save(tiny(), folder / name)
+    assert run(benchmark, "style=hayao", "a.onnx", "a (2).onnx", "more/a.onnx", *QUICK) == 0
+    names = [row["name"] for row in figures(folder)["rows"]]
+    assert names == ["student hayao", "a", "a (2)", "a (3)"]
+
+
+def test_small_weights_that_are_not_subnormal_are_no_news(folder, capsys):
+    onnx.save(tiny(1e-30), folder / "small.onnx")
+    assert run(benchmark, "style=hayao", "small.onnx", *QUICK) == 0
+    assert "subnormal" not in capsys.readouterr().out
+    assert [row["name"] for row in figures(folder)["rows"]] == ["student hayao", "small"]
+
+
+@pytest.mark.slow
+def test_bytes_count_weights_in_a_second_file(folder):
+    onnx.save(
+        tiny(), folder / "two.onnx", save_as_external_data=True, location="w", size_threshold=0
+    )
+    assert run(benchmark, "style=hayao", "two.onnx", *QUICK) == 0
+    assert figures(folder)["rows"][1]["bytes"] >= 225 * 4
+
+
+@pytest.mark.slow
+def test_a_weight_of_the_wrong_length_is_skipped(folder, capsys):
+    model = tiny()
+    model.graph.initializer[0].raw_data = b"abc"
+    onnx.save(model, folder / "short.onnx")
+    assert run(benchmark, "style=hayao", "short.onnx", *QUICK) == 1
+    assert "skipped: short.onnx: damaged" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_same_conditions_twice_are_measured_once(folder):
+    given = ["sizes=[64,64]", "providers=[CPUExecutionProvider,CPUExecutionProvider]"]
+    assert run(benchmark, "style=hayao", *QUICK, *given) == 0
+    assert len(figures(folder)["rows"]) == 1
+
+
+@pytest.mark.slow
+def test_a_formula_in_a_file_s_name(folder):
+    onnx.save(tiny(), folder / r"a$\frac$.onnx")
+    assert run(benchmark, "style=hayao", r"a$\frac$.onnx", *QUICK) == 0
+    assert (folder / "runs/benchmarks/speed.png").is_file()
+
+
+def test_a_place_that_takes_no_figures_is_said_before_the_minutes(folder, capsys, monkeypatch):
+    monkeypatch.setattr("distill.benchmark.measure.measure", lambda *_: pytest.fail("measured"))
+    (folder / "taken").touch()
+    assert run(benchmark, "style=hayao", *QUICK, "-o", "taken") == 1
+    assert capsys.readouterr().err.startswith("error: taken: file exists")
+
+
+SHAPES = {
+    "picture": ((1, 3, 64, 64), [1, 3, 32, 32]),
+    "dynamic": (("batch", 3, "h", "w"), [1, 3, 32, 32]),
+    "channels last": ((1, 64, 64, 3), [1, 32, 32, 3]),
+    "vector": (("n", 7), [1, 7]),
+    "features": ((1, 64, 8, 8), [1, 64, 8, 8]),
+}
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_at_size(kind):
+    given, expected = SHAPES[kind]
+    node = helper.make_node("Relu", ["x"], ["y"])
+    model = build([node], inputs=[picture("x", *given)], outputs=[picture("y", *given)])
+    fixed = graphs.at_size(model, 32)
+    assert [d.dim_value for d in fixed.graph.input[0].type.tensor_type.shape.dim] == expected
+    assert list(sessions.sample_call(sessions.open_session(fixed, 1))()[0].shape) == expected
+
+
+def test_a_busy_machine_is_warned_of():
+    facts = {"load_before": 3.0}
+    assert any("busy" in line for line in speed_report._notes(Figures(facts)))
+    assert not any("busy" in line for line in speed_report._notes(Figures({"load_before": 0.1})))
+
+
+@pytest.mark.slow
+def test_a_real_teacher_as_a_graph(assets):
+    from distill.models.teachers.animegan2 import AnimeGANv2
+
+    graph = graphs.traced_graph(AnimeGANv2(assets / "teachers/animegan2_hayao.pt"), 64)
+    assert graph is not None
+
+
+def test_an_unreadable_student_is_one_line(folder):
+    (folder / "bad.onnx").write_bytes(b"no")
+    with pytest.raises(DistillError, match="not"):
+        next(timed_models.models_of_file(folder / "bad.onnx", "student"))

@@ -1,0 +1,45 @@
+"""Where devices refuse a student that is told the whole picture, and what they advise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+import torch
+
+from distill.check.coreml_profile import PROFILE as COREML
+from distill.check.finding import Profile
+from distill.check.nnapi_profile import PROFILE as NNAPI
+from distill.check.reading import read
+from distill.check.snapml_profile import PROFILE as SNAPML
+from distill.export.onnx import OnnxExporter
+from distill.models.students.decoders.detail import Detail
+from distill.models.students.encoder import MobileNetV2Encoder
+from distill.models.students.student import Student, global_statistics
+
+
+@pytest.fixture(scope="module")
+def student() -> Student:
+    torch.manual_seed(0)
+    encoder = MobileNetV2Encoder(0.35, "none")
+    decoder = Detail(encoder.channels, encoder.strides)
+    return Student(encoder, decoder, global_statistics(encoder, decoder)).eval()
+
+
+@pytest.mark.parametrize(
+    ("profile", "refused"),
+    [(SNAPML, {"GlobalAveragePool", "Sub"}), (COREML, {"Abs"}), (NNAPI, {"ConvTranspose"})],
+)
+def test_the_strict_file_is_advised(
+    student: Student, tmp_path: Path, profile: Profile, refused: set[str]
+) -> None:
+    for dynamic in (False, True):
+        path = tmp_path / "student.onnx"
+        onnx.save(OnnxExporter(dynamic=dynamic).export(student), path)
+        advised = {f for f in profile.check(read(path)) if "exporter.profile=strict" in f.advice}
+        assert {f.operator for f in advised if "not in the profile" in f.what} == refused
+        assert any(f.operator == "Resize" and f.node == "thumbnail" for f in advised) == dynamic
+    onnx.save(OnnxExporter(profile="transposed", opset=11).export(student), path)
+    found = profile.check(read(path))
+    assert not {f.operator for f in found} & {"GlobalAveragePool", "Sub", "Abs", "Resize"}

@@ -1,0 +1,17 @@
+from pathlib import Path
+
+from distill.data.photos import Photo
+from distill.data.register import RegisterRow, png_names
+
+
+def test_a_photo_is_no_near_duplicate_unless_it_is_said(tmp_path):
+    row = RegisterRow.of(Photo(Path("a.png"), "a.png"), "val")
+    assert (row.side, row.near_duplicate, row.reason) == ("val", False, "")
+
+
+def test_pictures_are_png_files_that_are_whole(tmp_path):
+    (tmp_path / "train/photo").mkdir(parents=True)
+    for name in ("a.png", "b.txt", ".c.png", ".d.part", "e.png.part"):
+        (tmp_path / "train/photo" / name).touch()
+    assert png_names(tmp_path, "train", "photo") == {"a.png"}
+    assert png_names(tmp_path, "val", "photo") == set()

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from distill.export.format import ConversionSource
+from distill.export.onnx import OnnxExporter
+from distill.models.fold import fold_batchnorm
+from distill.models.students.decoders.detail import Detail
+from distill.models.students.decoders.nnconv import NNConv
+from distill.models.students.encoder import MobileNetV2Encoder
+from distill.models.students.student import Student
+from support.export_photos import SIZE, photos
+
+
+@pytest.fixture(scope="session", params=["nnconv", "detail"])
+def source(
+    request: pytest.FixtureRequest,
+    lively: Callable[..., nn.Module],
+) -> ConversionSource:
+    """A small folded student of either profile and 48 soft photos."""
+    torch.manual_seed(4)
+    encoder = MobileNetV2Encoder(0.35, weights="none")
+    decoder = {"nnconv": NNConv, "detail": Detail}[request.param]
+    student = Student(encoder, decoder(encoder.channels, encoder.strides))
+    with torch.no_grad():  # a random network's logits are wild, and rounding errors with them
+        student.decoder.out.weight *= 0.2
+    folded = fold_batchnorm(lively(student))
+    profile = "strict" if request.param == "nnconv" else "transposed"
+    exporter = OnnxExporter(opset=9, size=SIZE, profile=profile)
+    return ConversionSource(folded, exporter, 3, lambda: photos(48, seed=1), student, {})

@@ -1,0 +1,245 @@
+"""distill.export with several formats, as a user types it, on a small run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from distill.core.errors import DistillError
+from distill.data.datamodule import spread
+from distill.export import __main__ as export
+from distill.export import conversion, samples
+from distill.export.comparison import Comparison, FormatRow
+from support.commands import go, run
+from support.export_photos import photos
+
+PLAIN = FormatRow("onnx", ("student.onnx",), 1000, 900, 100.0, 100.0, 30.0, 5.0, (1.0, 1.0, 1.0))
+
+
+def save(pictures: torch.Tensor, folder: Path, name: str) -> None:
+    folder.mkdir()
+    for number, picture in enumerate(pictures):
+        pixels = (picture.permute(1, 2, 0).numpy() * 255).astype(np.uint8)
+        Image.fromarray(pixels).save(folder / name.format(number))
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working folder with a run of one step, and 48 photos in calibration/."""
+    folder = tmp_path_factory.mktemp("work")
+    save(photos(16, seed=2), folder / "photos", "Person_{:04}.png")
+    save(photos(48), folder / "calibration", "{:02}.png")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert go("trainer.max_steps=1") == 0
+    return folder
+
+
+@pytest.fixture
+def trained(once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The export folder of such a run, in a working folder of the test's own."""
+    shutil.copytree(once, tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work/runs/toon-residual/export"
+
+
+def typed(*more: str) -> int:
+    return run(export, "exporter.size=64", "calibration=calibration", *more)
+
+
+@pytest.mark.slow
+def test_all_there_in_one_table(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = typed("formats=[onnx_int8,onnx_fp16,onnx_fp16]")
+    said = capsys.readouterr()
+    report = json.loads((trained / "formats.json").read_text())
+    rows = {row["format"]: row for row in report["formats"]}
+    assert list(rows) == ["onnx", "onnx_fp16", "onnx_int8"]
+    assert status == (1 if rows["onnx_int8"]["mean"] < 37 or rows["onnx_int8"]["worst"] < 30 else 0)
+    for row in rows.values():
+        size = sum((trained / name).stat().st_size for name in row["files"])
+        assert row["bytes"] == size
+        assert 0 < row["gzip"] < size
+        assert row["ms"] > 0
+        assert row["teacher"] > 5
+        assert row["worst"] <= row["mean"]
+    assert rows["onnx"]["mean"] == pytest.approx(100, abs=1)
+    assert 55 < rows["onnx_fp16"]["mean"] < rows["onnx"]["mean"]
+    assert 20 < rows["onnx_int8"]["mean"] < rows["onnx_fp16"]["mean"]
+    assert rows["onnx_fp16"]["bytes"] < 0.6 * rows["onnx"]["bytes"]
+    assert "| onnx_int8 |" in (trained / "formats.md").read_text()
+    assert "onnx_int8" in said.out
+    assert not [p for p in trained.iterdir() if p.name.startswith(".")]
+
+
+def test_only_onnx_by_default(trained: Path) -> None:
+    assert typed() == 0
+    assert sorted(p.name for p in trained.iterdir()) == ["report.json", "student.onnx"]
+
+
+def test_unknown_names_end_before_anything_is_read(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed("formats=[onnx,onnx_int4]") == 1
+    error = capsys.readouterr().err
+    assert "formats=onnx_int4: no such format; did you mean" in error
+    assert "tflite" in error
+    assert error.count("\n") == 1
+
+
+def test_a_missing_package_leaves_out_that_format_only(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed() == 0
+    (trained / "student.mlpackage").mkdir()  # of an earlier export
+    monkeypatch.setitem(sys.modules, "coremltools", None)
+    assert typed("formats=[coreml,onnx_fp16]") == 1
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert error == "error: coreml: needs coremltools; pip install 'distill[coreml]'"
+    assert not (trained / "student.mlpackage").exists()
+    assert (trained / "student_fp16.onnx").is_file()
+    rows = json.loads((trained / "formats.json").read_text())["formats"]
+    assert [row["verdict"] for row in rows if row["format"] == "coreml"] == ["not made"]
+
+
+def test_too_few_photos_to_calibrate_on(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(export, "exporter.size=64", "formats=onnx_int8") == 1  # the run has 16 photos
+    assert "40 wanted; name a folder of photos" in capsys.readouterr().err
+    assert (trained / "student.onnx").is_file()
+    assert not (trained / "student_int8.onnx").exists()
+
+
+def test_formats_of_another_student_go(trained: Path) -> None:
+    assert typed("formats=onnx_fp16") == 0
+    assert typed() == 0  # the same student again
+    assert (trained / "student_fp16.onnx").is_file()
+    assert typed("exporter.opset=13") == 0  # another file
+    assert not (trained / "student_fp16.onnx").exists()
+    assert not (trained / "formats.json").exists()
+
+
+def test_one_of_any_size_is_counted_at_its_own(trained: Path) -> None:
+    def macs() -> int:
+        checks = json.loads((trained / "report.json").read_text())["student"]
+        return next(each["value"] for each in checks if each["name"] == "MACs")
+
+    assert typed() == 0
+    fixed = macs()
+    assert typed("exporter.dynamic=true") == 0
+    assert macs() == fixed > 0
+
+
+def test_over_the_budget_there_is_no_format(trained: Path) -> None:
+    assert typed("formats=onnx_fp16") == 0
+    assert typed("formats=onnx_fp16", "budget.macs=1000") == 1
+    assert [p.name for p in trained.iterdir()] == ["report.json"]
+
+
+def test_a_converter_that_raises_is_one_line(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("no such\n operator" + 50 * " as this")
+
+    monkeypatch.setattr("distill.export.fp16.halved", broken)
+    assert typed("formats=onnx_fp16") == 1
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "onnx_fp16: its converter failed (RuntimeError: no such operator as this" in error
+    assert len(error) < 300  # a converter may quote the whole graph
+    assert not [p for p in trained.iterdir() if p.name.startswith(".")]
+
+
+@pytest.mark.parametrize("step", ["open", "run"])
+def test_a_file_that_its_runtime_refuses_is_not_left(
+    step: str, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuses(*_: object) -> None:
+        raise RuntimeError("no\nkernel" + 300 * "!")
+
+    opened = (lambda *_: refuses) if step == "run" else refuses
+    monkeypatch.setattr("distill.export.fp16.Float16.open", opened)
+    assert typed("formats=onnx_fp16") == 1
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert error.startswith("error: onnx_fp16: ONNX Runtime cannot run it (no kernel!!!")
+    assert len(error) < 300
+    assert sorted(p.name for p in trained.iterdir()) == [
+        "formats.json", "formats.md", "report.json", "student.onnx",
+    ]  # fmt: skip
+
+
+def test_photos_of_ones_own_have_no_teacher(trained: Path) -> None:
+    assert typed("formats=onnx_fp16", "photos=calibration") == 0
+    report = json.loads((trained / "formats.json").read_text())
+    assert report["pictures"] == 48
+    assert {row["teacher"] for row in report["formats"]} == {None}
+
+
+def test_without_the_pairs_one_names_photos(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree("data")
+    assert typed("formats=onnx_fp16") == 1
+    assert "the run's pairs are not here; name photos with photos=DIR" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (FormatRow("a", (), 500, 1, 60, 60, None, 9.0, (1.8, 1.7, 1.9)), "smaller"),
+        (FormatRow("a", (), 990, 1, 60, 60, None, 4.0, (0.8, 0.7, 0.9)), "faster"),
+        (FormatRow("a", (), 500, 1, 60, 60, None, 4.0, (0.8, 0.7, 0.9)), "smaller and faster"),
+        (
+            FormatRow("a", (), 985, 1, 60, 60, None, 4.9, (0.98, 0.9, 1.01)),
+            "neither smaller nor faster",
+        ),
+        (FormatRow("a", (), 500, 1), "smaller; no runtime here"),
+        (FormatRow("a", (), 2000, 1), "not smaller; no runtime here"),
+        (FormatRow("a", problem="a: broke"), "not made"),
+        (
+            FormatRow("a", (), 500, 1, 38, 29, None, 9.0, (2, 2, 2), (37, 30)),
+            "smaller; short of 37 dB mean, 30 worst",
+        ),
+    ],
+)
+def test_verdicts(row: FormatRow, words: str) -> None:
+    assert row.verdict(PLAIN) == words
+
+
+def test_what_falls_short_is_a_finding() -> None:
+    facts = {"pictures": 2, "photos": "p", "size": 64}
+    fine = FormatRow("a", (), 500, 1, 37, 30, None, 9.0, (2, 2, 2), (37, 30))
+    poor = FormatRow("b", (), 500, 1, 36.96, 30, None, 9.0, (2, 2, 2), (37, 30))
+    lines = Comparison([PLAIN, fine, poor], facts).lines
+    assert len(lines) == 1
+    assert lines[0].startswith("b: ")
+
+
+def test_a_row_is_measured_against_the_float_student() -> None:
+    """A format whose output is 0.01 too bright is at 40 dB, by the formula."""
+    picture = torch.full((1, 3, 8, 8), 0.5)
+    held_out = samples.Samples(picture, picture + 0.1, "p")
+    made = conversion.Made(conversion.FORMATS["onnx"](), picture + 0.01, lambda photo: photo)
+    times = conversion.interleave({"onnx": lambda: None}, 2)
+    made.format.files = ()  # type: ignore[misc]
+    row = conversion._row(made, times, picture, held_out, Path())
+    assert row.mean == row.worst == pytest.approx(40, abs=1e-3)
+    assert row.teacher == pytest.approx(-20 * np.log10(0.09), abs=1e-3)
+
+
+@pytest.mark.parametrize(("count", "expected"), [(3, [0, 4, 9]), (20, list(range(10)))])
+def test_spread_takes_from_first_to_last(count: int, expected: list[int]) -> None:
+    assert spread(range(10), count) == expected
+
+
+def test_names_once_and_float32_first() -> None:
+    assert [f.name for f in conversion.chosen(["ncnn", "onnx_fp16", "ncnn"])] == [
+        "onnx", "onnx_fp16", "ncnn",
+    ]  # fmt: skip
+    with pytest.raises(DistillError, match="no such format"):
+        conversion.chosen("onyx")

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from distill.export.coreml import CoreML
+from distill.export.format import ConversionSource
+from support.export_photos import SIZE
+
+pytest.importorskip("coremltools", reason="the extra distill[coreml] is not installed")
+
+
+def spec_of(source: ConversionSource, folder: Path) -> Any:
+    import coremltools
+
+    CoreML().convert(source, folder)
+    assert [p.name for p in folder.iterdir()] == ["student.mlpackage"]
+    return coremltools.models.MLModel(
+        str(folder / "student.mlpackage"), skip_model_load=True
+    ).get_spec()
+
+
+def operations(spec: Any) -> Counter:
+    (function,) = spec.mlProgram.functions.values()
+    (block,) = function.block_specializations.values()
+    return Counter(operation.type for operation in block.operations)
+
+
+def test_an_ml_program_in_half_precision_from_picture_to_picture(
+    source: ConversionSource, tmp_path: Path
+) -> None:
+    before = {k: v.clone() for k, v in source.folded.state_dict().items()}
+    spec = spec_of(source, tmp_path)
+    assert all(torch.equal(before[k], v) for k, v in source.folded.state_dict().items())
+    assert spec.WhichOneof("Type") == "mlProgram"
+    assert spec.specificationVersion == 6  # iOS 15 and macOS 12
+    photo, stylized = spec.description.input[0], spec.description.output[0]
+    assert (photo.name, stylized.name) == ("photo", "stylized")
+    for end in (photo, stylized):
+        picture = end.type.imageType
+        assert (picture.width, picture.height) == (SIZE, SIZE)
+        assert picture.colorSpace == picture.ColorSpace.Value("RGB")
+    done = operations(spec)
+    convolutions = sum(isinstance(m, nn.Conv2d) for m in source.folded.modules())
+    assert done["conv"] == convolutions
+    assert done["conv_transpose"] == sum(
+        isinstance(m, nn.ConvTranspose2d) for m in source.folded.modules()
+    )
+    # Two bytes a weight, each piece in the file at a multiple of 64 bytes.
+    weights = next(tmp_path.rglob("weight.bin")).stat().st_size
+    count = sum(p.numel() for p in source.folded.parameters())
+    assert weights < 2 * count + 128 * 2 * (convolutions + 2)
+    assert weights > 1.8 * sum(p.numel() for p in source.folded.parameters() if p.dim() == 4)
+    assert all(p.stat().st_mode & 0o044 for p in tmp_path.rglob("*") if p.is_file())
+
+
+def test_transparency_comes_as_an_array(tmp_path: Path, source: ConversionSource) -> None:
+    network = nn.Sequential(nn.Conv2d(3, 4, 1), nn.Sigmoid()).eval()
+    spec = spec_of(replace(source, folded=network, channels=4), tmp_path)
+    end = spec.description.output[0].type
+    assert end.WhichOneof("Type") == "multiArrayType"
+    assert operations(spec)["sigmoid"] == 1
+    assert operations(spec)["mul"] == 1  # the photo's 1/255 alone; the array stays in [0, 1]

@@ -1,0 +1,139 @@
+"""ONNX files of students that are told the whole picture, against PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from torch import Tensor, nn
+
+from distill.core.errors import DistillError
+from distill.core.onnx_files import GLOBAL_STATISTICS, noted
+from distill.core.sessions import open_session
+from distill.core.state_dicts import tensors_in_graph
+from distill.export.graph.operator_sets import foreign_operators
+from distill.export.onnx import OnnxExporter, parity
+from distill.metrics.complexity import graph_macs
+from distill.models.fold import fold_batchnorm
+from distill.models.students.decoders.detail import Detail
+from distill.models.students.decoders.nnconv import NNConv
+from distill.models.students.encoder import MobileNetV2Encoder
+from distill.models.students.student import Student, global_statistics
+
+STATISTICS = {"Abs", "GlobalAveragePool", "Sub"}
+
+
+@pytest.fixture(scope="module", params=[Detail, NNConv])
+def student(request: pytest.FixtureRequest, lively: Callable[..., nn.Module]) -> Student:
+    """A folded one, small, whose statistics change the picture."""
+    torch.manual_seed(4)
+    encoder = MobileNetV2Encoder(0.35, weights="none")
+    decoder = request.param(encoder.channels, encoder.strides)
+    statistics = global_statistics(encoder, decoder)
+    for layer in [*statistics.gains, *statistics.biases]:
+        nn.init.normal_(layer.weight, std=0.02)
+    with torch.no_grad():  # a random network's logits are wild, and rounding errors with them
+        decoder.out.weight *= 0.2
+    folded = fold_batchnorm(lively(Student(encoder, decoder, statistics)))
+    assert isinstance(folded, Student)
+    return folded
+
+
+def picture(height: int, width: int) -> Tensor:
+    return torch.rand(1, 3, height, width, generator=torch.Generator().manual_seed(height))
+
+
+def kinds(model: onnx.ModelProto) -> set[str]:
+    return {node.op_type for node in model.graph.node}
+
+
+def outputs_of(model: onnx.ModelProto, name: str) -> list[str]:
+    return [output for node in model.graph.node for output in node.output if output == name]
+
+
+def check_contract(model: onnx.ModelProto) -> None:
+    assert [value.name for value in model.graph.input] == ["photo"]
+    assert [value.name for value in model.graph.output] == ["stylized"]
+    assert outputs_of(model, "summary") == ["summary"]
+    assert noted(model, GLOBAL_STATISTICS) == "thumbnail"
+    assert foreign_operators(model, "global") == []
+
+
+def test_one_file_for_any_size(student: Student) -> None:
+    model = OnnxExporter(dynamic=True).export(student)
+    check_contract(model)
+    assert kinds(model) >= STATISTICS
+    assert model.opset_import[0].version == 18
+    session = open_session(model, threads=1)
+    # Larger than the thumbnail, as large, smaller, and both.
+    for height, width in ((256, 256), (512, 384), (1024, 768), (64, 96), (128, 512)):
+        photo = picture(height, width)
+        with torch.inference_mode():
+            expected = student(photo).numpy()
+        got = session.run(["stylized"], {"photo": photo.numpy()})[0]
+        np.testing.assert_allclose(got, expected, atol=1e-4)
+
+
+def test_the_static_file_of_256_looks_once(student: Student, tmp_path: Path) -> None:
+    model = OnnxExporter(opset=9).export(student)
+    check_contract(model)
+    untold = OnnxExporter(opset=9).export(Student(student.encoder, student.decoder))
+    told = sum(conv.weight.numel() for conv in student.statistics.modules() if _convolves(conv))  # type: ignore[union-attr]
+    assert graph_macs(model) == graph_macs(untold) + told  # 1×1 values each
+    onnx.save(model, tmp_path / "s.onnx")
+    assert parity(tmp_path / "s.onnx", student, picture(256, 256)) <= 1e-4
+
+
+def test_another_static_size_has_the_thumbnail_inside(student: Student, tmp_path: Path) -> None:
+    model = OnnxExporter(size=96).export(student)
+    check_contract(model)
+    onnx.save(model, tmp_path / "s.onnx")
+    assert parity(tmp_path / "s.onnx", student, picture(96, 96)) <= 1e-4
+
+
+@pytest.mark.parametrize("profile", ["strict", "transposed"])
+@pytest.mark.parametrize("side", [128, 256])
+def test_the_strict_file_is_told_by_another(
+    student: Student, tmp_path: Path, profile: str, side: int
+) -> None:
+    exporter = OnnxExporter(opset=9, size=side, profile=profile)  # type: ignore[arg-type]
+    model, summary = exporter.export(student), exporter.export_summary(student)
+    assert [value.name for value in model.graph.input] == ["photo", "summary"]
+    assert foreign_operators(model, profile) == []  # type: ignore[arg-type]
+    assert [value.name for value in summary.graph.input] == ["photo"]
+    assert [value.name for value in summary.graph.output] == ["summary"]
+    assert foreign_operators(summary, "strict") == sorted(STATISTICS)
+    onnx.save(model, tmp_path / "s.onnx")
+    onnx.save(summary, tmp_path / "s_summary.onnx")
+    photo = picture(side, side)
+    assert parity(tmp_path / "s.onnx", student, photo, tmp_path / "s_summary.onnx") <= 1e-4
+
+
+def test_weights_keep_their_names(student: Student, tmp_path: Path) -> None:
+    """So that training can start from the file; equal ones, as zeros here, are stored once."""
+    onnx.save(OnnxExporter(dynamic=True).export(student), tmp_path / "d.onnx")
+    own = student.state_dict()
+    for name, values in tensors_in_graph(tmp_path / "d.onnx").items():
+        assert torch.equal(own[name], values)
+
+
+def test_an_opset_without_antialiasing(student: Student) -> None:
+    with pytest.raises(DistillError, match=r"^exporter.opset=11: .* opset 18; leave it out"):
+        OnnxExporter(opset=11, dynamic=True).export(student)
+
+
+def test_linear_resizing_is_for_thumbnails_only(student: Student) -> None:
+    model = OnnxExporter(dynamic=True).export(student)
+    assert "Resize(linear)" in foreign_operators(model, "transposed")
+    (resize,) = [n for n in model.graph.node if n.name == "thumbnail"]
+    (antialias,) = [a for a in resize.attribute if a.name == "antialias"]
+    antialias.i = 0
+    assert foreign_operators(model, "global") == ["Resize(linear)"]
+
+
+def _convolves(module: nn.Module) -> bool:
+    return isinstance(module, nn.Conv2d)

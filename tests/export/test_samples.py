@@ -1,0 +1,80 @@
+"""Which pictures an export takes, and what it says of folders that hold none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from distill.config import compose
+from distill.config.settings.training import Train
+from distill.core.errors import DistillError
+from distill.export import samples
+from distill.export.onnx import OnnxExporter
+from distill.export.subject import Subject
+
+SIDE = 32
+
+
+@pytest.fixture
+def of() -> Subject:
+    """Something to export that has no pictures of its own."""
+    return Subject(nn.Identity(), {"recipe": "distill"}, OnnxExporter(size=SIDE))
+
+
+def grey(folder: Path, levels: list[int]) -> Path:
+    """Pictures of one grey each, in the order of their names."""
+    folder.mkdir(parents=True)
+    for number, level in enumerate(levels):
+        picture = np.full((80, 96, 3), level, np.uint8)
+        Image.fromarray(picture).save(folder / f"{number:03}.png")
+    return folder
+
+
+@pytest.mark.parametrize("take", [samples.calibration, samples.measured])
+def test_those_of_a_folder_are_centre_squares(take, of: Subject, tmp_path: Path) -> None:
+    found = take(of, str(grey(tmp_path / "mine", [0, 51, 102])))
+    found = found if isinstance(found, torch.Tensor) else found.photos
+    assert found.shape == (3, 3, SIDE, SIDE)
+    torch.testing.assert_close(found.mean((1, 2, 3)), torch.tensor([0.0, 0.2, 0.4]))
+
+
+@pytest.mark.parametrize(
+    ("take", "most"), [(samples.calibration, 96), (samples.measured, 64)], ids=["train", "val"]
+)
+def test_of_many_they_are_spread_from_first_to_last(take, most, of, tmp_path: Path) -> None:
+    found = take(of, str(grey(tmp_path / "many", [*range(200)])))
+    levels = (found if isinstance(found, torch.Tensor) else found.photos).mean((1, 2, 3)) * 255
+    assert len(levels) == most
+    assert (levels[0].round(), levels[-1].round()) == (0, 199)
+    assert (levels.diff() > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("take", "key"), [(samples.calibration, "calibration"), (samples.measured, "photos")]
+)
+def test_a_folder_without_pictures_is_named_with_its_setting(take, key, of, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    with pytest.raises(DistillError, match=f"^{key}={gone}: no such folder"):
+        take(of, str(gone))
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "a.png").write_bytes(b"no picture")
+    with pytest.raises(DistillError, match=f"^{key}={broken}: none of its pictures can be read$"):
+        take(of, str(broken))
+
+
+@pytest.mark.parametrize("fraction", [0.3, 0.7])
+def test_held_out_pictures_are_those_that_the_run_held_out(fraction: float, tmp_path: Path) -> None:
+    grey(tmp_path / "own/A", [*range(40)])
+    grey(tmp_path / "own/B", [*range(40)])
+    words = [f"data.root={tmp_path / 'own'}", "style=own", f"data.val_fraction={fraction}"]
+    source = compose.load("train", [*words, "data.test_fraction=0"], Train)
+    held_out = samples.LabelledPictures(source, "val", SIDE, alpha=False)
+    assert len(held_out) == pytest.approx(40 * fraction, abs=6)
+    learnt = samples.LabelledPictures(source, "train", SIDE, alpha=False)
+    assert len(held_out) + len(learnt) == 40

@@ -1,0 +1,54 @@
+"""What a report says of the teacher: counted by hand for networks of one layer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from torch import Tensor, nn
+
+from distill.export.float32_export import _onnx_figures, _torch_figures
+from distill.models.teachers.teacher import Teacher
+from support.onnx_networks import negative
+
+
+class OneLayer(Teacher):
+    """3 → 3 channels by 1×1: 12 parameters, 9 MACs a pixel."""
+
+    def __init__(self, fixed: tuple[int, int] | None = None) -> None:
+        super().__init__()
+        self.layer, self.fixed = nn.Conv2d(3, 3, 1), fixed
+
+    def forward(self, photo: Tensor) -> Tensor:
+        return self.layer(photo)
+
+
+@pytest.mark.parametrize("fixed", [None, (32, 32)])
+def test_a_network_is_counted_and_timed(
+    fixed: tuple[int, int] | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = _torch_figures(OneLayer(fixed), 32)
+    assert figures.pop("ms, 1 thread of this CPU") > 0
+    assert figures == {"parameters": 12, "bytes": 48, "MACs": 9 * 32 * 32}
+    assert capsys.readouterr().out == ""
+
+
+def test_one_of_another_size_is_only_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _torch_figures(OneLayer((64, 32)), 32) == {"parameters": 12, "bytes": 48}
+    said = "no time and MACs of the teacher: it does not take 32×32\n"
+    assert capsys.readouterr().out == said
+
+
+def test_one_without_weights_has_no_size() -> None:
+    class Plain(Teacher):
+        def forward(self, photo: Tensor) -> Tensor:
+            return 1 - photo
+
+    assert set(_torch_figures(Plain(), 32)) == {"ms, 1 thread of this CPU"}
+
+
+def test_a_file_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "teacher.onnx"
+    negative(side=64).save(str(path))
+    size = path.stat().st_size
+    assert _onnx_figures(path) == {"bytes": size, "parameters": 12, "MACs": 9 * 64 * 64}

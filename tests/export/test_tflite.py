@@ -1,0 +1,205 @@
+"""litert-torch wants another torch than this package, so its own interpreter is named by
+$DISTILL_LITERT_PYTHON; without it only what people are told is tested."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from distill.core.errors import DistillError
+from distill.export import tflite_worker
+from distill.export.format import ConversionSource
+from distill.export.tflite import TfLite
+from distill.metrics.similarity import psnr
+from support.export_photos import SIZE, output_of, photos
+
+PYTHON = os.environ.get("DISTILL_LITERT_PYTHON")
+absent = pytest.mark.skipif(find_spec("litert_torch") is not None, reason="litert-torch is here")
+
+
+@pytest.mark.skipif(not PYTHON, reason="no DISTILL_LITERT_PYTHON, an interpreter with litert-torch")
+def test_its_output_is_that_of_pytorch(source: ConversionSource, tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="the extra distill[tflite] is not installed")
+    TfLite().convert(replace(source, python=PYTHON), tmp_path)
+    run = TfLite().open(tmp_path)
+    assert run is not None
+    got = torch.cat([torch.from_numpy(run(p[None].numpy())) for p in photos(4)])
+    assert got.shape == (4, 3, SIZE, SIZE)
+    assert psnr(got, output_of(source.folded, photos(4))).min() >= 80
+
+
+@absent
+def test_says_how_to_get_the_converter(source: ConversionSource, tmp_path: Path) -> None:
+    with pytest.raises(DistillError, match=r"needs litert-torch; .*tflite\.python=ENV") as caught:
+        TfLite().convert(source, tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@absent
+def test_an_interpreter_without_it(source: ConversionSource, tmp_path: Path) -> None:
+    with pytest.raises(DistillError, match=r"has no litert-torch; .*pip install litert-torch"):
+        TfLite().convert(replace(source, python=sys.executable), tmp_path)
+
+
+def test_an_interpreter_without_it_says_so_itself(source: ConversionSource, tmp_path: Path) -> None:
+    """The same, by a stand-in that ends as Python does."""
+    fake = tmp_path / "python"
+    fake.write_text("#!/bin/sh\necho \"No module named 'litert_torch'\" >&2\nexit 1\n")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    with pytest.raises(DistillError, match=r"has no litert-torch; it has pins of its own: python"):
+        TfLite().convert(replace(source, python=str(fake)), tmp_path)
+
+
+def test_an_interpreter_that_is_not_there(source: ConversionSource, tmp_path: Path) -> None:
+    with pytest.raises(DistillError, match=r"tflite\.python=nowhere/python: cannot be run"):
+        TfLite().convert(replace(source, python="nowhere/python"), tmp_path)
+
+
+def test_a_path_counts_from_where_it_was_typed(
+    source: ConversionSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The converter runs in another folder; `env/bin/python` is what the help says to type."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scratch").mkdir()
+    fake = tmp_path / "env/bin/python"
+    fake.parent.mkdir(parents=True)
+    fake.write_text("#!/bin/sh\necho made > student.tflite\n")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    TfLite().convert(replace(source, python="env/bin/python"), tmp_path / "scratch")
+    assert (tmp_path / "scratch/student.tflite").read_text() == "made\n"
+
+
+def test_the_other_interpreter_gets_the_worker_as_text(
+    source: ConversionSource, tmp_path: Path
+) -> None:
+    fake = tmp_path / "python"
+    fake.write_text(
+        '#!/bin/sh\nprintf "%s\\n" "$@" > said\ncat > worker\necho made > student.tflite\n'
+    )
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    TfLite().convert(replace(source, python=str(fake)), tmp_path)
+    said = (tmp_path / "said").read_text().splitlines()
+    assert said == ["-", "network.fx", "student.tflite", str(SIZE)]
+    assert (tmp_path / "worker").read_text() == Path(tflite_worker.__file__).read_text()
+    network = torch.load(tmp_path / "network.fx", weights_only=False).eval()
+    expected = output_of(source.folded, photos(1))
+    torch.testing.assert_close(network(photos(1)), expected, atol=1e-6, rtol=0)
+
+
+def test_the_worker_converts_with_channels_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for litert-torch that writes down what it is asked for."""
+    asked = {}
+
+    def to_channel_last_io(network, args, outputs):
+        asked.update(network=network, args=args, outputs=outputs)
+        return "last"
+
+    def convert(network, inputs):
+        asked.update(converted=network, shapes=[each.shape for each in inputs])
+        return SimpleNamespace(export=lambda target: Path(target).write_text("made"))
+
+    stand_in = SimpleNamespace(to_channel_last_io=to_channel_last_io, convert=convert)
+    monkeypatch.setitem(sys.modules, "litert_torch", stand_in)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    torch.save(nn.Dropout(), tmp_path / "network.fx")
+    tflite_worker.main(str(tmp_path / "network.fx"), str(tmp_path / "student.tflite"), 96)
+    assert isinstance(asked["network"], nn.Dropout)
+    assert not asked["network"].training
+    assert (asked["args"], asked["outputs"], asked["converted"]) == ([0], [0], "last")
+    assert asked["shapes"] == [(1, 96, 96, 3)]
+    assert (tmp_path / "student.tflite").read_text() == "made"
+    assert os.environ.pop("CUDA_VISIBLE_DEVICES") == ""  # no GPU is asked for
+
+
+class Halving:
+    """LiteRT's interpreter with a network that halves: channels last, ends known by number."""
+
+    def __init__(self, model_path: str, num_threads: int) -> None:
+        assert Path(model_path).read_text() == "made"
+        assert num_threads == 1
+        self.tensors: dict[int, np.ndarray] = {}
+        self.ready = False
+
+    def allocate_tensors(self) -> None:
+        self.ready = True
+
+    def get_input_details(self) -> list[dict[str, int]]:
+        return [{"index": 3}]
+
+    def get_output_details(self) -> list[dict[str, int]]:
+        return [{"index": 7}]
+
+    def set_tensor(self, index: int, value: np.ndarray) -> None:
+        assert self.ready
+        self.tensors[index] = value
+
+    def invoke(self) -> None:
+        self.tensors[7] = self.tensors[3] / 2
+
+    def get_tensor(self, index: int) -> np.ndarray:
+        return self.tensors[index]
+
+
+def test_what_runs_it_takes_and_gives_channels_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in = SimpleNamespace(Interpreter=Halving)
+    monkeypatch.setitem(sys.modules, "ai_edge_litert", SimpleNamespace(interpreter=stand_in))
+    monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", stand_in)
+    (tmp_path / "student.tflite").write_text("made")
+    run = TfLite().open(tmp_path)
+    assert run is not None
+    photo = np.arange(3 * 4 * 6, dtype=np.float32).reshape(1, 3, 4, 6)
+    got = run(photo)
+    assert got.flags["C_CONTIGUOUS"]
+    np.testing.assert_array_equal(got, photo / 2)
+
+
+def test_a_converter_that_ends_without_a_word(source: ConversionSource, tmp_path: Path) -> None:
+    fake = tmp_path / "python"
+    fake.write_text("#!/bin/sh\nexit 7\n")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    with pytest.raises(DistillError, match="litert-torch failed: it ended with status 7"):
+        TfLite().convert(replace(source, python=str(fake)), tmp_path)
+
+
+def test_a_converter_that_breaks_says_its_last_line(
+    source: ConversionSource, tmp_path: Path
+) -> None:
+    fake = tmp_path / "python"
+    fake.write_text("#!/bin/sh\necho 'first' >&2\necho 'RuntimeError: no such op' >&2\nexit 1\n")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    with pytest.raises(DistillError, match="tflite: litert-torch failed: RuntimeError: no such op"):
+        TfLite().convert(replace(source, python=str(fake)), tmp_path)
+
+
+def test_the_graph_that_travels_needs_nothing_of_ours(
+    source: ConversionSource, tmp_path: Path
+) -> None:
+    """Read back by another process without this package, its output is the same."""
+    graph = tmp_path / "student.fx"
+    torch.save(torch.fx.symbolic_trace(source.folded), graph)
+    np.save(tmp_path / "photo.npy", photos(1).numpy())
+    code = (
+        "import sys, numpy, torch\n"
+        "network = torch.load('student.fx', weights_only=False).eval()\n"
+        "x = torch.from_numpy(numpy.load('photo.npy'))\n"
+        "numpy.save('output.npy', network(x).detach().numpy())\n"
+        "assert not any(name.split('.')[0] == 'distill' for name in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    expected = output_of(source.folded, photos(1)).numpy()
+    np.testing.assert_allclose(np.load(tmp_path / "output.npy"), expected, atol=1e-6)

@@ -1,0 +1,114 @@
+"""The page's main flows in Firefox: load, stylise, choose, save, camera, without a network."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from distill.config.compose import load
+from distill.config.settings.commands import Lens
+from distill.lens.server import bind
+from distill.models import zoo
+from distill.stylize.stylizing import open_student
+from support.chromium_page import READY, encoded
+from support.firefox_page import FirefoxPage, firefox, opened
+
+pytestmark = pytest.mark.slow
+SHADE = 2 / 255
+LAST = """distill.last().then(({ width, height, input, output }) => ({
+  size: [height, width], input: [...input], output: [...output] }))"""
+
+
+@pytest.fixture(scope="module")
+def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FirefoxPage]:
+    firefox()
+    with opened(tmp_path_factory.mktemp("firefox")) as page:
+        yield page
+
+
+def last(at: FirefoxPage) -> tuple[np.ndarray, np.ndarray]:
+    found = at.evaluate(LAST)
+    photo, output = (
+        np.array(found[key], np.float32).reshape(1, 3, *found["size"])
+        for key in ("input", "output")
+    )
+    return photo, output
+
+
+def show(at: FirefoxPage, picture: Image.Image, path: Path) -> None:
+    path.write_bytes(encoded(picture))
+    at.wait("!distill.busy()")
+    count = at.evaluate("distill.speed().frames")
+    at.set_file("file", path)
+    at.wait(f"distill.speed().frames > {count} && !distill.busy()")
+
+
+def ready(at: FirefoxPage, address: str, query: str) -> None:
+    at.open(f"{address}?size=64&{query}")
+    at.wait(READY)
+
+
+def test_it_loads_and_says_where_it_runs(at, address):
+    ready(at, address, "compare=0")
+    assert at.evaluate("crossOriginIsolated")
+    assert at.evaluate("distill.speed().backend.name") == "WASM"
+    assert at.evaluate("document.getElementById('message').textContent") == ""
+    photo, output = last(at)
+    assert np.abs(output - (1 - photo)).max() < 1e-5
+
+
+def test_a_picture_is_stylised_and_saved_at_its_size(at, address, tmp_path):
+    ready(at, address, "compare=0")
+    show(at, Image.new("RGB", (700, 500), (200, 100, 40)), tmp_path / "shade.png")
+    at.click("save")
+    with Image.open(at.downloaded()) as saved:
+        assert (saved.format, saved.size) == ("PNG", (700, 500))
+        values = np.asarray(saved.convert("RGB")).astype(int)
+    assert np.abs(values - (55, 155, 215)).max() <= 2
+    said = at.evaluate("document.getElementById('message').textContent")
+    assert said == "The picture is saved at 700 × 500."
+
+
+def test_another_style_gives_what_onnx_runtime_gives_in_python(at, address):
+    ready(at, address, "compare=0")
+    at.evaluate("document.querySelector('input[value=hayao]').click()")
+    at.wait("document.getElementById('tag').textContent === 'hayao' && !distill.busy()")
+    photo, output = last(at)
+    student = open_student(zoo.find("hayao"), 1)
+    assert np.abs(output - student(photo)).max() <= SHADE
+    assert np.abs(output - photo).mean() > 0.03
+
+
+def test_the_camera_flows_and_stops(at, address):
+    ready(at, address, "compare=0")
+    at.click("camera")
+    at.wait("document.getElementById('meter').textContent.includes('FPS')")
+    count = at.evaluate("distill.speed().frames")
+    at.wait(f"distill.speed().frames > {count + 3}")
+    at.click("camera")
+    at.wait("document.getElementById('camera').textContent.trim() === 'Camera'")
+    assert at.evaluate("document.getElementById('message').textContent") == ""
+
+
+def test_without_a_network_it_opens_again(at, folder):
+    settings = load("lens", ["port=0"], Lens)
+    server = bind(folder, settings)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/"
+    ready(at, address, "compare=0")
+    kept = "caches.keys().then((names) => Promise.all(names.map(async (name) => (await (await"
+    kept += " caches.open(name)).keys()).map(({ url }) => url)))).then((all) => all.flat())"
+    at.wait(
+        f"navigator.serviceWorker?.controller && {kept}.then((all) =>"
+        " ['.wasm', '.onnx', '.js'].every((end) => all.some((url) => url.includes(end))))"
+    )
+    server.shutdown()
+    server.server_close()
+    ready(at, address, "compare=0")
+    photo, output = last(at)
+    assert np.abs(output - (1 - photo)).max() < 1e-5

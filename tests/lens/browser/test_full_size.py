@@ -1,0 +1,181 @@
+"""An opened picture saved at its own size: the page draws it in tiles, as distill.stylize does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+from skimage.data import astronaut
+
+from distill.models import zoo
+from distill.stylize import render
+from distill.stylize.stylizing import open_student
+from support.chromium_page import canvas, download, show
+
+WORKING = "!document.getElementById('save-progress').hidden"
+
+
+def photo(size: tuple[int, int]) -> Image.Image:
+    """The astronaut's middle in that shape, enlarged."""
+    width, height = size
+    scale = 480 / max(size)
+    box = (16, 16, 16 + width * scale, 16 + height * scale)
+    return Image.fromarray(astronaut()).resize(size, Image.Resampling.BICUBIC, box=box)
+
+
+def draw(at, style: str) -> None:
+    at.page.check(f"input[value={style}]", force=True)
+    at.wait(f"document.getElementById('tag').textContent === '{style}'")
+
+
+def levels(picture: Image.Image) -> np.ndarray:
+    return np.asarray(picture.convert("RGB")).astype(int)
+
+
+@pytest.mark.parametrize("size", [(1500, 1333), (300, 700)])  # six tiles; one
+@pytest.mark.slow
+def test_it_is_what_stylize_draws_in_tiles(visit, size):
+    at = visit("?compare=0")
+    draw(at, "hayao")
+    picture = photo(size)
+    show(at, picture)
+    saved = levels(download(at.page, "#save"))
+    student = open_student(zoo.find("hayao"), 1)
+    expected = levels(render.stylise_rgb(picture, student, upscale="tiles"))
+    assert saved.shape == expected.shape
+    off = np.abs(saved - expected)
+    assert off.max() <= 2
+    assert (off > 1).mean() < 1e-4
+    plain = levels(render.stylise_rgb(picture, student_without_colours(student), upscale="tiles"))
+    assert np.abs(plain - expected).mean() > 10 * off.mean()  # the colours were carried
+    width, height = size
+    assert at.text("message") == f"The picture is saved at {width} × {height}."
+
+
+def student_without_colours(student):
+    student.colours_at = None
+    return student
+
+
+def halves(size: tuple[int, int]) -> Image.Image:
+    """Red on the left, a third of blue on the right."""
+    picture = Image.new("RGB", size, (255, 0, 0))
+    picture.paste((0, 0, 255), (size[0] * 2 // 3, 0, *size))
+    return picture
+
+
+def test_it_is_looked_at_as_on_the_screen(visit):
+    at = visit("?strength=0.5&compare=1")
+    show(at, halves((1500, 900)))
+    at.page.click("#mirror")
+    at.settle()
+    saved = levels(download(at.page, "#save"))
+    assert saved.shape == (900, 1500, 3)
+    assert np.abs(saved[:, :480] - (0, 0, 255)).max() == 0  # the photo, mirrored
+    assert np.abs(saved[:, 520:740] - (255, 0, 0)).max() == 0
+    assert (saved[:, 749:751] == 255).all()  # the divider
+    assert np.abs(saved[:, 760:] - (128, 128, 128)).max() <= 1  # half of its negative over it
+
+
+def test_what_is_see_through_is_white_as_on_the_page(visit):
+    at = visit("?compare=0")
+    picture = Image.new("RGBA", (500, 400), (255, 0, 0, 255))
+    picture.paste((9, 9, 9, 0), (0, 0, 250, 400))
+    show(at, picture)
+    saved = levels(download(at.page, "#save"))
+    assert np.abs(saved[:, :240] - 0).max() == 0
+    assert np.abs(saved[:, 260:] - (0, 255, 255)).max() == 0
+
+
+@pytest.mark.parametrize("way", ["unticked", "smaller", "of one size"])
+def test_what_is_shown_is_saved_where_that_is_all_there_is(visit, way):
+    at = visit("?compare=0")
+    size = (60, 40) if way == "smaller" else (500, 400)
+    if way == "unticked":
+        at.page.uncheck("#full")
+    if way == "of one size":
+        draw(at, "stiff")
+    elif way == "smaller":
+        at.page.select_option("#size", "128")
+    show(at, photo(size))
+    saved = download(at.page, "#save")
+    shown = max(
+        (canvas(at.page, name).shape for name in ("photo", "stylised")), key=lambda shape: shape[1]
+    )
+    assert saved.size == (shown[1], shown[0])
+    assert at.text("message") == ""
+
+
+# Steps after the second wait for `window.go()`.
+HELD = """
+const post = Worker.prototype.postMessage;
+const going = new Promise((done) => (window.go = done));
+let steps = 0;
+Worker.prototype.postMessage = function (message, transfer) {
+  const late = message.request?.what === "stepFull" && ++steps > 2;
+  if (late) going.then(() => post.call(this, message, transfer));
+  else post.call(this, message, transfer);
+};
+"""
+
+
+def test_it_can_be_cancelled_and_begun_again(visit):
+    at = visit("?compare=0", script=HELD)
+    show(at, halves((4000, 1500)))
+    downloads = []
+    at.page.on("download", lambda each: downloads.append(each))
+    at.page.click("#save")
+    at.wait(WORKING)
+    at.wait("document.getElementById('save-bar').value > 0")
+    assert at.text("save") == "Cancel"
+    assert at.page.get_attribute("#save", "aria-label").startswith("Cancel")
+    at.page.click("#save")
+    at.page.evaluate("go()")
+    at.wait(f"!({WORKING})")
+    assert at.text("save") == "Save"
+    assert at.page.get_attribute("#save", "aria-label").startswith("Save")
+    at.settle()
+    assert downloads == []
+    assert at.text("message") == ""
+    assert download(at.page, "#save").size == (4000, 1500)
+
+
+def test_the_page_goes_on_meanwhile(visit):
+    at = visit("?compare=0", script=HELD)
+    show(at, halves((3000, 1500)))
+    with at.page.expect_download() as found:
+        at.page.click("#save")
+        at.wait(WORKING)
+        show(at, Image.new("RGB", (90, 90), (0, 255, 0)))
+        photo, _ = at.last()
+        assert (photo[0, 1] == 1).all()
+        assert at.page.evaluate(WORKING)
+        at.page.evaluate("go()")
+    saved = levels(Image.open(found.value.path()))
+    assert saved.shape == (1500, 3000, 3)
+    assert np.abs(saved[:, :1990] - (0, 255, 255)).max() == 0
+    assert np.abs(saved[:, 2010:] - (255, 255, 0)).max() == 0
+
+
+@pytest.mark.slow
+def test_more_than_a_browser_draws_is_saved_smaller(visit):
+    at = visit("?compare=0")
+    show(at, Image.new("RGB", (6000, 5000), (255, 0, 0)))
+    width, height = download(at.page, "#save").size
+    assert width * height <= 4096 * 4096
+    assert width / height == pytest.approx(1.2, abs=0.001)
+    assert at.text("message") == f"The picture is saved at {width} × {height}."
+
+
+def test_why_it_was_not_drawn_is_said(visit):
+    script = (
+        "createImageBitmap = ((make) => (what, ...how) => window.broken && what instanceof Blob"
+    )
+    script += " ? Promise.reject(new Error('too large')) : make(what, ...how))(createImageBitmap);"
+    at = visit("?compare=0", script=script)
+    show(at, halves((500, 400)))
+    at.page.evaluate("window.broken = true")
+    at.page.click("#save")
+    at.wait("document.getElementById('message').textContent !== ''")
+    assert at.text("message") == "The picture was not saved: too large."
+    assert at.text("save") == "Save"

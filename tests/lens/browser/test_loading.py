@@ -1,0 +1,129 @@
+"""The page's first seconds: what is asked for when, what is seen meanwhile, what a host sends."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from distill.lens.server import Handler
+from support.chromium_page import READY, canvas
+
+LOADING = "!document.getElementById('loading').hidden"
+
+
+class Held:
+    """Requests that wait until `release`."""
+
+    def __init__(self) -> None:
+        self.routes: list = []
+        self.open = False
+
+    def __call__(self, route) -> None:
+        if self.open:
+            route.continue_()
+        else:
+            self.routes.append(route)
+
+    def release(self) -> None:
+        self.open = True
+        for route in self.routes:
+            route.continue_()
+
+
+def test_the_runtime_and_the_student_come_side_by_side(visit):
+    runtime, student = Held(), Held()
+    at = visit(ready=False, routes={"**/ort-wasm*.wasm*": runtime, "**/students/*.onnx": student})
+    at.wait_here(lambda: runtime.routes and student.routes)
+    runtime.release()
+    student.release()
+    at.wait(READY)
+
+
+@pytest.mark.parametrize("camera", [False, True])
+def test_the_photo_is_there_at_once_and_nothing_to_save(visit, camera):
+    runtime = Held()
+    at = visit(ready=False, routes={"**/ort-wasm*.wasm*": runtime}, camera=camera)
+    at.wait("document.querySelector('#viewer.alone') !== null")
+    photo = canvas(at.page, "photo")
+    assert photo[..., :3].std() > 20
+    box = at.page.locator("#viewer").bounding_box()
+    assert at.page.evaluate("getComputedStyle(photo).clipPath") == "none"
+    assert box["width"] > 100
+    assert at.page.is_disabled("#save")
+    assert at.page.is_visible("#loading")
+    runtime.release()
+    at.wait(READY)
+    assert at.page.is_enabled("#save")
+    assert at.page.is_hidden("#loading")
+    assert at.page.evaluate("getComputedStyle(photo).clipPath") != "none"
+
+
+def test_the_bar_tells_bytes(visit, monkeypatch):
+    """Half of the runtime, as it travels, and no more until it is let go."""
+    half, rest = threading.Event(), threading.Event()
+    plain = Handler.copyfile
+
+    def slowly(self, source, outputfile) -> None:
+        if self.path.endswith(".wasm.gz"):
+            content = source.read()
+            outputfile.write(content[: len(content) // 2])
+            outputfile.flush()
+            half.set()
+            rest.wait(60)
+            outputfile.write(content[len(content) // 2 :])
+        else:
+            plain(self, source, outputfile)
+
+    monkeypatch.setattr(Handler, "copyfile", slowly)
+    at = visit(ready=False)
+    assert half.wait(60)
+    at.wait("(bar => bar.max > 3e6 && bar.value > bar.max / 3)(document.querySelector('progress'))")
+    value, most = at.page.evaluate(
+        "(bar => [bar.value, bar.max])(document.querySelector('progress'))"
+    )
+    assert value < 0.75 * most
+    assert at.text("loading-text").endswith(f" of {most / 1e6:.1f} MB")
+    rest.set()
+    at.wait(READY)
+    assert at.page.is_hidden("#loading")
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Any static host: no header of ours, no encoding."""
+
+    def log_message(self, *_args):
+        pass
+
+
+class Encoding(Quiet):
+    """A host that takes .gz files for encoded ones, as some do."""
+
+    def end_headers(self):
+        if self.path.endswith(".gz"):
+            self.send_header("Content-Encoding", "gzip")
+        super().end_headers()
+
+
+@pytest.mark.parametrize("kind", [Quiet, Encoding])
+def test_any_static_host_sends_the_compressed_runtime(visit, folder, kind):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(kind, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    asked: list[str] = []
+    note = {
+        "**/ort-wasm*.wasm*": lambda route: (asked.append(route.request.url), route.continue_())
+    }
+    at = visit(url=f"http://127.0.0.1:{server.server_port}/", routes=note)
+    assert [url.rpartition(".")[2] for url in asked] == ["gz"]
+    assert at.page.is_hidden("#loading")
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_host_without_the_compressed_form_sends_the_file(visit):
+    at = visit(routes={"**/*.wasm.gz": lambda route: route.fulfill(status=404)})
+    assert at.page.evaluate("distill.speed().backend.name") == "WASM"
+    assert [line for line in at.noise if ".wasm.gz" not in line and "404" not in line] == []
+    at.noise.clear()

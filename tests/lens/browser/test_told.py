@@ -1,0 +1,139 @@
+"""Students told of the whole picture: at the screen's pixels, in tiles, live, and own ones."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from PIL import Image
+from skimage.data import astronaut
+
+from distill.config.compose import load
+from distill.config.settings.commands import Lens
+from distill.export.onnx import OnnxExporter
+from distill.lens import lens_folder, page_students, webpage
+from distill.lens.server import bind
+from distill.models.students.global_statistics import thumbnail_of
+from distill.stylize import render
+from distill.stylize.stylizing import open_student
+from support.chromium_page import FLAGS, PATIENCE, READY, WEBGPU, canvas, chromium, download, show
+from support.told_students import told_student
+
+RIM = 8
+SLOW = 15 * PATIENCE
+
+
+@pytest.fixture(scope="session")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("told") / "told.onnx"
+    onnx.save(OnnxExporter(dynamic=True).export(told_student()), path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def told(file: Path, folder: Path) -> Iterator[str]:
+    """The address of a lens with that student; `folder` knows whether there is a page."""
+    settings = load(
+        "lens", [f"students=[{file}]", f"output={file.parent / 'lens'}", "port=0"], Lens
+    )
+    built = lens_folder.build(webpage.find(), page_students.choose(settings), settings)
+    server = bind(built, settings)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+def photo(width: int, height: int) -> Image.Image:
+    return Image.fromarray(astronaut()).resize((width, height), Image.Resampling.BICUBIC)
+
+
+def drawn_by(at) -> None:
+    """What is seen was drawn by the summary of all of it, that of PyTorch's thumbnail."""
+    student = told_student()
+    given, output = (torch.from_numpy(each.copy()) for each in at.last())
+    inner = given[..., RIM:-RIM, RIM:-RIM]
+    with torch.inference_mode():
+        expected = student.stylize(given, student.summary(thumbnail_of(inner)))
+        other = student.stylize(given, student.summary(thumbnail_of(inner[..., :64, :64])))
+    off = (output - expected).abs().max()
+    assert off < 1 / 255  # the page's thumbnail is of bytes
+    assert (other - expected).abs().max() > 10 * off
+
+
+def test_a_picture_is_drawn_by_its_summary(visit, told):
+    at = visit("?backend=wasm", url=told, size=384)
+    show(at, photo(500, 500))
+    assert at.last()[0].shape == (1, 3, 384, 384)
+    drawn_by(at)
+
+
+@pytest.mark.timeout(2 * SLOW)
+@pytest.mark.slow
+def test_on_webgpu_too(visit, told, playwright):
+    """By an emulated card, which takes its time."""
+    flags = [flag for flag in FLAGS if flag != "--disable-gpu"]
+    found = playwright.chromium.launch(executable_path=chromium(), args=[*flags, *WEBGPU])
+    at = visit("?backend=webgpu", url=told, size=128, browser=found, ready=False)
+    end = time.monotonic() + SLOW
+    while not at.page.evaluate(f"{READY} && !distill.busy()"):
+        assert time.monotonic() < end, at.text("message")
+        time.sleep(0.2)
+    if at.page.evaluate("distill.speed().backend.name") != "WebGPU":
+        assert at.page.evaluate("navigator.gpu?.requestAdapter().then((a) => !a) ?? true"), at.text(
+            "why"
+        )
+        pytest.skip(f"no WebGPU, not even emulated: {at.text('why')}")
+    drawn_by(at)
+    found.close()
+
+
+def test_frames_too(visit, told):
+    at = visit("?steady=0", url=told, size=320, camera=True)
+    at.wait("document.getElementById('meter').textContent.includes('FPS')")
+    at.frames(6)
+    photo, output = at.last()
+    assert photo.shape == (1, 3, 256, 320)
+    assert np.isfinite(output).all()
+    assert at.text("message") == ""
+
+
+def test_a_file_brought_along_is_taken_apart_as_well(visit, file):
+    at = visit(size=384)
+    content = file.read_bytes()
+    at.page.set_input_files("#file", {"name": "mine.onnx", "mimeType": "", "buffer": content})
+    at.wait("document.getElementById('tag').textContent === 'mine'")
+    show(at, photo(500, 500))
+    drawn_by(at)
+
+
+def test_pictures_fill_the_screen(visit, told):
+    at = visit(
+        "?size=auto", url=told, device_scale_factor=2, viewport={"width": 390, "height": 844}
+    )
+    show(at, photo(1200, 1200))
+    side = at.page.evaluate("document.getElementById('viewer').clientWidth * devicePixelRatio")
+    at.wait("document.getElementById('stylised').width > 512")
+    at.settle()
+    assert side <= canvas(at.page, "stylised").shape[1] < side + 32
+    show(at, photo(300, 200))  # has no more than that
+    at.settle()
+    assert canvas(at.page, "stylised").shape[1] < 300 + 32
+
+
+@pytest.mark.parametrize("size", [(700, 500), pytest.param((1500, 1333), marks=pytest.mark.slow)])
+def test_it_is_saved_as_stylize_draws_it(visit, told, file, size):
+    at = visit("?compare=0", url=told)
+    picture = photo(*size)
+    show(at, picture)
+    saved = np.asarray(download(at.page, "#save").convert("RGB")).astype(int)
+    expected = render.stylise_rgb(picture, open_student(file, 1))  # in one piece
+    off = np.abs(saved - np.asarray(expected.convert("RGB")).astype(int))
+    assert off.max() <= 2
+    assert (off > 1).mean() < 1e-4

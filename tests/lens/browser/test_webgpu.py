@@ -1,0 +1,100 @@
+"""The shipped students on WebGPU: emulated on the CPU where there is no graphics card."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from distill.config.compose import load
+from distill.config.settings.commands import Lens
+from distill.export.fp16 import halved
+from distill.lens import lens_folder, page_students, webpage
+from distill.lens.server import bind
+from distill.models import zoo
+from support.chromium_page import FLAGS, PATIENCE, READY, WEBGPU, chromium
+
+SHADE = 2 / 255
+SIZE = 128  # pixels, the least that the page offers
+SLOW = 15 * PATIENCE  # an emulated card takes its time
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A lens with every student of the package, in float32 and in half precision."""
+    place = tmp_path_factory.mktemp("gpu")
+    names = list(zoo.shipped())
+    for name in names:
+        onnx.save(halved(onnx.load(zoo.find(name))), place / f"{name}_fp16.onnx")
+    files = [str(place / f"{name}_fp16.onnx") for name in names]
+    settings = load(
+        "lens",
+        [f"students=[{','.join([*names, *files])}]", f"output={place / 'built'}", "port=0"],
+        Lens,
+    )
+    folder = lens_folder.build(webpage.find(), page_students.choose(settings), settings)
+    server = bind(folder, settings)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield folder, f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def gpu_browser(playwright: Any) -> Iterator[Any]:
+    flags = [flag for flag in FLAGS if flag != "--disable-gpu"]
+    found = playwright.chromium.launch(executable_path=chromium(), args=[*flags, *WEBGPU])
+    yield found
+    found.close()
+
+
+@pytest.mark.timeout(2 * SLOW)
+@pytest.mark.parametrize("precision", ["", "_fp16"])
+@pytest.mark.parametrize("style", sorted(zoo.shipped()))
+@pytest.mark.slow
+def test_a_student_gives_what_onnx_runtime_gives_in_python(
+    visit, gpu_browser, site, style, precision
+):
+    folder, url = site
+    query = f"?backend=webgpu&style={style}{precision}&compare=0&size={SIZE}"
+    at = visit(query, url=url, browser=gpu_browser, ready=False)
+    end = time.monotonic() + SLOW
+    while not at.page.evaluate(READY):
+        assert time.monotonic() < end, at.text("message")
+        time.sleep(0.2)
+    if at.page.evaluate("distill.speed().backend.name") != "WebGPU":
+        if not precision:
+            lacking = at.page.evaluate("navigator.gpu?.requestAdapter().then((a) => !a) ?? true")
+            assert lacking, at.text("why")  # an adapter that is there must do
+            pytest.skip(f"no WebGPU, not even emulated: {at.text('why')}")
+        has = "navigator.gpu?.requestAdapter().then((a) => a?.features.has('shader-f16'))"
+        assert not at.page.evaluate(has), at.text("why")
+        pytest.skip("the adapter has no half precision (shader-f16)")
+    (file,) = folder.glob(f"students/{style}{precision}-*.onnx")
+    session = onnxruntime.InferenceSession(file)
+    photo, output = at.last()
+    assert photo.shape == output.shape == (1, 3, SIZE, SIZE)
+    expected = session.run(None, {session.get_inputs()[0].name: photo})[0]
+    assert np.abs(output - expected).max() <= SHADE
+    assert np.abs(output - photo).mean() > 0.03
+
+
+@pytest.mark.parametrize("style", sorted(zoo.shipped()))
+@pytest.mark.slow
+def test_half_precision_on_the_cpu_too(visit, site, style):
+    folder, url = site
+    at = visit(f"?backend=wasm&style={style}_fp16&size={SIZE}", url=url)
+    at.settle()
+    (file,) = folder.glob(f"students/{style}_fp16-*.onnx")
+    photo, output = at.last()
+    assert photo.shape == (1, 3, SIZE, SIZE)
+    session = onnxruntime.InferenceSession(file)
+    expected = session.run(None, {session.get_inputs()[0].name: photo})[0]
+    assert np.abs(output - expected).max() <= SHADE

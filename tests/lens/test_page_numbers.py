@@ -1,0 +1,350 @@
+"""What the page computes itself, run by Node: what is steadied, resampled, coloured, chosen."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from PIL import Image
+
+from distill.core.onnx_files import free_size, split_at_summary
+from distill.core.sessions import open_session
+from distill.export.onnx import OnnxExporter
+from distill.lens import webpage
+from distill.models.students.global_statistics import thumbnail_of
+from distill.models.students.student import Student
+from distill.stylize import colours
+from distill.stylize.video.smoothing import Smoother
+from support.told_students import told_student
+
+TSC = webpage.SOURCES / "node_modules" / ".bin" / "tsc"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Runs a script that may import the page's modules; gives what it prints, as JSON."""
+    if shutil.which("node") is None or not TSC.is_file():
+        pytest.skip("no Node.js, or no TypeScript: npm ci in web/")
+    folder = tmp_path_factory.mktemp("compiled")
+    source = webpage.SOURCES / "src"
+    sources = [
+        source / f"{name}.ts" for name in ("steady", "auto_size", "colours", "fit", "onnx_file")
+    ]
+    (folder / "package.json").write_text('{"type": "module"}')
+    flags = [
+        "--outDir",
+        folder,
+        "--rootDir",
+        webpage.SOURCES / "src",
+        "--ignoreConfig",
+        "--noCheck",
+    ]
+    target = ["--target", "es2022", "--module", "esnext"]
+    subprocess.run([TSC, *sources, *flags, *target], check=True, capture_output=True)
+    for path in folder.glob("*.js"):  # Vite finds modules by their stem, Node does not
+        path.write_text(re.sub(r'(from "\./\w+)"', r'\1.js"', path.read_text()))
+
+    def script(text, **given):
+        (folder / "given.json").write_text(json.dumps(given))
+        reading = (
+            'import fs from "node:fs"; const given = JSON.parse(fs.readFileSync("given.json"));'
+        )
+        (folder / "script.js").write_text(reading + text)
+        done = subprocess.run(["node", "script.js"], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return script
+
+
+STEADY = """
+import { Smoother } from "./steady.js";
+const smoother = new Smoother(), results = [];
+for (const { input, output } of given.frames) {
+  const mixed = Float32Array.from(output);
+  smoother.apply(Float32Array.from(input), mixed, given.width, given.height, given.strength);
+  results.push([...mixed]);
+}
+console.log(JSON.stringify(results));
+"""
+
+
+@pytest.mark.parametrize(("height", "width"), [(32, 48), (37, 29)])
+def test_the_steadied_output_is_that_of_videos(run, height, width):
+    """A scene whose light flickers, and of which one corner begins to move.
+
+    By whole levels a block: Pillow, which takes the means for videos, rounds them.
+    """
+    rng = np.random.default_rng(0)
+    blocks = (-(-height // 8), -(-width // 8), 3)
+
+    def enlarged(values):
+        return values.repeat(8, 0).repeat(8, 1)[:height, :width]
+
+    scene = enlarged(rng.integers(60, 150, blocks))
+    of_videos, frames, expected = Smoother(0.8), [], []
+    for number in range(5):
+        picture = (scene + enlarged(rng.integers(-1, 2, blocks))).astype(np.uint8)
+        picture[:8, :8] += 15 * number
+        stylised = rng.integers(0, 256, scene.shape).astype(np.uint8)
+        expected.append(of_videos(picture, stylised))
+        planes = [each.transpose(2, 0, 1).ravel() / 255 for each in (picture, stylised)]
+        frames.append({"input": planes[0].tolist(), "output": planes[1].tolist()})
+    found = run(STEADY, frames=frames, width=width, height=height, strength=0.8)
+    for mine, theirs in zip(found, expected, strict=True):
+        mine = 255 * np.array(mine).reshape(3, height, width).transpose(1, 2, 0)
+        assert np.abs(mine - theirs).max() <= 0.51  # theirs is rounded
+    still, moving = np.s_[20:, 16:], np.s_[:4, :4]
+    last = 255 * np.array(found[-1]).reshape(3, height, width).transpose(1, 2, 0)
+    own = 255 * np.array(frames[-1]["output"]).reshape(3, height, width).transpose(1, 2, 0)
+    assert np.abs(last - own)[moving].max() < 0.5  # what moves is not mixed
+    assert np.abs(last - own)[still].mean() > 20
+
+
+def test_a_new_size_or_a_new_scene_begins_anew(run):
+    script = """
+    import { Smoother } from "./steady.js";
+    const smoother = new Smoother(), results = [];
+    const go = (side, value, forget) => {
+      if (forget) smoother.forget();
+      const mixed = new Float32Array(3 * side * side).fill(value);
+      smoother.apply(new Float32Array(3 * side * side).fill(0.5), mixed, side, side, 0.5);
+      results.push(mixed[0]);
+    };
+    go(16, 0); go(16, 1); go(24, 1); go(24, 0, true); go(24, 1);
+    console.log(JSON.stringify(results));
+    """
+    assert run(script) == [0, 0.5, 1, 0, 0.5]
+
+
+RESAMPLE = """
+import { BICUBIC, BILINEAR, BOX, LANCZOS, resample } from "./resample.js";
+const made = resample(Uint8ClampedArray.from(given.bytes), given.from, 4, given.to,
+  { BICUBIC, BILINEAR, BOX, LANCZOS }[given.filter]);
+console.log(JSON.stringify([...made]));
+"""
+
+
+@pytest.mark.parametrize("name", ["BOX", "BILINEAR", "BICUBIC", "LANCZOS"])
+@pytest.mark.parametrize("to", [(17, 40), (90, 31), (45, 7)])
+def test_pictures_are_resampled_as_pillow_does(run, name, to):
+    rng = np.random.default_rng(1)
+    bytes_ = rng.integers(0, 256, (37, 53, 4)).astype(np.uint8)
+    bytes_[..., 3] = 255
+    size = {"from": {"width": 53, "height": 37}, "to": {"width": to[0], "height": to[1]}}
+    found = run(RESAMPLE, bytes=bytes_.ravel().tolist(), filter=name, **size)
+    # Which side comes first is Pillow's choice at shapes like these; at equal scales this is it.
+    wide = Image.fromarray(bytes_[..., :3]).resize((to[0], 37), Image.Resampling[name])
+    rgb = np.asarray(wide.resize(to, Image.Resampling[name])).astype(int)
+    off = np.abs(np.reshape(found, (to[1], to[0], 4))[..., :3] - rgb)
+    assert off.max() <= 1  # Pillow's weights are rounded, and its halves go up
+    assert off.mean() < 0.1
+
+
+RECOLOUR = """
+import { PlaneColours } from "./colours.js";
+const large = Float32Array.from(given.large.values), small = Float32Array.from(given.small.values);
+const colours = new PlaneColours(given.large, given.small);
+colours.apply(large.map((value) => 1 - value), small); // of the frame before nothing is left
+colours.apply(large, small);
+console.log(JSON.stringify([...large]));
+"""
+
+
+@pytest.mark.parametrize("rims", [((6, 8), (12, 16)), ((0, 0), (0, 0)), ((6, 0), (0, 0))])
+def test_wide_colours_are_those_of_stylize(run, rims):
+    """Of what lies inside the rims; rims, finer detail and opacity stay as they are."""
+    rng = np.random.default_rng(2)
+    wide = rng.random((3, 5, 6))
+    shades = [wide, 0.6 * wide + 0.3]  # of the large output and of the small one
+
+    def planes(height, width, rim, shade):
+        values = np.stack(
+            [
+                np.asarray(Image.fromarray(p.astype(np.float32)).resize((width, height), 2))
+                for p in shade
+            ]
+        )
+        values = (values * 200 + rng.normal(0, 8, values.shape)).clip(0, 255).round()
+        inner = Image.fromarray(values.transpose(1, 2, 0).astype(np.uint8))
+        edges = ((0, 0), (rim[0], rim[0]), (rim[1], rim[1]))
+        values = np.pad(values / 255, edges, constant_values=0.5).astype(np.float32)
+        size = {"height": values.shape[1], "width": values.shape[2]}
+        values = np.concatenate([values, rng.random((1, *values.shape[1:]), np.float32)])
+        rims = {"height": rim[0], "width": rim[1]}
+        return values, inner, {"values": values.ravel().tolist(), "rim": rims, **size}
+
+    large, large_picture, given_large = planes(180, 240, rims[0], shades[0])
+    _, small_picture, given_small = planes(72, 96, rims[1], shades[1])
+    found = np.reshape(run(RECOLOUR, large=given_large, small=given_small), large.shape)
+    expected = np.asarray(colours.recolour(large_picture, small_picture)).transpose(2, 0, 1)
+    (top, left), (height, width) = rims[0], large.shape[1:]
+    inside = (slice(3), slice(top, height - top), slice(left, width - left))
+    mine = (255 * found[inside]).clip(0, 255)
+    assert np.abs(mine - expected).max() < 2  # theirs is rounded twice, and the large one's mean is
+    assert np.abs(255 * large[inside] - expected).mean() > 10
+    outside = np.ones(large.shape, bool)
+    outside[inside] = False
+    assert (found[outside] == large[outside]).all()
+
+
+COLOURS_SIZE = """
+import { coloursSize } from "./fit.js";
+const student = { fixed: given.fixed ?? null, colours_at: given.at ?? null };
+console.log(JSON.stringify(coloursSize(given.size, student)));
+"""
+
+
+def test_colours_come_from_the_size_that_was_learnt_at(run):
+    def size(width, height, **student):
+        found = run(COLOURS_SIZE, size={"width": width, "height": height}, **student)
+        return found and (found["width"], found["height"])
+
+    assert size(512, 384, at=256) == (256, 192)
+    assert size(384, 512, at=256) == (192, 256)
+    assert size(640, 32, at=256) == (256, 32)
+    assert size(256, 192, at=256) is None
+    assert size(512, 384) is None
+    assert size(512, 512, at=256, fixed=[512, 512]) is None
+
+
+AUTO = """
+import { AutoSize } from "./auto_size.js";
+const auto = new AutoSize(given.sizes, given.side, given.at), sides = [];
+const more = given.at ?? Infinity;
+for (let frame = 0; frame < given.frames; frame++) {
+  const pixels = auto.side ** 2 + (auto.side > more ? more ** 2 : 0);
+  const run = given.ms * pixels / 256 ** 2 * (given.jumps?.[frame] ?? 1);
+  const part = given.part ?? 0;
+  auto.take({ prepare: 0, run: run + part, finish: 0, part }, given.still);
+  sides.push(auto.side);
+}
+console.log(JSON.stringify(sides));
+"""
+SIZES = [128, 192, 256, 320, 384, 512]
+# Milliseconds at 256, whether it is a still picture, and what fits: 30 ms a frame, 400 a picture.
+FITTING = [
+    (27, False, 256),  # 320 would take 42
+    (5, False, 512),  # 20 there
+    (10, False, 384),  # 22.5; 40 at 512
+    (60, False, 128),  # 15; 34 at 192
+    (500, False, 128),  # the least there is
+    (27, True, 512),  # 108
+    (150, True, 320),  # 234; 338 at 384 is above 0.8 of 400
+]
+
+
+@pytest.mark.parametrize(("ms", "still", "side"), FITTING)
+def test_the_largest_size_that_keeps_up_is_chosen_and_kept(run, ms, still, side):
+    sides = run(AUTO, sizes=SIZES, side=256, ms=ms, still=still, frames=200)
+    assert sides[-1] == side
+    assert sides[40:] == [side] * 160
+
+
+def test_what_finding_a_part_takes_does_not_grow_with_the_picture(run):
+    given = {"sizes": SIZES, "side": 256, "frames": 200}
+    assert run(AUTO, ms=10, part=150, still=True, **given)[-1] == 512  # 190; 760 if all of it grew
+    assert run(AUTO, ms=10, part=5, still=False, **given)[-1] == 320  # 20.6; 27.5 at 384
+    assert run(AUTO, ms=10, part=13, still=False, **given)[-1] == 256  # 23; 28.6 at 320
+    assert run(AUTO, ms=10, part=40, still=False, **given)[-1] == 128  # the least there is
+
+
+def test_what_also_draws_for_its_colours_is_judged_by_both(run):
+    given = {"sizes": SIZES, "side": 256, "still": False, "frames": 200}
+    assert run(AUTO, ms=10, **given)[-1] == 384  # 22.5
+    assert run(AUTO, ms=10, at=256, **given)[-1] == 256  # 32.5 at 384, 25.6 at 320: above 0.8 of 30
+    assert run(AUTO, ms=7, at=256, **given)[-1] == 384  # 22.75
+    sides = run(AUTO, ms=7, at=256, **given)
+    assert sides[40:] == [384] * 160
+
+
+def test_one_slow_frame_changes_nothing(run):
+    jumps = [10 if frame % 50 == 20 else 1 for frame in range(200)]
+    sides = run(AUTO, sizes=SIZES, side=256, ms=27, still=False, frames=200, jumps=jumps)
+    assert sides == [256] * 200
+
+
+def test_a_machine_that_gets_busy_is_followed_down_and_not_tried_again(run):
+    jumps = [1] * 60 + [3] * 60 + [1] * 100
+    sides = run(AUTO, sizes=SIZES, side=256, ms=10, still=False, frames=220, jumps=jumps)
+    assert sides[50] == 384
+    assert sides[119] == 256
+    assert sides[-1] == 320  # 384 was too slow once
+
+
+SHARP = """
+import { AutoSize } from "./auto_size.js";
+const auto = new AutoSize(given.sizes, 256, null, () => given.screen), sides = [];
+for (const still of given.still) {
+  auto.take({ prepare: 0, run: given.ms * auto.side ** 2 / 256 ** 2, finish: 0, part: 0 }, still);
+  sides.push(auto.side);
+}
+console.log(JSON.stringify(sides));
+"""
+
+
+def test_pictures_fill_the_screen_and_frames_keep_20_a_second(run):
+    sizes = [*SIZES, 640, 768, 1024]
+    still, live = [True] * 4, [False] * 30
+    sides = run(SHARP, sizes=sizes, screen=1536, ms=5, still=still + live + still)
+    assert sides[:2] == [256, 1536]  # 180 ms
+    assert sides[4] == 256  # at once: no frame but the first is as large as a picture
+    assert sides[33] == 640  # 31 ms; 45 at 768 is all of the 45 allowed
+    assert sides[-1] == 1536
+    # 4 s are the most: 80 · (1536 / 256)² = 2.9, but 150 at 1536 takes 5.4.
+    assert run(SHARP, sizes=sizes, screen=1536, ms=80, still=still)[-1] == 1536
+    assert run(SHARP, sizes=sizes, screen=1536, ms=150, still=still)[-1] == 1024
+    assert run(SHARP, sizes=sizes, screen=320, ms=5, still=still)[-1] == 320  # a small photo
+
+
+SPLIT = """
+import { splitAtSummary } from "./onnx_file.js";
+const bytes = Uint8Array.from(Buffer.from(given.file, "base64")).buffer;
+const parts = splitAtSummary(bytes);
+const text = (buffer) => Buffer.from(buffer).toString("base64");
+console.log(JSON.stringify(
+  parts && { thumbnail: parts.thumbnail, teller: text(parts.teller), drawn: text(parts.drawn) }));
+"""
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_a_student_that_is_told_the_whole_picture_is_taken_apart(run, dynamic):
+    student = told_student()
+    model = OnnxExporter(dynamic=dynamic).export(student)
+    file = free_size(model).SerializeToString()
+    found = run(SPLIT, file=base64.b64encode(file).decode())
+    teller, drawn = (
+        onnx.load_from_string(base64.b64decode(found[part])) for part in ("teller", "drawn")
+    )
+    for part in (teller, drawn):
+        onnx.checker.check_model(part, full_check=True)
+    assert not any(node.name == "thumbnail" for node in teller.graph.node)
+    # As small as what Python makes of the same file.
+    for mine, theirs in zip((teller, drawn), split_at_summary(model), strict=True):
+        kept = {tensor.name for tensor in mine.graph.initializer}
+        assert kept <= {tensor.name for tensor in theirs.graph.initializer}
+    photo, part = torch.rand(1, 3, 320, 288), torch.rand(1, 3, 64, 96)
+    with torch.inference_mode():
+        thumbnail = thumbnail_of(photo)
+        told = student.summary(thumbnail)
+        expected = student.stylize(part, told)
+    given = {found["thumbnail"]: thumbnail.numpy()}
+    (summary,) = open_session(teller, threads=1).run(None, given)
+    np.testing.assert_allclose(summary, told, atol=1e-4)
+    given = {"photo": part.numpy(), "summary": summary}
+    (output,) = open_session(drawn, threads=1).run(None, given)
+    np.testing.assert_allclose(output, expected, atol=1e-4)
+
+
+def test_any_other_student_is_left_whole(run):
+    whole = told_student()
+    untold = OnnxExporter().export(Student(whole.encoder, whole.decoder))
+    file = base64.b64encode(untold.SerializeToString()).decode()
+    assert run(SPLIT, file=file) is None

@@ -1,0 +1,78 @@
+"""What the shipped students must be at the sizes that people look at: three held-out photos each.
+
+At every size closer to the teacher's own whole picture than the untouched photo is, and than the
+teacher's output at 256, enlarged: otherwise nobody needs the student there. The file by itself:
+whoever uses it without this package gets that picture.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+from distill.config import compose
+from distill.config.settings.training import Prepare
+from distill.core import onnx_files
+from distill.core.arrays import to_array, to_picture
+from distill.data.photos import read_photo
+from distill.metrics.similarity import psnr
+from distill.models import build, zoo
+from distill.stylize.stylizing import open_student
+
+SIZES = (256, 512, 768, 1024)  # long sides
+PHOTOS = ("people/wptwenty_006.webp", "scenes/oceanic_004.webp", "things/azure_024.webp")
+BICUBIC, LANCZOS = Image.Resampling.BICUBIC, Image.Resampling.LANCZOS
+
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("style", sorted(zoo.shipped()))]
+
+
+@pytest.fixture
+def folder(assets: Path, style: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The photos; skips a student that is not told the whole picture."""
+    model = onnx_files.load_model(zoo.find(style))
+    if onnx_files.noted(model, onnx_files.GLOBAL_STATISTICS) is None:
+        pytest.skip(f"{style}.onnx has no global_statistics: it is right at 256² alone")
+    monkeypatch.setenv("DISTILL_WEIGHTS", str((assets / "teachers").resolve()))
+    return assets / "photos/large"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_student_beats_the_photo(folder: Path, style: str, size: int) -> None:
+    for name in PHOTOS:
+        photo, wanted = _labelled(folder / name, style, size)
+        assert _psnr(_student(photo, style), wanted) > _psnr(photo, wanted), name
+
+
+@pytest.mark.parametrize("size", SIZES[1:])  # at 256 that output is the label itself
+def test_the_student_beats_the_teacher_s_small_output(folder: Path, style: str, size: int) -> None:
+    for name in PHOTOS:
+        photo, wanted = _labelled(folder / name, style, size)
+        enlarged = _labelled(folder / name, style, SIZES[0])[1].resize(photo.size, BICUBIC)
+        assert _psnr(_student(photo, style), wanted) > _psnr(enlarged, wanted), name
+
+
+@cache
+def _labelled(path: Path, style: str, size: int) -> tuple[Image.Image, Image.Image]:
+    """A photo at that long side, sides rounded to multiples of 32, and the teacher's output."""
+    photo = read_photo(path)
+    width, height = (max(64, round(side * size / max(photo.size) / 32) * 32) for side in photo.size)
+    photo = photo.resize((width, height), LANCZOS)
+    settings = compose.load("prepare", [f"style={style}"], Prepare)
+    teacher = build.load_teacher(settings.style, settings.teacher).fast()
+    with torch.inference_mode():
+        return photo, to_picture(teacher(torch.from_numpy(to_array(photo))[None])[0].numpy())
+
+
+def _student(photo: Image.Image, style: str) -> Image.Image:
+    """The output of the file by itself, which takes a picture of any size."""
+    student = open_student(zoo.find(style), 1)
+    return to_picture(student(to_array(photo)[None])[0])
+
+
+def _psnr(output: Image.Image, wanted: Image.Image) -> float:
+    a, b = (torch.from_numpy(to_array(picture))[None] for picture in (output, wanted))
+    return psnr(a, b).item()

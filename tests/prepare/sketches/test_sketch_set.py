@@ -1,0 +1,405 @@
+"""distill.prepare recipe=pix2pix: whole sets of sketches and photos, on drawn pictures."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageDraw
+
+from distill.data.pairs import find_pairs
+from distill.data.register import SIDES
+from distill.prepare import __main__ as prepare
+from distill.prepare.sketches.hed import HED
+from support.commands import run
+from support.saliency_networks import brightness
+
+SMALL = ["recipe=pix2pix", "sketch.size=64", "label.workers=0", "data.val_fraction=0.4"]
+SET = Path("data/sketches/photos-64")
+HEAD = (200, 120, 90)
+SIDE, FINE = 160, 4
+
+
+def head(seed, degrees=0.0):
+    """A cat's head, turned: a disc with two ears and two eyes, and its nine points."""
+    rng = np.random.default_rng(seed)
+    side = FINE * SIDE  # drawn large, since Pillow draws on whole pixels
+    middle, unit = rng.uniform(0.47, 0.53, 2) * side, rng.uniform(0.9, 1.1) * side / 4.5
+    turn = np.exp(1j * np.radians(degrees))
+    colours = rng.integers((0, 0, 0), (60, 120, 255), (6, 6, 3)).astype(np.uint8)
+    page = Image.fromarray(colours).resize((side, side), Image.Resampling.BICUBIC)
+
+    def at(x, y):
+        spot = (x + 1j * y) * unit * turn
+        return float(middle[0] + spot.real), float(middle[1] + spot.imag)
+
+    draw = ImageDraw.Draw(page)
+    draw.circle(at(0, 0.1), unit * 1.1, HEAD)
+    ears = [[at(s * 0.4, -0.8), at(s * 0.9, -1.5), at(s * 1.0, -0.5)] for s in (-1, 1)]
+    for ear in ears:
+        draw.polygon(ear, HEAD)
+    eyes = [at(-0.5, -0.1), at(0.5, -0.1)]
+    for eye in eyes:
+        draw.circle(eye, unit * 0.15, (250, 220, 20))
+    points = [*eyes, at(0, 0.6), *ears[0], *ears[1]]
+    return page.reduce(FINE), [(x / FINE, y / FINE) for x, y in points]
+
+
+@pytest.fixture
+def cats(tmp_path, monkeypatch):
+    """A working folder with eight photos of cats."""
+    monkeypatch.chdir(tmp_path)
+    Path("photos").mkdir()
+    for seed in range(8):
+        add(seed, degrees=9 * seed - 30)
+    return tmp_path
+
+
+def add(seed, **options):
+    page, points = head(seed, **options)
+    path = Path(f"photos/cat {seed}.png")
+    page.save(path)
+    numbers = " ".join(f"{x:.2f} {y:.2f}" for x, y in points)
+    Path(f"{path}.cat").write_text(f"9 {numbers} ")
+    return path
+
+
+def make(*more):
+    return run(prepare, "photos=photos", *SMALL, *more)
+
+
+def files(root=SET):
+    """Every picture of a set and its bytes."""
+    return {p.relative_to(root).as_posix(): p.read_bytes() for p in sorted(root.glob("*/*/*.png"))}
+
+
+def picture(kind, stem, root=SET):
+    (path,) = root.glob(f"*/{kind}/{stem}-*.png")
+    return np.asarray(Image.open(path))
+
+
+def skipped(root=SET):
+    return dict(line.split("\t") for line in (root / "skipped.tsv").read_text().splitlines()[1:])
+
+
+def centre(mask):
+    rows, columns = np.nonzero(mask)
+    return columns.mean() + 0.5, rows.mean() + 0.5
+
+
+def yellow(picture):
+    return (picture[..., 0] > 180) & (picture[..., 1] > 170) & (picture[..., 2] < 110)
+
+
+def test_a_set_that_training_knows(cats, capsys):
+    assert make("sketch.points=cat", "sketch.face.side=4") == 0
+    assert "8 new" in capsys.readouterr().out
+    pairs = find_pairs(SET, None, 0.1, 0)
+    assert sum(map(len, pairs.values())) == 8
+    for side in SIDES:
+        for pair in pairs[side]:
+            outline, photo = pair.read()
+            assert outline.size == photo.size == (64, 64)
+            ink = np.asarray(outline)
+            assert (ink == ink[..., :1]).all()
+            assert ink.max() == 255
+            assert 0.02 < (ink < 128).mean() < 0.4
+    manifest = json.loads((SET / "dataset.json").read_text())
+    assert manifest["recipe"]["recipe"] == "pix2pix"
+    assert manifest["counts"]["skipped"] == 0
+    assert Image.open(SET / "preview.png").size == (6 * 68 + 4, 18 + 8 * 68 + 4)
+
+
+def test_eyes_come_out_level_within_half_a_pixel(cats):
+    """Half a pixel of the square, in which one of the photo is 2.4 wide."""
+    assert make("sketch.points=cat", "sketch.face.side=3", "sketch.size=256",
+                "sketch.face.least=20", f"data.root={SET}") == 0  # fmt: skip
+    for seed in range(8):
+        eyes = yellow(picture("B", f"cat_{seed}"))
+        left, right = centre(eyes[:, :128]), centre(np.pad(eyes[:, 128:], ((0, 0), (128, 0))))
+        assert left[1] == pytest.approx(right[1], abs=0.5)
+        assert left == pytest.approx((256 / 3, 0.45 * 256), abs=0.75)
+        assert right == pytest.approx((512 / 3, 0.45 * 256), abs=0.75)
+
+
+def test_what_cannot_be_used_is_listed(cats, capsys):
+    Path("photos/cat 0.png.cat").unlink()
+    Path("photos/cat 1.png.cat").write_text("9 1 2 3")
+    Path("photos/cat 2.png").write_bytes(b"no")
+    Path("photos/cat 3.png.cat").write_text("9 60 60 80 60 70 80" + " 1 1" * 6)
+    least = ("sketch.face.least=20.5", "data.test_fraction=0")
+    assert make("sketch.points=cat", *least) == 0
+    listed = skipped()
+    assert listed == {
+        "'cat 0.png'": "no points: there is no 'cat 0.png.cat'",
+        "'cat 1.png'": "no points: 'cat 1.png.cat' is not 9 and nine times x y",
+        "'cat 2.png'": "not a picture, or of an unknown kind",
+        "'cat 3.png'": "the face is too small: 20 pixels between the eyes",
+    }
+    assert len(files()) == 8
+    assert f"{len(listed)} photos skipped" in capsys.readouterr().out
+
+
+def test_a_side_of_which_nothing_can_be_used_is_named_with_a_way_out(cats, capsys):
+    assert make() == 0
+    for path in SET.glob("val/A/*.png"):
+        Path(f"photos/cat {path.name[4]}.png").write_bytes(b"no")
+    assert make("data.root=other") == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("error: other: no val photo could be used; see other/skipped.tsv; ")
+    assert "val_photos=DIR data.root=DIR" in said
+    Path("more").mkdir()
+    head(9)[0].save("more/cat 9.png")
+    assert make("val_photos=more", "data.root=third") == 0
+
+
+def test_a_finished_set_says_so_and_stays(cats, capsys):
+    Path("photos/cat 0.png.cat").unlink()
+    make("sketch.points=cat")
+    before = {p: p.stat().st_mtime_ns for p in SET.rglob("*") if p.is_file()}
+    assert make("sketch.points=cat") == 0
+    assert "0 new; 1 photos skipped" in capsys.readouterr().out.splitlines()[-2]
+    assert {p: p.stat().st_mtime_ns for p in SET.rglob("*") if p.is_file()} == before
+    add(0)  # its points arrive
+    assert make("sketch.points=cat") == 0
+    assert "1 new" in capsys.readouterr().out
+    assert skipped() == {}
+
+
+def test_other_settings_end_in_one_line(cats, capsys):
+    make()
+    assert make("sketch.canny.high=0.5", "sketch.stroke.width=2") == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith(f"error: {SET}: made with other settings (")
+    assert "sketch.canny.high 0.3 there, 0.5 now; sketch.stroke.width 3.0 there, 2.0 now" in said
+    assert make("crop=0.5") == 1
+    assert "crop 1.0 there, 0.5 now" in capsys.readouterr().err
+    assert make("sketch.hed.threshold=0.7") == 0  # is of no use here
+
+
+def test_a_teacher_leaves_sketches_alone(cats, capsys):
+    assert make() == 0
+    capsys.readouterr()
+    words = ["photos=photos", f"data.root={SET}", "style.resolution=64", "label.workers=0"]
+    assert run(prepare, *words) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert said[0].startswith(f"error: {SET}: made with other settings (style None there")
+
+
+def test_a_teacher_s_set_is_left_alone(cats, capsys):
+    SET.mkdir(parents=True)
+    manifest = {"photos": "x", "style": "toon", "size": 64}
+    (SET / "dataset.json").write_text(json.dumps({"recipe": manifest, "counts": None}))
+    assert make() == 1
+    assert "holds the pairs of a teacher" in capsys.readouterr().err
+
+
+def test_dropping_removes_and_keeps_away(cats, capsys):
+    make()
+    before = files()
+    (pair,) = (name for name in before if "/A/cat_3-" in name)
+    Path("drop.txt").write_text(f"cat 5.png\n{Path(pair).name}\n")
+    assert make("drop=drop.txt") == 0
+    assert "dropped by the list: 2" in capsys.readouterr().out
+    kept = {k: v for k, v in before.items() if "cat_3-" not in k and "cat_5-" not in k}
+    assert files() == kept
+    assert len(kept) == 12
+    assert make() == 0  # the set keeps to it
+    assert files() == kept
+    Path("drop.txt").write_text("cat 5.png\n")
+    assert make("drop=drop.txt") == 0
+    assert files() == {k: v for k, v in before.items() if "cat_5-" not in k}
+
+
+def test_a_lost_pair_is_made_again_equal(cats):
+    make()
+    before = files()
+    for number, name in enumerate(before):
+        if number % 3 == 0:
+            (SET / name).unlink()
+    part = SET / "train/A/.cat.png.x.part"
+    part.write_bytes(b"half")
+    assert make("label.workers=1") == 0
+    assert files() == before
+    assert not part.exists()
+
+
+@pytest.mark.slow
+def test_killed_and_gone_on_with_equals_uninterrupted(cats):
+    """SIGKILL once a few pairs are there."""
+    for seed in range(8, 40):
+        add(seed, degrees=seed)
+    assert make("sketch.points=cat", "data.root=whole") == 0
+    command = [sys.executable, "-m", "distill.prepare", "photos=photos", *SMALL,
+               "sketch.points=cat", "data.root=cut"]  # fmt: skip
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ)
+    while process.poll() is None and not list(Path("cut").glob("*/A/*.png")):
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert len(files(Path("cut"))) < 2 * 40
+    assert make("sketch.points=cat", "data.root=cut") == 0
+    assert files(Path("cut")) == files(Path("whole"))
+    assert skipped(Path("cut")) == skipped(Path("whole"))
+
+
+def test_persons_stay_on_one_side(here):
+    assert make() == 0
+    sides = {side: {p.name[:8] for p in (SET / side / "A").iterdir()} for side in SIDES}
+    assert all(sides.values())
+    assert sum(map(len, sides.values())) == len(set().union(*sides.values())) == 8
+
+
+def masked(seed, kind):
+    """A photo and a mask of its head, in a folder or its own alpha."""
+    page, _ = head(seed)
+    mask = (np.abs(np.asarray(page).astype(int) - HEAD) < 3).all(-1)
+    alpha = Image.fromarray((mask * 255).astype(np.uint8))
+    if kind == "alpha":
+        page.putalpha(alpha)
+    else:
+        Path("masks").mkdir(exist_ok=True)
+        alpha.save(f"masks/cat {seed}.png")
+    page.save(f"photos/cat {seed}.png")
+
+
+@pytest.mark.parametrize("kind", ["alpha", "masks"])
+@pytest.mark.parametrize("rgba", [False, True])
+def test_the_background_goes(cats, kind, rgba):
+    for seed in range(8):
+        masked(seed, kind)
+    assert make(f"sketch.mask={kind}", f"sketch.rgba={rgba}", "sketch.stroke.least=10") == 0
+    for seed in range(8):
+        found = picture("B", f"cat_{seed}")
+        assert found.shape == (64, 64, 4 if rgba else 3)
+        corner, middle = found[2, 2], found[40, 32]
+        assert abs(middle[:3].astype(int) - HEAD).max() <= 1
+        if rgba:
+            assert (corner[3], middle[3]) == (0, 255)
+            # Nothing of the background's green seeps into the head's rim.
+            rim = found[(found[..., 3] > 30) & (found[..., 3] < 225)]
+            assert abs(np.median(rim[:, :3].astype(int) - HEAD, 0)).max() <= 3
+        else:
+            assert corner.min() == 255
+        assert (picture("A", f"cat_{seed}") < 128).any()
+
+
+def test_a_mask_that_keeps_too_little_is_dropped(cats):
+    for seed in range(8):
+        masked(seed, "masks")
+    Image.new("L", (160, 160), 12).save("masks/cat 4.png")
+    Path("masks/cat 6.png").unlink()
+    assert make("sketch.mask=masks") == 0
+    assert skipped() == {
+        "'cat 4.png'": "the mask keeps 4.7% of the square, less than 10.0%",
+        "'cat 6.png'": "no mask of the name 'cat 6'",
+    }
+    Image.new("L", (160, 160), 128).save("masks/cat 4.png")  # a person mended it
+    assert make("sketch.mask=masks") == 0
+    assert list(skipped()) == ["'cat 6.png'"]
+
+
+def test_opaque_photos_have_no_alpha(cats, capsys):
+    assert make("sketch.mask=alpha") == 1
+    assert set(skipped().values()) == {"nothing in it is transparent"}
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == f"error: {SET}: no train photo could be used; see {SET / 'skipped.tsv'}"
+
+
+def test_another_network_s_masks_make_another_set(cats, capsys):
+    brightness(Path("a b.onnx"))
+    mask = ["sketch.mask=a b.onnx", "sketch.saliency.norm=none", "sketch.saliency.size=32"]
+    assert make(*mask) == 0
+    shutil.copy("a b.onnx", "same.onnx")
+    assert make("sketch.mask=same.onnx", *mask[1:]) == 0
+    brightness(Path("a b.onnx"), scale=0.9)
+    assert make(*mask) == 1
+    assert "sketch.mask " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [(["sketch.mask=bad"], "sketch.mask=bad: not a readable ONNX file"),
+     (["sketch.outline=hed", "sketch.hed.weights=bad"], "bad: it holds more than tensors")],
+)  # fmt: skip
+def test_networks_that_cannot_be_used_end_in_one_line_and_leave_nothing(cats, capsys, chosen, said):
+    Path("bad").write_bytes(b"no")
+    assert make(*chosen, "label.workers=1") == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"error: {said}")
+    assert not SET.exists()
+
+
+def test_marks_are_drawn(cats):
+    assert make("sketch.points=cat", "sketch.face.side=3", "sketch.marks=true") == 0
+    unit = 64 / 3
+    for seed in range(8):
+        ink = picture("A", f"cat_{seed}")[..., 0] < 128
+        for eye in (unit, 2 * unit):
+            y, x = round(0.45 * 64 - 0.5), round(eye - 0.5)
+            assert not ink[y - 1 : y + 2, x - 1 : x + 2].any()
+            assert ink[y, x : x + 7].any()
+            assert ink[y - 6 : y, x].any()
+
+
+def test_hed_by_its_own_weights(cats):
+    for seed in range(3, 8):
+        Path(f"photos/cat {seed}.png").unlink()
+    torch.save(HED().state_dict(), "hed.pth")
+    chosen = ["sketch.outline=hed", "sketch.hed.weights=hed.pth"]
+    assert make(*chosen) == 0
+    manifest = json.loads((SET / "dataset.json").read_text())["recipe"]
+    assert len(manifest["sketch.hed"]) == 64
+    assert "sketch.canny.low" not in manifest
+
+
+@pytest.mark.usefixtures("no_downloads")
+def test_hed_s_weights_that_are_not_there(cats, capsys):
+    assert make("sketch.outline=hed") == 1
+    said = capsys.readouterr().err
+    assert "weights file network-bsds500.pth: cannot be downloaded" in said
+    assert "sketch.hed.weights=FILE" in said
+
+
+WRONG = {
+    "sketch.marks=true": "sketch.marks=true: needs sketch.points=cat or faces",
+    "sketch.rgba=true": "sketch.rgba=true: needs sketch.mask=",
+    "sketch.canny.low=0.5": "sketch.canny.low=0.5: above sketch.canny.high=0.3",
+    "sketch.mask=gone": "sketch.mask=gone: no such file or folder, and not alpha",
+    "sketch.points=dog": "sketch.points='dog': input should be 'cat' or 'faces'",
+    "sketch.outlin=hed": "sketch.outlin: no such setting; did you mean sketch.outline?",
+    "recipe=pixpix": "recipe=pixpix: unknown; there are distill, pix2pix, cyclegan",
+    "drop=gone": "drop=gone: no such file",
+    "photos=gone": "photos=gone: no such folder",
+}
+
+
+@pytest.mark.parametrize("override", WRONG)
+def test_wrong_settings_end_in_one_line(cats, capsys, override):
+    assert make(override) == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"error: {WRONG[override]}")
+    assert not Path("data").exists()
+
+
+def test_yunet_s_points_on_real_faces(assets, tmp_path, monkeypatch):
+    detector = os.environ.get("DISTILL_YUNET")
+    if not detector:
+        pytest.skip("DISTILL_YUNET names no face_detection_yunet_2023mar.onnx")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DISTILL_WEIGHTS", str(Path(detector).parent))
+    Path("photos").mkdir()
+    for path in sorted((assets / "photos/faces").iterdir())[:6]:
+        shutil.copy(path, "photos")
+    Image.new("RGB", (200, 200), "grey").save("photos/none.png")
+    assert make("sketch.points=faces", "sketch.marks=true") == 0
+    assert skipped() == {"'none.png'": "no face in it"}
+    assert len(files()) == 12

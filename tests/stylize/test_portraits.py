@@ -1,0 +1,240 @@
+"""face=crop|paste|off: faces cropped as students learnt them, stylised, and pasted back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from skimage import data
+
+from distill.data import faces
+from distill.data.faces import Box, Face, largest_face
+from distill.data.yunet import FILE
+from distill.stylize import __main__ as stylize
+from distill.stylize import portraits
+from distill.stylize.portraits import SHARE, Square
+from support.commands import run
+from support.stylize_setup import close, files, picture, pixels, put
+
+
+def astronaut():
+    return Image.fromarray(data.astronaut())
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """A detector that says what a test wants it to."""
+    boxes: list[Box] = []
+    monkeypatch.setattr(portraits, "lbp_faces", lambda _photo: [Face(box) for box in boxes])
+    return boxes
+
+
+# Squares
+
+
+def test_a_box_becomes_the_square_that_it_is_that_share_of():
+    assert portraits.square(Box(40, 60, 50, 50), 0.5) == Square(35, 15, 100)
+    assert portraits.square(Box(40, 60, 50, 30), 0.5) == Square(25, 15, 100)
+    assert portraits.square(Box(40, 60, 50, 50), 0.5, scale=2) == Square(70, 30, 200)
+    assert portraits.square(Box(0, 0, 50, 50), 0.5) == Square(-25, -25, 100)
+
+
+def test_beyond_the_border_the_picture_is_mirrored():
+    photo = picture(20, 14, "RGBA")
+    cut = np.asarray(portraits.crop(photo, Square(-7, 5, 30)))
+    wide = np.pad(np.asarray(photo), ((0, 21), (7, 3), (0, 0)), mode="symmetric")
+    assert (cut == wide[5:35]).all()
+    inside = portraits.crop(photo, Square(3, 2, 9))
+    assert (np.asarray(inside) == np.asarray(photo)[2:11, 3:12]).all()
+
+
+@pytest.mark.slow
+def test_a_square_of_the_training_photos(assets):
+    """LFW's centre 80 %: what the default detector's box is widened to, in most of 40 photos."""
+    shares = []
+    for path in sorted((assets / "photos/faces").glob("*.jpg"))[7::115]:
+        pixels_ = np.asarray(Image.open(path).convert("RGB"))
+        if box := largest_face(pixels_):
+            square = portraits.square(box, SHARE["lbp"])
+            shares.append(square.side / (0.8 * len(pixels_)))
+    assert len(shares) >= 30
+    assert 0.9 < np.median(shares) < 1.1
+
+
+def test_large_photos_are_looked_at_in_a_smaller_size():
+    seen = []
+
+    def find(photo):
+        seen.append(photo.shape)
+        return [Face(Box(100, 200, 100, 100)), Face(Box(0, 0, 10, 10))]
+
+    squares = portraits.squares(Image.new("RGBA", (4096, 2048)), find, "lbp")
+    assert seen == [(512, 1024, 3)]
+    assert squares == [portraits.square(Box(400, 800, 400, 400), SHARE["lbp"])]
+    everyone = portraits.squares(Image.new("RGB", (400, 300)), find, "lbp", everyone=True)
+    assert len(everyone) == 2
+
+
+# As a command
+
+
+def test_crop_is_the_negative_of_the_square(shipped_students, found):
+    found[:] = [Box(100, 150, 113, 113)]
+    put("photo.png", picture(512, 400))
+    assert run(stylize, "photo.png", "face=crop") == 0
+    square = portraits.square(found[0], SHARE["lbp"])
+    with Image.open("photo.png") as photo:
+        expected = 255 - np.asarray(portraits.crop(photo, square, 256)).astype(int)
+    assert close(pixels("stylized/photo-hayao.png"), expected, 1)
+    assert run(stylize, "photo.png", "face=crop", "size=100") == 0
+    assert pixels("stylized/photo-hayao.png").shape == (100, 100, 3)
+    assert run(stylize, "photo.png", "face=crop", "upscale=tiles") == 0
+    assert pixels("stylized/photo-hayao.png").shape == (200, 200, 3)
+
+
+def test_paste_stylises_the_face_and_leaves_the_rest(shipped_students, found):
+    found[:] = [Box(100, 150, 113, 113)]
+    put("photo.png", picture(512, 400))
+    assert run(stylize, "photo.png", "face=paste") == 0
+    photo, stylised = pixels("photo.png"), pixels("stylized/photo-hayao.png")
+    left, top, side = portraits.square(found[0], SHARE["lbp"])
+    rows, columns = np.mgrid[:400, :512]
+    away = np.hypot(rows + 0.5 - top - side / 2, columns + 0.5 - left - side / 2) / (side / 2)
+    assert (stylised[away >= 1] == photo[away >= 1]).all()
+    core = away <= portraits.SOFT
+    assert np.abs(stylised - (255 - photo))[core].max() <= 3  # made at 256, put back at 200
+    # No seam: no step between neighbours is larger than in the photo and its negative but for
+    # what the fading itself adds.
+    steps = np.abs(np.diff(stylised, axis=1)).max()
+    assert steps <= np.abs(np.diff(photo, axis=1)).max() + 255 * 1.5 / (side / 2 * 0.4) + 2
+
+
+def test_paste_keeps_transparency(shipped_students, found):
+    found[:] = [Box(5, 5, 20, 20)]
+    photo = picture(60, 50, "RGBA")
+    alpha = np.full((50, 60), 255, np.uint8)
+    alpha[:, 40:] = 0
+    photo.putalpha(Image.fromarray(alpha))
+    put("photo.png", photo)
+    assert run(stylize, "photo.png", "face=paste") == 0
+    assert (pixels("stylized/photo-hayao.png", "RGBA")[..., 3] == alpha).all()
+
+
+def test_all_faces_each_a_file(shipped_students, found):
+    found[:] = [Box(100, 100, 60, 60), Box(20, 300, 40, 40)]
+    put("photo.png", picture(512, 400))
+    assert run(stylize, "photo.png", "face=crop") == 0
+    assert files("stylized") == ["photo-hayao.png"]
+    assert run(stylize, "photo.png", "face=crop", "faces=all") == 0
+    assert files("stylized") == ["photo-hayao-2.png", "photo-hayao.png"]
+    assert run(stylize, "photo.png", "face=paste", "faces=all", "-o", "both.png") == 0
+    changed = (pixels("both.png") != pixels("photo.png")).any(-1)
+    assert changed[130, 130]
+    assert changed[40, 320]
+    assert not changed[300, 300]
+
+
+def test_a_further_crop_is_not_written_over_a_picture(shipped_students, found, capsys):
+    found[:] = [Box(10, 10, 20, 20), Box(5, 5, 9, 9)]
+    put("a.png")
+    put("b-2.png")
+    before = Path("b-2.png").read_bytes()
+    typed = ("face=crop", "faces=all", "-o", "b.png")
+    assert run(stylize, "a.png", *typed) == 0  # no picture of this run
+    Path("b-2.png").write_bytes(before)
+    put("b-hayao-2.png")
+    before = Path("b-hayao-2.png").read_bytes()
+    put("b.png")
+    assert run(stylize, "b.png", "b-hayao-2.png", "face=crop", "faces=all", "-o", "./") == 1
+    assert "crop 2 would be written over 'b-hayao-2.png'" in capsys.readouterr().err
+    assert Path("b-hayao-2.png").read_bytes() == before
+
+
+def test_no_face_is_said_and_the_whole_picture_stylised(shipped_students, capsys):
+    Image.fromarray(data.coffee()).save("cup.png")
+    for mode in ("crop", "paste"):
+        assert run(stylize, "cup.png", f"face={mode}") == 0
+        assert (
+            capsys.readouterr().err == "'cup.png': no face found; the whole picture is stylised\n"
+        )
+        assert close(pixels("stylized/cup-hayao.png"), 255 - pixels("cup.png"), 1)
+
+
+def test_off_is_the_default_and_looks_for_no_face(shipped_students, monkeypatch):
+    monkeypatch.setattr(portraits, "lbp_faces", lambda _: pytest.fail("looked"))
+    put("photo.png")
+    assert run(stylize, "photo.png") == 0
+    assert run(stylize, "photo.png", "face=off") == 0
+
+
+def test_the_astronaut_s_face(shipped_students):
+    """By the real detector: her face is stylised, rocket and flag are not."""
+    astronaut().save("photo.png")
+    assert run(stylize, "photo.png", "face=paste") == 0
+    changed = np.abs(pixels("stylized/photo-hayao.png") - pixels("photo.png")).max(-1)
+    assert changed[90:150, 200:245].mean() > 40
+    assert changed[:, :60].max() == changed[:, 380:].max() == changed[300:].max() == 0
+
+
+def test_compare_in_each_mode(shipped_students, found, capsys):
+    found[:] = [Box(10, 10, 20, 20)]
+    put("photo.png", picture(80, 60))
+    assert run(stylize, "photo.png", "face=crop", "compare=true") == 0
+    assert pixels("stylized/photo-hayao-compare.png").shape == (256, 512, 3)
+    assert run(stylize, "photo.png", "face=paste", "compare=true") == 0
+    both = pixels("stylized/photo-hayao-compare.png")
+    assert (both[:, :80] == pixels("photo.png")).all()
+    assert (both[:, 80:] != both[:, :80]).any()
+    said = capsys.readouterr().err.splitlines()
+    assert {line for line in said if "compare" in line} == {
+        "compare=true: without the teacher, animegan2_hayao.pt is not at hand; put it into a "
+        "folder that DISTILL_WEIGHTS names"
+    }
+
+
+def test_the_teacher_stands_beside_its_student(shipped_students):
+    """toon's teacher needs no weights: the third column is its own output for the photo."""
+    import torch
+
+    from distill.core.images import to_tensor
+    from distill.models.teachers.toon import Toon
+
+    put("photo.png", picture(100, 70))
+    assert run(stylize, "photo.png", "style=toon", "compare=true") == 0
+    page = pixels("stylized/photo-toon-compare.png")
+    assert page.shape == (70, 300, 3)
+    with Image.open("photo.png") as photo, torch.inference_mode():
+        wide = np.pad(np.asarray(photo), ((60, 60), (60, 60), (0, 0)), mode="symmetric")
+        own = Toon()(to_tensor(Image.fromarray(wide))[None])[0, :, 60:-60, 60:-60]
+    stylised = (own * 255).permute(1, 2, 0).numpy()
+    middle = np.abs(page[20:-20, 220:-20] - stylised[20:-20, 20:-20])
+    assert np.median(middle) <= 1
+
+
+def test_a_model_of_one_s_own_has_no_teacher(shipped_students, capsys):
+    put("photo.png")
+    assert run(stylize, "photo.png", "model=zoo/hayao.onnx", "compare=true") == 0
+    assert capsys.readouterr().err == ""
+    assert pixels("stylized/photo-hayao-compare.png").shape == (40, 96, 3)
+
+
+def test_yunet_without_its_file(shipped_students, no_downloads, capsys):
+    put("photo.png")
+    assert run(stylize, "photo.png", "face=crop", "detector=yunet") == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: weights file {FILE.name}: cannot be downloaded")
+    assert "DISTILL_WEIGHTS" in said
+    assert len(said.splitlines()) == 1
+    assert run(stylize, "photo.png", "detector=yunet") == 0  # not wanted: not looked for
+
+
+def test_lbp_faces_are_sorted():
+    photo = data.astronaut()[:256, 100:356]
+    both = np.concatenate([photo, np.pad(photo[::2, ::2], ((0, 128), (0, 0), (0, 0)))], axis=1)
+    found = faces.lbp_faces(both)
+    assert [face.box.width for face in found] == sorted(
+        (face.box.width for face in found), reverse=True
+    )
+    assert found[0].box == largest_face(both)

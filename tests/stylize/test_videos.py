@@ -1,0 +1,230 @@
+"""distill.stylize with videos: among pictures, interrupted, killed, damaged, without PyAV."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from distill.models import zoo
+from distill.stylize import __main__ as stylize
+from distill.stylize.video import containers
+from support.commands import run
+from support.stylize_setup import files, put
+
+INSTALLED = importlib.util.find_spec("av") is not None
+needs_av = pytest.mark.skipif(not INSTALLED, reason="PyAV is missing: pip install 'distill[video]'")
+if INSTALLED:
+    import av
+
+    from support import small_videos
+
+
+def video_file(path, count=12, width=64, height=48, **options):
+    return small_videos.make(Path(path), small_videos.pictures(count, width, height), **options)
+
+
+def lines(text):
+    return [line for line in text.replace("\r", "\n").splitlines() if "frames/s" not in line]
+
+
+@needs_av
+def test_a_video_and_nothing_else_is_enough(shipped_students, capsys):
+    source = video_file("clip.mp4", sound="aac")
+    assert run(stylize, "clip.mp4") == 0
+    said = capsys.readouterr()
+    first, last = said.out.splitlines()
+    assert first.startswith("12 frames, ")
+    assert "busy: read " in first
+    assert last == "written: 'stylized/clip-hayao.mp4'"
+    assert files() == ["clip.mp4", "stylized/clip-hayao.mp4"]
+    stylised = small_videos.decoded("stylized/clip-hayao.mp4")
+    for have, picture in zip(stylised, small_videos.pictures(), strict=True):
+        assert np.abs(have - (255 - picture.astype(int))).mean() < 6
+    assert small_videos.times("stylized/clip-hayao.mp4") == small_videos.times(source)
+
+
+@needs_av
+def test_progress_shows_the_pace_and_the_time_left(shipped_students, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    video_file("clip.mp4")
+    assert run(stylize, "clip.mp4") == 0
+    assert "| 0/12 [" in capsys.readouterr().err  # the number is known beforehand
+
+
+@needs_av
+def test_folders_and_patterns_hold_both(shipped_students, capsys):
+    put("in/a.png")
+    video_file("in/sub/b.mkv")
+    video_file("in/c.AVI", codec="mpeg4", time_base=small_videos.Fraction(1, 25), format="avi")
+    assert run(stylize, "in", "-o", "out") == 0
+    assert files("out") == ["a-hayao.png", "c-hayao.mp4", "sub/b-hayao.mkv"]
+    assert capsys.readouterr().out.endswith("written: 3 files, in 'out'\n")
+    assert run(stylize, "in/**/*.mkv", "-o", "other") == 0
+    assert files("other") == ["sub/b-hayao.mkv"]
+
+
+@needs_av
+def test_bad_videos_are_skipped_and_the_rest_goes_on(shipped_students, capsys):
+    video_file("in/a.mp4")
+    put("in/z.png")
+    Path("in/b.mp4").write_bytes(b"")
+    Path("in/c.mov").write_text("a text\n" * 99)
+    assert run(stylize, "in", "-o", "out") == 1
+    said = capsys.readouterr()
+    skipped = [line.split(": ")[0] for line in lines(said.err) if "skipped '" in line]
+    assert [line.partition("skipped ")[2] for line in skipped] == ["'in/b.mp4'", "'in/c.mov'"]
+    assert said.err.endswith("error: 2 of 4 files skipped\n")
+    assert files("out") == ["a-hayao.mp4", "z-hayao.png"]
+
+
+@needs_av
+def test_a_damaged_frame_is_said_and_the_status_is_one(shipped_students, capsys):
+    source = video_file("clip.mp4", options={"preset": "ultrafast", "g": "1"})
+    with av.open(str(source)) as container:
+        packet = [p for p in container.demux(video=0) if p.size][4]
+        place, size = packet.pos, packet.size
+    content = bytearray(source.read_bytes())
+    content[place + 8 : place + size] = b"\0" * (size - 8)
+    source.write_bytes(content)
+    assert run(stylize, "clip.mp4") == 1
+    said = capsys.readouterr()
+    assert "'clip.mp4': stylised, but 1 damaged frame left out\n" in said.err
+    assert said.err.endswith("error: 1 of 1 videos not whole\n")
+    assert said.out.endswith("written: 'stylized/clip-hayao.mp4'\n")
+    assert len(small_videos.times("stylized/clip-hayao.mp4")[0]) == 11
+
+
+@needs_av
+def test_a_video_may_have_a_file_s_name(shipped_students):
+    video_file("clip.mp4")
+    assert run(stylize, "clip.mp4", "-o", "deep/out.mkv") == 0
+    assert files("deep") == ["out.mkv"]
+
+
+REFUSED = {
+    ("clip.mp4", "-o", "x.png"): "-o x.png: a video is .m4v, .mkv, .mov, .mp4, .webm; a fold",
+    ("a.png", "-o", "x.mp4"): "-o x.mp4: a picture is .jpeg, .jpg, .png, .webp; a folder's name",
+    ("clip.mp4", "a.png", "-o", "x.mp4"): "-o x.mp4: is one file, name a folder (2 files found)",
+    ("clip.mp4", "-o", "clip.mp4"): "clip.mp4: is itself an input and is not written over",
+    ("clip.mp4", "clip.avi"): "clip.mp4 and clip.avi would both become stylized/clip-hayao.mp4",
+    ("clip.mp4", "smooth=1"): "smooth=1: input should be less than or equal to 0.95",
+    ("clip.mp4", "crf=52"): "crf=52: input should be less than or equal to 51",
+}
+
+
+@needs_av
+@pytest.mark.parametrize("typed", REFUSED)
+def test_refused_in_one_line_before_any_work(shipped_students, typed, capsys):
+    video_file("clip.mp4")
+    put("a.png")
+    Path("clip.avi").write_bytes(b"?")
+    before = files()
+    assert run(stylize, *typed) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {REFUSED[typed]}")
+    assert len(said.splitlines()) == 1
+    assert files() == before
+
+
+def test_without_pyav_one_line_says_what_to_install(shipped_students, monkeypatch, capsys):
+    monkeypatch.setattr(containers, "find_spec", lambda name: None)
+    Path("clip.mp4").write_bytes(b"whatever it is")
+    put("a.png")
+    assert run(stylize, "clip.mp4", "a.png") == 1
+    assert capsys.readouterr().err == "error: videos need PyAV: pip install 'distill[video]'\n"
+    assert run(stylize, "a.png") == 0
+
+
+@needs_av
+def test_stability_is_printed_and_kept(shipped_students, capsys):
+    video_file("clip.mp4")
+    assert run(stylize, "clip.mp4", "stability=true", "smooth=0.5") == 0
+    assert files("stylized") == ["clip-hayao.mp4", "clip-hayao.stability.json"]
+    found = json.loads(Path("stylized/clip-hayao.stability.json").read_text())
+    assert found["pairs"] == 11
+    assert found["smooth"] == 0.5
+    assert found["ratio"] == pytest.approx(found["drawings"] / found["pictures"])
+    assert found["unsmoothed"] == pytest.approx(found["pictures"], rel=0.1)  # of the negative
+    said = capsys.readouterr().out
+    assert f"by {found['drawings']:.2f} levels of 255" in said
+    assert f"{found['unsmoothed']:.2f} before smooth=0.5" in said
+
+
+@needs_av
+def test_faces_are_for_pictures(shipped_students, capsys):
+    video_file("clip.mp4")
+    assert run(stylize, "clip.mp4", "face=paste") == 1
+    assert "face=paste is for pictures; leave it off" in capsys.readouterr().err
+
+
+@needs_av
+def test_a_place_that_cannot_be_written_is_one_line(shipped_students, capsys):
+    video_file("clip.mp4")
+    Path("file").write_text("")
+    assert run(stylize, "clip.mp4", "-o", "file/x.mp4") == 1
+    (line,) = lines(capsys.readouterr().err)
+    assert "file" in line
+    assert "folder" in line
+
+
+@needs_av
+def test_a_see_through_output_lies_on_white(shipped_students):
+    import onnx
+
+    from distill.export.onnx import OnnxExporter
+    from support.stylize_setup import Negative
+
+    onnx.save(OnnxExporter(size=32).export(Negative(4)), "clear.onnx")
+    video_file("clip.mp4", 3)
+    assert run(stylize, "clip.mp4", "model=clear.onnx") == 0
+    stylised = small_videos.decoded("stylized/clip-clear.mp4")[0]
+    expected = 255 - small_videos.pictures(1)[0] / 2  # half of the negative, half of white
+    assert np.abs(stylised - expected).mean() < 5
+
+
+def started(count=800):
+    """A long job in a process of its own, running when this returns."""
+    video_file("clip.mp4", count, 128, 96)
+    command = [sys.executable, "-m", "distill.stylize", "clip.mp4", f"model={zoo.find('toon')}"]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not part() and time.monotonic() < deadline and running.poll() is None:
+        time.sleep(0.02)
+    time.sleep(0.3)
+    assert running.poll() is None, "it ended too soon to be interrupted"
+    return running
+
+
+def part():
+    return os.path.isdir("stylized") and [p.name for p in Path("stylized").iterdir()]
+
+
+@needs_av
+def test_ctrl_c_ends_at_once_and_leaves_nothing(shipped_students):
+    running = started()
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "Traceback" not in said
+    assert part() == []
+
+
+@needs_av
+def test_a_killed_run_leaves_no_file_that_looks_finished(shipped_students):
+    running = started()
+    running.kill()
+    running.communicate(timeout=60)
+    assert sorted(part()) == [".clip-toon.mp4.lock", ".clip-toon.mp4.part"]
+    video_file("clip.mp4", 3)
+    assert run(stylize, "clip.mp4", "style=toon") == 0
+    assert part() == ["clip-toon.mp4"]
+    assert len(small_videos.times("stylized/clip-toon.mp4")[0]) == 3

@@ -1,0 +1,57 @@
+"""The bar's figures are of the step that has just been taken, whatever is logged."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+
+import pytest
+import torch
+from tqdm.auto import tqdm
+
+from distill.train.callbacks.progress_bar import Progress
+
+
+def told(progress, trainer, by_itself: bool, loss: float) -> str:
+    """What the bar shows after a step of that loss."""
+    module = SimpleNamespace(automatic_optimization=by_itself)
+    progress.on_train_batch_end(trainer, module, {"loss": torch.tensor(loss)}, None, 0)
+    return getattr(progress.bar, "postfix", None) or ""
+
+
+def begun(interval: float, **logged: float) -> tuple[Progress, SimpleNamespace]:
+    progress = Progress()
+    progress.bar = tqdm(total=9, file=io.StringIO(), mininterval=interval)
+    metrics = {f"train/{name}": torch.tensor(value) for name, value in logged.items()}
+    trainer = SimpleNamespace(callback_metrics=metrics, accumulate_grad_batches=4, global_step=1)
+    return progress, trainer
+
+
+def test_the_loss_is_that_of_the_step_not_the_one_logged_last():
+    progress, trainer = begun(0, loss=9.0)
+    assert told(progress, trainer, True, 0.5) == "loss=2"  # Lightning gives a quarter of four
+
+
+def test_two_losses_of_one_s_own_steps_are_as_logged():
+    progress, trainer = begun(0, generator=3.0, discriminator=5.0)
+    assert told(progress, trainer, False, 0.5) == "generator=3, discriminator=5"
+
+
+def test_what_is_not_shown_is_not_read():
+    progress, trainer = begun(1000)
+    del trainer.callback_metrics
+    assert told(progress, trainer, True, 0.5) == ""
+    assert progress.bar.n == 1
+
+
+def test_the_last_line_has_the_last_step_s_loss():
+    progress, trainer = begun(1000, loss=9.0)
+    trainer.global_step = progress.bar.total
+    assert told(progress, trainer, True, 0.5) == "loss=2"
+
+
+@pytest.mark.parametrize("by_itself", [True, False])
+def test_another_process_than_the_first_has_no_bar(by_itself):
+    progress = Progress()
+    _, trainer = begun(0)
+    assert told(progress, trainer, by_itself, 0.5) == ""

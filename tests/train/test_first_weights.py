@@ -1,0 +1,84 @@
+"""init=…, with students that have no run behind them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import torch
+
+from distill.config import compose
+from distill.config.settings.training import Train
+from distill.core import onnx_files
+from distill.core.errors import DistillError
+from distill.core.images import to_tensor
+from distill.core.state_dicts import load_state, tensors_in_graph
+from distill.data.photos import centre_square, demo_photos, read_photo
+from distill.models import checkpoint, zoo
+from distill.models.network_file import description, untrained_network, write_network
+from distill.models.students.student import Student
+from distill.stylize.onnx_student import OnnxStudent
+from distill.train.student_training import check, new_student
+
+
+def started(*words: str) -> Student:
+    return new_student(compose.load("train", ["photos=x", "encoder.weights=none", *words], Train))
+
+
+@pytest.fixture(scope="module")
+def photo() -> torch.Tensor:
+    return to_tensor(centre_square(read_photo(demo_photos()[0].path), 256))[None]
+
+
+CONTEXT = {"toon": ["decoder.build.context=0"]}  # trained before the wide blocks were there
+
+
+@pytest.mark.parametrize("name", [*zoo.shipped()])
+def test_a_student_of_the_package_draws_as_its_file_does(name: str, photo: torch.Tensor) -> None:
+    made = started(f"init=zoo:{name}", *CONTEXT.get(name, []))
+    assert sum(isinstance(m, torch.nn.BatchNorm2d) for m in made.modules()) > 30
+    wanted = OnnxStudent(onnx_files.load_model(zoo.find(name)), name, 1)(photo.numpy())
+    with torch.inference_mode():
+        np.testing.assert_allclose(made.eval()(photo).numpy(), wanted, atol=1e-3)
+
+
+def test_an_exported_file_is_as_good(photo: torch.Tensor, tmp_path) -> None:
+    """As ONNX, or with its weights as they are there in a safetensors file."""
+    (tmp_path / "mine.onnx").write_bytes(zoo.find("hayao").read_bytes())
+    trained = asdict(compose.load("train", ["style=hayao"], Train))
+    said = description(trained) | {"folded": True}
+    folded = untrained_network(said)
+    load_state(folded, tensors_in_graph(zoo.find("hayao")), tmp_path)
+    write_network(folded, said, tmp_path / "mine.safetensors")
+    kinds = [f"{tmp_path}/mine.onnx", f"{tmp_path}/mine.safetensors", "zoo:hayao"]
+    with torch.inference_mode():
+        one, two, three = (started(f"init={which}").eval()(photo) for which in kinds)
+    assert torch.equal(one, three)
+    assert torch.equal(two, three)
+
+
+@pytest.mark.parametrize(
+    ("init", "more", "said"),
+    [
+        ("zoo:nobody", [], "init=zoo:nobody: no such student in this package; there are zoo:hayao"),
+        ("zoo:toon", ["decoder=nnconv"], "init=zoo:toon: another network than this run's"),
+        ("zoo:toon", [], "init=zoo:toon: has 0 wide blocks and this run's student 2; add "),
+        ("nowhere.onnx", [], "nowhere.onnx"),
+    ],
+)
+def test_refused_in_one_line(init: str, more: list[str], said: str) -> None:
+    with pytest.raises(DistillError) as error:
+        started(f"init={init}", *more)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_it_does_not_say_what_it_learnt_from() -> None:
+    with pytest.raises(DistillError, match=r"^zoo:toon: a network alone"):
+        checkpoint.lineage({"init": "zoo:toon"})
+
+
+def test_averages_that_were_never_measured_are_not_kept():
+    with pytest.raises(DistillError, match="batchnorm=kept: a student that was never trained"):
+        check(compose.load("train", ["photos=x", "batchnorm=kept"], Train))

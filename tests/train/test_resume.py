@@ -1,0 +1,158 @@
+"""Stopped anywhere and gone on, on as many threads: the same to the last bit as never stopped."""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from distill.runs.run_folder import Run
+from distill.train.callbacks.progress_bar import Progress
+from support.commands import go
+from support.last_checkpoints import differences, saved
+
+# The number of threads decides the last bits, and `threads=null` follows what else runs.
+LENGTH = ["trainer.max_steps=6", "trainer.val_every=3", "trainer.threads=1"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    "more",
+    [
+        [],
+        ["trainer.accumulate=2"],
+        ["schedule=plateau", "schedule.patience=0", "schedule.threshold=0.99"],
+        ["data=photos", "ema=0.9", "trainer.patience=9"],
+        # Terms that draw at random: one from the start, one from step 3 on, where it is stopped.
+        [
+            "loss.weights.stable=1",
+            "loss.weights.features=0.1",
+            "loss.start.features=0.5",
+            "loss.terms.features.side=32",
+        ],
+        ["data.sizes=[96]", "data.val_limit=4", "global_statistics=thumbnail"],
+    ],
+    ids=["cosine", "accumulated", "plateau", "on-the-fly", "drawn-at-random", "several-sizes"],
+)
+@pytest.mark.usefixtures("vgg_in_small")
+def test_interrupted_mid_epoch_and_resumed_equals_uninterrupted(here, signal_at, more, workers):
+    options = [*LENGTH, f"data.workers={workers}", *more]
+    assert go("run=whole", *options) == 0
+    signal_at(2, signal.SIGTERM)  # between two validations
+    assert go("run=parts", *options) == 130
+    assert saved("parts")["global_step"] == 2
+    signal_at(3, signal.SIGINT)  # where a validation is due
+    assert go("run=parts", *options) == 130
+    assert saved("parts")["global_step"] == 3
+    assert go("run=parts", *options) == 0
+    whole, parts = saved("whole"), saved("parts")
+    for part in ("state_dict", "optimizer_states", "lr_schedulers", "global_step"):
+        assert not differences(whole[part], parts[part], part)
+    average = [c["callbacks"]["StudentEMA"] for c in (whole, parts)]
+    assert not differences(*average, "StudentEMA")
+    tables = [Path("runs") / name / "metrics.csv" for name in ("whole", "parts")]
+    assert tables[0].read_text() == tables[1].read_text()
+
+
+def test_a_signal_ends_after_the_running_step_and_says_where(here, signal_at, capfd):
+    signal_at(2, signal.SIGTERM)
+    assert go("run=stopped", *LENGTH) == 130
+    said = capfd.readouterr()
+    assert "stopped at step 2; the same command goes on" in said.out
+    assert "\nfinishing the step, then saving; once more: ends at once\n" in said.err
+    assert saved("stopped")["distill"]["trainer"]["threads"] == 1  # the settings, as plain values
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL  # handlers of before are back
+
+
+def test_killed_between_two_checkpoints_equals_uninterrupted(here, monkeypatch):
+    assert go("run=whole", *LENGTH) == 0
+    # Seconds: after every step.
+    monkeypatch.setattr("distill.train.callbacks.checkpoints.EVERY", 0)
+
+    def crash(self, trainer, *args):
+        if trainer.global_step == 5:
+            raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "on_train_batch_end", crash)
+        with pytest.raises(MemoryError):
+            go("run=parts", *LENGTH)
+    assert saved("parts")["global_step"] == 4
+    assert go("run=parts", *LENGTH) == 0
+    assert not differences(saved("whole")["state_dict"], saved("parts")["state_dict"])
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.5, 0.999])
+def test_a_checkpoint_cut_short_is_said_and_the_one_before_used(here, monkeypatch, capsys, keep):
+    assert go("run=whole", *LENGTH) == 0
+    monkeypatch.setattr("distill.train.callbacks.checkpoints.EVERY", 0)
+    assert go("run=parts", *LENGTH) == 0
+    run = Run(Path("runs/parts"))
+    content = run.last.read_bytes()
+    run.last.write_bytes(content[: int(keep * len(content))])
+    capsys.readouterr()
+    assert go("run=parts", *LENGTH) == 0
+    said = capsys.readouterr().out
+    assert "last.ckpt: damaged" in said
+    assert "previous.ckpt, step 5, is used instead" in said
+    assert "resumes at step 5" in said
+    assert not differences(saved("whole")["state_dict"], saved("parts")["state_dict"])
+
+
+def test_both_checkpoints_damaged_is_an_error(here, monkeypatch, capsys):
+    monkeypatch.setattr("distill.train.callbacks.checkpoints.EVERY", 0)
+    assert go("run=parts", *LENGTH) == 0
+    for path in Path("runs/parts/checkpoints").glob("*.ckpt"):
+        path.write_bytes(b"x")
+    assert go("run=parts", *LENGTH) == 1
+    assert "resume=false" in capsys.readouterr().err
+
+
+REFUSED = [
+    "lr=0.002",
+    "seed=1",
+    "ema=0.9",
+    "data.batch_size=3",
+    "data.flip=false",
+    "data.val_limit=5",
+    "loss.weights.sobel=2",
+    "loss.balance=true",
+    "trainer.accumulate=2",
+    "trainer.clip=2",
+    "trainer.val_every=2",
+    "trainer.patience=3",
+    "schedule.warmup=7",
+    "loss.start.sobel=0.5",
+    "decoder.name=nnconv",
+]
+FREE = ["data.workers=1", "trainer.log_every=2", "trainer.threads=1", "trainer.devices=1"]
+
+
+def test_a_resume_with_another_setting_is_refused_with_the_difference(here, capsys):
+    assert go("run=one", "trainer.max_steps=1") == 0
+    capsys.readouterr()
+    for change in REFUSED:
+        assert go("run=one", "trainer.max_steps=2", change) == 1
+        error = capsys.readouterr().err
+        key, _, value = change.partition("=")
+        assert f"{key.removesuffix('.name')}: " in error
+        assert re.search(rf" then, '?{value}(\.0)?'? now", error, re.IGNORECASE), error
+    assert saved("one")["global_step"] == 1
+    assert go("run=one", "trainer.max_steps=2", *FREE) == 0  # length, machine and logging
+    assert saved("one")["global_step"] == 2
+
+
+def test_early_stop_ends_the_run_and_stays_ended(here, capsys):
+    # A rate of nothing: val/loss never falls after the first validation.
+    still = ["lr=1e-12", "trainer.val_every=1", "trainer.max_steps=9", "trainer.patience=2"]
+    assert go("run=still", *still, "ema=0", "schedule=constant") == 0
+    assert "ended early at step 3: val/loss had not fallen for 2 validations" in (
+        capsys.readouterr().out
+    )
+    assert saved("still")["global_step"] == 3
+    assert go("run=still", *still, "ema=0", "schedule=constant") == 0
+    assert "ended early at step 3" in capsys.readouterr().out
+    assert saved("still")["global_step"] == 3
