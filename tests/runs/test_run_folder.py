@@ -267,6 +267,16 @@ def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(tmp_path, capsys)
     assert "previous.ckpt, step 7, is used instead" in said
 
 
+def test_a_run_goes_on_whose_settings_name_a_class_where_an_earlier_version_had_it(tmp_path):
+    run = trained(tmp_path / "run")
+    torch.save({"global_step": 7}, run.last)
+    (run.folder / "config.yaml").write_text(
+        "schedule: {_target_: distill.training.schedules.linear, hold: 3}\n"
+    )
+    now = {"schedule": {"_target_": "distill.train.schedules.linear", "hold": 3}}
+    assert run.resumable(now, resume=True) == run.last
+
+
 NO_UTF8, NO_DAY = b"a: \xff", b"a: 2026-99-99"
 
 

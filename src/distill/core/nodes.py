@@ -15,6 +15,12 @@ from pydantic.errors import PydanticUserError
 
 from distill.core.errors import DistillError, lacking
 
+# Where modules of distill lie now whose classes settings name, by the name in earlier runs.
+MOVED = {
+    "exporters": "export",
+    "training.schedules": "train.schedules",
+}
+
 
 def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
     """Check that a Node's class exists and takes these arguments with these types."""
@@ -58,12 +64,33 @@ def class_of(key: str, value: Mapping[str, Any]) -> Any:
     name = value.get("_target_")
     if not isinstance(name, str):
         raise DistillError(f"{key}._target_: missing; it names the class to build")
+    name = name_now(name)
     try:
         return resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
         if name.startswith("distill.") and (said := _lacks(name.rpartition(".")[0])):
             raise DistillError(f"{key}._target_={name}: {said}") from error
         raise DistillError(f"{key}._target_={name}: cannot be imported ({error})") from error
+
+
+def name_now(name: str) -> str:
+    """A class's dotted name where it lies now; `name` may be that of an earlier version."""
+    for old, new in MOVED.items():
+        if name.startswith(f"distill.{old}."):
+            return f"distill.{new}" + name.removeprefix(f"distill.{old}")
+    return name
+
+
+def with_names_now(settings: Any) -> Any:
+    """Plain values that were saved, every `_target_` in them as `name_now` has it."""
+    if isinstance(settings, dict):
+        return {
+            key: name_now(value)
+            if key == "_target_" and isinstance(value, str)
+            else with_names_now(value)
+            for key, value in settings.items()
+        }
+    return [*map(with_names_now, settings)] if isinstance(settings, list) else settings
 
 
 def _lacks(module: str) -> str:

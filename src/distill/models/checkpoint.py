@@ -111,7 +111,7 @@ def read_network(
         return read_network_file(checkpoint)
     with _problems_of(checkpoint):
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
-        trained = saved["distill"]
+        trained = nodes.with_names_now(saved["distill"])
         recipe = recipe_of(trained)
         if direction not in recipe.networks:
             raise DistillError(

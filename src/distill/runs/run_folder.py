@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 from distill.config.settings.commands import RunChoice
 from distill.core.errors import DistillError
 from distill.core.files import write_whole
+from distill.core.nodes import with_names_now
 from distill.runs.changed_settings import as_typed, differences
 
 RUNS = Path("runs")  # the folder of runs that every command looks into
@@ -69,12 +70,12 @@ class Run:
         return self.folder / "loggers.yaml"
 
     def config(self) -> dict[str, Any]:
-        """The settings the run was started with, as plain values."""
+        """The settings the run was started with, as plain values; classes by their names now."""
         path = self.folder / "config.yaml"
         if not path.is_file():
             raise DistillError(f"{path}: missing, so this is no run of distill.train")
         try:
-            config = yaml.safe_load(path.read_text())
+            config = with_names_now(yaml.safe_load(path.read_text()))
         except (yaml.YAMLError, ValueError, RecursionError):  # bytes, a day that is none, a circle
             config = None
         if not isinstance(config, dict):
