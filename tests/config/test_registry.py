@@ -1,11 +1,11 @@
-"""A recipe that only this file knows: once registered, every command can use it."""
+"""A recipe that only this file knows: registered, with its training, every command can use it."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -21,14 +21,15 @@ from distill.config import compose, registry
 from distill.config.registry import Direction
 from distill.config.settings.training import Paired, Pix2PixTrain
 from distill.core.errors import DistillError
+from distill.data import loaders
 from distill.eval_fid import __main__ as eval_fid
-from distill.eval_fid import heldout, paired_scores
 from distill.export import __main__ as export
-from distill.models.checkpoint import load_network
 from distill.models.recipes.gan_recipe import GanRecipe
 from distill.prepare import __main__ as prepare
 from distill.stylize import __main__ as stylize
 from distill.train import __main__ as train
+from distill.train import gan_training, recipes
+from distill.train.trainer import fit, make_trainer
 from support.commands import run
 
 SMALL = [
@@ -68,38 +69,22 @@ class PlainModule(pl.LightningModule):
 
 
 class PlainRecipe(GanRecipe):
-    """The one object of the recipe."""
+    """What its runs are; `train_plain` is the other half."""
 
     name = "plain"
     settings = PlainTrain
     data_settings = Paired
     networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "generator"}
     monitor = "val/loss"
+    learns_from = "pairs"
 
-    def data(self, settings: PlainTrain) -> Any:
-        from distill.data import loaders
 
-        return loaders.paired(settings)
-
-    def module(self, settings: PlainTrain) -> PlainModule:
-        from distill.train import gan_training
-
-        return PlainModule(gan_training.generator(settings), settings.lr)
-
-    def train(self, settings: PlainTrain, run: Any, first: bool) -> None:
-        from dataclasses import asdict
-
-        from distill.train.trainer import fit, make_trainer
-
-        checkpoint = run.resumable(asdict(settings), settings.resume)
-        module, trainer = self.module(settings), make_trainer(settings, run, [])
-        run.start(asdict(settings), settings.resume, checkpoint, "a few steps")
-        fit(trainer, module, self.data(settings), run, checkpoint)
-
-    def evaluate(self, checkpoint: Path, settings: Any, features: Any) -> tuple[Any, Any]:
-        network, trained = load_network(checkpoint, settings.direction)
-        pictures = heldout.held_out_pairs(network, trained, settings)
-        return pictures, paired_scores.score_pairs(pictures, features, settings)
+def train_plain(settings: PlainTrain, run: Any, first: bool) -> None:
+    checkpoint = run.resumable(asdict(settings), settings.resume)
+    module = PlainModule(gan_training.generator(settings), settings.lr)
+    trainer = make_trainer(settings, run, [])
+    run.start(asdict(settings), settings.resume, checkpoint, "a few steps")
+    fit(trainer, module, loaders.paired(settings), run, checkpoint)
 
 
 @pytest.fixture
@@ -112,6 +97,7 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(compose, "conf_folder", lambda: tmp_path / "conf")
     monkeypatch.setattr(registry, "_recipes", dict(registry._recipes))
     registry.register(PlainRecipe())
+    monkeypatch.setitem(recipes.TRAIN, "plain", train_plain)
     rng = np.random.default_rng(0)
     for folder in ("pairs/A", "pairs/B", "photos"):
         for number in range(8):
@@ -163,5 +149,7 @@ def test_runs_of_the_first_version_name_no_recipe():
 
 def test_a_script_that_registered_nothing_is_told_what_to_call(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(registry, "_recipes", {})
-    with pytest.raises(DistillError, match=r"registry\.register\(\*RECIPES\) of distill\.recipes"):
+    with pytest.raises(
+        DistillError, match=r"registry\.register\(\*RECIPES\) of distill\.models\.recipes"
+    ):
         registry.recipe_of({})

@@ -1,4 +1,4 @@
-"""Training recipes: what the commands ask of one, and the lookup by the name in a run's settings.
+"""Training recipes: what is known of a run by the `recipe` in its settings.
 
 A recipe is one object of distill.models.recipes. Commands register those they know; every other
 module asks the recipe of a run what it needs to know, and never which recipe it is.
@@ -7,8 +7,7 @@ module asks the recipe of a run what it needs to know, and never which recipe it
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from distill.config.settings.training import PhotoSource
@@ -16,13 +15,15 @@ from distill.core.errors import DistillError
 
 Direction = Literal["AtoB", "BtoA"]
 Side = Literal["train", "val"]  # of a run's pictures: learnt from, chosen by
+# Photos that a teacher labels (or labelled), pairs of pictures, or two domains without pairs.
+Material = Literal["photos", "pairs", "domains"]
 FIRST = "distill"  # the recipe of runs that are older than the setting `recipe`
 
 _recipes: dict[str, Recipe] = {}
 
 
 class Recipe(ABC):
-    """One way to train: an algorithm, its settings, and what becomes of its runs.
+    """A training algorithm's settings and networks; distill.train.recipes has the training itself.
 
     `trained` is a run's settings as plain values, as its checkpoint holds them. What a method needs
     is imported inside it, so that a command starts quickly.
@@ -32,20 +33,13 @@ class Recipe(ABC):
     settings: ClassVar[type]  # schema of `distill.train recipe=NAME`
     networks: ClassVar[Mapping[Direction, str]]  # by direction, the network's name in checkpoints
     monitor: ClassVar[str]  # the metric of the best checkpoint, the lower the better
-    has_teacher: ClassVar[bool] = False
+    learns_from: ClassVar[Material]
     stem: ClassVar[str] = "generator"  # what an exported network's files are called
     published_macs: ClassVar[bool] = False  # report the papers' count of MACs beside ours
 
-    @abstractmethod
-    def train(self, settings: Any, run: Any, first: bool) -> None:
-        """Train into a `Run`, or go on; only the `first` of several processes speaks and writes."""
-
-    def prepare(self, settings: Any) -> Path:
-        """Make a set of pairs on disk from photos, or what is missing of it; gives its folder.
-
-        Of shards that of their held-out pairs, which need not be there.
-        """
-        raise DistillError(f"recipe={self.name}: takes pictures as they are, nothing to prepare")
+    @property
+    def has_teacher(self) -> bool:
+        return self.learns_from == "photos"
 
     @abstractmethod
     def folder_parts(self, settings: Any, swept: Mapping[str, str]) -> dict[str, str]:
@@ -70,14 +64,6 @@ class Recipe(ABC):
     def side(self, trained: dict[str, Any]) -> int:
         """Pixels of the square pictures that the run learnt on."""
 
-    @abstractmethod
-    def evaluate(self, checkpoint: Path, settings: Any, features: Any) -> tuple[Any, Any]:
-        """Held-out pictures with the output of a run's network for them, and their scores.
-
-        The pictures have `columns`, uint8 (n, 3, H, W), and `titles` of a contact sheet. `settings`
-        are those of distill.eval_fid, `features` is its feature network or None.
-        """
-
     def photo_source(self, trained: dict[str, Any]) -> PhotoSource | None:
         """Photos and teacher of a run; None without a teacher."""
         return None
@@ -93,16 +79,6 @@ class Recipe(ABC):
     @abstractmethod
     def facts(self, trained: dict[str, Any], direction: Direction) -> dict[str, Any]:
         """What an export's report says of the run."""
-
-    @abstractmethod
-    def pictures(self, trained: dict[str, Any], side: Side, size: int, direction: Direction) -> Any:
-        """The run's pictures of one side, a `RunPictures`. Raises DistillError for missing ones."""
-
-    @abstractmethod
-    def parity_photos(
-        self, trained: dict[str, Any], size: int, direction: Direction
-    ) -> Iterator[Any]:
-        """Photos (3, size, size) of the run, to compare PyTorch and ONNX Runtime on."""
 
 
 def register(*recipes: Recipe) -> None:

@@ -16,8 +16,7 @@ def main(settings: EvalFid) -> None:
     from distill.core.errors import DistillError
     from distill.core.next_step import next_step
     from distill.data.photos import check_local
-    from distill.eval_fid import paired_scores, results
-    from distill.models.checkpoint import recipe_in
+    from distill.eval_fid import paired_scores, results, run_scores
     from distill.runs.run_folder import find_run
 
     for key in ("photos", "a", "b"):
@@ -32,7 +31,7 @@ def main(settings: EvalFid) -> None:
     else:
         run = find_run(settings)
         checkpoint = run.checkpoint(settings.checkpoint)
-        pictures, scores = recipe_in(checkpoint).evaluate(checkpoint, settings, features)
+        pictures, scores = run_scores.score_run(checkpoint, settings, features)
         own = Path("eval") if settings.direction == "AtoB" else Path("eval", settings.direction)
         folder = Path(settings.output) if settings.output else run.folder / own
         results.write_sheet(pictures.columns, pictures.titles, settings.sheet, folder)

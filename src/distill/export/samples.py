@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ from torch import Tensor
 
 from distill.config.registry import Direction, Side
 from distill.config.settings.training import Adversarial, PhotoSource
+from distill.config.validate import fit
 from distill.core.errors import DistillError
 from distill.core.images import from_pixels, to_tensor
-from distill.data import sources
+from distill.data import loaders, sources
 from distill.data.datamodule import DistillData, spread
 from distill.data.datasets import UnpairedSet
 from distill.data.pairs import find_pairs
@@ -157,7 +158,7 @@ def parity(subject: Subject, folder: str | None) -> Tensor:
     if folder:
         photos = photos_of(find_photos(Path(folder)), subject.side)
     else:
-        photos = subject.recipe.parity_photos(subject.trained, subject.side, subject.direction)
+        photos = _held_out_photos(subject)
     pictures = list(islice(photos, PARITY))
     if not pictures:
         raise DistillError("no photo to compare PyTorch and ONNX Runtime on; name some: photos=DIR")
@@ -186,8 +187,21 @@ def photos_of(found: Iterable[Photo], size: int) -> Iterator[Tensor]:
             yield _square(read_photo(photo.path), size)
 
 
+def _held_out_photos(subject: Subject) -> Iterator[Tensor]:
+    if source := subject.recipe.photo_source(subject.trained):
+        return validation_photos(source, subject.side)
+    pictures = _pictures(subject, "val")
+    return (photo for photo, _ in pictures.at(range(len(pictures))))
+
+
 def _pictures(subject: Subject, side: Side) -> RunPictures:
-    return subject.recipe.pictures(subject.trained, side, subject.side, subject.direction)
+    trained, size = subject.trained, subject.side
+    if source := subject.recipe.photo_source(trained):
+        return LabelledPictures(source, side, size, trained["channels"] == 4)
+    settings: Any = fit(trained, subject.recipe.settings)  # classes it names are not imported
+    at_size = replace(settings.data, crop_size=size, size=max(size, settings.data.size))
+    load = loaders.unpaired if subject.recipe.learns_from == "domains" else loaders.paired
+    return LearntPictures(load, replace(settings, data=at_size), side, subject.direction)
 
 
 def _square(image: Image.Image, size: int) -> Tensor:

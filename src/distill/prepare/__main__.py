@@ -10,7 +10,17 @@ from distill.models.recipes import RECIPES
 
 @entry("prepare", Prepare, recipes=RECIPES)
 def main(settings: Prepare) -> None:
-    root = recipe_named(settings.recipe.name).prepare(settings)
+    from distill.core.errors import DistillError
+    from distill.prepare import labelling_job
+    from distill.prepare.sketches import sketch_set
+
+    recipe = recipe_named(settings.recipe.name)
+    if recipe.learns_from == "photos":
+        root = labelling_job.carry_out(settings)
+    elif recipe.learns_from == "pairs":
+        root = sketch_set.carry_out(settings)
+    else:
+        raise DistillError(f"recipe={recipe.name}: takes pictures as they are, nothing to prepare")
     if settings.card.name:
         from distill.data.cards import set_card
 

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 from distill.config.settings.engines import EngineSettings
 from distill.config.settings.training import Prepare
 from distill.core.engine import HERE, Engine
 from distill.core.errors import DistillError
+from distill.core.next_step import same_settings
 from distill.data import sources
 from distill.data.lock import check_writable
 from distill.data.sampler import check_weights
 from distill.data.shards.set_desk import SetDesk
+from distill.models.build import load_teacher
 from distill.models.teachers.teacher import Teacher
 from distill.prepare.labelled_shards import build_shards
 from distill.prepare.set_builder import SetReport
 from distill.prepare.shard_labelling import ShardLabeller
+
+
+def carry_out(settings: Prepare) -> Path:
+    """Label what is missing of the settings' set; gives its folder.
+
+    Of shards that of their held-out pairs, which need not be there. Raises DistillError.
+    """
+    check(settings)  # what is wrong is said before weights are fetched
+    prepare(settings, load_teacher(settings.style, settings.teacher))
+    print(same_settings("train", without=("engine", "shard", "card")))
+    if settings.data.kind == "shards":  # of which `pairs_root` would unpack a part
+        return Path(str(sources.shards_root(settings)))
+    return sources.pairs_root(settings)
 
 
 def check(settings: Prepare) -> None:

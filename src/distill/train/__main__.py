@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from distill.config.compose import entry
-from distill.config.registry import recipe_named, schema_of
+from distill.config.registry import schema_of
 from distill.models.recipes import RECIPES
 from distill.train.search.study_sweep import StudySweep
 
@@ -24,10 +24,11 @@ def main(settings: Any) -> None:
 
     from distill.runs.run_folder import Run
     from distill.train.launch import first_ahead, is_first_process
+    from distill.train.recipes import TRAIN
 
     run, first = Run(Path(settings.runs) / settings.run), is_first_process()
     with run.alone() if first else nullcontext(), first_ahead(first, settings.trainer):
-        recipe_named(settings.recipe).train(settings, run, first)
+        TRAIN[settings.recipe](settings, run, first)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The training recipes of distill.train, one object each; commands register them."""
+"""What runs of each training recipe are: one object a recipe; commands register them."""
 
 from distill.models.recipes.cyclegan_recipe import CycleGANRecipe
 from distill.models.recipes.distil_recipe import DistilRecipe

@@ -23,6 +23,7 @@ from distill.core.arrays import save_png
 from distill.core.errors import DistillError
 from distill.core.files import home_path, sha256
 from distill.core.images import to_image, to_pixels
+from distill.core.next_step import next_step
 from distill.data import sources, yunet
 from distill.data.manifest import PREVIEW, Manifest, manifest_at
 from distill.data.photos import Photo
@@ -132,6 +133,14 @@ class SketchPass(PairMaker):
             save_png(preview(rows), root / PREVIEW)
         else:
             (root / PREVIEW).unlink(missing_ok=True)
+
+
+def carry_out(settings: Prepare) -> Path:
+    """Make what is missing of the settings' set of sketches; gives its folder."""
+    prepare(settings)
+    root = sketches_root(settings)
+    print(next_step("train", recipe="pix2pix", **{"data.root": str(root)}))
+    return root
 
 
 def read_sketch(sketcher: Sketcher, job: PairJob) -> tuple[Tensor, Tensor]:

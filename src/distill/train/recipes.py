@@ -1,0 +1,74 @@
+"""How each recipe trains, by the `recipe` in the settings of distill.train.
+
+What a function needs is imported inside it, so that the command starts quickly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train
+
+if TYPE_CHECKING:
+    from distill.runs.run_folder import Run
+    from distill.train.cyclegan import CycleGAN
+    from distill.train.pix2pix import Pix2Pix
+
+
+def distill(settings: Train, run: Run, first: bool) -> None:
+    from distill.train.student_training import train
+
+    train(settings, run, first)
+
+
+def pix2pix(settings: Pix2PixTrain, run: Run, first: bool) -> None:
+    from distill.data import loaders
+    from distill.train import gan_training
+
+    gan_training.train(settings, run, loaders.paired, pix2pix_module)
+
+
+def pix2pix_module(settings: Pix2PixTrain) -> Pix2Pix:
+    from distill.train import gan_training
+    from distill.train.pix2pix import Pix2Pix
+
+    # First: in the other order a seed would give the networks of earlier runs other weights.
+    discriminator = gan_training.discriminator(settings, 3 + settings.channels)
+    return Pix2Pix(
+        gan_training.generator(settings),
+        discriminator,
+        l1=settings.l1,
+        **gan_training.common(settings),
+    )
+
+
+def cyclegan(settings: CycleGANTrain, run: Run, first: bool) -> None:
+    from distill.data import loaders
+    from distill.train import gan_training
+
+    gan_training.train(settings, run, loaders.unpaired, cyclegan_module)
+
+
+def cyclegan_module(settings: CycleGANTrain) -> CycleGAN:
+    from distill.train import gan_training
+    from distill.train.cyclegan import CycleGAN
+
+    return CycleGAN(
+        gan_training.generator(settings),
+        gan_training.generator(settings),
+        gan_training.discriminator(settings, 3),
+        gan_training.discriminator(settings, 3),
+        cycle=settings.cycle,
+        identity=settings.identity,
+        pool=settings.pool,
+        **gan_training.common(settings),
+    )
+
+
+# Train into a run's folder, or resume; only the `first` of several processes speaks and writes.
+TRAIN: Mapping[str, Callable[[Any, Run, bool], None]] = {
+    "distill": distill,
+    "pix2pix": pix2pix,
+    "cyclegan": cyclegan,
+}
