@@ -1,7 +1,8 @@
 """distill NAME …, also `python -m distill NAME …`: the commands by their names.
 
 `distill train style=hayao` is `python -m distill.train style=hayao`, to the module that runs as
-`__main__`: what starts this process again, as training on several devices does, starts that.
+`__main__`, distill.train.__main__: what starts this process again, as training on several devices
+does, starts that.
 """
 
 from __future__ import annotations

@@ -78,7 +78,8 @@ def test_whole_files(tmp_path, name, content, whole):
 
 def stand_in(monkeypatch, main):
     """A command of the name `stylize` that does this."""
-    monkeypatch.setitem(sys.modules, "distill.stylize", SimpleNamespace(__name__="x", main=main))
+    command = SimpleNamespace(__name__="x", main=main)
+    monkeypatch.setitem(sys.modules, "distill.stylize.__main__", command)
     monkeypatch.setitem(COMMANDS, "stand-in", Command("stylize", []))
 
 

@@ -21,12 +21,12 @@ def typed(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_command_of_the_package_is_listed_and_no_other():
-    modules = {path.stem for path in PACKAGE.glob("*.py") if not path.stem.startswith("__")}
-    assert {*script.COMMANDS} == modules
+    packages = {path.parent.name for path in PACKAGE.glob("*/__main__.py")}
+    assert {*script.COMMANDS} == packages
     shown = typed("distill")
     assert shown.returncode == 0
     assert shown.stdout == typed("distill", "--help").stdout
-    assert all(f"  {name} " in shown.stdout for name in modules)
+    assert all(f"  {name} " in shown.stdout for name in packages)
 
 
 def test_the_console_script_is_this_one():
@@ -57,19 +57,21 @@ def test_a_command_that_is_not_there_ends_in_one_line():
 
 def test_a_process_that_starts_itself_again_starts_the_command(tmp_path, monkeypatch, capsys):
     """Lightning's launcher of further processes reads `__main__` and what was typed."""
-    (tmp_path / "probe.py").write_text(
+    (tmp_path / "probe").mkdir()
+    (tmp_path / "probe/__main__.py").write_text(
         "import sys\nprint(sys.modules['__main__'].__spec__.name, __name__, sys.argv[1:])\n"
     )
     monkeypatch.setattr(distill, "__path__", [*distill.__path__, str(tmp_path)])
     monkeypatch.setitem(script.COMMANDS, "probe", "")
     monkeypatch.setattr(sys, "argv", ["distill", "probe", "a=1", "-m"])
     script.main()
-    assert capsys.readouterr().out == "distill.probe __main__ ['a=1', '-m']\n"
+    assert capsys.readouterr().out == "distill.probe.__main__ __main__ ['a=1', '-m']\n"
 
 
 @pytest.mark.parametrize("status", [0, 3])
 def test_the_exit_status_is_the_command_s(status, tmp_path, monkeypatch):
-    (tmp_path / "probe.py").write_text(f"raise SystemExit({status})\n")
+    (tmp_path / "probe").mkdir()
+    (tmp_path / "probe/__main__.py").write_text(f"raise SystemExit({status})\n")
     monkeypatch.setattr(distill, "__path__", [*distill.__path__, str(tmp_path)])
     monkeypatch.setitem(script.COMMANDS, "probe", "")
     monkeypatch.setattr(sys, "argv", ["distill", "probe"])

@@ -1,20 +1,8 @@
 /** What the page says, in the user's language. The worker, which says things too, is told which. */
 import { german, germanPage } from "./languages/de";
-import { english } from "./languages/en";
+import { english, type PageWords, type Strings } from "./languages/en";
 import { spanish, spanishPage } from "./languages/es";
 import { japanese, japanesePage } from "./languages/ja";
-
-type Widened<T> = T extends string
-  ? string
-  : T extends (...given: infer G) => string
-    ? (...given: G) => string
-    : { [K in keyof T]: Widened<T[K]> };
-
-/** Every language says all of it. */
-export type Strings = Widened<typeof english>;
-
-/** The English words that stand in index.html, and those for them. */
-export type PageWords = Record<string, string>;
 
 // The embedded lens carries English alone, to stay small.
 const EMBEDDED = import.meta.env.MODE === "element";

@@ -117,3 +117,15 @@ export const english = {
   loading: (loaded: number, total: number | null) =>
     total === null ? `${megabytes(loaded)} MB` : `${megabytes(loaded)} of ${megabytes(total)} MB`,
 } as const;
+
+type Widened<T> = T extends string
+  ? string
+  : T extends (...given: infer G) => string
+    ? (...given: G) => string
+    : { [K in keyof T]: Widened<T[K]> };
+
+/** Every language says all of it. */
+export type Strings = Widened<typeof english>;
+
+/** The English words that stand in index.html, and those for them. */
+export type PageWords = Record<string, string>;

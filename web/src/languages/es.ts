@@ -1,4 +1,4 @@
-import type { PageWords, Strings } from "../strings";
+import type { PageWords, Strings } from "./en";
 
 const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1).replace(".", ",");
 const minutes = (seconds: number) =>
