@@ -15,8 +15,8 @@ from watched import TAIL, Stamps, train_for
 
 from distill.config import compose
 from distill.config.settings.training import Train
-from distill.data import loaders
 from distill.data.sampler import StreamSampler
+from distill.prepare import labelling
 from distill.train import student_training
 
 COMMANDS = {
@@ -39,7 +39,7 @@ def loader(asked: Sequence[str], length: tuple[int, int, int]) -> float:
     """Pictures a second that the command's workers read, with nobody who uses them."""
     batch, warm, steps = length
     settings = compose.load("train", asked, Train)
-    pictures = loaders.labelled(settings, student_training.needed_teacher(settings)).train
+    pictures = labelling.training_data(settings, student_training.needed_teacher(settings)).train
     total = (warm + steps) * batch
     sampler, stamps = StreamSampler(total, batch=batch), []
     for _ in DataLoader(pictures, batch, sampler=sampler, num_workers=settings.data.workers):

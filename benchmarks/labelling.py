@@ -45,9 +45,9 @@ from torchvision.transforms.functional import to_pil_image
 from distill.config import compose
 from distill.config.settings.training import Prepare
 from distill.core.images import to_image, to_tensor
-from distill.data import sources
 from distill.models import build
 from distill.models.teachers.animegan2 import AnimeGANv2
+from distill.prepare import labelling
 
 SIZE = 256
 
@@ -73,7 +73,7 @@ def product(file: Path, photos: Path, root: Path) -> dict[str, Any]:
     batches: list[int] = []
     teacher.register_forward_pre_hook(lambda _, given: batches.append(len(given[0])))
     begun = time.perf_counter()
-    made = sources.prepare(settings, teacher).made
+    made = labelling.prepare(settings, teacher).made
     seconds = time.perf_counter() - begun
     return {"seconds": seconds / made, "batch": max(batches), "made": made}
 

@@ -42,15 +42,15 @@ from watched import TAIL, Stamps, train_for
 
 from distill.config import compose
 from distill.config.settings.training import Prepare
-from distill.data import sources
 from distill.models import build
+from distill.prepare import labelling
 
 
 def pairs(photos: Path, root: Path) -> None:
     """The set to train on, made by the command itself."""
     asked = [f"photos='{photos}'", f"data.root='{root}'", "style=toon"]
     settings = compose.load("prepare", asked, Prepare)
-    sources.prepare(settings, build.load_teacher(settings.style, settings.teacher))
+    labelling.prepare(settings, build.load_teacher(settings.style, settings.teacher))
 
 
 def bare(batch: int, warm: int, steps: int, size: int) -> float:

@@ -21,7 +21,7 @@ from PIL import Image
 from distill.config import compose, registry
 from distill.config.settings.commands import RunChoice
 from distill.config.settings.training import Prepare, Train
-from distill.data import register, sources
+from distill.data import register
 from distill.data.manifest import Manifest
 from distill.data.pairs import find_pairs
 from distill.data.photos import Photo, find_photos, read_photo
@@ -29,6 +29,7 @@ from distill.eval_fid import set_teacher
 from distill.eval_fid.training_pictures import pictures_of
 from distill.models.recipes import RECIPES
 from distill.models.teachers.toon import Toon
+from distill.prepare import labelling
 from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
 from distill.prepare.set_builder import build_set
 from distill.runs import run_folder
@@ -108,7 +109,7 @@ class PairSets(TextFiles):
         words = ["photos=photos", "style.resolution=64", "data.val_fraction=0.3"]
         self._source = compose.load("prepare", [*words, "data.root=set"], Prepare)
         self._photos = find_photos(Path("photos"))
-        self._manifest = sources.manifest(self._source, Toon())
+        self._manifest = labelling.manifest(self._source, Toon())
         Path("drop.txt").write_text("photo_0.png\nnobody.png\n")
         self._build(Path("drop.txt"))
         Path("set/teacher.json").write_text('{"settings": "", "photos": 4, "mirror_db": 60.0}\n')
@@ -125,7 +126,7 @@ class PairSets(TextFiles):
         name, root = case[0], Path("set")
         if name != "drop.txt":
             shutil.copyfile(folder / name, root / name)
-        manifest: Manifest = sources.manifest(self._source, Toon())
+        manifest: Manifest = labelling.manifest(self._source, Toon())
         manifest.check(root)
         pictures_of(self._source)
         register.folders_of(root, ["photo_1.png"])

@@ -120,7 +120,7 @@ def test_a_missing_library_is_one_line(packed, capsys, monkeypatch, package):
 
 def data_of(*words, size=64):
     typed = ["photos=photos", f"style.resolution={size}", "data.workers=0", *words]
-    return loaders.labelled(compose.load("train", typed, Train), None)
+    return loaders.labelled(compose.load("train", typed, Train))
 
 
 def test_the_sides_and_every_sample_are_those_of_the_folder(packed):

@@ -95,7 +95,7 @@ def test_how_a_student_s_pairs_are_varied_reaches_them(tmp_path):
     words += ["data.flip=false"]
 
     def first(*more):
-        data = loaders.labelled(compose.load("train", [*words, *more], Train), None)
+        data = loaders.labelled(compose.load("train", [*words, *more], Train))
         return [data.train[position] for position in range(8)]
 
     for plain in first():
@@ -129,7 +129,7 @@ def test_a_teacher_s_pairs_are_mirrored_only_where_that_is_asked_for(tmp_path, m
         data = paired(root, flip, "data.size=64")
     else:
         words = [f"data.root={root}", "style.resolution=64", "data.workers=0", flip]
-        data = loaders.labelled(compose.load("train", words, Train), None)
+        data = loaders.labelled(compose.load("train", words, Train))
     reds = [data.train[position]["photo"][0, :, 0] for position in range(12)]
     wanted = {"true": {True, False}, "false": {False}}
     wanted["null"] = wanted["false" if made == "a teacher's" else "true"]
@@ -270,7 +270,7 @@ WRONG = {
     "no folder": (lambda root: paired(root / "no"), "no: no such folder"),
     "zoom of photos": (
         lambda root: loaders.labelled(
-            compose.load("train", ["data=photos", f"photos={root}", "data.zoom=0.2"], Train), None
+            compose.load("train", ["data=photos", f"photos={root}", "data.zoom=0.2"], Train)
         ),
         "data.zoom=0.2: of pairs; the random squares of data=photos",
     ),

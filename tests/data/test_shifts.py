@@ -80,7 +80,7 @@ def test_training_sees_drawings_that_lie_over_their_photos(tmp_path, recipe, mon
         typed += ["style=own", "style.resolution=256"]
 
         def load(made):
-            return loaders.labelled(made, None)
+            return loaders.labelled(made)
 
     off, laid = (load(settings(recipe, *typed, f"data.align={on}")) for on in ("false", "true"))
     for side in ("train", "val"):
@@ -107,6 +107,6 @@ def test_refused_in_one_line(tmp_path, monkeypatch, typed, wrong):
         pair(tmp_path / "x", name)
     schema = Pix2PixTrain if "recipe=pix2pix" in typed else Train
     made = compose.load("train", [*typed, "data.align=true"], schema)
-    load = loaders.paired if schema is Pix2PixTrain else (lambda s: loaders.labelled(s, None))
+    load = loaders.paired if schema is Pix2PixTrain else (lambda s: loaders.labelled(s))
     with pytest.raises(DistillError, match=rf"^data.align=true: .*{wrong}"):
         load(made)

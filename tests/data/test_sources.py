@@ -14,10 +14,11 @@ from distill.config.arguments import TypedKeys, split_arguments
 from distill.config.settings.training import Prepare, Train
 from distill.config.trained import source_of
 from distill.core.errors import DistillError
-from distill.data import loaders, sources
+from distill.data import sources
 from distill.data.pairs import find_pairs
 from distill.models import build
 from distill.prepare import __main__ as prepare
+from distill.prepare import labelling
 from distill.train import __main__ as train
 from distill.train import student_training
 from support.commands import run
@@ -96,7 +97,7 @@ def test_the_set_is_named_after_its_folders(arguments, name):
 def test_the_manifest_tells_sets_of_several_folders_apart():
     def made(*arguments):
         settings = typed(*arguments)
-        return sources.manifest(settings, build.load_teacher(settings.style, settings.teacher))
+        return labelling.manifest(settings, build.load_teacher(settings.style, settings.teacher))
 
     one = made("photos=a")
     assert (one.folders, one.val_folders, one.photos) == ((), (), str(Path("a").resolve()))
@@ -145,7 +146,7 @@ def training(*arguments):
 
 
 def data_of(settings):
-    return loaders.labelled(settings, build.load_teacher(settings.style, settings.teacher))
+    return labelling.training_data(settings, build.load_teacher(settings.style, settings.teacher))
 
 
 def names(data):
@@ -160,9 +161,9 @@ def test_evaluation_holds_out_what_training_on_the_fly_held_out(here):
     assert not names(data.train) & names(data.val)
     source = source_of(asdict(settings))
     teacher = build.load_teacher(source.style, source.teacher)
-    left = {Path(p.key).stem for p in sources.split_on_the_fly(source, teacher)["test"]}
+    left = {Path(p.key).stem for p in labelling.split_on_the_fly(source, teacher)["test"]}
     add_copies(here / "a", *range(12), name="0 later {}")
-    root = sources.prepare_held_out(source, teacher, all_of_them=False)
+    root = labelling.prepare_held_out(source, teacher, all_of_them=False)
     assert {path.name for path in root.iterdir() if path.is_dir()} == {"test"}
     pairs = find_pairs(root, "toon", 0.3, 0, 0.3)["test"]
     held_out = {p.name.rsplit("-", 1)[0] for p in pairs}
@@ -179,7 +180,7 @@ def test_evaluation_of_two_sides_holds_out_those_of_validation(here):
     data = data_of(settings)
     source = source_of(asdict(settings))
     teacher = build.load_teacher(source.style, source.teacher)
-    root = sources.prepare_held_out(source, teacher, all_of_them=False)
+    root = labelling.prepare_held_out(source, teacher, all_of_them=False)
     found = find_pairs(root, "toon", 0.3, 0)
     assert {p.name.rsplit("-", 1)[0] for p in found["val"]} == names(data.val)
     assert not found["test"]

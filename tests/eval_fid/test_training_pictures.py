@@ -23,6 +23,7 @@ from distill.eval_fid.heldout import held_out_pairs, held_out_photos
 from distill.eval_fid.training_pictures import pictures_of, seen_by
 from distill.eval_fid.unpaired_scores import held_out_domains
 from distill.models import build, checkpoint
+from distill.prepare import labelling
 from support import gan_runs
 from support.labelling import add, picture
 
@@ -37,7 +38,7 @@ def settings_of(*arguments, split=SPLIT):
 def labelled(*arguments, split=SPLIT):
     """The settings of a run, as its checkpoint keeps them, once its set is made."""
     settings = settings_of(*arguments, split=split)
-    sources.prepare(settings, build.load_teacher(settings.style, settings.teacher))
+    labelling.prepare(settings, build.load_teacher(settings.style, settings.teacher))
     return asdict(settings) | {"run": "it"}
 
 

@@ -14,13 +14,13 @@ from torch import Tensor, nn
 from distill.config import compose
 from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError
-from distill.data import sources
 from distill.data.manifest import write_manifest
 from distill.data.photos import Photo, find_photos
 from distill.metrics.displacement import displacement, typical
 from distill.models.build import load_teacher
 from distill.models.teachers.animegan2 import AnimeGANv2
 from distill.models.teachers.teacher import Teacher
+from distill.prepare import labelling
 from distill.prepare.teacher_check import check_teacher, choose, furthest, some_squares
 from support.labelling import MANIFEST, make
 
@@ -137,7 +137,7 @@ def test_an_open_upsampling_is_measured_once_and_recorded(
     photos, root = textures(tmp_path / "photos", 8), tmp_path / "set"
     settings = settings_of(photos, root)
     teacher = AnimeGANv2(upsampling="auto")
-    made = sources.manifest(settings, teacher)
+    made = labelling.manifest(settings, teacher)
     said = capsys.readouterr().out
     assert said.count("upsampling=") == 3
     assert f"chosen: upsampling={teacher.upsampling}" in said
@@ -150,10 +150,10 @@ def test_an_open_upsampling_is_measured_once_and_recorded(
     same_weights.load_state_dict(teacher.state_dict())
     same_weights.choose(other)
     root.mkdir()
-    write_manifest(root, sources.manifest(settings, same_weights), None)
+    write_manifest(root, labelling.manifest(settings, same_weights), None)
     again = AnimeGANv2(upsampling="auto")
     again.load_state_dict(teacher.state_dict())
-    remade = sources.manifest(settings, again)
+    remade = labelling.manifest(settings, again)
     assert again.upsampling == other
     assert remade.teacher == same_weights.fingerprint()
     assert capsys.readouterr().out == ""
@@ -164,8 +164,8 @@ def test_a_set_of_another_upsampling_is_refused_with_the_reason(tmp_path: Path) 
     settings = settings_of(photos, root)
     old, new = AnimeGANv2(), AnimeGANv2(upsampling="asymmetric")
     new.load_state_dict(old.state_dict())
-    make(photos, root, manifest=sources.manifest(settings, old))
-    other = sources.manifest(settings, new)
+    make(photos, root, manifest=labelling.manifest(settings, old))
+    other = labelling.manifest(settings, new)
     with pytest.raises(DistillError, match=r"upsampling.*data\.root=DIR"):
         other.check(root)
 
@@ -197,11 +197,11 @@ def test_bfloat16_is_of_the_set_not_of_the_machine(tmp_path: Path) -> None:
     photos, root = textures(tmp_path / "photos", 4), tmp_path / "set"
     settings = settings_of(photos, root, "label.precision=bfloat16")
     teacher = AnimeGANv2(upsampling="asymmetric")
-    rough = sources.manifest(settings, teacher)
+    rough = labelling.manifest(settings, teacher)
     assert rough.precision == "bfloat16"
     make(photos, root, manifest=rough)
-    assert sources.manifest(settings_of(photos, root), teacher).precision == "bfloat16"
-    exact = sources.manifest(settings_of(photos, root, "label.precision=float32"), teacher)
+    assert labelling.manifest(settings_of(photos, root), teacher).precision == "bfloat16"
+    exact = labelling.manifest(settings_of(photos, root, "label.precision=float32"), teacher)
     with pytest.raises(DistillError, match="precision"):
         exact.check(root)
 
@@ -211,7 +211,7 @@ def test_a_teacher_that_loses_too_much_in_bfloat16_is_not_asked_to(tmp_path: Pat
     words = [f"photos={photos}", f"data.root={tmp_path / 'set'}", "label.precision=bfloat16"]
     settings = compose.load("prepare", words, Prepare)
     with pytest.raises(DistillError, match=r"label\.precision=bfloat16"):
-        sources.manifest(settings, load_teacher(settings.style, settings.teacher))
+        labelling.manifest(settings, load_teacher(settings.style, settings.teacher))
 
 
 def test_pictures_in_bfloat16_are_the_float32_ones_but_for_rounding(tmp_path: Path) -> None:

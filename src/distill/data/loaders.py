@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from distill.data.pairs import (
     squares_of,
     whole_of,
 )
-from distill.data.photos import Side
+from distill.data.photos import Photo, Side
 from distill.data.register import folders_of
 from distill.data.sampler import Share, shares_of
 from distill.data.shards.address import Address
@@ -42,15 +42,16 @@ from distill.data.shards.shard_manifest import ShardManifest, finished_shards
 from distill.data.shards.shard_order import ShardOrder
 from distill.data.shards.sharded_pairs import ShardedPairs
 from distill.data.shifts import Shifts, shifts_with
-from distill.models.teachers.teacher import Teacher
+
+Split = Callable[[], Mapping[Side, Sequence[Photo]]]
 
 OF_SHARDS = "of a folder of pairs only; train on that, or leave it out"
 
 
-def labelled(settings: Train, teacher: Teacher | None) -> DistillData:
-    """Training and validation pictures of recipe=distill; makes the pairs that are missing.
+def labelled(settings: Train, split: Split | None = None) -> DistillData:
+    """Training and validation pictures of recipe=distill, of a set that is there.
 
-    `teacher` may be None where a folder of pairs of one's own is there.
+    `split` gives the photos of data=photos by their sides.
     """
     check_sizes(settings)
     train: Dataset
@@ -61,9 +62,10 @@ def labelled(settings: Train, teacher: Teacher | None) -> DistillData:
     elif settings.data.kind == "photos":
         _check_no_align(settings.data, "a teacher draws over the photo here; leave it out")
         _check_no_variation(settings.data)
-        train, val = _photo_sets(settings, teacher)
+        assert split is not None
+        train, val = _photo_sets(settings, split())
     else:
-        train, val = _pair_sets(settings, teacher)
+        train, val = _pair_sets(settings)
     return _data_module(train, val, settings.data)
 
 
@@ -81,10 +83,10 @@ def check_sizes(settings: Train) -> None:
         _check_has_sizes(settings.data.sizes, root, manifest_at(root) or {})
 
 
-def _photo_sets(settings: Train, teacher: Teacher | None) -> tuple[PhotoSet, PhotoSet]:
-    assert teacher is not None
+def _photo_sets(
+    settings: Train, sides: Mapping[Side, Sequence[Photo]]
+) -> tuple[PhotoSet, PhotoSet]:
     d, size = settings.data, settings.style.resolution
-    sides = sources.split_on_the_fly(settings, teacher)
     for side in ("train", "val"):
         if not sides[side]:
             raise DistillError(f"no {side} photo is left; add photos, or change drop=FILE")
@@ -95,10 +97,7 @@ def _photo_sets(settings: Train, teacher: Teacher | None) -> tuple[PhotoSet, Pho
     return train, PhotoSet(sides["val"], size, train=False, crop=settings.crop)
 
 
-def _pair_sets(settings: Train, teacher: Teacher | None) -> tuple[Dataset, Dataset]:
-    if sources.needs_labels(settings):
-        assert teacher is not None
-        sources.prepare(settings, teacher)
+def _pair_sets(settings: Train) -> tuple[Dataset, Dataset]:
     root, d = sources.pairs_root(settings), settings.data
     made = manifest_at(root) or {}
     split = (d.val_fraction, d.split_seed, d.test_fraction)

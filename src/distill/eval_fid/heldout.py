@@ -36,6 +36,7 @@ from distill.eval_fid import training_pictures
 from distill.eval_fid.training_pictures import SeenPictures
 from distill.eval_fid.whole_pictures import by_size, square_name
 from distill.models import build
+from distill.prepare import labelling
 
 CHOSEN = "best.ckpt was chosen by these pictures: the run has no test side of its own"
 _PAIR_SUFFIX = re.compile(r"-[0-9a-f]{8}(-v\d+|-s\d+)?$")  # what Photo.pair_name adds to a stem
@@ -215,7 +216,7 @@ def _labelled(
             raise
         print(f"{root}: taken as it is, its photos are not checked: {error}")
         return root
-    return sources.prepare_held_out(source, labels, others, without)
+    return labelling.prepare_held_out(source, labels, others, without)
 
 
 def _in_groups(

@@ -14,8 +14,9 @@ from distill.data import sources
 from distill.data.lock import check_writable
 from distill.data.sampler import check_weights
 from distill.data.shards.set_desk import SetDesk
-from distill.models.build import load_teacher
+from distill.models import build
 from distill.models.teachers.teacher import Teacher
+from distill.prepare import labelling
 from distill.prepare.labelled_shards import build_shards
 from distill.prepare.set_builder import SetReport
 from distill.prepare.shard_labelling import ShardLabeller
@@ -27,7 +28,7 @@ def carry_out(settings: Prepare) -> Path:
     Of shards that of their held-out pairs, which need not be there. Raises DistillError.
     """
     check(settings)  # what is wrong is said before weights are fetched
-    prepare(settings, load_teacher(settings.style, settings.teacher))
+    prepare(settings, build.load_teacher(settings.style, settings.teacher))
     print(same_settings("train", without=("engine", "shard", "card")))
     if settings.data.kind == "shards":  # of which `pairs_root` would unpack a part
         return Path(str(sources.shards_root(settings)))
@@ -45,7 +46,7 @@ def check(settings: Prepare) -> None:
                 f"engine={settings.engine.name}: labels into shards; add data=shards, and "
                 "python -m distill.shards to=pairs makes a folder of them"
             )
-        sources.check_labelling(settings)
+        labelling.check_labelling(settings)
         return
     sources.check_sizes(settings)
     sources.check_photos(settings)
@@ -58,21 +59,21 @@ def check(settings: Prepare) -> None:
 def prepare(settings: Prepare, teacher: Teacher) -> SetReport:
     """Label what is missing of the settings' set and say what happened."""
     if settings.data.kind != "shards":
-        return sources.prepare(settings, teacher)
+        return labelling.prepare(settings, teacher)
     desk = SetDesk(sources.shards_root(settings))
     with _engine(settings.engine) as engine:
         found = sources.photos(settings)
-        fast, made_with = teacher.fast(), sources.manifest(settings, teacher, desk.folder, found)
-        here, there = sources.labelling_device(settings), engine.device(settings.label.device)
+        fast, made_with = teacher.fast(), labelling.manifest(settings, teacher, desk.folder, found)
+        here, there = labelling.labelling_device(settings), engine.device(settings.label.device)
         report = build_shards(
             found,
-            sources.teacher_pass(settings, fast, made_with, here),
+            labelling.teacher_pass(settings, fast, made_with, here),
             made_with,
             desk,
             settings.shard,
             engine,
             ShardLabeller(
-                sources.teacher_pass(settings, fast, made_with, there),
+                labelling.teacher_pass(settings, fast, made_with, there),
                 settings.shard.codec,
                 desk.root,
             ),

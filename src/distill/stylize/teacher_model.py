@@ -59,7 +59,8 @@ def find(settings: Stylize, style: str) -> TeacherModel | None:
         return None
     try:
         if found := build.teacher_at_hand(source.style, source.teacher):
-            sources.settle(source, found)
+            if made_by := sources.labelled_by(source):
+                found.settle(made_by)
             return TeacherModel(found)
         why = f"{source.style.file} is not at hand; put it into a folder that DISTILL_WEIGHTS names"
     except DistillError as error:  # a run that is its teacher may have gone elsewhere

@@ -20,6 +20,7 @@ from distill.losses.term import Reads
 from distill.models.build import build_student, load_teacher
 from distill.models.students.student import Student
 from distill.models.teachers.teacher import Teacher
+from distill.prepare import labelling
 from distill.runs.run_folder import Run, over
 from distill.train import tuning
 from distill.train.callbacks.ema import StudentEMA
@@ -46,7 +47,7 @@ def train(settings: Train, run: Run, first: bool) -> None:
     module = student_module(settings, teacher)
     watching = [*([StudentEMA(settings.ema)] if settings.ema else []), LateTerms(), Health()]
     trainer = make_trainer(settings, run, watching, clip=settings.trainer.clip)
-    data = loaders.labelled(settings, teacher)
+    data = labelling.training_data(settings, teacher)
 
     if first:
         run.start(plain, settings.resume, checkpoint, f"{steps} steps")
@@ -80,7 +81,7 @@ def check(settings: Train) -> None:
         raise DistillError(
             f"data.root={root}: no such folder, and no photos={settings.photos} to make it from"
         )
-    sources.check_labelling(settings)
+    labelling.check_labelling(settings)
     if settings.channels == 4 and settings.teacher is not None:
         # Of all teachers only a trained run may give transparency, and it is at hand.
         of_run = settings.teacher["_target_"].startswith("distill.models.teachers.trained_run.")
