@@ -34,7 +34,7 @@ WAITS = (
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    paths = [str(Path(stand_training.__file__).parents[2]), *sys.path]
+    paths = [str(Path(stand_training.__file__).parents[1]), *sys.path]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     monkeypatch.setattr(grid_jobs, "command", stand_training.command)
 

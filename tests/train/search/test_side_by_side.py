@@ -149,7 +149,7 @@ def test_the_command_of_one_job_is_the_typed_one_without_its_launcher(monkeypatc
 @pytest.fixture
 def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes train with the stand-in."""
-    paths = [str(Path(stand_training.__file__).parents[2]), *sys.path]
+    paths = [str(Path(stand_training.__file__).parents[1]), *sys.path]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     monkeypatch.setattr(grid_jobs, "command", stand_training.command)
 

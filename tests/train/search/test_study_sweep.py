@@ -379,7 +379,7 @@ def test_without_a_pruner_none_is():
 @pytest.fixture
 def stand_ins(monkeypatch):
     """Processes train with the stand-in."""
-    paths = [str(Path(stand_training.__file__).parents[2]), *sys.path]
+    paths = [str(Path(stand_training.__file__).parents[1]), *sys.path]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     monkeypatch.setattr(trial_loop, "command", stand_training.command)
 
