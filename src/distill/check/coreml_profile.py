@@ -43,7 +43,6 @@ OUTSIDE = Cause(
 )
 BETTER = {
     "Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11",
-    "Abs": operators.APART,
 }
 TRANSPOSED = Cause(
     "the provider leaves such a transposed convolution to the CPU",

@@ -24,7 +24,6 @@ TABLE_OPERATORS = frozenset(
     | {"ConvTranspose", "Cos", "Add", "Div"}
 )
 OPERATORS = RELEASED_OPERATORS | TABLE_OPERATORS | {"Resize"}  # Upsample's name from opset 10 on
-STATISTICS = ("GlobalAveragePool", "Sub")  # of a student that is told the whole picture
 OFF_NPU = {"ArgMax": "", "ArgMin": "", "Cos": "", "Div": "", "MatMul": ", nor on Android GPUs"}
 ELEMENTWISE = ("Add", "Sub", "Mul", "Div", "Max", "Min", "Pow")
 PASSING = ("Identity", "Cast", *ELEMENTWISE)
@@ -139,7 +138,7 @@ PROFILE = Profile(
         shared.in_memory,
         shared.fixed(RELEASED, "the released models have fixed sizes, and no other is known to go"),
         shared.at_most(LIMIT, STORAGE, "a larger model cannot be stored with a lens"),
-        operators.known(OPERATORS, OUTSIDE, dict.fromkeys(STATISTICS, operators.APART)),
+        operators.known(OPERATORS, OUTSIDE, {"GlobalAveragePool": operators.APART}),
         nearest,
         axes,
         convolutions.grouping(TABLE),

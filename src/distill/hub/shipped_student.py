@@ -29,11 +29,13 @@ def shipped_student(style: str) -> PublishedStudent:
     state = tensors_in_graph(path)
     card = json.loads(path.with_suffix(".json").read_text())
     wide = {name.split(".")[2] for name in state if name.startswith("decoder.context.")}
+    told = any(name.startswith("statistics.") for name in state)
     said = described(
         style,
         f"encoder.width={card['width']}",
         f"decoder={card['decoder']}",
         f"decoder.build.context={len(wide)}",
+        f"global_statistics={'thumbnail' if told else 'none'}",
     ) | {"folded": True}
     network = untrained_network(said)
     load_state(network, state, path)

@@ -36,7 +36,10 @@ def start_from(student: Student, init: str) -> None:
             f"init={init}: has {there} wide blocks and this run's student {here}; add "
             f"decoder.build.context={there}"
         )
-    if student.statistics is not None and not any(n.startswith("statistics.") for n in state):
+    told = any(name.startswith("statistics.") for name in state)
+    if told and student.statistics is None:
+        raise DistillError(f"init={init}: knows the whole picture; add global_statistics=thumbnail")
+    if student.statistics is not None and not told:
         # One that was told nothing of the whole picture: what tells it changes nothing at first.
         state |= {f"statistics.{n}": v for n, v in student.statistics.state_dict().items()}
     try:

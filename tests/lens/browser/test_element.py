@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import torch
 from PIL import Image
@@ -33,6 +32,7 @@ from distill.lens import lens_folder, page_students, webpage
 from distill.lens.server import bind
 from distill.models import zoo
 from distill.models.students.global_statistics import thumbnail_of
+from distill.stylize.onnx_student import OnnxStudent
 from support.chromium_page import PATIENCE, clip_frame
 from support.onnx_networks import negative
 from support.told_students import told_student
@@ -206,11 +206,11 @@ def lens(src: str = "embed/negative.onnx", picture: str = "square.png", more: st
 
 
 def stylised(photo: np.ndarray, path: Path) -> np.ndarray:
-    """By ONNX Runtime for Python: the photo in a rim that mirrors it, and without it again."""
+    """As distill.stylize does: the photo in a rim that mirrors it, and without it again."""
     padded = np.pad(photo / 255, ((RIM, RIM), (RIM, RIM), (0, 0)), "symmetric")
-    session = onnxruntime.InferenceSession(free_size(load_model(path)).SerializeToString())
-    planes = padded.transpose(2, 0, 1)[None].astype(np.float32)
-    (output,) = session.run(None, {session.get_inputs()[0].name: planes})
+    student = OnnxStudent(free_size(load_model(path)), path.name, 1)
+    own, planes = (x.transpose(2, 0, 1)[None].astype(np.float32) for x in (photo / 255, padded))
+    output = student(planes, student.summary(own) if student.told else None)
     return 255 * output[0, :, RIM:-RIM, RIM:-RIM].transpose(1, 2, 0)
 
 

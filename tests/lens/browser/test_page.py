@@ -8,10 +8,11 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
-import onnxruntime
 import pytest
 from PIL import Image
 
+from distill.core.onnx_files import load_model
+from distill.stylize.onnx_student import OnnxStudent
 from support.chromium_page import (
     FLAGS,
     WEBGPU,
@@ -24,6 +25,7 @@ from support.chromium_page import (
 )
 
 SHADE = 2 / 255
+RIM = 8  # pixels of the page's mirrored rim
 
 
 def halves(size=(300, 150)) -> Image.Image:
@@ -81,18 +83,20 @@ def _distance(photo: np.ndarray, shift: int, mirrored: bool) -> float:
     return float(np.abs(photo[0, :, 14:-14, 8:-8].transpose(1, 2, 0) - want).mean())
 
 
-def test_a_student_gives_what_onnx_runtime_gives_in_python(visit, folder):
-    at = visit("?threads=2", camera=True)
+def test_a_student_gives_nearly_what_it_gives_in_python(visit, folder):
+    """The summary of a live frame is some frames old; of stills test_told asks for equality."""
+    at = visit("?threads=2&steady=0", camera=True)
     assert at.text("backend") == "WASM, 2 threads"
     at.page.check("input[value=hayao]", force=True)
     at.wait("document.getElementById('tag').textContent === 'hayao'")
     assert "Terms of hayao: AnimeGANv2" in at.text("licence")
-    at.frames(2)
+    at.frames(6)
     (file,) = folder.glob("students/hayao-*.onnx")
-    session = onnxruntime.InferenceSession(file)
+    student = OnnxStudent(load_model(file), file.name, 1)
     photo, output = at.last()
     assert photo.shape == (1, 3, 192, 256) == output.shape  # the camera's own 4:3
-    assert np.abs(output - session.run(None, {"photo": photo})[0]).max() <= SHADE
+    own = student.summary(photo[..., RIM:-RIM, RIM:-RIM])
+    assert np.abs(output - student(photo, own)).mean() <= SHADE
     assert np.abs(output - photo).mean() > 0.03
 
 
