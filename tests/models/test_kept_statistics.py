@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from distill.models.kept_statistics import statistics_kept
+from distill.models.kept_statistics import statistics_kept, statistics_measured
 
 
 def network() -> nn.Module:
@@ -42,3 +42,17 @@ def test_an_error_ends_it_too() -> None:
     with pytest.raises(RuntimeError, match="stop"), statistics_kept(net):
         raise RuntimeError("stop")
     assert net[1].track_running_stats
+
+
+def test_measured_statistics_leave_outliers_out_and_dead_channels_have_a_floor() -> None:
+    norm = nn.BatchNorm2d(3, momentum=0.5)
+    shape = torch.tensor([1.0, 2.0, 0.0]).view(1, 3, 1, 1)  # the last channel is dead
+    signs = torch.tensor([-1.0, 1.0]).view(1, 1, 1, 2)  # of mean 0 and variance 2 at 2 values
+    with statistics_measured(norm):
+        for step in range(10):
+            norm((1000.0 if step == 3 else 1.0) * shape * signs + step)
+    # Means 0 … 9 without their ends; variances 2 and 8, the single huge ones left out.
+    assert norm.running_mean.tolist() == pytest.approx([4.5] * 3)
+    assert norm.running_var.tolist() == pytest.approx([2.0, 8.0, 0.03 * 2.0])
+    assert norm.track_running_stats
+    assert not norm._forward_pre_hooks

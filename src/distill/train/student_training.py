@@ -66,9 +66,9 @@ def check(settings: Train) -> None:
             f"style={settings.style.name}: is of pairs of your own; name their folder with "
             "data.root=DIR, or a style with a teacher"
         )
-    if settings.batchnorm == "kept" and settings.init is None:
+    if settings.batchnorm != "learnt" and settings.init is None:
         raise DistillError(
-            "batchnorm=kept: a student that was never trained has no averages worth keeping; start "
+            f"batchnorm={settings.batchnorm}: a student that was never trained has no averages worth keeping; start "
             "from one that was, such as init=zoo:hayao, or leave it out"
         )
     if settings.data.kind == "shards":
@@ -127,7 +127,7 @@ def student_module(settings: Train, teacher: Teacher | None) -> DistillModule:
         # Fast before its layers are hooked: that replaces some, and labelling would do it later.
         teacher.fast() if teacher and (activations or settings.data.kind == "photos") else None,
         settings.seed,
-        keep_averages=settings.batchnorm == "kept",
+        keep_averages=settings.batchnorm != "learnt",
     )
     made.make_optimizer(made.student.parameters(), made.lr)  # shows a bad value at once
     if settings.trainer.compile:

@@ -16,16 +16,19 @@ import yaml
 from lightning_fabric.utilities.apply_func import move_data_to_device
 from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.tuner.tuning import Tuner
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from distill.config.settings.training import Train
 from distill.core.files import atomic_write, write_whole
 from distill.data.datamodule import DistillData
+from distill.models.kept_statistics import statistics_measured
 from distill.runs.run_folder import Run
 from distill.train.distillation import DistillModule
 from distill.train.schedules import DEFAULT_RATE
 from distill.train.trainer import ctrl_c
 
 BATCHES = 8  # that the terms are measured on
+STATISTICS = 30  # batches that BatchNorm's statistics are measured on
 RATES = 100  # learning rates tried, one step each
 LOWEST, HIGHEST = 1e-6, 1.0
 LEAST_FALL = 0.02  # of the loss at the start; a curve that falls by less suggests nothing
@@ -41,6 +44,8 @@ def measure(
     """
     found: dict[str, Any] = {}
     run.measured.unlink(missing_ok=True)
+    if settings.batchnorm == "measured":
+        measure_statistics(module, data, device)
     if settings.loss.balance:
         module.criterion.rescale(balance(module, data, device))
         found["loss_factors"] = module.criterion.factors
@@ -54,6 +59,18 @@ def measure(
         print(f"lr=auto: {curve}; the curve: {run.folder / 'lr_finder.png'}")
     if found:
         write_whole(run.measured, yaml.safe_dump(found, sort_keys=False))
+
+
+def measure_statistics(module: DistillModule, data: DistillData, device: torch.device) -> None:
+    """Give the student's BatchNorm the statistics of the first batches of the training."""
+    module.to(device).train()
+    for norm in (norms := [m for m in module.student.modules() if isinstance(m, _BatchNorm)]):
+        norm.train()  # the module keeps their averages, which are measured here
+    with statistics_measured(module.student):
+        for batch in data.first_batches(STATISTICS):
+            module.compare(data.on_after_batch_transfer(move_data_to_device(batch, device), 0))
+    module.train()
+    print(f"batchnorm=measured: {len(norms)} layers, {STATISTICS} batches")
 
 
 def load_measured(module: DistillModule, run: Run) -> None:

@@ -301,7 +301,7 @@ class Train(PhotoSource, Training):
 
     recipe: Literal["distill"] = "distill"  # runs from before there were others have none
     init: str | None = None  # runs from before it have none
-    batchnorm: Literal["learnt", "kept"] = "learnt"  # nor this
+    batchnorm: Literal["learnt", "kept", "measured"] = "learnt"  # nor this
     global_statistics: Literal["none", "thumbnail"] = "none"  # nor this
     lr: Annotated[float, Field(gt=0)] | Literal["auto"]
     ema: Annotated[float, Field(ge=0, lt=1)]
