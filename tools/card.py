@@ -20,6 +20,7 @@ from distill.eval_fid.results import markdown
 from distill.eval_fid.whole_pictures import table
 from distill.models.build import load_teacher
 from distill.models.checkpoint import load_student
+from distill.models.zoo import STATIC
 from distill.runs.run_folder import step_of
 from distill.stylize.render import stylise_rgb
 from distill.stylize.stylizing import open_student
@@ -33,7 +34,14 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
     """Everything the card says, as plain values."""
     checkpoint = run / "checkpoints/last.ckpt"
     _, trained = load_student(checkpoint)
-    figures = {name: row["scores"] for name, row in scores["subsets"].items()}
+    fixed = f"{style}{STATIC}"  # the same student in a file of 256², which says what it costs there
+
+    def of_others(rows: Facts) -> Facts:
+        return {
+            name: row | {"scores": {k: v for k, v in row["scores"].items() if k != fixed}}
+            for name, row in rows.items()
+        }
+
     return {
         "style": style,
         "width": trained["encoder"]["width"],
@@ -44,10 +52,10 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
         "data": counts(pairs),
         "shares": trained["data"]["weights"],
         "teacher": teacher_of(trained["style"]),
-        "cost": scores["cost"][style],
+        "cost": scores["cost"].get(fixed, scores["cost"][style]),
         "held out": {name: row["pictures"] for name, row in scores["subsets"].items()},
-        "scores": figures,
-        "sizes": scores["sizes"],
+        "scores": {name: row["scores"] for name, row in of_others(scores["subsets"]).items()},
+        "sizes": of_others(scores["sizes"]),
         "features": scores["features"],
         "limits": notes,
     }

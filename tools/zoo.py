@@ -6,8 +6,8 @@
 Of each style a run zoo-STYLE-ink is trained (or goes on where it was stopped), then zoo-STYLE,
 which starts from it with another loss. That one is exported, scored on the held-out photos by
 benchmarks/fidelity.py, and put into src/distill/models/zoo/ (or --to DIR) as
-STYLE.onnx, with STYLE.json and STYLE.md, which say what it was made from and how good it is, and
-STYLE.jpg, samples of its output. KEY=VALUE go to distill.train.
+STYLE.onnx (of one with global_statistics also STYLE-256.onnx), with STYLE.json and STYLE.md, which
+say what it was made from and how good it is, and STYLE.jpg, samples of its output. KEY=VALUE go to distill.train.
 
 What a student still does worse than its teacher is written by hand, after looking, into
 tools/zoo_notes.yaml; the same command then only writes the card anew.
@@ -30,10 +30,12 @@ from distill.config.settings.training import Train
 from distill.core.errors import DistillError, OneLine
 from distill.data import sources
 from distill.models.recipes import RECIPES
+from distill.models.zoo import STATIC
 
 ROOT = Path(__file__).resolve().parents[1]
 ZOO = ROOT / "src/distill/models/zoo"
 NOTES = Path(__file__).with_name("zoo_notes.yaml")
+FIXED = f"export{STATIC}"  # folder of a run with the file of 256²
 # What every shipped student has in common; the rest are the defaults of distill.train.
 COMMON = ["decoder=detail", "crop=0.8", "data.test_fraction=0.15", "style_backbone=vgg19_relu3_1"]
 INK = ["run=zoo-${style.name}-ink", "loss=ink", "lr=3e-3", "data.crop_size=224"]
@@ -55,12 +57,18 @@ def make(style: str, overrides: list[str], args: argparse.Namespace) -> None:
     )
     name, run = settings.style.name, Path(settings.runs) / settings.run
     # Not the best by validation: a short last stage ends with its averaged weights.
-    command(
-        "-m", "distill.export", f"run={settings.run}", f"runs={settings.runs}", "checkpoint=last"
-    )
+    export = ["-m", "distill.export", f"run={settings.run}", f"runs={settings.runs}"]
+    export.append("checkpoint=last")
     scores, pairs = run / "fidelity", sources.pairs_root(settings)
     students = [args.baseline] if args.baseline else []
     students.append(f"{name}={run / 'export/student.onnx'}")
+    if settings.global_statistics == "thumbnail":
+        # One file of every size, and one of 256² that needs no pass of its own for the thumbnail.
+        command(*export, "exporter.dynamic=true")
+        command(*export, f"output={run / FIXED}")
+        students.append(f"{name}{STATIC}={run / FIXED / 'student.onnx'}")
+    else:
+        command(*export)
     if not scored(scores / "fidelity.json", run, [text.partition("=")[0] for text in students]):
         fidelity = str(ROOT / "benchmarks/fidelity.py")
         where = ("--pairs", str(pairs), "--out", str(scores))
@@ -102,6 +110,9 @@ def ship(style: str, to: Path, run: Path, pairs: Path, scores: Path, baseline: s
     facts["use"] = f"style={style}" if to == ZOO else f"model={to / style}.onnx"
     to.mkdir(parents=True, exist_ok=True)
     shutil.copy(student, to / f"{style}.onnx")
+    (to / f"{style}{STATIC}.onnx").unlink(missing_ok=True)
+    if (fixed := run / FIXED / "student.onnx").is_file():
+        shutil.copy(fixed, to / f"{style}{STATIC}.onnx")
     (to / f"{style}.json").write_text(json.dumps(facts, indent=2) + "\n")
     (to / f"{style}.md").write_text(card.page(facts))
     card.sheet_of(run, facts, baseline).save(to / f"{style}.jpg", quality=88)

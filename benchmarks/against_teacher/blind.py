@@ -5,7 +5,8 @@
     python benchmarks/blind.py count runs/benchmarks/blind
 
 `sheets` writes numbered rows of a held-out photo and two outputs for it, A and B, at their real
-size, shuffled: of the student and of the teacher, or of two students. Write a letter behind each
+size, shuffled: of the student and of the teacher, or of two students. With --size 512 they are
+whole pictures of that long side, as distill.stylize gives them. Write a letter behind each
 number of answers.txt, the teacher's or the one you would keep, and only then open key.json, or let
 `count` do it.
 """
@@ -18,6 +19,7 @@ import random
 import re
 import tempfile
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +29,12 @@ from torch import Tensor
 
 from against_teacher import heldout_set, scored_students
 from against_teacher.fidelity_report import Table
-from against_teacher.scored_students import ToGraph
+from against_teacher.scored_students import StudentFile, ToGraph
 from distill.core.arrays import save_png
 from distill.core.errors import DistillError, OneLine
 from distill.core.files import write_json, write_whole
+from distill.core.images import to_float, to_pixels, to_uint8
+from distill.core.progress import bar
 from distill.eval_fid.heldout import infer
 
 KEY, ANSWERS, REPORT = "key.json", "answers.txt", "blind.md"
@@ -49,35 +53,75 @@ def write_sheets(args: argparse.Namespace, to_graph: ToGraph) -> None:
         raise DistillError(f"--count {args.count}: at least 1")
     if any((args.out / name).exists() for name in (KEY, ANSWERS)):
         raise DistillError(f"{args.out}: holds a test already; name another folder with --out DIR")
+    pictures = _wholes(files, args) if args.size else _squares(files, args, to_graph)
+    key = shuffle(pictures.who, pictures.outputs, random.Random(args.seed))
+
+    rows = []
+    for pair in key:
+        place = pair["row"]
+        outputs = (pictures.outputs[pair[letter]][place] for letter in LETTERS)
+        rows.append([pictures.photos[place], *outputs])
+    of_sheet = 1 if args.size else ROWS
+    for first in range(0, len(rows), of_sheet):
+        page = sheet_of_pairs(rows[first : first + of_sheet], first + 1)
+        save_png(page, args.out / f"sheet-{first // of_sheet + 1:02d}.png")
+    wanted = list(pictures.outputs)[-1]  # the teacher, or the later student
+    asked = "the teacher's output" if wanted == TEACHER else "the one that you would keep"
+    lines = [f"# {asked}: A or B", *map(str, range(1, len(rows) + 1))]
+    write_whole(args.out / ANSWERS, "\n".join(lines) + "\n")
+    write_json(args.out / KEY, {"set": args.pairs.name, "wanted": wanted, "pairs": key})
+    print(
+        f"{args.out}: {len(rows)} pairs on sheet-*.png; behind each number of {ANSWERS} write "
+        f"the letter of {asked}, then: python benchmarks/blind.py count {args.out}"
+    )
+
+
+@dataclass(frozen=True)
+class _Pictures:
+    """uint8 (3, H, W) each: photos, whose they are (folder, file), the two outputs of each."""
+
+    who: list[tuple[str, str]]
+    photos: Sequence[Tensor]
+    outputs: dict[str, Sequence[Tensor]]
+
+
+def _squares(
+    files: Sequence[StudentFile], args: argparse.Namespace, to_graph: ToGraph
+) -> _Pictures:
     folders = len(set(_folders(args.pairs)))
     held = heldout_set.read(args.pairs, -(-args.count // folders))
     at = held.some(args.count)
-    outputs: dict[str, Tensor] = {}
+    outputs: dict[str, Sequence[Tensor]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for each in files:
             student = scored_students.load(each, held, Path(folder), to_graph)
             outputs[each.name] = infer(student.network, held.photo[at], BATCH, each.name)
     if len(files) == 1:
         outputs[TEACHER] = held.teacher[at]
-    who = [(held.who[i][0], held.files[i]) for i in at]
-    key = shuffle(who, outputs, random.Random(args.seed))
+    return _Pictures([(held.who[i][0], held.files[i]) for i in at], held.photo[at], outputs)
 
-    rows = []
-    for pair in key:
-        place = pair["row"]
-        rows.append([held.photo[at[place]], *(outputs[pair[letter]][place] for letter in LETTERS)])
-    for first in range(0, len(rows), ROWS):
-        page = sheet_of_pairs(rows[first : first + ROWS], first + 1)
-        save_png(page, args.out / f"sheet-{first // ROWS + 1:02d}.png")
-    wanted = list(outputs)[-1]  # the teacher, or the later student
-    asked = "the teacher's output" if wanted == TEACHER else "the one that you would keep"
-    lines = [f"# {asked}: A or B", *map(str, range(1, len(rows) + 1))]
-    write_whole(args.out / ANSWERS, "\n".join(lines) + "\n")
-    write_json(args.out / KEY, {"set": held.root.name, "wanted": wanted, "pairs": key})
-    print(
-        f"{args.out}: {len(rows)} pairs on sheet-*.png; behind each number of {ANSWERS} write "
-        f"the letter of {asked}, then: python benchmarks/blind.py count {args.out}"
-    )
+
+def _wholes(files: Sequence[StudentFile], args: argparse.Namespace) -> _Pictures:
+    """Whole pictures of one long side; which of them, --seed says."""
+    held = heldout_set.read(args.pairs, None)
+    there = held.wholes.get(args.size, ())
+    if not there:
+        sizes = ", ".join(map(str, held.wholes)) or "none"
+        raise DistillError(f"--size {args.size}: {args.pairs} has no such pictures; sizes: {sizes}")
+    chosen = random.Random(args.seed).sample(list(there), min(args.count, len(there)))
+    read = [tuple(map(to_pixels, pair.read())) for pair in chosen]
+    photos, targets = ([pixels[i].permute(2, 0, 1) for pixels in read] for i in (0, 1))
+    outputs: dict[str, Sequence[Tensor]] = {}
+    for each in files:
+        run = scored_students.at_any_size(each)[each.name]
+        with bar(len(photos), "picture", f"inference of {each.name}", leave=False) as progress:
+            outputs[each.name] = given = []
+            for photo in photos:
+                given.append(to_uint8(run(to_float(photo[None]))[0]))
+                progress.update()
+    if len(files) == 1:
+        outputs[TEACHER] = targets
+    return _Pictures([("", pair.name) for pair in chosen], photos, outputs)
 
 
 def shuffle(
@@ -99,20 +143,22 @@ def _folders(root: Path) -> Sequence[str]:
 
 def sheet_of_pairs(rows: Sequence[Sequence[Tensor]], first: int) -> Image.Image:
     """Rows of photo, A and B, uint8 (3, H, W) each, numbered from `first`; no pixel is scaled."""
-    height, width = rows[0][0].shape[-2:]
-    size = (MARGIN + 3 * (width + GAP), MARGIN // 2 + len(rows) * (height + GAP))
+    heights, widths = zip(*(row[0].shape[-2:] for row in rows), strict=True)
+    step = max(widths) + GAP
+    size = (MARGIN + 3 * step, MARGIN // 2 + sum(heights) + len(rows) * GAP)
     page = Image.new("RGB", size, "white")
     draw, font = ImageDraw.Draw(page), ImageFont.load_default(size=16)
     for column, title in enumerate(("photo", *LETTERS)):
-        left = MARGIN + column * (width + GAP)
-        draw.text((left + width / 2, 10), title, fill="black", font=font, anchor="mm")
-        for row, pictures in enumerate(rows):
-            top = MARGIN // 2 + row * (height + GAP)
-            pixels = pictures[column].permute(1, 2, 0).contiguous()
-            page.paste(Image.fromarray(pixels.numpy()), (left, top))
-            if column == 0:
-                place = (MARGIN / 2, top + height / 2)
-                draw.text(place, str(first + row), fill="black", font=font, anchor="mm")
+        middle = MARGIN + column * step + max(widths) / 2
+        draw.text((middle, 10), title, fill="black", font=font, anchor="mm")
+    top = MARGIN // 2
+    for number, (row, height) in enumerate(zip(rows, heights, strict=True), first):
+        place = (MARGIN / 2, top + height / 2)
+        draw.text(place, str(number), fill="black", font=font, anchor="mm")
+        for column, picture in enumerate(row):
+            pixels = picture.permute(1, 2, 0).contiguous()
+            page.paste(Image.fromarray(pixels.numpy()), (MARGIN + column * step, top))
+        top += height + GAP
     return page
 
 
@@ -180,6 +226,7 @@ def options() -> argparse.ArgumentParser:
     sheets.add_argument("students", nargs="+", metavar="NAME=FILE", help="one, or two to compare")
     sheets.add_argument("--pairs", type=Path, required=True, help="a set of distill.prepare")
     sheets.add_argument("--count", type=int, default=40, help="pairs (%(default)s)")
+    sheets.add_argument("--size", type=int, help="long side of whole pictures (256² squares)")
     sheets.add_argument("--seed", type=int, help="of the order and the letters (by chance)")
     sheets.add_argument("--out", type=Path, default=Path("runs/benchmarks/blind"))
     done = doing.add_parser("count", help="count the answers")

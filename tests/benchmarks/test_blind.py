@@ -149,3 +149,24 @@ def test_order_and_letters_are_by_chance() -> None:
     assert [pair["row"] for pair in key] != list(range(400))
     assert all(pair["file"] == f"{pair['row']}.png" for pair in key)
     assert abs(sum(pair["A"] == "teacher" for pair in key) - 200) < 50
+
+
+def test_whole_pictures_of_a_size_are_shown_as_they_are(here: Path, capsys) -> None:
+    assert run(prepare, "photos=photos", *SMALL, "data.sizes=[64,96]") == 0
+    student = f"new={scaled(1.0, 'new.onnx')}"
+    words = ["sheets", "--pairs", str(next(Path("data/pairs").iterdir())), "--out", "whole"]
+    assert blind_command(*words, "--size", "96", "--count", "2", student) == 0
+    key = json.loads(Path("whole/key.json").read_text())
+    assert len(key["pairs"]) == 2
+    for number, pair in enumerate(key["pairs"], 1):
+        for letter, left in (("A", 1), ("B", 2)):
+            kind = {"new": "photo", "teacher": "stylized"}[pair[letter]]
+            wanted = np.array(Image.open(Path(words[2]) / "test" / kind / pair["file"]))
+            height, width = wanted.shape[:2]
+            assert max(height, width) == 96
+            page = np.array(Image.open(f"whole/sheet-{number:02d}.png"))
+            left = MARGIN + left * (width + GAP)
+            shown = page[MARGIN // 2 : MARGIN // 2 + height, left : left + width]
+            np.testing.assert_array_equal(shown, wanted)
+    assert blind_command(*words[:4], "other", "--size", "99", student) == 1
+    assert "--size 99" in capsys.readouterr().err
