@@ -7,7 +7,8 @@ Of each style a run zoo-STYLE-ink is trained (or goes on where it was stopped), 
 which starts from it with another loss. That one is exported, scored on the held-out photos by
 benchmarks/fidelity.py, and put into src/distill/models/zoo/ (or --to DIR) as
 STYLE.onnx (of one with global_statistics also STYLE-256.onnx), with STYLE.json and STYLE.md, which
-say what it was made from and how good it is, and STYLE.jpg, samples of its output. KEY=VALUE go to distill.train.
+say what it was made from and how good it is, and STYLE.jpg, samples of its output. KEY=VALUE go
+to distill.train.
 
 What a student still does worse than its teacher is written by hand, after looking, into
 tools/zoo_notes.yaml; the same command then only writes the card anew.

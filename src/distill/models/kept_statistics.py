@@ -77,8 +77,9 @@ def statistics_measured(network: nn.Module) -> Iterator[None]:
             hook.remove()
     for norm, batches in seen.items():
         if batches and norm.running_mean is not None and norm.running_var is not None:
-            mean, variance = (_trimmed_mean(torch.stack(part)) for part in zip(*batches, strict=True))
-            norm.running_mean.copy_(mean)
+            means, variances = map(torch.stack, zip(*batches, strict=True))
+            variance = _trimmed_mean(variances)
+            norm.running_mean.copy_(_trimmed_mean(means))
             norm.running_var.copy_(variance.clamp_min(FLOOR * float(variance.median())))
 
 

@@ -68,8 +68,8 @@ def check(settings: Train) -> None:
         )
     if settings.batchnorm != "learnt" and settings.init is None:
         raise DistillError(
-            f"batchnorm={settings.batchnorm}: a student that was never trained has no averages worth keeping; start "
-            "from one that was, such as init=zoo:hayao, or leave it out"
+            f"batchnorm={settings.batchnorm}: a student that was never trained has no averages "
+            "worth keeping; start from one that was, such as init=zoo:hayao, or leave it out"
         )
     if settings.data.kind == "shards":
         finished_shards(sources.shards_root(settings))
