@@ -12,6 +12,8 @@ from onnx import helper, numpy_helper
 from distill.benchmark import __main__ as benchmark
 from distill.benchmark import graphs, speed_report, timed_models
 from distill.benchmark.figures import Figures
+from distill.config import compose
+from distill.config.settings.commands import Benchmark
 from distill.core import sessions
 from distill.core.errors import DistillError
 from distill.core.subnormals import count_subnormals, flush_subnormals
@@ -293,3 +295,11 @@ def test_an_unreadable_student_is_one_line(folder):
     (folder / "bad.onnx").write_bytes(b"no")
     with pytest.raises(DistillError, match="not"):
         next(timed_models.models_of_file(folder / "bad.onnx", "student"))
+
+
+def test_a_shipped_student_is_timed_at_256_by_its_file_of_that_size(folder):
+    onnx.save(tiny(1.0), folder / "zoo/hayao-256.onnx")
+    settings = compose.load("benchmark", ["style=hayao", *QUICK], Benchmark)
+    found = timed_models.student(settings, None)
+    kernels = {side: found.at(side).graph.initializer[0].dims[-1] for side in (256, 512)}
+    assert kernels == {256: 5, 512: 1}
