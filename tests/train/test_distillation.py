@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -84,6 +85,22 @@ def test_the_ink_of_other_processes_counts(tmp_path: Path, monkeypatch: pytest.M
     logged = validated(PAIRS[:1], tmp_path)
     assert logged["val/ink_recall"] == pytest.approx(2 / 4, abs=1e-5)
     assert logged["val/ink_precision"] == pytest.approx(2 / 3, abs=1e-5)
+
+
+def test_pictures_of_several_sizes_have_figures_of_each(tmp_path: Path) -> None:
+    """Of a student that gives the photo back, off by one fourth at 64 pixels, a half at 96."""
+
+    def flat(side: int, value: float) -> Tensor:
+        return torch.full((3, side, side), value)
+
+    pairs = [(flat(64, 0.5), flat(64, 0.25)), (flat(96, 0.75), flat(96, 0.25))]
+    logged = validated([*pairs, pairs[1]], tmp_path, batch=1)
+    four, half = (-20 * math.log10(share) for share in (0.25, 0.5))
+    assert logged["val/psnr_64"] == pytest.approx(four, abs=1e-3)
+    assert logged["val/psnr_96"] == pytest.approx(half, abs=1e-3)
+    assert logged["val/psnr"] == pytest.approx((four + 2 * half) / 3, abs=1e-3)
+    assert "val/ssim_96" in logged
+    assert "val/psnr_64" not in validated(pairs[:1], tmp_path / "alone")
 
 
 @pytest.mark.parametrize("kept", [True, False])

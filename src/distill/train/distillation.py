@@ -20,6 +20,8 @@ from distill.models.kept_statistics import normalise_by_averages, statistics_kep
 from distill.models.teachers.teacher import Teacher
 from distill.train.schedules import MakeOptimizer, MakeSchedule, clip_gradients
 
+LARGEST = 4096  # long side in pixels; larger pictures count among those of this size
+
 
 class DistillModule(pl.LightningModule):
     """Student and criterion; a batch is {photo, name} and, where labelled before, {target}.
@@ -49,6 +51,7 @@ class DistillModule(pl.LightningModule):
         self.make_optimizer, self.make_schedule, self.lr = make_optimizer, make_schedule, lr
         self.seed, self.keep_averages = seed, keep_averages
         self._ink = torch.zeros(len(FIGURES), 2)  # of a validation so far, as `ink_sums` gives it
+        self._sizes = torch.zeros(0)  # by long side in 32 pixels: sums of PSNR and SSIM, pictures
         self._compiled: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self.strict_loading = False  # the checkpoint holds the student alone, see state_dict
         self._student_layers = Recorder(student, criterion.student_layers, "gka_layers (student)")
@@ -98,6 +101,7 @@ class DistillModule(pl.LightningModule):
 
     def on_validation_epoch_start(self) -> None:
         self._ink = torch.zeros(len(FIGURES), 2, device=self.device)
+        self._sizes = torch.zeros(LARGEST // 32 + 1, 3, device=self.device)
 
     def validation_step(self, batch: Mapping[str, Any], index: int) -> None:
         self._draw_anew(index)
@@ -110,12 +114,24 @@ class DistillModule(pl.LightningModule):
             values[f"val/{whose}psnr"] = psnr(pictures, target).mean()
         self._log(values, len(target))
         self._ink += ink_sums(output, target).sum(0)
+        size = min(max(target.shape[-2:]), LARGEST) // 32
+        means = torch.stack([values["val/psnr"], values["val/ssim"], torch.ones_like(total)])
+        self._sizes[size] += len(target) * means
 
     def on_validation_epoch_end(self) -> None:
-        """Ink and sharpness over all pictures of all processes; none of what no picture has."""
+        """Ink and sharpness over all pictures of all processes; none of what no picture has.
+
+        Of pictures of several sizes also PSNR and SSIM by long side, such as val/psnr_512.
+        """
         found = ratios(self.trainer.strategy.reduce(self._ink, reduce_op="sum"))
         names = (f"val/{name.replace(' ', '_')}" for name in FIGURES)
         values = {n: x for n, x in zip(names, found, strict=True) if torch.isfinite(x)}
+        sums = self.trainer.strategy.reduce(self._sizes, reduce_op="sum")
+        there = sums[:, 2].nonzero().flatten().tolist()
+        for size in there if len(there) > 1 else ():
+            values[f"val/psnr_{32 * size}"], values[f"val/ssim_{32 * size}"] = (
+                sums[size, :2] / sums[size, 2]
+            )
         self.log_dict(values, sync_dist=True)
 
     def preview(self, batch: Mapping[str, Any]) -> dict[str, Tensor]:
