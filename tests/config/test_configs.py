@@ -43,8 +43,8 @@ GROUPS = {  # what each command's settings choose from, in train by recipe
 ELSEWHERE = {  # choices of a group that belong to another recipe
     ("train recipe=distill", "data", "unpaired"),
     ("prepare", "data", "unpaired"),
-    *(("train recipe=pix2pix", "data", c) for c in ("demo", "photos", "unpaired")),
-    *(("train recipe=cyclegan", "data", c) for c in ("demo", "photos", "pairs", "shards")),
+    *(("train recipe=pix2pix", "data", c) for c in ("demo", "photos", "sizes", "unpaired")),
+    *(("train recipe=cyclegan", "data", c) for c in ("demo", "photos", "pairs", "shards", "sizes")),
     ("train recipe=distill", "schedule", "linear"),
     *((f"train recipe={recipe}", "trainer", "few") for recipe in ("pix2pix", "cyclegan")),
 }
