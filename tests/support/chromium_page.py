@@ -25,6 +25,7 @@ WEBGPU = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
 READY = "window.distill !== undefined && distill.speed().frames > 0"
 CLIP = (640, 480)  # width and height
 PATIENCE = float(os.environ.get("PATIENCE", "60"))  # seconds: the machine may be busy
+SLOW = 15 * PATIENCE  # an emulated graphics card takes its time
 
 
 def chromium() -> str:

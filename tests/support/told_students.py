@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -9,6 +10,9 @@ from distill.models.fold import fold_batchnorm
 from distill.models.students.decoders.detail import Detail
 from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.student import Student, global_statistics
+from distill.stylize.onnx_student import OnnxStudent
+
+RIM = 8  # pixels of the page's mirrored rim
 
 
 def told_student(seed: int = 0) -> nn.Module:
@@ -22,3 +26,10 @@ def told_student(seed: int = 0) -> nn.Module:
     with torch.no_grad():  # a random network's logits are wild
         decoder.out.weight *= 0.2
     return fold_batchnorm(Student(encoder, decoder, statistics))
+
+
+def page_output(student: OnnxStudent, photo: np.ndarray) -> np.ndarray:
+    """What the page makes of a picture with its rim: by the summary of what lies within."""
+    if not student.told:
+        return student(photo)
+    return student(photo, student.summary(photo[..., RIM:-RIM, RIM:-RIM]))

@@ -6,7 +6,7 @@
 // Field numbers of onnx.proto's messages.
 const MODEL = { graph: 7, metadata: 14 };
 const GRAPH = { node: 1, initializer: 5, input: 11, output: 12, valueInfo: 13 };
-const NODE = { input: 1, output: 2, kind: 4 };
+const NODE = { input: 1, output: 2 };
 const TENSOR_NAME = 8;
 const VALUE = { name: 1, type: 2 };
 const TENSOR_TYPE = 1;
@@ -19,6 +19,7 @@ const DIM_PARAM = 2;
 const SIDES = ["", "", "height", "width"]; // as the page names them when it opens the network
 
 const STATISTICS = "global_statistics"; // in a file's metadata, as the export notes it
+const PICTURE = "thumbnail"; // that a graph of any size makes, by this name
 export const SUMMARY = "summary";
 export const SUMMARY_LENGTH = 64;
 export const THUMBNAIL = 256; // pixels a side of the picture that a summary is made of
@@ -68,8 +69,7 @@ export function splitAtSummary(file: ArrayBuffer): Parts | null {
   const nodes = [...fields(graph)].filter(({ number }) => number === GRAPH.node).map(readNode);
   const summarising = leading(nodes, [], [SUMMARY]).nodes;
   if (!photo || !summarising.length) return null;
-  const resize = summarising.find(({ kind, inputs }) => kind === "Resize" && inputs[0] === photo);
-  const thumbnail = resize?.outputs[0] ?? photo;
+  const thumbnail = summarising.some(({ outputs }) => outputs.includes(PICTURE)) ? PICTURE : photo;
   const outputs = [...fields(graph)].filter(({ number }) => number === GRAPH.output);
   const cut = (given: Bytes[], made: Bytes[]) => {
     const inputs = given.map(name);
@@ -126,7 +126,6 @@ export function noted(file: ArrayBuffer, key: string): string | null {
 }
 
 interface Node {
-  kind: string;
   inputs: string[];
   outputs: string[];
   /** Where it stands in the file. */
@@ -136,8 +135,8 @@ interface Node {
 function readNode({ content, whole }: Field): Node {
   const parts = [...fields(content!)];
   const texts = (wanted: number) => parts.filter(({ number }) => number === wanted).map((part) => text(part.content!));
-  const [inputs, outputs, [kind]] = [NODE.input, NODE.output, NODE.kind].map(texts);
-  return { kind, inputs, outputs, place: whole.byteOffset };
+  const [inputs, outputs] = [NODE.input, NODE.output].map(texts);
+  return { inputs, outputs, place: whole.byteOffset };
 }
 
 /** What leads to some values, from the given ones on: its nodes, and all values that they take. */

@@ -19,6 +19,7 @@ COLOURS_AT = "distill.colours_at"
 # a picture is told of the whole.
 GLOBAL_STATISTICS = "global_statistics"
 SUMMARY = "summary"
+THUMBNAIL = "thumbnail"  # what it is made of, by this name in a graph of any size
 
 
 def summary_file(stem: str) -> str:

@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import onnx
+from onnx import helper
 from torch import nn
 
 from distill.core.errors import DistillError
+from distill.core.onnx_files import SUMMARY, THUMBNAIL
 from distill.export.format import ConversionSource, ConvertedFormat, OnnxFormat
 from distill.export.graph.operator_sets import foreign_operators
 from distill.export.onnx import OnnxExporter
@@ -43,6 +45,32 @@ def halved(model: onnx.ModelProto) -> onnx.ModelProto:
     from onnxruntime.transformers.onnx_model import OnnxModel
 
     half = convert_float_to_float16(model, keep_io_types=True)
+    for name in (THUMBNAIL, SUMMARY):
+        _in_float32(half.graph, name)
     OnnxModel.graph_topological_sort(half.graph)  # the converter adds its casts at the end
     onnx.checker.check_model(half, full_check=True)
     return half
+
+
+def _in_float32(graph: onnx.GraphProto, name: str) -> None:
+    """Give a value inside, if there is one of that name, the type that an input has.
+
+    Where a student is cut in two there (see split_at_summary), both parts exchange float32.
+    """
+    if not any(name in node.output for node in graph.node):
+        return
+    for node in graph.node:
+        for names, own in ((node.input, f"{name}_again"), (node.output, f"{name}_half")):
+            for place, value in enumerate(names):
+                if value == name:
+                    names[place] = own
+    graph.node.extend(
+        helper.make_node("Cast", [given], [made], to=kind)
+        for given, made, kind in (
+            (f"{name}_half", name, onnx.TensorProto.FLOAT),
+            (name, f"{name}_again", onnx.TensorProto.FLOAT16),
+        )
+    )
+    kept = [value for value in graph.value_info if value.name != name]
+    del graph.value_info[:]
+    graph.value_info.extend(kept)

@@ -19,6 +19,7 @@ from onnx import TensorProto, helper
 from onnxruntime import InferenceSession
 from torch import Tensor, nn
 
+from distill.core import onnx_files
 from distill.core.errors import DistillError
 from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, note
 from distill.core.sessions import open_session
@@ -91,7 +92,7 @@ class OnnxExporter:
         elif self.resizes(network):
             thumbnail = torch.zeros(1, 3, THUMBNAIL, THUMBNAIL)
             told = _Traced(network, _told_by_thumbnail)
-            traced = self._trace(told, {"thumbnail": thumbnail}, ("stylized", SUMMARY))
+            traced = self._trace(told, {onnx_files.THUMBNAIL: thumbnail}, ("stylized", SUMMARY))
         else:
             traced = self._trace(_Traced(network, _told_by_itself), {}, ("stylized", SUMMARY))
         model = onnx.load_from_string(traced)

@@ -93,9 +93,9 @@ class Visit:
     page: Any
     noise: list[str]
 
-    def wait(self, condition: str, why: str = "") -> None:
+    def wait(self, condition: str, why: str = "", patience: float = PATIENCE) -> None:
         """Until a JavaScript expression is true; the page's policy forbids Playwright's own."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + patience
         while not self.page.evaluate(condition):
             said = self.page.inner_text("#message")
             assert time.monotonic() < end, f"{why or condition}; the page says: {said!r}"
@@ -120,9 +120,9 @@ class Visit:
         photo, output = (p.reshape(1, -1, *size) for p in values)
         return photo, output
 
-    def settle(self) -> None:
+    def settle(self, patience: float = PATIENCE) -> None:
         """Until a still picture or a sketch has its last result."""
-        self.wait("!distill.busy()")
+        self.wait("!distill.busy()", patience=patience)
 
     def text(self, name: str) -> str:
         return str(self.page.inner_text(f"#{name}"))

@@ -46,15 +46,8 @@ def test_it_is_what_stylize_draws_in_tiles(visit, size):
     off = np.abs(saved - expected)
     assert off.max() <= 2
     assert (off > 1).mean() < 1e-4
-    plain = levels(render.stylise_rgb(picture, student_without_colours(student), upscale="tiles"))
-    assert np.abs(plain - expected).mean() > 10 * off.mean()  # the colours were carried
     width, height = size
     assert at.text("message") == f"The picture is saved at {width} × {height}."
-
-
-def student_without_colours(student):
-    student.colours_at = None
-    return student
 
 
 def halves(size: tuple[int, int]) -> Image.Image:

@@ -10,7 +10,7 @@ from PIL import Image
 from skimage.data import astronaut
 
 from support.astronaut_parts import face_and_rest, person_and_rest
-from support.chromium_page import FLAGS, chromium, noisy_camera
+from support.chromium_page import FLAGS, SLOW, chromium, noisy_camera
 from support.onnx_networks import negative
 from support.parts_page import CUT, GONE, SAID, draw, negated, opacity, saved
 
@@ -91,17 +91,18 @@ def test_without_its_network_everything_is_drawn_and_said(visit, part, how):
     at.noise.clear()  # what the browser and ONNX Runtime tell the console
 
 
+@pytest.mark.timeout(2 * SLOW)
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.slow
 def test_webgpu_finds_the_same(visit, playwright, part):
-    """Emulated on the CPU. The student stays there, too."""
+    """Emulated on the CPU, which takes its time."""
     emulated = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]
     browser = playwright.chromium.launch(executable_path=chromium(), args=[*FLAGS, *emulated])
     opaque = []
     for query in ("?backend=wasm", "?backend=webgpu"):
         at = visit(f"{query}&size=256&draw={part}", browser=browser)
-        at.wait(CUT)
-        at.settle()
+        at.wait(CUT, patience=SLOW)
+        at.settle(SLOW)
         name = at.page.evaluate("distill.speed().backend.name")
         opaque.append(opacity(at))
         assert name == {"?backend=wasm": "WASM"}.get(query, "WebGPU")

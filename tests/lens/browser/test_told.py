@@ -22,11 +22,10 @@ from distill.lens.server import bind
 from distill.models.students.global_statistics import thumbnail_of
 from distill.stylize import render
 from distill.stylize.stylizing import open_student
-from support.chromium_page import FLAGS, PATIENCE, READY, WEBGPU, canvas, chromium, download, show
+from support.chromium_page import FLAGS, READY, SLOW, WEBGPU, canvas, chromium, download, show
 from support.told_students import told_student
 
 RIM = 8
-SLOW = 15 * PATIENCE
 
 
 @pytest.fixture(scope="session")

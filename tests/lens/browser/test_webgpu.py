@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 
 from distill.config.compose import load
@@ -19,11 +18,12 @@ from distill.export.fp16 import halved
 from distill.lens import lens_folder, page_students, webpage
 from distill.lens.server import bind
 from distill.models import zoo
-from support.chromium_page import FLAGS, PATIENCE, READY, WEBGPU, chromium
+from distill.stylize.stylizing import open_student
+from support.chromium_page import FLAGS, READY, SLOW, WEBGPU, chromium
+from support.told_students import page_output
 
 SHADE = 2 / 255
 SIZE = 128  # pixels, the least that the page offers
-SLOW = 15 * PATIENCE  # an emulated card takes its time
 
 
 @pytest.fixture(scope="module")
@@ -78,11 +78,9 @@ def test_a_student_gives_what_onnx_runtime_gives_in_python(
         assert not at.page.evaluate(has), at.text("why")
         pytest.skip("the adapter has no half precision (shader-f16)")
     (file,) = folder.glob(f"students/{style}{precision}-*.onnx")
-    session = onnxruntime.InferenceSession(file)
     photo, output = at.last()
     assert photo.shape == output.shape == (1, 3, SIZE, SIZE)
-    expected = session.run(None, {session.get_inputs()[0].name: photo})[0]
-    assert np.abs(output - expected).max() <= SHADE
+    assert np.abs(output - page_output(open_student(file, 1), photo)).max() <= SHADE
     assert np.abs(output - photo).mean() > 0.03
 
 
@@ -95,6 +93,4 @@ def test_half_precision_on_the_cpu_too(visit, site, style):
     (file,) = folder.glob(f"students/{style}_fp16-*.onnx")
     photo, output = at.last()
     assert photo.shape == (1, 3, SIZE, SIZE)
-    session = onnxruntime.InferenceSession(file)
-    expected = session.run(None, {session.get_inputs()[0].name: photo})[0]
-    assert np.abs(output - expected).max() <= SHADE
+    assert np.abs(output - page_output(open_student(file, 1), photo)).max() <= SHADE
