@@ -40,7 +40,7 @@ WARM = 5  # steps before the first that counts
 
 TRAIN = """
 import sys
-from distill.core.process import keep_freed
+from distill.core.process import keep_freed_memory
 sys.path.insert(0, {source!r})
 from watched import Stamps, train_for
 stamps = Stamps()

@@ -24,7 +24,7 @@ import torch
 from against_teacher.fidelity_report import Table, machine, write  # noqa: F401
 from PIL import Image
 
-from distill.core.process import keep_freed
+from distill.core.process import keep_freed_memory
 from distill.core.progress import bar
 from distill.core.weights import supplied
 from distill.data.photos import BadPhoto, demo_photos, find_photos, read_photo
@@ -111,7 +111,7 @@ def apart(function: Callable[..., Any], *arguments: object) -> tuple[Any, float]
 
 def kept(function: Callable[..., Any], *arguments: object) -> Any:
     """A function's result with freed memory kept for the next step, as every command has it."""
-    keep_freed()
+    keep_freed_memory()
     return function(*arguments)
 
 

@@ -27,8 +27,8 @@ from common import Table, machine, write
 
 from distill.data.augment import rng_for
 from distill.data.pairs import Pair, find_pairs
+from distill.data.photo_table import pair_of, read_rows
 from distill.data.photos import Side, group_of
-from distill.data.register import pair_of, read_rows
 
 COUNTS = (20, 50, 200)
 FROM = {"hayao": "whitebox", "whitebox": "hayao", "toon": "hayao"}  # whose student is started from

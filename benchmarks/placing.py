@@ -22,7 +22,7 @@ import fsspec
 from common import Table, apart, machine, parser, write
 from fsspec.spec import AbstractFileSystem
 
-from distill.data import register
+from distill.data import photo_table
 from distill.data.manifest import Manifest
 from distill.data.photos import Photo, find_photos
 from distill.data.shards.address import Address
@@ -102,7 +102,7 @@ def planned(count: int, stored: bool = False) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as root:
         found = placement.place_photos(photos, manifest, Path(root))
         lap("placed")
-        register.write_rows(Path(root), found.rows)
+        photo_table.write_rows(Path(root), found.rows)
         lap("written")
     rows = {row.pair: row for row in found.rows}
     leases = deal(plan(found.sides, manifest.views_of), rows, manifest, "qoi", SHARD)

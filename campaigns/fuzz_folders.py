@@ -21,7 +21,7 @@ from PIL import Image
 from distill.config import compose, registry
 from distill.config.settings.commands import RunChoice
 from distill.config.settings.training import Prepare, Train
-from distill.data import register
+from distill.data import photo_table
 from distill.data.manifest import Manifest
 from distill.data.pairs import find_pairs
 from distill.data.photos import Photo, find_photos, read_photo
@@ -75,7 +75,7 @@ class TextFiles(Reader):
 class Negatives(PairMaker):
     """Pairs of a photo and its negative: what needs no teacher, and no time."""
 
-    folders, doing = register.TEACHER_FOLDERS, "labelling"
+    folders, doing = photo_table.TEACHER_FOLDERS, "labelling"
 
     def read(self, job: PairJob) -> Image.Image:
         return read_photo(job.photo.path).resize((16, 16))
@@ -129,7 +129,7 @@ class PairSets(TextFiles):
         manifest: Manifest = labelling.manifest(self._source, Toon())
         manifest.check(root)
         pictures_of(self._source)
-        register.folders_of(root, ["photo_1.png"])
+        photo_table.folders_of(root, ["photo_1.png"])
         set_teacher.style_teacher(root)
         find_pairs(root, "toon", 0.3, 0)
         self._build(folder / name if name == "drop.txt" else None)

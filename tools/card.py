@@ -13,9 +13,9 @@ from PIL import Image
 from distill.config.trained import source_of
 from distill.core.images import sheet, to_tensor
 from distill.data.cards.terms import INHERITED
+from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import centre_square, demo_photos, read_photo
-from distill.data.register import SIDES, read_rows
-from distill.eval_fid.drawing_scores import by_kind
+from distill.eval_fid.line_scores import by_kind
 from distill.eval_fid.results import markdown
 from distill.eval_fid.whole_pictures import table
 from distill.models.build import load_teacher
@@ -194,7 +194,7 @@ def _cost(cost: Facts) -> dict[str, str]:
     known = {
         "MACs at 256²": f"{cost['macs']:,}",
         "parameters": f"{cost['parameters']:,}",
-        "living weights": f"{cost['living']:.1%}",
+        "nonzero weights": f"{cost['living']:.1%}",
         "bytes": f"{cost['bytes']:,}",
         "ONNX Runtime, 1 thread": f"{ms['value']:.2f} ms ({ms['low']:.2f} – {ms['high']:.2f})",
     }

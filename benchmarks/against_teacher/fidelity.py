@@ -54,8 +54,8 @@ from distill.core.images import to_float
 from distill.core.progress import bar
 from distill.core.sessions import open_session
 from distill.data.manifest import is_complete, manifest_at
-from distill.eval_fid.drawing_scores import FLICKER
 from distill.eval_fid.heldout import group_of_pair, infer
+from distill.eval_fid.line_scores import FLICKER
 from distill.eval_fid.paired_scores import features_or_reason
 from distill.eval_fid.set_teacher import style_teacher
 from distill.eval_fid.whole_pictures import Infer, score_sizes

@@ -17,7 +17,7 @@ from distill.core.arrays import save_png
 from distill.core.cores import cores
 from distill.core.files import write_json, write_whole
 from distill.core.images import sheet, to_float
-from distill.eval_fid.drawing_scores import INK, by_kind
+from distill.eval_fid.line_scores import INK, by_kind
 from distill.eval_fid.results import markdown
 from distill.eval_fid.whole_pictures import table
 from distill.metrics.machine import load_average
@@ -33,7 +33,7 @@ COSTS = {  # how the columns are called
     "macs": "MACs (M)",
     "parameters": "parameters",
     "graph_parameters": "values in the graph",
-    "living": "living weights",
+    "living": "nonzero weights",
     "bytes": "bytes",
 }
 

@@ -21,8 +21,8 @@ from distill.core.images import to_pixels
 from distill.core.progress import bar
 from distill.data.manifest import manifest_at
 from distill.data.pairs import Pair, ReadablePair
+from distill.data.photo_table import pair_of, pairs_on_disk, png_names, read_rows, size_of
 from distill.data.photos import BadPhoto, Side, group_of, read_photo
-from distill.data.register import pair_of, pairs_on_disk, png_names, read_rows, size_of
 from distill.eval_fid.heldout import half_order
 from distill.eval_fid.whole_pictures import by_size, square_name
 

@@ -11,8 +11,8 @@ from distill.config.trained import source_of
 from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.data import sources
+from distill.data.photo_table import png_names, read_rows
 from distill.data.photos import Photo, Side
-from distill.data.register import png_names, read_rows
 from distill.eval_fid.training_pictures import near_duplicates, runs_behind, seen_sides
 
 UNKNOWN = "training photos not known"

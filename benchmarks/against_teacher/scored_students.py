@@ -21,7 +21,7 @@ from distill.core.onnx_files import load_model
 from distill.core.sessions import open_session, picture_call
 from distill.core.subnormals import flush_subnormals
 from distill.eval_fid.whole_pictures import Infer
-from distill.metrics import complexity, living_weights
+from distill.metrics import complexity, nonzero_weights
 from distill.models import checkpoint
 from distill.models.fold import fold_batchnorm
 from distill.models.network_file import is_network_file
@@ -160,7 +160,7 @@ def _cost(graph: onnx.ModelProto) -> Row:
     return {
         "macs": complexity.graph_macs(graph),
         "graph_parameters": complexity.graph_parameters(graph),
-        "living": living_weights.graph_living_weight_share(graph),
+        "living": nonzero_weights.graph_nonzero_weight_share(graph),
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from against_teacher.heldout_set import FidelitySet, Indices
-from distill.eval_fid import drawing_scores as drawing
+from distill.eval_fid import line_scores
 from distill.eval_fid.feature_sets import Features, features_of_set
 from distill.eval_fid.picture_scores import Values, interval, per_picture
 from distill.eval_fid.whole_pictures import SIMILARITY
@@ -31,7 +31,7 @@ Measure = Callable[[Tensor, Tensor], Tensor]
 class PictureFigures:
     """Every figure of each picture, (n,), NaN where it has none; features (n, d) of all.
 
-    `ink` and `places` are what `drawing_scores` makes its rows of.
+    `ink` and `places` are what `line_scores` makes its rows of.
     """
 
     values: dict[str, Values]
@@ -67,19 +67,19 @@ def measure(
     """All figures of uint8 (n, 3, H, W) against the teacher's pictures of the same photos."""
     values = {name: per_picture(each, output, held.teacher, BATCH) for name, each in by.items()}
     features = features_of_set(network, output, what) if network else None
-    ink = drawing.ink_of(output, held.teacher, BATCH)
-    places = drawing.places_of(output, held.teacher, BATCH)
+    ink = line_scores.ink_of(output, held.teacher, BATCH)
+    places = line_scores.places_of(output, held.teacher, BATCH)
     return PictureFigures(values, features, ink, places)
 
 
 def flickering(network: nn.Module, held: FidelitySet, at: Indices, what: str) -> dict[str, Values]:
     """Flicker of the output for the photos `at`, each kind (n,), NaN for the others."""
-    found = drawing.flicker_of(network, held.photo[at], BATCH, f"flicker of {what}")
+    found = line_scores.flicker_of(network, held.photo[at], BATCH, f"flicker of {what}")
     if found is None:
         return {}
-    spread = np.full((len(drawing.FLICKER), len(held.files)), np.nan)
+    spread = np.full((len(line_scores.FLICKER), len(held.files)), np.nan)
     spread[:, at] = found.T
-    return dict(zip(drawing.FLICKER, spread, strict=True))
+    return dict(zip(line_scores.FLICKER, spread, strict=True))
 
 
 def score(
@@ -97,8 +97,8 @@ def score(
     groups = None if groups is None else groups[at]
     scores = {name: mean(values[at], rounds, groups) for name, values in student.values.items()}
     if student.ink is not None and student.places is not None:
-        scores |= drawing.ink_rows(student.ink[at], rounds, groups=groups)
-        scores[drawing.OFF] = drawing.displacement_row(student.places[at])
+        scores |= line_scores.ink_rows(student.ink[at], rounds, groups=groups)
+        scores[line_scores.OFF] = line_scores.displacement_row(student.places[at])
     if network and teacher.features is not None and student.features is not None:
         features = teacher.features[at], student.features[at]
         scores |= _distances(*features, network, rounds, groups)

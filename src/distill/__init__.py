@@ -1,7 +1,7 @@
 """Distil heavy image-to-image networks into students for phones, lenses and the web."""
 
-from distill.core.process import spin_briefly
+from distill.core.process import limit_spinning
 
 __version__ = "0.1.0"
 
-spin_briefly()  # before anything loads torch
+limit_spinning()  # before anything loads torch

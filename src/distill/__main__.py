@@ -12,13 +12,13 @@ import sys
 
 from distill import __version__
 from distill.core.errors import DistillError, OneLine
-from distill.core.nodes import no_such
+from distill.core.nodes import unknown_name
 
 COMMANDS = {
     "prepare": "photos to pairs on disk, once: by a teacher, or sketches",
     "curate": "which pairs of a set do not fit, on a page to look through",
     "shards": "pairs to shards for large sets and object stores, and back",
-    "train": "pictures to a trained network; again, and it goes on",
+    "train": "pictures to a trained network; run again, it resumes",
     "export": "a run to a checked ONNX file, and other formats",
     "eval_fid": "how close a run is to its teacher, or one folder to another",
     "benchmark": "speed of networks beside each other on this machine",
@@ -53,7 +53,7 @@ def main() -> None:
             sys.argv = [sys.argv[0], *rest]
             runpy.run_module(f"distill.{name}", run_name="__main__", alter_sys=True)
         else:
-            raise DistillError(no_such(name, [*COMMANDS], "command"))
+            raise DistillError(unknown_name(name, [*COMMANDS], "command"))
 
 
 if __name__ == "__main__":

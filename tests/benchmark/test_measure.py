@@ -143,7 +143,7 @@ def test_only_missing_providers_measure_nothing(folder, capsys):
 def test_a_teacher_that_cannot_be_had_is_said(folder, capsys, no_downloads):
     (folder / "zoo/hayao.onnx").rename(folder / "zoo/paprika.onnx")
     assert run(benchmark, "style=paprika", *QUICK[:3]) == 0
-    assert "no teacher: paprika.pt of style=paprika is not at hand" in capsys.readouterr().out
+    assert "no teacher: paprika.pt of style=paprika is not available" in capsys.readouterr().out
     assert [row["role"] for row in figures(folder)["rows"]] == ["student"]
 
 

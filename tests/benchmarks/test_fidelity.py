@@ -27,8 +27,8 @@ from PIL import Image
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
-from distill.eval_fid.drawing_scores import FLICKER
 from distill.eval_fid.heldout import infer
+from distill.eval_fid.line_scores import FLICKER
 from distill.export.onnx import OnnxExporter
 from distill.models import checkpoint
 from distill.prepare import __main__ as prepare
@@ -387,7 +387,7 @@ def test_ink_place_and_flicker_have_a_table_of_their_own() -> None:
     }
     close, drawn = fidelity_report.scores_tables("faces", 4, scores)
     assert close.title == "faces: 4 pictures"
-    assert drawn.title == "faces, how it is drawn: 4 pictures"
+    assert drawn.title == "faces, lines and flicker: 4 pictures"
     assert "| b | **21.00** |" in str(close)
     assert "teacher" not in str(close)
     assert "| b | **0.600** | **0.25** | – |" in str(drawn)

@@ -75,7 +75,7 @@ def test_terms_that_nobody_named_are_other(here: Path) -> None:
     assert prepared("card=true") == 0
     text = (here / SET / "README.md").read_text()
     assert "license: other" in text
-    assert "not said; whoever publishes the set answers for them" in text
+    assert "not said; the publisher of the set is responsible for them" in text
 
 
 def test_a_card_of_sketches(here: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_set_goes_to_a_folder_and_comes_back(
     picture = next((here / "got/train/stylized").iterdir())
     picture.write_bytes(b"damaged")
     assert run(hub, *pull) == 1
-    assert f"{picture.name} is here with another content" in last_line(capsys)
+    assert f"{picture.name} is here with other content" in last_line(capsys)
     assert run(hub, *pull, "replace=true") == 0
     assert files(here / "got").items() >= shared.items()
 
@@ -152,10 +152,10 @@ def test_a_student_there_and_back(student: Path, capsys: pytest.CaptureFixture[s
     other = network_file.description(DISTILLED)
     network_file.write_network(distilled(seed=1), other, student)
     assert run(hub, "push", "model=mine.safetensors", "repo=./shared") == 1
-    assert "are there with another content; replace=true" in last_line(capsys)
+    assert "are there with other content; replace=true" in last_line(capsys)
     assert run(hub, "push", "model=mine.safetensors", "repo=./shared", "replace=true") == 0
     assert run(hub, "pull", "repo=./shared", "model=got.safetensors") == 1
-    assert "model=got.safetensors: is there with another content" in last_line(capsys)
+    assert "model=got.safetensors: exists with other content" in last_line(capsys)
     (here / "shared/model.safetensors").write_bytes(b"cut")
     assert run(hub, "pull", "repo=./shared", "model=new.safetensors") == 1
     assert "damaged, or not a network of distill.export" in last_line(capsys)
@@ -184,13 +184,13 @@ def test_pushed_to_the_hub_to_the_last_step_before_a_network(
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ([], "push or pull? typed was nothing"),
-        (["send"], "push or pull? typed was send"),
-        (["push", "pull"], "push or pull? typed was push pull"),
+        ([], "want push or pull, got nothing"),
+        (["send"], "want push or pull, got send"),
+        (["push", "pull"], "want push or pull, got push pull"),
         (["push", "run=a"], "repo: missing; repo=USER/NAME on the Hub"),
         (["push", "run=a", "repo=./x"], "runs/a: no such run"),
         (["push", "run=a", "model=b", "repo=./x"], "run=a and model=b: name one student"),
-        (["pull", "repo=./x"], "pull: where to? data.root=DIR for a set"),
+        (["pull", "repo=./x"], "pull: no destination; data.root=DIR for a set"),
         (["pull", "repo=./x", "model=a.onnx"], "model=a.onnx: a student is pulled as .safetensors"),
         (["pull", "repo=./x", "model=a.safetensors"], "repo=./x: no student is there"),
         (["push", "repo=one", "run=a"], "repo=one: USER/NAME on the Hub, or a folder"),

@@ -19,7 +19,7 @@ from distill.data.shards.address import Address
 from distill.data.shards.shard_index import read_rows_of, read_shard_row, write_part
 from distill.hub import __main__ as hub
 from distill.hub import transfer
-from distill.hub.places import FolderPlace
+from distill.hub.remotes import FolderRemote
 from distill.prepare import __main__ as prepare
 from distill.shards import __main__ as shards
 from support.commands import SMALL, go, run
@@ -154,15 +154,15 @@ def test_names_of_photos_that_were_left_out_stay_at_home(carded: Path) -> None:
     assert read_shard_row(there, shard) == row
     assert read_rows_of(there, shard) == rows
     assert read_shard_row(root, shard).skipped
-    assert run(hub, *PUSH) == 0  # what is written anew for that is the same
+    assert run(hub, *PUSH) == 0  # what is written again for that is the same
 
 
 def test_a_push_that_was_killed_goes_on(
     carded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plain, puts = FolderPlace.put, list[list[str]]()
+    plain, puts = FolderRemote.put, list[list[str]]()
 
-    def put(self: FolderPlace, files: Mapping[str, Path], message: str) -> None:
+    def put(self: FolderRemote, files: Mapping[str, Path], message: str) -> None:
         if len(puts) == 3:
             raise KeyboardInterrupt
         puts.append([*files])
@@ -170,7 +170,7 @@ def test_a_push_that_was_killed_goes_on(
 
     tar = next((carded / ROOT / "shards").iterdir())
     monkeypatch.setattr(transfer, "BATCH_BYTES", 2 * tar.stat().st_size)
-    monkeypatch.setattr(FolderPlace, "put", put)
+    monkeypatch.setattr(FolderRemote, "put", put)
     assert run(hub, *PUSH) == 130
     assert len(puts) == 3
     assert all(len([n for n in names if n.endswith(".tar")]) <= 2 for names in puts)
@@ -179,7 +179,7 @@ def test_a_push_that_was_killed_goes_on(
     assert "dataset.json" not in begun
     assert run(hub, *PULL) == 1
     assert "no set that was pushed to its end" in last_line(capsys)
-    monkeypatch.setattr(FolderPlace, "put", plain)
+    monkeypatch.setattr(FolderRemote, "put", plain)
     assert run(hub, *PUSH) == 0
     total = len(visible(carded / "shared"))
     assert f"{total} files, {total - len(begun)} of them new" in capsys.readouterr().out
@@ -189,21 +189,21 @@ def test_a_push_that_was_killed_goes_on(
 def test_a_pull_that_was_killed_goes_on(
     shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plain, fetched = FolderPlace.fetch, list[str]()
+    plain, fetched = FolderRemote.fetch, list[str]()
 
-    def fetch(self: FolderPlace, paths: Collection[str], into: Path) -> None:
+    def fetch(self: FolderRemote, paths: Collection[str], into: Path) -> None:
         if len(fetched) > 3:
             raise KeyboardInterrupt
         fetched.extend(paths)
         plain(self, paths, into)
 
     monkeypatch.setattr(transfer, "BATCH", 2)
-    monkeypatch.setattr(FolderPlace, "fetch", fetch)
+    monkeypatch.setattr(FolderRemote, "fetch", fetch)
     assert run(hub, *PULL) == 130
     assert not Path("got/dataset.json").exists()
     assert go("data=shards", "data.root=got", "style=toon") == 1
     assert "got: no shards there" in last_line(capsys)
-    monkeypatch.setattr(FolderPlace, "fetch", plain)
+    monkeypatch.setattr(FolderRemote, "fetch", plain)
     assert run(hub, *PULL) == 0
     assert visible(Path("got")) == visible(shared)
 
@@ -239,16 +239,16 @@ def test_another_version_replaces_all_of_the_old_one(
     assert run(hub, *PULL) == 0
     photo = next(Path("photos").iterdir())
     Path("drop.txt").write_text(f"{photo.name}\n")
-    assert prepared("drop=drop.txt", *CARD) == 0  # its shard is drawn anew, under another name
+    assert prepared("drop=drop.txt", *CARD) == 0  # its shard is made again, under another name
     gone = {p.name for p in Path("got/shards").iterdir()} - {
         p.name for p in Path(ROOT, "shards").iterdir()
     }
     assert gone
     assert run(hub, *PUSH) == 1
-    assert "there with another content; replace=true" in last_line(capsys)
+    assert "there with other content; replace=true" in last_line(capsys)
     assert run(hub, *PUSH, "replace=true") == 0
     assert run(hub, *PULL) == 1
-    assert "here with another content; replace=true" in last_line(capsys)
+    assert "here with other content; replace=true" in last_line(capsys)
     assert run(hub, *PULL, "replace=true") == 0
     for folder in ("shards", "index"):
         assert visible(Path("got", folder)) == visible(Path(ROOT, folder))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from distill.data import stored_photo
-from distill.data.register import read_rows
+from distill.data.photo_table import read_rows
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.prepare import __main__ as prepare
@@ -130,7 +130,7 @@ def test_a_missing_package_is_one_line(here, capsys, monkeypatch):
 
 def test_sketches_are_of_local_photos(store, capsys):
     assert run(prepare, "recipe=pix2pix", f"photos={THERE}") == 1
-    assert f"photos={THERE}: sketches are drawn from photos on this machine" in line(capsys)
+    assert f"photos={THERE}: sketches are made from photos on this machine" in line(capsys)
 
 
 @pytest.mark.slow

@@ -206,7 +206,7 @@ def shard_run(name, *more):
 @pytest.mark.parametrize("harm", ["cut short", "gone", "no index", "folder"])
 @pytest.mark.slow
 def test_what_a_loading_process_cannot_read_is_one_line(packed, capsys, workers, harm):
-    wanted = "; the command that made the set mends it, typed again"
+    wanted = "; run the command that made the set again to repair it"
     train_shards = sorted(Path("packed/shards").glob("train-*"))
     words, count = ON, len(train_shards)
     for path in train_shards:

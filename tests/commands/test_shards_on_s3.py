@@ -132,4 +132,4 @@ def test_a_connection_that_breaks_in_mid_training_is_told(packed, capsys, monkey
     said = capsys.readouterr().err.splitlines()
     told = [each for each in said if f"{THERE}: cannot be reached" in each]
     assert told
-    assert "the same command goes on" in told[-1]
+    assert "run it again to resume" in told[-1]

@@ -19,7 +19,7 @@ from torch import nn
 
 from distill.config import compose, registry
 from distill.config.registry import Direction
-from distill.config.settings.training import Paired, Pix2PixTrain
+from distill.config.settings.training import PairedDataConfig, Pix2PixTrain
 from distill.core.errors import DistillError
 from distill.data import loaders
 from distill.eval_fid import __main__ as eval_fid
@@ -73,7 +73,7 @@ class PlainRecipe(GanRecipe):
 
     name = "plain"
     settings = PlainTrain
-    data_settings = Paired
+    data_settings = PairedDataConfig
     networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "generator"}
     monitor = "val/loss"
     learns_from = "pairs"

@@ -34,16 +34,16 @@ def system(code: int, place: str | None = None) -> OSError:
         (DistillError("a\nb\x1b[2J\u2028: no picture: é 絵"),
          "a\\nb\\x1b[2J\\u2028: no picture: é 絵"),
         (system(errno.ENOSPC, "out/a.png"), "out/a.png: no space left on device; free some space "
-         "and type the same command again"),
-        (system(errno.ENOSPC), "no space left on device; free some space and type the same "
-         "command again"),
-        (system(errno.EFBIG, "a"), "a: file too large; free some space and type the same command "
+         "and run the command again"),
+        (system(errno.ENOSPC), "no space left on device; free some space and run the command "
+         "again"),
+        (system(errno.EFBIG, "a"), "a: file too large; free some space and run the command "
          "again"),
         (system(errno.EACCES, "out"), "out: permission denied; choose another place"),
         (system(errno.ECONNRESET), "connection reset by peer (by the system)"),
         (shutil.Error([("from/a", "to/a", "[Errno 28] No space left on device: 'to/a'"),
                        ("from/b", "to/b", "[Errno 28] No space left on device")]),
-         "to/a: no space left on device; free some space and type the same command again"),
+         "to/a: no space left on device; free some space and run the command again"),
         (shutil.Error([("from/a", "to/a", "gone")]), "to/a: input/output error; choose another "
          "place"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from torch import nn
 
 from distill.core.errors import DistillError
-from distill.core.nodes import MOVED, check_part, class_of, with_names_now
+from distill.core.nodes import MOVED, check_part, class_of, with_current_names
 from distill.export.onnx import OnnxExporter
 from distill.models import teachers
 from distill.train import schedules
@@ -70,7 +70,7 @@ def test_saved_settings_name_classes_where_they_lie_now():
     inner = {"_target_": "distill.training.schedules.linear", "name": "distill.training.schedules"}
     saved = {"schedule": inner, "list": [inner, 1], "decoder": {"_target_": f"{PACKAGE}.x.Y"}}
     said = inner | {"_target_": "distill.train.schedules.linear"}
-    assert with_names_now(saved) == saved | {"schedule": said, "list": [said, 1]}
+    assert with_current_names(saved) == saved | {"schedule": said, "list": [said, 1]}
 
 
 def test_a_module_that_moved_is_gone_and_its_new_place_is_there():

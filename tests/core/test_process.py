@@ -13,15 +13,15 @@ import pytest
 from torch.utils.data import DataLoader
 
 from distill.core import process
-from distill.core.process import LOWEST, die_with, worker_init_fn
+from distill.core.process import LOWEST, exit_with_parent, worker_init_fn
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 
-# Pages that the system has to map anew while the same 64 MiB are taken and freed ten times, in the
+# Pages that the system has to map again while the same 64 MiB are taken and freed ten times, in the
 # main thread or in another one.
 SCRIPT = """
 import resource, sys, threading
-from distill.core.process import keep_freed
+from distill.core.process import keep_freed_memory
 
 def take_and_free():
     for _ in range(10):
@@ -34,7 +34,7 @@ def rounds():
     print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 if "keep" in sys.argv:
-    keep_freed()
+    keep_freed_memory()
 if "thread" in sys.argv:
     thread = threading.Thread(target=rounds)
     thread.start()
@@ -66,7 +66,7 @@ def test_freed_memory_is_kept(where):
 def test_elsewhere_nothing_is_asked(monkeypatch, system):
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(process.ctypes, "CDLL", lambda *_: pytest.fail("asked"))
-    process.keep_freed()
+    process.keep_freed_memory()
 
 
 def forked(task):
@@ -82,10 +82,10 @@ def forked(task):
 
 @needs_fork
 def test_a_worker_whose_parent_is_gone_already_ends():
-    child = forked(lambda: die_with(os.getpid()))  # not the parent's number
+    child = forked(lambda: exit_with_parent(os.getpid()))  # not the parent's number
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
     main = os.getpid()
-    child = forked(lambda: die_with(main))
+    child = forked(lambda: exit_with_parent(main))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
@@ -94,7 +94,7 @@ def test_a_worker_ends_with_a_parent_that_is_killed():
     reading, writing = os.pipe()
 
     def worker(parent):
-        die_with(parent)
+        exit_with_parent(parent)
         os.write(writing, b"!")
         time.sleep(60)
 

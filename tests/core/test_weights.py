@@ -261,7 +261,7 @@ def test_one_at_hand_is_told_to_be_unchecked(cache, capsys, known, told):
     put(cache / "x.pt")
     assert find(WeightsFile("x.pt", "http://127.0.0.1:9/x.pt", **known)) == cache / "x.pt"
     printed = capsys.readouterr().out
-    assert (f"taken unchecked, no hash of it is known; its own is {SHA256}" in printed) == told
+    assert (f"used unchecked, no expected hash is known; its hash is {SHA256}" in printed) == told
 
 
 def test_a_file_without_a_public_address_says_so(cache):

@@ -23,8 +23,8 @@ from support.textures import texture
 GOOD = [f"good{i}.png" for i in range(8)]
 WRONG = {
     "shifted.png": "lies 4.0 px off",
-    "another.png": "another picture, or drawn freely",
-    "undrawn.png": "the drawing is the photo itself",
+    "another.png": "another picture, or far from the photo",
+    "undrawn.png": "the target is the photo itself",
     "broken.png": "cannot be read",
 }
 
@@ -110,7 +110,7 @@ def test_training_leaves_out_what_the_set_s_list_names(flawed, capsys):
     (flawed / "dropped.txt").write_text("good5.png\nnot of these pairs.jpg\n")
     assert run(curate, "data.root=set", "apply=true") == 0
     lines = (flawed / "dropped.txt").read_text().splitlines()
-    assert lines[0] == "not of these pairs.jpg"  # it stays; one of ours is judged anew
+    assert lines[0] == "not of these pairs.jpg"  # it stays; one of ours is judged again
     assert {*WRONG} < {*lines}
     assert "next: python -m distill.train data.root=set" in capsys.readouterr().out
     after = find_pairs(flawed, None, 0.2, 0, 0.2)

@@ -29,7 +29,7 @@ def row(**figures):
     return made
 
 
-FREELY = "another picture, or drawn freely"
+FREELY = "another picture, or far from the photo"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ FREELY = "another picture, or drawn freely"
         ({"agreement": 0.41, "difference": 2.1, "right": 1.4}, []),
         ({"agreement": 0.39}, [FREELY]),
         ({"down": 1.6}, ["lies 1.6 px off"]),
-        ({"difference": 1.9}, ["the drawing is the photo itself"]),
+        ({"difference": 1.9}, ["the target is the photo itself"]),
         ({"landmarks": 0.11}, ["its face has moved"]),
         ({"landmarks": np.inf}, []),  # a drawn face need not be seen
         ({"agreement": 0.2, "coarse_agreement": 0.8, "coarse_down": 7}, [FREELY]),

@@ -1,4 +1,4 @@
-"""Photos at an address: which are found, when they are listed anew, and what is kept of it."""
+"""Photos at an address: which are found, when they are listed again, and what is kept of it."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_what_took_long_is_kept_and_said_with_its_time(address, slow, capsys):
     assert find_photos(address) == first
     said = capsys.readouterr().out
     assert said.startswith(f"{address}: 4 photos as listed on 20")
-    assert said.endswith("which took 0 s; label.listing=new lists them anew\n")
+    assert said.endswith("which took 0 s; label.listing=new lists them again\n")
     assert "a/new.png" in keys(find_photos(address, listing="new"))
     assert "a/new.png" in keys(find_photos(address))
 

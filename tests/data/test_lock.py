@@ -150,7 +150,7 @@ def test_a_full_disk_ends_in_one_line_and_leaves_no_half_pair(
     done = max(0, (count - 3) // 2)
     assert str(error.value) == (
         f"{root}: the disk is full, {done} pairs are done; "
-        "free some space, the same command goes on"
+        "free some space and run it again to resume"
     )
     assert not list(root.rglob(".*.part"))
     photos, stylised = (

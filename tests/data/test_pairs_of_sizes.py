@@ -21,7 +21,7 @@ from distill.data.augment import recolour, rng_for
 from distill.data.datasets import BLOCK, HeldOutPairs, MixedPairs, PairSet, thumbnail_pixels
 from distill.data.manifest import Manifest, write_manifest
 from distill.data.pairs import Pair, find_pairs
-from distill.data.register import size_of
+from distill.data.photo_table import size_of
 from distill.data.sampler import MixedStreams, StreamSampler, of_one_shape
 from distill.data.shards.address import Address
 from distill.models.students.global_statistics import thumbnail_of

@@ -21,7 +21,7 @@ def test_ranks_share_the_rest_of_the_stream_between_them(start, world):
 
 
 def test_ranks_take_whole_batches_in_turn():
-    """Together they see the batches that one process would accumulate."""
+    """ListSetting they see the batches that one process would accumulate."""
     first, second = (list(StreamSampler(24, 8, rank, 2, batch=4)) for rank in (0, 1))
     assert first == [8, 9, 10, 11, 16, 17, 18, 19]
     assert second == [12, 13, 14, 15, 20, 21, 22, 23]
@@ -139,7 +139,7 @@ def test_one_folder_with_one_weight_is_no_share_at_all():
 
 
 def test_which_pictures_of_a_folder_a_pass_takes_goes_by_seed_folder_and_round():
-    """Of two folders of 40, 20 each a pass: every second pass begins a folder anew."""
+    """Of two folders of 40, 20 each a pass: every second pass begins a folder again."""
     names = ["a"] * 40 + ["b"] * 40
 
     def taken(seed):

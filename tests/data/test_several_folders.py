@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 
 from distill.core.errors import DistillError
+from distill.data.photo_table import folders_of, read_rows
 from distill.data.photos import find_all, find_photos, folder_names
-from distill.data.register import folders_of, read_rows
 from support.labelling import MANIFEST, add, add_copies, hashes, make, sides
 
 

@@ -85,7 +85,7 @@ def test_a_store_that_fails_on_is_an_error_and_no_bad_photo(
     address, monkeypatch, error, said, asked
 ):
     store, found = Shaky(monkeypatch, 99, error), find_photos(address)
-    line = rf"photos/0\.png: cannot be read \({said}\); the same command goes on, drop=FILE"
+    line = rf"photos/0\.png: cannot be read \({said}\); run it again to resume, drop=FILE"
     with pytest.raises(DistillError, match=line):
         read_photo(found[0].path)
     assert store.asked == asked

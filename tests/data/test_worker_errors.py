@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import Dataset
 
 from distill.core.errors import DistillError
-from distill.data.worker_errors import OwnErrorsLoader
+from distill.data.worker_errors import ErrorForwardingLoader
 
 
 class Raising(Dataset):
@@ -33,7 +33,7 @@ class Raising(Dataset):
 def test_a_user_s_error_and_the_system_s_are_what_they_were(error, workers, batch):
     found: list = []
     with pytest.raises(type(error)) as caught:
-        found.extend(OwnErrorsLoader(Raising(error), batch, workers))
+        found.extend(ErrorForwardingLoader(Raising(error), batch, workers))
     assert torch.stack(list(map(torch.as_tensor, found))).flatten().tolist() == (
         [0, 1] if batch else [0, 1, 2]
     )
@@ -45,11 +45,11 @@ def test_a_user_s_error_and_the_system_s_are_what_they_were(error, workers, batc
 @pytest.mark.parametrize("error", [ValueError("a bug"), OSError("of a library")])
 def test_a_bug_keeps_the_traceback_of_its_process(error):
     with pytest.raises(type(error), match="in __getitem__"):
-        list(OwnErrorsLoader(Raising(error), 2, 1))
+        list(ErrorForwardingLoader(Raising(error), 2, 1))
 
 
 def test_batches_are_torch_s_own():
-    loader = OwnErrorsLoader(Raising(DistillError("never")), 3, 1, sampler=[0, 1, 2, 4, 5])
+    loader = ErrorForwardingLoader(Raising(DistillError("never")), 3, 1, sampler=[0, 1, 2, 4, 5])
     first, last = loader
     assert torch.equal(first, torch.tensor([0, 1, 2]))
     assert torch.equal(last, torch.tensor([4, 5]))

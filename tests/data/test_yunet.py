@@ -1,4 +1,4 @@
-"""YuNet's outputs decoded, with tensors made by hand; the network itself where it is at hand."""
+"""YuNet's outputs decoded, with tensors made by hand; the network itself where it is available."""
 
 from __future__ import annotations
 

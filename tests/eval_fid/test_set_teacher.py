@@ -7,7 +7,7 @@ from distill.eval_fid import set_teacher
 
 
 def test_only_the_teacher_that_labelled_the_set(tmp_path: Path) -> None:
-    """By its fingerprint: toon is in the package, so at hand everywhere."""
+    """By its fingerprint: toon is in the package, so available everywhere."""
     assert set_teacher.style_teacher(tmp_path) is None  # no set
     settings = set_teacher.compose.load("prepare", ["style=toon"], set_teacher.Prepare)
     teacher = set_teacher.build.load_teacher(settings.style, settings.teacher)

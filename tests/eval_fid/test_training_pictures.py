@@ -16,8 +16,8 @@ from distill.config.settings.training import Train
 from distill.config.trained import source_of
 from distill.core.errors import DistillError
 from distill.data import sources
+from distill.data.photo_table import read_rows
 from distill.data.photos import Photo, find_photos
-from distill.data.register import read_rows
 from distill.eval_fid import heldout
 from distill.eval_fid.heldout import held_out_pairs, held_out_photos
 from distill.eval_fid.training_pictures import pictures_of, seen_by

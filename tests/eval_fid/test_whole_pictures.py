@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from distill.data.register import size_of
+from distill.data.photo_table import size_of
 from distill.eval_fid import __main__ as eval_fid
 from distill.eval_fid.whole_pictures import (
     ENLARGED,

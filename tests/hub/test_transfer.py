@@ -10,7 +10,7 @@ import pytest
 
 from distill.core.errors import DistillError
 from distill.hub import transfer
-from distill.hub.places import FolderPlace, HubPlace, Place, place_of
+from distill.hub.remotes import FolderRemote, HubRemote, Remote, remote_of
 from support.hub_stand_in import LARGE, HubStandIn, as_typed
 
 LAST = ("last.json", transfer.SUMS)
@@ -35,13 +35,13 @@ def files(tmp_path: Path) -> dict[str, Path]:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """An empty place of either kind, whose files lie below there/."""
     if request.param == "folder":
-        return FolderPlace(str(tmp_path / "there"))
+        return FolderRemote(str(tmp_path / "there"))
     return on_hub(HubStandIn(tmp_path / "there"))
 
 
-def on_hub(api: HubStandIn) -> Place:
+def on_hub(api: HubStandIn) -> Remote:
     pytest.importorskip("huggingface_hub")
-    place = HubPlace("me/set", "dataset", None, private=True)
+    place = HubRemote("me/set", "dataset", None, private=True)
     place.api = as_typed(api)
     return place
 
@@ -55,7 +55,7 @@ def content(root: Path) -> dict[str, bytes]:
     return {p.relative_to(root).as_posix(): p.read_bytes() for p in found}
 
 
-def test_there_and_back(place: Place, files: dict[str, Path], tmp_path: Path) -> None:
+def test_there_and_back(place: Remote, files: dict[str, Path], tmp_path: Path) -> None:
     assert transfer.push(files, place, LAST, replace=False) == 6
     assert content(tmp_path / "there") == {name: p.read_bytes() for name, p in files.items()}
     assert transfer.push(files, place, LAST, replace=False) == 0
@@ -68,26 +68,26 @@ def test_there_and_back(place: Place, files: dict[str, Path], tmp_path: Path) ->
 
 
 def test_what_differs_is_refused_on_both_sides(
-    place: Place, files: dict[str, Path], tmp_path: Path
+    place: Remote, files: dict[str, Path], tmp_path: Path
 ) -> None:
     transfer.push(files, place, LAST, replace=False)
     wanted = expected(files)
     transfer.pull(wanted, place, tmp_path / "back", LAST, replace=False)
     (tmp_path / "back/c.txt").write_text("mine")
-    with pytest.raises(DistillError, match=r"c\.txt is here with another content; replace=true"):
+    with pytest.raises(DistillError, match=r"c\.txt is here with other content; replace=true"):
         transfer.pull(wanted, place, tmp_path / "back", LAST, replace=False)
     assert (tmp_path / "back/c.txt").read_text() == "mine"
     assert transfer.pull(wanted, place, tmp_path / "back", LAST, replace=True) == 1
     files["a/x.png"].write_bytes(b"other")
     files["b/large.bin"].write_bytes(b"other")
-    with pytest.raises(DistillError, match=r"a/x\.png and 1 more are there with another content"):
+    with pytest.raises(DistillError, match=r"a/x\.png and 1 more are there with other content"):
         transfer.push(files, place, LAST, replace=False)
     assert (tmp_path / "there/a/x.png").read_bytes() == bytes([1]) * 10
     assert transfer.push(files, place, LAST, replace=True) == 2
     assert (tmp_path / "there/a/x.png").read_bytes() == b"other"
 
 
-def test_a_damaged_copy_is_not_taken(place: Place, files: dict[str, Path], tmp_path: Path) -> None:
+def test_a_damaged_copy_is_not_taken(place: Remote, files: dict[str, Path], tmp_path: Path) -> None:
     transfer.push(files, place, LAST, replace=False)
     (tmp_path / "there/b/large.bin").write_bytes(b"x" * LARGE)
     with pytest.raises(DistillError, match=r"b/large\.bin: not what sha256sums\.txt says"):
@@ -128,7 +128,7 @@ def test_a_pull_that_was_cut_fetches_the_rest(
 
 
 def test_a_pull_that_replaces_and_is_cut_leaves_no_set(
-    place: Place, files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Remote, files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transfer.push(files, place, LAST, replace=False)
     back = tmp_path / "back"
@@ -204,12 +204,12 @@ def test_a_path_that_leads_elsewhere_is_refused(name: str) -> None:
 @pytest.mark.parametrize("repo", ["name", "a/b/c", "a b/c", "s3://bucket/x", "", "a/"])
 def test_what_names_no_place(repo: str) -> None:
     with pytest.raises(DistillError, match="USER/NAME on the Hub, or a folder"):
-        place_of(repo, "model")
+        remote_of(repo, "model")
 
 
 @pytest.mark.parametrize("repo", ["./x", "../x", "/x", "~/x", ".", ".."])
 def test_what_names_a_folder(repo: str) -> None:
-    assert isinstance(place_of(repo, "model"), FolderPlace)
+    assert isinstance(remote_of(repo, "model"), FolderRemote)
 
 
 def test_without_the_library_one_line_says_what_to_install(
@@ -217,4 +217,4 @@ def test_without_the_library_one_line_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
     with pytest.raises(DistillError, match=r"pip install 'distill\[hub\]'"):
-        place_of("me/mine", "model")
+        remote_of("me/mine", "model")

@@ -92,7 +92,7 @@ def test_a_page_that_cannot_be_written_whole_is_not_taken_for_one(
         assert run(lens, "serve=false", "students=[hayao]") == 1
     said = capsys.readouterr().err.splitlines()
     assert said[-1] == (
-        f"error: {page}: no space left on device; free some space and type the same command again"
+        f"error: {page}: no space left on device; free some space and run the command again"
     )
     assert (page / "index.html").read_bytes() == BUILT["index.html"]
     assert not list(page.parent.glob(".built.*/*"))
@@ -108,8 +108,7 @@ def test_a_disk_that_fills_while_npm_runs_is_told(page, sources, monkeypatch, ca
     monkeypatch.setattr(webpage.subprocess, "run", lambda *_, **__: full)
     assert run(lens, "serve=false", "students=[hayao]") == 1
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"error: npm ci in {sources}: no space left; free some space and type the same command "
-        "again"
+        f"error: npm ci in {sources}: no space left; free some space and run the command again"
     )
 
 

@@ -13,7 +13,7 @@ GREY = torch.full((2, 3, 64, 64), 0.5)
 
 
 def draws(seed: int, photo: Tensor, shift: int = 3) -> tuple[int, int]:
-    """The move that `Stable` draws for a photo after this seed; the seed is set anew."""
+    """The move that `Stable` draws for a photo after this seed; the seed is set again."""
     torch.manual_seed(seed)
     torch.randn_like(photo)
     down, right = torch.randint(-shift, shift + 1, (2,)).tolist()

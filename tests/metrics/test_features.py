@@ -33,7 +33,7 @@ def calibrated(network: nn.Module, pictures: Tensor) -> State:
 
 @pytest.fixture(scope="module")
 def inception(pictures: list[Path]) -> State:
-    """Random weights in the layout of pytorch-fid's file, which is not at hand in tests."""
+    """Random weights in the layout of pytorch-fid's file, which is not available in tests."""
     torch.manual_seed(0)
     found: dict[str, nn.Module] = {}
 
@@ -199,7 +199,7 @@ def test_missing_weights_are_named(name: str, file: str) -> None:
         feature_network(name)
     assert "\n" not in str(error.value)
     assert "DISTILL_WEIGHTS" in str(error.value)
-    assert "at hand" not in str(error.value)
+    assert "available" not in str(error.value)
 
 
 @pytest.mark.usefixtures("no_downloads")
@@ -207,7 +207,7 @@ def test_where_mobilenet_is_at_hand_it_is_offered_for_inception(
     assets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "encoders"))
-    with pytest.raises(DistillError, match=r"pt_inception.*at hand: features=mobilenet"):
+    with pytest.raises(DistillError, match=r"pt_inception.*available: features=mobilenet"):
         feature_network("inception")
 
 
@@ -249,7 +249,7 @@ def test_one_network_is_offered_where_only_the_other_is_there(
         raise DistillError(f"{file.name}: missing")
 
     monkeypatch.setattr(features.weights_files, "find", missing)
-    with pytest.raises(DistillError, match="MobileNetV2's are at hand: features=mobilenet, in"):
+    with pytest.raises(DistillError, match="MobileNetV2's are available: features=mobilenet, in"):
         features.feature_network("inception")
     with pytest.raises(DistillError, match=r"missing$"):
         features.feature_network("mobilenet")

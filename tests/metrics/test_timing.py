@@ -67,7 +67,7 @@ def test_calls_take_turns_and_every_other_round_is_backwards(monkeypatch):
     assert times["b"].runs == pytest.approx([20] * 3 * round(timing.SPAN / 0.02))
 
 
-class Watched(torch.nn.Module):
+class ObserverCallback(torch.nn.Module):
     """Notes what it is given; a run takes as many seconds as it has had before."""
 
     def __init__(self, clock):
@@ -89,7 +89,7 @@ def clock(monkeypatch):
 
 def test_a_network_is_timed_on_one_thread_and_a_grey_picture(clock):
     """Runs of 0 (which does not count), 1, 2 and 3 seconds."""
-    network, before = Watched(clock), torch.get_num_threads()
+    network, before = ObserverCallback(clock), torch.get_num_threads()
     torch.set_num_threads(2)
     try:
         assert timing.torch_ms(network, 8) == 2000
@@ -101,7 +101,7 @@ def test_a_network_is_timed_on_one_thread_and_a_grey_picture(clock):
 
 
 def test_an_onnx_file_is_timed_on_one_thread_and_a_grey_picture(clock, monkeypatch, tmp_path):
-    opened, network = [], Watched(clock)
+    opened, network = [], ObserverCallback(clock)
     monkeypatch.setattr(timing, "open_session", lambda *how, **more: opened.append((how, more)))
     monkeypatch.setattr(
         timing, "picture_call", lambda _: lambda picture: network(torch.from_numpy(picture))

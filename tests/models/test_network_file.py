@@ -63,7 +63,7 @@ def test_generators_come_back_too_and_teach(tmp_path: Path, node: dict[str, Any]
         torch.testing.assert_close(
             CheckpointTeacher(str(path))(PHOTO), network(PHOTO).clamp(0, 1), rtol=0, atol=0
         )
-    with pytest.raises(DistillError, match="recipe=pix2pix, a student is wanted"):
+    with pytest.raises(DistillError, match="recipe=pix2pix, expected a student"):
         checkpoint.student_to_start_from(path)
 
 

@@ -12,7 +12,7 @@ import pytest
 from distill.core.cores import processor
 from distill.core.errors import DistillError
 from distill.data import stored_photo
-from distill.data.register import read_rows, size_of
+from distill.data.photo_table import read_rows, size_of
 from distill.data.shards.address import Address
 from distill.data.shards.shard_index import Catalogue, read_rows_of
 from distill.data.shards.unpacking import unpack
@@ -308,7 +308,7 @@ def test_a_full_disk_is_one_line_and_the_rest_is_drawn_later(folder, root, tmp_p
     with pytest.raises(DistillError) as error:
         make_shards(folder, root)
     assert str(error.value) == (
-        f"{root}: the disk is full; free some space, the same command goes on"
+        f"{root}: the disk is full; free some space and run it again to resume"
     )
     make_shards(folder, root)
     assert contents(root) == contents(tmp_path / "whole")

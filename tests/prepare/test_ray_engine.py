@@ -90,7 +90,7 @@ def test_nodes_that_die_lose_what_they_had_in_hand_alone(folder, tmp_path, capfd
 
         report = draw(folder, root, cluster, after=3, act=dies)
         assert report.made == 24
-        assert "a worker is gone; its shard is drawn anew" in capfd.readouterr().out
+        assert "a worker was lost; its shard is made again" in capfd.readouterr().out
         assert contents(root) == contents(tmp_path / "whole")
         before = stamps(root)
         assert draw(folder, root, cluster).made == 0
@@ -245,14 +245,14 @@ def test_thumbnails_are_made_by_its_workers(engine, tmp_path, monkeypatch):
 
 
 def out_of_reach(_part):
-    raise DistillError("s3://photos/1.png: cannot be read; the same command goes on")
+    raise DistillError("s3://photos/1.png: cannot be read; run it again to resume")
 
 
 @pytest.mark.slow
 def test_a_part_that_fails_is_the_line_of_its_error(engine):
     with pytest.raises(DistillError) as error:
         list(engine.map(out_of_reach, [1, 2]))
-    assert str(error.value) == "s3://photos/1.png: cannot be read; the same command goes on"
+    assert str(error.value) == "s3://photos/1.png: cannot be read; run it again to resume"
 
 
 @pytest.mark.slow
@@ -293,8 +293,10 @@ WRONG = {
     "engine=ray": "engine=ray: labels into shards; add data=shards, and",
     "engine=ray data=shards": "engine=ray needs ray: pip install 'distill[ray]'",
     "engine=here engine.address=a": "address",
-    "engine=ray recipe=pix2pix": "recipe=pix2pix: sketches are drawn into a folder, here",
-    "data=shards recipe=pix2pix": "recipe=pix2pix: sketches are drawn into a folder, here",
+    "engine=ray recipe=pix2pix": "recipe=pix2pix: sketches are written into a folder on this "
+    "machine",
+    "data=shards recipe=pix2pix": "recipe=pix2pix: sketches are written into a folder on this "
+    "machine",
 }
 
 

@@ -14,7 +14,7 @@ from PIL import Image
 
 from distill.core.cores import processor
 from distill.core.errors import DistillError
-from distill.data import register
+from distill.data import photo_table
 from distill.data.manifest import is_complete, manifest_at
 from distill.data.photos import Photo, find_photos
 from distill.models.teachers.teacher import Teacher
@@ -58,7 +58,11 @@ def pictures(root, *parts):
 @pytest.mark.parametrize(("batch_size", "workers"), [(1, 0), (3, 0), (2, 2)])
 def test_a_set_is_complete_lossless_and_the_teachers_work(folder, root, batch_size, workers):
     report = make(folder, root, batch_size=batch_size, workers=workers)
-    assert (sum(report.counts[side] for side in register.SIDES), report.made, report.skipped) == (
+    assert (
+        sum(report.counts[side] for side in photo_table.SIDES),
+        report.made,
+        report.skipped,
+    ) == (
         8,
         8,
         {},
@@ -110,7 +114,7 @@ def test_dataset_json_says_what_made_the_set(folder, root):
         },
         "devices": [processor()],
     }
-    train, val, _ = (report.counts[side] for side in register.SIDES)
+    train, val, _ = (report.counts[side] for side in photo_table.SIDES)
     assert str(report) == f"{root}: {train} training and {val} validation pairs, 8 new"
 
 
@@ -144,7 +148,7 @@ def test_skipped_tsv_lists_name_and_reason(folder, root):
         "'two words.jpg'\tnot a picture, or of an unknown kind",
     ]
     assert set(report.skipped) == {"tiny ü.png", "two words.jpg"}
-    assert (report.made, sum(report.counts[side] for side in register.SIDES)) == (8, 8)
+    assert (report.made, sum(report.counts[side] for side in photo_table.SIDES)) == (8, 8)
     assert "2 photos skipped, see" in str(report)
     assert json.loads((root / "dataset.json").read_text())["counts"]["skipped"] == 2
 
@@ -201,10 +205,12 @@ def test_the_hash_decides_among_three_sides(folder, root):
     def share(name):
         return int(hashlib.sha256(f"0:{name}".encode()).hexdigest()[:16], 16) / 16**16
 
-    found = {side: {name[0] for name in pictures(root, side, "photo")} for side in register.SIDES}
+    found = {
+        side: {name[0] for name in pictures(root, side, "photo")} for side in photo_table.SIDES
+    }
     assert found["test"] == {name for name in "abcdefghijklruys" if share(name) < 0.25}
     assert found["val"] == {name for name in "abcdefghijklruys" if 0.25 <= share(name) < 0.55}
-    train, val, test = (len(found[side]) for side in register.SIDES)
+    train, val, test = (len(found[side]) for side in photo_table.SIDES)
     assert train + val + test == 16
     assert min(train, val, test) > 0
     text = f"{root}: {train} training, {val} validation and {test} test pairs, 16 new"
@@ -214,7 +220,7 @@ def test_the_hash_decides_among_three_sides(folder, root):
 def test_three_sides_stay_as_photos_are_added(folder, root):
     make(folder, root, THREE)
     before = labelling.sides(root)
-    assert set(before.values()) == set(register.SIDES)
+    assert set(before.values()) == set(photo_table.SIDES)
     for seed in range(8, 40):
         noise(folder / f"{seed}.png", seed)
     make(folder, root, THREE)
@@ -232,7 +238,7 @@ def test_two_photos_leave_no_test_side_and_it_is_said(tmp_path, root):
     for seed, name in enumerate("ab"):
         noise(tmp_path / "two" / f"{name}.png", seed)
     report = make(tmp_path / "two", root, THREE)
-    assert [report.counts[side] for side in register.SIDES] == [1, 1, 0]
+    assert [report.counts[side] for side in photo_table.SIDES] == [1, 1, 0]
     assert "too few photos for a test side, eval_fid scores the validation pairs" in str(report)
     assert "too few" not in str(make(tmp_path / "two", tmp_path / "other"))
 
@@ -556,9 +562,9 @@ ROWS = {
 @pytest.mark.parametrize("kind", ROWS)
 def test_a_damaged_register_is_named(root, kind):
     root.mkdir()
-    (root / "photos.tsv").write_text(f"{register.HEAD}{ROWS[kind]}\n")
+    (root / "photos.tsv").write_text(f"{photo_table.HEAD}{ROWS[kind]}\n")
     with pytest.raises(DistillError, match=r"photos\.tsv: damaged in line 2; delete it"):
-        register.read_rows(root)
+        photo_table.read_rows(root)
 
 
 @pytest.mark.parametrize(
@@ -566,9 +572,9 @@ def test_a_damaged_register_is_named(root, kind):
 )
 def test_every_name_of_a_photo_is_read_again(root, key):
     root.mkdir()
-    row = register.RegisterRow.of(Photo(root / "x", key, folder=key), "val")
-    register.write_rows(root, [row])
-    assert register.read_rows(root) == {row.pair: row}
+    row = photo_table.PhotoRow.of(Photo(root / "x", key, folder=key), "val")
+    photo_table.write_rows(root, [row])
+    assert photo_table.read_rows(root) == {row.pair: row}
 
 
 def test_a_folder_without_a_set_has_no_manifest(tmp_path):
@@ -593,11 +599,11 @@ def test_damaged_pairs_are_found_and_made_anew(folder, root, what, kind):
         file.write_bytes(harm[what])
     report = make(folder, root)
     assert (report.damaged, report.made) == (2, 2)
-    assert "; 2 that were damaged are gone, and made anew" in str(report)
+    assert "; 2 that were damaged are gone, and made again" in str(report)
     assert hashes(root) == before
     again = make(folder, root)
     assert (again.damaged, again.made) == (0, 0)
-    assert "made anew" not in str(again)
+    assert "made again" not in str(again)
 
 
 def test_a_damaged_pair_whose_photo_is_gone_too_is_skipped_and_said(folder, root):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from distill.data.photos import Photo, group_of
-from distill.data.split import fresh_sides
+from distill.data.split import new_sides
 from distill.prepare.placement import SidePlacer
 
 
@@ -34,7 +34,7 @@ def test_without_anything_placed_it_is_the_split_of_all(test):
     near = [("n1x", "n2x"), ("n2x", "n40x")]
     edges = np.array([(1, 2), (2, 40)], np.int32)
     sides, dropped = place(NAMES, near=near, test=test)
-    assert list(sides.values()) == fresh_sides(photos, 0.3, 0, edges, test)
+    assert list(sides.values()) == new_sides(photos, 0.3, 0, edges, test)
     assert ("test" in sides.values()) == (test > 0)
     assert not dropped
 

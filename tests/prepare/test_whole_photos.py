@@ -13,8 +13,8 @@ from PIL import Image
 from distill.core.errors import DistillError
 from distill.data import stored_photo
 from distill.data.manifest import Manifest, manifest_at
+from distill.data.photo_table import pair_of, read_rows, size_of
 from distill.data.photos import Photo, find_photos
-from distill.data.register import pair_of, read_rows, size_of
 from distill.data.shards.address import Address
 from distill.prepare import whole_photos
 from distill.prepare.whole_photos import WholePictures, long_sides, whole

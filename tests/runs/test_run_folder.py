@@ -13,7 +13,7 @@ from distill.config.settings.commands import Export
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.runs.changed_settings import as_typed, differences
-from distill.runs.run_folder import Run, ended_early, find_run, over, run_named, step_of
+from distill.runs.run_folder import Run, ended_early, find_run, finished_message, run_named, step_of
 
 
 def choice(runs, *overrides):
@@ -207,12 +207,12 @@ def test_a_new_run_then_the_same_again_then_anew(tmp_path, capsys):
     run.last.parent.mkdir()
     torch.save({"global_step": 3}, run.last)
     assert run.resumable({"lr": 1}, resume=True) == run.last
-    said = r"lr: 1 then, 2 now.*start anew with resume=false, or choose another name with run=NAME"
+    said = r"lr: 1 then, 2 now.*start over with resume=false, or choose another name with run=NAME"
     with pytest.raises(DistillError, match=said):
         run.resumable({"lr": 2}, resume=True)
     assert run.resumable({"lr": 2}, resume=False) is None
     run.start({"lr": 2}, False, None, "5 steps")
-    assert "starts anew; the earlier run is kept as" in capsys.readouterr().out
+    assert "starts over; the earlier run is kept as" in capsys.readouterr().out
     assert step_of(tmp_path / "run.old-1" / "checkpoints" / "last.ckpt") == 3
 
 
@@ -240,7 +240,7 @@ def test_the_checkpoint_says_whether_a_run_ended_early(tmp_path):
 def test_a_run_is_over_at_its_last_step(tmp_path, step, is_over):
     torch.save({"global_step": step}, tmp_path / "last.ckpt")
     said = f"finished at step {step}; for more: trainer.max_steps=N" if is_over else ""
-    assert over(tmp_path / "last.ckpt", 5) == said
+    assert finished_message(tmp_path / "last.ckpt", 5) == said
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_what_had_not_fallen_is_named(tmp_path, key, watched):
     torch.save({"global_step": 4, "callbacks": {key: state}}, tmp_path / "last.ckpt")
     why = f"{watched} had not fallen for 3 validations"
     assert ended_early(tmp_path / "last.ckpt") == why
-    assert over(tmp_path / "last.ckpt", 9) == f"ended early at step 4: {why}"
+    assert finished_message(tmp_path / "last.ckpt", 9) == f"ended early at step 4: {why}"
 
 
 def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(tmp_path, capsys):

@@ -189,7 +189,7 @@ def test_compare_in_each_mode(shipped_students, found, capsys):
     assert (both[:, 80:] != both[:, :80]).any()
     said = capsys.readouterr().err.splitlines()
     assert {line for line in said if "compare" in line} == {
-        "compare=true: without the teacher, animegan2_hayao.pt is not at hand; put it into a "
+        "compare=true: without the teacher, animegan2_hayao.pt is not available; put it into a "
         "folder that DISTILL_WEIGHTS names"
     }
 

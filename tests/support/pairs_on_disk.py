@@ -9,8 +9,8 @@ import numpy as np
 from PIL import Image
 
 from distill.data.manifest import Manifest, write_manifest
+from distill.data.photo_table import PhotoRow, write_rows, write_skipped
 from distill.data.photos import Photo
-from distill.data.register import RegisterRow, write_rows, write_skipped
 
 SIDE = 64
 
@@ -23,7 +23,7 @@ def write_set(root: Path, counts: dict[str, dict[str, int]], teacher: bool = Tru
             for number in range(count):
                 key = f"{folder}/{side}.{number:03d} ä.jpg"
                 photo = Photo(Path(key), key, folder=folder)
-                rows.append(RegisterRow.of(photo, side, near_duplicate=number == 0))
+                rows.append(PhotoRow.of(photo, side, near_duplicate=number == 0))
                 picture = rng.integers(0, 256, (SIDE, SIDE, 3), np.uint8)
                 for kind, pixels in (("photo", picture), ("stylized", 255 - picture)):
                     path = root / side / kind / f"{photo.pair_name}.png"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from distill.config.settings.training import ShardForm
+from distill.config.settings.training import ShardFormat
 from distill.core.engine import HERE
 from distill.data.photos import find_photos
 from distill.data.shards.address import Address
-from distill.data.shards.set_desk import SetDesk
+from distill.data.shards.metadata_store import SetMetadataStore
 from distill.prepare.labelled_shards import build_shards
 from distill.prepare.shard_labelling import ShardLabeller
 from distill.prepare.teacher_pass import TeacherPass
@@ -26,13 +26,13 @@ def make_shards(
     maker=None,
 ):
     """The shards of a folder's photos at `root`; the report. `maker` makes one, if another."""
-    form, address = ShardForm(codec=form[0], pairs=form[1]), Address(root)
+    form, address = ShardFormat(codec=form[0], pairs=form[1]), Address(root)
     make = maker or (lambda: TeacherPass(teacher or Inverted(), manifest, 1, workers))
     return build_shards(
         find_photos(folder),
         make(),
         manifest,
-        SetDesk(address),
+        SetMetadataStore(address),
         form,
         engine,
         ShardLabeller(make(), form.codec, address),

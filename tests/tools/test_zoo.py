@@ -11,7 +11,7 @@ import pytest
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from distill.data.register import HEAD, PHOTOS
+from distill.data.photo_table import HEAD, PHOTOS
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
@@ -102,10 +102,10 @@ def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
         "inherits the terms of the teacher's weights: by-nc.",
         "**faces**, 4 pictures",
         "| ink | – | 28.1 (27.9 – 28.4) |",
-        "**faces**, how it is drawn, 4 pictures",
+        "**faces**, lines and flicker, 4 pictures",
         "| ink | 0.75 | – |\n| teacher | – | 1.25 |",
         "| long side | output | SSIM |\n| --- | --- | --- |\n| 512 (3 pictures) | ink | 0.875 |",
-        "living weights: 50.0%",
+        "nonzero weights: 50.0%",
         "3.00 ms (2.00 – 4.00)",
         "×0.70",
         "`python -m distill.stylize photo.jpg model=ink.onnx`",

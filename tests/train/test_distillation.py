@@ -105,7 +105,7 @@ def test_pictures_of_several_sizes_have_figures_of_each(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_averages_are_kept_while_scale_and_shift_learn(tmp_path: Path, kept: bool) -> None:
-    """Through validations, after which Lightning sets modes anew, and in further passes."""
+    """Through validations, after which Lightning sets modes again, and in further passes."""
     student = nn.Sequential(nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3))
     norm = student[1]
     assert isinstance(norm, nn.BatchNorm2d)

@@ -180,14 +180,14 @@ def test_as_many_processes_as_the_settings_say(devices, nodes, monkeypatch):
     monkeypatch.setattr(launch, "launcher", lambda: Started(4))
     machine = replace(MACHINE, devices=devices, num_nodes=nodes)
     said = f"{devices * nodes} processes, but 4 were started"
-    with pytest.raises(DistillError, match=said), launch.first_ahead(True, machine):
+    with pytest.raises(DistillError, match=said), launch.rank_zero_first(True, machine):
         pass
 
 
 def test_alone_nothing_is_waited_for(monkeypatch):
     monkeypatch.setattr(launch, "launcher", lambda: Started(1))
-    with launch.first_ahead(True, MACHINE):
-        launch.let_others_go_on()
+    with launch.rank_zero_first(True, MACHINE):
+        launch.release_other_ranks()
 
 
 MACHINE = launch.Machine(

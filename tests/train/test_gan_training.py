@@ -209,7 +209,7 @@ def test_networks_begin_as_in_the_papers():
         assert norms.std().item() == pytest.approx(0.02, rel=0.15)
 
 
-def watched_by(name):
+def observed_by(name):
     best = torch.load(Path("runs") / name / "checkpoints" / "best.ckpt", weights_only=True)
     (watched,) = (key for key in best["callbacks"] if key.startswith("ModelCheckpoint"))
     return watched
@@ -226,13 +226,13 @@ def test_without_pairs_best_checkpoint_and_early_end_go_by_the_distance(
     assert run(train, *CYCLEGAN, *still) == 0
     said = capsys.readouterr().out
     assert "val/frechet had not fallen for 2 validations" in said
-    assert "val/frechet" in watched_by("cyclegan-domains")
+    assert "val/frechet" in observed_by("cyclegan-domains")
 
 
 def test_with_pairs_the_best_checkpoint_goes_by_them(folders, monkeypatch):
     monkeypatch.setattr(Distance, "of", lambda name: Distance(Means()))
     assert run(train, *PIX2PIX, *LENGTH) == 0
-    assert "val/l1" in watched_by("pix2pix-pairs")
+    assert "val/l1" in observed_by("pix2pix-pairs")
 
 
 def test_a_length_in_epochs_ends_with_a_validation(folders):

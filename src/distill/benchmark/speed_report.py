@@ -120,7 +120,9 @@ def _notes(figures: Figures) -> list[str]:
         notes.append(f"fewer than {ENOUGH} rounds: the intervals are ranges, less than 95 % sure")
     before = figures.machine["load_before"]
     if before is not None and before > BUSY:
-        notes.append(f"warning: the machine was busy (load {before} before the start); take anew")
+        notes.append(
+            f"warning: the machine was busy (load {before} before the start); measure again"
+        )
     return notes
 
 

@@ -92,7 +92,7 @@ def teacher(settings: Benchmark, checkpoint: Path | None) -> TimedModel | None:
             return None
         node, style = own.teacher, replace(own.style, weights=style.weights or own.style.weights)
     try:
-        made, name = build.teacher_at_hand(style, node), f"teacher {style.name}"
+        made, name = build.available_teacher(style, node), f"teacher {style.name}"
     except DistillError as error:
         if not checkpoint:
             raise
@@ -100,8 +100,8 @@ def teacher(settings: Benchmark, checkpoint: Path | None) -> TimedModel | None:
         return None
     if made is None:
         print(
-            f"no teacher: {style.file} of style={style.name} is not at hand; put it into a folder "
-            "named by DISTILL_WEIGHTS, or pass style.weights=FILE"
+            f"no teacher: {style.file} of style={style.name} is not available; put it into a "
+            "folder named by DISTILL_WEIGHTS, or pass style.weights=FILE"
         )
         return None
     if not made.timed:

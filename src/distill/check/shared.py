@@ -19,7 +19,7 @@ ORT_FIXED = 'ONNX Runtime, "Making dynamic input shapes fixed" (read 2026-11)'
 INVALID = Cause(
     "a runtime reads it differently from what it says, or not at all",
     f"{ONNX_SPEC}, by onnx.checker",
-    "export it anew",
+    "export it again",
 )
 EXTERNAL = Cause(
     "lens tools, app stores and the page take one file; without the other one there is no network",

@@ -1,4 +1,4 @@
-"""What was typed behind a command: settings, quoted where a path needs it, flags, and files."""
+"""The command line: settings, quoted where a path needs it, flags, and files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-from distill.config.settings.base import ByName, PathMark, Together
+from distill.config.settings.base import ListSetting, NameSetting, PathMark
 from distill.core.errors import DistillError
 
 OUTPUT = ("-o", "--output")
@@ -36,9 +36,9 @@ class TypedKeys:
 
     def _collect(self, hint: Any, key: str, several: bool) -> None:
         if isinstance(hint, type) and is_dataclass(hint):
-            if issubclass(hint, ByName):
+            if issubclass(hint, NameSetting):
                 self.names.add(key)
-            if issubclass(hint, Together):
+            if issubclass(hint, ListSetting):
                 self.together.add(key)
             hints = get_type_hints(hint, include_extras=True)
             for item in fields(hint):

@@ -1,4 +1,4 @@
-"""From what was typed to checked settings; the only module that knows Hydra."""
+"""From the command line to checked settings; the only module that imports Hydra."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from distill.config.validate import check
 from distill.core.deferred_imports import defer_torchmetrics
 from distill.core.errors import DistillError, OneLine
 from distill.core.files import real_path
-from distill.core.nodes import no_such
-from distill.core.process import keep_freed
+from distill.core.nodes import unknown_name
+from distill.core.process import keep_freed_memory
 
 S = TypeVar("S")
 Task = Callable[[Any], None]
@@ -71,7 +71,7 @@ def entry(
     def decorate(task: Task) -> Callable[[], None]:
         @functools.wraps(task)
         def command() -> None:
-            keep_freed()
+            keep_freed_memory()
             defer_torchmetrics()
             with OneLine():
                 typed = sys.argv[1:]
@@ -109,7 +109,7 @@ def entry(
                     else:
                         sweep.alone(settings)
                         if sweep.searches and (words := set(overrides) - {*_of_runs(overrides)}):
-                            raise DistillError(f"{min(words)}: means several jobs; add -m")
+                            raise DistillError(f"{min(words)}: is for several jobs; add -m")
                         task(settings)
 
         return command
@@ -167,7 +167,7 @@ def space(
     implied: Implied | None = None,
     checked: bool = True,
 ) -> Space:
-    """What may be drawn; every value of a list and both ends of numbers are checked here."""
+    """The search space; every value of a list and both ends of numbers are checked here."""
     with _hydra(name) as parser:
         parsed = parser.parse_overrides(overrides)
         axes = [_axis(override) for override in parsed if override.is_sweep_override()]
@@ -198,21 +198,23 @@ def _axis(override: Override) -> Axis:
     value: Any = override.value()
     tags = set(getattr(value, "tags", ()))
     if other := tags - {"log"}:
-        raise DistillError(f"{key}={text}: tag {min(other)} means nothing here; there is log")
+        raise DistillError(f"{key}={text}: tag {min(other)} is unsupported; the only tag is log")
     if override.is_interval_sweep():
         if not value.start < value.end or (tags and value.start <= 0):
-            raise DistillError(f"{key}={text}: an interval goes up; tag(log,…) starts above 0")
+            raise DistillError(
+                f"{key}={text}: an interval must increase; with tag(log,…) it starts above 0"
+            )
         step = 1 if isinstance(value.start, int) and isinstance(value.end, int) else None
         return Axis(key, text, {}, value.start, value.end, step, bool(tags))
     values = _values(override)  # raises where there are none
     if not override.is_range_sweep():
         if tags:
-            raise DistillError(f"{key}={text}: tag log is of numbers: interval(FROM,TO)")
+            raise DistillError(f"{key}={text}: tag log needs numbers: interval(FROM,TO)")
         return Axis(key, text, {typed.partition("=")[2]: shown for shown, typed in values})
     numbers: Any = sorted(override.sweep_iterator())
     step, low = abs(value.step), numbers[0]
     if tags and (step != 1 or not isinstance(low, int) or low < 1):
-        raise DistillError(f"{key}={text}: tag log is of whole numbers from 1, one by one")
+        raise DistillError(f"{key}={text}: tag log needs whole numbers from 1, with step 1")
     return Axis(key, text, {}, low, numbers[-1], step, bool(tags))
 
 
@@ -330,14 +332,14 @@ def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
     # The second is Hydra's of a group that takes several choices at once.
     if found := re.search(r"Could not (?:find|load) '([^']+)/([^'/]+)'", text):
         group, choice = found.groups()
-        return no_such(f"{group}={choice}", [f"{group}={c}" for c in choices(group)], "choice")
+        return unknown_name(f"{group}={choice}", [f"{group}={c}" for c in choices(group)], "choice")
     if found := re.search(r"Could not override '([^']+)'|Key '([^']+)' is not in struct", text):
         key = next(filter(None, found.groups()))
         full = re.search(r"full_key: (\S+)", text)
         key = full.group(1) if full else key
         if elsewhere := [each for each in _choices_with(name, key) if each not in overrides]:
             return f"{key}: no such setting here; it goes with {' or '.join(elsewhere)}"
-        return no_such(key, _all_keys(name, key, overrides))
+        return unknown_name(key, _all_keys(name, key, overrides))
     if "Config group override must be" in text or isinstance(error, TypeError):
         for typed in overrides:  # it does not say of which
             group, _, choice = typed.partition("=")
@@ -345,7 +347,7 @@ def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
             wrong = [each for each in choice.strip("[]").split(",") if each not in allowed]
             if allowed and wrong:
                 known = [f"{group}={each}" for each in allowed]
-                return no_such(f"{group}={wrong[0]}", known, "choice")
+                return unknown_name(f"{group}={wrong[0]}", known, "choice")
     return " ".join(text.split())
 
 

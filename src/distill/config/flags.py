@@ -1,4 +1,4 @@
-"""The flags that may stand beside settings: of Hydra's those that say what a command would do."""
+"""Flags that may be given beside settings: those of Hydra's that print what a command would do."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Outcome:
 class Sweep:
     """What a command does around its jobs; this one only names them by their values.
 
-    `searches`: the command has the groups `search` and `launcher`, and `search` runs what is drawn.
+    `searches`: the command has the groups `search` and `launcher`, and `search` runs the trials.
     """
 
     searches: ClassVar[bool] = False
@@ -138,7 +138,7 @@ def _process(job: Job) -> Iterator[None]:
 
 def _leave_group() -> None:
     """Leave the processes of a distributed training: the next one brings its own."""
-    if "torch" not in sys.modules:  # drawing needs none
+    if "torch" not in sys.modules:  # inference needs none
         return
     from torch import distributed
 

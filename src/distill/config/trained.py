@@ -1,4 +1,4 @@
-"""The settings of a trained run, as its checkpoint holds them, checked anew."""
+"""The settings of a trained run, as its checkpoint holds them, checked again."""
 
 from __future__ import annotations
 

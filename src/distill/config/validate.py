@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from distill.config.settings.base import Given
 from distill.core.errors import DistillError
-from distill.core.nodes import bind, no_such
+from distill.core.nodes import bind, unknown_name
 
 S = TypeVar("S")
 
@@ -58,7 +58,7 @@ def _explain(error: ValidationError, schema: type) -> str:
     key = ".".join(path)
     if errors[0]["type"] == "unexpected_keyword_argument":
         prefix = "".join(f"{p}." for p in path[:-1])
-        return no_such(key, [f"{prefix}{f.name}" for f in fields(owner)])
+        return unknown_name(key, [f"{prefix}{f.name}" for f in fields(owner)])
     if errors[0]["type"] == "missing":
         return f"{key}: missing"
     reasons = [e["msg"] for e in errors if _place(e["loc"], schema)[0] == path]

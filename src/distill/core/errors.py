@@ -14,7 +14,7 @@ from typing import Any
 
 INTERRUPTED = 130  # exit status after Ctrl-C or SIGTERM
 SIGPIPE = 141  # what a shell gives for a command whose reader has gone
-EVERYTHING = "pip install distill"  # what an installation for drawing alone left out
+EVERYTHING = "pip install distill"  # what an installation for inference alone leaves out
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -76,7 +76,7 @@ def _of_the_system(error: OSError) -> str:
     reason = error.strerror.lower()
     where = f"{error.filename}: " if error.filename else ""
     if error.errno in FULL:
-        return f"{where}{reason}; free some space and type the same command again"
+        return f"{where}{reason}; free some space and run the command again"
     return f"{where}{reason}; choose another place" if where else f"{reason} (by the system)"
 
 
@@ -85,8 +85,8 @@ def _of_a_loader(error: RuntimeError) -> str:
     if not str(error).startswith("DataLoader worker"):
         return ""
     return (
-        "a process that loads pictures was killed, as systems do that run out of memory; type the "
-        "same command again, it goes on; with data.workers=0 (label.workers=0) there is none"
+        "a process that loads pictures was killed, as systems do that run out of memory; run it "
+        "again to resume; with data.workers=0 (label.workers=0) there is none"
     )
 
 
@@ -118,7 +118,7 @@ class OneLine:
         if isinstance(error, RuntimeError) and (said := _of_a_loader(error)):
             self._end(said)
         if isinstance(error, KeyboardInterrupt):
-            print("\nstopped; the same command goes on", file=sys.stderr)
+            print("\nstopped; run it again to resume", file=sys.stderr)
             sys.exit(INTERRUPTED)
 
     def _end(self, reason: str) -> None:

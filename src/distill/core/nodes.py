@@ -31,7 +31,7 @@ def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
     arguments = {k: v for k, v in value.items() if k != "_target_"}
     for name, argument in arguments.items():
         if name not in allowed:
-            raise DistillError(no_such(f"{key}.{name}", [f"{key}.{n}" for n in allowed]))
+            raise DistillError(unknown_name(f"{key}.{name}", [f"{key}.{n}" for n in allowed]))
         _check_type(f"{key}.{name}", argument, hints.get(name, Any))
     required = [n for n in allowed if _required(signature.parameters[n])]
     for name in required:
@@ -64,7 +64,7 @@ def class_of(key: str, value: Mapping[str, Any]) -> Any:
     name = value.get("_target_")
     if not isinstance(name, str):
         raise DistillError(f"{key}._target_: missing; it names the class to build")
-    name = name_now(name)
+    name = current_name(name)
     try:
         return resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
@@ -73,7 +73,7 @@ def class_of(key: str, value: Mapping[str, Any]) -> Any:
         raise DistillError(f"{key}._target_={name}: cannot be imported ({error})") from error
 
 
-def name_now(name: str) -> str:
+def current_name(name: str) -> str:
     """A class's dotted name where it lies now; `name` may be that of an earlier version."""
     for old, new in MOVED.items():
         if name.startswith(f"distill.{old}."):
@@ -81,16 +81,16 @@ def name_now(name: str) -> str:
     return name
 
 
-def with_names_now(settings: Any) -> Any:
-    """Plain values that were saved, every `_target_` in them as `name_now` has it."""
+def with_current_names(settings: Any) -> Any:
+    """Plain values that were saved, every `_target_` in them as `current_name` has it."""
     if isinstance(settings, dict):
         return {
-            key: name_now(value)
+            key: current_name(value)
             if key == "_target_" and isinstance(value, str)
-            else with_names_now(value)
+            else with_current_names(value)
             for key, value in settings.items()
         }
-    return [*map(with_names_now, settings)] if isinstance(settings, list) else settings
+    return [*map(with_current_names, settings)] if isinstance(settings, list) else settings
 
 
 def _lacks(module: str) -> str:
@@ -115,7 +115,7 @@ def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
     if found is None and (inside or (module.startswith("distill.") and not _exists(module))):
         raise DistillError(
             f"{name}: no such class; a run names the classes of the version that trained it, so "
-            "use it with that version, or train anew"
+            "use it with that version, or train again"
         )
     if not inspect.isclass(found) or not issubclass(found, base) or found.__module__ != module:
         raise DistillError(f"{name}: refused; only classes of {package} are built from a file")
@@ -153,7 +153,7 @@ def _required(parameter: inspect.Parameter) -> bool:
     return parameter.default is inspect.Parameter.empty and parameter.kind not in variadic
 
 
-def no_such(key: str, allowed: list[str], what: str = "setting") -> str:
+def unknown_name(key: str, allowed: list[str], what: str = "setting") -> str:
     """The one line for a name that does not exist: what was meant, perhaps, and what there is."""
     close = difflib.get_close_matches(key, allowed, n=1, cutoff=0.5)
     guess = f"did you mean {close[0]}? " if close else ""

@@ -19,10 +19,10 @@ SPINS = "10000"  # looks: some tenths of a millisecond, longer than Python takes
 LOWEST = 19  # priority of a process, as `nice` counts it
 
 
-def keep_freed() -> None:
+def keep_freed_memory() -> None:
     """Have glibc keep large blocks when they are freed; elsewhere nothing changes.
 
-    Left alone it gives them back to the system, which maps and clears every page of them anew at
+    Left alone it gives them back to the system, which maps and clears every page of them again at
     the next step, one at a time: a third of a training step on a CPU (benchmarks/training.py). No
     value changes. Whoever sets MALLOC_… variables is left to it.
     """
@@ -34,7 +34,7 @@ def keep_freed() -> None:
         mallopt(M_ARENA_MAX, 1)  # other threads' own arenas would go on as before
 
 
-def spin_briefly() -> None:
+def limit_spinning() -> None:
     """Have PyTorch's threads sleep while they wait for each other, after a short look.
 
     GNU OpenMP, which torch brings along on Linux, looks 300,000 times first, for milliseconds. On
@@ -72,12 +72,12 @@ def _init_worker(parent: int, low_priority: bool, _worker: int) -> None:
     # only the main one shall decide what they mean.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    die_with(parent)
+    exit_with_parent(parent)
     if low_priority and hasattr(os, "nice"):
         os.nice(LOWEST)
 
 
-def die_with(parent: int) -> None:
+def exit_with_parent(parent: int) -> None:
     """End with the parent process, however that ends.
 
     torch's workers look for it from time to time, but one whose parent was killed before its first

@@ -55,8 +55,8 @@ def find(file: WeightsFile, explicit: str | None = None, key: str | None = None)
 
     An explicit path is the user's own choice, so its hash is not checked. `key` names the setting
     that takes such a path. A published file of which no hash is known is never downloaded, and
-    where it is at hand a line says that it was not checked. Raises DistillError (which names file,
-    URL, hash and ways to supply the file) when nothing is found or a hash is wrong.
+    where it is available a line says that it was not checked. Raises DistillError (which names
+    file, URL, hash and ways to supply the file) when nothing is found or a hash is wrong.
     """
     if explicit:
         path = home_path(explicit)
@@ -69,16 +69,17 @@ def find(file: WeightsFile, explicit: str | None = None, key: str | None = None)
                 raise DistillError(_help(file, f"{found} has another hash", key))
             if file.url and not file.verifiable:
                 print(
-                    f"{found}: taken unchecked, no hash of it is known; its own is {sha256(found)}"
+                    f"{found}: used unchecked, no expected hash is known; its hash is "
+                    f"{sha256(found)}"
                 )
             return found
     return _download(file, key)
 
 
 def find_or_none(*files: WeightsFile, download: bool = False) -> Path | None:
-    """The first of several files that is at hand (or, with `download`, can be fetched).
+    """The first of several files that is available (or, with `download`, can be fetched).
 
-    A file at hand with a wrong hash is an error; that nothing can be fetched is not.
+    A file available with a wrong hash is an error; that nothing can be fetched is not.
     """
     for file in files:
         if supplied(file.name) or (cache_folder() / file.name).is_file():

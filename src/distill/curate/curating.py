@@ -16,14 +16,14 @@ from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path, room_in, write_whole
 from distill.core.next_step import next_step
 from distill.curate.curation_page import SORTED_BY, write_page
-from distill.curate.landmarks import landmarks_at_hand
+from distill.curate.landmarks import available_landmarks
 from distill.curate.pair_scores import measure
 from distill.curate.style_change import style_change
 from distill.curate.verdicts import Verdict, left_out, verdicts
 from distill.data.duplicates import find_near_duplicates
 from distill.data.pairs import Pair, find_pairs
+from distill.data.photo_table import DROPPED, read_dropped, write_dropped
 from distill.data.photos import Photo, Side
-from distill.data.register import DROPPED, read_dropped, write_dropped
 from distill.data.split import NO_EDGES
 
 OUTPUT = "data/curation"
@@ -81,9 +81,9 @@ def _verdicts(
 ) -> list[Verdict]:
     style = style_change()
     if style is None:
-        print("style: not judged, no VGG weights are at hand (see DISTILL_WEIGHTS)")
+        print("style: not measured, no VGG weights are available (see DISTILL_WEIGHTS)")
     scores = measure(
-        [each.pair for each in pairs], output / "scores.npy", style, landmarks_at_hand()
+        [each.pair for each in pairs], output / "scores.npy", style, available_landmarks()
     )
     edges = NO_EDGES
     if settings.limits.copies:

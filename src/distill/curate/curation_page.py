@@ -1,4 +1,4 @@
-"""A page of pairs, photo beside drawing, sorted by each score, where a drop list is made.
+"""A page of pairs, photo beside target, sorted by each score, where a drop list is made.
 
 One HTML file with pictures beside it; it opens from the disk and asks nothing of any server.
 """
@@ -110,8 +110,8 @@ def write_page(
         output / "index.html",
         _PAGE.substitute(
             title=f"Pairs of {root}",
-            summary="Photo and drawing side by side. Tick what is not to be learnt from; what a "
-            "limit leaves out is ticked already.",
+            summary="Photo and target side by side. Tick pairs to leave out; those beyond a limit "
+            "are ticked already.",
             links=" ".join(f'<a href="#{key}">{name}</a>' for key, name, _, _ in sections),
             sections="".join(_section(*each, card) for each in sections),
             place=f"put it into {root}, or give distill.curate apply=true",
@@ -155,7 +155,7 @@ def _card(index: int, line: str, verdict: Verdict) -> str:
     why = html.escape("; ".join(verdict.reasons))
     return (
         f'<label><img loading="lazy" src="pictures/{index}.jpg" width="{2 * SHOWN}" '
-        f'height="{SHOWN}" alt="photo and drawing of {name}"><input type="checkbox" '
+        f'height="{SHOWN}" alt="photo and target of {name}"><input type="checkbox" '
         f'data-line="{name}"> <span class="name">{name}</span><br><small>{", ".join(figures)}'
         f'</small><div class="why">{why}</div></label>'
     )

@@ -1,4 +1,4 @@
-"""How far a drawing moves the points of a face: eyes, nose and mouth where the photo shows one."""
+"""How far a target moves the points of a face: eyes, nose and mouth where the photo shows one."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ Pixels = NDArray[np.uint8]
 FindLandmarks = Callable[[Pixels, Pixels], float]
 
 
-def landmarks_at_hand() -> FindLandmarks | None:
-    """By YuNet, where its file is at hand (nothing is downloaded for it); else None."""
+def available_landmarks() -> FindLandmarks | None:
+    """By YuNet, where its file is available (nothing is downloaded for it); else None."""
     file = weights_files.find_or_none(yunet.FILE)
     if file is None:
         return None
     find = yunet.YuNet(file)
-    return lambda photo, drawing: moved(find(photo), find(drawing))
+    return lambda photo, target: moved(find(photo), find(target))
 
 
-def moved(photo: list[Face], drawing: list[Face]) -> float:
+def moved(photo: list[Face], target: list[Face]) -> float:
     """The mean distance of the five points of the photo's largest face, in widths of that face.
 
-    To those of the drawing's face that fits best. NaN where the photo shows none, infinite where
-    the drawing does not.
+    To those of the target's face that fits best. NaN where the photo shows none, infinite where
+    the target does not.
     """
     if not photo or photo[0].points is None:
         return float("nan")
     width, own = photo[0].box.width, np.array(photo[0].points)
     away = [
         np.linalg.norm(own - np.array(each.points), axis=1).mean() / width
-        for each in drawing
+        for each in target
         if each.points is not None
     ]
     return float(min(away, default=np.inf))

@@ -31,7 +31,7 @@ SCORES = np.dtype(
         ("readable", "?"),
         *((name, "f4") for name in ("down", "right", "agreement")),
         *((name, "f4") for name in ("coarse_down", "coarse_right", "coarse_agreement")),
-        ("difference", "f4"),  # mean of |photo - drawing|, in levels of 255
+        ("difference", "f4"),  # mean of |photo - target|, in levels of 255
         ("landmarks", "f4"),  # how far the points of a face moved, in widths of the face; NaN: none
         ("change", "f4", STYLE_LAYERS * BLOCK),  # of the style; NaN: not measured
     ]
@@ -81,9 +81,9 @@ def registration_of(row: np.void, kind: str = "") -> Registration:
 
 
 def squares(pair: Pair) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Photo and drawing, (SIDE, SIDE, 3). Raises BadPhoto."""
-    photo, drawing = pair.read()
-    return np.asarray(centre_square(photo, SIDE)), np.asarray(centre_square(drawing, SIDE))
+    """Photo and target, (SIDE, SIDE, 3). Raises BadPhoto."""
+    photo, target = pair.read()
+    return np.asarray(centre_square(photo, SIDE)), np.asarray(centre_square(target, SIDE))
 
 
 def _measure(
@@ -99,22 +99,22 @@ def _measure(
             rows[i][name] = np.nan
         with suppress(BadPhoto):
             read.append((i, *squares(pairs[i])))
-    for i, photo, drawing in read:
+    for i, photo, target in read:
         row = rows[i]
         row["readable"] = True
         for kind, blur in (("", None), ("coarse_", COARSE)):
-            found = register(photo, drawing) if blur is None else register(photo, drawing, blur)
+            found = register(photo, target) if blur is None else register(photo, target, blur)
             for name in ("down", "right", "agreement"):
                 row[f"{kind}{name}"] = getattr(found, name)
-        row["difference"] = np.abs(photo.astype(np.int16) - drawing).mean()
+        row["difference"] = np.abs(photo.astype(np.int16) - target).mean()
         if landmarks is not None:
-            row["landmarks"] = landmarks(photo, drawing)
+            row["landmarks"] = landmarks(photo, target)
     if style is not None and read:
-        photos, drawings = (
+        photos, targets = (
             torch.from_numpy(np.stack([each[k] for each in read])).permute(0, 3, 1, 2)
             for k in (1, 2)
         )
-        rows["change"][[each[0] for each in read]] = style(photos, drawings)
+        rows["change"][[each[0] for each in read]] = style(photos, targets)
 
 
 def _identity(pair: Pair, how: str) -> bytes:
@@ -129,7 +129,7 @@ def _identity(pair: Pair, how: str) -> bytes:
 
 
 def _load(file: Path) -> Scores:
-    with suppress(OSError, ValueError, EOFError):  # missing or damaged: measured anew
+    with suppress(OSError, ValueError, EOFError):  # missing or damaged: measured again
         rows = np.load(file)
         if rows.dtype == SCORES:
             return rows

@@ -1,7 +1,7 @@
-"""What a style does to a picture, as numbers: which drawing of a set is done in another manner.
+"""What a style does to a picture, as numbers: which target of a set has another style.
 
 The Gram matrices of VGG features say what textures and colours a picture has (Gatys et al. 2016).
-Of a drawing they say what it shows as well; what the photo has of that is taken off, so what is
+Of a target they say what it shows as well; what the photo has of that is taken off, so what is
 left is the change: measured on 70 pairs of hayao, whitebox and toon with 5 of another style among
 them, see docs/data.md.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from distill.losses.style import gram
-from distill.losses.vgg import Backbone, VGGFeatures, backbone_at_hand, vgg_features
+from distill.losses.vgg import Backbone, VGGFeatures, available_backbone, vgg_features
 
 LAYERS: Mapping[Backbone, tuple[str, ...]] = {
     "vgg19_relu3_1": ("relu1_1", "relu2_1", "relu3_1"),
@@ -40,8 +40,8 @@ class StyleChange:
         self._folds: dict[str, tuple[Tensor, Tensor]] = {}
 
     @torch.inference_mode()
-    def __call__(self, photos: Tensor, drawings: Tensor) -> Vector:
-        before, after = (self.vgg(each.float() / 255) for each in (photos, drawings))
+    def __call__(self, photos: Tensor, targets: Tensor) -> Vector:
+        before, after = (self.vgg(each.float() / 255) for each in (photos, targets))
         parts = []
         for name in self.layers:
             change = gram(after[name]).sqrt() - gram(before[name]).sqrt()  # of ReLUs: none below 0
@@ -60,11 +60,11 @@ class StyleChange:
 
 
 def style_change() -> StyleChange | None:
-    """By the VGG whose weights are at hand, the smaller file first; None where neither is.
+    """By the VGG whose weights are available, the smaller file first; None where neither is.
 
     Nothing is downloaded for it.
     """
-    if (backbone := backbone_at_hand()) is None:
+    if (backbone := available_backbone()) is None:
         return None
     layers = LAYERS[backbone]
     return StyleChange(vgg_features(backbone, layers, "style"), layers)

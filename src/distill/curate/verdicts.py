@@ -12,7 +12,7 @@ from distill.curate.pair_scores import Scores, registration_of
 from distill.curate.style_change import distances
 from distill.data.split import Edges
 
-UNCLEAR = 0.3  # agreement of outlines below which large areas say how far a drawing lies off
+UNCLEAR = 0.3  # agreement of outlines below which large areas say how far a target lies off
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ def _reasons(each: Verdict, readable: bool, limits: CurationLimits, align: bool)
         return ["cannot be read"]
     said = []
     if each.difference < limits.difference:
-        said.append("the drawing is the photo itself")
+        said.append("the target is the photo itself")
     if limits.agreement > 0 and each.agreement < limits.agreement:
-        said.append("another picture, or drawn freely")
+        said.append("another picture, or far from the photo")
     elif each.shift > limits.shift and not align:
         said.append(f"lies {each.shift:.1f} px off")
     if np.isfinite(each.landmarks) and each.landmarks > limits.landmarks:

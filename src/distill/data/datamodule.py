@@ -15,7 +15,7 @@ from distill.core.process import worker_init_fn
 from distill.data.datasets import HeldOutPairs
 from distill.data.sampler import StreamSampler
 from distill.data.shared_batches import SharedBatchLoader
-from distill.data.worker_errors import OwnErrorsLoader
+from distill.data.worker_errors import ErrorForwardingLoader
 from distill.models.students.global_statistics import THUMBNAIL
 
 PICTURES = ("photo", "thumbnail", "target", "a", "b")  # of a batch
@@ -100,8 +100,10 @@ class DistillData(pl.LightningDataModule):
             )
         common["pin_memory"] = accelerator == "CUDAAccelerator"
         if batches is not None:
-            return OwnErrorsLoader(dataset, 1, collate_fn=_alike, batch_sampler=batches, **common)
-        return OwnErrorsLoader(dataset, self.batch_size, sampler=sampler, **common)
+            return ErrorForwardingLoader(
+                dataset, 1, collate_fn=_alike, batch_sampler=batches, **common
+            )
+        return ErrorForwardingLoader(dataset, self.batch_size, sampler=sampler, **common)
 
 
 def _alike(samples: list[dict[str, Any]]) -> Any:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from skimage.feature import Cascade
 
 LEAST = 8  # a face is at least this part of the short side; smaller ones are found where none are
-# Names all that decides a box: boxes kept in a file are those of this detector, or found anew.
+# Names all that decides a box: boxes kept in a file are those of this detector, or found again.
 DETECTOR = f"LBP cascade of scikit-image, windows from 1/{LEAST} of the short side, by 1.2"
 
 

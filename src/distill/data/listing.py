@@ -24,7 +24,7 @@ from distill.data.stored_photo import StoredPhoto
 
 Listing = Literal["auto", "new", "kept"]
 
-LONG = 60.0  # seconds; what took longer to list is not listed anew by itself
+LONG = 60.0  # seconds; what took longer to list is not listed again by itself
 OURS = ("dataset.json", "config.yaml")  # in a folder: a set or a run that we wrote there
 # What stores call that which changes with a file, the surest first.
 _STAMPS = (
@@ -58,7 +58,7 @@ def list_photos(folder: Address, suffixes: Set[str], how: Listing = "auto") -> l
         print(
             f"{folder}: {len(found):,} photos as listed on "
             f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(about.begun))}, which took "
-            f"{about.seconds:.0f} s; label.listing=new lists them anew"
+            f"{about.seconds:.0f} s; label.listing=new lists them again"
         )
         return found
     print(f"{folder}: listing what is there", flush=True)

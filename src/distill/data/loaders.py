@@ -9,13 +9,13 @@ from typing import Any
 from torch.utils.data import Dataset
 
 from distill.config.settings.training import (
+    AdversarialDataConfig,
     CycleGANTrain,
     Data,
-    Feeding,
-    Paired,
-    Pictures,
+    DataConfig,
+    PairedDataConfig,
     Pix2PixTrain,
-    ThreeSided,
+    SplitConfig,
     Train,
 )
 from distill.core.errors import DistillError
@@ -32,8 +32,8 @@ from distill.data.pairs import (
     squares_of,
     whole_of,
 )
+from distill.data.photo_table import folders_of
 from distill.data.photos import Photo, Side
-from distill.data.register import folders_of
 from distill.data.sampler import Share, shares_of
 from distill.data.shards.address import Address
 from distill.data.shards.node_cache import NodeCache
@@ -60,7 +60,7 @@ def labelled(settings: Train, split: Split | None = None) -> DistillData:
         _check_no_align(settings.data, OF_SHARDS)
         train, val = _shard_sets(settings)
     elif settings.data.kind == "photos":
-        _check_no_align(settings.data, "a teacher draws over the photo here; leave it out")
+        _check_no_align(settings.data, "a teacher's output is aligned already; leave it out")
         _check_no_variation(settings.data)
         assert split is not None
         train, val = _photo_sets(settings, split())
@@ -175,7 +175,7 @@ def _varied(settings: Train) -> dict[str, Any]:
     return of_pairs | {"seed": settings.seed}
 
 
-def _check_no_align(d: ThreeSided, where: str) -> None:
+def _check_no_align(d: SplitConfig, where: str) -> None:
     if d.align:
         raise DistillError(f"data.align=true: {where}")
 
@@ -262,12 +262,12 @@ def paired(settings: Pix2PixTrain) -> DistillData:
     return _data_module(train, val, d)
 
 
-def _complete_sides(root: Path, d: Paired) -> dict[Side, Pairs]:
+def _complete_sides(root: Path, d: PairedDataConfig) -> dict[Side, Pairs]:
     """All sides of a folder of pairs; raises DistillError for a set of ours not yet finished."""
     if manifest_at(root) is not None and not is_complete(root):
         raise DistillError(
-            f"data.root={root}: a set that is not finished; run the distill.prepare that began "
-            "it again, it goes on"
+            f"data.root={root}: a set that is not finished; run the same distill.prepare again "
+            "to resume"
         )
     return find_pairs(root, None, d.val_fraction, d.split_seed, d.test_fraction)
 
@@ -285,7 +285,7 @@ def unpaired(settings: CycleGANTrain) -> DistillData:
     return _data_module(train, UnpairedSet(*sides["val"], d.crop_size, train=False, **common), d)
 
 
-def _data_module(train: Dataset, val: Dataset, d: Feeding) -> DistillData:
+def _data_module(train: Dataset, val: Dataset, d: DataConfig) -> DistillData:
     return DistillData(train, val, d.batch_size, d.workers, d.val_limit)
 
 
@@ -304,7 +304,7 @@ def _check_some(root: Path | str | Address | None, found: Sequence[object]) -> N
         raise DistillError(f"{root}: has val/ but no train/, nothing to learn from; add it")
 
 
-def _check_sizes(data: Pictures) -> None:
+def _check_sizes(data: AdversarialDataConfig) -> None:
     if data.size < data.crop_size:
         raise DistillError(
             f"data.size={data.size}: smaller than the crop taken from it, data.crop_size="

@@ -11,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from distill.core.errors import DistillError
-from distill.data import register
+from distill.data import photo_table
 
 LOCK = ".lock"
 _ELSEWHERE = "name another one with data.root=DIR"
@@ -50,16 +50,16 @@ def writing(root: Path, folders: bool = True) -> Iterator[None]:
         reason = (error.strerror or str(error)).lower()
         said = f"cannot be written to ({reason}); {_ELSEWHERE}"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            done = sum(map(len, register.pairs_on_disk(root).values()))
+            done = sum(map(len, photo_table.pairs_on_disk(root).values()))
             kept = f", {done} pairs are done" if folders else ""
-            said = f"the disk is full{kept}; free some space, the same command goes on"
+            said = f"the disk is full{kept}; free some space and run it again to resume"
         raise DistillError(f"{root}: {said}") from error
 
 
 def _remove_temporary(root: Path) -> None:
     """Remove the temporary files of a killed run."""
-    names = [name for folders in register.PAIR_FOLDERS for name in folders]
-    ours = [root / side / name for side in register.SIDES for name in names]
+    names = [name for folders in photo_table.PAIR_FOLDERS for name in folders]
+    ours = [root / side / name for side in photo_table.SIDES for name in names]
     for folder in (root, *ours):
         for path in folder.glob(".*.part"):
             path.unlink(missing_ok=True)

@@ -25,8 +25,8 @@ from PIL import Image
 from distill.core.errors import DistillError
 from distill.data.decode import to_rgb
 from distill.data.manifest import manifest_at
+from distill.data.photo_table import DROPPED, SIDES, read_dropped, size_of
 from distill.data.photos import SUFFIXES, BadPhoto, Photo, Side, read_photo
-from distill.data.register import DROPPED, SIDES, read_dropped, size_of
 from distill.data.split import HELD_OUT, split
 
 SAMPLED = 16  # targets that are looked at for transparency

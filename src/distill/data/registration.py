@@ -1,6 +1,6 @@
-"""How far a drawing lies off its photo as a whole, to a fraction of a pixel, by what both outline.
+"""Displacement of a target from its photo, to a fraction of a pixel, by the edges of both.
 
-A drawing shares its edges with the photo, not its colours: what is compared is the strength of the
+A target shares its edges with the photo, not its colours: what is compared is the strength of the
 gradient of the luma, blurred, by the phase of both spectra (Kuglin and Hines 1975; refined by
 Guizar-Sicairos et al. 2008, scikit-image).
 """
@@ -28,7 +28,7 @@ Grey = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Registration:
-    """How far the drawing lies below (`down`) and to the right of its photo, in pixels at SIDE.
+    """How far the target lies below (`down`) and to the right of its photo, in pixels at SIDE.
 
     `agreement` is the correlation of their edges once it is put back, -1 to 1; of a flat picture,
     and of one that fits nowhere, it is that of the pair as it is, with no shift.
@@ -43,11 +43,11 @@ class Registration:
         return float(np.hypot(self.down, self.right))
 
 
-def register(photo: Pixels, drawing: Pixels, blur: float = FINE) -> Registration:
+def register(photo: Pixels, target: Pixels, blur: float = FINE) -> Registration:
     """Measure a pair of squares, uint8 (SIDE, SIDE, 3)."""
     from skimage.registration import phase_cross_correlation  # heavy: SciPy comes with it
 
-    first, second = (_edges(each, blur) for each in (photo, drawing))
+    first, second = (_edges(each, blur) for each in (photo, target))
     if min(first.std(), second.std()) < FLAT:
         return Registration(0.0, 0.0, 0.0)
     shift = np.zeros(2)

@@ -21,7 +21,7 @@ Indices = NDArray[np.int64]
 class StreamSampler(Sampler[int]):
     """Positions of one long epoch: `total` of them, starting at `start`, in batches of `batch`.
 
-    A dataset turns a position into a picture and its augmentation, so a run that goes on at
+    A dataset turns a position into a picture and its augmentation, so a run that resumes at
     position k sees exactly what it would have seen without the interruption. Of several processes
     each takes every `world`-th batch, so that together they see the batches that one process
     would accumulate. The length is that of the whole stream: Lightning counts the completed
@@ -137,7 +137,7 @@ class StreamedSet(Dataset, ABC):
         side = "training" if self.shuffle else "held-out"
         raise DistillError(
             f"no {self.what} of the {side} set can be read ({self.count} there, first "
-            f"{str(self.path(0))!r}); mend them, or add others to that set"
+            f"{str(self.path(0))!r}); repair them, or add others to that set"
         )
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler, default_collate, get_worker_info
 
 from distill.core.errors import DistillError
-from distill.data.worker_errors import OwnErrorsLoader
+from distill.data.worker_errors import ErrorForwardingLoader
 
 SHARED = Path("/dev/shm")  # Linux's shared memory
 AHEAD = 2  # batches that are asked of each process before they are needed
@@ -96,7 +96,7 @@ def _check_room(workers: int, needed: int) -> None:
         )
 
 
-class SharedBatchLoader(OwnErrorsLoader):
+class SharedBatchLoader(ErrorForwardingLoader):
     """A loader of samples of one size, whose tensors of these `keys` go through shared memory.
 
     `copy` takes a batch's out of it: it gives a new tensor of what it is given.

@@ -1,4 +1,4 @@
-"""data.align=true: drawings that lie a few pixels off are laid over their photos.
+"""data.align=true: targets that are a few pixels off are shifted onto their photos.
 
 Every pair is registered once; the cache keeps its shift. Reading a pair then cuts what both show
 out of each, at the fraction of a pixel, while it is scaled: nothing is resampled twice.
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from distill.config.settings.training import Pad, ThreeSided
+from distill.config.settings.training import Pad, SplitConfig
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write, cache_folder, real_path
 from distill.core.progress import bar
@@ -31,7 +31,7 @@ Shifts = NDArray[np.float32]  # (n, 2): down and right, in sides of the centre s
 
 
 def shifts_with(
-    d: ThreeSided,
+    d: SplitConfig,
     root: Path,
     pairs: Sequence[ReadablePair],
     swap: bool = False,
@@ -102,10 +102,10 @@ def _cut(image: Image.Image, top: float, left: float, side: float, size: int) ->
 
 def _shift(pair: ReadablePair) -> tuple[float, float]:
     try:
-        photo, drawing = (np.asarray(centre_square(each, SIDE)) for each in pair.read())
+        photo, target = (np.asarray(centre_square(each, SIDE)) for each in pair.read())
     except BadPhoto:  # training names it
         return 0.0, 0.0
-    found = register(photo, drawing)
+    found = register(photo, target)
     if found.agreement < LEAST:
         return 0.0, 0.0
     return found.down / SIDE, found.right / SIDE
@@ -123,7 +123,7 @@ def _identity(pair: ReadablePair) -> bytes:
 
 
 def _load(file: Path) -> NDArray[np.void]:
-    with suppress(OSError, ValueError, EOFError):  # missing or damaged: measured anew
+    with suppress(OSError, ValueError, EOFError):  # missing or damaged: measured again
         rows = np.load(file)
         if rows.dtype == _ROW:
             return rows

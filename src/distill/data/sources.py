@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from distill.config.compose import choices
-from distill.config.settings.training import Paired, PhotoSource, Train
+from distill.config.settings.training import PairedDataConfig, PhotoSource, Train
 from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.data.lock import check_writable
@@ -150,7 +150,7 @@ def needs_labels(settings: Train) -> bool:
     return not root.is_dir() or (manifest_at(root) is not None and not is_complete(root))
 
 
-def words_for_own_pairs(typed: Mapping[str, Any]) -> list[str]:
+def overrides_for_user_pairs(typed: Mapping[str, Any]) -> list[str]:
     """What follows for distill.train from `typed`, settings by key, where data.root=DIR is a folder
     or shards of pairs and no style or teacher is named: style=own, of a set that a teacher of ours
     made its style.
@@ -165,13 +165,15 @@ def words_for_own_pairs(typed: Mapping[str, Any]) -> list[str]:
         shards = shard_manifest_at(Address(str(root)))
         if shards is None:
             return []
-        return _words_for_style(shards.recipe, typed) if shards.made_by_teacher else ["style=own"]
+        return (
+            _overrides_for_style(shards.recipe, typed) if shards.made_by_teacher else ["style=own"]
+        )
     folder = Path(str(root))
     if not folder.is_dir():
         return []
     made = manifest_at(folder) or {}
     if "teacher" in made:
-        return _words_for_style(made, typed) if is_complete(folder) else []
+        return _overrides_for_style(made, typed) if is_complete(folder) else []
     if extra := [key for key in ("photos", "val_photos") if key in typed]:
         raise DistillError(
             f"{extra[0]}={typed[extra[0]]}: data.root={root} holds pairs of your own, which have "
@@ -180,7 +182,7 @@ def words_for_own_pairs(typed: Mapping[str, Any]) -> list[str]:
     return ["style=own"]
 
 
-def _words_for_style(made: Mapping[str, Any], typed: Mapping[str, Any]) -> list[str]:
+def _overrides_for_style(made: Mapping[str, Any], typed: Mapping[str, Any]) -> list[str]:
     """The style and size that a set's recipe names; of a teacher of one's own the name alone."""
     name, size = str(made["style"]), made["size"]
     words = [f"style={name}"]
@@ -201,7 +203,7 @@ def check_sizes(settings: PhotoSource) -> None:
     asked, crop = f"data.sizes={d.sizes}", d.crop_size or side
     if d.kind == "photos":
         raise DistillError(
-            f"{asked}: whole pictures are labelled once, and data=photos labels squares anew at "
+            f"{asked}: whole pictures are labelled once, and data=photos labels new squares at "
             "every step; leave data=photos out"
         )
     if d.align:
@@ -236,7 +238,7 @@ def pairs_root(settings: PhotoSource) -> Path:
     return Path("data/pairs") / _usual_name(settings)
 
 
-def folder_of_pairs(learnt: Paired) -> Path | None:
+def folder_of_pairs(learnt: PairedDataConfig) -> Path | None:
     """Where the pairs of recipe=pix2pix lie, None where none are named; of shards as `pairs_root`.
 
     Raises DistillError where there are no shards.

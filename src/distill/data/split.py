@@ -40,13 +40,13 @@ def split(
     """
     photos = list(photos)
     sides: dict[Side, list[Photo]] = {"train": [], "val": [], "test": []}
-    fresh = fresh_sides(photos, val_fraction, seed, edges, test_fraction)
+    fresh = new_sides(photos, val_fraction, seed, edges, test_fraction)
     for photo, side in zip(photos, fresh, strict=True):
         sides[side].append(photo)
     return sides
 
 
-def fresh_sides(
+def new_sides(
     photos: Sequence[Photo],
     val_fraction: float,
     seed: int,

@@ -48,8 +48,8 @@ class StoredPhoto:
                 why = error.__cause__ or error
                 if pause is None or isinstance(why, PermissionError):
                     raise DistillError(
-                        f"{self}: cannot be read ({reason_of(why, 200)}); the same command goes "
-                        "on, drop=FILE leaves a photo out"
+                        f"{self}: cannot be read ({reason_of(why, 200)}); run it again to "
+                        "resume, drop=FILE leaves a photo out"
                     ) from error
                 time.sleep(pause)
         raise AssertionError

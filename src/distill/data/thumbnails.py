@@ -137,7 +137,7 @@ def identity(photo: Photo) -> bytes:
 
 
 def _load(file: Path) -> np.ndarray:
-    with suppress(OSError, ValueError, EOFError):  # missing or damaged: made anew
+    with suppress(OSError, ValueError, EOFError):  # missing or damaged: made again
         rows = np.load(file)
         if rows.dtype == _ROW:  # not of an older version, which kept less
             return rows

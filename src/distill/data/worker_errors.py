@@ -1,4 +1,4 @@
-"""Errors of the processes that load, raised in the main one as they were.
+"""Errors of loading workers, raised unchanged in the main process.
 
 torch hands on an error's traceback as the text of another one: no line for a user, and an OSError
 without its number.
@@ -17,7 +17,7 @@ from distill.core.errors import DistillError
 Collate = Callable[[list[Any]], Any]
 
 
-class OwnErrorsLoader(DataLoader):
+class ErrorForwardingLoader(DataLoader):
     """A DataLoader that raises its workers' DistillErrors, and the system's errors, unchanged.
 
     Anything else is a bug, of which torch's traceback tells more.
@@ -32,7 +32,7 @@ class OwnErrorsLoader(DataLoader):
         **more: Any,
     ) -> None:
         if num_workers:
-            dataset = _Carrying(dataset)
+            dataset = _ErrorForwardingDataset(dataset)
             usual = default_convert if batch_size is None else default_collate
             collate_fn = partial(_without_errors, collate_fn or usual)
         super().__init__(
@@ -46,7 +46,7 @@ class OwnErrorsLoader(DataLoader):
             yield batch
 
 
-class _Carrying(Dataset):
+class _ErrorForwardingDataset(Dataset):
     """Gives an error where `dataset` raises one."""
 
     def __init__(self, dataset: Dataset) -> None:

@@ -15,7 +15,13 @@ from torch import Tensor, nn
 
 from distill.config import compose
 from distill.config.settings.commands import EvalFid
-from distill.config.settings.training import Pad, Paired, PhotoSource, Prepare, ThreeSided
+from distill.config.settings.training import (
+    Pad,
+    PairedDataConfig,
+    PhotoSource,
+    Prepare,
+    SplitConfig,
+)
 from distill.config.trained import source_of
 from distill.config.validate import check
 from distill.core.arrays import over_white
@@ -29,8 +35,8 @@ from distill.data.augment import rng_for
 from distill.data.datasets import PairSet
 from distill.data.manifest import is_complete, manifest_at
 from distill.data.pairs import Pair, ReadablePair, find_pairs
+from distill.data.photo_table import size_of
 from distill.data.photos import Photo, Side, group_of
-from distill.data.register import size_of
 from distill.data.shifts import shifts_with
 from distill.eval_fid import training_pictures
 from distill.eval_fid.training_pictures import SeenPictures
@@ -38,7 +44,7 @@ from distill.eval_fid.whole_pictures import by_size, square_name
 from distill.models import build
 from distill.prepare import labelling
 
-CHOSEN = "best.ckpt was chosen by these pictures: the run has no test side of its own"
+CHOSEN = "best.ckpt was chosen by these pictures: the run has no test split"
 _PAIR_SUFFIX = re.compile(r"-[0-9a-f]{8}(-v\d+|-s\d+)?$")  # what Photo.pair_name adds to a stem
 
 
@@ -112,7 +118,7 @@ def held_out_photos(student: nn.Module, trained: dict[str, Any], settings: EvalF
 def held_out_pairs(network: nn.Module, trained: dict[str, Any], settings: EvalFid) -> HeldOut:
     """The held-out pairs of a run that learnt from pairs, or of another folder of pairs."""
     other = {"root": settings.photos, "kind": "pairs"} if settings.photos else {}
-    d = check(trained["data"] | other, Paired)
+    d = check(trained["data"] | other, PairedDataConfig)
     root = sources.folder_of_pairs(d)
     if root is None:
         raise DistillError(
@@ -123,7 +129,7 @@ def held_out_pairs(network: nn.Module, trained: dict[str, Any], settings: EvalFi
     others = _are_others(settings.photos, trained["data"]["root"] or "")
     seen = training_pictures.SeenPictures([], "")
     if others:
-        seen = training_pictures.seen_by_pairs(check(trained["data"], Paired))
+        seen = training_pictures.seen_by_pairs(check(trained["data"], PairedDataConfig))
     by_name = {pair.name: Photo(pair.photo, pair.name) for pair in sides[side]}
     out = excluded(seen, by_name, settings.photos)
     pairs = [pair for pair in sides[side] if pair.name not in out.names]
@@ -224,7 +230,7 @@ def _in_groups(
     size: int,
     trained: dict[str, Any],
     root: Path,
-    d: ThreeSided,
+    d: SplitConfig,
     swap: bool = False,
     pad: Pad | None = None,
 ) -> PairSet:

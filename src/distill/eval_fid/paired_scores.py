@@ -16,7 +16,7 @@ from torch import Tensor
 from distill.config.settings.commands import EvalFid
 from distill.core.errors import DistillError
 from distill.data.photos import find_photos
-from distill.eval_fid import drawing_scores as drawing
+from distill.eval_fid import line_scores
 from distill.eval_fid.feature_sets import Features, features_of_files, features_of_set
 from distill.eval_fid.heldout import HeldOut
 from distill.eval_fid.picture_scores import interval, per_picture
@@ -43,11 +43,11 @@ def score_pairs(
     pictures: HeldOut,
     network: FeatureNetwork | None,
     settings: EvalFid,
-    drawn_by: Networks | None = None,
+    networks: Networks | None = None,
 ) -> Row:
     """Every figure of the paper's Table 2, of each picture and of its lines, as plain values.
 
-    `drawn_by` are the networks whose flicker is measured, by name.
+    `networks` are the networks whose flicker is measured, by name.
     """
     given, target, who = pictures.titles
     compared = {
@@ -57,8 +57,8 @@ def score_pairs(
     results: Row = {"pictures": len(pictures.input)} | pictures.about
     results |= resampling(settings, pictures.groups)
     results |= {"similarity": picture_by_picture(compared, settings, pictures.groups)}
-    results |= {"drawing": how_drawn(compared, settings, pictures.groups)}
-    results["drawing"] |= flickering(pictures, drawn_by or {}, settings)
+    results |= {"drawing": line_figures(compared, settings, pictures.groups)}
+    results["drawing"] |= flickering(pictures, networks or {}, settings)
     if network is None:
         return results | {"features": None, "distances": None}
     if pictures.half < 2:
@@ -98,7 +98,7 @@ def resampling(settings: EvalFid, *groups: Groups) -> Row:
 def picture_by_picture(
     compared: dict[str, tuple[Tensor, Tensor]], settings: EvalFid, groups: Groups = None
 ) -> Row:
-    """PSNR, SSIM and LPIPS where it is at hand, each a mean over 8-bit pictures (n, 3, H, W)."""
+    """PSNR, SSIM and LPIPS where it is available, each a mean over 8-bit pictures (n, 3, H, W)."""
     how: Row = {"rounds": settings.bootstrap, "seed": settings.seed}
     measures: dict[str, Any] = {"PSNR (dB)": similarity.psnr, "SSIM": similarity.ssim}
     if lpips := similarity.lpips_or_none():
@@ -112,7 +112,7 @@ def picture_by_picture(
     return rows
 
 
-def how_drawn(
+def line_figures(
     compared: dict[str, tuple[Tensor, Tensor]], settings: EvalFid, groups: Groups = None
 ) -> Row:
     """Ink, sharpness and displacement, of uint8 pictures (n, 3, H, W)."""
@@ -120,10 +120,10 @@ def how_drawn(
     rows: Row = {}
     size = settings.batch_size
     for what, (a, b) in compared.items():
-        found = drawing.ink_rows(drawing.ink_of(a, b, size), **how)
-        found[drawing.OFF] = drawing.displacement_row(drawing.places_of(a, b, size))
+        found = line_scores.ink_rows(line_scores.ink_of(a, b, size), **how)
+        found[line_scores.OFF] = line_scores.displacement_row(line_scores.places_of(a, b, size))
         rows |= {f"{name}, {what}": row for name, row in found.items() if row}
-    names = [*drawing.INK, drawing.OFF]
+    names = [*line_scores.INK, line_scores.OFF]
     return dict(sorted(rows.items(), key=lambda row: names.index(row[0].partition(",")[0])))
 
 
@@ -134,10 +134,10 @@ def flickering(pictures: HeldOut, networks: Networks, settings: EvalFid) -> Row:
     if networks:
         networks = {**networks, pictures.titles[0]: lambda photo: photo}
     for name, network in networks.items():
-        values = drawing.flicker_of(network, photos, size, f"flicker of the {name}")
+        values = line_scores.flicker_of(network, photos, size, f"flicker of the {name}")
         if values is not None:
             of = pictures.groups[: len(values)]
-            found = drawing.flicker_rows(values, settings.bootstrap, settings.seed, of)
+            found = line_scores.flicker_rows(values, settings.bootstrap, settings.seed, of)
             rows |= {f"{kind}, {name}": row for kind, row in found.items()}
     return rows
 

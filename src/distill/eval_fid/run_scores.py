@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from distill.config.settings.commands import EvalFid
-from distill.eval_fid import drawing_scores, heldout, paired_scores, unpaired_scores, whole_pictures
+from distill.eval_fid import heldout, line_scores, paired_scores, unpaired_scores, whole_pictures
 from distill.eval_fid.heldout import HeldOut
 from distill.eval_fid.unpaired_scores import Translations
 from distill.metrics.features import FeatureNetwork
@@ -29,8 +29,8 @@ def _of_photos(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | N
     network, trained = load_network(checkpoint, settings.direction)
     pictures = heldout.held_out_photos(network, trained, settings)
     of = (network, trained, settings.photos)
-    drawn_by = drawing_scores.networks_of(*of) if settings.flicker else {}
-    scores = paired_scores.score_pairs(pictures, features, settings, drawn_by)
+    networks = line_scores.networks_of(*of) if settings.flicker else {}
+    scores = paired_scores.score_pairs(pictures, features, settings, networks)
     if pictures.wholes:
         scores["sizes"] = whole_pictures.score_sizes(
             pictures.wholes, {"student": network}, features, heldout.group_of_pair,
@@ -42,8 +42,8 @@ def _of_photos(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | N
 def _of_pairs(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | None) -> Scored:
     network, trained = load_network(checkpoint, settings.direction)
     pictures = heldout.held_out_pairs(network, trained, settings)
-    drawn_by = {"generator": network}
-    return pictures, paired_scores.score_pairs(pictures, features, settings, drawn_by)
+    networks = {"generator": network}
+    return pictures, paired_scores.score_pairs(pictures, features, settings, networks)
 
 
 def _of_domains(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | None) -> Scored:

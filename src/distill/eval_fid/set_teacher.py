@@ -1,4 +1,4 @@
-"""The teacher that drew a set of pairs, to draw more: only where it is at hand, and the same."""
+"""The teacher that labelled a set of pairs, for further photos, if it is available."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from distill.models.teachers.teacher import Teacher
 
 
 def teacher_of(root: Path, style: StyleSettings, node: dict[str, Any] | None) -> Teacher | None:
-    """The style's teacher in its quickest form, where it drew the set at `root`.
+    """The style's teacher in its fastest form, where it labelled the set at `root`.
 
-    None where its weights are not at hand, and where another one drew the set.
+    None where its weights are not available, and where another one labelled the set.
     """
     made = manifest_at(root)
     if made is None:
         return None
     try:
-        teacher = build.teacher_at_hand(style, node)
+        teacher = build.available_teacher(style, node)
     except DistillError:  # its weights, or the run that it is, are gone
         return None
     return teacher.fast() if teacher and teacher.settle(made.get("teacher", "")) else None

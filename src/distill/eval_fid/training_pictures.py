@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from distill.config.settings.training import Paired, PhotoSource, Unpaired
+from distill.config.settings.training import PairedDataConfig, PhotoSource, UnpairedDataConfig
 from distill.config.trained import source_of
 from distill.core.errors import DistillError
 from distill.core.files import real_path
@@ -22,8 +22,8 @@ from distill.data import sources
 from distill.data.domains import find_unpaired
 from distill.data.duplicates import similar_pairs
 from distill.data.pairs import find_pairs
+from distill.data.photo_table import read_rows
 from distill.data.photos import Photo, Side, group_of
-from distill.data.register import read_rows
 from distill.data.thumbnails import thumbnails
 from distill.models import checkpoint
 
@@ -109,7 +109,7 @@ def seen_by(runs: Iterable[dict[str, Any]], unknown: str = "") -> SeenPictures:
     return SeenPictures([*found.values()], "; ".join(dict.fromkeys(gone)))
 
 
-def seen_by_pairs(learnt: Paired) -> SeenPictures:
+def seen_by_pairs(learnt: PairedDataConfig) -> SeenPictures:
     """What a run that learnt from pairs has seen."""
     try:
         root = sources.folder_of_pairs(learnt)
@@ -122,7 +122,7 @@ def seen_by_pairs(learnt: Paired) -> SeenPictures:
     return SeenPictures([found], packed if learnt.kind == "shards" else "")
 
 
-def seen_by_domains(learnt: Unpaired) -> SeenPictures:
+def seen_by_domains(learnt: UnpairedDataConfig) -> SeenPictures:
     """What a run that learnt from two domains has seen."""
     root, a, b = (Path(each) if each else None for each in (learnt.root, learnt.a, learnt.b))
     where = root or Path(f"{a} and {b}")

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from distill.config.registry import Direction
 from distill.config.settings.commands import EvalFid
-from distill.config.settings.training import Unpaired
+from distill.config.settings.training import UnpairedDataConfig
 from distill.config.validate import check
 from distill.core.errors import DistillError
 from distill.core.files import real_path
@@ -92,7 +92,7 @@ def held_out_domains(
             f"ceiling={settings.ceiling}: not for recipe={trained['recipe']}; leave it out"
         )
     other = {"root": settings.photos, "a": None, "b": None} if settings.photos else {}
-    own, d = (check(trained["data"] | more, Unpaired) for more in ({}, other))
+    own, d = (check(trained["data"] | more, UnpairedDataConfig) for more in ({}, other))
     root, a, b = (Path(each) if each else None for each in (d.root, d.a, d.b))
     found = find_unpaired(root, a, b, d.val_fraction, d.split_seed)["val"]
     photos: Domains = dict(zip("AB", found, strict=True))
@@ -111,7 +111,9 @@ def held_out_domains(
     return Translations(x, y, source, translated, back_again, real, identity, about, groups)
 
 
-def _unseen(photos: Domains, learnt: Unpaired, folder: str) -> tuple[Domains, dict[str, str]]:
+def _unseen(
+    photos: Domains, learnt: UnpairedDataConfig, folder: str
+) -> tuple[Domains, dict[str, str]]:
     """The pictures of each domain that the run did not learn from, and what results say of it."""
     names = {f"{domain}/{photo.key}": photo for domain in photos for photo in photos[domain]}
     out = excluded(seen_by_domains(learnt), names, folder)
@@ -122,7 +124,9 @@ def _unseen(photos: Domains, learnt: Unpaired, folder: str) -> tuple[Domains, di
     return kept, out.about
 
 
-def _read(photos: Sequence[Photo], domain: str, d: Unpaired) -> tuple[Tensor, NDArray[Any]]:
+def _read(
+    photos: Sequence[Photo], domain: str, d: UnpairedDataConfig
+) -> tuple[Tensor, NDArray[Any]]:
     """Every readable picture as validation sees it, in an order that keeps a person together, and
     its group."""
     read, groups = [], []

@@ -20,8 +20,8 @@ from distill.core.arrays import over_white
 from distill.core.images import batches, to_float, to_pixels, to_uint8
 from distill.core.progress import bar
 from distill.data.pairs import ReadablePair
-from distill.data.register import size_of
-from distill.eval_fid import drawing_scores as drawing
+from distill.data.photo_table import size_of
+from distill.eval_fid import line_scores
 from distill.eval_fid.picture_scores import Values, interval
 from distill.metrics import frechet, similarity
 from distill.metrics.displacement import displacement
@@ -130,17 +130,17 @@ class _Figures:
         a, b = to_float(output)[None], to_float(target)[None]
         both = similarity.psnr(a, b), similarity.ssim(a, b)
         self.similar.append(torch.cat(both).double().numpy())
-        self.ink.append(drawing.ink_of(output[None], target[None], 1)[0])
+        self.ink.append(line_scores.ink_of(output[None], target[None], 1)[0])
         self.places.append(displacement(a, b)[0].double().numpy())
         self.crops += _crops(output) if crops else []
 
     def rows(self, how: Row) -> dict[str, Row]:
         found = dict(zip(SIMILARITY, map(_mean(how), np.stack(self.similar).T), strict=True))
-        found |= drawing.ink_rows(np.stack(self.ink), **how)
-        found[drawing.OFF] = drawing.displacement_row(np.stack(self.places))
+        found |= line_scores.ink_rows(np.stack(self.ink), **how)
+        found[line_scores.OFF] = line_scores.displacement_row(np.stack(self.places))
         if self.flicker:
             groups = how["groups"][: len(self.flicker)]
-            found |= drawing.flicker_rows(np.stack(self.flicker), **how | {"groups": groups})
+            found |= line_scores.flicker_rows(np.stack(self.flicker), **how | {"groups": groups})
         return {name: row for name, row in found.items() if row}
 
 
@@ -210,7 +210,7 @@ def _columns(sizes: Mapping[str, Row]) -> dict[str, list[str]]:
         for start in ("ink recall", "ink precision"):
             if figure.startswith(start):
                 title = f"{start} at .1/.2/.3"
-        if figure in drawing.FLICKER:
+        if figure in line_scores.FLICKER:
             title = "flicker: noise/1 px/pan (levels)"
         columns.setdefault(title, []).append(figure)
     return columns

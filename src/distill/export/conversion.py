@@ -18,7 +18,7 @@ from distill.config.settings.commands import Export
 from distill.core.arrays import over_white
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import scratch_folder, sha256, write_json, write_whole
-from distill.core.nodes import no_such
+from distill.core.nodes import unknown_name
 from distill.export import samples, sizes
 from distill.export.budget import compressed_size
 from distill.export.catalogue import FORMATS
@@ -53,7 +53,7 @@ def chosen(names: str | Sequence[str], stem: str = "student") -> list[Format]:
     typed = [names] if isinstance(names, str) else list(names)
     for name in typed:
         if name not in FORMATS:
-            raise DistillError(no_such(f"formats={name}", list(FORMATS), "format"))
+            raise DistillError(unknown_name(f"formats={name}", list(FORMATS), "format"))
     return [FORMATS[name](stem) for name in FORMATS if name == "onnx" or name in typed]
 
 

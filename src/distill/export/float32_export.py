@@ -173,7 +173,7 @@ def _teacher_figures(subject: Subject) -> dict[str, Any]:
     if source is None or source.teacher is None:
         return {}
     try:
-        teacher = build.drawing_teacher(source.style, source.teacher)
+        teacher = build.inference_teacher(source.style, source.teacher)
     except DistillError as error:
         print(f"no figures of the teacher: {error}")
         return {}

@@ -3,7 +3,8 @@
 What decides the picture's quality, in dB to the float student, mean and worst of 24 held-out photos
 (a trained `detail`, percentile 99.999): plain 37.2 and 23.3; channels equalised (graph/equalise.py)
 41.3 and 27.8; and the tail in float 44.9 and 28.0; and room for channels that sleep on the photos
-at hand, of which there are 96 then and not 48, 44.5 and 33.7. Symmetric activations: 31.5 and 25.4.
+available, of which there are 96 then and not 48, 44.5 and 33.7. Symmetric activations: 31.5 and
+25.4.
 """
 
 from __future__ import annotations

@@ -246,7 +246,7 @@ def _make_thumbnail(model: onnx.ModelProto) -> None:
         name="thumbnail",
         mode="linear",
         antialias=1,
-        exclude_outside=1,  # at the border as PyTorch and Pillow: what is there, weighted anew
+        exclude_outside=1,  # at the border as PyTorch and Pillow: what is there, weighted again
         axes=[2, 3],
         coordinate_transformation_mode="half_pixel",
     )

@@ -17,26 +17,27 @@ from distill.core.next_step import next_step
 from distill.data.cards.set_card import CARD, SHEET
 from distill.data.lock import writing
 from distill.data.manifest import MANIFEST, PREVIEW, TEACHER, is_complete
-from distill.data.register import PAIR_FOLDERS, PHOTOS, SIDES, png_names
+from distill.data.photo_table import PAIR_FOLDERS, PHOTOS, SIDES, png_names
 from distill.data.shards.address import Address
 from distill.data.shards.shard_index import CATALOGUE
 from distill.data.shards.shard_manifest import KEPT, finished_shards, shard_manifest_at
 from distill.hub import published_shards, transfer
-from distill.hub.places import Place
+from distill.hub.remotes import Remote
 from distill.hub.transfer import SUMS
 
 BESIDE = (CARD, SHEET, PHOTOS, PREVIEW)  # as they are, where they are there
 LAST = (MANIFEST, SUMS)  # a set without them is none yet
 
 
-def push_set(root: Path, place: Place, replace: bool) -> None:
+def push_set(root: Path, place: Remote, replace: bool) -> None:
     """Publish the set at `root`. Raises DistillError where it is not whole, or has no card."""
     sharded = shard_manifest_at(Address(root)) is not None
     if sharded:
         finished_shards(Address(root))
     elif not root.is_dir() or not is_complete(root):
         raise DistillError(
-            f"data.root={root}: no whole set of distill.prepare; that command makes it, or goes on"
+            f"data.root={root}: no complete set of distill.prepare; run that command to make or "
+            "finish it"
         )
     if not (root / CARD).is_file():
         raise DistillError(
@@ -54,7 +55,7 @@ def push_set(root: Path, place: Place, replace: bool) -> None:
     print(f"{place.name}: {len(files):,} files, {count:,} of them new")
 
 
-def pull_set(place: Place, root: Path, replace: bool) -> None:
+def pull_set(place: Remote, root: Path, replace: bool) -> None:
     """Fetch a published set into `root`, or what is missing there, every file checked."""
     text = _sums_at(place, root)
     expected = transfer.read_sums(text, f"repo={place.name}")
@@ -70,7 +71,7 @@ def pull_set(place: Place, root: Path, replace: bool) -> None:
     print(next_step("train", **({"data": "shards"} if sharded else {}), **{"data.root": str(root)}))
 
 
-def _sums_at(place: Place, root: Path) -> str:
+def _sums_at(place: Remote, root: Path) -> str:
     """The text of the sums there, by way of a folder beside `root`."""
     there = place.hashes([SUMS])
     if SUMS not in there:
@@ -80,7 +81,7 @@ def _sums_at(place: Place, root: Path) -> str:
     with scratch_folder(root.with_name(f"{root.name}.sums")) as scratch:
         place.fetch([SUMS], scratch)
         if not there[SUMS].fits(scratch / SUMS):
-            raise DistillError(f"repo={place.name}: {SUMS} came damaged; pull again")
+            raise DistillError(f"repo={place.name}: {SUMS} was damaged in transfer; pull again")
         return _text(scratch / SUMS, place)
 
 
@@ -124,7 +125,7 @@ def without_paths(content: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _text(path: Path, place: Place) -> str:
+def _text(path: Path, place: Remote) -> str:
     try:
         return path.read_bytes().decode()
     except UnicodeDecodeError as error:

@@ -17,7 +17,7 @@ from distill.data.shards.shard_index import (
     write_part,
 )
 
-MENDS = "type the command that made the set again, it mends that"
+REPAIR = "run the command that made the set again to repair it"
 
 
 def shards_and_index(root: Address, scratch: Path) -> dict[str, Path]:
@@ -33,7 +33,7 @@ def shards_and_index(root: Address, scratch: Path) -> dict[str, Path]:
         tar, part = root.local / shard_path(shard), root.local / part_path(shard)
         if row is None or not tar.is_file():
             lost = part if row is None else tar
-            raise DistillError(f"{lost}: not there, or damaged; {MENDS}")
+            raise DistillError(f"{lost}: not there, or damaged; {REPAIR}")
         if row.skipped:
             write_part(Address(scratch), replace(row, skipped={}), read_rows_of(root, shard))
             part = scratch / part_path(shard)
@@ -47,7 +47,7 @@ def check_whole(root: Address, sums: Mapping[str, str]) -> None:
     for number in range(len(catalogue)):
         path = shard_path(catalogue.name(number))
         if sums[path] != catalogue.sha256(number):
-            raise DistillError(f"{root}/{path}: damaged; {MENDS}")
+            raise DistillError(f"{root}/{path}: damaged; {REPAIR}")
 
 
 def remove_others(root: Path, expected: Collection[str]) -> None:

@@ -41,7 +41,7 @@ class PublishedStudent(nn.Module):
         network = student or untrained_network(description)
         if not isinstance(network, Student) or not recipe_of(description).has_teacher:
             raise DistillError(
-                f"a network of recipe={description['recipe']}, a student is wanted: one of "
+                f"a network of recipe={description['recipe']}, expected a student, of "
                 "recipe=distill"
             )
         self.student = network

@@ -9,9 +9,9 @@ from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.next_step import next_step
 from distill.data.shards.address import is_address
-from distill.hub.places import Kind, place_of
 from distill.hub.published_set import pull_set, push_set
 from distill.hub.published_student import PublishedStudent
+from distill.hub.remotes import Kind, remote_of
 from distill.hub.student_files import pull_student, push_student
 from distill.runs.run_folder import run_named
 
@@ -34,7 +34,7 @@ def carry_out(settings: HubSettings) -> None:
             "with the store's own tool"
         )
     kind: Kind = "dataset" if root is not None else "model"
-    place = place_of(settings.repo, kind, settings.revision, settings.private)
+    place = remote_of(settings.repo, kind, settings.revision, settings.private)
     if way == "push" and root is not None:
         push_set(home_path(root), place, settings.replace)
     elif way == "push":
@@ -46,14 +46,15 @@ def carry_out(settings: HubSettings) -> None:
         print(next_step("stylize", "PHOTO", model=model))
     else:
         raise DistillError(
-            "pull: where to? data.root=DIR for a set of pairs, model=FILE.safetensors for a student"
+            "pull: no destination; data.root=DIR for a set of pairs, model=FILE.safetensors for a "
+            "student"
         )
 
 
 def _way(settings: HubSettings) -> str:
     if len(settings.inputs) != 1 or settings.inputs[0] not in WAYS:
         typed = " ".join(settings.inputs) or "nothing"
-        raise DistillError(f"push or pull? typed was {typed}: python -m distill.hub push …")
+        raise DistillError(f"want push or pull, got {typed}: python -m distill.hub push …")
     return settings.inputs[0]
 
 
@@ -68,5 +69,7 @@ def _student(settings: HubSettings) -> PublishedStudent:
 def _safetensors(model: str) -> Path:
     path = home_path(model)
     if path.suffix.lower() != ".safetensors":
-        raise DistillError(f"model={model}: a student is pulled as .safetensors; name it so")
+        raise DistillError(
+            f"model={model}: a student is pulled as .safetensors; give the file that suffix"
+        )
     return path

@@ -12,8 +12,8 @@ from distill.core.files import atomic_write, scratch_folder, write_json, write_w
 from distill.core.images import sheet, to_tensor
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.hub import transfer
-from distill.hub.places import FolderPlace, Place
 from distill.hub.published_student import PublishedStudent
+from distill.hub.remotes import FolderRemote, Remote
 from distill.hub.student_card import student_card
 from distill.models.network_file import read_network_file
 
@@ -27,20 +27,20 @@ def write_weights(student: PublishedStudent, folder: Path) -> None:
     write_json(folder / CONFIG, {"description": student.description})
 
 
-def push_student(student: PublishedStudent, place: Place, replace: bool) -> None:
+def push_student(student: PublishedStudent, place: Remote, replace: bool) -> None:
     """Publish a student. Raises DistillError where another one is there, unless replaced."""
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         write_weights(student, folder)
         _write_sheet(student, folder / SHEET)
-        repo = "USER/NAME" if isinstance(place, FolderPlace) else place.name
+        repo = "USER/NAME" if isinstance(place, FolderRemote) else place.name
         write_whole(folder / CARD, student_card(student, repo, SHEET))
         files = {path.name: path for path in sorted(folder.iterdir())}
         count = transfer.push(files, place, (WEIGHTS,), replace)
     print(f"{place.name}: {len(files)} files, {count} of them new")
 
 
-def pull_student(place: Place, target: Path, replace: bool) -> None:
+def pull_student(place: Remote, target: Path, replace: bool) -> None:
     """Fetch a published student as one safetensors file.
 
     Raises DistillError for a damaged one, and where another is at `target`, unless replaced.
@@ -53,13 +53,13 @@ def pull_student(place: Place, target: Path, replace: bool) -> None:
         return
     if target.exists() and not replace:
         raise DistillError(
-            f"model={target}: is there with another content; replace=true replaces it, another "
+            f"model={target}: exists with other content; replace=true replaces it, another "
             "name keeps it"
         )
     with scratch_folder(target.with_name(f"{target.name}.pulled")) as scratch:
         place.fetch([WEIGHTS], scratch)
         if not there[WEIGHTS].fits(scratch / WEIGHTS):
-            raise DistillError(f"repo={place.name}: {WEIGHTS} came damaged; pull again")
+            raise DistillError(f"repo={place.name}: {WEIGHTS} was damaged in transfer; pull again")
         read_network_file(scratch / WEIGHTS)
         (scratch / WEIGHTS).replace(target)
     print(f"student: {target}")

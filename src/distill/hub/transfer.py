@@ -1,6 +1,6 @@
 """Files to a place and from one: what is there already stays, what differs is never written over.
 
-Killed at any time, the same command goes on: files travel in batches, and those that say that all
+Killed at any time, it resumes when run again: files travel in batches, and those that say that all
 is there come last.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from distill.core.errors import DistillError
 from distill.core.files import scratch_folder, sha256
 from distill.core.progress import bar
-from distill.hub.places import Place
+from distill.hub.remotes import Remote
 
 # Of a batch, which is one commit on the Hub, and what a killed command may have to send again.
 BATCH, BATCH_BYTES = 500, 10**9  # files; a larger file is one by itself
@@ -38,7 +38,7 @@ def read_sums(text: str, where: str) -> dict[str, str]:
     return found
 
 
-def push(files: Mapping[str, Path], place: Place, last: Sequence[str], replace: bool) -> int:
+def push(files: Mapping[str, Path], place: Remote, last: Sequence[str], replace: bool) -> int:
     """Write what is not there yet, those named `last` after all others; gives how many.
 
     Raises DistillError where files of other content are there, unless they are to be replaced.
@@ -53,7 +53,7 @@ def push(files: Mapping[str, Path], place: Place, last: Sequence[str], replace: 
             progress.update()
     if different and not replace:
         raise DistillError(
-            f"repo={place.name}: {_some(different)} there with another content; replace=true "
+            f"repo={place.name}: {_some(different)} there with other content; replace=true "
             "replaces them, another repo= keeps them"
         )
     changed = {*different}
@@ -67,7 +67,7 @@ def push(files: Mapping[str, Path], place: Place, last: Sequence[str], replace: 
 
 
 def pull(
-    expected: Mapping[str, str], place: Place, root: Path, last: Sequence[str], replace: bool
+    expected: Mapping[str, str], place: Remote, root: Path, last: Sequence[str], replace: bool
 ) -> int:
     """Fetch what is not at `root` yet, checked by its SHA-256; gives how many files.
 
@@ -79,7 +79,7 @@ def pull(
     ]
     if different and not replace:
         raise DistillError(
-            f"{root}: {_some(different)} here with another content; replace=true replaces them, "
+            f"{root}: {_some(different)} here with other content; replace=true replaces them, "
             "another folder keeps them"
         )
     changed = {*different}
@@ -97,7 +97,7 @@ def pull(
     return len(missing)
 
 
-def fetch(names: Collection[str], expected: Mapping[str, str], place: Place, root: Path) -> None:
+def fetch(names: Collection[str], expected: Mapping[str, str], place: Remote, root: Path) -> None:
     """A batch, by way of a folder beside `root`: none is there under its name until checked."""
     with scratch_folder(root.with_name(f"{root.name}.pulled")) as scratch:
         place.fetch(names, scratch)

@@ -19,12 +19,12 @@ SOURCES = Path(__file__).resolve().parents[3] / "web"
 ELEMENT = "element"  # in the built page: what is embedded in others
 STAMP = "built.sha256"  # in the built page: what it was built from
 NODE = "install Node.js 20 or later (npm comes with it), or install distill from a wheel"
-AGAIN = "free some space and type the same command again"
+AGAIN = "free some space and run the command again"
 UNBUILT = {"node_modules"}
 
 
 def find() -> Path:
-    """The folder of the built page, built anew where its sources have changed.
+    """The folder of the built page, built again where its sources have changed.
 
     Raises DistillError where there is neither a page nor what it takes to build one.
     """

@@ -22,7 +22,7 @@ class Adversary:
     """The losses of a generator and a discriminator of patches, and their regularisation.
 
     `real` and `fake` are the ranges that the discriminator's labels are sampled from, uniformly and
-    anew for every patch; a generator's label is always a plain 1. Smoothing one side only is the
+    again for every patch; a generator's label is always a plain 1. Smoothing one side only is the
     default (Salimans et al. 2016). A critic under `wasserstein` has no labels. `noise` is the
     standard deviation, in units of [0, 1], of the instance noise (Sønderby et al. 2017) on all that
     the discriminator sees; it falls linearly to zero over `noise_epochs`. `share` multiplies the

@@ -51,7 +51,7 @@ class Criterion(nn.Module):
         self.teacher_layers = tuple(dict.fromkeys(teacher for _, teacher in pairs))
         self._weights = {name: float(weights[name]) for name in terms}
         self.factors: dict[str, float] = {}
-        # The names, not how far the run is: torch.compile compiles anew for what a step reads.
+        # The names, not how far the run is: torch.compile compiles again for what a step reads.
         self._begun = tuple(terms)
 
     @property

@@ -22,7 +22,7 @@ class FeatureDistance(LossTerm):
 
     A ratio, so that no layer outweighs another, whatever the scale of its activations: 0 for equal
     pictures, of the order of 1 for unrelated ones. Read are crops of `side` pixels, at a place that
-    every training batch draws anew and in the middle otherwise: the time falls with the area.
+    every training batch samples again and in the middle otherwise: the time falls with the area.
     RGBA is put over white first.
     """
 

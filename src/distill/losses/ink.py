@@ -1,4 +1,4 @@
-"""Ink loss: L1 that counts where the teacher drew a thin dark line.
+"""Ink loss: L1 that counts where the target has a thin dark line.
 
 Lines cover few pixels and their place is uncertain by some of them: under a plain L1 the safest
 answer is the median, paper. The weight is the black-hat of the target's luma (Serra 1982), which is
@@ -29,7 +29,7 @@ def line_weights(target: Tensor) -> Tensor:
 class InkWeighted(LossTerm):
     """Mean over all values of weight × |student − target|; RGBA is put over white first.
 
-    A student that is unsure of a line draws it thin and pale. Against that `pale` × weight ×
+    A student that is unsure of a line makes it thin and pale. Against that `pale` × weight ×
     max(0, student − target) is added, and `pooled` × the difference of what is darkest within 1 and
     within 2 pixels, whose weight is widened by a pixel more: it does not mind where exactly the
     line is. Both are of each colour: on luma alone they tint thin lines.

@@ -1,4 +1,4 @@
-"""Loose loss: pairs whose drawing does not keep to the photo's pixels.
+"""Loose loss: pairs whose target is not aligned with the photo's pixels.
 
 An artist, or a generative teacher, draws a line a few pixels beside where the photo has it, here to
 the left and there to the right. Under a loss that compares pixel by pixel the best answer to that

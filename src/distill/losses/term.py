@@ -22,8 +22,8 @@ class Reads(Enum):
 class LossTerm(nn.Module):
     """A module of what it reads that gives a scalar, the lower the more alike.
 
-    What it draws at random comes from torch's global generators, which every batch of a run sets
-    anew, so that a run that goes on draws the same. Any other module of two pictures is a term too:
+    Its random numbers come from torch's global generators, which every batch of a run sets
+    again, so that a resumed run has the same. Any other module of two pictures is a term too:
     these are the values for what it does not state.
     """
 

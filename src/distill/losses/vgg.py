@@ -68,7 +68,7 @@ def vgg_features(backbone: Backbone, layers: Iterable[str], term: str) -> VGGFea
     except DistillError as error:
         hint = f"; or train without it: loss.weights.{term}=0"
         if backbone == "vgg16" and weights_files.find_or_none(_VGG19_CUT):
-            hint = "; or use the file at hand: style_backbone=vgg19_relu3_1"
+            hint = "; or use the available file: style_backbone=vgg19_relu3_1"
         raise DistillError(f"loss.weights.{term}: {error}{hint}") from error
     state = load_tensors(path)
     named = _layers(plan)
@@ -80,7 +80,7 @@ def vgg_features(backbone: Backbone, layers: Iterable[str], term: str) -> VGGFea
     return cut
 
 
-def backbone_at_hand() -> Backbone | None:
+def available_backbone() -> Backbone | None:
     """The backbone whose weights need no download, the cheaper one first."""
     if weights_files.find_or_none(_VGG19_CUT):
         return "vgg19_relu3_1"

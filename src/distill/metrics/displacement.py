@@ -1,7 +1,7 @@
 """How far one picture lies off another, tile by tile: whether a teacher or a student is displaced.
 
 A teacher whose layers enlarge with the wrong corners moves everything by a few pixels, which its
-pictures hide: a drawing looks right beside the photo. Tiles show it, since such a shift grows
+pictures hide: an output looks right beside the photo. Tiles show it, since such a shift grows
 from one side to the other.
 """
 

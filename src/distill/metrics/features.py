@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 # fifth longer a picture. Fixed, so that no setting changes the last digits of a feature.
 BATCH = 4
 
-# Of reading, resizing and arithmetic: features kept under another version are computed anew.
+# Of reading, resizing and arithmetic: features kept under another version are computed again.
 VERSION = 1
 
 INCEPTION = WeightsFile(
@@ -143,7 +143,7 @@ def feature_network(name: FeatureName) -> FeatureNetwork | None:
     except DistillError as error:
         if name == "mobilenet" or weights_files.find_or_none(MOBILENET) is None:
             raise
-        other = "MobileNetV2's are at hand: features=mobilenet, in training distance=mobilenet"
+        other = "MobileNetV2's are available: features=mobilenet, in training distance=mobilenet"
         raise DistillError(f"{error}; {other}") from error
     return network(load_tensors(found))
 

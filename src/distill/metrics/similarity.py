@@ -63,7 +63,7 @@ def ssim(a: Tensor, b: Tensor) -> Tensor:
 class LPIPS(nn.Module):
     """Learned perceptual distance (Zhang et al. 2018, AlexNet), (N,), of RGB in [0, 1].
 
-    The linear heads ship with torchmetrics; AlexNet's ImageNet weights must be at hand.
+    The linear heads ship with torchmetrics; AlexNet's ImageNet weights must be available.
     """
 
     def __init__(self, alexnet: dict[str, Tensor]) -> None:
@@ -83,7 +83,7 @@ class LPIPS(nn.Module):
 
 
 def lpips_or_none() -> LPIPS | None:
-    """LPIPS where AlexNet's weights are at hand; never downloads on its own."""
+    """LPIPS where AlexNet's weights are available; never downloads on its own."""
     path = weights_files.find_or_none(ALEXNET)
     return LPIPS(load_tensors(path)) if path else None
 

@@ -45,20 +45,20 @@ def load_teacher(style: StyleSettings, node: dict[str, Any] | None) -> Teacher:
     return nodes.build(node, weights=weights.find(file, style.weights, "style.weights"))
 
 
-def teacher_at_hand(style: StyleSettings, node: dict[str, Any] | None) -> Teacher | None:
+def available_teacher(style: StyleSettings, node: dict[str, Any] | None) -> Teacher | None:
     """The same without a download: None where a published file would have to be fetched first."""
     file = WeightsFile(style.file or "", style.url, style.sha256, style.git_blob)
     if style.file and style.weights is None and weights.find_or_none(file) is None:
         return None
-    return drawing_teacher(style, node)
+    return inference_teacher(style, node)
 
 
-def drawing_teacher(style: StyleSettings, node: dict[str, Any] | None) -> Teacher:
-    """The teacher, to draw any picture. Raises DistillError as `load_teacher`, and for one that
-    only has drawings of certain photos."""
+def inference_teacher(style: StyleSettings, node: dict[str, Any] | None) -> Teacher:
+    """The teacher for inference on any picture. Raises DistillError as `load_teacher`, and for one
+    that only has drawings of certain photos."""
     teacher = load_teacher(style, node)
     if teacher.by_name:
         raise DistillError(
-            f"style={style.name}: its teacher is a folder of drawings, it draws none"
+            f"style={style.name}: its teacher is a folder of drawings and stylizes no photo"
         )
     return teacher

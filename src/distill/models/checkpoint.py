@@ -59,8 +59,7 @@ def student_to_start_from(path: Path) -> tuple[Student, bool]:
 def _distilled(network: nn.Module, trained: dict[str, Any], path: Path) -> Student:
     if not recipe_of(trained).has_teacher:
         raise DistillError(
-            f"{path}: a run of recipe={trained['recipe']}, a student is wanted: one of "
-            "recipe=distill"
+            f"{path}: a run of recipe={trained['recipe']}, expected a student, of recipe=distill"
         )
     assert isinstance(network, Student)
     return network
@@ -111,7 +110,7 @@ def read_network(
         return read_network_file(checkpoint)
     with _problems_of(checkpoint):
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
-        trained = nodes.with_names_now(saved["distill"])
+        trained = nodes.with_current_names(saved["distill"])
         recipe = recipe_of(trained)
         if direction not in recipe.networks:
             raise DistillError(
@@ -157,8 +156,8 @@ def checked_node(node: dict[str, Any]) -> dict[str, Any]:
 def _want_run(checkpoint: Path) -> None:
     if is_network_file(checkpoint):
         raise DistillError(
-            f"{checkpoint}: a network alone; this needs what its run knew too: a checkpoint of "
-            "distill.train"
+            f"{checkpoint}: a network alone; this also needs its run's settings, so name a "
+            "checkpoint of distill.train"
         )
 
 

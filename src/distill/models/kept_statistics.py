@@ -15,7 +15,7 @@ FLOOR = 0.03  # of the median variance of a layer's channels
 
 @contextmanager
 def statistics_kept(network: nn.Module) -> Iterator[None]:
-    """Each BatchNorm that trains normalises by the batch at hand, as ever, and records nothing.
+    """Each BatchNorm that trains normalises by the current batch, as ever, and records nothing.
 
     For further passes of one step: else their pictures would count among those that evaluation
     goes by, and those of earlier steps for less.
@@ -46,7 +46,7 @@ def by_averages(network: nn.Module) -> Iterator[None]:
 def normalise_by_averages(network: nn.Module) -> None:
     """Each BatchNorm normalises by its running statistics, as in evaluation, and records nothing.
 
-    Until the network's mode is set anew. Scale and shift learn as ever.
+    Until the network's mode is set again. Scale and shift learn as ever.
     """
     for norm in _norms(network):
         norm.eval()

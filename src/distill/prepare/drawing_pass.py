@@ -66,10 +66,10 @@ class DrawingPass(TeacherPass):
         return False
 
     def nothing_usable(self, listed: Path, others: int) -> str:
-        return f"and drawing could be read; see {listed}, mend those or add others"
+        return f"and drawing could be read; see {listed}, repair those or add others"
 
     def begin(self, root: Path, jobs: Sequence[PairJob]) -> None:
-        """Write down what each pair is drawn after, and say how far the drawings lie off."""
+        """Record which drawing each pair is made of, and print how far the drawings lie off."""
         kept = _hashes(root)
         anew = [job.photo for job in jobs if job.photo.key not in self._done & kept.keys()]
         write_json(root / DRAWINGS, kept | self._hash(anew))
@@ -100,7 +100,7 @@ class DrawingPass(TeacherPass):
         if changed := [key for key in now if key in known and now[key] != known[key]]:
             raise DistillError(
                 f"{root}: the drawings of {len(changed)} of its photos have changed, the first is "
-                f"that of {changed[0]!r}; delete this set and make it anew, or name another with "
+                f"that of {changed[0]!r}; delete this set and make it again, or name another with "
                 "data.root=DIR"
             )
         self._done = set(now)

@@ -1,7 +1,7 @@
 """Photos to shards by a teacher, without a folder of pairs between: resumable, on any engine.
 
 The driver places the photos, deals them out into shards and keeps the set's own files; each shard
-is leased to a worker. What is placed stays, and shards that are there are not drawn again: photos
+is leased to a worker. What is placed stays, and shards that are there are not made again: photos
 that were added go into further shards. It is the set that a folder of pairs would hold:
 distill.shards to=pairs makes that folder of it, byte by byte.
 """
@@ -13,21 +13,21 @@ from pathlib import Path, PurePath
 
 from PIL import Image
 
-from distill.config.settings.training import ShardForm
+from distill.config.settings.training import ShardFormat
 from distill.core.arrays import save_png
 from distill.core.engine import Engine
 from distill.core.errors import DistillError
 from distill.core.files import cache_folder
 from distill.core.progress import bar
-from distill.data import register
+from distill.data import photo_table
 from distill.data.lock import writing
 from distill.data.manifest import MANIFEST, Manifest, is_complete, manifest_at, write_manifest
+from distill.data.photo_table import SIDES, SKIPPED
 from distill.data.photos import Photo, Side
-from distill.data.register import SIDES, SKIPPED
 from distill.data.shards.address import Address
+from distill.data.shards.metadata_store import SetMetadataStore
 from distill.data.shards.pair_record import decode_pair
 from distill.data.shards.picture_codec import CodecName, codec_named
-from distill.data.shards.set_desk import SetDesk
 from distill.data.shards.shard_index import (
     ShardRow,
     part_path,
@@ -77,7 +77,7 @@ class PairsInShards:
         gone = {
             shard
             for (_, name), shard in self._shard.items()
-            if unwanted and register.pair_of(name) in unwanted
+            if unwanted and photo_table.pair_of(name) in unwanted
         }
         self._shard = {key: shard for key, shard in self._shard.items() if shard not in gone}
         for shard in gone:
@@ -121,16 +121,16 @@ def build_shards(
     photos: Sequence[Photo],
     maker: TeacherPass,
     manifest: Manifest,
-    desk: SetDesk,
-    form: ShardForm,
+    desk: SetMetadataStore,
+    form: ShardFormat,
     engine: Engine,
     labeller: ShardLabeller,
     drop: Path | None = None,
 ) -> SetReport:
-    """Draw every shard of the set at `desk` that is not there yet; dataset.json comes last.
+    """Label every shard of the set at `store` that is not there yet; dataset.json comes last.
 
     `maker` is for this process, `labeller` for the engine's workers. `drop` lists pictures to leave
-    out, and the set keeps to it: the shards that hold one are drawn anew without it. Raises
+    out, and the set keeps to it: the shards that hold one are made again without it. Raises
     DistillError as `build_set` does.
     """
     pyarrow_parquet()  # what is missing is said before anything is read
@@ -161,8 +161,8 @@ def build_shards(
         with writing(root.local or desk.folder, folders=False):
             write_shard_manifest(root, made)  # without counts: training must not begin
             write_manifest(desk.folder, manifest, None)
-            register.write_dropped(desk.folder, found.dropped)
-            register.write_rows(desk.folder, found.rows)
+            photo_table.write_dropped(desk.folder, found.dropped)
+            photo_table.write_rows(desk.folder, found.rows)
             desk.publish()
             _remove(root, stale)
             maker.begin(desk.folder, jobs)
@@ -172,7 +172,7 @@ def build_shards(
             keys = {job.photo.key for job in todo if job.name not in disk[job.side]}
             bad |= {key: unread[repr(key)] for key in keys}
             report = report_of(str(root), found, disk, new, bad)
-            register.write_skipped(desk.folder, bad)
+            photo_table.write_skipped(desk.folder, bad)
             _finish(root, there)
             write_manifest(desk.folder, manifest, report.counts, there.devices)
             desk.publish()
@@ -182,7 +182,7 @@ def build_shards(
     return report
 
 
-def _check_own(root: Address, form: ShardForm) -> ShardManifest | None:
+def _check_own(root: Address, form: ShardFormat) -> ShardManifest | None:
     """The manifest there, None where nothing is. Raises DistillError for other shards."""
     there = shard_manifest_at(root)
     if there is None:
@@ -205,7 +205,11 @@ def _check_own(root: Address, form: ShardForm) -> ShardManifest | None:
 
 
 def _check_photos(
-    root: Address, desk: SetDesk, maker: TeacherPass, there: PairsInShards, done: list[PairJob]
+    root: Address,
+    desk: SetMetadataStore,
+    maker: TeacherPass,
+    there: PairsInShards,
+    done: list[PairJob],
 ) -> None:
     def kept(job: PairJob) -> Image.Image:
         return there.picture(job.side, job.name)
@@ -217,13 +221,13 @@ def _check_photos(
 
 
 def _up_to_date(
-    desk: SetDesk,
+    desk: SetMetadataStore,
     before: ShardManifest | None,
     made: ShardManifest,
     found: Placement,
     bad: dict[str, str],
 ) -> bool:
-    kept = register.read_skipped(desk.folder)
+    kept = photo_table.read_skipped(desk.folder)
     return (
         before is not None
         and before.counts is not None
@@ -237,7 +241,7 @@ def _up_to_date(
 def _draw(
     leases: Sequence[ShardLease], engine: Engine, labeller: ShardLabeller, there: PairsInShards
 ) -> dict[str, str]:
-    """Have the shards drawn; gives the photos of which none could be made, with the reason."""
+    """Have the shards labelled; gives the photos that could not be, with the reason."""
     total, skipped = sum(len(lease.jobs) for lease in leases), dict[str, str]()
     with bar(total, "pair", "labelling") as progress:
         for lease, row in engine.run(labeller, leases, labeller.maker.device):

@@ -18,8 +18,8 @@ from distill.data import loaders, sources
 from distill.data.datamodule import DistillData
 from distill.data.manifest import Manifest, Precision, manifest_at
 from distill.data.pairs import find_pairs
+from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import Photo, Side
-from distill.data.register import SIDES, read_rows
 from distill.data.sampler import check_weights
 from distill.models.teachers.drawings import FolderTeacher
 from distill.models.teachers.teacher import Teacher
@@ -44,8 +44,8 @@ def check_labelling(settings: PhotoSource) -> None:
     node = settings.teacher
     if settings.data.kind == "photos" and node and class_of("teacher", node) is FolderTeacher:
         raise DistillError(
-            "data=photos: photos are cut anew at every step, and drawings are cut with them once; "
-            "leave data=photos out, data.views=N takes N pictures of each"
+            "data=photos: photos are cropped again at every step, and drawings are cut with them "
+            "once; leave data=photos out, data.views=N takes N pictures of each"
         )
     sources.check_sizes(settings)
     sources.check_photos(settings, sources.pairs_root(settings))

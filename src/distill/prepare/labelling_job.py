@@ -13,7 +13,7 @@ from distill.core.next_step import same_settings
 from distill.data import sources
 from distill.data.lock import check_writable
 from distill.data.sampler import check_weights
-from distill.data.shards.set_desk import SetDesk
+from distill.data.shards.metadata_store import SetMetadataStore
 from distill.models import build
 from distill.models.teachers.teacher import Teacher
 from distill.prepare import labelling
@@ -60,7 +60,7 @@ def prepare(settings: Prepare, teacher: Teacher) -> SetReport:
     """Label what is missing of the settings' set and say what happened."""
     if settings.data.kind != "shards":
         return labelling.prepare(settings, teacher)
-    desk = SetDesk(sources.shards_root(settings))
+    desk = SetMetadataStore(sources.shards_root(settings))
     with _engine(settings.engine) as engine:
         found = sources.photos(settings)
         fast, made_with = teacher.fast(), labelling.manifest(settings, teacher, desk.folder, found)

@@ -18,7 +18,7 @@ from distill.core.process import worker_init_fn
 from distill.core.progress import bar
 from distill.core.threads import adapting
 from distill.data.photos import BadPhoto, Photo, Side
-from distill.data.worker_errors import OwnErrorsLoader
+from distill.data.worker_errors import ErrorForwardingLoader
 
 Pictures = tuple[Image.Image, Image.Image]
 Keep = Callable[[Sequence["PairJob"], Iterable[Pictures]], None]
@@ -143,7 +143,7 @@ def make_pairs(
     bad: dict[str, str] = {}
     if not jobs:
         return bad
-    loader = OwnErrorsLoader(
+    loader = ErrorForwardingLoader(
         _Reading(jobs, maker.read),
         maker.batch_size,
         num_workers=min(maker.workers, len(jobs)),

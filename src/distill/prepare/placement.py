@@ -17,12 +17,12 @@ from typing import Protocol
 import numpy as np
 
 from distill.core.engine import HERE, Engine
-from distill.data import register
+from distill.data import photo_table
 from distill.data.duplicates import find_near_duplicates
 from distill.data.manifest import Manifest
+from distill.data.photo_table import SIDES, PhotoRow
 from distill.data.photos import Photo, Side, group_of
-from distill.data.register import SIDES, RegisterRow
-from distill.data.split import NO_EDGES, Edges, fresh_sides
+from distill.data.split import NO_EDGES, Edges, new_sides
 
 
 class PairsThere(Protocol):
@@ -38,7 +38,7 @@ class PairsInFolders:
     """Those of a set of folders."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self.disk = root, register.pairs_on_disk(root)
+        self.root, self.disk = root, photo_table.pairs_on_disk(root)
 
     def photo(self, side: Side, pair: str) -> Path:
         return self.root / side / "photo" / f"{pair}.png"
@@ -55,7 +55,7 @@ class Placement:
     """
 
     sides: list[tuple[Photo, Side]]
-    rows: list[RegisterRow]
+    rows: list[PhotoRow]
     bridging: dict[str, str]
     dropped: list[str]
     left_out: int
@@ -84,10 +84,10 @@ def place_photos(
     `pairs` are those that it has, None: in its folders. `engine` makes the thumbnails.
     """
     pairs = pairs or PairsInFolders(root)
-    known, disk = register.read_rows(root), pairs.disk
-    there = {register.pair_of(name): side for side in SIDES for name in disk[side]}
-    remembered_lines = register.read_dropped(root / register.DROPPED)
-    lines = register.read_dropped(drop) if drop else remembered_lines
+    known, disk = photo_table.read_rows(root), pairs.disk
+    there = {photo_table.pair_of(name): side for side in SIDES for name in disk[side]}
+    remembered_lines = photo_table.read_dropped(root / photo_table.DROPPED)
+    lines = photo_table.read_dropped(drop) if drop else remembered_lines
     left_out, unknown = _named(lines, photos, there.keys())
     if drop and unknown:
         first = f"the first: {unknown[0]!r}" if len(unknown) > 1 else repr(unknown[0])
@@ -102,7 +102,7 @@ def place_photos(
         alone = [_orphan(row, there[row.pair], pairs) for row in orphans]
         rows = _place(kept, rows, alone, manifest, engine)
     written = [*(rows[photo.pair_name] for photo in kept), *orphans]
-    obsolete = register.leftovers(root, left_out) if left_out else []
+    obsolete = photo_table.leftovers(root, left_out) if left_out else []
     same = not known or list(known.values()) == written
     return Placement(
         sides=[(p, side) for p in kept if (side := rows[p.pair_name].side)],
@@ -123,7 +123,7 @@ def _named(
     """The pair names that the lines of a drop list mean, of photos and of pairs whose photo is
     gone; and the lines that name neither."""
     wanted, used, found = set(lines), set(), set()
-    as_pair = {register.pair_of(line): line for line in lines if line.endswith(".png")}
+    as_pair = {photo_table.pair_of(line): line for line in lines if line.endswith(".png")}
     if wanted:
         for photo in photos:
             inside = photo.key.removeprefix(f"{photo.folder}/") if photo.folder else photo.key
@@ -138,26 +138,26 @@ def _named(
     return found | on_disk, [line for line in lines if line not in used]
 
 
-def _row(photo: Photo, known: dict[str, RegisterRow], there: dict[str, Side]) -> RegisterRow | None:
+def _row(photo: Photo, known: dict[str, PhotoRow], there: dict[str, Side]) -> PhotoRow | None:
     """What the set knows of a photo; a set from before photos.tsv shows it by its pairs."""
     row, side = known.get(photo.pair_name), there.get(photo.pair_name)
     if side and (row is None or row.side != side):
-        return RegisterRow.of(photo, side)
+        return PhotoRow.of(photo, side)
     return row
 
 
-def _orphan(row: RegisterRow, side: Side, pairs: PairsThere) -> tuple[Photo, Side]:
+def _orphan(row: PhotoRow, side: Side, pairs: PairsThere) -> tuple[Photo, Side]:
     """A pair whose photo is gone: its copy of the photo still keeps near-duplicates beside it."""
     return Photo(pairs.photo(side, row.pair), literal_eval(row.key)), side
 
 
 def _place(
     kept: Sequence[Photo],
-    rows: dict[str, RegisterRow],
+    rows: dict[str, PhotoRow],
     orphans: Sequence[tuple[Photo, Side]],
     manifest: Manifest,
     engine: Engine,
-) -> dict[str, RegisterRow]:
+) -> dict[str, PhotoRow]:
     """A row for every photo, new ones placed; those left out before are tried again."""
     photos = [*kept, *(photo for photo, _ in orphans)]
     placed = [rows[p.pair_name].side if p.pair_name in rows else None for p in kept]
@@ -168,9 +168,7 @@ def _place(
     placer.run(manifest.val_fraction, manifest.seed, manifest.test_fraction)
     near = set(edges.ravel().tolist())
     return {
-        photo.pair_name: RegisterRow.of(
-            photo, placer.sides[i], i in near, placer.bridging.get(i, "")
-        )
+        photo.pair_name: PhotoRow.of(photo, placer.sides[i], i in near, placer.bridging.get(i, ""))
         for i, photo in enumerate(kept)
     }
 
@@ -209,7 +207,7 @@ class SidePlacer:
         if left:
             # Only a new set, of one component, has it split so that no side is empty.
             begun = any(self.sides) or bool(self.bridging)
-            fresh = fresh_sides(
+            fresh = new_sides(
                 self.photos, val_fraction, seed, self._edges, test_fraction, together=begun
             )
             for i in left:

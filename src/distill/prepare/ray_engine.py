@@ -121,7 +121,7 @@ class RayEngine(Engine):
             raise  # an error of ours, with its traceback
         except self.ray.exceptions.RayError as error:
             why = reason_of(error, 200)
-            raise DistillError(f"engine=ray: {why}; the same command goes on") from error
+            raise DistillError(f"engine=ray: {why}; run it again to resume") from error
         if isinstance(made, DistillError):
             raise made
         return made
@@ -170,7 +170,7 @@ class Patience:
         elif now - self._said > most:
             raise DistillError(
                 f"engine=ray: {none} for {now - self._since:.0f} seconds{self.done}; add nodes "
-                "with ray start --address=HOST:PORT, the same command goes on"
+                "with ray start --address=HOST:PORT, run it again to resume"
             )
 
 
@@ -284,7 +284,7 @@ class Crew:
                 f"engine=ray: {LOSSES} workers were lost over one shard, the last: {why}; where "
                 "memory was short, give each more cores (engine.cpus=N), so that fewer share it"
             )
-        print("engine=ray: a worker is gone; its shard is drawn anew", flush=True)
+        print("engine=ray: a worker was lost; its shard is made again", flush=True)
 
     def _kill(self, actor: Any) -> None:
         with suppress(self.ray.exceptions.RayError):

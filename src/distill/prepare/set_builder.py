@@ -2,7 +2,7 @@
 
     ROOT/SIDE/FOLDER/NAME.png   train, val or test, and in it the maker's two folders
     ROOT/dataset.json           the manifest: what made it, split and counts
-    ROOT/photos.tsv, dropped.txt, skipped.tsv    what became of each photo, see register
+    ROOT/photos.tsv, dropped.txt, skipped.tsv    what became of each photo, see photo_table
 
 A pair is done when both of its files are there. Each is written to a temporary file and renamed,
 so whatever kills the process loses no more than the batches in flight.
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from distill.core.errors import DistillError
-from distill.data import register
+from distill.data import photo_table
 from distill.data.lock import writing
 from distill.data.manifest import (
     Manifest,
@@ -27,8 +27,8 @@ from distill.data.manifest import (
     stamp,
     write_manifest,
 )
+from distill.data.photo_table import SIDES, SKIPPED
 from distill.data.photos import Photo, Side
-from distill.data.register import SIDES, SKIPPED
 from distill.prepare import verify
 from distill.prepare.pair_maker import PairJob, PairMaker, make_pairs, plan, write_pngs
 from distill.prepare.placement import Placement, place_photos
@@ -64,7 +64,7 @@ class SetReport:
             sides += f"{counts['test']} test pairs"
         text = f"{self.root}: {sides}, {self.made} new"
         if self.damaged:
-            text += f"; {self.damaged} that were damaged are gone, and made anew from their photos"
+            text += f"; {self.damaged} that were damaged are gone, and made again from their photos"
         if self.untested:
             text += "; too few photos for a test side, eval_fid scores the validation pairs"
         if counts["near_duplicates"]:
@@ -114,10 +114,10 @@ def build_set(
             verify.remove(root, broken, maker.folders)
             maker.begin(root, jobs)
             bad |= make_pairs(todo, maker, partial(write_pngs, maker.folders, root))
-            disk = register.pairs_on_disk(root)
+            disk = photo_table.pairs_on_disk(root)
             made = sum(job.photo.key not in bad for job in todo)
             report = report_of(root, found, disk, made, bad)
-            register.write_skipped(root, bad)
+            photo_table.write_skipped(root, bad)
             maker.finish(root, _there(jobs, disk))
             write_manifest(root, manifest, report.counts, devices)
     report.damaged = len(broken)
@@ -172,8 +172,8 @@ def _remember(
     if stamp(root) != before:
         raise DistillError(f"{root}: another command changed this set meanwhile; start again")
     write_manifest(root, manifest, None, devices)
-    register.write_dropped(root, found.dropped)
-    register.write_rows(root, found.rows)
+    photo_table.write_dropped(root, found.dropped)
+    photo_table.write_rows(root, found.rows)
     for path in found.obsolete:
         path.unlink(missing_ok=True)
 
@@ -194,7 +194,7 @@ def listed_as_bad(
 
     `more` is what one listed that did not run to its end.
     """
-    listed = {**more, **register.read_skipped(root)}
+    listed = {**more, **photo_table.read_skipped(root)}
     if not listed:
         return {}
     kept = root / SKIPPED
@@ -217,7 +217,7 @@ def _up_to_date(
         is_complete(root)
         and found.remembered
         and manifest_at(root) == manifest.plain()
-        and register.read_skipped(root) == {repr(key): reason for key, reason in bad.items()}
+        and photo_table.read_skipped(root) == {repr(key): reason for key, reason in bad.items()}
         and all((root / name).is_file() for name in maker.extras)
     )
 

@@ -1,6 +1,6 @@
-"""A whole shard by a teacher: what a worker leases, draws and publishes.
+"""One shard labelled by a teacher: what a worker leases, labels and publishes.
 
-What is in a shard decides its name, so that whoever draws it, here or on any node, writes the same
+What is in a shard decides its name, so that any worker, here or on any node, writes the same
 file; one that is there is left alone. Whole shards come from one device each, which the index says.
 """
 
@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 from distill.core.errors import DistillError
 from distill.data.manifest import Manifest
+from distill.data.photo_table import PhotoRow
 from distill.data.photos import Side, group_of
-from distill.data.register import RegisterRow
 from distill.data.shards.address import Address
 from distill.data.shards.pair_record import END, encode_pair, key_of
 from distill.data.shards.picture_codec import CodecName, codec_named
@@ -36,7 +36,7 @@ _FREE = ("photos", "views", "val_fraction", "test_fraction", "folders", "val_fol
 
 @dataclass(frozen=True)
 class ShardLease:
-    """One shard to draw: pairs of one side and one folder, with their rows of photos.tsv.
+    """One shard to label: pairs of one side and one folder, with their rows of photos.tsv.
 
     They are squares, or `whole` pictures. `plan` is the hash of what decides its pictures.
     """
@@ -46,13 +46,13 @@ class ShardLease:
     folder: str
     plan: str
     jobs: tuple[PairJob, ...]
-    rows: tuple[RegisterRow, ...]
+    rows: tuple[PhotoRow, ...]
     whole: bool = False
 
 
 def deal(
     jobs: Iterable[PairJob],
-    rows: Mapping[str, RegisterRow],
+    rows: Mapping[str, PhotoRow],
     manifest: Manifest,
     codec: CodecName,
     per_shard: int,
@@ -93,14 +93,14 @@ def _anywhere(job: PairJob) -> PairJob:
 
 
 class ShardLabeller:
-    """Draws the shards at `root` by a teacher; a copy of it is sent to every worker."""
+    """Labels the shards at `root` by a teacher; a copy of it is sent to every worker."""
 
     def __init__(self, maker: TeacherPass, codec: CodecName, root: Address) -> None:
         self.maker, self.codec = maker, codec
         self.root = root if root.local is None else Address(root.local.absolute())
 
     def __call__(self, lease: ShardLease) -> ShardRow:
-        """Draw and publish a shard, and its part of the index; gives what is said of it."""
+        """Label and publish a shard, and its part of the index; gives its report."""
         there = whole_shard(self.root, lease.shard)
         if there is not None:
             return there
@@ -113,8 +113,8 @@ class ShardLabeller:
             for job, (photo, target) in zip(jobs, pairs, strict=True):
                 if target.mode == "RGBA" and not codec.transparent:
                     raise DistillError(
-                        f"shard.codec={self.codec}: does not keep the transparency that this "
-                        "teacher draws; choose another codec"
+                        f"shard.codec={self.codec}: does not keep the transparency of this "
+                        "teacher's output; choose another codec"
                     )
                 record = encode_pair(key_of(len(found), job.name), photo, target, codec)
                 row, digest = rows[job.name], hashlib.sha256(record).hexdigest()

@@ -1,7 +1,7 @@
 """Whether a teacher's pictures lie where their photos do, measured before it labels a set.
 
-A teacher that moves what it draws, or draws a mirrored photo otherwise than the mirrored picture,
-teaches a student contradictions: what it learns from them are blurred lines.
+A teacher that shifts its output, or stylizes a mirrored photo differently from the mirrored
+picture, teaches a student contradictions: what it learns from them are blurred lines.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class TeacherCheck:
         """One line for a teacher that is bent."""
         if self.mirror is None:
             return (
-                "warning: such drawings do not lie where their photos do, and a student learns "
-                "blurred lines from them; bring them into line, or name those to leave out: "
+                "warning: these drawings are not aligned with their photos, and a student learns "
+                "blurred lines from them; align them, or list those to leave out: "
                 "drop=FILE"
             )
         return (
-            "warning: such a teacher moves what it draws or draws mirrored photos otherwise, and a "
-            "student learns blurred lines from it; of AnimeGANv2 try teacher.upsampling=auto"
+            "warning: this teacher shifts its output or stylizes mirrored photos differently, and "
+            "a student learns blurred lines from it; of AnimeGANv2 try teacher.upsampling=auto"
         )
 
     def plain(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class TeacherCheck:
         }
 
     def __str__(self) -> str:
-        off = "too little to see how far"
+        off = "too few details to measure"
         if self.displacement is not None:
             off = f"{self.displacement:.2f} px"
         if self.mirror is None:

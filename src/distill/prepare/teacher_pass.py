@@ -17,8 +17,8 @@ from distill.core.files import write_json
 from distill.core.images import from_pixels, to_image, to_pixels
 from distill.data.augment import rng_for, view
 from distill.data.manifest import TEACHER, Manifest, manifest_at
+from distill.data.photo_table import TEACHER_FOLDERS
 from distill.data.photos import BadPhoto, Photo, read_photo
-from distill.data.register import TEACHER_FOLDERS
 from distill.data.sampler import of_one_shape
 from distill.data.stored_photo import StoredPhoto
 from distill.models.teachers.teacher import Teacher
@@ -96,7 +96,7 @@ class TeacherPass(PairMaker):
         return False
 
     def nothing_usable(self, listed: Path, others: int) -> str:
-        return f"could be read; see {listed}, mend those or add others"
+        return f"could be read; see {listed}, repair those or add others"
 
     def check(self, root: Path, todo: Sequence[PairJob], done: Sequence[PairJob]) -> None:
         def kept(job: PairJob) -> Image.Image:

@@ -147,7 +147,7 @@ def _head(path: StoredPhoto) -> bytes:
 
 
 def _load(file: Path) -> np.ndarray:
-    with suppress(OSError, ValueError, EOFError):  # missing or damaged: read anew
+    with suppress(OSError, ValueError, EOFError):  # missing or damaged: read again
         rows = np.load(file)
         if rows.dtype == _ROW:
             return rows

@@ -8,7 +8,7 @@ from typing import Any
 from distill.config.registry import FIRST
 from distill.core.nodes import defaults
 
-# What may differ when a run goes on: its length, the machine, what it is called and what it says.
+# What may differ when a run resumes: its length, the machine, what it is called and what it says.
 _FREE = (
     *("trainer.max_steps", "trainer.accelerator", "trainer.devices", "trainer.strategy"),
     *("trainer.num_nodes", "trainer.threads", "trainer.log_every", "data.workers", "data.cache"),

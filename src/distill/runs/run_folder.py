@@ -1,4 +1,4 @@
-"""The folder of a run: what is in it, which one is meant, and whether it goes on.
+"""The folder of a run: its files, finding one, and resuming.
 
 RUN/config.yaml  checkpoints/{last,previous,best}.ckpt  tensorboard/  metrics.csv  previews/
 RUN/loggers.yaml  wandb/  mlflow/   with logger=wandb or mlflow: which of their runs this one is
@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from distill.config.settings.commands import RunChoice
 from distill.core.errors import DistillError
 from distill.core.files import write_whole
-from distill.core.nodes import with_names_now
+from distill.core.nodes import with_current_names
 from distill.runs.changed_settings import as_typed, differences
 
 RUNS = Path("runs")  # the folder of runs that every command looks into
@@ -75,7 +75,7 @@ class Run:
         if not path.is_file():
             raise DistillError(f"{path}: missing, so this is no run of distill.train")
         try:
-            config = with_names_now(yaml.safe_load(path.read_text()))
+            config = with_current_names(yaml.safe_load(path.read_text()))
         except (yaml.YAMLError, ValueError, RecursionError):  # bytes, a day that is none, a circle
             config = None
         if not isinstance(config, dict):
@@ -83,7 +83,7 @@ class Run:
         return config
 
     def _damaged(self) -> DistillError:
-        return DistillError(f"{self.folder / 'config.yaml'}: damaged; start anew with resume=false")
+        return DistillError(f"{self.folder / 'config.yaml'}: damaged; start over with resume=false")
 
     def checkpoint(self, which: str) -> Path:
         """`best`, `last` or a path; best falls back to last. DistillError when there is none."""
@@ -96,7 +96,7 @@ class Run:
         return path
 
     def resumable(self, config: dict[str, Any], resume: bool) -> Path | None:
-        """The checkpoint to go on from, None for a new run; changes nothing.
+        """The checkpoint to resume from, None for a new run; changes nothing.
 
         It is the last one, or the one before it where a crash damaged the last. Raises DistillError
         when settings that decide the outcome differ from the earlier run's.
@@ -110,7 +110,7 @@ class Run:
         if changed:
             raise DistillError(
                 f"{self.folder}: this run has other settings ({as_typed(changed)}); use them "
-                "again, start anew with resume=false, or choose another name with run=NAME"
+                "again, start over with resume=false, or choose another name with run=NAME"
             )
         try:
             step_of(self.last)
@@ -140,7 +140,7 @@ class Run:
             held = lock.acquire(blocking=False)
         except Timeout:
             raise DistillError(
-                f"{self.folder}: another distill.train is at work in it; wait for it, or choose "
+                f"{self.folder}: another distill.train is using it; wait for it, or choose "
                 "another name with run=NAME"
             ) from None
         with held:
@@ -156,7 +156,7 @@ class Run:
     def start(
         self, config: dict[str, Any], resume: bool, checkpoint: Path | None, length: str
     ) -> None:
-        """Ready the folder, and say whether training goes on from `checkpoint` or begins.
+        """Ready the folder, and print whether training resumes from `checkpoint` or begins.
 
         `length` is that of a new run in words. With `resume=False` an earlier run is renamed, not
         deleted.
@@ -165,11 +165,11 @@ class Run:
             numbered = (self.folder.with_name(f"{self.folder.name}.old-{n}") for n in count(1))
             kept = next(folder for folder in numbered if not folder.exists())
             self.folder.rename(kept)
-            print(f"{self.folder}: starts anew; the earlier run is kept as {kept}")
+            print(f"{self.folder}: starts over; the earlier run is kept as {kept}")
         write_whole(self.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False))
         if checkpoint:
             step = step_of(checkpoint)
-            print(f"{self.folder}: resumes at step {step} (resume=false starts anew)")
+            print(f"{self.folder}: resumes at step {step} (resume=false starts over)")
         else:
             print(f"{self.folder}: a new run of {length}")
 
@@ -186,7 +186,9 @@ def find_run(choice: RunChoice) -> Run:
         if path.parent.name == "checkpoints":
             return Run(path.parent.parent)
         if choice.output is None:
-            raise DistillError(f"checkpoint={path}: lies in no run; say where to: output=DIR")
+            raise DistillError(
+                f"checkpoint={path}: is in no run; name an output folder: output=DIR"
+            )
         return Run(path.parent)
     if choice.run is not None:
         if not (runs / choice.run).is_dir():
@@ -205,8 +207,8 @@ def run_named(run: str | None, runs: str) -> Run:
     return find_run(RunChoice(run=run, runs=runs, checkpoint="best", output=None))
 
 
-def over(checkpoint: Path, max_steps: int) -> str:
-    """A sentence on a run that is at its end, and why; empty where it may go on."""
+def finished_message(checkpoint: Path, max_steps: int) -> str:
+    """A sentence on a run that is at its end, and why; empty where it can resume."""
     step = step_of(checkpoint)
     if why := ended_early(checkpoint):
         return f"ended early at step {step}: {why}"
@@ -230,7 +232,7 @@ def step_of(checkpoint: Path) -> int:
 
 
 def _saved(checkpoint: Path) -> dict[str, Any]:
-    import torch  # to find a run, and to draw with an exported one, takes none
+    import torch  # finding a run, and inference with an exported one, need none
 
     try:
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True)

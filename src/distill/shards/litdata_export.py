@@ -24,8 +24,8 @@ from distill.core.files import write_json, write_whole
 from distill.core.progress import bar
 from distill.data.decode import BadPhoto
 from distill.data.lock import check_writable, writing
+from distill.data.photo_table import SIDES
 from distill.data.photos import Side
-from distill.data.register import SIDES
 from distill.data.shards.address import Address
 from distill.data.shards.shard_index import Catalogue
 from distill.data.shards.shard_manifest import finished_shards

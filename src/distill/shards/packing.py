@@ -28,8 +28,8 @@ from distill.data.decode import BadPhoto
 from distill.data.lock import LOCK
 from distill.data.manifest import MANIFEST, devices_at, is_complete, manifest_at
 from distill.data.pairs import Pair, Pairs, find_pairs
+from distill.data.photo_table import PAIR_FOLDERS, SIDES, PhotoRow, pair_of, read_rows, size_of
 from distill.data.photos import Side, group_of
-from distill.data.register import PAIR_FOLDERS, SIDES, RegisterRow, pair_of, read_rows, size_of
 from distill.data.shards.address import Address
 from distill.data.shards.pair_record import END, encode_pair, key_of
 from distill.data.shards.picture_codec import CodecName, codec_named
@@ -53,7 +53,7 @@ from distill.data.shards.shard_manifest import (
     shard_manifest_at,
     write_shard_manifest,
 )
-from distill.data.worker_errors import OwnErrorsLoader
+from distill.data.worker_errors import ErrorForwardingLoader
 
 OPAQUE = 255
 Split = tuple[float, int, float]  # val_fraction, seed, test_fraction
@@ -69,7 +69,7 @@ class ShardJob:
     side: Side
     folder: str
     pairs: Sequence[Pair]
-    rows: Sequence[RegisterRow | None]
+    rows: Sequence[PhotoRow | None]
     codec: CodecName
     device: str | None
     whole: bool = False
@@ -123,8 +123,7 @@ def pack(
     codec_named(codec)
     if manifest_at(folder) is not None and not is_complete(folder):
         raise DistillError(
-            f"{folder}: a set that is not finished; run the distill.prepare that began it again, "
-            "it goes on"
+            f"{folder}: a set that is not finished; run the same distill.prepare again to resume"
         )
     val_fraction, seed, test_fraction = split
     sides = find_pairs(folder, style, val_fraction, seed, test_fraction, whole=True)
@@ -237,7 +236,7 @@ def pack_shard(job: ShardJob, root: Address) -> tuple[ShardRow, dict[str, str]]:
 def _index_row(
     job: ShardJob,
     pair: Pair,
-    row: RegisterRow | None,
+    row: PhotoRow | None,
     where: tuple[str, int, int, str],
     crc32: int,
     size: tuple[int, int],
@@ -321,7 +320,7 @@ def _make(jobs: Sequence[ShardJob], done: dict[str, ShardRow], root: Address, wo
     skipped = 0
     if not jobs:
         return skipped
-    loader = OwnErrorsLoader(
+    loader = ErrorForwardingLoader(
         _Packing(jobs, root),
         batch_size=None,
         num_workers=min(workers, len(jobs)),

@@ -38,8 +38,8 @@ class ImageModel(Protocol):
 
     H and W divide by 32; `fixed` is (H, W) where only one size goes, else None. `colours_at` is the
     long side at which its colours are right; larger outputs take theirs from there. None: at any.
-    `told`: a part of a picture is drawn by the `summary` of the whole one, (1, 64, 1, 1); without
-    it what is given is the whole.
+    `told`: a part of a picture is stylised by the `summary` of the whole one, (1, 64, 1, 1);
+    without it what is given is the whole.
     """
 
     fixed: tuple[int, int] | None

@@ -19,7 +19,7 @@ Summarise = Callable[[np.ndarray], np.ndarray]
 
 TRAINED_AT = 256  # pixels of the long side that students learn at
 MOST = 4096  # pixels of the long side in one piece: it takes 5 GB
-PIECE = 2048**2  # pixels in one piece of a student that may as well draw tiles: 1.7 GB
+PIECE = 2048**2  # pixels in one piece of a student that may as well use tiles: 1.7 GB
 LIMIT = 1024  # pixels of the long side when nothing else is asked for
 # Pixels of mirrored picture around the input. A student pads with zeros inside and gives a rim of
 # another colour: against a rim of 32, the edge of the paper's was 11 to 19 levels off, on three

@@ -125,7 +125,7 @@ def stylise_all(jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Styl
 
 
 def _teacher(settings: Stylize) -> ImageModel | None:
-    """Of a shipped student or a run, where it is at hand; a line says where it is not."""
+    """Of a shipped student or a run, where it is available; a line says where it is not."""
     if settings.model is not None:
         return None
     try:

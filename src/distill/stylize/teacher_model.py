@@ -39,7 +39,7 @@ class TeacherModel:
 
 
 def find(settings: Stylize, style: str) -> TeacherModel | None:
-    """Of a run, or of the style, where it is at hand; a line says where it is not."""
+    """Of a run, or of the style, where it is available; a line says where it is not."""
     if settings.run is not None:
         run = run_folder.run_named(settings.run, settings.runs).config()
         source = recipe_of(run).photo_source(run)
@@ -58,11 +58,13 @@ def find(settings: Stylize, style: str) -> TeacherModel | None:
     else:
         return None
     try:
-        if found := build.teacher_at_hand(source.style, source.teacher):
+        if found := build.available_teacher(source.style, source.teacher):
             if made_by := sources.labelled_by(source):
                 found.settle(made_by)
             return TeacherModel(found)
-        why = f"{source.style.file} is not at hand; put it into a folder that DISTILL_WEIGHTS names"
+        why = (
+            f"{source.style.file} is not available; put it into a folder that DISTILL_WEIGHTS names"
+        )
     except DistillError as error:  # a run that is its teacher may have gone elsewhere
         why = str(error)
     print(f"compare=true: without the teacher, {why}", file=sys.stderr)

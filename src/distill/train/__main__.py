@@ -13,9 +13,9 @@ from distill.train.search.study_sweep import StudySweep
 
 
 def _implied(typed: Mapping[str, Any]) -> list[str]:
-    from distill.data.sources import words_for_own_pairs
+    from distill.data.sources import overrides_for_user_pairs
 
-    return words_for_own_pairs(typed)
+    return overrides_for_user_pairs(typed)
 
 
 @entry("train", schema_of, StudySweep(), recipes=RECIPES, implied=_implied)
@@ -23,11 +23,11 @@ def main(settings: Any) -> None:
     from pathlib import Path
 
     from distill.runs.run_folder import Run
-    from distill.train.launch import first_ahead, is_first_process
+    from distill.train.launch import is_rank_zero, rank_zero_first
     from distill.train.recipes import TRAIN
 
-    run, first = Run(Path(settings.runs) / settings.run), is_first_process()
-    with run.alone() if first else nullcontext(), first_ahead(first, settings.trainer):
+    run, first = Run(Path(settings.runs) / settings.run), is_rank_zero()
+    with run.alone() if first else nullcontext(), rank_zero_first(first, settings.trainer):
         TRAIN[settings.recipe](settings, run, first)
 
 

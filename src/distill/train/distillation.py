@@ -27,7 +27,7 @@ class DistillModule(pl.LightningModule):
     """Student and criterion; a batch is {photo, name} and, where labelled before, {target}.
 
     `teacher` is needed for batches without a target and for terms that read its activations; it is
-    frozen and in no checkpoint. `seed` is that of what loss terms draw at random. With
+    frozen and in no checkpoint. `seed` is that of the loss terms' random numbers. With
     `keep_averages` BatchNorm normalises by the averages that the student came with, which stay as
     they are. Logs every term raw and weighted, PSNR (dB), SSIM and the figures of ink and sharpness
     against the target.
@@ -71,7 +71,7 @@ class DistillModule(pl.LightningModule):
         self._compiled = (
             torch.compile(self.student.forward, dynamic=False),
             # Inductor takes the gradient of Sobel's padding for row-major and stops where that is
-            # not so: the pictures are row-major here, and it may not lay them out anew.
+            # not so: the pictures are row-major here, and it may not lay them out again.
             torch.compile(
                 self.criterion.forward, dynamic=False, options={"layout_optimization": False}
             ),
@@ -88,7 +88,7 @@ class DistillModule(pl.LightningModule):
 
     def training_step(self, batch: Mapping[str, Any], index: int) -> dict[str, Any]:
         """The loss, and for callbacks every term's raw value, of which few steps are logged."""
-        self._draw_anew(index)
+        self._seed_step(index)
         total, raw, _ = self.compare(batch)
         raw = {name: value.detach() for name, value in raw.items()}
         every: int = self.trainer.log_every_n_steps  # type: ignore[attr-defined]
@@ -104,7 +104,7 @@ class DistillModule(pl.LightningModule):
         self._sizes = torch.zeros(LARGEST // 32 + 1, 3, device=self.device)
 
     def validation_step(self, batch: Mapping[str, Any], index: int) -> None:
-        self._draw_anew(index)
+        self._seed_step(index)
         total, raw, (output, target) = self.compare(batch)
         output, target = over_white(output), over_white(target)
         values = {f"val/{name}": value for name, value in raw.items()}
@@ -202,8 +202,8 @@ class DistillModule(pl.LightningModule):
             total, raw = criterion(output, target, seen, self._teacher_layers.outputs, further)
         return total, raw, (output, target)
 
-    def _draw_anew(self, index: int) -> None:
-        """Begin the random numbers of a batch, so that a run that goes on draws the same.
+    def _seed_step(self, index: int) -> None:
+        """Begin the random numbers of a batch, so that a resumed run has the same.
 
         The number of the batch counts those of all processes, as if one accumulated them.
         """

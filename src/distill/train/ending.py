@@ -1,4 +1,4 @@
-"""What a training says at its end: what came out, where to look, and what to type next."""
+"""The messages at the end of a training: figures, files, and the next command."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from distill.models.students.student import Student
 from distill.models.unfold import unfold_batchnorm
 
 ZOO = "zoo:"
-SIDE = 256  # of the photographs by which BatchNorm is measured anew
+SIDE = 256  # of the photographs by which BatchNorm is measured again
 
 
 def start_from(student: Student, init: str) -> None:
@@ -38,7 +38,7 @@ def start_from(student: Student, init: str) -> None:
         )
     told = any(name.startswith("statistics.") for name in state)
     if told and student.statistics is None:
-        raise DistillError(f"init={init}: knows the whole picture; add global_statistics=thumbnail")
+        raise DistillError(f"init={init}: uses global statistics; add global_statistics=thumbnail")
     if student.statistics is not None and not told:
         # One that was told nothing of the whole picture: what tells it changes nothing at first.
         state |= {f"statistics.{n}": v for n, v in student.statistics.state_dict().items()}

@@ -24,7 +24,7 @@ class AdversarialModule(pl.LightningModule):
     A recipe says in `training_step` what happens, in `generators` and `discriminators` what
     learns. `lr` is the rate of both optimisers, `clip` the largest norm of an update's gradients.
     The random numbers of step k (dropout, labels, noise, pools) depend on `seed` and k alone, so
-    that a run that goes on has those that it would have had.
+    that a resumed run has those that it would have had.
     """
 
     monitor: str | None  # what says which checkpoint is the best: smaller is better

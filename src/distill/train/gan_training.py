@@ -18,7 +18,7 @@ from distill.data.datamodule import DistillData
 from distill.data.datasets import UnpairedSet
 from distill.losses.adversarial import Adversary
 from distill.models.students.student import Student
-from distill.runs.run_folder import Run, over
+from distill.runs.run_folder import Run, finished_message
 from distill.train.callbacks.distance import Distance
 from distill.train.ending import outcome
 from distill.train.gan import AdversarialModule, initialise
@@ -32,14 +32,14 @@ def train(
     data: Callable[[Any], DistillData],
     module: Callable[[Any], AdversarialModule],
 ) -> None:
-    """Train generators and discriminators, or go on; `data` and `module` are the recipe's."""
+    """Train generators and discriminators, or resume; `data` and `module` are the recipe's."""
     check(settings)
     pictures = data(settings)
     settings = with_length(settings, pictures)
     steps, plain = settings.trainer.max_steps, asdict(settings)
     assert steps is not None
     checkpoint = run.resumable(plain, settings.resume)
-    if checkpoint and (end := over(checkpoint, steps)):
+    if checkpoint and (end := finished_message(checkpoint, steps)):
         print("\n".join([f"{run.folder}: {end}", *outcome(run, "generator")]))
         return
     pl.seed_everything(settings.seed, verbose=False)
@@ -50,7 +50,7 @@ def train(
     monitor = made.monitor or (distance.monitor if distance else None)
     if settings.trainer.patience and not monitor:
         raise DistillError(
-            f"trainer.patience={settings.trainer.patience}: there is nothing to watch with "
+            f"trainer.patience={settings.trainer.patience}: there is nothing to monitor with "
             "distance=none; take distance=auto, or leave patience out"
         )
     trainer = make_trainer(settings, run, [distance] if distance else [], monitor)
@@ -141,6 +141,6 @@ def _try_optimizer(made: AdversarialModule, settings: Adversarial) -> None:
     schedule = made.make_schedule(optimizer, 1, 1) or {}
     if isinstance(schedule.get("scheduler"), ReduceLROnPlateau):
         raise DistillError(
-            f"schedule=plateau: two networks against each other have no loss that falls; with "
+            f"schedule=plateau: adversarial training has no loss that falls; with "
             f"recipe={settings.recipe} take schedule=linear, cosine or constant"
         )

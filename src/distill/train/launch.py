@@ -1,4 +1,4 @@
-"""Processes that torchrun or srun started together: the first goes ahead, the others wait for it.
+"""Processes that torchrun or srun started together: rank 0 runs first, the others wait for it.
 
 Labelling, measuring and the run's folder are one process's work. Lightning's own further processes
 (trainer.devices=2 without a launcher) are started when that is done; a launcher's are all there
@@ -27,11 +27,11 @@ from distill.config.settings.training import Machine
 from distill.core.errors import DistillError
 
 PATIENCE = timedelta(days=30)  # with the first process, which may label a large set
-_waiting: list[Callable[[], None]] = []  # for this process, the first, to let the others go on
+_waiting: list[Callable[[], None]] = []  # for this process, the first, to release the others
 
 
-def is_first_process() -> bool:
-    """Whether this is the process that the user started; further ones are made to say nothing."""
+def is_rank_zero() -> bool:
+    """Whether this process has rank 0; further ones are silenced."""
     first = rank_zero_only.rank == 0  # type: ignore[attr-defined]
     if not first:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
@@ -39,10 +39,10 @@ def is_first_process() -> bool:
 
 
 @contextmanager
-def first_ahead(first: bool, machine: Machine) -> Iterator[None]:
-    """What is inside begins at once for the `first` process, for the others when that lets them.
+def rank_zero_first(first: bool, machine: Machine) -> Iterator[None]:
+    """The body runs at once in the `first` process, in the others when that releases them.
 
-    It does so with `let_others_go_on`, or when it is through. Where no launcher started several
+    It does so with `release_other_ranks`, or at its end. Where no launcher started several
     processes nothing changes. Raises DistillError where there are more or fewer of them than the
     settings say, or they do not find each other.
     """
@@ -61,7 +61,7 @@ def first_ahead(first: bool, machine: Machine) -> Iterator[None]:
             f"trainer.devices={devices} num_nodes={nodes}: {devices * nodes} processes, but "
             f"{started} were started; num_nodes are the machines, devices the processes of each"
         )
-    meet = partial(_meet, _joined(environment, machine.accelerator))
+    meet = partial(_barrier, _joined(environment, machine.accelerator))
     if not first:
         meet()
         yield
@@ -69,13 +69,13 @@ def first_ahead(first: bool, machine: Machine) -> Iterator[None]:
     _waiting.append(meet)
     try:
         yield
-        let_others_go_on()
+        release_other_ranks()
     finally:
         _waiting.clear()  # after an error the launcher ends them
 
 
-def let_others_go_on() -> None:
-    """The first process has written whatever the others read."""
+def release_other_ranks() -> None:
+    """Call it when the first process has written what the others read."""
     while _waiting:
         _waiting.pop()()
 
@@ -88,7 +88,7 @@ def launcher() -> ClusterEnvironment | None:
 
 
 def _joined(environment: ClusterEnvironment, accelerator: str) -> dist.ProcessGroup:
-    """The processes as a group that waits for PATIENCE; Lightning then trains with the same.
+    """The processes as a group whose timeout is PATIENCE; Lightning then trains with the same.
 
     Of the group that Lightning trains with the timeout is PyTorch's own, so that a node that is
     gone ends training.
@@ -113,7 +113,7 @@ def _joined(environment: ClusterEnvironment, accelerator: str) -> dist.ProcessGr
         ) from error
 
 
-def _meet(group: dist.ProcessGroup) -> None:
+def _barrier(group: dist.ProcessGroup) -> None:
     """Wait until every process is here; ends this one where another has gone."""
     try:
         dist.all_reduce(torch.zeros(1), group=group)

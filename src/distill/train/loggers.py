@@ -1,6 +1,6 @@
-"""Who is told a run's figures, settings and pictures: TensorBoard, Weights & Biases, MLflow.
+"""Loggers of a run's figures, settings and pictures: TensorBoard, Weights & Biases, MLflow.
 
-The outside ones are named in RUN/loggers.yaml, so that a run that goes on does so in theirs too.
+The external ones are named in RUN/loggers.yaml, so that a resumed run resumes in theirs too.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def of_the_folder(loggers: Loggers, run: Run) -> Sequence[Logger]:
     return [TensorBoardLogger(str(run.folder), name="tensorboard", version="")] if wanted else []
 
 
-def open_outside(loggers: Loggers, run: Run, settings: Mapping[str, Any]) -> list[Logger]:
+def open_external(loggers: Loggers, run: Run, settings: Mapping[str, Any]) -> list[Logger]:
     """Weights & Biases and MLflow where they are wanted, with the run's settings told.
 
-    A run that they know goes on there. Raises DistillError where one cannot be opened.
+    A run that they know is resumed there. Raises DistillError where one cannot be opened.
     """
     known, opened = _known(run), list[Logger]()
     for name, wanted in (("wandb", loggers.wandb), ("mlflow", loggers.mlflow)):

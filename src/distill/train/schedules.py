@@ -72,7 +72,7 @@ def plateau(
     """Times `factor` after `patience` validations without val/loss falling by `threshold` of it."""
     scheduler = ReduceLROnPlateau(optimizer, factor=factor, patience=patience, threshold=threshold)
     # By steps, at the distance of the validations: the whole run is a single epoch.
-    # Not strict: a run that goes on from right after a validation has done this step already.
+    # Not strict: a run that resumes right after a validation has done this step already.
     when = {"interval": "step", "frequency": val_every, "monitor": "val/loss", "strict": False}
     return {"scheduler": scheduler, **when}
 

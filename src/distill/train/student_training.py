@@ -21,7 +21,7 @@ from distill.models.build import build_student, load_teacher
 from distill.models.students.student import Student
 from distill.models.teachers.teacher import Teacher
 from distill.prepare import labelling
-from distill.runs.run_folder import Run, over
+from distill.runs.run_folder import Run, finished_message
 from distill.train import tuning
 from distill.train.callbacks.ema import StudentEMA
 from distill.train.callbacks.health import Health
@@ -34,11 +34,11 @@ from distill.train.trainer import fit, make_trainer
 
 
 def train(settings: Train, run: Run, first: bool) -> None:
-    """Train a student, or go on; only the `first` of several processes speaks and writes."""
+    """Train a student, or resume; only the `first` of several processes prints and writes."""
     # All that can be wrong is found out before the teacher labels, which may take hours.
     plain, steps = asdict(settings), settings.trainer.max_steps
     checkpoint = run.resumable(plain, settings.resume)
-    if checkpoint and (end := over(checkpoint, steps)):
+    if checkpoint and (end := finished_message(checkpoint, steps)):
         print("\n".join([f"{run.folder}: {end}", *outcome(run, "student")]))
         return
     check(settings)
@@ -83,7 +83,7 @@ def check(settings: Train) -> None:
         )
     labelling.check_labelling(settings)
     if settings.channels == 4 and settings.teacher is not None:
-        # Of all teachers only a trained run may give transparency, and it is at hand.
+        # Of all teachers only a trained run may give transparency, and it is available.
         of_run = settings.teacher["_target_"].startswith("distill.models.teachers.trained_run.")
         if not (of_run and load_teacher(settings.style, settings.teacher).transparent):
             raise DistillError(

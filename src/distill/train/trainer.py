@@ -17,19 +17,19 @@ from pytorch_lightning.callbacks import EarlyStopping, LearningRateMonitor, Mode
 from distill.config.settings.training import Adversarial, Train
 from distill.core.errors import INTERRUPTED, DistillError
 from distill.core.threads import process_tuner
-from distill.runs.run_folder import Run, over
+from distill.runs.run_folder import Run, finished_message
 from distill.train.callbacks.adaptive_threads import AdaptiveThreads, FixedThreads
+from distill.train.callbacks.atomic_checkpoints import AtomicCheckpoints
 from distill.train.callbacks.checkpoints import Checkpoints, Interrupted, Provenance
+from distill.train.callbacks.external_loggers import ExternalLoggers
 from distill.train.callbacks.finite import Finite
 from distill.train.callbacks.last_validation import LastValidation
-from distill.train.callbacks.outside_loggers import OutsideLoggers
+from distill.train.callbacks.observers import observer_callbacks
 from distill.train.callbacks.previews import Previews
 from distill.train.callbacks.progress_bar import Progress
 from distill.train.callbacks.table import MetricsTable
-from distill.train.callbacks.watched import watching
-from distill.train.callbacks.whole_checkpoints import WholeCheckpoints
 from distill.train.ending import outcome
-from distill.train.launch import let_others_go_on
+from distill.train.launch import release_other_ranks
 from distill.train.loggers import check_installed, close, of_the_folder
 
 
@@ -74,7 +74,7 @@ def make_trainer(
             enable_progress_bar=False,
             logger=of_the_folder(settings.logger, run),
             callbacks=[*own, *_callbacks(settings, run, monitor)],
-            plugins=[WholeCheckpoints()],
+            plugins=[AtomicCheckpoints()],
         )
     except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
         raise DistillError(f"trainer: {' '.join(str(error).split())}") from error
@@ -101,13 +101,13 @@ def fit(
 
     At the end it says what came out of the `network`: student or generator.
     """
-    let_others_go_on()
+    release_other_ranks()
     checkpoints = next(each for each in trainer.callbacks if isinstance(each, Checkpoints))  # type: ignore[attr-defined]
     try:
         with ctrl_c():
             trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
     except Interrupted:
-        print(f"{run.folder}: stopped at step {trainer.global_step}; the same command goes on")
+        print(f"{run.folder}: stopped at step {trainer.global_step}; run it again to resume")
         close(trainer.loggers, "KILLED")
         sys.exit(INTERRUPTED)
     except BaseException:
@@ -116,7 +116,7 @@ def fit(
     checkpoints.save(trainer)
     close(trainer.loggers, "FINISHED")
     if trainer.global_step < trainer.max_steps:
-        print(f"{run.folder}: {over(run.last, trainer.max_steps)}")
+        print(f"{run.folder}: {finished_message(run.last, trainer.max_steps)}")
     trained = f"{run.folder}: trained; best checkpoint {run.checkpoint('best')}"
     print("\n".join([trained, *outcome(run, network)]))
 
@@ -166,7 +166,7 @@ def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> 
         Previews(run.folder / "previews"),
         MetricsTable(run.folder / "metrics.csv"),
         Provenance(asdict(settings)),
-        OutsideLoggers(settings.logger, run, asdict(settings)),
+        ExternalLoggers(settings.logger, run, asdict(settings)),
     ]
     told = settings.logger
     if told.tensorboard or told.wandb or told.mlflow:  # without a logger it refuses to start
@@ -176,7 +176,7 @@ def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> 
         callbacks.append(ModelCheckpoint(*best, monitor=monitor, enable_version_counter=False))
         if settings.trainer.patience:
             callbacks.append(EarlyStopping(monitor, patience=settings.trainer.patience))
-    return [*callbacks, Checkpoints(run), *watching()]
+    return [*callbacks, Checkpoints(run), *observer_callbacks()]
 
 
 def _mute_known_noise() -> None:

@@ -340,7 +340,7 @@ def test_what_is_wrong_is_said_in_a_line(tab, word):
     assert said.endswith(WRONG[word])
     assert "\n" not in said
     assert at.page.inner_text("#message") == said
-    if name != "runtime":  # which is fetched anew at every try
+    if name != "runtime":  # which is fetched again at every try
         at.inner(
             f"{{ lens.{name} = '{'embed/negative.onnx' if name == 'src' else 'square.png'}'; }}"
         )
@@ -405,7 +405,7 @@ def test_the_camera_starts_by_its_button_and_nothing_is_left_of_it(tab):
     at.wait(LIVE)
     at.page.evaluate("window.kept = document.getElementById('a'); document.body.append(kept)")
     at.drawn(more=2)
-    assert at.page.evaluate(f"{LIVE} && workers === 1")  # moved, not made anew
+    assert at.page.evaluate(f"{LIVE} && workers === 1")  # moved, not made again
     at.page.evaluate("kept.remove()")
     at.wait(OFF)
     assert at.page.evaluate("[workers, blobs.size]") == [0, 0]

@@ -43,7 +43,7 @@ def served(folder: Path, port: int = 0) -> Iterator[int]:
 def isolated(at):
     try:
         return at.page.evaluate("window.crossOriginIsolated")
-    except playwright.Error:  # asked while the page loads itself anew
+    except playwright.Error:  # asked while the page loads itself again
         return False
 
 

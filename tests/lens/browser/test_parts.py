@@ -85,7 +85,7 @@ def test_without_its_network_everything_is_drawn_and_said(visit, part, how):
     at.settle()
     assert (opacity(at) == 255).all()
     at.page.unroute(NETWORKS[part])
-    draw(at, part)  # asked for anew
+    draw(at, part)  # asked for again
     assert at.text("message") == ""
     assert opacity(at).min() == 0
     at.noise.clear()  # what the browser and ONNX Runtime tell the console

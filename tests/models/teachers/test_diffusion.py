@@ -256,7 +256,7 @@ def test_what_is_missing_or_not_taken_is_one_line(files, tmp_path) -> None:
     assert "teacher.controlnet=./gone: no such" in message(sd, controlnet="./gone", **HOW)
     assert "teacher.lora=./gone: no such" in message(sd, lora="./gone", **HOW)
     assert "there are: none; name the file" in message(sd, lora=str(tmp_path), **HOW)
-    assert "is for a GPU, and photos are drawn on the CPU" in message(sd, offload="model", **HOW)
+    assert "is for a GPU, and photos are stylized on the CPU" in message(sd, offload="model", **HOW)
     assert "teacher.revision=v1: " in message(sd, revision="v1", **HOW)
     assert "draws nothing after a picture together with a ControlNet" in message(
         files["p2p"], prompt="ink", controlnet=files["controlnet"]
@@ -307,7 +307,7 @@ def test_damaged_and_foreign_files(files, tmp_path) -> None:
         ({"unet": ["evil", "Net"]}, "its unet is made by code of its own (evil)"),
         ({"_class_name": "NoSuchPipeline"}, "is a NoSuchPipeline, which diffusers "),
         ({"_class_name": ["pipeline", "Own"]}, "is a ['pipeline', 'Own'], which diffusers "),
-        ({"_class_name": "DDPMPipeline"}, "is a DDPMPipeline, which draws nothing after a picture"),
+        ({"_class_name": "DDPMPipeline"}, "is a DDPMPipeline, which is no image to image"),
     ):
         (folder / "model_index.json").write_text(json.dumps(index | change))
         assert said in message(str(folder), **HOW)

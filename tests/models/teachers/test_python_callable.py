@@ -162,7 +162,7 @@ BODIES = {
     "photos - 0.5": "want [0, 1]",
     "photos / 0": "gave values that are not finite",
     "exit(3)": "raised SystemExit for (2, 3, 24, 20) float32 (3",
-    "photos.no_such()": "raised AttributeError for (2, 3, 24, 20) float32 (",
+    "photos.unknown_name()": "raised AttributeError for (2, 3, 24, 20) float32 (",
 }
 
 

@@ -140,7 +140,7 @@ def test_load_network_reads_every_recipe_and_load_student_its_own(tmp_path: Path
     network, said = load_network(path / "checkpoints/last.ckpt")
     assert said["recipe"] == "pix2pix"
     assert type(network).__name__ == "UNet"
-    with pytest.raises(DistillError, match="a run of recipe=pix2pix, a student is wanted"):
+    with pytest.raises(DistillError, match="a run of recipe=pix2pix, expected a student"):
         load_student(path / "checkpoints/last.ckpt")
 
 

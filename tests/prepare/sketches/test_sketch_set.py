@@ -17,7 +17,7 @@ import torch
 from PIL import Image, ImageDraw
 
 from distill.data.pairs import find_pairs
-from distill.data.register import SIDES
+from distill.data.photo_table import SIDES
 from distill.prepare import __main__ as prepare
 from distill.prepare.sketches.hed import HED
 from support.commands import run

@@ -136,7 +136,7 @@ def test_sound_that_only_the_header_refuses_is_encoded_too(tmp_path, stylise, so
         assert container.streams.audio[0].codec_context.name == "aac"
 
 
-@pytest.mark.parametrize("suffix", ["mp4", "webm"])  # copied, encoded anew
+@pytest.mark.parametrize("suffix", ["mp4", "webm"])  # copied, encoded again
 def test_damaged_sound_costs_that_sound_only(tmp_path, stylise, suffix):
     source = small_videos.make(tmp_path / "a.ts", small_videos.pictures(50), sound="aac")
     content = bytearray(source.read_bytes())

@@ -1,4 +1,4 @@
-"""metrics.csv of a run that goes on, whatever became of the file meanwhile."""
+"""metrics.csv of a resumed run, whatever became of the file meanwhile."""
 
 from __future__ import annotations
 

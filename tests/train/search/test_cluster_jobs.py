@@ -95,8 +95,8 @@ def test_without_slurm_it_is_one_line():
 
 
 def test_a_parameter_that_submitit_does_not_know_is_one_line():
-    with pytest.raises(DistillError, match=r"launcher=submitit: .*no_such"):
-        ClusterJobs(launcher("cluster=local", "more={no_such: 1}"), Path("jobs"))
+    with pytest.raises(DistillError, match=r"launcher=submitit: .*unknown_name"):
+        ClusterJobs(launcher("cluster=local", "more={unknown_name: 1}"), Path("jobs"))
 
 
 def test_a_missing_submitit_is_one_line(monkeypatch: pytest.MonkeyPatch):

@@ -116,7 +116,7 @@ def test_a_mistake_is_one_line_before_the_first_trial(words, message, capsys):
 def test_a_search_without_a_sweep_is_refused(word, capsys):
     stand = Stand()
     assert stand.typed(word) == 1
-    assert capsys.readouterr().err == f"error: {word}: means several jobs; add -m\n"
+    assert capsys.readouterr().err == f"error: {word}: is for several jobs; add -m\n"
     assert stand.seen == []
 
 
@@ -164,7 +164,7 @@ def test_draws_outside_of_the_limits_go_on_after_a_break_too():
 
 @pytest.mark.slow
 def test_limits_that_nothing_is_within_are_said(capsys, monkeypatch):
-    monkeypatch.setattr(cost_limits, "DRAWS", 3)
+    monkeypatch.setattr(cost_limits, "ATTEMPTS", 3)
     stand = Stand()
     assert stand.typed(*OPTUNA, WIDTHS, "search.most.macs=1e6", "style.resolution=128") == 1
     error = capsys.readouterr().err
@@ -224,7 +224,7 @@ def test_an_interrupted_or_killed_trial_goes_on_in_its_folder(killed, monkeypatc
     first, second = Stand(stop_at=2), Stand()
     with monkeypatch.context() as patch:
         if killed:  # the process is gone before it can say so; its lock with it
-            patch.setattr(trials.Trials, "give_back", lambda s, t: s._held[t.number].release())
+            patch.setattr(trials.Trials, "requeue", lambda s, t: s._held[t.number].release())
         assert first.typed(*OPTUNA, RATES, "search.trials=3") == INTERRUPTED
     assert second.typed(*OPTUNA, RATES, "search.trials=3") == 0
     assert (second.seen[0].run, second.seen[0].lr) == (first.seen[1].run, first.seen[1].lr)
@@ -258,7 +258,7 @@ def test_a_trial_at_work_in_another_process_is_left_alone():
     first, second = one.take(), other.take()
     assert (first.number, second.number) == (0, 1)
     assert first.params != second.params
-    one.give_back(first)
+    one.requeue(first)
     assert other.take().params == first.params
 
 
@@ -283,7 +283,7 @@ def test_another_search_in_the_same_folder_is_refused(words, message, capsys):
     assert stand.typed(*OPTUNA, *words, "search.trials=2") == 1
     error = capsys.readouterr().err
     assert message in error
-    assert error.endswith("search anew with sweep=NAME\n")
+    assert error.endswith("start a new search with sweep=NAME\n")
     assert len(error.splitlines()) == 1
     assert stand.seen == []
 
@@ -362,7 +362,7 @@ def test_trials_that_fall_behind_are_cut_short(pruner):
     assert stand.typed(*OPTUNA, RATES, *words, "search.trials=8") == 0
     states = [row["state"] for row in summed()]
     assert states[0] == "finished"
-    assert states[-1] == "cut short at step 1"
+    assert states[-1] == "pruned at step 1"
     assert {row["front"] for row in summed() if row["state"] != "finished"} == {""}
 
 
@@ -407,21 +407,21 @@ def test_another_process_carries_a_trial_out(capsys):
     assert [settings.lr for settings in stand.seen] == [float(f"{taken.params['lr']:.4g}")]
     assert first.study.trials[taken.number].values == [psnr_of(stand.seen[0])]
     assert first._lock(taken.number).lock_file in map(str, Path("runs/sweep-x").glob(".taken*"))
-    first.left(taken, Outcome(0))
+    first.process_ended(taken, Outcome(0))
     assert not list(Path("runs/sweep-x").glob(".taken-*.lock"))
     assert stand.typed(*words, "launcher.only=7") == 1
-    assert "launcher.only=7: no such trial is at work" in capsys.readouterr().err
+    assert "launcher.only=7: no such trial is running" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("outcome", [Outcome(1, "its node is gone"), Outcome(INTERRUPTED)])
 def test_what_a_process_left_untold_is_told_for_it(outcome):
     opened = trials.Trials(searched(), Path("runs/sweep-x"), space(RATES), 2, 1)
     taken = opened.take()
-    opened.left(taken, outcome)
+    opened.process_ended(taken, outcome)
     told = opened.study.trials[taken.number]
     assert told.state.name == "FAIL"
     assert told.user_attrs.get(trials.REASON) == (outcome.reason or None)
-    opened.give_back(taken)  # as the other process may, late: once is enough
+    opened.requeue(taken)  # as the other process may, late: once is enough
     following = opened.take()  # an interrupted one is the next one again
     assert (following.params == taken.params) == (outcome.status == INTERRUPTED)
 

@@ -317,7 +317,7 @@ def test_the_best_validation_of_each_run(tmp_path, capsys):
     rows = written(tmp_path, outcomes, {"one": METRICS, "two": METRICS[: METRICS.index("\n4,")]})
     best = [(r["best val/psnr (dB)"], r["at step"], r["val/ssim"], r["val/loss"]) for r in rows]
     assert best == [("22.25", "4", "0.8", "0.03"), ("20.5", "2", "0.7", "0.04"), ("",) * 4]
-    assert [row["living weights"] for row in rows] == ["0.9", "0.99", ""]
+    assert [row["nonzero weights"] for row in rows] == ["0.9", "0.99", ""]
     assert [row["state"] for row in rows] == ["finished", "failed: a | b", "not started"]
     assert [row["lr"] for row in rows] == ["one", "two", "three"]
     page = (tmp_path / "summary.md").read_text()

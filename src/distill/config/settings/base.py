@@ -79,7 +79,7 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Together(Settings):
+class ListSetting(Settings):
     """A setting made of several choices of its config group at once, typed KEY=A,B.
 
     Hydra writes KEY=[A,B], and takes A,B for a sweep: it is read as a list, with -m too.
@@ -87,7 +87,7 @@ class Together(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByName(Settings):
+class NameSetting(Settings):
     """A setting with nothing but a name, typed KEY=NAME, where conf/KEY/ is another command's.
 
     Hydra takes each word that is a folder below conf/ for a config group, in every command, and a

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from pydantic import ByteSize, Field
 
 from distill.config.settings.base import (
-    ByName,
     Given,
     HostName,
+    NameSetting,
     Node,
     Origins,
     Paths,
@@ -77,7 +77,7 @@ class EvalFid(RunChoice):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShippedStudent(ByName):
+class ShippedStudent(NameSetting):
     """A shipped student, by name; null: hayao, where no other one is named."""
 
     name: str | None

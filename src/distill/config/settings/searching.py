@@ -34,7 +34,7 @@ class Costs(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Search(Settings):
-    """What is drawn, how often, and what is best. `timeout` in seconds.
+    """How combinations are sampled, how many, and what is best. `timeout` in seconds.
 
     Combinations that cost more than `most` or less than `least` are not trained and do not count.
     """
@@ -66,7 +66,7 @@ class Launcher(Settings):
     only: Annotated[int, Field(ge=0)] | None
 
     @property
-    def in_turn(self) -> bool:
+    def sequential(self) -> bool:
         """Whether jobs run one after the other in this very process."""
         return self.name == "local" and self.jobs == 1
 

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from distill.config.settings.base import ByName, Fraction, PathText, Positive, Settings
+from distill.config.settings.base import Fraction, NameSetting, PathText, Positive, Settings
 
 Length = Annotated[float, Field(gt=0)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairsOf(ByName):
+class PairsRecipe(NameSetting):
     """The recipe that the pairs are for: they come from a teacher, or are sketches of photos."""
 
     name: str

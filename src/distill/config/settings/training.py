@@ -16,21 +16,21 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from distill.config.settings.base import (
-    ByName,
     Folders,
     Fraction,
     Given,
+    ListSetting,
     Name,
+    NameSetting,
     Node,
     PathText,
     Positive,
     RunName,
     Settings,
     TeacherNode,
-    Together,
 )
 from distill.config.settings.engines import EngineSettings
-from distill.config.settings.sketching import PairsOf, Sketch
+from distill.config.settings.sketching import PairsRecipe, Sketch
 
 
 def _bytes(value: Any) -> Any:
@@ -57,7 +57,7 @@ class StyleSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Feeding(Settings):
+class DataConfig(Settings):
     """Where pictures lie, which of them are held out, and how they are fed.
 
     `flip` mirrors at random; None does so with pairs of one's own and not with those of a teacher.
@@ -86,7 +86,7 @@ def _leaves_some(test: float, info: ValidationInfo) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThreeSided(Feeding):
+class SplitConfig(DataConfig):
     """Pairs, of which a share is held out to report on beside that for validation; 0: none is.
 
     `align` lays targets over their photos where they lie a few pixels off.
@@ -111,7 +111,7 @@ Sizes = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data(ThreeSided):
+class Data(SplitConfig):
     """Photos that a teacher labels, or has labelled; `cache` is in bytes, of remote shards.
 
     `zoom` and `photo_colour` vary what a student is shown of a pair, see `PairSet`. `sizes` are
@@ -183,7 +183,7 @@ class Trainer(Machine):
 class Labelling(Settings):
     """How the teacher labels; only the precision changes pixels.
 
-    `listing` says whether photos at an address are listed anew: auto where that is quick.
+    `listing` says whether photos at an address are listed again: auto where that is quick.
     """
 
     batch_size: Positive | None
@@ -208,7 +208,7 @@ class PhotoSource(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardForm(Settings):
+class ShardFormat(Settings):
     """How labelled pairs are put into shards: the codec, and how many in each."""
 
     codec: Literal["raw", "qoi", "webp", "png", "jpeg"]
@@ -216,7 +216,7 @@ class ShardForm(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetCard(ByName):
+class SetCard(NameSetting):
     """Whether a set gets a card, and what only its owner knows of the photos."""
 
     name: bool
@@ -231,9 +231,9 @@ class Prepare(PhotoSource):
     # Of a teacher, and of data=sizes; typed as for training, they change nothing.
     not_used = frozenset({"gka_layers", "global_statistics"})
 
-    recipe: PairsOf
+    recipe: PairsRecipe
     sketch: Sketch
-    shard: ShardForm
+    shard: ShardFormat
     engine: EngineSettings
     card: SetCard
 
@@ -269,7 +269,7 @@ class MLflowSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loggers(Together):
+class Loggers(ListSetting):
     """Who is told a run's figures; metrics.csv is written whether `csv` is among them or not."""
 
     tensorboard: bool = False
@@ -322,14 +322,13 @@ def _no_search(lr: Any) -> Any:
     if lr == "auto":
         raise PydanticCustomError(
             "no_search",
-            "networks against each other have no loss whose fall could be watched; set a rate "
-            "(lr=2e-4 is the papers')",
+            "adversarial training has no loss to monitor; set a rate (lr=2e-4 is the papers')",
         )
     return lr
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pictures(Feeding):
+class AdversarialDataConfig(DataConfig):
     """What both recipes' data share: `size` before, `crop_size` after the random crop."""
 
     size: Annotated[int, Field(ge=16)]
@@ -338,7 +337,7 @@ class Pictures(Feeding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paired(Pictures, ThreeSided):
+class PairedDataConfig(AdversarialDataConfig, SplitConfig):
     """Pairs of pictures; `direction` says which side is the input and which the target.
 
     `cache` is in bytes, of remote shards.
@@ -350,7 +349,7 @@ class Paired(Pictures, ThreeSided):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unpaired(Pictures):
+class UnpairedDataConfig(AdversarialDataConfig):
     """Two folders of pictures that show the same kind of thing in two domains."""
 
     kind: Literal["unpaired"]
@@ -380,7 +379,7 @@ class Adversarial(Training):
     """What recipe=pix2pix and recipe=cyclegan share."""
 
     recipe: str
-    data: Pictures
+    data: AdversarialDataConfig
     lr: Annotated[float, BeforeValidator(_no_search), Field(gt=0)]
     epochs: Positive
     decay_epochs: Annotated[int, Field(ge=0)]
@@ -397,7 +396,7 @@ class Pix2PixTrain(Adversarial):
     """distill.train recipe=pix2pix"""
 
     recipe: Literal["pix2pix"]
-    data: Paired
+    data: PairedDataConfig
     l1: Annotated[float, Field(ge=0)]
 
 
@@ -406,7 +405,7 @@ class CycleGANTrain(Adversarial):
     """distill.train recipe=cyclegan"""
 
     recipe: Literal["cyclegan"]
-    data: Unpaired
+    data: UnpairedDataConfig
     channels: Literal[3]  # pictures of both domains are a generator's input, too
     cycle: Annotated[float, Field(ge=0)]
     identity: Annotated[float, Field(ge=0)]

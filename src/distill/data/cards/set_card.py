@@ -22,11 +22,11 @@ from distill import __version__
 from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError
 from distill.core.images import sheet, to_tensor
-from distill.data.cards.set_forms import SetForm, form_at
+from distill.data.cards.set_formats import SetFormat, form_at
 from distill.data.cards.terms import front_matter, licence_entries, one_line
 from distill.data.manifest import TEACHER, counts_at
+from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import Side
-from distill.data.register import SIDES, read_rows
 from distill.data.shards.address import Address
 from distill.data.sources import shards_root
 
@@ -35,7 +35,9 @@ SHOWN = 4  # pairs on the sheet
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 LARGEST = "1M<n<10M"
 SPLITS: Mapping[Side, str] = {"train": "train", "val": "validation", "test": "test"}  # the Hub's
-UNSAID = "not said; whoever publishes the set answers for them (card.licence of distill.prepare)"
+UNSAID = (
+    "not said; the publisher of the set is responsible for them (card.licence of distill.prepare)"
+)
 INHERITED = (
     "The stylised pictures are a teacher's output, under the terms of its weights: {}. A student "
     "that learns from them inherits both."
@@ -57,7 +59,7 @@ def write_card(settings: Prepare, root: Path) -> None:
 def carry_card(source: Path | Address, target: Path | Address) -> None:
     """Put the card of a set beside the same set in its other form, where it has one.
 
-    What it says of the files is made anew; whatever else stands there stays. Of a set without a
+    What it says of the files is made again; whatever else stands there stays. Of a set without a
     manifest of distill.prepare, and of a card without the section `Files`, none is made.
     """
     before = form_at(source)
@@ -69,7 +71,7 @@ def carry_card(source: Path | Address, target: Path | Address) -> None:
         return
     now = form_at(target)
     if not _FILES.search(text):
-        print(f"{before}/{CARD}: has no section `Files`, so {now} gets no card")
+        print(f"{before}/{CARD}: has no section `Files`; therefore {now} gets no card")
         return
     with suppress(FileNotFoundError):
         now.write(SHEET, before.read(SHEET))
@@ -77,7 +79,7 @@ def carry_card(source: Path | Address, target: Path | Address) -> None:
     now.write(CARD, _HEAD.sub(lambda head: _moved(head, now), text).encode())
 
 
-def _moved(head: re.Match[str], form: SetForm) -> str:
+def _moved(head: re.Match[str], form: SetFormat) -> str:
     """The front matter with the files of another form; as it is where it is damaged."""
     try:
         said = yaml.safe_load(head[1])
@@ -91,11 +93,11 @@ def _moved(head: re.Match[str], form: SetForm) -> str:
     return front_matter(said)
 
 
-def set_card(settings: Prepare, form: SetForm) -> str:
+def set_card(settings: Prepare, form: SetFormat) -> str:
     """The card as Markdown. Raises DistillError where no whole set lies there."""
     made, counts = form.made, counts_at(form.said)
     if not made or counts is None:
-        raise DistillError(f"{form}: no whole set of distill.prepare; run it to its end first")
+        raise DistillError(f"{form}: no complete set of distill.prepare; run it to its end first")
     sketches = form.of_sketches
     style = settings.style
     name = "Sketches of photos" if sketches else f"Photos and {one_line(style.name)} of them"
@@ -132,7 +134,9 @@ def _total(counts: Mapping[str, int]) -> int:
     return sum(counts.get(side, 0) for side in SIDES)
 
 
-def _head(settings: Prepare, name: str, counts: Mapping[str, int], form: SetForm) -> dict[str, Any]:
+def _head(
+    settings: Prepare, name: str, counts: Mapping[str, int], form: SetFormat
+) -> dict[str, Any]:
     """The photos' licence where that is all there is to say; a teacher's own terms: `other`."""
     card, teacher = settings.card, settings.style
     ours = licence_entries(teacher.licence, teacher.source)["license"] == "mit"
@@ -195,7 +199,7 @@ def _checked(kept: Path) -> dict[str, str]:
     try:
         found = json.loads(kept.read_text())
         photos, off, mirror = (found[k] for k in ("photos", "displacement_px", "mirror_db"))
-        said = "too little to see how far" if off is None else f"{off:g} px"
+        said = "too few details to measure" if off is None else f"{off:g} px"
         return {
             "measured": f"drawn {said} off the photos, {mirror:g} dB to itself on mirrored ones "
             f"({photos} photos)"
@@ -208,7 +212,7 @@ def _sketched(made: Mapping[str, Any]) -> dict[str, str]:
     return {key: one_line(made[key]) for key in sorted(made) if key.startswith("sketch.")}
 
 
-def _sheet(form: SetForm) -> bytes:
+def _sheet(form: SetFormat) -> bytes:
     """A few pairs side by side, as a JPEG."""
     rows = [
         [to_tensor(picture.convert("RGBA").convert("RGB")) for picture in pair]

@@ -168,8 +168,8 @@ class Address:
         return self._root()[0]
 
     def _root(self) -> tuple[Any, str]:
-        # fsspec keeps one file system a process. Asked for anew, since one that was opened before a
-        # fork must not be used after it: its connections belong to the other process.
+        # fsspec keeps one file system a process. Asked for again, since one that was opened before
+        # a fork must not be used after it: its connections belong to the other process.
         fs, root = fsspec.core.url_to_fs(self.text)
         return fs, root.rstrip("/")
 
@@ -184,7 +184,7 @@ class Address:
         except Exception as error:  # each kind of store raises its own
             raise DistillError(
                 f"{self.text}: cannot be reached ({reason_of(error, 200)}); check the address and "
-                "what gives access to it, the same command goes on"
+                "what gives access to it, run it again to resume"
             ) from error
 
 

@@ -99,8 +99,8 @@ class NodeCache:
                     self.root.copy_to(shard_path(shard), temporary)
                     if sha256(temporary) != content:
                         raise DistillError(
-                            f"{self.root}/{shard_path(shard)}: not the shard of the catalogue; the "
-                            "command that made the set mends it, typed again"
+                            f"{self.root}/{shard_path(shard)}: not the shard of the catalogue; run "
+                            "the command that made the set again to repair it"
                         )
                     room.enter_context(FileLock(self.folder / ".room.lock"))
                     self._make_room(size)

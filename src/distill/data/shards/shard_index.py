@@ -269,7 +269,7 @@ def _table(root: Address, path: str, kinds: dict[str, str], columns: list[str]) 
     if not said:
         return table
     raise DistillError(
-        f"{root}/{path}: {said}; the command that made the set mends it, typed again"
+        f"{root}/{path}: {said}; run the command that made the set again to repair it"
     )
 
 

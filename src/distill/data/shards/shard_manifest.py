@@ -12,8 +12,8 @@ from pydantic import TypeAdapter
 
 from distill.core.errors import DistillError
 from distill.data.manifest import DRAWINGS, MANIFEST, TEACHER
+from distill.data.photo_table import DROPPED, PHOTOS, SKIPPED
 from distill.data.photos import Side
-from distill.data.register import DROPPED, PHOTOS, SKIPPED
 from distill.data.shards.address import Address
 from distill.data.shards.picture_codec import CodecName
 
@@ -70,7 +70,7 @@ def shard_manifest_at(root: Address) -> ShardManifest | None:
         return manifest
     except ValueError:  # pydantic's own too
         raise DistillError(
-            f"{root}/{MANIFEST}: damaged; delete it and type the command that made the set again"
+            f"{root}/{MANIFEST}: damaged; delete it and run the command that made the set again"
         ) from None
 
 
@@ -88,7 +88,6 @@ def finished_shards(root: Address) -> ShardManifest:
         )
     if manifest.counts is None:
         raise DistillError(
-            f"{root}: shards that are not finished; run the command that began them again, "
-            "it goes on"
+            f"{root}: shards that are not finished; run the command that made them again to resume"
         )
     return manifest

@@ -150,8 +150,8 @@ class ShardedPairs(Sequence[ShardedPair]):
             if len(part.names) != self.sizes[shard]:
                 raise DistillError(
                     f"{self.root}/{part_path(self.shard_name(shard))}: {len(part.names)} pairs, "
-                    f"{self.sizes[shard]} in the catalogue; the command that made the set "
-                    "mends it, typed again"
+                    f"{self.sizes[shard]} in the catalogue; run the command that made the "
+                    "set again to repair it"
                 )
             self._parts[shard] = part
             if len(self._parts) > OPEN:
@@ -177,8 +177,8 @@ class ShardedPairs(Sequence[ShardedPair]):
             return self.root.read_range(path, offset, size)
         except FileNotFoundError:
             raise DistillError(
-                f"{self.root}/{path}: not there; the command that made the set mends it, "
-                "typed again"
+                f"{self.root}/{path}: not there; run the command that made the set again "
+                "to repair it"
             ) from None
 
     def _file(self, shard: int) -> int | None:

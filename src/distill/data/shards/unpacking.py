@@ -21,8 +21,8 @@ from distill.core.progress import bar
 from distill.data.decode import BadPhoto, is_whole
 from distill.data.lock import LOCK, check_writable, writing
 from distill.data.manifest import MANIFEST
+from distill.data.photo_table import SIDES
 from distill.data.photos import Side
-from distill.data.register import SIDES
 from distill.data.shards.address import Address
 from distill.data.shards.shard_index import Catalogue
 from distill.data.shards.shard_manifest import KEPT, SIDECARS, ShardManifest, finished_shards

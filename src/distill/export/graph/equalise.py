@@ -19,7 +19,7 @@ from onnx import helper, numpy_helper
 
 from distill.core.sessions import open_session
 
-# No channel counts for less than this part of the widest: one that sleeps on the photos at hand
+# No channel counts for less than this part of the widest: one that sleeps on the photos available
 # may wake on another. With it, and 96 photos in the place of 48, the worst of 24 held-out ones rose
 # from 28 to 34 dB.
 FLOOR = 0.25

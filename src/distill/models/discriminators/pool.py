@@ -12,7 +12,7 @@ class ImagePool(nn.Module):
     """Keeps up to `size` fakes; gives each of a batch back or, half of the time, an older one.
 
     It gives the same shape as it gets. A fake that is exchanged takes the older one's place. Its
-    pictures are in the state dict, so that a run goes on with them; chance is PyTorch's generator.
+    pictures are in the state dict, so that a resumed run has them; chance is PyTorch's generator.
     """
 
     pictures: Tensor

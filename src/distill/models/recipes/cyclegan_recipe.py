@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from distill.config.registry import Direction
-from distill.config.settings.training import CycleGANTrain, Unpaired
+from distill.config.settings.training import CycleGANTrain, UnpairedDataConfig
 from distill.models.recipes.gan_recipe import GanRecipe
 
 
@@ -15,7 +15,7 @@ class CycleGANRecipe(GanRecipe):
 
     name = "cyclegan"
     settings = CycleGANTrain
-    data_settings = Unpaired
+    data_settings = UnpairedDataConfig
     networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "a_to_b", "BtoA": "b_to_a"}
     monitor = "val/frechet"
     learns_from = "domains"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from distill.config.registry import Direction
-from distill.config.settings.training import Paired, Pix2PixTrain
+from distill.config.settings.training import PairedDataConfig, Pix2PixTrain
 from distill.models.recipes.gan_recipe import GanRecipe
 
 
@@ -15,7 +15,7 @@ class Pix2PixRecipe(GanRecipe):
 
     name = "pix2pix"
     settings = Pix2PixTrain
-    data_settings = Paired
+    data_settings = PairedDataConfig
     networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "generator"}
     monitor = "val/l1"
     learns_from = "pairs"

@@ -68,7 +68,7 @@ class MobileNetV2Encoder(nn.Module):
     Strides 1, 2, 4, 8, 16, 32; `channels` and `strides` describe the list for a decoder. The sides
     must divide by 32. `width` is from 0.1 to 1.0; channels are multiples of `multiple`, 8 or 16: on
     processors with vectors of 16 floats a layer of 8 channels takes as long as one of 16, or more.
-    `weights` is `imagenet` (weights of this width where a file is at hand, else full-width ones
+    `weights` is `imagenet` (weights of this width where a file is available, else full-width ones
     sliced, else random with a warning), `none` or a path to a file with torchvision's names.
     `without` names blocks to leave out, of those that only add to their input (ADDING). `stages`
     are the halvings: of 4 the last one, blocks 14 to 16, is left out, and the list ends at stride

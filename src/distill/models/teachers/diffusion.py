@@ -44,17 +44,17 @@ class DiffusionTeacher(Teacher):
 
     `pipeline` is a folder or a name on the hub, at `revision`, its files of a `variant` (fp16).
     What is None of prompt to steps is the pipeline's own default, and what it does not take must be
-    None. `more` are further arguments of its call. `side`: pictures are drawn with their long side
-    at so many pixels, and brought back. `controlnet` sees the photo, or its edges (`control`);
+    None. `more` are further arguments of its call. `side`: pictures are generated with their long
+    side at so many pixels, and brought back. `controlnet` sees the photo, or its edges (`control`);
     `lora` is a file, folder or name on the hub.
 
-    The noise of a picture is drawn on the CPU from `seed` and its pixels: the same whatever else is
-    in the batch, and on any device. `dtype` is that of the arithmetic. `offload`: the pipeline's
+    The noise of a picture is sampled on the CPU from `seed` and its pixels: the same whatever else
+    is in the batch, and on any device. `dtype` is that of the arithmetic. `offload`: the pipeline's
     parts lie in the GPU's memory only while they are used (model), or its layers (sequential).
     `typed`: the user has named the files, not a run's file.
 
-    Files are found at once and read when the first picture is drawn. Raises DistillError for what
-    is missing or is not taken.
+    Files are found at once and read when the first picture is generated. Raises DistillError for
+    what is missing or is not taken.
     """
 
     gives_activations = False
@@ -224,7 +224,7 @@ class DiffusionTeacher(Teacher):
         return int.from_bytes(digest.digest()[:8], "big") >> 1  # 63 bits, as manual_seed takes
 
     def _size(self, height: int, width: int) -> tuple[int, int]:
-        """Width and height at which a picture is drawn: multiples of 8, as autoencoders want."""
+        """Width and height at which a picture is generated: multiples of 8, for the autoencoder."""
         scale = self.side / max(height, width) if self.side else 1.0
         wide, high = (max(8, round(side * scale / 8) * 8) for side in (width, height))
         return wide, high
@@ -238,8 +238,8 @@ class DiffusionTeacher(Teacher):
                 self._pipe.to(device)
             elif device.type == "cpu":
                 raise DistillError(
-                    f"teacher.offload={self.offload}: is for a GPU, and photos are drawn on the "
-                    "CPU; leave it out"
+                    f"teacher.offload={self.offload}: is for a GPU, and photos are stylized on "
+                    "the CPU; leave it out"
                 )
             elif self.offload == "model":
                 self._pipe.enable_model_cpu_offload(device=device)
@@ -287,7 +287,7 @@ class DiffusionTeacher(Teacher):
         pipeline_files.check_taken(self.kind, TYPED, self.arguments)
         if "prompt" in self._call_takes and "prompt" not in self.arguments:
             raise DistillError(
-                f"teacher.prompt: missing; {self.kind.__name__} draws by words: "
+                f"teacher.prompt: missing; {self.kind.__name__} needs a text prompt: "
                 "teacher.prompt='ink drawing'"
             )
         if self.lora and not hasattr(self.kind, "load_lora_weights"):
@@ -307,7 +307,7 @@ def _check_numbers(strength: float | None, steps: int | None, side: int | None) 
         raise DistillError(f"teacher.side={side}: want at least 8 pixels")
     if strength is not None and steps is not None and int(steps * strength) < 1:
         raise DistillError(
-            f"teacher.steps={steps}: of these, strength={strength} leaves none to draw with; want "
+            f"teacher.steps={steps}: of these, strength={strength} leaves no denoising step; want "
             "steps × strength of at least 1"
         )
 

@@ -36,5 +36,6 @@ class FolderTeacher(Teacher):
 
     def forward(self, photo: Tensor) -> Tensor:
         raise DistillError(
-            f"teacher.folder={self.folder}: holds drawings of its own photos, and draws no others"
+            f"teacher.folder={self.folder}: holds drawings of its own photos, and stylizes no "
+            "others"
         )

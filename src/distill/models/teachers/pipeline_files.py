@@ -119,7 +119,7 @@ def content_hash(path: Path) -> str:
 def pipeline_class(name: str, folder: Path, controlled: bool) -> Any:
     """The image-to-image class for a pipeline's files; `controlled`: with a ControlNet.
 
-    What is stored as text to image has one that draws after a picture. Raises DistillError for
+    What is stored as text to image has one for image to image. Raises DistillError for
     other files, and for parts that code of their own would have to make.
     """
     index = _index(name, folder)
@@ -146,13 +146,13 @@ def pipeline_class(name: str, folder: Path, controlled: bool) -> Any:
     if controlled and "ControlNet" not in stored:
         kind = "Img2ImgPipeline" if "Img2Img" in stored else "Pipeline"
         wanted = stored.replace(kind, f"ControlNet{kind}")
-    found = _drawing_after(auto_pipeline, wanted)
+    found = _image_to_image_kind(auto_pipeline, wanted)
     if found is None and not controlled and _takes_image(getattr(diffusers, stored)):
         found = getattr(diffusers, stored)
     if found is None:
         beside = " together with a ControlNet" if controlled else ""
         raise DistillError(
-            f"teacher.pipeline={name}: is a {stored}, which draws nothing after a picture{beside}; "
+            f"teacher.pipeline={name}: is a {stored}, which is no image to image{beside}; "
             "name one that does image to image"
         )
     return found
@@ -171,7 +171,7 @@ def _index(name: str, folder: Path) -> dict[str, Any]:
     return index
 
 
-def _drawing_after(auto: Any, stored: str) -> Any:
+def _image_to_image_kind(auto: Any, stored: str) -> Any:
     """Diffusers' own image-to-image pipeline of the same models; None where it knows of none."""
     image = auto.AUTO_IMAGE2IMAGE_PIPELINES_MAPPING
     for each in (

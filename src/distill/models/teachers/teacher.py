@@ -19,8 +19,9 @@ class Teacher(nn.Module):
     autocast it stays closer to its float32 output than 8-bit files do to the student. `normalises`:
     it does so over the whole picture, on which the colours of every part then depend.
     `traceable`: following its tensors through one picture shows all that it does to any. `by_name`:
-    it only has drawings of certain photos, by their names, and draws no others. `timed`: it draws
-    in seconds at most, on any device. `batch_size`: pictures at once on a GPU, unless one says.
+    it only has drawings of certain photos, by their names, and stylizes no others. `timed`: it
+    stylizes in seconds at most, on any device. `batch_size`: pictures at once on a GPU, unless one
+    says.
     """
 
     multiple: int = 1

@@ -26,8 +26,8 @@ from distill.core.images import to_image, to_pixels
 from distill.core.next_step import next_step
 from distill.data import sources, yunet
 from distill.data.manifest import PREVIEW, Manifest, manifest_at
+from distill.data.photo_table import SKETCH_FOLDERS
 from distill.data.photos import Photo
-from distill.data.register import SKETCH_FOLDERS
 from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
 from distill.prepare.set_builder import SetReport, build_set
 from distill.prepare.sketches import hed
@@ -176,8 +176,8 @@ def check(settings: Prepare) -> None:
     chosen = settings.sketch
     if settings.data.kind == "shards" or settings.engine.name != "here":
         raise DistillError(
-            "recipe=pix2pix: sketches are drawn into a folder, here; leave data=shards and engine= "
-            "out, python -m distill.shards packs them"
+            "recipe=pix2pix: sketches are written into a folder on this machine; leave "
+            "data=shards and engine= out, python -m distill.shards packs them"
         )
     if settings.data.sizes:
         raise DistillError(
@@ -193,7 +193,7 @@ def check(settings: Prepare) -> None:
         )
     for folder in sources.at_addresses(settings):
         raise DistillError(
-            f"photos={folder}: sketches are drawn from photos on this machine; copy these into a "
+            f"photos={folder}: sketches are made from photos on this machine; copy these into a "
             "folder, and name that"
         )
     sources.check_photos(settings, sketches_root(settings))

@@ -29,7 +29,7 @@ class Track:
 
 
 class Encoded(Track):
-    """Sound of a kind that the container does not take, encoded anew."""
+    """Sound of a kind that the container does not take, encoded again."""
 
     def __init__(self, source: Any, target: Any, encoder: str) -> None:
         super().__init__(source, target)

@@ -1,4 +1,4 @@
-"""last.ckpt and the one before it, from which a run goes on exactly; Ctrl-C and SIGTERM."""
+"""last.ckpt and the one before it, from which a run resumes exactly; Ctrl-C and SIGTERM."""
 
 from __future__ import annotations
 

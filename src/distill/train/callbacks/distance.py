@@ -65,7 +65,7 @@ class Distance(pl.Callback):
 
     @classmethod
     def of(cls, name: FeatureName | Literal["auto"]) -> Self | None:
-        """With the network of that name; `auto` is Inception, else MobileNet, if at hand.
+        """With the network of that name; `auto` is Inception, else MobileNet, if available.
 
         None for `none`, and, with a line that says so, where auto finds neither. Raises
         DistillError where the weights of a network that was named cannot be had.
@@ -153,8 +153,8 @@ def _at_hand() -> FeatureName:
         if weights.find_or_none(file):
             return name
     print(
-        f"distance=auto: none is logged, neither {INCEPTION.name} nor {MOBILENET.name} is at hand; "
-        "put one into a folder that DISTILL_WEIGHTS names"
+        f"distance=auto: none is logged, neither {INCEPTION.name} nor {MOBILENET.name} is "
+        "available; put one into a folder that DISTILL_WEIGHTS names"
     )
     return "none"
 

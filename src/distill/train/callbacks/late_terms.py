@@ -12,7 +12,7 @@ from distill.train.distillation import DistillModule
 class LateTerms(pl.Callback):
     """Tells the criterion before each batch how far the run is, by its steps alone.
 
-    So a run that goes on trains the same terms. A callback and not part of the step, because the
+    So a resumed run trains the same terms. A callback and not part of the step, because the
     learning-rate finder's steps are none of the run's.
     """
 

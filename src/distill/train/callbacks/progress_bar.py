@@ -29,7 +29,7 @@ class Progress(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, *args: Any
     ) -> None:
         # What TensorBoard's curves go by. Lightning counts the step before a validation twice in a
-        # run that goes on from right after it.
+        # run that resumes right after it.
         trainer.fit_loop.epoch_loop._batches_that_stepped = trainer.global_step
 
     def on_train_batch_end(
@@ -44,7 +44,7 @@ class Progress(pl.Callback):
         self.bar.update(trainer.global_step - self.bar.n)
 
     def _is_seen(self, step: int) -> bool:
-        """Whether the bar is drawn after this step: when it is time, and at the end."""
+        """Whether the bar is updated after this step: when it is time, and at the end."""
         due = time.time() - self.bar.last_print_t >= self.bar.mininterval
         return due or step == self.bar.total
 

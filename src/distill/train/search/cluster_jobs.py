@@ -14,7 +14,7 @@ from typing import Any
 from distill.config.multirun import Outcome
 from distill.config.settings.searching import SubmititLauncher
 from distill.core.errors import INTERRUPTED, DistillError, reason_of
-from distill.train.search.side_by_side import outcome_of
+from distill.train.search.parallel_jobs import outcome_of
 
 LOOK = 0.5  # seconds between two looks at the command on the node
 

@@ -14,16 +14,16 @@ from distill.core.errors import DistillError
 from distill.train.search.objectives import counted_costs
 from distill.train.search.trials import Trials
 
-DRAWS = 200  # half a second each: with all outside, limits and space hardly meet
+ATTEMPTS = 200  # half a second each: with all outside, limits and space hardly meet
 
 
 def next_within(trials: Trials) -> Trial | None:
     """The next trial whose network is within the search's limits; None where there are enough.
 
-    Raises DistillError where none is drawn in many draws.
+    Raises DistillError where none is found in many attempts.
     """
     why: str | None = None
-    for _ in range(DRAWS):
+    for _ in range(ATTEMPTS):
         trial = trials.take()
         if trial is None:
             return None
@@ -35,7 +35,7 @@ def next_within(trials: Trials) -> Trial | None:
             return trial
         trials.refuse(trial, why)
     raise DistillError(
-        f"search.most, search.least: not one of {DRAWS} combinations is within them (the last: "
+        f"search.most, search.least: not one of {ATTEMPTS} combinations is within them (the last: "
         f"{why}); widen the limits or what is searched"
     )
 

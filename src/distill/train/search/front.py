@@ -112,7 +112,7 @@ def plot(
 
 
 def commands(trial: FrozenTrial, trials: Trials) -> list[str]:
-    """How to export a trial's run, and how to train its values anew, for longer say."""
+    """How to export a trial's run, and how to train its values again, for longer say."""
     run = Run(trials.folder / trial.user_attrs[RUN])
     typed = trials.space.make(trials.space.typed(trial.params)).overrides
     name = f"run={trials.folder.name.removeprefix('sweep-')}-{run.folder.name}"
@@ -122,7 +122,7 @@ def commands(trial: FrozenTrial, trials: Trials) -> list[str]:
 
 
 def _own(trials: Trials) -> list[FrozenTrial]:
-    """The trials with a run of their own, in the order they were drawn."""
+    """The trials with a run of their own, in the order they were sampled."""
     begun = counted(trials.study.get_trials(deepcopy=False))
     return [t for t in begun if RUN in t.user_attrs and COPIES not in t.user_attrs]
 
@@ -134,7 +134,7 @@ def _outcome(trial: FrozenTrial) -> Outcome:
         return Outcome(1, trial.user_attrs.get(REASON, ""))
     if trial.state == TrialState.PRUNED:
         last = max(trial.intermediate_values, default=0)
-        return Outcome(state=f"cut short at step {last}")
+        return Outcome(state=f"pruned at step {last}")
     return Outcome(state="at work")
 
 

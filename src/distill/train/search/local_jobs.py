@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from distill.config.multirun import Outcome
-from distill.core.process import die_with
-from distill.train.search.side_by_side import outcome_of
+from distill.core.process import exit_with_parent
+from distill.train.search.parallel_jobs import outcome_of
 
 
 class LocalJobs:
@@ -29,7 +29,7 @@ class LocalJobs:
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "OMP_NUM_THREADS": str(self.threads)},
                 start_new_session=True,  # Ctrl-C comes to this one alone, and is handed on once
-                preexec_fn=partial(die_with, os.getpid()),
+                preexec_fn=partial(exit_with_parent, os.getpid()),
             )
         return LocalJob(process, log)
 

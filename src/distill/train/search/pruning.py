@@ -1,4 +1,4 @@
-"""A trial at work: its start does not meet another's, and it ends early where it falls behind."""
+"""A running trial: starts are staggered, and it is pruned where it falls behind."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from optuna.trial import Trial
 
 from distill.runs.run_folder import Run
-from distill.train.search.held_start import HeldStart
 from distill.train.search.objectives import Objective
+from distill.train.search.staggered_start import StaggeredStart
 from distill.train.search.summary import validations
 
 
-class CutShort(Exception):
+class TrialPruned(Exception):
     """A trial's validations have fallen behind those of the others."""
 
 
-class TrialWatch(HeldStart):
+class TrialWatch(StaggeredStart):
     """Reports the validations of a trial's run to the study, by the first of its objectives.
 
     Of several objectives nothing is reported: Optuna prunes by a single one.
@@ -26,23 +26,23 @@ class TrialWatch(HeldStart):
         super().__init__(run.folder.parent)
         self.trial, self.run = trial, run
         self.objective = Objective(objectives[0]) if len(objectives) == 1 else None
-        self.fell_behind = False  # it was cut short, which is no error
+        self.pruned = False  # it was pruned, which is no error
         self._reported: set[int] = set()
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> bool:
         super().__exit__(kind, *error)
-        self.fell_behind = kind is CutShort
-        return self.fell_behind
+        self.pruned = kind is TrialPruned
+        return self.pruned
 
     def started(self) -> None:
         super().started()
-        for row in validations(self.run.folder / "metrics.csv"):  # of a run that goes on
+        for row in validations(self.run.folder / "metrics.csv"):  # of a resumed run
             self._report(int(row["step"]), row)
 
     def validated(self, step: int, figures: Mapping[str, float]) -> None:
         self._report(step, figures)
         if self.objective and self.trial.should_prune():
-            raise CutShort
+            raise TrialPruned
 
     def _report(self, step: int, figures: Mapping[str, float]) -> None:
         value = self.objective.reported(figures) if self.objective else None

@@ -1,4 +1,4 @@
-"""The jobs of a sweep: all of a grid, or those that a study draws."""
+"""The jobs of a sweep: all of a grid, or those that a study samples."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class StudySweep(SweepFolders):
 
     def grid(self, name: str, task: Task, jobs: Sequence[Job], asked: Searching) -> None:
         launcher = asked.launcher
-        if launcher.only is None and launcher.in_turn:
+        if launcher.only is None and launcher.sequential:
             multirun.run(task, jobs, self, report=launcher.report)
             return
         from distill.train.search import grid_jobs
 
         if launcher.only is not None:
-            sys.exit(grid_jobs.alone(task, self.place(jobs)[0]))
-        at_once = partial(grid_jobs.at_once, name, launcher)
-        multirun.run(task, jobs, self, at_once, launcher.report)
+            sys.exit(grid_jobs.run_one(task, self.place(jobs)[0]))
+        run_all = partial(grid_jobs.run_in_processes, name, launcher)
+        multirun.run(task, jobs, self, run_all, launcher.report)
 
     def search(self, name: str, task: Task, space: Space, asked: Searching) -> None:
         if find_spec("optuna") is None:
             raise DistillError("search=optuna needs Optuna: pip install 'distill[search]'")
         from distill.train.search import front, trial_loop
-        from distill.train.search.drawn_trial import carry_out
+        from distill.train.search.sampled_trial import run_trial
         from distill.train.search.trials import Trials
 
         search, launcher = asked.search, asked.launcher
@@ -56,11 +56,11 @@ class StudySweep(SweepFolders):
         longest = steps.max_steps or steps.val_every  # of a run in epochs nobody knows it yet
         trials = Trials(search, folder, space, longest, min(steps.val_every, longest))
         if launcher.only is not None:
-            sys.exit(carry_out(task, trials, trials.adopt(launcher.only)))
-        if launcher.in_turn:
-            status = trial_loop.in_turn(task, trials)
+            sys.exit(run_trial(task, trials, trials.running(launcher.only)))
+        if launcher.sequential:
+            status = trial_loop.run_sequential(task, trials)
         else:
-            status = trial_loop.at_once(name, trials, launcher)
+            status = trial_loop.run_in_processes(name, trials, launcher)
         if launcher.report:
             front.report(trials, probe)
         if status:
@@ -75,6 +75,6 @@ def _check(search: Search, settings: Any) -> None:
         )
     if search.pruner != "none" and settings.trainer.devices != 1:
         raise DistillError(
-            f"search.pruner={search.pruner}: a trial in several processes cannot be cut short; "
+            f"search.pruner={search.pruner}: a trial in several processes cannot be pruned; "
             "set trainer.devices=1 or leave it out"
         )

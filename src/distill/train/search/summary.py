@@ -32,7 +32,7 @@ FIGURES: dict[str, Callable[[Any], str]] = {  # the columns, and how people read
     "at step": "{:,}".format,
     "val/ssim": "{:.4f}".format,
     "val/loss": "{:.4g}".format,
-    "living weights": "{:.1%}".format,
+    "nonzero weights": "{:.1%}".format,
     "MACs": "{:,}".format,
     "parameters": "{:,}".format,
     DISTANCE: "{:.2f}".format,
@@ -41,13 +41,13 @@ ON_SCREEN = {  # those that fit a terminal, under shorter names
     "best val/psnr (dB)": "PSNR",
     "at step": "at step",
     "val/ssim": "SSIM",
-    "living weights": "alive",
+    "nonzero weights": "nonzero",
 }
 GENERATORS_ON_SCREEN = {"steps": "steps", "best val/psnr (dB)": "PSNR", DISTANCE: "Fréchet"}
 PANELS = {"val/psnr": "val/psnr (dB)", "val/ssim": "val/ssim"}
 DISTANCE_PANELS = {"val/frechet": "val/frechet", "val/kid": "val/kid"}  # where no run has pairs
 NOTES = (
-    "val/ssim, val/loss and living weights are those of the step with the best val/psnr; "
+    "val/ssim, val/loss and nonzero weights are those of the step with the best val/psnr; "
     "checkpoints/best.ckpt is the step of the lowest {monitors}.",
     "val/loss does not compare between jobs whose losses differ.",
 )
@@ -107,7 +107,7 @@ def figures(run: Run, table: Sequence[dict[str, float]]) -> Row:
         best = max(table, key=lambda row: row["val/psnr"])
         row["best val/psnr (dB)"], row["at step"] = best["val/psnr"], int(best["step"])
         row["val/ssim"], row["val/loss"] = best.get("val/ssim"), best.get("val/loss")
-        row["living weights"] = best.get("health/living_weights")
+        row["nonzero weights"] = best.get("health/living_weights")
     return row
 
 

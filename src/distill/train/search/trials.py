@@ -58,30 +58,30 @@ class Trials:
     def take(self) -> Trial | None:
         """The next trial, with a run's name in its attributes; None where there are enough."""
         with self._guard:
-            self._give_back_killed()
+            self._requeue_killed()
             if self._begun()[0] >= self.search.trials:
                 return None
             trial = self.study.ask()
             if RUN not in trial.user_attrs:  # a killed one has its values, and that of its folder
-                # Another machine may have drawn meanwhile: what counts is who came first.
+                # Another machine may have sampled meanwhile: what counts is who came first.
                 begun, outside = self._begun(trial.number)
                 if begun >= self.search.trials:
                     trial.set_user_attr(RESUMES, trial.number)
                     self.study.tell(trial, state=TrialState.FAIL)
                     return None
-                # A state of its own for each: what is drawn does not depend on who draws it, or
-                # when.
+                # A state of its own for each: what is sampled does not depend on which process
+                # samples, or when.
                 self.study.sampler = _sampler(self.search, self.search.seed + begun + outside)
                 trial.set_user_attr(RUN, f"trial-{begun + outside + 1:03d}")
             trial.set_user_attr(PLACE, self._place)
             for axis in self.space.axes:
-                _draw(trial, axis)
+                _suggest(trial, axis)
             lock = self._lock(trial.number)
             lock.acquire()
             self._held[trial.number] = lock
             return trial
 
-    def adopt(self, number: int) -> Trial:
+    def running(self, number: int) -> Trial:
         """A trial that another process has taken, for this one to carry out.
 
         Raises DistillError where none is at work under that number.
@@ -89,20 +89,20 @@ class Trials:
         begun = self.study.get_trials(deepcopy=False, states=[TrialState.RUNNING])
         found = next((trial for trial in begun if trial.number == number), None)
         if found is None:
-            raise DistillError(f"launcher.only={number}: no such trial is at work")
-        self.study.sampler = optuna.samplers.RandomSampler()  # its values are drawn
+            raise DistillError(f"launcher.only={number}: no such trial is running")
+        self.study.sampler = optuna.samplers.RandomSampler()  # its values are sampled
         return Trial(self.study, found._trial_id)
 
-    def left(self, trial: Trial, outcome: Outcome) -> None:
+    def process_ended(self, trial: Trial, outcome: Outcome) -> None:
         """The process that carried out a trial has ended, whether it could say how or not."""
         if self.study.trials[trial.number].state != TrialState.RUNNING:
             self._release(trial.number)
         elif outcome.status == INTERRUPTED:
-            self.give_back(trial)
+            self.requeue(trial)
         else:
             self.fail(trial, outcome.reason)
 
-    def twin(self, trial: Trial) -> FrozenTrial | None:
+    def duplicate(self, trial: Trial) -> FrozenTrial | None:
         """A finished trial of the very values."""
         typed = self.space.typed(trial.params)
         done = self.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
@@ -115,20 +115,20 @@ class Trials:
     def refuse(self, trial: Trial, why: str) -> None:
         """A trial is not to be trained, and counts for the sampler only."""
         trial.set_user_attr(OUTSIDE, why)
-        self.cut(trial)
+        self.prune(trial)
 
     def tell(self, trial: Trial, values: list[float]) -> None:
         """A trial has ended with these values."""
         self.study.tell(trial, values)
         self._release(trial.number)
 
-    def copy(self, trial: Trial, twin: FrozenTrial) -> None:
-        """A trial has the values of its twin."""
-        trial.set_user_attr(COPIES, twin.number)
-        self.tell(trial, list(twin.values))
+    def copy(self, trial: Trial, duplicate: FrozenTrial) -> None:
+        """A trial has the values of its duplicate."""
+        trial.set_user_attr(COPIES, duplicate.number)
+        self.tell(trial, list(duplicate.values))
 
-    def cut(self, trial: Trial) -> None:
-        """A trial was cut short."""
+    def prune(self, trial: Trial) -> None:
+        """A trial was pruned."""
         self.study.tell(trial, state=TrialState.PRUNED)
         self._release(trial.number)
 
@@ -138,7 +138,7 @@ class Trials:
         self.study.tell(trial, state=TrialState.FAIL)
         self._release(trial.number)
 
-    def give_back(self, trial: Trial) -> None:
+    def requeue(self, trial: Trial) -> None:
         """A trial was interrupted: it is the next one, where its run's folder stands."""
         with self._guard:
             found = self.study.trials[trial.number]
@@ -200,10 +200,10 @@ class Trials:
             key = changed[0]
             raise DistillError(
                 f"{self.folder}: its study has {key}={old.get(key, 'as it is by default')}, not "
-                f"{now.get(key, 'that')}; type it as before, or search anew with sweep=NAME"
+                f"{now.get(key, 'that')}; type it as before, or start a new search with sweep=NAME"
             )
 
-    def _give_back_killed(self) -> None:
+    def _requeue_killed(self) -> None:
         for trial in self.study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
             # Without a place: killed before it had one; in a database it may be anybody's.
             if (
@@ -256,7 +256,7 @@ def _database(address: str) -> BaseStorage:
     raise AssertionError
 
 
-def _draw(trial: Trial, axis: Axis) -> None:
+def _suggest(trial: Trial, axis: Axis) -> None:
     if axis.choices:
         trial.suggest_categorical(axis.key, list(axis.choices))
     elif axis.whole:

@@ -10,7 +10,7 @@ from torch import Tensor
 from distill.config.compose import load
 from distill.config.settings.commands import EvalFid
 from distill.core.images import to_uint8
-from distill.eval_fid import drawing_scores, paired_scores, results
+from distill.eval_fid import line_scores, paired_scores, results
 from distill.eval_fid.heldout import HeldOut
 
 SIDE = 64
@@ -33,7 +33,7 @@ def test_pictures_with_much_ink_count_more():
     """One of two lines and all of six: seven of eight; the mean of pictures is three quarters."""
     target = torch.stack([lines(10, 20), lines(5, 15, 25, 35, 45, 55), lines()])
     output = torch.stack([lines(10), target[1], lines(30)])
-    rows = drawing_scores.ink_rows(drawing_scores.ink_of(output, target, 2), rounds=50)
+    rows = line_scores.ink_rows(line_scores.ink_of(output, target, 2), rounds=50)
     assert rows["ink recall"]["value"] == pytest.approx(7 / 8)
     assert rows["ink precision"]["value"] == pytest.approx(7 / 8)
     assert rows["ink depth"]["value"] == pytest.approx(7 / 8)
@@ -44,16 +44,16 @@ def test_pictures_with_much_ink_count_more():
 
 def test_without_ink_there_is_no_row():
     flat = torch.stack([lines(), lines()])
-    assert drawing_scores.ink_rows(drawing_scores.ink_of(flat, flat, 2), rounds=5) == {}
+    assert line_scores.ink_rows(line_scores.ink_of(flat, flat, 2), rounds=5) == {}
 
 
 def test_a_moved_output_is_off_by_as_much():
-    pictures = texture(drawing_scores.SEEN)
+    pictures = texture(line_scores.SEEN)
     moved = pictures.roll(2, dims=3)
-    row = drawing_scores.displacement_row(drawing_scores.places_of(moved, pictures, 4))
+    row = line_scores.displacement_row(line_scores.places_of(moved, pictures, 4))
     assert row["value"] == pytest.approx(2, abs=0.25)
-    assert row["pictures"] == drawing_scores.SEEN
-    still = drawing_scores.displacement_row(drawing_scores.places_of(pictures, pictures, 4))
+    assert row["pictures"] == line_scores.SEEN
+    still = line_scores.displacement_row(line_scores.places_of(pictures, pictures, 4))
     assert still["value"] == 0
 
 
@@ -63,23 +63,23 @@ def test_the_worst_part_of_the_picture_counts_and_a_rare_one_does_not():
     found[:5, 0, 0] = 9.0  # in a quarter of the pictures: not the median's
     found[:, 1, 2] = np.nan
     found[:7, 1, 2] = 5.0  # seen in seven alone
-    assert drawing_scores.displacement_row(found)["value"] == 1.5
-    assert drawing_scores.displacement_row(found[:7]) == {}
+    assert line_scores.displacement_row(found)["value"] == 1.5
+    assert line_scores.displacement_row(found[:7]) == {}
 
 
 def test_flicker_is_that_of_the_photo_whatever_the_batch():
     photos = texture(5)
-    values = [drawing_scores.flicker_of(torch.nn.Identity(), photos, n, "it") for n in (2, 5)]
+    values = [line_scores.flicker_of(torch.nn.Identity(), photos, n, "it") for n in (2, 5)]
     np.testing.assert_allclose(values[0], values[1], rtol=1e-6)
-    assert drawing_scores.flicker_of(torch.nn.Identity(), photos[..., :32, :32], 2, "it") is None
-    assert drawing_scores.flicker_of(torch.nn.Identity(), photos[:0], 2, "it") is None
+    assert line_scores.flicker_of(torch.nn.Identity(), photos[..., :32, :32], 2, "it") is None
+    assert line_scores.flicker_of(torch.nn.Identity(), photos[:0], 2, "it") is None
 
 
 def test_flicker_of_a_transparent_output_is_that_over_white():
     def with_alpha(photos: Tensor) -> Tensor:
         return torch.cat([photos, torch.zeros_like(photos[:, :1])], 1)
 
-    assert drawing_scores.flicker_of(with_alpha, texture(2), 2, "it").max() == 0
+    assert line_scores.flicker_of(with_alpha, texture(2), 2, "it").max() == 0
 
 
 def held_out(output: Tensor, target: Tensor) -> HeldOut:

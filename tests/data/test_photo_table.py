@@ -1,11 +1,11 @@
 from pathlib import Path
 
+from distill.data.photo_table import PhotoRow, png_names
 from distill.data.photos import Photo
-from distill.data.register import RegisterRow, png_names
 
 
 def test_a_photo_is_no_near_duplicate_unless_it_is_said(tmp_path):
-    row = RegisterRow.of(Photo(Path("a.png"), "a.png"), "val")
+    row = PhotoRow.of(Photo(Path("a.png"), "a.png"), "val")
     assert (row.side, row.near_duplicate, row.reason) == ("val", False, "")
 
 

@@ -1,4 +1,4 @@
-"""One trial of a study: trained in its folder, judged and told."""
+"""One trial of a study: trained in its folder, scored and reported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from optuna.trial import Trial
 from distill.config.multirun import attempt
 from distill.core.errors import INTERRUPTED, DistillError
 from distill.runs.run_folder import Run
-from distill.train.callbacks.watched import watched_by
+from distill.train.callbacks.observers import observed_by
 from distill.train.search.objectives import values
 from distill.train.search.pruning import TrialWatch
 from distill.train.search.sweep import into
@@ -20,27 +20,27 @@ from distill.train.search.trials import RUN, Trials
 Task = Callable[[Any], None]
 
 
-def copied(trials: Trials, trial: Trial) -> bool:
-    """Whether its values were drawn before: it then has the same figures, and is not trained."""
-    twin = trials.twin(trial)
-    if twin is None:
+def copy_duplicate(trials: Trials, trial: Trial) -> bool:
+    """Whether its values were sampled before: it then has the same figures, and is not trained."""
+    duplicate = trials.duplicate(trial)
+    if duplicate is None:
         return False
-    trials.copy(trial, twin)
-    print(f"{said(trials, trial)}: drawn before, as {twin.user_attrs[RUN]}", flush=True)
+    trials.copy(trial, duplicate)
+    print(f"{trial_label(trials, trial)}: same values as {duplicate.user_attrs[RUN]}", flush=True)
     return True
 
 
-def carry_out(task: Task, trials: Trials, trial: Trial) -> int:
-    """Train, judge and tell one; gives the exit status that the run alone would have had.
+def run_trial(task: Task, trials: Trials, trial: Trial) -> int:
+    """Train, score and report one; gives the exit status that the run alone would have had.
 
-    One that was interrupted is given back.
+    One that was interrupted is queued again.
     """
-    print(said(trials, trial), flush=True)
+    print(trial_label(trials, trial), flush=True)
     run, objectives = Run(trials.folder / trial.user_attrs[RUN]), trials.search.objectives
     watch = TrialWatch(trial, objectives, run)
 
     def watched(settings: Any) -> None:
-        with watch, watched_by(watch):
+        with watch, observed_by(watch):
             task(settings)
 
     try:
@@ -49,10 +49,10 @@ def carry_out(task: Task, trials: Trials, trial: Trial) -> int:
         )
         outcome = attempt(watched, job)
         if outcome.status == INTERRUPTED:
-            trials.give_back(trial)
-        elif watch.fell_behind:
-            print(f"{run.folder}: cut short, it has fallen behind the other trials", flush=True)
-            trials.cut(trial)
+            trials.requeue(trial)
+        elif watch.pruned:
+            print(f"{run.folder}: pruned, it has fallen behind the other trials", flush=True)
+            trials.prune(trial)
         elif outcome.status:
             trials.fail(trial, outcome.reason)
         else:
@@ -64,7 +64,7 @@ def carry_out(task: Task, trials: Trials, trial: Trial) -> int:
     return outcome.status or 0
 
 
-def said(trials: Trials, trial: Trial) -> str:
+def trial_label(trials: Trials, trial: Trial) -> str:
     """A trial's name and values, as people read them."""
     swept = trials.space.swept(trial.params).items()
     return f"{trial.user_attrs[RUN]}: {' '.join(f'{key}={value}' for key, value in swept)}"

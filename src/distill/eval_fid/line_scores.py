@@ -1,4 +1,4 @@
-"""How an output is drawn: its ink, its place and its flicker, as rows of pictures together.
+"""Ink, displacement and flicker of outputs, as rows over all pictures.
 
 PSNR is high where a student tints and smooths, and leaves out every line it is not sure of. These
 figures say whether the lines are there, where they are, and whether they hold still.
@@ -80,12 +80,12 @@ def displacement_row(found: Values) -> Row:
 def by_kind(scores: Mapping[str, Mapping[str, Row]]) -> dict[str, dict[str, dict[str, Row]]]:
     """Scores by name and figure, apart by what they are about, under the rest of a table's title.
 
-    How close pictures are, and how they are drawn; of each the names and figures that there are.
+    How close pictures are, then lines and flicker; each with the names and figures that there are.
     """
-    parts: dict[str, dict[str, dict[str, Row]]] = {"": {}, ", how it is drawn": {}}
+    parts: dict[str, dict[str, dict[str, Row]]] = {"": {}, ", lines and flicker": {}}
     for name, row in scores.items():
         for figure, value in row.items():
-            part = parts[", how it is drawn" if figure in DRAWN else ""]
+            part = parts[", lines and flicker" if figure in DRAWN else ""]
             part.setdefault(name, {})[figure] = value
     return {title: part for title, part in parts.items() if part}
 
@@ -93,7 +93,7 @@ def by_kind(scores: Mapping[str, Mapping[str, Row]]) -> dict[str, dict[str, dict
 def networks_of(
     student: nn.Module, trained: dict[str, Any], photos: str | None
 ) -> dict[str, nn.Module]:
-    """A run's student, and its teacher where that is at hand and drew the set that is scored."""
+    """A run's student, and its teacher where that is available and labelled the scored set."""
     source = source_of(trained, photos)
     teacher = teacher_of(sources.pairs_root(source), source.style, source.teacher)
     return {"student": student} | ({"teacher": teacher} if teacher else {})

@@ -1,4 +1,4 @@
-"""Shares of living, dead and subnormal weights, of a network whose BatchNorm is folded."""
+"""Shares of nonzero, dead and subnormal weights, of a network whose BatchNorm is folded."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 ALIVE = 1e-3  # of the layer's largest weight
 
 
-def living_weight_share(network: nn.Module) -> float:
+def nonzero_weight_share(network: nn.Module) -> float:
     """Share of convolution weights that are at least 1e-3 of their layer's largest."""
-    return _living_share(_weights(network))
+    return _nonzero_share(_weights(network))
 
 
-def graph_living_weight_share(model: onnx.ModelProto) -> float | None:
+def graph_nonzero_weight_share(model: onnx.ModelProto) -> float | None:
     """The same of an ONNX graph's convolutions; None where it has none with weights of its own."""
     from onnx import numpy_helper  # training watches weights too, and needs no ONNX for it
 
@@ -27,7 +27,7 @@ def graph_living_weight_share(model: onnx.ModelProto) -> float | None:
     convolutions = (n for n in model.graph.node if n.op_type in ("Conv", "ConvTranspose"))
     found = [tensors[node.input[1]] for node in convolutions if node.input[1] in tensors]
     weights = [torch.from_numpy(numpy_helper.to_array(t).astype("float32")) for t in found]
-    return _living_share(weights) if weights else None
+    return _nonzero_share(weights) if weights else None
 
 
 def dead_channel_share(network: nn.Module) -> float:
@@ -49,7 +49,7 @@ def subnormal_share(network: nn.Module) -> float:
     return count / sum(w.numel() for w in weights)
 
 
-def _living_share(weights: Sequence[Tensor]) -> float:
+def _nonzero_share(weights: Sequence[Tensor]) -> float:
     alive = sum(int((w.abs() >= ALIVE * w.abs().max()).sum()) for w in weights if w.abs().max() > 0)
     return alive / sum(w.numel() for w in weights)
 

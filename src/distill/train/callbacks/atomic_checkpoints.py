@@ -12,7 +12,7 @@ from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 from distill.core.files import write_whole
 
 
-class WholeCheckpoints(TorchCheckpointIO):
+class AtomicCheckpoints(TorchCheckpointIO):
     """Lightning's own way is by the system's folder for temporary files.
 
     That is often another disk, from which a move is a copy that can be cut short, and where a

@@ -19,12 +19,12 @@ from distill.core.files import write_whole
 from distill.data.datamodule import spread
 from distill.data.decode import BadPhoto
 from distill.data.manifest import manifest_at
+from distill.data.photo_table import PAIR_FOLDERS, SIDES, SKETCH_FOLDERS, pair_of, png_names
 from distill.data.photos import Side
-from distill.data.register import PAIR_FOLDERS, SIDES, SKETCH_FOLDERS, pair_of, png_names
 from distill.data.shards.address import Address
+from distill.data.shards.metadata_store import SetMetadataStore
 from distill.data.shards.pair_record import PHOTO, STYLIZED
 from distill.data.shards.picture_codec import codec_named
-from distill.data.shards.set_desk import SetDesk
 from distill.data.shards.shard_index import Catalogue
 from distill.data.shards.shard_manifest import finished_shards, shard_manifest_at
 from distill.data.shards.sharded_pairs import ShardedPairs
@@ -33,7 +33,7 @@ SIDE = 256  # pixels, where nothing else is said
 Two = tuple[Image.Image, Image.Image]
 
 
-class SetForm(ABC):
+class SetFormat(ABC):
     """A set where it lies. `said` is the folder of its own files: dataset.json, photos.tsv."""
 
     said: Path
@@ -99,7 +99,7 @@ class SetForm(ABC):
         return f"{words} data.sizes=[{sizes}] data.crop_size={side} global_statistics=thumbnail"
 
 
-class FolderForm(SetForm):
+class FolderFormat(SetFormat):
     """SIDE/photo/NAME.png and SIDE/stylized/NAME.png, or SIDE/A and SIDE/B of sketches."""
 
     def __init__(self, root: Path) -> None:
@@ -141,7 +141,7 @@ class FolderForm(SetForm):
         return (second, first) if self.of_sketches else (first, second)
 
 
-class TarForm(SetForm):
+class TarFormat(SetFormat):
     """Tar files below shards/ and an index, in a folder or at an address.
 
     Raises DistillError where no finished shards are.
@@ -149,7 +149,7 @@ class TarForm(SetForm):
 
     def __init__(self, root: Address) -> None:
         self.root, self.manifest = root, finished_shards(root)
-        self.said = SetDesk(root).folder
+        self.said = SetMetadataStore(root).folder
 
     def __str__(self) -> str:
         return str(self.root)
@@ -194,13 +194,13 @@ class TarForm(SetForm):
         return (STYLIZED, PHOTO) if turned else (PHOTO, STYLIZED)
 
 
-def form_at(root: Path | Address) -> SetForm:
+def form_at(root: Path | Address) -> SetFormat:
     """The set at a folder or an address, in whichever form. Raises DistillError."""
     address = root if isinstance(root, Address) else Address(root)
     if shard_manifest_at(address) is not None:
-        return TarForm(address)
+        return TarFormat(address)
     assert address.local is not None
-    return FolderForm(address.local)
+    return FolderFormat(address.local)
 
 
 def _opened(path: Path) -> Image.Image:

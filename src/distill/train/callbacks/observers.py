@@ -1,4 +1,4 @@
-"""The start and each validation of a training, told to whoever watches it, as a search does."""
+"""Observers of a training in this process, such as a search: its start and each validation."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from contextlib import contextmanager
 import pytorch_lightning as pl
 
 
-class Watcher:
-    """Hears of a training in this process; what it raises ends that."""
+class TrainingObserver:
+    """Is called at events of a training in this process; what it raises ends that."""
 
     def started(self) -> None:
-        """All is read, labelled and measured, the first step comes."""
+        """Before the first step, when all is read, labelled and measured."""
 
     def validated(self, step: int, figures: Mapping[str, float]) -> None:
         """A validation after so many steps; figures by name, as in metrics.csv."""
 
 
-_watchers: list[Watcher] = []
+_watchers: list[TrainingObserver] = []
 
 
 @contextmanager
-def watched_by(watcher: Watcher) -> Iterator[None]:
-    """Tell `watcher` of trainings that are made meanwhile."""
+def observed_by(watcher: TrainingObserver) -> Iterator[None]:
+    """Call `watcher` for trainings inside this context."""
     _watchers.append(watcher)
     try:
         yield
@@ -31,15 +31,15 @@ def watched_by(watcher: Watcher) -> Iterator[None]:
         _watchers.remove(watcher)
 
 
-def watching() -> list[pl.Callback]:
-    """A callback for each that watches, none as a rule."""
-    return [Watched(watcher) for watcher in _watchers]
+def observer_callbacks() -> list[pl.Callback]:
+    """A callback for each observer; usually none."""
+    return [ObserverCallback(watcher) for watcher in _watchers]
 
 
-class Watched(pl.Callback):
-    """Tells one watcher."""
+class ObserverCallback(pl.Callback):
+    """Calls one observer."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: TrainingObserver) -> None:
         self.watcher = watcher
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

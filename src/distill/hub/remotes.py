@@ -1,4 +1,4 @@
-"""Where files are pushed to and pulled from: a folder, or a repository on the Hugging Face Hub.
+"""Remotes to push to and pull from: a folder, or a repository on the Hugging Face Hub.
 
 Both say of each file what its content is, by a hash, so that nothing is sent or fetched twice and
 nothing is written over by mistake.
@@ -34,7 +34,7 @@ class ContentHash:
         return (sha256(path) if self.how == "sha256" else git_blob_id(path)) == self.value
 
 
-class Place(ABC):
+class Remote(ABC):
     """Files by their paths below it, with / between folders."""
 
     name: str  # as the user typed it
@@ -56,7 +56,7 @@ class Place(ABC):
         """Copy files to the same paths below `into`."""
 
 
-class FolderPlace(Place):
+class FolderRemote(Remote):
     """A folder, on a disk or a share."""
 
     def __init__(self, name: str) -> None:
@@ -82,7 +82,7 @@ class FolderPlace(Place):
             shutil.copyfile(self.root / name, into / name)
 
 
-class HubPlace(Place):
+class HubRemote(Remote):
     """A repository on the Hub, by its library; a batch of files is one commit.
 
     `private` is that of a repository which the first push makes. What is fetched comes from one
@@ -154,21 +154,21 @@ class HubPlace(Place):
             raise
         except Exception as error:
             raise DistillError(
-                f"repo={self.name}: {type(error).__name__}: {reason_of(error, 200)}; a token of "
-                "yours is given by: hf auth login"
+                f"repo={self.name}: {type(error).__name__}: {reason_of(error, 200)}; log in with: "
+                "hf auth login"
             ) from error
 
 
-def place_of(repo: str, kind: Kind, revision: str | None = None, private: bool = True) -> Place:
+def remote_of(repo: str, kind: Kind, revision: str | None = None, private: bool = True) -> Remote:
     """USER/NAME is on the Hub, a path that begins with /, ./, ../ or ~ a folder.
 
     Raises DistillError for another name, and without what it needs.
     """
     if FOLDER.match(repo):
-        return FolderPlace(repo)
+        return FolderRemote(repo)
     if not REPOSITORY.fullmatch(repo):
         raise DistillError(f"repo={repo}: USER/NAME on the Hub, or a folder: ./DIR, /DIR or ~/DIR")
-    return HubPlace(repo, kind, revision, private)
+    return HubRemote(repo, kind, revision, private)
 
 
 def _hash_of(entry: Any) -> ContentHash:

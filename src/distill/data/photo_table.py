@@ -1,7 +1,7 @@
-"""What a set remembers of its photos: on which side each belongs, and which are left out.
+"""photos.tsv of a set: the split of each photo, and which photos are left out.
 
 ROOT/photos.tsv    pair, side (- for none), folder, twin (1 for a near-duplicate), photo, reason;
-                   written before the first pair, so that a killed run goes on with the same plan
+                   written before the first pair, so that a killed run resumes with the same plan
 ROOT/dropped.txt   the pictures that drop=FILE named
 ROOT/skipped.tsv   photos that could not be used, with the reason
 """
@@ -38,7 +38,7 @@ HEAD = "pair\tside\tfolder\ttwin\tphoto\treason\n"
 
 
 @dataclass(frozen=True, slots=True)
-class RegisterRow:
+class PhotoRow:
     """One photo of a set, `key` as `repr` gives it; without a side `reason` says why."""
 
     pair: str
@@ -51,7 +51,7 @@ class RegisterRow:
     @classmethod
     def of(
         cls, photo: Photo, side: Side | None, near_duplicate: bool = False, reason: str = ""
-    ) -> RegisterRow:
+    ) -> PhotoRow:
         return cls(photo.pair_name, side, photo.folder, near_duplicate, repr(photo.key), reason)
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ def size_of(file: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def read_rows(root: Path) -> dict[str, RegisterRow]:
+def read_rows(root: Path) -> dict[str, PhotoRow]:
     """The set's photos by pair name; empty where there is no photos.tsv.
 
     Raises DistillError for a damaged one.
@@ -78,7 +78,7 @@ def read_rows(root: Path) -> dict[str, RegisterRow]:
     rows = {}
     for number, line in enumerate(_lines(root / PHOTOS)[1:], start=2):
         pair, side, folder, near, key, reason = _cells(line) or _damaged(root / PHOTOS, number)
-        rows[pair] = RegisterRow(pair, _SIDE[side], literal_eval(folder), near == "1", key, reason)
+        rows[pair] = PhotoRow(pair, _SIDE[side], literal_eval(folder), near == "1", key, reason)
     return rows
 
 
@@ -96,7 +96,7 @@ def _damaged(path: Path, number: int) -> NoReturn:
     )
 
 
-def write_rows(root: Path, rows: Iterable[RegisterRow]) -> None:
+def write_rows(root: Path, rows: Iterable[PhotoRow]) -> None:
     _write(root / PHOTOS, "".join([HEAD, *map(str, rows)]))
 
 

@@ -1,4 +1,4 @@
-"""Several jobs at once, each a process of its own: started, waited for, interrupted together."""
+"""Parallel jobs, each in its own process: started, waited for, interrupted together."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ def command(name: str, only: int) -> list[str]:
     return [sys.executable, "-m", f"distill.{name}", *typed, f"launcher.only={only}"]
 
 
-def side_by_side(
+def run_parallel(
     most: int,
-    draw: Callable[[], T | None],
+    next_job: Callable[[], T | None],
     start: Callable[[T], StartedJob],
     ended: Callable[[T, Outcome], None],
 ) -> int:
-    """Start what is drawn, at most so many at once, until nothing is drawn and all have ended.
+    """Start jobs, at most so many at once, until there is no next one and all have ended.
 
-    `draw` is asked again whenever one has ended. Ctrl-C and SIGTERM are handed on, so that each
-    saves its run; then INTERRUPTED is given, else 0.
+    `next_job` is called again whenever one has ended. Ctrl-C and SIGTERM are handed on, so that
+    each saves its run; then INTERRUPTED is given, else 0.
     """
     at_work: list[tuple[T, StartedJob]] = []
     handed_on = 0
     with _interrupts() as came:
         try:
             while True:
-                while not came and len(at_work) < most and (drawn := draw()) is not None:
-                    at_work.append((drawn, start(drawn)))
+                while not came and len(at_work) < most and (job := next_job()) is not None:
+                    at_work.append((job, start(job)))
                 if not at_work:
                     break
                 if handed_on < len(came):

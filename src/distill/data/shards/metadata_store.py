@@ -1,4 +1,4 @@
-"""The set's own files of shards that are labelled, as a local folder, wherever the shards lie."""
+"""The metadata files of a set of shards that is labelled, kept in a local folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from distill.data.shards.address import Address
 from distill.data.shards.shard_manifest import KEPT, SIDECARS
 
 
-class SetDesk:
+class SetMetadataStore:
     """ROOT/set, or a copy of it in the cache where ROOT is an object store's address."""
 
     def __init__(self, root: Address) -> None:

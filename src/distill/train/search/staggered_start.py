@@ -1,4 +1,4 @@
-"""Runs that begin side by side: one at a time until its first step."""
+"""Parallel runs start one at a time: each waits until the other's first step."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from distill.train.callbacks.watched import Watcher
+from distill.train.callbacks.observers import TrainingObserver
 
 
-class HeldStart(Watcher):
-    """Holds the sweep's start until the run's first step: runs that label one set would meet."""
+class StaggeredStart(TrainingObserver):
+    """Locks the sweep's start until the run's first step: runs would label one set twice."""
 
     def __init__(self, folder: Path) -> None:
         self._lock = FileLock(folder / ".start.lock")
 
-    def __enter__(self) -> HeldStart:
+    def __enter__(self) -> StaggeredStart:
         self._lock.acquire()
         return self
 

@@ -6,10 +6,10 @@ import torch
 from onnx import helper, numpy_helper
 from torch import nn
 
-from distill.metrics.living_weights import (
+from distill.metrics.nonzero_weights import (
     dead_channel_share,
-    graph_living_weight_share,
-    living_weight_share,
+    graph_nonzero_weight_share,
+    nonzero_weight_share,
     subnormal_share,
 )
 
@@ -32,9 +32,9 @@ MIXED = network(
 )
 
 
-def test_living_weights() -> None:
+def test_nonzero_weights() -> None:
     """2, -1 and 2.1e-3 of nine, 2e-6 and -1e-6 of three."""
-    assert living_weight_share(MIXED) == pytest.approx(5 / 12)
+    assert nonzero_weight_share(MIXED) == pytest.approx(5 / 12)
 
 
 def test_dead_channels() -> None:
@@ -43,16 +43,16 @@ def test_dead_channels() -> None:
 
 
 def test_extremes() -> None:
-    assert living_weight_share(network([[1.0, -1.0]])) == 1
+    assert nonzero_weight_share(network([[1.0, -1.0]])) == 1
     assert dead_channel_share(network([[1.0, -1.0]])) == 0
     nothing = network([[0.0, 0.0], [0.0, 0.0]])
-    assert living_weight_share(nothing) == 0
+    assert nonzero_weight_share(nothing) == 0
     assert dead_channel_share(nothing) == 1
 
 
 def test_a_dead_layer_beside_a_living_one() -> None:
     half = network([[1.0], [1.0]], [[0.0, 0.0], [0.0, 0.0]])
-    assert living_weight_share(half) == pytest.approx(2 / 6)
+    assert nonzero_weight_share(half) == pytest.approx(2 / 6)
     assert dead_channel_share(half) == pytest.approx(2 / 4)
 
 
@@ -66,7 +66,7 @@ def test_transposed_convolutions_count_too() -> None:
     """Their weights lie input first: two inputs to two outputs, of which the second is dead."""
     conv = nn.ConvTranspose2d(2, 2, 1)
     conv.weight.data = torch.tensor([[1.0, 0.0], [0.5, 1e-5]])[:, :, None, None]
-    assert living_weight_share(conv) == pytest.approx(2 / 4)
+    assert nonzero_weight_share(conv) == pytest.approx(2 / 4)
     assert dead_channel_share(conv) == pytest.approx(1 / 2)
 
 
@@ -74,7 +74,7 @@ def test_groups_of_a_transposed_convolution_have_outputs_of_their_own() -> None:
     """Two groups of two inputs and one output each; the second group's is dead."""
     conv = nn.ConvTranspose2d(4, 2, 1, groups=2)
     conv.weight.data = torch.tensor([1.0, 0.0, 1e-5, 0.0])[:, None, None, None]
-    assert living_weight_share(conv) == pytest.approx(1 / 4)
+    assert nonzero_weight_share(conv) == pytest.approx(1 / 4)
     assert dead_channel_share(conv) == pytest.approx(1 / 2)
 
 
@@ -88,9 +88,9 @@ def graph(network: nn.Module, kind: str) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("kind", ["Conv", "ConvTranspose"])
-def test_living_weights_of_a_graph_are_the_network_s(kind: str) -> None:
-    assert graph_living_weight_share(graph(MIXED, kind)) == living_weight_share(MIXED)
+def test_nonzero_weights_of_a_graph_are_the_network_s(kind: str) -> None:
+    assert graph_nonzero_weight_share(graph(MIXED, kind)) == nonzero_weight_share(MIXED)
 
 
-def test_a_graph_without_convolutions_has_no_living_weights() -> None:
-    assert graph_living_weight_share(graph(nn.ReLU(), "Conv")) is None
+def test_a_graph_without_convolutions_has_no_nonzero_weights() -> None:
+    assert graph_nonzero_weight_share(graph(nn.ReLU(), "Conv")) is None

@@ -1,4 +1,4 @@
-"""Opens the outside loggers, and tells all loggers the run's settings and what it came to."""
+"""Opens the external loggers, and logs the run's settings and final figures."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pytorch_lightning.loggers.logger import DummyLogger
 from distill.config.settings.training import Loggers
 from distill.runs.run_folder import Run
 from distill.train.ending import final_figures
-from distill.train.loggers import log_final, log_settings, open_outside
+from distill.train.loggers import log_final, log_settings, open_external
 
 
-class OutsideLoggers(pl.Callback):
+class ExternalLoggers(pl.Callback):
     """Opened when training starts, not when the trainer is made: resume=false renames the folder
     between the two. Of several processes the first alone has them."""
 
@@ -23,7 +23,7 @@ class OutsideLoggers(pl.Callback):
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
         if trainer.is_global_zero:
-            trainer.loggers += open_outside(self.loggers, self.run, self.settings)
+            trainer.loggers += open_external(self.loggers, self.run, self.settings)
         elif not trainer.loggers and (self.loggers.wandb or self.loggers.mlflow):
             trainer.loggers = [DummyLogger()]
 
