@@ -77,7 +77,9 @@ def test_what_is_no_student_ends_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "g.safetensors"
     said = network_file.description(settings("pix2pix", RESNET))
     network_file.write_network(built(RESNET), said, path)
-    with pytest.raises(DistillError, match=r"g\.safetensors: a network of recipe=pix2pix, expected a stud"):
+    with pytest.raises(
+        DistillError, match=r"g\.safetensors: a network of recipe=pix2pix, expected a stud"
+    ):
         PublishedStudent.of(path)
     with pytest.raises(DistillError, match="no such checkpoint"):
         PublishedStudent.of(tmp_path)
