@@ -128,7 +128,7 @@ def test_a_set_goes_to_a_folder_and_comes_back(
 
 def test_a_set_that_is_none(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(hub, "push", "data.root=photos", "repo=./shared") == 1
-    assert "data.root=photos: no whole set of distill.prepare" in last_line(capsys)
+    assert "data.root=photos: no complete set of distill.prepare" in last_line(capsys)
     assert run(hub, "pull", "repo=./photos", "data.root=got") == 1
     assert "repo=./photos: no set that was pushed to its end" in last_line(capsys)
     assert not (here / "got").exists()

@@ -219,7 +219,7 @@ def test_what_is_damaged_is_neither_pushed_nor_taken(
     assert not Path("got/dataset.json").exists()
     own.write_bytes(own.read_bytes()[:-1] + b"x")
     assert run(hub, *PUSH, "replace=true") == 1
-    assert f"{ROOT}/shards/{name}: damaged; type the command that made the set" in last_line(capsys)
+    assert f"{ROOT}/shards/{name}: damaged; run the command that made the set" in last_line(capsys)
     own.unlink()
     assert run(hub, *PUSH) == 1
     assert f"{ROOT}/shards/{name}: not there, or damaged" in last_line(capsys)

@@ -61,4 +61,4 @@ def test_the_weights_of_the_run_and_what_takes_them(here: Path, capsys) -> None:
     assert f"init={FILE}: another network than this run's" in capsys.readouterr().err
     assert run(eval_fid, f"checkpoint={FILE}", "output=scores", "features=none") == 1
     error = capsys.readouterr().err.strip().splitlines()[-1]
-    assert error.startswith(f"error: {FILE}: a network alone; this needs what its run knew too")
+    assert error.startswith(f"error: {FILE}: a network alone; this also needs its run's settings")

@@ -101,7 +101,9 @@ def test_a_push_that_was_cut_goes_on_and_ends_with_the_last(
 ) -> None:
     monkeypatch.setattr(transfer, "BATCH", 2)
     api = HubStandIn(tmp_path / "there", broken=1)
-    with pytest.raises(DistillError, match=r"repo=me/set: ConnectionError: the line is cut; a tok"):
+    with pytest.raises(
+        DistillError, match=r"repo=me/set: ConnectionError: the line is cut; log in"
+    ):
         transfer.push(files, on_hub(api), LAST, replace=False)
     assert api.commits == [["a/x.png", "a/y [1]*.png"]]
     api.broken = None

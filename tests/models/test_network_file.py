@@ -156,7 +156,9 @@ def test_no_class_but_ours_is_built_from_a_file(
 def test_a_network_alone_is_no_run(tmp_path: Path) -> None:
     path = written(tmp_path / "s.safetensors", distilled(), DISTILLED)
     for read in (checkpoint.load_network, checkpoint.load_student, checkpoint.recipe_in):
-        with pytest.raises(DistillError, match="a network alone; this needs what its run knew"):
+        with pytest.raises(
+            DistillError, match="a network alone; this also needs its run's settings"
+        ):
             read(path)
     with pytest.raises(DistillError, match=r"direction=BtoA: .* has one direction"):
         checkpoint.read_network(path, "BtoA")

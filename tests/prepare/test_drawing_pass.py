@@ -271,7 +271,7 @@ def test_how_far_the_drawings_lie_off_is_measured(tmp_path, capsys):
         Image.fromarray(noise[:, :-2]).save(tmp_path / f"drawn/{seed}.png")
     make(tmp_path / "photos", tmp_path / "set", tmp_path / "drawn")
     out = capsys.readouterr().out
-    assert "warning: such drawings do not lie where their photos do" in out
+    assert "warning: these drawings are not aligned with their photos" in out
     found = json.loads((tmp_path / "set/teacher.json").read_text())
     assert found["displacement_px"] == pytest.approx(2, abs=0.1)
     assert found["mirror_db"] is None
@@ -329,7 +329,10 @@ def test_a_student_of_drawings(here: Path, capsys) -> None:
         (["teacher=folder"], "teacher.folder: missing; name the folder of the drawings"),
         (["teacher=folder", "teacher.folder=gone"], "teacher.folder=gone: no such folder"),
         (["teacher=folder", "teacher.folder=photos"], "holds the photos themselves"),
-        (["teacher=folder", "teacher.folder=photos", "data=photos"], "data=photos: photos are cut"),
+        (
+            ["teacher=folder", "teacher.folder=photos", "data=photos"],
+            "data=photos: photos are cropped",
+        ),
     ],
 )
 def test_commands_end_in_one_line(here: Path, capsys, words: list[str], said: str) -> None:

@@ -286,7 +286,7 @@ def test_a_store_that_breaks_in_mid_labelling_makes_no_photo_a_bad_one(
 
     monkeypatch.setattr(stored_photo, "PAUSES", ())
     monkeypatch.setattr(Address, "read", breaks)
-    with pytest.raises(DistillError, match=r"\.png: cannot be read \(out of reach\); the same"):
+    with pytest.raises(DistillError, match=r"\.png: cannot be read \(out of reach\); run it"):
         build(there, tmp_path / "set", manifest)
     monkeypatch.setattr(Address, "read", plain)
     report = build(there, tmp_path / "set", manifest)

@@ -219,7 +219,7 @@ def test_a_new_run_then_the_same_again_then_anew(tmp_path, capsys):
 def test_a_run_is_for_one_process_at_a_time(tmp_path):
     with Run(tmp_path / "run").alone():
         with (
-            pytest.raises(DistillError, match=r"run: another distill\.train is at work in it"),
+            pytest.raises(DistillError, match=r"run: another distill\.train is using it"),
             Run(tmp_path / "run").alone(),
         ):
             pass
@@ -339,7 +339,7 @@ def test_last_is_the_last_though_there_is_a_best(tmp_path):
 def test_a_checkpoint_by_path_belongs_to_its_own_run(tmp_path):
     run = trained(tmp_path / "other" / "run")
     assert find_run(choice(tmp_path, f"checkpoint={run.last}")) == run
-    with pytest.raises(DistillError, match="say where to: output=DIR"):
+    with pytest.raises(DistillError, match="name an output folder: output=DIR"):
         find_run(choice(tmp_path, f"checkpoint={tmp_path}/loose.ckpt"))
 
 
@@ -384,7 +384,7 @@ def test_two_cannot_be_alone_whether_or_not_the_run_has_begun(tmp_path):
             if begun:
                 run.folder.mkdir()
             with (
-                pytest.raises(DistillError, match=r"another distill\.train is at work"),
+                pytest.raises(DistillError, match=r"another distill\.train is using"),
                 run.alone(),
             ):
                 pass

@@ -284,7 +284,7 @@ def test_from_pairs_to_a_student_that_is_exported_and_scored(folders, capsys):
 
 
 WRONG = [
-    (PIX2PIX, "lr=auto", "lr='auto': networks against each other have no loss"),
+    (PIX2PIX, "lr=auto", "lr='auto': adversarial training has no loss"),
     (PIX2PIX, "schedule=plateau", "schedule=plateau: "),
     (PIX2PIX, "trainer.accumulate=2", "trainer.accumulate=2: not with recipe=pix2pix"),
     (PIX2PIX, "trainer.compile=true", "trainer.compile=True: not with recipe=pix2pix"),
@@ -315,7 +315,7 @@ WRONG = [
     (CYCLEGAN, "data=pairs", "data.size: no such setting here; it goes with recipe=pix2pix or"),
     (CYCLEGAN, "data.root=domains/A", "data.root=domains/A: no two folders of pictures in it"),
     (DOMAINS, "generator=student", "generator=student: takes RGB of 64 pixels a side"),
-    (CYCLEGAN, "trainer.patience=3", "trainer.patience=3: there is nothing to watch"),
+    (CYCLEGAN, "trainer.patience=3", "trainer.patience=3: there is nothing to monitor"),
     (CYCLEGAN, "data.crop_size=100", "data.crop_size=100: input should be a multiple of 32"),
     (
         [*CYCLEGAN, "adversarial=wasserstein"],

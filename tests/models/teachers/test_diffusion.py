@@ -242,7 +242,9 @@ def test_what_is_missing_or_not_taken_is_one_line(files, tmp_path) -> None:
     assert "teacher.pipeline: missing; name a folder" in message(None)
     assert "teacher.pipeline=./gone: no such folder" in message("./gone", **HOW)
     assert "its model_index.json cannot be read" in message(str(tmp_path), **HOW)
-    assert "teacher.prompt: missing; StableDiffusionImg2ImgPipeline draws by words" in message(sd)
+    assert "teacher.prompt: missing; StableDiffusionImg2ImgPipeline needs a text prompt" in message(
+        sd
+    )
     said = message(sd, image_guidance=1.5, **HOW)
     assert "teacher.image_guidance: StableDiffusionImg2ImgPipeline does not take it" in said
     assert "teacher.strength, teacher.steps, teacher.guidance" in said
@@ -258,7 +260,7 @@ def test_what_is_missing_or_not_taken_is_one_line(files, tmp_path) -> None:
     assert "there are: none; name the file" in message(sd, lora=str(tmp_path), **HOW)
     assert "is for a GPU, and photos are stylized on the CPU" in message(sd, offload="model", **HOW)
     assert "teacher.revision=v1: " in message(sd, revision="v1", **HOW)
-    assert "draws nothing after a picture together with a ControlNet" in message(
+    assert "is no image to image together with a ControlNet" in message(
         files["p2p"], prompt="ink", controlnet=files["controlnet"]
     )
 

@@ -88,8 +88,8 @@ def test_rounding_stays_between_the_ends():
     [
         (["decoder=detail,nncnv"], "decoder=nncnv: no such choice; did you mean decoder=nnconv?"),
         (["crop=interval(0.5,2)"], "crop=2: input should be less than or equal to 1"),
-        (["lr=tag(log,interval(0,1))"], "lr=tag(log,interval(0,1)): an interval goes up"),
-        (["lr=tag(fast,interval(0.1,1))"], "lr=tag(fast,interval(0.1,1)): tag fast means nothing"),
+        (["lr=tag(log,interval(0,1))"], "lr=tag(log,interval(0,1)): an interval must increase"),
+        (["lr=tag(fast,interval(0.1,1))"], "lr=tag(fast,interval(0.1,1)): tag fast is unsupported"),
         (["lr=0.1"], "-m: no setting has several values"),
         (["lr=1,2", "search.trials=1,2"], "search.trials: one for all jobs"),
         (["lr=1,2", "search.trails=3"], "search.trails: no such setting; did you mean"),
