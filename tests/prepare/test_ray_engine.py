@@ -128,9 +128,11 @@ def test_as_typed_it_draws_what_this_process_does(here, capsys, sizes):
     with own_ray():
         assert run(prepare, "data.root=there", *words, "engine=ray", "label.workers=1") == 0
     said = capsys.readouterr().out
-    by_this, by_ray = map(int, re.findall(r" pairs, (\d+) new", said))
-    assert by_this == by_ray
-    assert (by_this > 16) == bool(sizes)  # 16 photos
+    # Every photo's centre square; whole, one that is trained on at 96 alone, another at both sizes.
+    photos, trained = 16, Path("here/set/photos.tsv").read_text().count("\ttrain\t")
+    assert 0 < trained < photos
+    made = photos + (trained + 2 * (photos - trained) if sizes else 0)
+    assert said.count(f" pairs, {made} new") == 2
     assert "engine=ray" not in said.splitlines()[-1]  # what is typed next is no label command
     assert contents(Path("here")) == contents(Path("there"))
     assert run(prepare, "data.root=set", "photos=photos", *SMALL, *sizes) == 0
