@@ -60,7 +60,9 @@ def test_the_summary_is_of_means_and_mean_absolute_deviations():
         nn.init.constant_(layer.weight, weight)
     nn.init.zeros_(statistics.feature_mean.bias)
     features = torch.tensor([[[[1.0, 3.0]], [[2.0, 2.0]]]])  # means 2 and 2, deviations 1 and 0
-    colours = torch.tensor([[[[0.0, 1.0]]]]).expand(1, 3, 1, 2)  # means ½, deviations ½
+    # Of blocks of 4×4 pixels that are 0 and 1 on average: means ½, deviations ½.
+    blocks = torch.tensor([[[[0.0, 1.0]]]]).repeat_interleave(4, 2).repeat_interleave(4, 3)
+    colours = blocks.expand(1, 3, 4, 8) + torch.tensor([-0.5, 0.5]).repeat(4)
     expected = 1 * (2 + 2) + 10 * 1 + 100 * 1.5 + 1000 * 1.5
     assert torch.allclose(statistics(colours, features), torch.tensor(expected))
 

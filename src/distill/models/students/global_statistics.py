@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -41,8 +42,12 @@ class GlobalStatistics(nn.Module):
     All of it but pooling exports in the strict operators.
     """
 
+    average: Tensor
+
     def __init__(self, deepest: int, adapted: Sequence[int]) -> None:
         super().__init__()
+        # Means of 4×4 pixels by a convolution: no phone lacks it, and the rest is 16 times cheaper.
+        self.register_buffer("average", torch.full((3, 1, 4, 4), 1 / 16), persistent=False)
         self.feature_mean = nn.Conv2d(deepest, SUMMARY, 1)
         self.feature_deviation = nn.Conv2d(deepest, SUMMARY, 1, bias=False)
         self.colour_mean = nn.Conv2d(3, SUMMARY, 1, bias=False)
@@ -52,7 +57,8 @@ class GlobalStatistics(nn.Module):
 
     def forward(self, thumbnail: Tensor, features: Tensor) -> Tensor:
         feature_mean, feature_deviation = _mean_and_deviation(features)
-        colour_mean, colour_deviation = _mean_and_deviation(thumbnail)
+        colours = F.conv2d(thumbnail, self.average, stride=4, groups=3)
+        colour_mean, colour_deviation = _mean_and_deviation(colours)
         return F.relu(
             self.feature_mean(feature_mean)
             + self.feature_deviation(feature_deviation)
