@@ -37,8 +37,12 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
     fixed = f"{style}{STATIC}"  # the same student in a file of 256², which says what it costs there
 
     def of_others(rows: Facts) -> Facts:
+        kept = {
+            name: [k for k in row["scores"] if not k.startswith(fixed)]
+            for name, row in rows.items()
+        }
         return {
-            name: row | {"scores": {k: v for k, v in row["scores"].items() if k != fixed}}
+            name: row | {"scores": {k: row["scores"][k] for k in kept[name]}}
             for name, row in rows.items()
         }
 
