@@ -1,7 +1,7 @@
 """Build the documentation as a site, without a network: `make docs`.
 
 Gathers into dist/docs-pages the repository's Markdown files (the README is the first page), the
-students' cards, a gallery of their output, the settings of conf/ with defaults and comments, and
+students' cards, a gallery of their output, all settings with defaults and help lines, and
 an API page for each package from its docstrings. Links are adapted. Zensical then builds dist/docs
 by mkdocs.yml and ends with status 1 at a broken link.
 """
@@ -12,16 +12,17 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from importlib import import_module
 from itertools import takewhile
 from os.path import relpath
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-import yaml
 from PIL import Image
 from skimage import data
 
+from distill.__main__ import COMMANDS
+from distill.config import compose
 from distill.models.zoo import shipped
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -105,49 +106,34 @@ def _row(title: str, folder: str) -> str:
 
 
 def settings() -> None:
-    """A page of every setting in conf/, with its default and comment, commands before groups."""
+    """A page of every setting: those of commands, as in --help, then the files of each group."""
     text = (
-        "# Settings\n\nDefaults and comments of `conf/`. Settings of a command are typed as "
-        "`KEY=VALUE`, a file of a group is chosen by `GROUP=NAME`. A setting of a group has the "
-        "group's name in front, as in `data.root`, but for recipes, whose settings stand alone.\n"
+        "# Settings\n\nSettings of a command are typed as `KEY=VALUE`, a file of a group of "
+        "`conf/` is chosen by `GROUP=NAME`. `python -m distill.NAME --help` shows the same.\n"
     )
-    conf = ROOT / "conf"
-    for file in sorted(conf.rglob("*.yaml"), key=lambda file: (file.parent != conf, file)):
+    said: dict[str, str] = {}
+    for name in COMMANDS:
+        import_module(f"distill.{name}.__main__")
+        for section in compose.sections(name):
+            recipe = section.title if "=" in section.title.partition(",")[0] else ""
+            said |= {row.key: row.about for row in section.rows}
+            text += f"\n## distill.{name} {recipe}".rstrip() + f"\n\n{section.title}:\n\n"
+            text += "| setting | value | default | |\n| --- | --- | --- | --- |\n"
+            for row in section.rows:
+                shown = (f"`{row.key}`", f"`{row.kind}`", f"`{row.default}`", row.about)
+                text += f"| {' | '.join(map(_cell, shown))} |\n"
+    conf = compose.conf_folder()
+    for file in sorted(conf.glob("*/*.yaml")):
         lines = file.read_text(encoding="utf-8").splitlines()
         about = " ".join(line.lstrip("# ") for line in takewhile(lambda x: x[:1] == "#", lines))
-        name = file.relative_to(conf).with_suffix("").as_posix()
-        place, _, choice = name.rpartition("/")
-        title = f"{place}={choice}" if place else f"distill.{choice}"
-        rows = [
-            f"| `{key}` | {_cell(f'`{value}`' if value else '')} | {_cell(comment)} |\n"
-            for key, value, comment in _settings_of(yaml.compose("\n".join(lines)), lines)
-        ]
-        text += f"\n## {title}\n\n" + (f"{about}\n\n" if about else "")
-        text += "| setting | default | |\n| --- | --- | --- |\n" + "".join(rows) if rows else ""
+        about = about.removeprefix("@package _global_").strip()
+        text += f"\n## {file.parent.name}={file.stem}\n\n{about}\n"
+        if rows := compose.described(file):
+            text += "\n| setting | value | |\n| --- | --- | --- |\n"
+        for row in rows:
+            words = row.about or said.get(row.key, "")
+            text += f"| `{row.key}` | {_cell(f'`{row.default}`')} | {_cell(words)} |\n"
     _write(PurePosixPath("reference/settings.md"), text)
-
-
-def _settings_of(
-    node: yaml.Node | None, lines: list[str], above: str = ""
-) -> Iterator[tuple[str, str, str]]:
-    """Key, default and comment of each setting of a node; Hydra's own nodes are left out."""
-    for key, value in node.value if isinstance(node, yaml.MappingNode) else []:
-        if not above and key.value in ("defaults", "hydra"):
-            continue
-        name, start, end = above + key.value, value.start_mark, value.end_mark
-        if isinstance(value, yaml.MappingNode) and value.value and not value.flow_style:
-            yield from _settings_of(value, lines, f"{name}.")
-            continue
-        default = " ".join("\n".join(lines)[start.index : end.index].split())
-        _, _, comment = lines[key.start_mark.line].partition(" #")
-        below = takewhile(lambda x: x.lstrip()[:1] == "#", lines[key.start_mark.line + 1 :])
-        if comment:  # a comment goes on in lines of its own, as far in
-            comment += " " + " ".join(
-                line.lstrip("# ")
-                for line in below
-                if line.index("#") >= lines[key.start_mark.line].index(" #")
-            )
-        yield name, default, comment.strip()
 
 
 def _cell(text: str) -> str:

@@ -1,4 +1,27 @@
-"""python -m distill.benchmark: teacher, student and other ONNX files, timed in one run."""
+"""python -m distill.benchmark: teacher, student and other ONNX files, timed in one run.
+
+Time a teacher, a student and any other ONNX files on this machine, in one run, in turn.
+
+  python -m distill.benchmark                              hayao: teacher and shipped student
+  python -m distill.benchmark style=toon paper.onnx other.onnx
+  python -m distill.benchmark run=NAME with_teacher=false sizes=[256,512]
+  python -m distill.benchmark model=student.onnx providers=[CUDAExecutionProvider]
+
+Batch 1. All are warmed up; then they take turns, so that what slows the machine slows all.
+Median, 5th and 95th percentile, FPS, MACs, GMAC/s and the share of the most this machine does
+(a large float32 matrix product in the same run, on as many threads), memory. How many times
+the student's time each one takes is worked out round by round, with a 95 % interval.
+
+Subnormal weights (below 1.2e-38) make a file several times slower on many processors, for
+nothing: such a file is timed as it is and with them set to zero, and compared with the second.
+
+Writes speed.json, speed.md (with the paper's Table 3 for this machine) and speed.png.
+
+Nothing else should run meanwhile: the load is measured and shown with the figures.
+A file that cannot be timed is skipped with a line; then the exit status is 1.
+
+Everything, with its value: python -m distill.benchmark --cfg job
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,26 @@
-"""python -m distill.check: what keeps an ONNX file off a phone, a lens or a page, node by node."""
+"""python -m distill.check: what keeps an ONNX file off a phone, a lens or a page, node by node.
+
+Say what would keep an ONNX file off a device, node by node, with reason, source and remedy.
+
+  python -m distill.check student.onnx                       for Snapchat's lenses
+  python -m distill.check *.onnx profile=coreml
+  python -m distill.check student.onnx profile=web -o report.json
+  python -m distill.check -m student.onnx profile=snapml,coreml,nnapi,web
+
+Reads any ONNX file, not only ours. Findings keep it off the device: the exit status is 1.
+Notes cost speed there or are to be known; they alone leave the exit status at 0.
+
+Profiles:
+  snapml   Snapchat's lenses: Snap's table of layers, and the paper's released models, which
+           ran in the app. Prints the import settings for Lens Studio too.
+  coreml   iPhone, iPad, Mac: ONNX Runtime's CoreML provider, ML Program
+  nnapi    Android: ONNX Runtime's NNAPI provider
+  web      browsers: onnxruntime-web, WebAssembly and WebGPU
+
+Other makers' software changes: every rule names its source and when it was read.
+
+Everything, with its value: python -m distill.check --cfg job
+"""
 
 from __future__ import annotations
 

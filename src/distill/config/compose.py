@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import hydra
 from hydra import compose, initialize_config_dir
@@ -25,6 +25,7 @@ from distill.config import multirun
 from distill.config.arguments import TypedKeys, split_arguments, split_files
 from distill.config.flags import HELP, MULTIRUN, VERSION
 from distill.config.flags import check as check_flags
+from distill.config.help import Row, Section, comments, page, rows
 from distill.config.registry import Recipe, register
 from distill.config.search_space import Axis, Space
 from distill.config.settings.searching import Searching, SearchingOnCluster
@@ -41,6 +42,17 @@ Schema = type[S] | Callable[[Mapping[str, Any]], type[S]]  # a class, or how to 
 Given = Mapping[str, Any] | None
 Implied = Callable[[Mapping[str, Any]], list[str]]  # settings typed, by key, to words that follow
 SEARCHING = ("search", "launcher")  # groups of the jobs together
+
+
+class Command(NamedTuple):
+    """What is listed of a command's settings; `schema` is None where the recipe decides it."""
+
+    schema: type | None
+    recipes: tuple[Recipe, ...]
+    searches: bool
+
+
+COMMANDS: dict[str, Command] = {}  # those that were imported
 
 
 def conf_folder() -> Path:
@@ -67,6 +79,8 @@ def entry(
     from those typed, where a default would be wrong.
     """
     register(*recipes)
+    own = schema if isinstance(schema, type) else None
+    COMMANDS[name] = Command(own, tuple(recipes), sweep.searches)
 
     def decorate(task: Task) -> Callable[[], None]:
         @functools.wraps(task)
@@ -85,7 +99,9 @@ def entry(
                 if VERSION & set(flags):
                     print(f"distill {__version__}")
                 elif HELP & set(arguments):
-                    _hydra_main(name, schema, task, flags, given)  # whatever the settings are
+                    about = sys.modules[task.__module__].__doc__ or ""
+                    asked_for = [word for word in overrides if "," not in word]
+                    print(help_page(name, about, sections(name, asked_for)))
                 elif several and sweep.searches:
                     _settings_alone(flags)
                     asked, own = _searching(name, overrides), _of_runs(overrides)
@@ -313,13 +329,70 @@ def _hydra(name: str, overrides: Iterable[str] = ()) -> Iterator[OverridesParser
 
 def _register_resolvers() -> None:
     OmegaConf.register_new_resolver("name_of", _name_of, replace=True)
-    OmegaConf.register_new_resolver("choices_of", _choices_of, replace=True)
 
 
-def _choices_of(name: str) -> str:
-    """A line for each config group of a command, for its help: ${choices_of:train}."""
-    groups = sorted(_every_group(name))
-    return "\n".join(f"{group}: {', '.join(choices(group))}" for group in groups) + "\n"
+def help_page(name: str, about: str, listed: Sequence[Section]) -> str:
+    """The text of --help."""
+    groups = [g for g in sorted(_every_group(name)) if (conf_folder() / g).is_dir()]
+    return page(about, [f"{group}: {', '.join(choices(group))}" for group in groups], listed)
+
+
+def sections(name: str, overrides: Sequence[str] = ()) -> list[Section]:
+    """The settings of a command, of train by recipe, with their defaults beside `overrides`."""
+    command = COMMANDS[name]
+    said = {row.key: row.about for path in _conf_files() for row in described(path) if row.about}
+
+    def composed(*words: str) -> Mapping[str, Any]:
+        with _hydra(name, words):
+            found: Any = OmegaConf.to_container(compose(name, [*words]), resolve=True)
+        return found
+
+    try:
+        values = composed(*overrides)
+    except DistillError:  # help comes whatever was typed
+        overrides, values = [], composed()
+    if command.schema:
+        return [Section("Settings, KEY=VALUE", [*rows(command.schema, values, said)])]
+    recipe = [word for word in overrides if word.startswith("recipe=")]
+    by_recipe = {
+        f"recipe={each.name}": [
+            *rows(
+                each.settings,
+                values if recipe else composed(*overrides, f"recipe={each.name}"),
+                said,
+            )
+        ]
+        for each in command.recipes
+        if not recipe or recipe == [f"recipe={each.name}"]
+    }
+    first, *others = by_recipe.values()
+    shared = [row for row in first if all(row in other for other in others)] if others else []
+    found = [Section("Settings of every recipe, KEY=VALUE", shared)] if shared else []
+    for title, each_row in by_recipe.items():
+        found.append(Section(title, [row for row in each_row if row not in shared]))
+    if command.searches:
+        jobs_values = composed("search=optuna", "launcher=submitit")
+        found.append(
+            Section(
+                "With -m search=optuna (search), and for all jobs of -m (launcher)",
+                [*rows(SearchingOnCluster, jobs_values, said)],
+            )
+        )
+    return found
+
+
+def _conf_files() -> list[Path]:
+    """The files of conf/, commands before groups."""
+    folder = conf_folder()
+    return sorted(folder.rglob("*.yaml"), key=lambda path: (path.parent != folder, path))
+
+
+def described(path: Path) -> list[Row]:
+    """Keys, as typed, defaults and comments of a file of conf/."""
+    text = path.read_text(encoding="utf-8")
+    whole = path.parent == conf_folder() or text.startswith("# @package _global_")
+    prefix = "" if whole else f"{path.parent.name}."
+    return [row._replace(key=f"{prefix}{row.key}") for row in comments(text)]
 
 
 def _name_of(folder: Any) -> str:

@@ -1,4 +1,19 @@
-"""python -m distill.curate: which pairs of a set do not fit, on a page to look through."""
+"""python -m distill.curate: which pairs of a set do not fit, on a page to look through.
+
+Look through a set of pairs before training on it: targets that lie off their photos, belong
+to another photo, are in another style, are missing or repeat each other.
+
+  python -m distill.curate data.root=DIR
+  python -m distill.curate data.root=DIR apply=true
+  python -m distill.train data.root=DIR data.align=true
+
+Writes OUTPUT/index.html, a page of pictures sorted by each score, OUTPUT/scores.csv and
+OUTPUT/drop.txt. Nothing in the set is changed; with apply=true the list is put there as
+dropped.txt. Edit that list as you like: training and evaluation leave out the photos that it
+names. Kill it any time: run it again to resume.
+
+Everything, with its value: python -m distill.curate --cfg job
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,34 @@
-"""python -m distill.eval_fid: how close a network's output is to its target, on held-out photos."""
+"""python -m distill.eval_fid: how close a network's output is to its target, on held-out photos.
+
+Score a student against its teacher on held-out photos: FID, KID, PSNR, SSIM, LPIPS, ink.
+
+  python -m distill.eval_fid                            the latest run
+  python -m distill.eval_fid style=hayao decoder=nnconv features=mobilenet
+  python -m distill.eval_fid run=pix2pix-NAME           the same for pairs: T are their targets
+  python -m distill.eval_fid run=cyclegan-NAME direction=BtoA
+  python -m distill.eval_fid a=DIR b=DIR                any two folders
+  python -m distill.eval_fid -m run=A,B runs=runs/sweep-NAME
+
+Held out is the test side of the run's set, or, where it has none, validation's, by which best
+was chosen. The photos are split into halves A and B; T is the teacher, S the student:
+  floor    FID(T(A), T(B))   as close as two sets of the teacher's own pictures come
+  student  FID(T(A), S(B))
+  ceiling  FID(T(A), photos B), or against another style
+  paired   FID(T(B), S(B))   the same photos on both sides
+Of lines, thin and dark: ink recall (share of the teacher's that the student drew within a
+pixel), precision (share of the student's that the teacher drew), depth (how dark of the
+teacher's), mass (black of all of it), sharpness, chamfer distance; displacement; flicker
+under noise, a step of 1 px and a slow pan. Of a set with whole pictures (data.sizes) also
+all of this by long side, beside the photo and the teacher at 256, enlarged.
+A run of recipe=cyclegan, without pairs: B(1), B(2) are halves of the real pictures of B:
+  floor     FID(B(1), B(2))      generator  FID(B(1), A → B)      ceiling  FID(B(1), A)
+  cycle and identity, by picture: A → B → A to A, and B → B to B
+Writes RUN/eval/results.json, results.md and contact_sheet.png.
+
+Exit status 3: everything but FID was computed, its network's weights are missing.
+
+Everything, with its value: python -m distill.eval_fid --cfg job
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,19 @@
-"""python -m distill.export: a trained network to one checked ONNX file, and to other formats."""
+"""python -m distill.export: a trained network to one checked ONNX file, and to other formats.
+
+Turn a trained student or generator into one ONNX file for phones, lenses and web pages.
+
+  python -m distill.export                              the latest run
+  python -m distill.export style=paprika decoder=fastdepth exporter.opset=9
+  python -m distill.export run=pix2pix-NAME limit=10MiB formats=[onnx,onnx_fp16,onnx_int8]
+  python -m distill.export run=cyclegan-NAME direction=BtoA
+  python -m distill.export -m run=A,B runs=runs/sweep-NAME     several, one after the other
+
+Writes RUN/export/student.onnx (generator.onnx for recipe=pix2pix and cyclegan) and report.json.
+Checks MACs, parameters, bytes, operators and that ONNX Runtime and PyTorch agree. Over a limit:
+exit status 1 and no file.
+
+Everything, with its value: python -m distill.export --cfg job
+"""
 
 from __future__ import annotations
 

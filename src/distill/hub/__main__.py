@@ -1,4 +1,21 @@
-"""python -m distill.hub: students and sets of pairs, pushed to the Hugging Face Hub and pulled."""
+"""python -m distill.hub: students and sets of pairs, pushed to the Hugging Face Hub and pulled.
+
+Publish a student or a set of pairs on the Hugging Face Hub, or in a folder, and fetch such ones.
+
+  python -m distill.hub push run=NAME repo=USER/NAME
+  python -m distill.hub pull repo=USER/NAME model=FILE.safetensors
+  python -m distill.hub push data.root=data/pairs/SET repo=USER/NAME private=false
+  python -m distill.hub pull repo=USER/NAME data.root=DIR
+
+A student goes as model.safetensors with a card, config.json and a sheet of samples; a set with
+its pairs or shards, its card (distill.prepare card=true writes it) and sha256sums.txt. What is
+there already is not sent or fetched again, what differs is refused. Kill it any time: run it again
+to resume.
+
+Needs pip install 'distill[hub]' and, for the Hub, a token: hf auth login.
+
+Everything, with its value: python -m distill.hub --cfg job
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,22 @@
-"""python -m distill.lens: students live on the camera, on a web page."""
+"""python -m distill.lens: students live on the camera, on a web page.
+
+Show students live: a page that stylises what the camera sees, in the browser itself.
+
+  python -m distill.lens                               the students of the package
+  python -m distill.lens 'students=[hayao,my.onnx]'    these two
+  python -m distill.lens run=NAME                      a trained run
+  python -m distill.lens https=true host=0.0.0.0       for a phone: prints a QR code
+  python -m distill.lens serve=false output=DIR        only the folder, for any web host
+
+The folder holds the page, ONNX Runtime for browsers and the students, and nothing on it loads
+from elsewhere. The page uses WebGPU where the browser has it, else WASM with as many threads
+as cores and the host's headers allow, and says which. Ctrl-C ends the server.
+
+A checkout builds the page with npm (Node.js 20 or later) when its sources have changed; the
+wheel carries it built.
+
+Everything, with its value: python -m distill.lens --cfg job
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,29 @@
-"""python -m distill.prepare: photos to pairs on disk, once: by a teacher, or sketches."""
+"""python -m distill.prepare: photos to pairs on disk, once: by a teacher, or sketches.
+
+Label photos with a teacher, once: pairs of photo and stylised photo on disk. Or make sketches
+of them, to train a network that turns a sketch into a photo.
+
+  python -m distill.prepare style=hayao photos=DIR
+  python -m distill.prepare -m style=toon,hayao photos=DIR     one after the other
+  python -m distill.prepare style=hayao photos=DIR data=shards engine=ray
+  python -m distill.prepare recipe=pix2pix photos=DIR sketch.points=faces
+  python -m distill.prepare style=custom style.name=NAME photos=DIR teacher=python \\
+      teacher.call=MODULE:NAME     a callable, (N, 3, H, W) float32 RGB in [0, 1] to the same
+  python -m distill.prepare style=custom style.name=NAME photos=DIR teacher=folder \\
+      teacher.folder=DIR           drawings with their photos' names
+  python -m distill.prepare style=custom style.name=NAME photos=DIR teacher=diffusion \\
+      teacher.pipeline=NAME        an image-to-image pipeline of diffusers
+
+Writes data/pairs/STYLE-PHOTOS-SIZE/ with photo/ and stylized/ under train/, val/ and test/, a
+dataset.json and a list of what was skipped and why. Says how far off the photos the teacher draws.
+Kill it any time: run it again to resume.
+With data=shards it writes data/shards/STYLE-PHOTOS-SIZE/ instead, or data.root=ADDRESS: the same
+set as shards, as distill.shards packs them. Photos added later go into further shards.
+recipe=pix2pix writes data/sketches/PHOTOS-SIZE/ with A/ (outlines) and B/ (photos) instead, and
+preview.png, which shows every step of eight photos.
+
+Everything, with its value: python -m distill.prepare --cfg job
+"""
 
 from __future__ import annotations
 

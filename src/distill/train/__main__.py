@@ -1,4 +1,26 @@
-"""python -m distill.train: photos and a teacher, or pictures alone, to a trained network."""
+"""python -m distill.train: photos and a teacher, or pictures alone, to a trained network.
+
+Train a network of one of three recipes. Run it again to resume.
+
+  python -m distill.train photos=DIR                     recipe=distill: your photos, a cartoon
+  python -m distill.train style=paprika decoder=fastdepth
+  python -m distill.train data=demo trainer=demo         six photographs that come with scikit-image
+  python -m distill.train -m decoder=nnconv,fastdepth loss=l1,l1_sobel
+  python -m distill.train -m search=optuna decoder=detail,nnconv 'lr=tag(log,interval(1e-4,1e-2))'
+  python -m distill.train recipe=pix2pix data.root=DIR   pairs of pictures, such as sketch and photo
+  python -m distill.train recipe=cyclegan data.root=DIR  two folders that show no pairs
+  python -m distill.train style=custom teacher=checkpoint teacher.path=runs/NAME photos=DIR
+
+distill: a small student learns the output of a heavy teacher. Photos are labelled once and
+kept in data/pairs/; the run goes to runs/STYLE-DECODER/. pix2pix and cyclegan train a heavy
+network from your pictures, into runs/RECIPE-FOLDER/; it can be a teacher then.
+Then: python -m distill.export
+With -m every combination of the values given is a run of its own, one after the other, in
+runs/sweep-NAME/, with a summary of all at the end. With search=optuna some of them are,
+sampled from earlier trials; there interval(FROM,TO) is a range of numbers, tag(log,…) of rates.
+
+Everything, with its value: python -m distill.train --cfg job
+"""
 
 from __future__ import annotations
 

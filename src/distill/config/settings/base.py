@@ -1,9 +1,9 @@
-"""What all settings share: their kinds of values; conf/ holds their defaults and comments."""
+"""What all settings share: kinds of values, and a line on each for --help; conf/ has defaults."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
@@ -63,6 +63,11 @@ TeacherNode = Annotated[  # None: of pairs of one's own, whose targets nobody ca
     Given(("weights", "typed")),
     PathMark(("path", "folder", "pipeline", "prompt", "negative_prompt", "controlnet", "lora")),
 ]
+
+
+def setting(about: str, **default: Any) -> Any:
+    """A field with the line that `--help` and the page of settings have on it."""
+    return field(metadata={"about": about}, **default)
 
 
 @dataclass(frozen=True, kw_only=True)

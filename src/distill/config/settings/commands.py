@@ -19,6 +19,7 @@ from distill.config.settings.base import (
     RunName,
     Settings,
     TeacherNode,
+    setting,
 )
 from distill.config.settings.training import Budget, Decoder, StyleSettings
 
@@ -29,32 +30,45 @@ class RunChoice(Settings):
 
     not_used = frozenset({"teacher", "gka_layers"})  # of a style: the run knows its own
 
-    run: PathText | None
-    runs: PathText
-    checkpoint: PathText
-    output: PathText | None
-    style: StyleSettings | None = None
-    decoder: Decoder | None = None
+    run: PathText | None = setting(
+        "name of a trained run; null: the latest that fits style and decoder"
+    )
+    runs: PathText = setting("folder of all runs")
+    checkpoint: PathText = setting("best, last or a path")
+    output: PathText | None = setting("folder to write into; null: inside the run's")
+    style: StyleSettings | None = setting("choose the latest run of this style", default=None)
+    decoder: Decoder | None = setting("and of this decoder", default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TfLiteSettings(Settings):
     """The interpreter that has litert-torch; null: this one."""
 
-    python: PathText | None
+    python: PathText | None = setting("interpreter that has litert-torch; null: this one")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Export(RunChoice):
     """distill.export"""
 
-    direction: Literal["AtoB", "BtoA"]
-    formats: str | Annotated[list[str], Field(min_length=1)] | None
-    limit: Annotated[ByteSize, Field(gt=0)] | None
-    photos: PathText | None
-    calibration: PathText | None
+    direction: Literal["AtoB", "BtoA"] = setting("BtoA: the other generator of recipe=cyclegan")
+    formats: str | Annotated[list[str], Field(min_length=1)] | None = setting(
+        "formats to write, one or several: onnx, onnx_fp16, onnx_int8, coreml, ncnn, tflite, "
+        "safetensors; null: onnx, of a U-Net onnx_fp16 too"
+    )
+    limit: Annotated[ByteSize, Field(gt=0)] | None = setting(
+        "budget.bytes as people write them, 10MB or 10MiB; of a U-Net for its half-precision file"
+    )
+    photos: PathText | None = setting(
+        "folder of photos to compare PyTorch and ONNX Runtime on; null: the run's held-out ones"
+    )
+    calibration: PathText | None = setting(
+        "folder of 40 photos or more to calibrate int8 on; null: the run's training photos"
+    )
     tflite: TfLiteSettings
-    parity: Annotated[float, Field(gt=0)] | None
+    parity: Annotated[float, Field(gt=0)] | None = setting(
+        "largest difference between PyTorch and ONNX Runtime; null: 1e-4, with InstanceNorm 1e-3"
+    )
     budget: Budget
     exporter: Annotated[Node, Given()]
 
@@ -63,24 +77,32 @@ class Export(RunChoice):
 class EvalFid(RunChoice):
     """distill.eval_fid"""
 
-    photos: PathText | None
-    a: PathText | None
-    b: PathText | None
-    features: Literal["inception", "mobilenet", "none"]
-    ceiling: str
-    direction: Literal["AtoB", "BtoA"]
-    bootstrap: Annotated[int, Field(ge=0)]
-    flicker: Annotated[int, Field(ge=0)]
-    batch_size: Positive
-    sheet: Positive
-    seed: int
+    photos: PathText | None = setting(
+        "other photos (pairs, two domains), without those the run was trained on; null: its "
+        "own held-out ones"
+    )
+    a: PathText | None = setting("two folders of pictures to compare instead of a run")
+    b: PathText | None = setting("the other one")
+    features: Literal["inception", "mobilenet", "none"] = setting(
+        "network of the distances: inception is pytorch-fid's, as papers use it; none: only "
+        "PSNR and SSIM"
+    )
+    ceiling: str = setting(
+        "what a student that learnt nothing would score: photos, or another style's name"
+    )
+    direction: Literal["AtoB", "BtoA"] = setting("BtoA: the other generator of recipe=cyclegan")
+    bootstrap: Annotated[int, Field(ge=0)] = setting("resamples of the 95 % intervals; 0: none")
+    flicker: Annotated[int, Field(ge=0)] = setting("photos that flicker is measured on; 0: none")
+    batch_size: Positive = setting("pictures at once")
+    sheet: Positive = setting("rows of the contact sheet")
+    seed: int = setting("of the intervals")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShippedStudent(NameSetting):
     """A shipped student, by name; null: hayao, where no other one is named."""
 
-    name: str | None
+    name: str | None = setting("a student of the package; null: hayao")
 
 
 StylizeDevice = Literal[
@@ -93,130 +115,188 @@ class Stylize(Settings):
     """distill.stylize; `inputs` are no setting but what stands beside the settings."""
 
     style: ShippedStudent
-    model: PathText | None
-    run: PathText | None
-    runs: PathText
-    direction: Literal["AtoB", "BtoA"]
-    output: PathText | None
-    size: Annotated[int, Field(ge=32, le=32768)] | None
-    upscale: Literal["whole", "tiles", "guided"]
-    face: Literal["off", "crop", "paste"]
-    faces: Literal["largest", "all"]
-    detector: Literal["lbp", "yunet"]
-    compare: bool
-    crf: Annotated[float, Field(ge=0, le=51)]
-    smooth: Annotated[float, Field(ge=0, le=0.95)]
-    stability: bool
-    threads: Positive | None
-    device: StylizeDevice = "cpu"
+    model: PathText | None = setting("a student of your own: .onnx, .ckpt or .safetensors")
+    run: PathText | None = setting("or a trained run's best checkpoint")
+    runs: PathText = setting("folder of all runs")
+    direction: Literal["AtoB", "BtoA"] = setting("BtoA: the other generator of recipe=cyclegan")
+    output: PathText | None = setting(
+        "folder, or a file for one picture; null: stylized; also -o OUT"
+    )
+    size: Annotated[int, Field(ge=32, le=32768)] | None = setting(
+        "long side in pixels that the student sees; null: the picture's own, at most 1024"
+    )
+    upscale: Literal["whole", "tiles", "guided"] = setting(
+        "larger outputs: whole enlarges the output, tiles stylises piece by piece, guided "
+        "carries a small output to the edges of the photo"
+    )
+    face: Literal["off", "crop", "paste"] = setting(
+        "crop: stylise only the face; paste: and put it back into the photo"
+    )
+    faces: Literal["largest", "all"] = setting("the largest face or all")
+    detector: Literal["lbp", "yunet"] = setting(
+        "of faces: lbp comes with scikit-image, yunet finds more and is downloaded (230 KB)"
+    )
+    compare: bool = setting("photo, output and the teacher's, if available, side by side")
+    crf: Annotated[float, Field(ge=0, le=51)] = setting(
+        "of videos: H.264's constant rate factor, smaller is better"
+    )
+    smooth: Annotated[float, Field(ge=0, le=0.95)] = setting(
+        "of videos: share of the last output that stays where nothing moves, against flicker"
+    )
+    stability: bool = setting("of videos: measure flicker, into NAME-STYLE.stability.json")
+    threads: Positive | None = setting("CPU threads of the student; null: all cores")
+    device: StylizeDevice = setting(
+        "what the student runs on; auto: the best provider of ONNX Runtime that agrees with "
+        "the CPU within 2 levels of 255, else cpu",
+        default="cpu",
+    )
     inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lens(Settings):
-    """distill.lens; `rate` in pictures a second, `line` in the network's pixels.
+    """distill.lens"""
 
-    `names` are further hosts that the page may be asked for by: names or addresses, no port.
-    `frames` are the sites whose pages may show it in a frame.
-    """
-
-    students: Paths | None
-    sketches: Paths
-    run: RunName | None
-    runs: PathText
-    output: Annotated[PathText, Field(min_length=1)]
-    serve: bool
-    host: Annotated[str, Field(min_length=1)]
-    port: Annotated[int, Field(ge=0, le=65535)]
-    names: HostName | list[HostName]
-    frames: Origins
-    embed: bool
-    https: bool
-    open: bool
-    rate: Annotated[float, Field(gt=0, le=60)]
-    line: Annotated[float, Field(ge=1, le=8)]
+    students: Paths | None = setting(
+        "students of the package by name, or .onnx, .ckpt and .safetensors files; null: all "
+        "of the package and the run"
+    )
+    sketches: Paths = setting("files of sketch-to-image students, for the drawing mode")
+    run: RunName | None = setting("a trained run's best checkpoint")
+    runs: PathText = setting("folder of all runs")
+    output: Annotated[PathText, Field(min_length=1)] = setting(
+        "folder of the page; an earlier one is replaced"
+    )
+    serve: bool = setting("false: build the folder only")
+    host: Annotated[str, Field(min_length=1)] = setting(
+        "address to serve at; 0.0.0.0: for other devices in the network too"
+    )
+    port: Annotated[int, Field(ge=0, le=65535)] = setting("0: any free one")
+    names: HostName | list[HostName] = setting(
+        "further host names to answer to, such as that of a tunnel"
+    )
+    frames: Origins = setting(
+        "sites whose pages may show this one in a frame: https://my.site.example"
+    )
+    embed: bool = setting("add the element <distill-lens> for pages of your own")
+    https: bool = setting(
+        "with a certificate of this machine's own: phones give the camera to https pages only"
+    )
+    open: bool = setting("show the page in the browser")
+    rate: Annotated[float, Field(gt=0, le=60)] = setting("drawing mode: pictures per second")
+    line: Annotated[float, Field(ge=1, le=8)] = setting(
+        "drawing mode: width of the pen in the network's pixels"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckSettings(Settings):
     """distill.check; `inputs` are no setting but what stands beside the settings."""
 
-    profile: Literal["snapml", "coreml", "nnapi", "web"]
-    output: PathText | None
+    profile: Literal["snapml", "coreml", "nnapi", "web"] = setting("the device")
+    output: PathText | None = setting("a .json file for the report; also -o FILE")
     inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairsFolder(Settings):
-    """Where pairs or shards lie, and how pairs are split that no folder of theirs divides.
+    """Where pairs or shards are, and how pairs are split that no folder of theirs divides."""
 
-    `style` is the folder of targets in the layout faces/ + STYLE/.
-    """
-
-    root: PathText | None
-    val_fraction: Annotated[float, Field(gt=0, lt=1)]
-    test_fraction: Annotated[float, Field(ge=0, lt=1)]
-    split_seed: int
-    style: str | None
+    root: PathText | None = setting(
+        "the set: any folder of pairs that distill.train data.root= takes, or shards"
+    )
+    val_fraction: Annotated[float, Field(gt=0, lt=1)] = setting(
+        "of pairs that no folder splits: share for validation"
+    )
+    test_fraction: Annotated[float, Field(ge=0, lt=1)] = setting("and for the test")
+    split_seed: int = setting("seed of that split")
+    style: str | None = setting("the targets' folder in the layout faces/ + STYLE/")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShardSettings(Settings):
-    """distill.shards; `pairs` is how many are in a shard."""
+    """distill.shards"""
 
     data: PairsFolder
-    output: PathText | None
-    to: Literal["shards", "pairs", "litdata"]
-    codec: Literal["raw", "qoi", "webp", "png", "jpeg"]
-    pairs: Positive
-    workers: Annotated[int, Field(ge=0)]
+    output: PathText | None = setting(
+        "where it goes, a path or an address that fsspec knows (s3://, gs://); null: "
+        "data/shards/SET, with to=pairs SET-pairs"
+    )
+    to: Literal["shards", "pairs", "litdata"] = setting(
+        "pairs: unpack into a folder of PNGs; litdata: for its StreamingDataset"
+    )
+    codec: Literal["raw", "qoi", "webp", "png", "jpeg"] = setting(
+        "raw loads fastest, qoi takes half the space, webp the least without loss; jpeg loses"
+    )
+    pairs: Positive = setting("pairs in a shard")
+    workers: Annotated[int, Field(ge=0)] = setting("processes that pack")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CurationLimits(Settings):
-    """Beyond which a pair is left out; `shift` in pixels at 256, `style` in usual distances from
-    the set's median, `difference` in levels of 255, `landmarks` in widths of the face."""
+    """Beyond which a pair is left out."""
 
-    agreement: Annotated[float, Field(ge=0, le=1)]
-    shift: Annotated[float, Field(gt=0)]
-    style: Annotated[float, Field(gt=0)]
-    difference: Annotated[float, Field(ge=0, le=255)]
-    landmarks: Annotated[float, Field(gt=0)]
-    copies: bool
+    agreement: Annotated[float, Field(ge=0, le=1)] = setting(
+        "least correlation of edges once the target is shifted onto the photo, -1 to 1; 0: any"
+    )
+    shift: Annotated[float, Field(gt=0)] = setting(
+        "largest displacement of a target, in pixels at 256"
+    )
+    style: Annotated[float, Field(gt=0)] = setting(
+        "largest distance from the set's median style, in usual distances"
+    )
+    difference: Annotated[float, Field(ge=0, le=255)] = setting(
+        "least mean difference from the photo in levels of 255; 0: any"
+    )
+    landmarks: Annotated[float, Field(gt=0)] = setting(
+        "largest move of eyes, nose and mouth, in widths of the face; measured if YuNet is "
+        "available"
+    )
+    copies: bool = setting("list near-duplicate photos: all but the pair that fits best")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Curate(Settings):
-    """distill.curate; `show` is how many pictures of each score stand on the page."""
+    """distill.curate"""
 
     data: PairsFolder
-    output: PathText | None
+    output: PathText | None = setting(
+        "folder for the page, the scores and the drop list; null: data/curation/SET"
+    )
     limits: CurationLimits
-    align: bool
-    apply: bool
-    show: Positive
+    align: bool = setting(
+        "the set will be trained with data.align=true: a shift is no reason to leave a pair out"
+    )
+    apply: bool = setting(
+        "also write the list into the set as dropped.txt, which training keeps to"
+    )
+    show: Positive = setting("pictures of each score on the page, the worst first")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedPairs(Settings):
     """A set of pairs on this machine."""
 
-    root: PathText | None
+    root: PathText | None = setting(
+        "a set of pairs or shards instead: what is pushed, or where it is pulled to"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class HubSettings(Settings):
     """distill.hub; `inputs` are no setting but the word beside the settings, push or pull."""
 
-    run: RunName | None
-    runs: PathText
-    checkpoint: Literal["best", "last"]
-    model: PathText | None
+    run: RunName | None = setting("name of the run whose student is pushed; null: the latest")
+    runs: PathText = setting("folder of all runs")
+    checkpoint: Literal["best", "last"] = setting("of that run")
+    model: PathText | None = setting(
+        "a student's file: what is pushed (.safetensors, .ckpt), or where it is pulled to"
+    )
     data: PublishedPairs
-    repo: PathText | None
-    revision: str | None
-    private: bool
-    replace: bool
+    repo: PathText | None = setting("USER/NAME on the Hub, or a folder: ./DIR, /DIR, ~/DIR")
+    revision: str | None = setting("branch, tag or commit there; null: main")
+    private: bool = setting("of a repository that the push creates; false: everybody sees it")
+    replace: bool = setting("replace files of other content")
     inputs: tuple[str, ...] = ()
 
 
@@ -226,15 +306,23 @@ class Benchmark(Settings):
 
     not_used = frozenset({"gka_layers"})  # of a teacher
 
-    style: StyleSettings
+    style: StyleSettings = setting("whose teacher and shipped student")
     teacher: TeacherNode
-    with_teacher: bool
-    model: PathText | None
-    run: PathText | None
-    runs: PathText
-    sizes: Annotated[list[Annotated[int, Field(ge=32, le=4096)]], Field(min_length=1)]
-    threads: Annotated[list[Positive | Literal["all"]], Field(min_length=1)]
-    providers: Annotated[list[str], Field(min_length=1)]
-    rounds: Annotated[int, Field(ge=2)]
-    output: PathText
+    with_teacher: bool = setting("false: leave the style's teacher out")
+    model: PathText | None = setting(
+        "the student: .onnx, .ckpt, .safetensors; null: the shipped one of the style"
+    )
+    run: PathText | None = setting("or a trained run's best checkpoint, beside its own teacher")
+    runs: PathText = setting("folder of all runs")
+    sizes: Annotated[list[Annotated[int, Field(ge=32, le=4096)]], Field(min_length=1)] = setting(
+        "sides of the pictures in pixels"
+    )
+    threads: Annotated[list[Positive | Literal["all"]], Field(min_length=1)] = setting(
+        "CPU threads, all: every core"
+    )
+    providers: Annotated[list[str], Field(min_length=1)] = setting(
+        "ONNX Runtime's; missing ones are reported and left out"
+    )
+    rounds: Annotated[int, Field(ge=2)] = setting("turns of each model")
+    output: PathText = setting("folder of the figures; also -o DIR")
     inputs: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from distill.config.settings.base import PathText, Positive, Settings
+from distill.config.settings.base import PathText, Positive, Settings, setting
 
 ObjectiveName = Literal[
     "psnr", "ssim", "loss", "frechet", "ink_recall", "ink_precision", "ms", "macs", "parameters"
@@ -26,44 +26,53 @@ def _one_is_validated(names: list[str]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Costs(Settings):
-    """Limits on what a network costs at the run's resolution; None: without that one."""
+    """Limits on what a network costs: one beyond them is not trained. None: no limit."""
 
-    macs: Annotated[float, Field(gt=0)] | None
-    parameters: Annotated[float, Field(gt=0)] | None
+    macs: Annotated[float, Field(gt=0)] | None = setting(
+        "limit on the MACs at the run's resolution"
+    )
+    parameters: Annotated[float, Field(gt=0)] | None = setting("limit on the parameters")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Search(Settings):
-    """How combinations are sampled, how many, and what is best. `timeout` in seconds.
-
-    Combinations that cost more than `most` or less than `least` are not trained and do not count.
-    """
+    """How combinations are sampled, how many, and what is best."""
 
     name: Literal["optuna"]
-    trials: Positive
-    seed: Annotated[int, Field(ge=0)]
-    sampler: Literal["auto", "tpe", "nsga2", "random"]
+    trials: Positive = setting("of the whole study; run it again with more to resume")
+    seed: Annotated[int, Field(ge=0)] = setting("of what is sampled")
+    sampler: Literal["auto", "tpe", "nsga2", "random"] = setting(
+        "auto: tpe for one objective, nsga2 for several"
+    )
     objectives: Annotated[
         list[ObjectiveName], Field(min_length=1), AfterValidator(_one_is_validated)
-    ]
-    pruner: Literal["none", "median", "hyperband"]
-    most: Costs
-    least: Costs
-    timeout: Annotated[float, Field(gt=0)] | None
-    storage: PathText | None
+    ] = setting(
+        "figures of validation, then also costs of the network: ms (of the ONNX file, one "
+        "thread), macs, parameters"
+    )
+    pruner: Literal["none", "median", "hyperband"] = setting(
+        "end trials whose validations fall behind"
+    )
+    most: Costs = setting("a network that costs more is not trained")
+    least: Costs = setting("nor one that costs less")
+    timeout: Annotated[float, Field(gt=0)] | None = setting(
+        "seconds after which no further trial starts"
+    )
+    storage: PathText | None = setting(
+        "a file, or the URL of a database for several machines; null: study.journal beside the runs"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Launcher(Settings):
-    """How many jobs run at once, and whether this process reports on all of them.
-
-    `only` is the number of the one job that this process is for, which another one started.
-    """
+    """How many jobs run at once, and whether this process reports on all of them."""
 
     name: Literal["local", "submitit"]
-    jobs: Positive
-    report: bool
-    only: Annotated[int, Field(ge=0)] | None
+    jobs: Positive = setting("runs at once, each a process with its share of the threads")
+    report: bool = setting("summary, front and plot at the end; false: another process writes them")
+    only: Annotated[int, Field(ge=0)] | None = setting(
+        "number of the one job that this process is for"
+    )
 
     @property
     def sequential(self) -> bool:
@@ -73,16 +82,24 @@ class Launcher(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class SubmititLauncher(Launcher):
-    """What a job of SLURM is given; `memory` in GB, `more` as submitit names its parameters."""
+    """What a job of SLURM is given."""
 
-    cluster: Literal["slurm", "local", "debug"] | None
-    partition: str | None
-    account: str | None
-    minutes: Positive
-    cpus: Positive
-    gpus: Annotated[int, Field(ge=0)]
-    memory: Annotated[float, Field(gt=0)] | None
-    more: dict[str, Any] | None
+    cluster: Literal["slurm", "local", "debug"] | None = setting(
+        "null: slurm where there is one; local and debug are submitit's own"
+    )
+    partition: str | None = setting("of SLURM")
+    account: str | None = setting("of SLURM")
+    minutes: Positive = setting(
+        "time limit of a job; shortly before it saves, and resumes in another one"
+    )
+    cpus: Positive = setting("of a job")
+    gpus: Annotated[int, Field(ge=0)] = setting("of a job")
+    memory: Annotated[float, Field(gt=0)] | None = setting(
+        "GB of a job; null: as the partition has it"
+    )
+    more: dict[str, Any] | None = setting(
+        "other parameters of submitit, such as {slurm_constraint: a100}"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

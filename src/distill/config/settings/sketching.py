@@ -7,7 +7,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from distill.config.settings.base import Fraction, NameSetting, PathText, Positive, Settings
+from distill.config.settings.base import (
+    Fraction,
+    NameSetting,
+    PathText,
+    Positive,
+    Settings,
+    setting,
+)
 
 Length = Annotated[float, Field(gt=0)]
 
@@ -16,65 +23,80 @@ Length = Annotated[float, Field(gt=0)]
 class PairsRecipe(NameSetting):
     """The recipe that the pairs are for: they come from a teacher, or are sketches of photos."""
 
-    name: str
+    name: str = setting(
+        "distill: photos and their stylised pictures; pix2pix: sketches and photos, see sketch"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class FaceSquare(Settings):
     """The square around a face, in distances between its eyes."""
 
-    least: Length
-    side: Length
-    eyes: Annotated[float, Field(ge=0, le=1)]
+    least: Length = setting("pixels between the eyes; a smaller face is dropped")
+    side: Length = setting("side of the square around a face, in distances between its eyes")
+    eyes: Annotated[float, Field(ge=0, le=1)] = setting("share of the square above the eyes")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Saliency(Settings):
     """How a mask's network wants its picture: side in pixels, and mean and deviation."""
 
-    size: Positive
-    norm: Literal["imagenet", "none"]
+    size: Positive = setting("side of the mask network's input, where its file leaves it open")
+    norm: Literal["imagenet", "none"] = setting("normalisation of that input")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Canny(Settings):
     """Canny's edges: blur in pixels, and both thresholds of the steepness."""
 
-    sigma: Length
-    low: Fraction
-    high: Fraction
+    sigma: Length = setting("blur in pixels")
+    low: Fraction = setting("lower threshold of the gradient")
+    high: Fraction = setting("and the higher one; fewer lines: raise it")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hed(Settings):
     """Holistically nested edges: the network's weights and the least probability."""
 
-    weights: PathText | None
-    threshold: Fraction
+    weights: PathText | None = setting("HED's weights file, of your own")
+    threshold: Fraction = setting("least probability of an edge")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stroke(Settings):
     """The pen, in pixels: the shortest line that is drawn, and how wide it is."""
 
-    least: Annotated[int, Field(ge=0)]
-    width: Annotated[float, Field(ge=1)]
+    least: Annotated[int, Field(ge=0)] = setting("shortest line in pixels")
+    width: Annotated[float, Field(ge=1)] = setting("width of the pen in pixels")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sketch(Settings):
     """What is cut out of a photo, and how its outline is found and drawn."""
 
-    size: Annotated[int, Field(ge=32, multiple_of=32)]
-    points: Literal["cat", "faces"] | None
+    size: Annotated[int, Field(ge=32, multiple_of=32)] = setting("side of the pictures in pixels")
+    points: Literal["cat", "faces"] | None = setting(
+        "cat: a cat's nine points from NAME.jpg.cat beside NAME.jpg; faces: YuNet's; null: "
+        "the centre square"
+    )
     face: FaceSquare
-    outside: Literal["white", "edge"]
-    mask: PathText | None
+    outside: Literal["white", "edge"] = setting(
+        "fill beyond the photo: white, or its outermost pixels"
+    )
+    mask: PathText | None = setting(
+        "background removed by a saliency network's ONNX file, a folder of masks, or alpha: "
+        "the photos' own"
+    )
     saliency: Saliency
-    mask_least: Annotated[float, Field(ge=0, le=1)]
-    rgba: bool
-    outline: Literal["canny", "hed"]
+    mask_least: Annotated[float, Field(ge=0, le=1)] = setting(
+        "least share of the square that the mask must keep"
+    )
+    rgba: bool = setting("background transparent instead of white")
+    outline: Literal["canny", "hed"] = setting(
+        "how edges are found; the settings below fit size=256: at 512 double sigma, least and"
+        " width, and halve low and high"
+    )
     canny: Canny
     hed: Hed
     stroke: Stroke
-    marks: bool
+    marks: bool = setting("circles at the eyes and a triangle at the nose")

@@ -28,6 +28,7 @@ from distill.config.settings.base import (
     RunName,
     Settings,
     TeacherNode,
+    setting,
 )
 from distill.config.settings.engines import EngineSettings
 from distill.config.settings.sketching import PairsRecipe, Sketch
@@ -45,32 +46,45 @@ ByteCount = Annotated[int, BeforeValidator(_bytes), Field(ge=0)]  # as people wr
 class StyleSettings(Settings):
     """What to imitate: the teacher's weights file, where it comes from and under which terms."""
 
-    name: Name
-    resolution: Annotated[int, Field(ge=64, multiple_of=32)]
-    weights: PathText | None
-    file: str | None
-    url: str | None
-    sha256: str | None
-    git_blob: str | None
-    licence: str
-    source: str
+    name: Name = setting("the style's name, which also names sets and runs")
+    resolution: Annotated[int, Field(ge=64, multiple_of=32)] = setting(
+        "side in pixels of the square pictures that the teacher labels"
+    )
+    weights: PathText | None = setting(
+        "the teacher's weights file, if you have it yourself; null: `file` is looked for"
+    )
+    file: str | None = setting(
+        "name of the weights file, looked for in DISTILL_WEIGHTS, the cache and at `url`"
+    )
+    url: str | None = setting("address to download it from")
+    sha256: str | None = setting("its hash")
+    git_blob: str | None = setting("or its hash as git's blob")
+    licence: str = setting("terms of the weights")
+    source: str = setting("where the weights come from")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig(Settings):
-    """Where pictures lie, which of them are held out, and how they are fed.
+    """Where pictures are, which of them are held out, and how they are loaded."""
 
-    `flip` mirrors at random; None does so with pairs of one's own and not with those of a teacher.
-    """
-
-    root: PathText | None
-    val_fraction: Annotated[float, Field(gt=0, lt=1)]
-    split_seed: int
-    colour: Annotated[float, Field(ge=0, lt=1)]
-    batch_size: Positive
-    flip: bool | None
-    val_limit: Positive | None
-    workers: Annotated[int, Field(ge=0)]
+    root: PathText | None = setting(
+        "folder of pairs of your own: photo/ + stylized/, A/ + B/, faces/ + STYLE/ or side by"
+        " side; null: the set that distill.prepare makes"
+    )
+    val_fraction: Annotated[float, Field(gt=0, lt=1)] = setting(
+        "share held out to choose a checkpoint by, in whole groups (persons)"
+    )
+    split_seed: int = setting("seed of the split and of the views")
+    colour: Annotated[float, Field(ge=0, lt=1)] = setting(
+        "how far colours vary, 0: not; of labelled photos ahead of the teacher"
+    )
+    batch_size: Positive = setting("pictures per step")
+    flip: bool | None = setting(
+        "mirror at random; null: pairs of your own, but not those of a teacher, whose output "
+        "of a mirrored photo differs"
+    )
+    val_limit: Positive | None = setting("pictures per validation; null: all")
+    workers: Annotated[int, Field(ge=0)] = setting("processes that load pictures")
 
 
 def _leaves_some(test: float, info: ValidationInfo) -> float:
@@ -87,13 +101,17 @@ def _leaves_some(test: float, info: ValidationInfo) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitConfig(DataConfig):
-    """Pairs, of which a share is held out to report on beside that for validation; 0: none is.
+    """Pairs, of which a share is held out to report on beside that for validation."""
 
-    `align` lays targets over their photos where they lie a few pixels off.
-    """
-
-    test_fraction: Annotated[float, Field(ge=0, lt=1), AfterValidator(_leaves_some)] = 0.0
-    align: bool = False  # runs from before them have neither
+    test_fraction: Annotated[float, Field(ge=0, lt=1), AfterValidator(_leaves_some)] = setting(
+        "share held out to report on, in the same way; 0: none, validation serves for both",
+        default=0.0,
+    )
+    # runs from before them have neither
+    align: bool = setting(
+        "shift targets that are a few pixels off onto their photos (see distill.curate)",
+        default=False,
+    )
 
 
 def _ascending(sizes: list[int]) -> list[int]:
@@ -112,35 +130,56 @@ Sizes = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Data(SplitConfig):
-    """Photos that a teacher labels, or has labelled; `cache` is in bytes, of remote shards.
-
-    `zoom` and `photo_colour` vary what a student is shown of a pair, see `PairSet`. `sizes` are
-    long sides of whole pictures in pixels; of the pictures trained on, the share `share_of_sizes`
-    are crops of those.
-    """
+    """Photos that a teacher labels, or has labelled."""
 
     kind: Literal["pairs", "photos", "demo", "shards"]
-    views: Positive | Annotated[list[Positive], Field(min_length=1)]
-    crop_size: Annotated[int, Field(ge=32, multiple_of=32)] | None
-    weights: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] | None = None
-    cache: ByteCount | None = None
-    zoom: Annotated[float, Field(ge=0, le=1)] = 0.0  # runs from before them have neither
-    photo_colour: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    sizes: Sizes | None = None  # nor these two
-    share_of_sizes: Annotated[float, Field(gt=0, le=1)] = 0.57
+    views: Positive | Annotated[list[Positive], Field(min_length=1)] = setting(
+        "pictures taken of each training photo, the first the plain centre square; [1,8] for "
+        "two folders"
+    )
+    crop_size: Annotated[int, Field(ge=32, multiple_of=32)] | None = setting(
+        "train on random crops of this side; null: whole pictures"
+    )
+    weights: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] | None = setting(
+        "share of each folder of photos=[A,B] in training; null: by its size", default=None
+    )
+    cache: ByteCount | None = setting(
+        "disk space for remote shards on this machine, the least recently used go; 0: none",
+        default=None,
+    )
+    # runs from before them have neither
+    zoom: Annotated[float, Field(ge=0, le=1)] = setting(
+        "0.3: pairs are shown 1/1.3 to 1.3 times as large, both sides alike", default=0.0
+    )
+    photo_colour: Annotated[float, Field(ge=0, lt=1)] = setting(
+        "how far the colours of the photo alone vary, its target's staying as they are", default=0.0
+    )
+    # nor these two
+    sizes: Sizes | None = setting(
+        "long sides in pixels of whole pictures to label too, such as [256,512,768,1024]; "
+        "null: squares alone",
+        default=None,
+    )
+    share_of_sizes: Annotated[float, Field(gt=0, le=1)] = setting(
+        "share of the pictures trained on that are crops of those whole pictures", default=0.57
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loss(Settings):
-    """Terms by name and the weight of each; a term of weight 0 is not built.
-
-    `start` is the share of a run's steps after which a term counts, 0 where none is named.
-    """
+    """Terms by name, the weight of each, and when it starts to count."""
 
     name: str
-    weights: dict[str, Annotated[float, Field(ge=0)]]
-    start: dict[str, Annotated[float, Field(ge=0, lt=1)]] = field(default_factory=dict)
-    balance: bool
+    weights: dict[str, Annotated[float, Field(ge=0)]] = setting(
+        "weight of each loss term; a term of weight 0 is not computed"
+    )
+    start: dict[str, Annotated[float, Field(ge=0, lt=1)]] = setting(
+        "share of the run's steps after which a term counts; validation always counts all",
+        default_factory=dict,
+    )
+    balance: bool = setting(
+        "measure every term before the first step and scale all to one order of magnitude"
+    )
     terms: dict[str, Node]
 
 
@@ -148,59 +187,84 @@ class Loss(Settings):
 class Budget(Settings):
     """Limits of an export at 256²: MACs, trained values, bytes of the file."""
 
-    macs: int | None
-    parameters: int | None
-    bytes: int | None
+    macs: int | None = setting("limit on the MACs of an export at 256 x 256; null: the run's")
+    parameters: int | None = setting("limit on its parameters")
+    bytes: int | None = setting("limit on the bytes of its file")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine(Settings):
     """The machine that trains, and how often it looks at the result."""
 
-    accelerator: Literal["cpu", "gpu", "mps", "auto"]
-    devices: int | Literal["auto"]
-    num_nodes: Positive
-    strategy: str
-    precision: Literal["32-true", "16-mixed", "bf16-mixed"]
-    val_every: Positive
-    log_every: Positive
-    clip: Annotated[float, Field(gt=0)] | None
-    accumulate: Positive
-    patience: Positive | None
-    compile: bool
-    fused: bool
-    threads: Positive | None
+    accelerator: Literal["cpu", "gpu", "mps", "auto"] = setting("what to train on")
+    devices: int | Literal["auto"] = setting("processes on this machine, one a device")
+    num_nodes: Positive = setting("machines; torchrun or srun starts the command on each")
+    strategy: str = setting("Lightning's strategy")
+    precision: Literal["32-true", "16-mixed", "bf16-mixed"] = setting(
+        "of the arithmetic; bf16-mixed is slow on CPUs without hardware for it"
+    )
+    val_every: Positive = setting("steps between validations, previews and health checks")
+    log_every: Positive = setting("steps between rows of metrics.csv")
+    clip: Annotated[float, Field(gt=0)] | None = setting(
+        "largest norm of the gradient; null: no clipping"
+    )
+    accumulate: Positive = setting("batches per step")
+    patience: Positive | None = setting(
+        "validations without progress before the run ends early; null: never"
+    )
+    compile: bool = setting(
+        "torch.compile student and losses: a slow start, measure whether it pays"
+    )
+    fused: bool = setting("one kernel for the optimiser; not with precision=16-mixed and clipping")
+    threads: Positive | None = setting(
+        "CPU threads; null: all cores, fewer while other programs use them"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trainer(Machine):
     """The machine and the length of a run; steps are optimiser steps."""
 
-    max_steps: Positive
+    max_steps: Positive = setting("length of the run in optimiser steps")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Labelling(Settings):
-    """How the teacher labels; only the precision changes pixels.
+    """How the teacher labels; only the precision changes pixels."""
 
-    `listing` says whether photos at an address are listed again: auto where that is quick.
-    """
-
-    batch_size: Positive | None
-    workers: Annotated[int, Field(ge=0)]
-    device: Literal["auto", "cpu", "cuda", "mps"]
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"  # runs from before it have none
-    listing: Literal["auto", "new", "kept"] = "auto"  # nor this
+    batch_size: Positive | None = setting(
+        "pictures that the teacher labels at once; null: 1 on a CPU, 16 elsewhere"
+    )
+    workers: Annotated[int, Field(ge=0)] = setting("processes that read photos")
+    device: Literal["auto", "cpu", "cuda", "mps"] = setting("what the teacher runs on")
+    # runs from before it have none
+    precision: Literal["auto", "float32", "bfloat16"] = setting(
+        "of the teacher; auto: as the set has it, bfloat16 where that is faster", default="auto"
+    )
+    # nor this
+    listing: Literal["auto", "new", "kept"] = setting(
+        "list photos at an address new, or take the kept list; auto: kept where listing took "
+        "more than a minute",
+        default="auto",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PhotoSource(Settings):
     """What prepare and train share: photos, teacher, and the set made of them."""
 
-    photos: Folders
-    val_photos: Folders | None = None
-    drop: PathText | None = None
-    crop: Fraction
+    photos: Folders = setting(
+        "folder of photos, any layout and size, or several: photos=[A,B]; or an address: "
+        "s3://BUCKET/DIR"
+    )
+    val_photos: Folders | None = setting(
+        "folder of photos for validation alone; null: a share of `photos`", default=None
+    )
+    drop: PathText | None = setting(
+        "file that lists pictures to leave out, one a line: names of photos or of pairs",
+        default=None,
+    )
+    crop: Fraction = setting("share of the photo's short side that the centre square takes")
     style: StyleSettings
     data: Data
     label: Labelling
@@ -211,17 +275,21 @@ class PhotoSource(Settings):
 class ShardFormat(Settings):
     """How labelled pairs are put into shards: the codec, and how many in each."""
 
-    codec: Literal["raw", "qoi", "webp", "png", "jpeg"]
-    pairs: Positive
+    codec: Literal["raw", "qoi", "webp", "png", "jpeg"] = setting(
+        "of data=shards: raw, qoi, webp and png are lossless"
+    )
+    pairs: Positive = setting("of data=shards: pairs in a shard")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetCard(NameSetting):
     """Whether a set gets a card, and what only its owner knows of the photos."""
 
-    name: bool
-    licence: str | None
-    source: str | None
+    name: bool = setting(
+        "true: write a card into the set, README.md and a sheet of pairs, for distill.hub push"
+    )
+    licence: str | None = setting("of the photos, as in 'CC BY 4.0'")
+    source: str | None = setting("where the photos come from, an address or words")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,26 +314,30 @@ class Decoder(Settings):
     """
 
     name: Name
-    profile: Literal["strict", "transposed"]
-    without: list[int]
+    profile: Literal["strict", "transposed"] = setting("operators of its export")
+    without: list[int] = setting("blocks of the encoder that it does without")
     build: Annotated[Node, Given(("channels", "strides", "out_channels"))]
 
 
 @dataclass(frozen=True, kw_only=True)
 class WandbSettings(Settings):
-    """A project of Weights & Biases; None leaves it to the library and its environment."""
+    """A project of Weights & Biases."""
 
-    project: Annotated[str, Field(min_length=1)]
-    entity: str | None
-    mode: Literal["online", "offline"] | None
+    project: Annotated[str, Field(min_length=1)] = setting("project of Weights & Biases")
+    entity: str | None = setting("its user or team; null: your default one")
+    mode: Literal["online", "offline"] | None = setting(
+        "offline: nothing is sent until `wandb sync`; null: $WANDB_MODE"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class MLflowSettings(Settings):
     """An experiment of MLflow and the server or store it is in."""
 
-    experiment: Annotated[str, Field(min_length=1)]
-    uri: str | None
+    experiment: Annotated[str, Field(min_length=1)] = setting("experiment of MLflow")
+    uri: str | None = setting(
+        "its tracking server or store; null: $MLFLOW_TRACKING_URI, else RUN/mlflow/"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,11 +356,15 @@ class Training(Settings):
 
     not_used = frozenset({"search", "launcher"})  # of the jobs of -m together, not of a run
 
-    run: RunName
-    runs: PathText
-    sweep: RunName | None
-    resume: bool
-    seed: int
+    run: RunName = setting("name of the run")
+    runs: PathText = setting("folder of all runs")
+    sweep: RunName | None = setting(
+        "with -m: name of the sweep, whose folder is RUNS/sweep-NAME; null: the swept keys"
+    )
+    resume: bool = setting(
+        "resume an earlier run of this name; false: start over, the old run is kept"
+    )
+    seed: int = setting("of the order, the augmentation and the initial weights")
     budget: Budget
     optimizer: Annotated[Node, Given(("params", "lr"))]
     schedule: Annotated[Node, Given(("optimizer", "total_steps", "val_every"))]
@@ -300,14 +376,38 @@ class Train(PhotoSource, Training):
     """distill.train recipe=distill"""
 
     recipe: Literal["distill"] = "distill"  # runs from before there were others have none
-    init: str | None = None  # runs from before it have none
-    batchnorm: Literal["learnt", "kept", "measured"] = "learnt"  # nor this
-    global_statistics: Literal["none", "thumbnail"] = "none"  # nor this
-    lr: Annotated[float, Field(gt=0)] | Literal["auto"]
-    ema: Annotated[float, Field(ge=0, lt=1)]
-    channels: Literal[3, 4]
-    style_backbone: Literal["vgg16", "vgg19_relu3_1"]
-    gka_layers: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
+    # runs from before it have none
+    init: str | None = setting(
+        "student to start from: zoo:NAME of the package, a .ckpt, or an exported .safetensors"
+        " or .onnx",
+        default=None,
+    )
+    # nor this
+    batchnorm: Literal["learnt", "kept", "measured"] = setting(
+        "kept: BatchNorm's averages stay those of `init`, for few pictures; measured: measured "
+        "again once, then kept",
+        default="learnt",
+    )
+    # nor this
+    global_statistics: Literal["none", "thumbnail"] = setting(
+        "thumbnail: statistics of the whole picture scale and shift features, so that larger "
+        "pictures come out right",
+        default="none",
+    )
+    lr: Annotated[float, Field(gt=0)] | Literal["auto"] = setting(
+        "learning rate at its highest; auto: found before the first step, with its curve as a"
+        " picture"
+    )
+    ema: Annotated[float, Field(ge=0, lt=1)] = setting(
+        "decay of the student's averaged weights; 0: none"
+    )
+    channels: Literal[3, 4] = setting("of the output; 4 adds transparency and needs RGBA targets")
+    style_backbone: Literal["vgg16", "vgg19_relu3_1"] = setting(
+        "network of the losses style and features"
+    )
+    gka_layers: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = setting(
+        "pairs of student layer and teacher layer for the GKA loss: [[A,B]]"
+    )
     decoder: Decoder
     loss: Loss
     trainer: Trainer
@@ -329,23 +429,24 @@ def _no_search(lr: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialDataConfig(DataConfig):
-    """What both recipes' data share: `size` before, `crop_size` after the random crop."""
+    """What both recipes' data share."""
 
-    size: Annotated[int, Field(ge=16)]
-    crop_size: Annotated[int, Field(ge=32, multiple_of=32)]
-    pad: Pad | None
+    size: Annotated[int, Field(ge=16)] = setting(
+        "side of the pictures in pixels before the random crop"
+    )
+    crop_size: Annotated[int, Field(ge=32, multiple_of=32)] = setting(
+        "and after it: the network's, and that of the validation pictures"
+    )
+    pad: Pad | None = setting("fill up what is not square; null: crop it")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairedDataConfig(AdversarialDataConfig, SplitConfig):
-    """Pairs of pictures; `direction` says which side is the input and which the target.
-
-    `cache` is in bytes, of remote shards.
-    """
+    """Pairs of pictures."""
 
     kind: Literal["pairs", "shards"]
-    direction: Literal["AtoB", "BtoA"]
-    cache: ByteCount | None = None
+    direction: Literal["AtoB", "BtoA"] = setting("which side is the input and which the target")
+    cache: ByteCount | None = setting("disk space for remote shards on this machine", default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -353,16 +454,16 @@ class UnpairedDataConfig(AdversarialDataConfig):
     """Two folders of pictures that show the same kind of thing in two domains."""
 
     kind: Literal["unpaired"]
-    flip: bool
-    a: PathText | None
-    b: PathText | None
+    flip: bool = setting("mirror at random, each picture by itself")
+    a: PathText | None = setting("instead of root: a folder of pictures")
+    b: PathText | None = setting("and one of pictures in the wanted domain")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialTrainer(Machine):
-    """The machine and the length of a run in batches; null: all of its epochs."""
+    """The machine and the length of a run in batches."""
 
-    max_steps: Positive | None
+    max_steps: Positive | None = setting("length of the run in batches; null: all epochs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -370,7 +471,9 @@ class Generator(Settings):
     """A generator's name, its class, and which operators it exports to."""
 
     name: Name
-    profile: Literal["strict", "transposed", "unet", "cyclegan", "any"]
+    profile: Literal["strict", "transposed", "unet", "cyclegan", "any"] = setting(
+        "operators of its export"
+    )
     build: Annotated[Node, Given(("size", "in_channels", "out_channels"))]
 
 
@@ -380,11 +483,13 @@ class Adversarial(Training):
 
     recipe: str
     data: AdversarialDataConfig
-    lr: Annotated[float, BeforeValidator(_no_search), Field(gt=0)]
-    epochs: Positive
-    decay_epochs: Annotated[int, Field(ge=0)]
-    channels: Literal[3, 4]
-    distance: Feature
+    lr: Annotated[float, BeforeValidator(_no_search), Field(gt=0)] = setting(
+        "learning rate of both optimisers"
+    )
+    epochs: Positive = setting("passes over the pictures at that rate")
+    decay_epochs: Annotated[int, Field(ge=0)] = setting("further ones, in which it falls to zero")
+    channels: Literal[3, 4] = setting("of the output; 4 adds transparency and needs RGBA targets")
+    distance: Feature = setting("network of the Fréchet distance that shows progress")
     generator: Generator
     trainer: AdversarialTrainer
     discriminator: Annotated[Node, Given(("channels",))]
@@ -397,7 +502,9 @@ class Pix2PixTrain(Adversarial):
 
     recipe: Literal["pix2pix"]
     data: PairedDataConfig
-    l1: Annotated[float, Field(ge=0)]
+    l1: Annotated[float, Field(ge=0)] = setting(
+        "weight of the difference to the target, beside the discriminator's loss of 1"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -407,6 +514,10 @@ class CycleGANTrain(Adversarial):
     recipe: Literal["cyclegan"]
     data: UnpairedDataConfig
     channels: Literal[3]  # pictures of both domains are a generator's input, too
-    cycle: Annotated[float, Field(ge=0)]
-    identity: Annotated[float, Field(ge=0)]
-    pool: Annotated[int, Field(ge=0)]
+    cycle: Annotated[float, Field(ge=0)] = setting("weight of the difference after there and back")
+    identity: Annotated[float, Field(ge=0)] = setting(
+        "weight of the change to pictures that are in the wanted domain already"
+    )
+    pool: Annotated[int, Field(ge=0)] = setting(
+        "earlier fakes that each discriminator is shown; 0: none"
+    )

@@ -1,0 +1,169 @@
+"""`--help` of a command, and the rows of the page of settings: both from the fields of settings."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import takewhile
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+import yaml
+from annotated_types import Ge, Gt, Le, Lt, MultipleOf
+from pydantic.fields import FieldInfo
+
+from distill.config.settings.base import Given, NameSetting, PathMark
+
+WIDTH, INDENT = 100, 28
+
+
+class Row(NamedTuple):
+    """A setting: its dotted key, what may be typed, its default, and what it is for."""
+
+    key: str
+    kind: str
+    default: str
+    about: str
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    rows: list[Row]
+
+
+def rows(
+    schema: type, values: Mapping[str, Any], comments: Mapping[str, str], above: str = ""
+) -> Iterator[Row]:
+    """A row for each setting of a schema, with its default in `values`, the composed ones.
+
+    An argument of a Node, which no dataclass has, is described by its comment in conf/.
+    """
+    hints = get_type_hints(schema, include_extras=True)
+    for item in fields(schema):
+        key, hint = f"{above}{item.name}", hints[item.name]
+        value = values.get(item.name)
+        classes = (part for part in (hint, *get_args(hint)) if isinstance(part, type))
+        inner = next(filter(is_dataclass, classes), None)
+        about = _about(schema, item.name)
+        if inner and not (about and value is None):
+            within: Any = value if isinstance(value, Mapping) else {}
+            for row in rows(inner, within, comments, f"{key}."):
+                name = issubclass(inner, NameSetting) and row.key == f"{key}.name"
+                yield row._replace(key=key) if name else row
+        elif any(isinstance(mark, Given) for mark in getattr(hint, "__metadata__", ())):
+            for name, argument in (value or {}).items():
+                if comment := comments.get(f"{key}.{name}"):
+                    kind = "VALUE" if argument is None else _kind(type(argument))[0]
+                    yield Row(f"{key}.{name}", kind, _shown(argument), comment)
+        elif about:
+            kind, limits = ("NAME", "") if inner else _kind(hint)
+            yield Row(key, kind, _shown(value), f"{about}{limits}")
+
+
+def _about(schema: type, name: str) -> str:
+    """The line on a field, perhaps that of the class it is inherited from."""
+    found = (getattr(each, "__dataclass_fields__", {}).get(name) for each in schema.__mro__)
+    said = (item.metadata.get("about") for item in found if item)
+    return next(filter(None, said), "")
+
+
+def _kind(hint: Any) -> tuple[str, str]:
+    """What may be typed for a type, N|auto say, and its limits in words."""
+    if get_origin(hint) in (Union, UnionType):
+        parts = [_kind(part) for part in get_args(hint) if part is not type(None)]
+        return "|".join(dict.fromkeys(kind for kind, _ in parts)), parts[0][1]
+    if get_origin(hint) is Annotated:
+        inner, *marks = get_args(hint)
+        found = [
+            m for mark in marks for m in (mark.metadata if isinstance(mark, FieldInfo) else ())
+        ]
+        limits = ", ".join(filter(None, map(_limit, found)))
+        kind, within = _kind(inner)
+        path = any(isinstance(mark, PathMark) for mark in marks)
+        return "PATH" if path else kind, f" [{limits}]" if limits else within
+    if get_origin(hint) is Literal:
+        return "|".join(map(str, get_args(hint))), ""
+    if get_origin(hint) in (list, tuple):
+        return f"[{_kind(get_args(hint)[0])[0]},...]", ""
+    if get_origin(hint) is dict or hint is dict:
+        return "{NAME: VALUE}", ""
+    return {bool: "true|false", int: "N", float: "X", list: "[...]"}.get(hint, "TEXT"), ""
+
+
+def _limit(mark: Any) -> str:
+    match mark:
+        case Ge(ge=0) | Gt(gt=0) | Le(le=1) | Lt(lt=1):
+            return ""
+        case Ge(ge=least):
+            return f"at least {least}"
+        case Gt(gt=least):
+            return f"above {least}"
+        case Le(le=most):
+            return f"at most {most}"
+        case Lt(lt=most):
+            return f"below {most}"
+        case MultipleOf(multiple_of=step):
+            return f"a multiple of {step}"
+    return ""
+
+
+def _shown(value: Any) -> str:
+    """A value as it is typed."""
+    if isinstance(value, str):
+        return value
+    return (
+        yaml.safe_dump(value, default_flow_style=True, width=10**6).removesuffix("\n...\n").strip()
+    )
+
+
+def comments(text: str) -> Iterator[Row]:
+    """Key, default and comment of each setting in a file of conf/; Hydra's own are left out."""
+    yield from _commented(yaml.compose(text), text.splitlines(), "")
+
+
+def _commented(node: yaml.Node | None, lines: list[str], above: str) -> Iterator[Row]:
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else []:
+        if not above and key.value in ("defaults", "hydra"):
+            continue
+        name, start, end = above + key.value, value.start_mark, value.end_mark
+        if isinstance(value, yaml.MappingNode) and value.value and not value.flow_style:
+            yield from _commented(value, lines, f"{name}.")
+            continue
+        default = " ".join("\n".join(lines)[start.index : end.index].split())
+        _, _, comment = lines[key.start_mark.line].partition(" #")
+        below = takewhile(lambda x: x.lstrip()[:1] == "#", lines[key.start_mark.line + 1 :])
+        if comment:  # a comment continues in lines of its own, as far in
+            comment += " " + " ".join(
+                line.lstrip("# ")
+                for line in below
+                if line.index("#") >= lines[key.start_mark.line].index(" #")
+            )
+        yield Row(name, "", default, comment.strip())
+
+
+def page(about: str, groups: Iterable[str], sections: Iterable[Section]) -> str:
+    """The text of --help: what a command does, its choices, and its settings by section."""
+    lines = [about.strip(), ""]
+    if choices := [*groups]:
+        lines += ["Choices, GROUP=CHOICE (--help beside one shows its settings):"]
+        lines += [
+            textwrap.fill(each, WIDTH, initial_indent="  ", subsequent_indent="      ")
+            for each in choices
+        ] + [""]
+    for section in sections:
+        lines += [f"{section.title}:", *map(_line, section.rows), ""]
+    return "\n".join(lines).rstrip()
+
+
+def _line(row: Row) -> str:
+    head = f"  {row.key}={row.kind}"
+    if len(head) > INDENT - 2:
+        head += "\n" + " " * INDENT
+    said = row.about if row.default in ("null", "") else f"{row.about}  ({row.default})"
+    rest = textwrap.fill(
+        said, WIDTH, initial_indent=" " * INDENT, subsequent_indent=" " * INDENT,
+        break_on_hyphens=False,
+    ).lstrip()  # fmt: skip
+    return f"{head if head[-1] == ' ' else head.ljust(INDENT)}{rest}"
