@@ -68,6 +68,8 @@ def class_of(key: str, value: Mapping[str, Any]) -> Any:
     try:
         return resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+            raise  # an installation for inference alone, which is said in other words
         if name.startswith("distill.") and (said := _lacks(name.rpartition(".")[0])):
             raise DistillError(f"{key}._target_={name}: {said}") from error
         raise DistillError(f"{key}._target_={name}: cannot be imported ({error})") from error
