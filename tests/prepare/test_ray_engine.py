@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
+import socket
 import sys
 import time
 from functools import partial
@@ -19,7 +21,7 @@ from distill.core.errors import DistillError
 from distill.data.photos import find_photos
 from distill.data.thumbnails import thumbnails
 from distill.prepare import __main__ as prepare
-from distill.prepare.ray_engine import RayEngine
+from distill.prepare.ray_engine import RayEngine, _reach
 from distill.shards import __main__ as shards
 from support.commands import SMALL, run
 from support.labelling import add
@@ -289,6 +291,16 @@ def test_where_no_cluster_answers_it_is_one_line(here, capsys):
     error = capsys.readouterr().err
     assert error.count("\n") == 1, error
     assert "engine.address=127.0.0.1:1: no Ray cluster there (" in error
+
+
+def test_a_cluster_is_reached_from_a_notebook_whose_event_loop_runs():
+    async def cell() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as head:
+            _reach(f"127.0.0.1:{head.getsockname()[1]}")
+        with pytest.raises(ConnectionRefusedError):
+            _reach("127.0.0.1:1")
+
+    asyncio.run(cell())
 
 
 WRONG = {

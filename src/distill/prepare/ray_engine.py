@@ -6,10 +6,10 @@ end. What was lost is leased again from here, to whichever worker is there.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import signal
+import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -296,13 +296,7 @@ def _reach(address: str) -> None:
     host, _, port = address.rpartition(":")
     if "://" in address or not port.isdigit():
         return
-
-    async def connect() -> None:
-        place = asyncio.open_connection(host.strip("[]"), int(port))
-        _, writer = await asyncio.wait_for(place, REACH)
-        writer.close()
-
-    asyncio.run(connect())
+    socket.create_connection((host.strip("[]"), int(port)), timeout=REACH).close()
 
 
 def _call(fn: Callable[[Part], Made], part: Part) -> Made | DistillError:
