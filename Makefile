@@ -4,7 +4,7 @@ VENV ?= .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all killpoints fuzz mutants lint format train prepare export eval zoo benchmark lens page element docs clean
+.PHONY: help install demo test test-all test-long campaign killpoints fuzz mutants lint format train prepare export eval zoo benchmark lens page element docs clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,11 +32,16 @@ demo: install  ## six photographs, the built-in cartoon teacher, a trained stude
 	@echo "contact sheet  runs/demo/eval/contact_sheet.png"
 	@echo "on the camera  make lens ARGS=run=demo"
 
-test: $(VENV)/.everything  ## the tests, but for those that take many seconds each
-	$(RUN) -m pytest -n 2 -m "not slow"
+test: $(VENV)/.everything  ## the fast tests, a few minutes
+	$(RUN) -m pytest -n 2 -m "not slow and not campaign"
 
-test-all: $(VENV)/.everything  ## all of them, as CI does
-	$(RUN) -m pytest -n 2
+test-all: $(VENV)/.everything  ## and the slow ones, as CI does: a quarter of an hour
+	$(RUN) -m pytest -n 2 -m "not campaign"
+
+test-long: $(VENV)/.everything  ## the tests that CI leaves out
+	$(RUN) -m pytest -n 2 -m campaign
+
+campaign: test-long killpoints fuzz mutants  ## hours: what a scheduled workflow runs every week
 
 killpoints: install  ## kill every command at random moments; ARGS="--commands lens --kills 50"
 	$(RUN) campaigns/kill_points.py $(ARGS)

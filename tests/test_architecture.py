@@ -82,6 +82,7 @@ def test_every_command_is_a_package_that_starts_lightly():
         assert not imported(SOURCE / name / "__init__.py")
 
 
+@pytest.mark.slow
 def test_arrows_point_down():
     found = arrows().items()
     assert not {(a, b): files for (a, b), files in found if FLOOR_OF[b] >= FLOOR_OF[a]}
@@ -140,7 +141,7 @@ def test_one_file_each_fetches_listens_and_opens_onnx_runtime():
         return places([p for p in FILES if any(n.startswith(modules) for n in imported(p))])
 
     assert users("urllib.request", "requests", "http.client") == {"core/weights.py"}
-    assert users("socket", "http.server") == {"lens/server.py"}
+    assert users("http.server", "socketserver") == {"lens/server.py"}
     sessions = [p for p in FILES if "InferenceSession(" in p.read_text()]
     assert places(sessions) == {"core/sessions.py"}
 

@@ -38,6 +38,7 @@ def test_links_between_the_repository_s_files_are_links_between_pages(site, tmp_
     )
 
 
+@pytest.mark.slow
 def test_every_setting_is_listed_with_its_default_and_comment(site, tmp_path):
     site.settings()
     page = (tmp_path / "reference/settings.md").read_text()
@@ -51,7 +52,7 @@ def test_a_link_to_what_is_no_page_is_refused(site):
         site._moved("docs/nothing.md", ROOT / "README.md", site.pages()[ROOT / "README.md"], {})
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_site_is_built_without_a_warning_and_fetches_nothing():
     pytest.importorskip("zensical", reason="no Zensical: pip install 'distill[docs]'")
     done = subprocess.run([sys.executable, "tools/docs_site.py"], cwd=ROOT, capture_output=True)
@@ -78,7 +79,7 @@ def test_the_notebook_for_colab_is_that_of_the_script():
     assert sum(cell.cell_type == "code" for cell in shown.cells) == 10
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(900)
 def test_the_notebook_runs_from_photos_to_the_lens(tmp_path):
     pytest.importorskip("nbmake", reason="no nbmake: pip install 'distill[docs]'")

@@ -91,7 +91,7 @@ def test_it_carries_the_page_the_settings_the_students_and_the_licence(wheel: Pa
     assert "distill" in tops
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_it_draws_and_builds_the_lens_from_another_folder_without_a_network(
     installed: dict[str, str], tmp_path: Path
 ) -> None:

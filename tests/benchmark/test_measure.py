@@ -63,7 +63,7 @@ def test_student_and_files_in_one_run(folder, capsys):
     assert "slow.onnx: 3 subnormal weights" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_subnormals_are_said_and_only_the_flushed_file_is_compared_with(folder):
     assert run(benchmark, "style=hayao", "slow.onnx", *QUICK) == 0
     found = figures(folder)
@@ -84,7 +84,7 @@ def test_the_flushed_graph_has_zeros_and_the_same_output():
     np.testing.assert_array_equal(raw, flushed)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_report_files(folder):
     assert run(benchmark, "style=hayao", "slow.onnx", *QUICK, "-o", "out") == 0
     page = (folder / "out/speed.md").read_text()
@@ -95,7 +95,7 @@ def test_report_files(folder):
     assert str(folder) not in (folder / "out/speed.json").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_every_size_is_timed_on_every_number_of_threads(folder):
     assert run(benchmark, "style=hayao", *QUICK[:1], "with_teacher=false", "sizes=[32,64]",
                "threads=[1,2]") == 0  # fmt: skip
@@ -104,12 +104,14 @@ def test_every_size_is_timed_on_every_number_of_threads(folder):
     assert [r["macs"] for r in rows] == [9 * 32 * 32] * 2 + [9 * 64 * 64] * 2
 
 
+@pytest.mark.campaign
 def test_all_cores_are_counted_once(folder, monkeypatch):
     monkeypatch.setattr("distill.metrics.machine.cores", lambda: 1)
     assert run(benchmark, "style=hayao", *QUICK[:2], "with_teacher=false") == 0
     assert [row["threads"] for row in figures(folder)["rows"]] == [1]
 
 
+@pytest.mark.slow
 def test_a_bad_file_is_skipped_and_the_rest_goes_on(folder, capsys):
     (folder / "zero.onnx").write_bytes(b"")
     (folder / "cut.onnx").write_bytes((folder / "slow.onnx").read_bytes()[:200])
@@ -126,6 +128,7 @@ def test_a_bad_file_is_skipped_and_the_rest_goes_on(folder, capsys):
     assert [row["name"] for row in figures(folder)["rows"]] == ["student hayao"]
 
 
+@pytest.mark.campaign
 def test_a_missing_provider_is_said_and_never_replaced(folder, capsys):
     wanted = "providers=[NoneExecutionProvider,CPUExecutionProvider]"
     assert run(benchmark, "style=hayao", *QUICK, wanted) == 1
@@ -140,6 +143,7 @@ def test_only_missing_providers_measure_nothing(folder, capsys):
     assert "error: providers=[NoneExecutionProvider]" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_teacher_that_cannot_be_had_is_said(folder, capsys, no_downloads):
     (folder / "zoo/hayao.onnx").rename(folder / "zoo/paprika.onnx")
     assert run(benchmark, "style=paprika", *QUICK[:3]) == 0
@@ -185,6 +189,7 @@ def test_one_student_only(folder, capsys):
     assert "name one student only" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_model_is_the_student_and_is_flushed(folder):
     assert run(benchmark, "style=hayao", "model=slow.onnx", *QUICK) == 0
     assert [(r["name"], r["role"]) for r in figures(folder)["rows"]] == [
@@ -201,7 +206,7 @@ def test_files_of_one_name_are_told_apart(folder):
     assert [row["name"] for row in figures(folder)["rows"]] == ["student hayao", "a", "a (2)"]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_file_called_as_the_second_of_a_name(folder):
     """Three files, three rows: two of one name would share one's times."""
     (folder / "more").mkdir()
@@ -212,6 +217,7 @@ def test_a_file_called_as_the_second_of_a_name(folder):
     assert names == ["student hayao", "a", "a (2)", "a (3)"]
 
 
+@pytest.mark.campaign
 def test_small_weights_that_are_not_subnormal_are_no_news(folder, capsys):
     onnx.save(tiny(1e-30), folder / "small.onnx")
     assert run(benchmark, "style=hayao", "small.onnx", *QUICK) == 0
@@ -219,7 +225,7 @@ def test_small_weights_that_are_not_subnormal_are_no_news(folder, capsys):
     assert [row["name"] for row in figures(folder)["rows"]] == ["student hayao", "small"]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_bytes_count_weights_in_a_second_file(folder):
     onnx.save(
         tiny(), folder / "two.onnx", save_as_external_data=True, location="w", size_threshold=0
@@ -237,14 +243,14 @@ def test_a_weight_of_the_wrong_length_is_skipped(folder, capsys):
     assert "skipped: short.onnx: damaged" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_same_conditions_twice_are_measured_once(folder):
     given = ["sizes=[64,64]", "providers=[CPUExecutionProvider,CPUExecutionProvider]"]
     assert run(benchmark, "style=hayao", *QUICK, *given) == 0
     assert len(figures(folder)["rows"]) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_formula_in_a_file_s_name(folder):
     onnx.save(tiny(), folder / r"a$\frac$.onnx")
     assert run(benchmark, "style=hayao", r"a$\frac$.onnx", *QUICK) == 0
@@ -283,7 +289,7 @@ def test_a_busy_machine_is_warned_of():
     assert not any("busy" in line for line in speed_report._notes(Figures({"load_before": 0.1})))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_real_teacher_as_a_graph(assets):
     from distill.models.teachers.animegan2 import AnimeGANv2
 

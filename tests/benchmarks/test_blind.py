@@ -67,6 +67,7 @@ def picture_at(sheets: Path, number: int, column: int) -> np.ndarray:
     return page[top : top + SIDE, left : left + SIDE]
 
 
+@pytest.mark.slow
 def test_the_sheets_show_what_the_key_says(sheets: Path) -> None:
     key = json.loads((sheets / "key.json").read_text())
     held = {path.name: path for path in Path(SET).glob("test/photo/*.png")}
@@ -85,6 +86,7 @@ def answer(sheets: Path, letters: list[str]) -> None:
     (sheets / "answers.txt").write_text("\n".join(["# a remark", *lines, ""]))
 
 
+@pytest.mark.campaign
 def test_answers_are_counted(sheets: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs = json.loads((sheets / "key.json").read_text())["pairs"]
     right = ["A" if pair["A"] == "new" else "B" for pair in pairs]
@@ -106,7 +108,7 @@ def test_answers_are_counted(sheets: Path, capsys: pytest.CaptureFixture[str]) -
         ("99 A\n", "line 1: '99 A'"),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_missing_or_odd_answer_is_named(
     sheets: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
 ) -> None:
@@ -115,6 +117,7 @@ def test_a_missing_or_odd_answer_is_named(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.campaign
 def test_a_test_that_is_there_is_kept(sheets: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = (sheets / "key.json").read_bytes()
     assert blind_command("sheets", "--pairs", SET, "--out", "blind", "new=new.onnx") == 1
@@ -131,6 +134,7 @@ def test_a_test_that_is_there_is_kept(sheets: Path, capsys: pytest.CaptureFixtur
     assert "--count 0: at least 1" in capsys.readouterr().err
 
 
+@pytest.mark.campaign
 def test_one_student_is_shown_against_its_teacher(sheets: Path) -> None:
     assert blind_command("sheets", "--pairs", SET, "--out", "two", "new=new.onnx") == 0
     key = json.loads(Path("two/key.json").read_text())

@@ -232,7 +232,7 @@ def trained(here: Path) -> dict[str, Any]:
     return checkpoint.load_student(Path("runs/toon-residual/checkpoints/last.ckpt"))[1]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_training_photos_are_searched_here(trained: dict[str, Any], here: Path) -> None:
     pictures = heldout_set.read(SET, None)
     assert overlap.check("it", trained, pictures) == "the other side of this set"
@@ -245,7 +245,7 @@ def test_training_photos_are_searched_here(trained: dict[str, Any], here: Path) 
         overlap.check("it", other, pictures)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_test_side_is_scored_and_validation_where_there_is_none(
     trained: dict[str, Any], here: Path
 ) -> None:
@@ -263,7 +263,7 @@ def test_the_test_side_is_scored_and_validation_where_there_is_none(
         heldout_set.read(SET, None, "test")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_a_student_started_from_counts_too(trained: dict[str, Any], here: Path) -> None:
     """Neither a start on the held-out photos nor one that is gone hides behind another run."""
     pictures = heldout_set.read(SET, None)
@@ -285,7 +285,7 @@ def test_what_a_student_started_from_counts_too(trained: dict[str, Any], here: P
         overlap.check("it", both, pictures)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_renamed_training_photos_are_seen_by_what_they_show(
     trained: dict[str, Any], here: Path
 ) -> None:
@@ -310,7 +310,7 @@ def test_renamed_training_photos_are_seen_by_what_they_show(
     assert "no photo or person shared, 0 look alike" in overlap.check("it", other, pictures)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_pictures_of_one_person_are_in_one_half(trained: dict[str, Any], here: Path) -> None:
     pictures = heldout_set.read(SET, None, "val")
     persons = [person for _, person in pictures.who]
@@ -319,7 +319,7 @@ def test_pictures_of_one_person_are_in_one_half(trained: dict[str, Any], here: P
     assert len(heldout_set.read(SET, 3, "val").files) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_from_a_set_and_two_students_to_a_report(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -423,6 +423,7 @@ def test_the_best_student_is_bold_and_the_photo_never() -> None:
     assert "| photo | 30.00 | 0.1000 |" in page
 
 
+@pytest.mark.campaign
 def test_what_is_limited_or_missing_is_said(here: Path, trained: dict[str, Any]) -> None:
     pictures = heldout_set.read(SET, 2)
     args = argparse.Namespace(rounds=7, limit=2)
@@ -461,6 +462,7 @@ def with_wholes(here: Path) -> Path:
     return here
 
 
+@pytest.mark.campaign
 def test_whole_pictures_are_read_beside_their_squares(with_wholes: Path) -> None:
     pictures = heldout_set.read(Path("set"), None)
     assert len(pictures.files) == len(pictures.wholes[64]) == len(pictures.wholes[96])
@@ -469,7 +471,7 @@ def test_whole_pictures_are_read_beside_their_squares(with_wholes: Path) -> None
     assert [each.name for each in few.wholes[96]] == [few.files[0].replace(".png", "-s96.png")]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_students_are_scored_by_size(with_wholes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that copies the photo has the photo's figures, and one in [0, 255] has none."""
     monkeypatch.setattr(fidelity, "TIMINGS", 1)

@@ -22,7 +22,8 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 SLOW = {name for name in READERS if name.startswith("words-")} | {"sets", "runs", "checkpoints"}
 
 
-@pytest.mark.parametrize("slow", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("slow", [False, True])
 def test_a_few_cases_of_every_reader(slow, tmp_path):
     """By a process of its own: one that has computed in several threads must not be forked."""
     names = sorted(SLOW if slow else READERS.keys() - SLOW)
@@ -75,7 +76,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_goes_wrong_is_found_and_kept(kind, tmp_path, monkeypatch):
     if kind == "a hang":  # any other one may take longer on a busy machine
         monkeypatch.setattr(fuzz_engine, "LONGEST", 0.5)

@@ -57,7 +57,7 @@ def tiny(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_mutants_of_what_no_test_looks_at_survive(tiny):
     outcome = mutants.run("tiny", tiny / "kept", 100, 0, 1)
     survived = set(outcome.survivors)
@@ -70,7 +70,7 @@ def test_mutants_of_what_no_test_looks_at_survive(tiny):
     assert "return a + 1" not in shown
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_sample_is_the_same_for_the_same_seed(tiny):
     first, again, other = (mutants.run("tiny", tiny / "k", 3, seed, 1).ends for seed in (1, 1, 2))
     assert len(first) == 3
@@ -78,7 +78,7 @@ def test_a_sample_is_the_same_for_the_same_seed(tiny):
     assert first.keys() != other.keys()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_it_goes_on_where_it_was_stopped(tiny):
     whole = mutants.run("tiny", tiny / "kept", 100, 0, 1)
     [meta] = (tiny / "kept/mutants").rglob("numbers.py.meta")
@@ -93,7 +93,7 @@ def test_it_goes_on_where_it_was_stopped(tiny):
     assert mutants.run("tiny", tiny / "kept", 100, 0, 1) == whole
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_tests_that_fail_by_themselves_end_it(tiny):
     test = tiny / "project/tests/test_numbers.py"
     test.write_text(TESTS.replace("== 3", "== 4"))

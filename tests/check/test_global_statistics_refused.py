@@ -31,6 +31,7 @@ def student() -> Student:
     ("profile", "refused"),
     [(SNAPML, {"GlobalAveragePool"}), (COREML, set()), (NNAPI, {"ConvTranspose"})],
 )
+@pytest.mark.slow
 def test_the_strict_file_is_advised(
     student: Student, tmp_path: Path, profile: Profile, refused: set[str]
 ) -> None:

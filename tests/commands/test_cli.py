@@ -27,7 +27,7 @@ def distill(name, *arguments, cwd=None):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_help_is_written_for_people(name):
     done = distill(name, "--help")
     assert done.returncode == 0
@@ -36,7 +36,7 @@ def test_help_is_written_for_people(name):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_help_comes_at_once(name):
     # Without torch and what needs it, which take seconds to load.
     command = [sys.executable, "-X", "importtime", "-m", f"distill.{name}", "--help", "typo=1"]
@@ -48,7 +48,7 @@ def test_help_comes_at_once(name):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_typo_is_one_line_and_status_1(name, tmp_path):
     typo, meant = TYPOS.get(name, ("phtos", "photos"))
     done = distill(name, f"{typo}=x", cwd=tmp_path)
@@ -66,7 +66,7 @@ def test_a_typo_beside_a_flag_is_one_line_too(tmp_path):
     assert done.stderr.startswith("error: lrr: no such setting; did you mean lr?")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_inputs_may_stand_beside_flags(tmp_path):
     done = distill("stylize", "photo.jpg", "--cfg", "job", "style=toon", "-o", "out", cwd=tmp_path)
     assert done.returncode == 0
@@ -75,14 +75,14 @@ def test_inputs_may_stand_beside_flags(tmp_path):
     assert distill("stylize", "photo.jpg", "--help").returncode == 0
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_folder_may_have_any_name(tmp_path):
     done = distill("prepare", "photos=My Photos (2024), it's {a}=b", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith("error: photos=My Photos (2024), it's {a}=b: no such folder")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_finishes_the_batch_saves_and_the_same_command_goes_on(tmp_path, number):
     pictures = tmp_path / "photos"
@@ -115,7 +115,7 @@ def test_a_signal_finishes_the_batch_saves_and_the_same_command_goes_on(tmp_path
     assert again.returncode == 0
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_no_photos_says_what_to_put_where(tmp_path):
     (tmp_path / "data/photos").mkdir(parents=True)
     done = distill("train", cwd=tmp_path)

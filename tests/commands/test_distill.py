@@ -38,7 +38,7 @@ def test_the_version():
     assert typed("distill", "--version").stdout == f"distill {distill.__version__}\n"
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_command_is_that_of_its_module(tmp_path):
     named, module = (
         typed(*words, str(tmp_path / "none.onnx"), "profile=snapml")

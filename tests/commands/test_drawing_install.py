@@ -53,10 +53,12 @@ def test_every_line_is_a_dependency_of_the_package():
     assert required() == sorted(required())
 
 
+@pytest.mark.campaign
 def test_what_is_heavy_is_left_out():
     assert refused() >= HEAVY
 
 
+@pytest.mark.slow
 def test_pictures_are_those_of_a_full_installation():
     put("photos/a.png", picture(200, 150))
     put("photos/b/c.jpg", picture(90, 120))
@@ -71,7 +73,7 @@ def test_pictures_are_those_of_a_full_installation():
 @pytest.mark.parametrize(
     "words", [("upscale=guided",), ("upscale=tiles", "device=cpu"), ("-m", "style=hayao,toon")]
 )
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_other_ways_to_draw(words):
     put("a.png", picture(500, 300))
     done = typed("stylize", "a.png", *words)
@@ -115,7 +117,7 @@ def test_the_lens_is_built():
          "which is not installed; pip install distill"),
     ],
 )  # fmt: skip
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_takes_more_ends_in_one_line(words, said):
     put("a.png")
     Path("a.ckpt").write_bytes(b"tensors")

@@ -45,6 +45,7 @@ def student(here: Path) -> Path:
     return path
 
 
+@pytest.mark.campaign
 def test_the_card_of_a_set(here: Path) -> None:
     assert prepared(*CARD) == 0
     root = here / SET
@@ -134,6 +135,7 @@ def test_a_set_that_is_none(here: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert not (here / "got").exists()
 
 
+@pytest.mark.slow
 def test_a_student_there_and_back(student: Path, capsys: pytest.CaptureFixture[str]) -> None:
     here = student.parent
     assert run(hub, "push", "model=mine.safetensors", "repo=./shared") == 0

@@ -64,6 +64,7 @@ def shared(carded: Path) -> Path:
     return carded / "shared"
 
 
+@pytest.mark.campaign
 def test_the_card_says_how_the_shards_are_read(carded: Path) -> None:
     head, body = card_of((carded / ROOT / "README.md").read_text())
     assert head["license"] == "cc-by-4.0"
@@ -103,6 +104,7 @@ def test_the_card_goes_to_an_address(here: Path) -> None:
     assert not [path for path in here.iterdir() if path.name.startswith("memory")]
 
 
+@pytest.mark.slow
 def test_there_and_back(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own, there = visible(shared.parent / ROOT), visible(shared)
     assert own.keys() - there.keys() == {"set/skipped.tsv"}
@@ -133,7 +135,7 @@ def test_there_and_back(shared: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert len(pixels(Path("back"))) == 2 * 16
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_was_pulled_trains_and_is_labelled_further(
     shared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,6 +147,7 @@ def test_what_was_pulled_trains_and_is_labelled_further(
     assert "2 test pairs, 0 new" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_names_of_photos_that_were_left_out_stay_at_home(carded: Path) -> None:
     root, shard = Address(carded / ROOT), next((carded / ROOT / "index").iterdir()).stem
     row, rows = read_shard_row(root, shard), read_rows_of(root, shard)
@@ -157,6 +160,7 @@ def test_names_of_photos_that_were_left_out_stay_at_home(carded: Path) -> None:
     assert run(hub, *PUSH) == 0  # what is written again for that is the same
 
 
+@pytest.mark.campaign
 def test_a_push_that_was_killed_goes_on(
     carded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,6 +190,7 @@ def test_a_push_that_was_killed_goes_on(
     assert run(hub, *PULL) == 0
 
 
+@pytest.mark.campaign
 def test_a_pull_that_was_killed_goes_on(
     shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -208,6 +213,7 @@ def test_a_pull_that_was_killed_goes_on(
     assert visible(Path("got")) == visible(shared)
 
 
+@pytest.mark.slow
 def test_what_is_damaged_is_neither_pushed_nor_taken(
     shared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -233,6 +239,7 @@ def test_what_is_damaged_is_neither_pushed_nor_taken(
     assert f"shards/{name} is missing there; push the set again" in last_line(capsys)
 
 
+@pytest.mark.slow
 def test_another_version_replaces_all_of_the_old_one(
     shared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -255,6 +262,7 @@ def test_another_version_replaces_all_of_the_old_one(
     assert not (gone & {p.name for p in Path("got/shards").iterdir()})
 
 
+@pytest.mark.campaign
 def test_packed_and_unpacked_a_set_keeps_its_card(here: Path) -> None:
     assert run(prepare, "photos=photos", "data.root=set", *SMALL, *CARD) == 0
     text = Path("set/README.md").read_text()
@@ -273,6 +281,7 @@ def test_packed_and_unpacked_a_set_keeps_its_card(here: Path) -> None:
     assert run(hub, "push", "data.root=back", "repo=./as-folder") == 0
 
 
+@pytest.mark.campaign
 def test_a_card_of_sketches_says_which_picture_is_the_outline(here: Path) -> None:
     words = ["recipe=pix2pix", "photos=photos", "data.root=set", "sketch.size=64", *CARD]
     assert run(prepare, *words) == 0
@@ -306,6 +315,7 @@ def test_an_address_is_refused(
     assert last_line(capsys).startswith(f"error: {line}")
 
 
+@pytest.mark.campaign
 def test_shards_without_a_card_or_an_end(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prepared() == 0
     assert run(hub, *PUSH) == 1

@@ -53,6 +53,7 @@ def there(trained, monkeypatch):
     return trained
 
 
+@pytest.mark.campaign
 def test_the_run_is_named_after_its_folder_and_has_no_teacher(there):
     config = Run(there / "runs/drawings-residual").config()
     assert config["teacher"] is None
@@ -60,6 +61,7 @@ def test_the_run_is_named_after_its_folder_and_has_no_teacher(there):
     assert config["style"]["licence"] == "yours to say"
 
 
+@pytest.mark.campaign
 def test_a_second_folder_is_a_run_of_its_own_and_each_goes_on(there, capsys):
     write_pairs(there / "other ones")
     assert run(train, "data.root=other ones", *SHORT) == 0
@@ -69,6 +71,7 @@ def test_a_second_folder_is_a_run_of_its_own_and_each_goes_on(there, capsys):
     assert "finished at step 1" in capsys.readouterr().out
 
 
+@pytest.mark.campaign
 def test_a_sweep_over_folders_and_losses_has_no_teacher_either(there):
     write_pairs(there / "swept")
     words = ["-m", "data.root=drawings,swept", "loss=l1", "sweep=s", *SHORT]
@@ -80,6 +83,7 @@ def test_a_sweep_over_folders_and_losses_has_no_teacher_either(there):
     assert {config["style"]["name"] for config in configs} == {"drawings", "swept"}
 
 
+@pytest.mark.campaign
 def test_a_style_that_is_named_keeps_its_teacher(there):
     assert run(train, "data.root=drawings", "style=toon", "run=typed", *SHORT) == 0
     assert Run(there / "runs/typed").config()["style"]["name"] == "toon"
@@ -89,6 +93,7 @@ def test_a_style_that_is_named_keeps_its_teacher(there):
 @pytest.mark.parametrize(
     ("made", "name", "teacher"), [("toon", "toon", True), ("my-brush", "my-brush", False)]
 )
+@pytest.mark.slow
 def test_a_teacher_s_set_is_of_its_own_style_and_size(tmp_path, monkeypatch, made, name, teacher):
     monkeypatch.chdir(tmp_path)
     write_set(tmp_path / "set", {"train": {"a": 6}, "val": {"a": 2}})
@@ -101,6 +106,7 @@ def test_a_teacher_s_set_is_of_its_own_style_and_size(tmp_path, monkeypatch, mad
     assert (config["teacher"] is not None) is teacher
 
 
+@pytest.mark.campaign
 def test_export_compares_on_the_held_out_pairs_and_shows_no_teacher(there, capsys, monkeypatch):
     seen = []
     from distill.export import float32_export
@@ -133,6 +139,7 @@ def test_a_run_whose_pairs_are_gone_asks_for_photos(there, capsys):
     )
 
 
+@pytest.mark.slow
 def test_eval_fid_compares_with_targets_of_these_pairs_or_of_others(there, capsys):
     quick = ["run=drawings-residual", "features=none", "bootstrap=0", "flicker=0"]
     assert run(eval_fid, *quick) == 0
@@ -150,11 +157,13 @@ def test_eval_fid_compares_with_targets_of_these_pairs_or_of_others(there, capsy
     assert json.loads((folder / "results.json").read_text())["pictures"] == 3
 
 
+@pytest.mark.slow
 def test_stylize_says_that_there_is_no_teacher_to_compare_with(there, capsys):
     assert run(stylize, "drawings/A/1.png", "run=drawings-residual", "compare=true") == 0
     assert "learnt from the pairs in drawings, it has no teacher" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_benchmark_times_the_student_alone(there, capsys):
     words = ["run=drawings-residual", "sizes=[64]", "threads=[1]", "rounds=2"]
     assert run(benchmark, *words) == 0
@@ -192,6 +201,7 @@ def test_the_style_of_own_pairs_wants_their_folder(there, capsys, words):
     )
 
 
+@pytest.mark.campaign
 def test_check_takes_its_file(there):
     assert run(export, "run=drawings-residual", "exporter.size=64") == 0
     assert run(check, "runs/drawings-residual/export/student.onnx") == 0

@@ -49,7 +49,7 @@ def but_for_where(root):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_photos_in_a_bucket_make_the_shards_of_photos_in_a_folder(store, workers, capsys):
     assert run(prepare, "photos=local", "data.root=here", *SHARDS) == 0
     words = [*SHARDS, f"label.workers={workers}"]
@@ -62,7 +62,7 @@ def test_photos_in_a_bucket_make_the_shards_of_photos_in_a_folder(store, workers
     assert said.count(f"{THERE}: listing what is there") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_training_labels_them_into_a_folder_and_eval_and_export_know_the_set(store, capsys):
     words = ["decoder=residual", *QUICK, "trainer.max_steps=2", "trainer.val_every=2"]
     assert run(train, f"photos={THERE}", *words, "run=away") == 0
@@ -85,7 +85,7 @@ def test_training_labels_them_into_a_folder_and_eval_and_export_know_the_set(sto
     assert run(eval_fid, "run=away", "features=none", "bootstrap=0", "flicker=0") == 0
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_photos_are_labelled_on_the_fly_from_a_bucket(store):
     words = ["decoder=residual", *QUICK, "trainer.max_steps=2", "trainer.val_every=2"]
     for workers in (0, 2):
@@ -93,7 +93,7 @@ def test_photos_are_labelled_on_the_fly_from_a_bucket(store):
         assert run(train, f"photos={THERE}", *words, *more) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_folders_and_buckets_together_and_a_bucket_for_validation(store, tmp_path):
     add(Path("more"), 100, 101)
     add(tmp_path / "held-out", 102, 103)
@@ -108,12 +108,14 @@ def test_folders_and_buckets_together_and_a_bucket_for_validation(store, tmp_pat
     }
 
 
+@pytest.mark.campaign
 def test_a_bucket_or_folder_that_is_not_there_is_one_line(store, capsys, no_downloads):
     for nowhere in ("s3://nowhere-at-all", "s3://nowhere-at-all/a", f"s3://{BUCKET}/from/phtoos"):
         assert run(prepare, f"photos={nowhere}", *SHARDS) == 1
         assert f"photos={nowhere}: no such folder or bucket, or it may not be seen" in line(capsys)
 
 
+@pytest.mark.campaign
 def test_a_wrong_key_is_one_line(store, capsys):
     store.check_keys()
     assert run(prepare, f"photos={THERE}", *SHARDS) == 1
@@ -128,12 +130,13 @@ def test_a_missing_package_is_one_line(here, capsys, monkeypatch):
     assert "pictures at an address are only read to be labelled" in line(capsys)
 
 
+@pytest.mark.slow
 def test_sketches_are_of_local_photos(store, capsys):
     assert run(prepare, "recipe=pix2pix", f"photos={THERE}") == 1
     assert f"photos={THERE}: sketches are made from photos on this machine" in line(capsys)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_store_that_goes_away_in_mid_labelling_is_one_line_and_goes_on(
     store, capsys, monkeypatch, workers

@@ -46,6 +46,7 @@ def packed(here):
     return here
 
 
+@pytest.mark.campaign
 def test_it_says_what_it_made_and_what_to_type_next(packed, capsys):
     words = ["data.root=set", "output=packed", *CODEC]
     assert run(shards, *words) == 0
@@ -65,7 +66,7 @@ def test_it_says_what_it_made_and_what_to_type_next(packed, capsys):
     assert ", 0 new" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_without_output_they_go_where_training_looks(here, capsys):
     assert run(prepare, "photos=photos", *SMALL) == 0
     (made,) = Path("data/pairs").iterdir()
@@ -103,6 +104,7 @@ def test_what_is_wrong_is_one_line(packed, capsys):
 
 
 @pytest.mark.parametrize("package", ["pyarrow", "qoi"])
+@pytest.mark.slow
 def test_a_missing_library_is_one_line(packed, capsys, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     if package == "pyarrow":
@@ -123,6 +125,7 @@ def data_of(*words, size=64):
     return loaders.labelled(compose.load("train", typed, Train))
 
 
+@pytest.mark.campaign
 def test_the_sides_and_every_sample_are_those_of_the_folder(packed):
     packs, folder = data_of(*ON), data_of("style=toon", "data.root=set")
     assert (len(packs.train), len(packs.val)) == (len(folder.train), len(folder.val))
@@ -138,6 +141,7 @@ def test_the_sides_and_every_sample_are_those_of_the_folder(packed):
     assert seen[:count] != seen[count:]
 
 
+@pytest.mark.campaign
 def test_crops_and_mirroring_are_those_of_folder_sets(packed):
     words = ["data.crop_size=32", "data.flip=true"]
     packs, folder = data_of(*ON, *words), data_of("style=toon", "data.root=set", *words)
@@ -157,7 +161,7 @@ class Fixed:
         return self.number
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_teacher_s_pairs_are_not_mirrored_and_one_s_own_are(packed):
     assert not data_of(*ON).train.flip
     assert data_of(*ON, "data.flip=true").train.flip
@@ -166,6 +170,7 @@ def test_a_teacher_s_pairs_are_not_mirrored_and_one_s_own_are(packed):
     assert data_of("data=shards", "data.root=own-packed", "style=own").train.flip
 
 
+@pytest.mark.campaign
 def test_folders_have_the_shares_that_are_asked_for(tmp_path):
     write_set(tmp_path / "two", {"train": {"a": 20, "b": 5}, "val": {"a": 2}})
     assert run(shards, f"data.root={tmp_path}/two", f"output={tmp_path}/packed", *CODEC) == 0
@@ -190,7 +195,7 @@ def batches(workers, rank=0, world=1, batch=2, count=6):
     return [(tuple(each["name"]), each["photo"].double().sum().item()) for each in loader]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_any_number_of_workers_and_processes_sees_the_same_pictures_in_the_same_order(packed):
     alone = batches(0)
     assert batches(1) == batches(3) == alone
@@ -204,7 +209,7 @@ def shard_run(name, *more):
 
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("harm", ["cut short", "gone", "no index", "folder"])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_a_loading_process_cannot_read_is_one_line(packed, capsys, workers, harm):
     wanted = "; run the command that made the set again to repair it"
     train_shards = sorted(Path("packed/shards").glob("train-*"))
@@ -229,7 +234,7 @@ def test_what_a_loading_process_cannot_read_is_one_line(packed, capsys, workers,
     assert "Traceback" not in error[0]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("workers", [0, 2])
 def test_interrupted_and_resumed_equals_uninterrupted(packed, monkeypatch, workers):
     options = [f"data.workers={workers}"]
@@ -284,6 +289,7 @@ def test_a_run_on_shards_is_exported_and_scored_like_any_other(packed, capsys):
     assert "packed: no shards there" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_shards_of_one_s_own_pairs_have_no_teacher(here, capsys):
     rng = np.random.default_rng(0)
     for i in range(12):
@@ -301,6 +307,7 @@ def test_shards_of_one_s_own_pairs_have_no_teacher(here, capsys):
     assert run(eval_fid, "features=none", "bootstrap=0", "flicker=0") == 0
 
 
+@pytest.mark.slow
 def test_what_a_run_on_shards_has_seen_is_told_as_far_as_it_is_known(packed):
     assert go("run=seen", *ON, "trainer.max_steps=1") == 0
     trained = Run(Path("runs/seen")).config()
@@ -314,6 +321,7 @@ def test_what_a_run_on_shards_has_seen_is_told_as_far_as_it_is_known(packed):
     assert "packed: no shards there" in training_pictures.seen_by([trained]).unknown
 
 
+@pytest.mark.campaign
 def test_fidelity_says_that_looks_are_not_compared(packed):
     assert go("run=seen", *ON, "trainer.max_steps=1") == 0
     trained = Run(Path("runs/seen")).config()
@@ -321,6 +329,7 @@ def test_fidelity_says_that_looks_are_not_compared(packed):
     assert "looks not compared" in overlap.check("ours", trained, held)
 
 
+@pytest.mark.campaign
 def test_shards_that_a_teacher_drew_are_trained_on(here, capsys):
     words = ["photos=photos", "data=shards", "data.root=drawn", *SMALL]
     assert run(prepare, *words, "shard.codec=raw", "shard.pairs=3", "engine=here") == 0

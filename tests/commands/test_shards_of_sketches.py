@@ -50,6 +50,7 @@ def data_of(*words):
 
 
 @pytest.mark.parametrize("direction", ["AtoB", "BtoA"])
+@pytest.mark.campaign
 def test_pairs_are_cut_and_mirrored_as_those_of_the_folder(sketched, direction):
     way = f"data.direction={direction}"
     packed, folder = data_of(*ON, way), data_of("data.root=set", way)
@@ -69,6 +70,7 @@ def test_pairs_are_cut_and_mirrored_as_those_of_the_folder(sketched, direction):
             assert torch.equal(sample[key], wanted[sample["name"]][key])
 
 
+@pytest.mark.campaign
 def test_a_generator_is_trained_exported_and_scored(sketched, capsys):
     words = [*DATA, *NARROW, *SHORT, *ON]
     assert run(train, *words) == 0
@@ -86,6 +88,7 @@ def test_a_generator_is_trained_exported_and_scored(sketched, capsys):
 
 
 @pytest.mark.parametrize(("name", "next_word"), [("toon", " style=toon"), ("ink", "")])
+@pytest.mark.campaign
 def test_a_folder_named_by_a_style_is_packed(here, capsys, name, next_word):
     rng = np.random.default_rng(0)
     for side, count in (("train", 6), ("val", 2)):
@@ -104,6 +107,7 @@ def test_a_folder_named_by_a_style_is_packed(here, capsys, name, next_word):
     assert len(data_of(*ON).train) == 6
 
 
+@pytest.mark.slow
 def test_targets_with_transparency_keep_it(here, capsys):
     for name, alpha in (("A", 255), ("B", 51)):
         for i in range(8):
@@ -127,6 +131,7 @@ def test_targets_with_transparency_keep_it(here, capsys):
         (["data=shards", "data.root=set"], "set: no shards there; python -m distill.shards"),
     ],
 )
+@pytest.mark.campaign
 def test_what_is_wrong_is_one_line(sketched, capsys, words, said):
     capsys.readouterr()
     assert run(train, *DATA, *NARROW, *SHORT, *words) == 1

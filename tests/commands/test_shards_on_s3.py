@@ -47,6 +47,7 @@ def line(capsys):
     return error
 
 
+@pytest.mark.campaign
 def test_packed_to_a_bucket_and_unpacked_it_is_the_set(packed, capsys):
     assert run(shards, "data.root=set", f"output={THERE}", *CODEC) == 0
     assert "0 new" in capsys.readouterr().out  # what lies there is known by size and plan
@@ -56,7 +57,7 @@ def test_packed_to_a_bucket_and_unpacked_it_is_the_set(packed, capsys):
     assert contents(Path("back")).keys() >= beside
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_processes_that_pack_reach_the_bucket_too(tmp_path, store):
     write_set(tmp_path / "set", {"train": {"": 8}, "val": {"": 2}})
     words = ["codec=raw", "pairs=2", "workers=2"]
@@ -65,7 +66,7 @@ def test_processes_that_pack_reach_the_bucket_too(tmp_path, store):
     assert pixels(tmp_path / "back") == pixels(tmp_path / "set")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_training_from_a_bucket_learns_what_local_shards_teach(packed):
     assert run(shards, "data.root=set", "output=local", *CODEC) == 0
     assert on("local", "run=local") == 0
@@ -79,6 +80,7 @@ def test_training_from_a_bucket_learns_what_local_shards_teach(packed):
     assert list((cache_folder() / "shards").glob("*.tar"))
 
 
+@pytest.mark.slow
 def test_a_bucket_that_is_not_there_is_one_line_and_is_not_made(packed, capsys):
     nowhere = "s3://nowhere-at-all/set"
     capsys.readouterr()
@@ -90,6 +92,7 @@ def test_a_bucket_that_is_not_there_is_one_line_and_is_not_made(packed, capsys):
     assert f"{nowhere}: no shards there" in line(capsys)
 
 
+@pytest.mark.campaign
 def test_a_place_in_the_bucket_without_shards_is_one_line(packed, capsys):
     capsys.readouterr()
     assert on(f"s3://{BUCKET}/sets/pakced") == 1
@@ -105,7 +108,7 @@ def test_a_place_in_the_bucket_without_shards_is_one_line(packed, capsys):
     ],
     ids=["train", "unpack", "pack"],
 )
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_wrong_key_is_one_line(packed, capsys, command, words):
     packed.check_keys()
     capsys.readouterr()
@@ -115,7 +118,7 @@ def test_a_wrong_key_is_one_line(packed, capsys, command, words):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_connection_that_breaks_in_mid_training_is_told(packed, capsys, monkeypatch, workers):
     plain = MetricsTable.on_train_batch_end

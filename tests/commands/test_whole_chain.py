@@ -79,6 +79,7 @@ def test_prepare_train_resume_export_evaluate(here, capsys):
     assert run(eval_fid, "features=none", "photos=photos", "ceiling=toon") == 0
 
 
+@pytest.mark.campaign
 def test_changed_settings_are_refused_and_resume_false_keeps_the_old_run(here, capsys):
     assert go("trainer.max_steps=1") == 0
     assert go("trainer.max_steps=2", "lr=0.5") == 1
@@ -88,12 +89,14 @@ def test_changed_settings_are_refused_and_resume_false_keeps_the_old_run(here, c
 
 
 @pytest.mark.parametrize(("steps", "every", "expected"), [(5, 2, [2, 4, 5]), (3, 500, [3])])
+@pytest.mark.campaign
 def test_validations_come_as_often_as_asked_and_at_the_end(here, steps, every, expected):
     assert go("run=often", f"trainer.max_steps={steps}", f"trainer.val_every={every}") == 0
     rows = list(csv.DictReader((here / "runs/often/metrics.csv").open()))
     assert [int(r["step"]) for r in rows if r["val/psnr"]] == expected
 
 
+@pytest.mark.campaign
 def test_plateau_counts_validations(here):
     # A threshold of 99 % is never met: after the first validation every one halves the rate.
     never = ["schedule=plateau", "schedule.patience=0", "schedule.threshold=0.99"]
@@ -103,6 +106,7 @@ def test_plateau_counts_validations(here):
     assert [rates[s] for s in range(1, 9)] == [1e-3] * 4 + [5e-4] * 2 + [2.5e-4] * 2
 
 
+@pytest.mark.campaign
 def test_on_the_fly_with_all_four_kinds_of_terms_but_style(here):
     gka = ["loss.weights.gka=0.5", "data=photos", "data.batch_size=4", "trainer.max_steps=2"]
     assert go("run=fly", *gka) == 0
@@ -110,6 +114,7 @@ def test_on_the_fly_with_all_four_kinds_of_terms_but_style(here):
     assert {"train/gka", "train/gka_weighted", "train/l1", "val/psnr"} <= set(header)
 
 
+@pytest.mark.campaign
 def test_pairs_of_one_s_own_need_no_teacher(here):
     for side in ("A", "B"):
         (here / "own" / side).mkdir(parents=True)
@@ -125,6 +130,7 @@ def test_pairs_of_one_s_own_need_no_teacher(here):
     assert run(eval_fid, "run=own", "features=none") == 0
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_not_finite_names_step_terms_and_pictures(here, capsys):
     assert go("lr=1e30", "trainer.clip=null", "trainer.max_steps=9", "schedule=constant") == 1
     message = capsys.readouterr().err.splitlines()[-1]
@@ -159,7 +165,7 @@ def test_a_loss_that_is_not_finite_names_step_terms_and_pictures(here, capsys):
         (["photos=photos", "style.resolution=100"], "should be a multiple of 32"),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_bad_input_ends_in_one_line(here, capsys, overrides, message):
     assert run(train, *QUICK, "trainer.max_steps=1", *overrides) == 1
     error = capsys.readouterr().err.splitlines()[-1]
@@ -188,7 +194,7 @@ def test_export_and_evaluation_without_a_run(here, capsys):
 
 
 @pytest.mark.parametrize("part", ["teacher", "module", "decoder"])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_checkpoint_from_elsewhere_cannot_run_code(here, capsys, monkeypatch, part):
     assert go("trainer.max_steps=1") == 0
     checkpoint = here / "runs/toon-residual/checkpoints/last.ckpt"
@@ -216,6 +222,7 @@ def test_a_checkpoint_from_elsewhere_cannot_run_code(here, capsys, monkeypatch, 
     assert not (here / "owned").exists()
 
 
+@pytest.mark.campaign
 def test_eval_never_takes_a_set_that_was_split_otherwise(here, capsys):
     # The same name of a set, but another split: its held-out photos may have been trained on.
     assert go("data=photos", "trainer.max_steps=1") == 0
@@ -226,12 +233,14 @@ def test_eval_never_takes_a_set_that_was_split_otherwise(here, capsys):
         assert "val_fraction 0.6 there, 0.4 now" in capsys.readouterr().err
 
 
+@pytest.mark.campaign
 def test_eval_goes_on_without_the_photos_where_the_set_is_complete(here):
     assert go("trainer.max_steps=1") == 0
     (here / "photos").rename(here / "elsewhere")
     assert run(eval_fid, "features=none", "bootstrap=0") == 0
 
 
+@pytest.mark.slow
 def test_photos_beside_a_run_are_all_held_out_in_eval(here):
     assert go("trainer.max_steps=1") == 0
     (here / "three").mkdir()
@@ -242,7 +251,7 @@ def test_photos_beside_a_run_are_all_held_out_in_eval(here):
     assert results["pictures"] == 3
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_set_is_made_where_data_root_says(here):
     assert go("data.root=made", "trainer.max_steps=1", "photos=photos") == 0
     assert (here / "made/dataset.json").is_file()

@@ -64,13 +64,14 @@ def test_defaults_compose(name: str):
 
 
 @pytest.mark.parametrize(("command", "group", "choice"), CHOICES)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_every_choice_composes(command: str, group: str, choice: str):
     name, *recipe = command.split()
     compose.load(name, [*recipe, f"{group}={choice}"], SCHEMAS[name])
 
 
 @pytest.mark.parametrize(("command", "group", "choice"), sorted(ELSEWHERE))
+@pytest.mark.slow
 def test_a_choice_of_another_recipe_is_refused(command: str, group: str, choice: str):
     name, *recipe = command.split()
     with pytest.raises(DistillError):
@@ -90,6 +91,7 @@ def test_every_group_is_tried():
 
 
 @pytest.mark.parametrize("group", ["style", "decoder"])
+@pytest.mark.campaign
 def test_choices_carry_their_own_name(group: str):
     for choice in compose.choices(group):
         settings = compose.load("train", [f"{group}={choice}", "data.root=own"], Train)
@@ -136,6 +138,7 @@ def test_names_of_runs():
     assert compose.load("train", ["run=5"], Train).run == "5"
 
 
+@pytest.mark.campaign
 def test_paper_preset_is_the_paper_s_code():
     settings = compose.load("train", ["loss=paper"], Train)
     assert settings.loss.weights == {
@@ -216,7 +219,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("override", WRONG)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_wrong_override_ends_in_one_line_that_names_it(override: str):
     with pytest.raises(DistillError) as error:
         compose.load("train", [override], Train)

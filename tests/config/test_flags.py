@@ -53,6 +53,7 @@ def test_a_command_says_it_in_one_line(capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_sweep_over_a_setting_that_is_none_says_so(capsys):
     assert run(train, "-m", "los=l1,l1_sobel") == 1
     assert "los: no such setting; did you mean loss?" in capsys.readouterr().err

@@ -108,6 +108,7 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.campaign
 def test_it_is_trained_exported_evaluated_and_used(plain: Path):
     assert run(train, *SMALL) == 0
     folder = plain / "runs/plain-pairs"
@@ -130,7 +131,7 @@ def test_it_is_trained_exported_evaluated_and_used(plain: Path):
     assert len(list(plain.glob("data/pairs/own-photos-64/*/stylized/*.png"))) == 8
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_its_runs_are_swept(plain: Path, capsys: pytest.CaptureFixture[str]):
     assert run(train, "-m", *SMALL, "lr=1e-3,1e-2") == 0
     names = {path.name for path in (plain / "runs/sweep-lr").iterdir() if path.is_dir()}

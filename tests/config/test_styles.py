@@ -43,7 +43,7 @@ def real_photos(assets, tmp_path, monkeypatch):
 FILES = {"paprika": "paprika.pt", "webtoon": "celeba_distill.pt", "face_v2": "face_paint_512_v2.pt"}
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("style", FILES)
 def test_the_paper_s_styles_run_with_local_weights_of_the_port_s_layout(
     style, noise_photos, tmp_path
@@ -101,7 +101,7 @@ def test_gka_with_an_onnx_teacher_says_so(real_photos, assets, monkeypatch, caps
     assert "GKA needs the teacher's activations" in capsys.readouterr().err.splitlines()[-1]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_released_student_as_onnx_teacher(real_photos, assets, tmp_path):
     model = (assets / "peer" / "paprika.onnx").resolve()
     own = [f"style.weights={model}", "teacher.input_range=[0,1]", "teacher.output_range=[0,255]"]

@@ -32,7 +32,7 @@ def test_the_number_that_a_process_was_given_counts():
 @pytest.mark.parametrize(
     "told", [{}, *({name: number} for name in CHOSEN for number in ("1", "99"))]
 )
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_without_pytorch_it_is_what_pytorch_would_take(told, without_torch, monkeypatch):
     for name, number in told.items():
         monkeypatch.setenv(name, number)

@@ -54,12 +54,12 @@ def said(code: str) -> str:
     return made.stdout.strip()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_lightning_comes_without_the_metrics_that_it_does_not_use():
     assert said(DEFER + LEAN + SAME) == "as ever"
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_version_with_its_classes_elsewhere_is_imported_whole():
     assert said(f"{ELSEWHERE}{DEFER}{SAME}") == "as ever"
 
@@ -69,17 +69,17 @@ def test_a_module_of_it_can_be_imported_first():
     assert said(DEFER + ALONE) == "2.0"
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_is_there_already_is_left_alone():
     said(THERE)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", ["__version__", "__all__"])
 def test_what_its_init_says_of_itself_is_there(name):
     assert said(f"{DEFER}import torchmetrics; print(bool(torchmetrics.{name}))") == "True"
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_who_imports_distill_has_it_as_ever():
     said("import sys, distill.config.compose, torchmetrics; sys.modules['torchmetrics.text']")

@@ -54,7 +54,7 @@ def pages(*arguments, **variables):
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc is told anything")
 @pytest.mark.parametrize("where", ["main", "thread"])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_freed_memory_is_kept(where):
     given_back = pages(where)
     assert given_back > 1000
@@ -156,7 +156,7 @@ except RuntimeError:
 
 
 @needs_fork
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_an_error_in_a_worker_does_not_keep_the_command_from_ending():
     ended = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, timeout=60)
     assert ended.returncode == 3

@@ -62,7 +62,7 @@ def table(folder):
         return {row["pair"]: row for row in csv.DictReader(file)}
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_every_fault_is_found_and_nothing_else(flawed, capsys):
     assert run(curate, "data.root=set") == 0
     rows = table(flawed.parent / "data" / "curation" / "set")
@@ -95,7 +95,7 @@ def test_the_page_shows_pairs_and_says_why(flawed):
     assert len([*(flawed.parent / "out" / "pictures").iterdir()]) <= 4
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_name_is_no_markup(flawed):
     put(flawed, "<script>alert(1)<.png", texture(40), texture(41))
     assert run(curate, "data.root=set", "output=out") == 0
@@ -104,7 +104,7 @@ def test_a_name_is_no_markup(flawed):
     assert "&lt;script&gt;alert(1)&lt;.png" in page
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_training_leaves_out_what_the_set_s_list_names(flawed, capsys):
     before = find_pairs(flawed, None, 0.2, 0, 0.2)
     (flawed / "dropped.txt").write_text("good5.png\nnot of these pairs.jpg\n")
@@ -121,6 +121,7 @@ def test_training_leaves_out_what_the_set_s_list_names(flawed, capsys):
     assert "data.align=true" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_one_name_on_two_sides(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     root = tmp_path / "set"

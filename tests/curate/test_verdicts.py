@@ -45,6 +45,7 @@ FREELY = "another picture, or far from the photo"
         ({"agreement": 0.2, "coarse_agreement": 0.8, "coarse_down": 7}, [FREELY]),
     ],
 )
+@pytest.mark.slow
 def test_limits(figures, reasons):
     (found,) = verdicts(row(**figures), NO_EDGES, limits(), align=False)
     assert found.reasons == reasons

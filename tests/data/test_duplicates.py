@@ -89,6 +89,7 @@ def test_a_photo_lying_on_its_side_is_turned_first(tmp_path):
 
 @pytest.mark.parametrize("mirror", [False, True])
 @pytest.mark.parametrize("angle", [-25, -20.9, -15, -9.1, -4.5, -2, 3, 7.6, 13.4, 18, 21, 25])
+@pytest.mark.campaign
 def test_a_rotated_copy_is_found_and_no_other_picture(tmp_path, angle, mirror):
     images = {name: (image, {"quality": 95}) for name, image in PICTURES.items()}
     for name, image in PICTURES.items():
@@ -182,6 +183,7 @@ def test_the_screened_disc_is_the_mean_of_the_rotated_pixels_inside_it(angle):
 # Real photos
 
 
+@pytest.mark.campaign
 def test_copies_among_real_portraits_are_found_and_persons_kept_apart(assets):
     photos = find_photos(assets / "photos" / "people")
     groups = [group_of(photo.key) for photo in photos]
@@ -209,6 +211,7 @@ def best_turned(path, other):
     )
 
 
+@pytest.mark.campaign
 def test_aligned_faces_of_different_persons_are_no_near_duplicates(assets):
     photos = find_photos(assets / "photos" / "faces")[:1500]
     edges = find_near_duplicates(photos, "faces")
@@ -246,6 +249,7 @@ def varied(count):
     return made
 
 
+@pytest.mark.campaign
 def test_pairs_in_buckets_are_those_that_comparing_all_finds(few_are_compared, monkeypatch):
     made = varied(600)
     expected = module.all_pairs(made).tolist()

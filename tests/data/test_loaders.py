@@ -48,6 +48,7 @@ def side(sample):
 
 
 @pytest.mark.parametrize(("direction", "photo", "target"), [("AtoB", "A", "B"), ("BtoA", "B", "A")])
+@pytest.mark.campaign
 def test_direction_says_which_side_is_the_target(tmp_path, direction, photo, target):
     data = paired(two_folders(tmp_path), f"data.direction={direction}")
     for dataset in (data.train, data.val):
@@ -55,6 +56,7 @@ def test_direction_says_which_side_is_the_target(tmp_path, direction, photo, tar
         assert side(dataset[0]) == {(64, 64, 3)}
 
 
+@pytest.mark.campaign
 def test_pairs_are_cropped_alike_in_training_and_whole_in_validation(tmp_path):
     root = two_folders(tmp_path)
     data = paired(root)
@@ -75,6 +77,7 @@ def test_pairs_are_cropped_alike_in_training_and_whole_in_validation(tmp_path):
     assert len(whole.train) + len(whole.val) == 12
 
 
+@pytest.mark.campaign
 def test_the_settings_of_pairs_reach_them(tmp_path):
     root = two_folders(tmp_path)
     still = paired(root, "data.flip=false", "data.size=64")
@@ -90,6 +93,7 @@ def test_the_settings_of_pairs_reach_them(tmp_path):
     assert paired(root, "data.val_limit=null", "data.batch_size=3").val_limit is None
 
 
+@pytest.mark.campaign
 def test_how_a_student_s_pairs_are_varied_reaches_them(tmp_path):
     words = [f"data.root={two_folders(tmp_path)}", "style.resolution=64", "data.workers=0"]
     words += ["data.flip=false"]
@@ -120,6 +124,7 @@ MADE = {  # a set of the layout that distill.prepare writes, and what its manife
 @pytest.mark.parametrize("made", MADE)
 @pytest.mark.parametrize("asked", ["null", "true", "false"])
 @pytest.mark.parametrize("recipe", ["distill", "pix2pix"])
+@pytest.mark.campaign
 def test_a_teacher_s_pairs_are_mirrored_only_where_that_is_asked_for(tmp_path, made, asked, recipe):
     root = two_folders(tmp_path, a="photo", b="stylized", count=30)
     if MADE[made]:
@@ -137,6 +142,7 @@ def test_a_teacher_s_pairs_are_mirrored_only_where_that_is_asked_for(tmp_path, m
     assert data.val[0]["photo"][0, 0, 0] < data.val[0]["photo"][0, -1, 0]
 
 
+@pytest.mark.campaign
 def test_what_the_defaults_ask_of_mirroring():
     def flip(schema, *words):
         return compose.load("train", [*words], schema).data.flip
@@ -160,6 +166,7 @@ def test_padding_reaches_both_sides(tmp_path):
         assert int(shown[16:48, :, 2].min()) >= 10
 
 
+@pytest.mark.campaign
 def test_four_channels_are_read_where_there_is_transparency(tmp_path):
     data = paired(two_folders(tmp_path, alpha=51), "channels=4")
     for dataset in (data.train, data.val):
@@ -227,6 +234,7 @@ def test_two_domains_from_a_folder_or_from_two(tmp_path):
     assert (split.batch_size, split.val_limit) == (1, 64)
 
 
+@pytest.mark.campaign
 def test_the_settings_of_two_domains_reach_them(tmp_path):
     root = f"data.root={two_folders(tmp_path)}"
     still = unpaired(root, "data.flip=false", "data.size=64")
@@ -278,6 +286,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
+@pytest.mark.slow
 def test_what_cannot_be_learnt_from_ends_in_one_line(tmp_path, case):
     make, said = WRONG[case]
     with pytest.raises(DistillError) as error:

@@ -140,6 +140,7 @@ def fail_after(monkeypatch, count, code=errno.ENOSPC):
 
 @pytest.mark.parametrize("count", range(2, 12))
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.slow
 def test_a_full_disk_ends_in_one_line_and_leaves_no_half_pair(
     folder, root, tmp_path, monkeypatch, count, code
 ):

@@ -220,6 +220,7 @@ def same(one, other):
     )
 
 
+@pytest.mark.campaign
 def test_a_position_is_the_same_in_any_order_object_or_process(tmp_path):
     root = write_set(tmp_path)
     one, other = load(root).train, load(root).train

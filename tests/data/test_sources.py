@@ -94,6 +94,7 @@ def test_the_set_is_named_after_its_folders(arguments, name):
     assert sources.pairs_root(typed(*arguments)).name == name
 
 
+@pytest.mark.campaign
 def test_the_manifest_tells_sets_of_several_folders_apart():
     def made(*arguments):
         settings = typed(*arguments)
@@ -216,6 +217,7 @@ def test_something_must_be_left_to_train_on(arguments, capsys):
     assert "nothing is left to train on" in line
 
 
+@pytest.mark.campaign
 def test_several_folders_with_weights_and_a_validation_folder(here):
     arguments = ["photos=[a,b]", "val_photos=v", "data.weights=[1,3]"]
     for kind in ("pairs", "photos"):
@@ -231,6 +233,7 @@ def test_several_folders_with_weights_and_a_validation_folder(here):
     assert json.loads((root / "dataset.json").read_text())["recipe"]["val_folders"] == ["v"]
 
 
+@pytest.mark.campaign
 def test_weights_work_from_the_set_alone(here):
     assert run(prepare, "photos=[a,b]", "val_photos=v", *SMALL) == 0
     root = sources.pairs_root(typed("photos=[a,b]", "val_photos=v"))

@@ -43,6 +43,7 @@ def test_a_user_s_error_and_the_system_s_are_what_they_were(error, workers, batc
 
 
 @pytest.mark.parametrize("error", [ValueError("a bug"), OSError("of a library")])
+@pytest.mark.campaign
 def test_a_bug_keeps_the_traceback_of_its_process(error):
     with pytest.raises(type(error), match="in __getitem__"):
         list(ErrorForwardingLoader(Raising(error), 2, 1))

@@ -145,6 +145,7 @@ def test_another_network_is_refused(tmp_path):
         YuNet(path)
 
 
+@pytest.mark.campaign
 def test_the_real_network_sees_what_opencv_sees_with_it():
     path = os.environ.get("DISTILL_YUNET")
     if path is None:

@@ -25,7 +25,7 @@ def scored(*arguments: str) -> tuple[dict, str]:
     return json.loads((folder / "results.json").read_text()), (folder / "results.md").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_figures_are_of_the_test_side(here: Path) -> None:
     assert go(*STEP) == 0
     on = list(sides(SET).values())
@@ -39,7 +39,7 @@ def test_figures_are_of_the_test_side(here: Path) -> None:
     assert scored()[0]["similarity"] == results["similarity"]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_run_and_a_set_from_before_are_scored_on_validation_and_it_is_said(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -74,6 +74,7 @@ def left_out(count, of):
     )
 
 
+@pytest.mark.campaign
 def test_one_of_the_run_s_folders(trained):
     unseen = {key for key in on_side(trained, "test") if key.startswith("a/")}
     assert 0 < len(unseen) < 16
@@ -83,7 +84,7 @@ def test_one_of_the_run_s_folders(trained):
     assert "unchecked" not in found.about
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_another_run_had_labelled_is_not_scored_either(trained, monkeypatch):
     """The set of all/a's held-out photos is kept from one evaluation to the next."""
     with monkeypatch.context() as patch:
@@ -95,6 +96,7 @@ def test_what_another_run_had_labelled_is_not_scored_either(trained, monkeypatch
     assert len(scored(trained, "photos=all/a").input) == len(unseen)
 
 
+@pytest.mark.campaign
 def test_a_folder_inside_one_of_the_run_s(trained):
     unseen = {key for key in on_side(trained, "test") if key.startswith("a/deep/")}
     if unseen:
@@ -104,7 +106,7 @@ def test_a_folder_inside_one_of_the_run_s(trained):
             scored(trained, "photos=all/a/deep")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_folder_that_holds_the_run_s(trained):
     found = scored(trained, "photos=all")
     assert len(found.input) == len(on_side(trained, "test")) + 4
@@ -112,7 +114,7 @@ def test_the_folder_that_holds_the_run_s(trained):
 
 
 @pytest.mark.parametrize("change", [lambda image: image, ImageOps.mirror, turned_copy])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_copies_elsewhere_under_other_names(trained, change):
     add(Path("elsewhere"), *range(8), name="holiday {}x", change=change)
     add(Path("elsewhere"), 50, 51, name="holiday {}x")
@@ -122,13 +124,14 @@ def test_copies_elsewhere_under_other_names(trained, change):
     assert found.about["left_out"] == left_out(8 - len(unseen), 10)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_copies_are_found_by_the_set_s_own_pictures_when_the_photos_are_gone(trained):
     Path("all").rename("elsewhere")
     unseen = {key for key in on_side(trained, "test") if key.startswith("a/")}
     assert len(scored(trained, "photos=elsewhere/a").input) == len(unseen)
 
 
+@pytest.mark.campaign
 def test_nothing_left_is_an_error_of_one_line(trained):
     seen = sorted(on_side(trained, "train"))[:3]
     Path("some").mkdir()
@@ -139,6 +142,7 @@ def test_nothing_left_is_an_error_of_one_line(trained):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_set_that_is_gone_is_said(trained):
     shutil.rmtree("data")
     found = scored(trained, "photos=all/c")
@@ -270,6 +274,7 @@ def test_pairs_of_one_s_own_that_a_teacher_s_student_learnt_from(tmp_path, monke
     assert found.about["left_out"] == left_out(2, 4)
 
 
+@pytest.mark.campaign
 def test_a_file_is_the_same_by_whatever_way_it_is_reached(trained):
     key = min(key for key in on_side(trained, "train") if key.startswith("a/"))
     Path("link").symlink_to(Path("all/a").resolve())

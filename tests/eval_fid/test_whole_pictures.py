@@ -149,6 +149,7 @@ def test_the_table_has_a_row_for_each_size_and_output() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_an_evaluation_of_a_set_with_whole_pictures(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -54,7 +54,7 @@ def typed(*more: str) -> int:
     return run(export, "exporter.size=64", "calibration=calibration", *more)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_all_there_in_one_table(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = typed("formats=[onnx_int8,onnx_fp16,onnx_fp16]")
     said = capsys.readouterr()
@@ -78,6 +78,7 @@ def test_all_there_in_one_table(trained: Path, capsys: pytest.CaptureFixture[str
     assert not [p for p in trained.iterdir() if p.name.startswith(".")]
 
 
+@pytest.mark.campaign
 def test_only_onnx_by_default(trained: Path) -> None:
     assert typed() == 0
     assert sorted(p.name for p in trained.iterdir()) == ["report.json", "student.onnx"]
@@ -93,6 +94,7 @@ def test_unknown_names_end_before_anything_is_read(
     assert error.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_missing_package_leaves_out_that_format_only(
     trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,6 +117,7 @@ def test_too_few_photos_to_calibrate_on(trained: Path, capsys: pytest.CaptureFix
     assert not (trained / "student_int8.onnx").exists()
 
 
+@pytest.mark.campaign
 def test_formats_of_another_student_go(trained: Path) -> None:
     assert typed("formats=onnx_fp16") == 0
     assert typed() == 0  # the same student again
@@ -124,6 +127,7 @@ def test_formats_of_another_student_go(trained: Path) -> None:
     assert not (trained / "formats.json").exists()
 
 
+@pytest.mark.slow
 def test_one_of_any_size_is_counted_at_its_own(trained: Path) -> None:
     def macs() -> int:
         checks = json.loads((trained / "report.json").read_text())["student"]
@@ -135,12 +139,14 @@ def test_one_of_any_size_is_counted_at_its_own(trained: Path) -> None:
     assert macs() == fixed > 0
 
 
+@pytest.mark.campaign
 def test_over_the_budget_there_is_no_format(trained: Path) -> None:
     assert typed("formats=onnx_fp16") == 0
     assert typed("formats=onnx_fp16", "budget.macs=1000") == 1
     assert [p.name for p in trained.iterdir()] == ["report.json"]
 
 
+@pytest.mark.slow
 def test_a_converter_that_raises_is_one_line(
     trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,6 +162,7 @@ def test_a_converter_that_raises_is_one_line(
 
 
 @pytest.mark.parametrize("step", ["open", "run"])
+@pytest.mark.slow
 def test_a_file_that_its_runtime_refuses_is_not_left(
     step: str, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -173,6 +180,7 @@ def test_a_file_that_its_runtime_refuses_is_not_left(
     ]  # fmt: skip
 
 
+@pytest.mark.campaign
 def test_photos_of_ones_own_have_no_teacher(trained: Path) -> None:
     assert typed("formats=onnx_fp16", "photos=calibration") == 0
     report = json.loads((trained / "formats.json").read_text())

@@ -32,6 +32,7 @@ def operations(spec: Any) -> Counter:
     return Counter(operation.type for operation in block.operations)
 
 
+@pytest.mark.slow
 def test_an_ml_program_in_half_precision_from_picture_to_picture(
     source: ConversionSource, tmp_path: Path
 ) -> None:

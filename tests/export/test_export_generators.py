@@ -102,6 +102,7 @@ def inferred(path: Path, photo: torch.Tensor) -> np.ndarray:
     return session.run(["stylized"], {"photo": photo.numpy()})[0]
 
 
+@pytest.mark.campaign
 def test_pix2pix_is_written_in_float_and_half_precision(place: Path, lively: Lively) -> None:
     network = pix2pix(lively)
     assert typed("p2p") == 0
@@ -136,6 +137,7 @@ def test_pix2pix_is_written_in_float_and_half_precision(place: Path, lively: Liv
     assert all(row["teacher"] is not None for row in formats["formats"])
 
 
+@pytest.mark.campaign
 def test_the_sizes_are_computed(
     place: Path,
     lively: Lively,
@@ -166,6 +168,7 @@ def test_the_sizes_are_computed(
         assert re.search(rf"{re.escape(row['name'])} .* {row['parameters']:,} .* {file} *│", said)
 
 
+@pytest.mark.campaign
 def test_a_plain_unet_has_no_separable_row(place: Path, lively: Lively) -> None:
     pix2pix(lively, "generator.build.separable=false")
     assert typed("p2p", "formats=onnx") == 0
@@ -175,6 +178,7 @@ def test_a_plain_unet_has_no_separable_row(place: Path, lively: Lively) -> None:
     assert names("p2p/export") == ["generator.onnx", "report.json"]
 
 
+@pytest.mark.campaign
 def test_four_channels(place: Path, lively: Lively) -> None:
     pix2pix(lively, "channels=4")
     assert typed("p2p") == 0
@@ -182,6 +186,7 @@ def test_four_channels(place: Path, lively: Lively) -> None:
     assert made.shape == (1, 4, SIDE, SIDE)
 
 
+@pytest.mark.campaign
 def test_over_the_limit_there_is_no_file(
     place: Path, lively: Lively, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -202,6 +207,7 @@ def test_over_the_limit_there_is_no_file(
 @pytest.mark.parametrize(
     ("limit", "number"), [("10MB", 10_000_000), ("10MiB", 10_485_760), ("9999999", 9_999_999)]
 )
+@pytest.mark.campaign
 def test_limits_as_people_write_them(limit: str, number: int, place: Path, lively: Lively) -> None:
     pix2pix(lively)
     assert typed("p2p", f"limit={limit}", "formats=onnx") == 0
@@ -236,6 +242,7 @@ def test_what_a_unet_cannot_be(
     assert error.count("\n") == 1
 
 
+@pytest.mark.campaign
 def test_operators_outside_the_profile_are_told(
     place: Path, lively: Lively, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -303,6 +310,7 @@ def test_pix2pix_takes_its_input_from_the_side_that_its_direction_says(
     assert held_out.target.mean((0, 2, 3)).argmax() == 2  # blue
 
 
+@pytest.mark.campaign
 def test_a_student_as_a_generator_keeps_the_students_profile(place: Path) -> None:
     cyclegan("generator=student", "generator.build.encoder.weights=none")
     assert typed("cycle") == 0
@@ -315,6 +323,7 @@ def test_a_student_as_a_generator_keeps_the_students_profile(place: Path) -> Non
 
 
 @pytest.mark.parametrize("which", ["p2p", "cycle"])
+@pytest.mark.slow
 def test_without_the_pictures_one_names_others(
     which: str, place: Path, lively: Lively, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,6 +337,7 @@ def test_without_the_pictures_one_names_others(
     assert typed(which, "photos=elsewhere/A") == 0
 
 
+@pytest.mark.campaign
 def test_int8_of_too_few_pictures_is_one_line(
     place: Path, lively: Lively, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -350,6 +360,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("photos", [(), ("photos=own/A",)], ids=["own", "other"])
 @pytest.mark.parametrize("damage", DAMAGED)
+@pytest.mark.slow
 def test_settings_of_a_file_from_elsewhere_are_looked_at(
     damage: str, photos: tuple[str, ...], place: Path, lively: Lively, capsys
 ) -> None:
@@ -363,6 +374,7 @@ def test_settings_of_a_file_from_elsewhere_are_looked_at(
     assert line.startswith(f"error: {path}: ")
 
 
+@pytest.mark.campaign
 def test_nothing_that_a_file_from_elsewhere_names_is_imported(
     place: Path, lively: Lively, monkeypatch: pytest.MonkeyPatch
 ) -> None:

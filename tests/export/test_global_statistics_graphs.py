@@ -98,6 +98,7 @@ def test_another_static_size_has_the_thumbnail_inside(student: Student, tmp_path
 
 @pytest.mark.parametrize("profile", ["strict", "transposed"])
 @pytest.mark.parametrize("side", [128, 256])
+@pytest.mark.slow
 def test_the_strict_file_is_told_by_another(
     student: Student, tmp_path: Path, profile: str, side: int
 ) -> None:

@@ -27,6 +27,7 @@ def made(source: ConversionSource, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
+@pytest.mark.slow
 def test_static_qdq_with_float_ends(made: Path, source: ConversionSource) -> None:
     assert [p.name for p in made.iterdir()] == ["student_int8.onnx"]
     model = onnx.load(made / "student_int8.onnx")

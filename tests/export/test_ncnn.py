@@ -15,6 +15,7 @@ for package in ("pnnx", "ncnn"):
     pytest.importorskip(package, reason="the extra distill[ncnn] is not installed")
 
 
+@pytest.mark.slow
 def test_the_output_of_two_files_in_half_precision_is_that_of_pytorch(
     source: ConversionSource, tmp_path: Path
 ) -> None:

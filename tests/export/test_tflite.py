@@ -186,6 +186,7 @@ def test_a_converter_that_breaks_says_its_last_line(
         TfLite().convert(replace(source, python=str(fake)), tmp_path)
 
 
+@pytest.mark.campaign
 def test_the_graph_that_travels_needs_nothing_of_ours(
     source: ConversionSource, tmp_path: Path
 ) -> None:

@@ -87,7 +87,7 @@ def test_what_is_no_student_ends_in_one_line(tmp_path: Path) -> None:
         PublishedStudent.of(tmp_path / "gone.safetensors")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_recipes_are_known_without_a_command(file: Path) -> None:
     code = (
         "import sys; from distill.hub.published_student import PublishedStudent as P; "

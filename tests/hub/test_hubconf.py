@@ -25,7 +25,7 @@ def load(name: str, **words: Any) -> torch.nn.Module:
 
 
 @pytest.mark.parametrize("style", zoo.shipped())
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_student_of_the_package_gives_what_its_file_gives(style: str, tmp_path: Path) -> None:
     student = load("student", style=style)
     assert not student.training

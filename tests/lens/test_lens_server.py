@@ -48,7 +48,7 @@ def test_the_names_of_this_machine_are_answered(page, host):
         *("a@localhost", "localhost/", "[localhost]", "", "0.0.0.0"),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_name_that_was_not_offered_is_refused_in_one_line(page, host):
     with serving(page) as server:
         reply = say(server, GET + f"Host: {host}\r\n".encode() + LAST)
@@ -103,7 +103,7 @@ def test_a_name_is_no_address_of_a_page(names):
         ("['https://*.a.example','http://[fd00::7]:80']", None),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_frames_are_for_whom_the_owner_names(page, frames, allowed):
     named = load("lens", [f"frames={frames}"], Lens).frames
     with serving(page) as strict, serving(page, frames=named) as server:
@@ -204,6 +204,7 @@ def test_a_silent_connection_is_ended_between_requests_too(page, monkeypatch):
         assert say(server, b"") == b""
 
 
+@pytest.mark.campaign
 def test_a_pause_between_two_requests_is_no_half_request(page, hasty):
     with serving(page) as server:
         link = HTTPConnection("127.0.0.1", server.server_port, timeout=10)

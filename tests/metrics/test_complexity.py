@@ -185,6 +185,7 @@ BLOCK, HALVES = 2 * 64**2 * 256 * 256 * 9, 64**2 * 256 * 128 * 9 + 128**2 * 128 
 @pytest.mark.parametrize(
     ("blocks", "count", "giga"), [(9, 11_378_179, 49.55), (6, 7_837_699, 35.06)]
 )
+@pytest.mark.campaign
 def test_cyclegans_generator_as_it_is_exported(blocks: int, count: int, giga: float) -> None:
     network = of_zeros(lambda: ResNetGenerator(blocks))
     model = OnnxExporter(size=256, profile="cyclegan").export(network)
@@ -197,6 +198,7 @@ def test_cyclegans_generator_as_it_is_exported(blocks: int, count: int, giga: fl
         assert published / 1e9 == pytest.approx(56.8, abs=0.005)  # GAN Compression, table 1
 
 
+@pytest.mark.campaign
 def test_the_unet_of_the_paper_as_it_is_exported() -> None:
     network = of_zeros(lambda: UNet(256, upsampling="transposed"))
     model = OnnxExporter(size=256, profile="any").export(network)

@@ -79,6 +79,7 @@ def distance(a: np.ndarray, b: np.ndarray) -> float:
     return float(gap @ gap + np.trace(s + t - 2 * root.real))
 
 
+@pytest.mark.campaign
 def test_inception_is_pytorch_fids(
     inception: State, pictures: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +117,7 @@ def test_no_norm_is_left_and_no_convolution_lost(inception: State, mobilenet: St
         assert not any(module.training for module in network.modules())
 
 
+@pytest.mark.slow
 def test_a_features_value_is_its_pictures_alone(inception: State, pictures: list[Path]) -> None:
     """Whatever is beside it in the batch, and in whichever layout it comes."""
     network = Inception(inception)

@@ -340,6 +340,7 @@ def _mean_kernel(i: np.ndarray, j: np.ndarray, a: np.ndarray, b: np.ndarray, apa
 
 
 @pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.campaign
 def test_kid_intervals_cover_the_distance(paired: bool) -> None:
     """A 90 % interval holds the distance of large samples in about 90 of 100 small ones."""
 

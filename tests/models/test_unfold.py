@@ -26,6 +26,7 @@ def photos() -> torch.Tensor:
     return nn.functional.interpolate(small, size=64, mode="bilinear").clamp(0, 1)
 
 
+@pytest.mark.campaign
 def test_what_it_draws_stays_and_batches_are_normalised(lively, photos) -> None:
     trained = lively(student(1)).eval()
     made = student(2)

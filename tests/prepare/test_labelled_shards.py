@@ -63,7 +63,7 @@ def pairs_of(root):
 
 @pytest.mark.parametrize("views", [1, 3])
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_unpacked_they_are_the_folder_set_byte_by_byte(folder, root, tmp_path, views, workers):
     manifest = replace(THREE_SIDED, views=views)
     there = make(folder, tmp_path / "set", manifest)
@@ -99,6 +99,7 @@ def test_made_again_nothing_is_drawn_or_written(folder, root):
 
 
 @pytest.mark.parametrize("after", [4, 36, 45, 51])
+@pytest.mark.campaign
 def test_a_killed_command_goes_on_to_the_very_same_files(folder, root, tmp_path, after):
     # Of the pictures that a teacher sees 2 × 16 are of its check, which comes first.
     make_shards(folder, tmp_path / "whole")
@@ -219,6 +220,7 @@ def test_shards_of_a_packed_set_are_gone_on_with(folder, root, tmp_path):
     assert kept.items() <= contents(root / "shards").items()
 
 
+@pytest.mark.campaign
 def test_at_an_address_they_are_the_same_files(folder, root, tmp_path):
     make_shards(folder, root)
     store, there = fsspec.filesystem("memory"), f"memory://{tmp_path.name}"

@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -77,7 +78,7 @@ def stamps(root):
     return {path: path.stat().st_mtime_ns for path in root.rglob("*")}
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("killed", ["one for good", "one, replaced", "all, replaced"])
 def test_nodes_that_die_lose_what_they_had_in_hand_alone(folder, tmp_path, capfd, killed):
     root = tmp_path / "shards"
@@ -99,7 +100,7 @@ def test_nodes_that_die_lose_what_they_had_in_hand_alone(folder, tmp_path, capfd
         assert stamps(root) == before
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_without_a_node_it_says_so_and_ends_and_goes_on_later(folder, tmp_path, capfd):
     root = tmp_path / "shards"
     with ray_cluster(nodes=1) as cluster:
@@ -122,7 +123,7 @@ def test_without_a_node_it_says_so_and_ends_and_goes_on_later(folder, tmp_path, 
         assert contents(root) == contents(tmp_path / "whole")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("sizes", [[], ["data.sizes=[64,96]"]])
 def test_as_typed_it_draws_what_this_process_does(here, capsys, sizes):
     words = ["photos=photos", "data=shards", "shard.pairs=3", *SMALL, *sizes]
@@ -142,7 +143,7 @@ def test_as_typed_it_draws_what_this_process_does(here, capsys, sizes):
     assert contents(Path("set")) == contents(Path("back"))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("photos", ["photos", f"s3://{BUCKET}/photos"])
 def test_workers_publish_into_a_bucket(here, photos):
     words = ["data=shards", "shard.pairs=3", *SMALL]
@@ -168,7 +169,7 @@ class Visible:
         return os.environ["CUDA_VISIBLE_DEVICES"]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_where_nodes_have_gpus_each_worker_has_one_of_its_own():
     with ray_cluster(nodes=0) as cluster:
         cluster.add(num_cpus=3, num_gpus=2)
@@ -231,14 +232,14 @@ def _missing():
     raise ModuleNotFoundError("No module named 'absent'")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_parts_come_back_in_their_order(engine):
     assert list(engine.map(partial(twice, by=3), range(9))) == [3 * n for n in range(9)]
     assert list(engine.map(twice, [])) == []
     assert engine.device("auto") == "cpu"
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_thumbnails_are_made_by_its_workers(engine, tmp_path, monkeypatch):
     add(tmp_path / "photos", *range(7))
     photos = find_photos(tmp_path / "photos")
@@ -300,7 +301,8 @@ def test_a_cluster_is_reached_from_a_notebook_whose_event_loop_runs():
         with pytest.raises(ConnectionRefusedError):
             _reach("127.0.0.1:1")
 
-    asyncio.run(cell())
+    with ThreadPoolExecutor(1) as own_thread:  # this one may have a loop of Playwright's already
+        own_thread.submit(asyncio.run, cell()).result()
 
 
 WRONG = {

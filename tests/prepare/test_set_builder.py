@@ -428,6 +428,7 @@ make(folder, root, replace(MANIFEST, views=2), workers=1)
         ("renaming", 2, 0, 1),  # dataset.json itself, the very first file
     ],
 )
+@pytest.mark.campaign
 def test_a_killed_run_goes_on_to_the_same_bytes(folder, root, tmp_path, moment, calls, pairs, left):
     noise(folder / "tiny.png", 0, (10, 10))
     command = [sys.executable, "-c", KILLED, folder, root, moment, str(calls)]

@@ -53,6 +53,7 @@ def killed(run, delay):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 @pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.slow
 def test_a_set_killed_again_and_again_is_that_of_a_single_run(
     folder, tmp_path, monkeypatch, workers
 ):

@@ -130,6 +130,7 @@ def settings_of(photos: Path, root: Path, *more: str) -> Prepare:
     return compose.load("prepare", [*words, *more], Prepare)
 
 
+@pytest.mark.slow
 def test_an_open_upsampling_is_measured_once_and_recorded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -171,6 +172,7 @@ def test_a_set_of_another_upsampling_is_refused_with_the_reason(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("mode", ["asymmetric", "align_corners"])
+@pytest.mark.campaign
 def test_the_real_teacher_lies_on_its_photos_only_as_it_was_trained(
     assets: Path, mode: str
 ) -> None:
@@ -193,6 +195,7 @@ def test_the_real_teacher_lies_on_its_photos_only_as_it_was_trained(
         assert check_teacher(teacher, squares[:8]).mirror < 25
 
 
+@pytest.mark.slow
 def test_bfloat16_is_of_the_set_not_of_the_machine(tmp_path: Path) -> None:
     photos, root = textures(tmp_path / "photos", 4), tmp_path / "set"
     settings = settings_of(photos, root, "label.precision=bfloat16")

@@ -28,6 +28,7 @@ def trained(folder, age=0):
     return run
 
 
+@pytest.mark.campaign
 def test_finds_the_latest_or_the_one_named(tmp_path):
     old, new = trained(tmp_path / "toon-nnconv", age=9), trained(tmp_path / "hayao-fastdepth")
     assert find_run(choice(tmp_path)) == new
@@ -102,6 +103,7 @@ def test_a_run_from_before_there_was_a_test_side_has_none():
     }
 
 
+@pytest.mark.campaign
 def test_what_an_older_run_does_not_name_is_what_it_was_trained_with():
     new = asdict(compose.load("train", [], Train))
     unknown = ("batchnorm", "global_statistics", "init")
@@ -170,6 +172,7 @@ def test_terms_of_which_an_older_run_knows_no_start_begin_with_it():
         ([], ["loss=ink"], "loss: lines then, ink now"),
     ],
 )
+@pytest.mark.slow
 def test_changed_settings_are_said_as_they_are_typed(then, now, said):
     a, b = (asdict(compose.load("train", [*words, "run=it"], Train)) for words in (then, now))
     assert as_typed(differences(a, b)) == said
@@ -281,6 +284,7 @@ NO_UTF8, NO_DAY = b"a: \xff", b"a: 2026-99-99"
 
 
 @pytest.mark.parametrize("content", [b"a: [", b"", b"- 1", NO_UTF8, NO_DAY, b"[" * 9999])
+@pytest.mark.campaign
 def test_a_damaged_config_is_an_error(tmp_path, content):
     (tmp_path / "config.yaml").write_bytes(content)
     with pytest.raises(DistillError, match=r"config\.yaml: damaged"):

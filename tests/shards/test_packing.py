@@ -257,6 +257,7 @@ def test_fewer_shards_than_before_leave_none_behind(made, tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 @pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.campaign
 def test_killed_again_and_again_it_is_what_a_single_run_makes(made, tmp_path, workers):
     started = time.perf_counter()
     packed(made, Address(tmp_path / "single"), per_shard=1, workers=workers)

@@ -106,7 +106,7 @@ def test_a_large_output_has_the_colours_of_the_side_learnt_at(upscale, dynamic, 
     assert abs(made - right) <= 1
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_an_output_of_that_side_or_less_is_untouched(monkeypatch):
     monkeypatch.setattr(colours, "recolour", lambda *_: pytest.fail("recoloured"))
     photo = Image.new("RGB", (SIDE, 40), (GREY,) * 3)

@@ -50,7 +50,7 @@ def test_beyond_the_border_the_picture_is_mirrored():
     assert (np.asarray(inside) == np.asarray(photo)[2:11, 3:12]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_square_of_the_training_photos(assets):
     """LFW's centre 80 %: what the default detector's box is widened to, in most of 40 photos."""
     shares = []

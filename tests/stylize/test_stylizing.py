@@ -88,7 +88,7 @@ def test_large_pictures_are_stylised_at_1024(shipped_students, monkeypatch):
 
 @pytest.mark.parametrize("decoder", DECODERS)
 @pytest.mark.parametrize("opset", [9, 11, 17])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_file_of_one_size_gives_at_another_what_pytorch_gives(decoder, opset):
     network = student(decoder)
     model = OnnxExporter(opset=opset, size=64).export(network)
@@ -342,7 +342,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("typed", REFUSED)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_refused_in_one_line_before_any_work(shipped_students, typed, capsys):
     for name in ("a.png", "a.bmp", "b.png", "b-hayao.png", "in/a.png"):
         put(name)
@@ -400,6 +400,7 @@ def test_an_interrupted_write_leaves_nothing(shipped_students, monkeypatch, erro
     assert Path("out/a-hayao.png").read_bytes() == before
 
 
+@pytest.mark.campaign
 def test_ctrl_c_is_130_and_leaves_whole_pictures(shipped_students):
     put("in/0.jpg", picture(300, 200))
     for i in range(1, 3000):  # more than any machine stylises before it is told to stop
@@ -471,7 +472,7 @@ def test_a_dynamic_export_runs_too(shipped_students):
     assert close(pixels("stylized/photo-d.png"), 255 - pixels("photo.png"))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_checkpoint_and_its_run_give_what_the_student_gives(here):
     assert go("trainer.max_steps=2", "run=two", "encoder.width=0.35") == 0
     put("a.png", picture(64, 64))

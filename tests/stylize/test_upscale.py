@@ -87,7 +87,7 @@ def test_every_pixel_of_every_tile_comes_once(monkeypatch):
 
 
 @pytest.mark.parametrize("name", [name for name in ("hayao", "toon") if name in SHIPPED])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_tiles_are_the_whole_picture(name):
     """A real student: one level of 255 is the rounding of the blend."""
     student = OnnxStudent(onnx_files.load_model(SHIPPED[name]), name, 1)
@@ -128,6 +128,7 @@ def test_a_network_of_one_size_tiles_a_larger_picture():
         assert close(stylised, 255 - np.asarray(photo).astype(int), 1)
 
 
+@pytest.mark.campaign
 def test_memory_is_that_of_one_tile(monkeypatch):
     seen = []
     infer = OnnxStudent.__call__

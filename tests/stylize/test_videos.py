@@ -209,6 +209,7 @@ def part():
 
 
 @needs_av
+@pytest.mark.campaign
 def test_ctrl_c_ends_at_once_and_leaves_nothing(shipped_students):
     running = started()
     running.send_signal(signal.SIGINT)
@@ -219,6 +220,7 @@ def test_ctrl_c_ends_at_once_and_leaves_nothing(shipped_students):
 
 
 @needs_av
+@pytest.mark.campaign
 def test_a_killed_run_leaves_no_file_that_looks_finished(shipped_students):
     running = started()
     running.kill()

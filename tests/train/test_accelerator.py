@@ -55,7 +55,7 @@ def test_a_card_without_bfloat16_is_told_what_to_take(monkeypatch):
         trainer.make_trainer(settings, None, None)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_bfloat16_with_a_fused_optimiser_and_clipping_trains(here):
     assert go("run=narrow", *FLY, "trainer=gpu", "trainer.accelerator=cpu") == 0
     assert len(column("narrow", "train/loss")) == 2

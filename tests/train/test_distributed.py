@@ -82,7 +82,7 @@ def test_ddp_equals_accumulation_of_the_same_half_batches(halves):
     learnt_the_same("two", halves)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("workers", [0, 1])
 def test_ddp_on_shards_equals_accumulation_of_the_same_half_batches(here, monkeypatch, workers):
     pytest.importorskip("pyarrow", reason="needs the extra shards")
@@ -129,7 +129,7 @@ def on_two_nodes(*words: str) -> list[tuple[int, str]]:
     return [(node.returncode, text) for node, text in zip(nodes, said, strict=True)][::-1]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_two_nodes_learn_the_same_from_a_set_that_is_not_there_yet_and_from_one_that_is(halves):
     shutil.rmtree("data")
     words = [*WORDS, *CPU, *LENGTH, "trainer.devices=1", "trainer.num_nodes=2"]
@@ -143,7 +143,7 @@ def test_two_nodes_learn_the_same_from_a_set_that_is_not_there_yet_and_from_one_
         learnt_the_same(name, halves)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_two_nodes_take_what_the_first_has_measured_and_end_with_it(here):
     words = [*WORDS, *CPU, *LENGTH, "trainer.devices=1", "trainer.num_nodes=2"]
     first, second = on_two_nodes("run=found", *words, "lr=auto")

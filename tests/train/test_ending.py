@@ -65,6 +65,7 @@ def test_final_figures_are_those_of_the_last_validation(tmp_path):
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.campaign
 def test_train_says_it_and_says_it_again(capsys):
     assert go("run=mine", "trainer.max_steps=2") == 0
     said = capsys.readouterr().out.splitlines()

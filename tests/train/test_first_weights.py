@@ -36,6 +36,7 @@ OWN = {"toon": ["decoder.build.context=0"], "hayao": ["global_statistics=thumbna
 
 
 @pytest.mark.parametrize("name", [*zoo.shipped()])
+@pytest.mark.campaign
 def test_a_student_of_the_package_draws_as_its_file_does(name: str, photo: torch.Tensor) -> None:
     made = started(f"init=zoo:{name}", *OWN.get(name, []))
     assert sum(isinstance(m, torch.nn.BatchNorm2d) for m in made.modules()) > 30
@@ -44,6 +45,7 @@ def test_a_student_of_the_package_draws_as_its_file_does(name: str, photo: torch
         np.testing.assert_allclose(made.eval()(photo).numpy(), wanted, atol=1e-3)
 
 
+@pytest.mark.campaign
 def test_an_exported_file_is_as_good(photo: torch.Tensor, tmp_path) -> None:
     """As ONNX, or with its weights as they are there in a safetensors file."""
     (tmp_path / "mine.onnx").write_bytes(zoo.find("hayao").read_bytes())

@@ -67,7 +67,7 @@ def folders(tmp_path, monkeypatch):
     [["adversarial.noise=0.1"], ["adversarial=wasserstein", "schedule=cosine"]],
     ids=["noise", "wasserstein"],
 )
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_interrupted_and_resumed_equals_uninterrupted(folders, signal_at, recipe, more):
     options = [*recipe, *more, *LENGTH]
     assert run(train, *options, "run=whole") == 0
@@ -87,12 +87,14 @@ def test_interrupted_and_resumed_equals_uninterrupted(folders, signal_at, recipe
     assert tables[0].read_text() == tables[1].read_text()
 
 
+@pytest.mark.campaign
 def test_another_seed_trains_otherwise(folders):
     assert run(train, *PIX2PIX, "trainer.max_steps=1", "run=a") == 0
     assert run(train, *PIX2PIX, "trainer.max_steps=1", "run=b", "seed=1") == 0
     assert differences(saved("a")["state_dict"], saved("b")["state_dict"])
 
 
+@pytest.mark.slow
 def test_a_run_is_named_by_recipe_and_folder_and_holds_what_people_open(folders, capsys):
     assert run(train, *CYCLEGAN, *LENGTH) == 0
     folder = Path("runs/cyclegan-domains")
@@ -107,6 +109,7 @@ def test_a_run_is_named_by_recipe_and_folder_and_holds_what_people_open(folders,
     assert "finished at step 6" in capsys.readouterr().out
 
 
+@pytest.mark.campaign
 def test_losses_and_samples_are_in_tensorboard(folders):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -134,6 +137,7 @@ def held_out_count():
     return len(sides["val"]) + len(sides["test"])
 
 
+@pytest.mark.campaign
 def test_the_best_checkpoint_goes_by_the_distance_to_the_target(folders):
     assert run(train, *PIX2PIX, *LENGTH) == 0
     best = torch.load("runs/pix2pix-pairs/checkpoints/best.ckpt", weights_only=True)
@@ -215,6 +219,7 @@ def observed_by(name):
     return watched
 
 
+@pytest.mark.slow
 def test_without_pairs_best_checkpoint_and_early_end_go_by_the_distance(
     folders, monkeypatch, capsys
 ):
@@ -235,6 +240,7 @@ def test_with_pairs_the_best_checkpoint_goes_by_them(folders, monkeypatch):
     assert "val/l1" in observed_by("pix2pix-pairs")
 
 
+@pytest.mark.campaign
 def test_a_length_in_epochs_ends_with_a_validation(folders):
     six = ["epochs=2", "decay_epochs=1", "trainer.val_every=4"]
     assert run(train, *PIX2PIX, *six) == 0
@@ -242,12 +248,14 @@ def test_a_length_in_epochs_ends_with_a_validation(folders):
     assert saved("pix2pix-pairs")["global_step"] == round(length / 4) * 4
 
 
+@pytest.mark.campaign
 def test_directions_differ(folders):
     assert run(train, *PIX2PIX, "trainer.max_steps=1", "run=a") == 0
     assert run(train, *PIX2PIX, "trainer.max_steps=1", "run=b", "data.direction=BtoA") == 0
     assert differences(saved("a")["state_dict"], saved("b")["state_dict"])
 
 
+@pytest.mark.campaign
 def test_the_student_as_a_generator(folders):
     student = ["generator=student", "generator.build.encoder.weights=none"]
     sizes = ["data.size=64", "data.crop_size=64"]
@@ -271,6 +279,7 @@ def test_real_outlines(assets, tmp_path, monkeypatch):
     assert saved("pix2pix-outline_ab")["global_step"] == 6
 
 
+@pytest.mark.campaign
 def test_from_pairs_to_a_student_that_is_exported_and_scored(folders, capsys):
     sizes = ["data.size=64", "data.crop_size=64"]
     assert run(train, *PIX2PIX, *sizes, "trainer.max_steps=1") == 0

@@ -32,7 +32,7 @@ def module(*overrides: str, teacher: Teacher | None = None) -> DistillModule:
 
 
 @pytest.mark.parametrize("more", [[], ["trainer.accumulate=2"]], ids=["plain", "accumulated"])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_late_term_trains_from_its_step_on_and_is_always_validated(here, more):
     steps = ["trainer.max_steps=4", "trainer.val_every=1"]
     assert go("run=late", *steps, *LATE, *more) == 0
@@ -50,7 +50,7 @@ def test_a_late_term_trains_from_its_step_on_and_is_always_validated(here, more)
         assert float(row["val/loss"]) == pytest.approx(parts, rel=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_until_it_starts_a_late_term_changes_nothing(here):
     assert go("run=plain", "trainer.max_steps=2") == 0
     late = ["loss.weights.stable=9", "loss.start.stable=0.9"]
@@ -58,7 +58,7 @@ def test_until_it_starts_a_late_term_changes_nothing(here):
     assert not differences(saved("plain")["state_dict"], saved("late")["state_dict"])
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_rate_is_found_by_the_loss_that_the_run_begins_with(here, monkeypatch):
     counted = []
     plain = DistillModule.training_step

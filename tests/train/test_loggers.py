@@ -69,7 +69,7 @@ def test_a_missing_package_is_one_line_before_anything_begins(here, monkeypatch,
     assert not Path("data").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_without_tensorboard_the_table_and_the_end_stay(here, capsys):
     assert go("run=all", *SHORT) == 0
     assert go("run=table", *SHORT, "logger=csv") == 0
@@ -83,6 +83,7 @@ def test_without_tensorboard_the_table_and_the_end_stay(here, capsys):
     assert [row["step"] for row in rows("table") if row["val/psnr"]] == ["2", "4", "6"]
 
 
+@pytest.mark.campaign
 def test_tensorboard_has_settings_and_the_end(here):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

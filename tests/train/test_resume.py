@@ -17,7 +17,7 @@ from support.last_checkpoints import differences, saved
 LENGTH = ["trainer.max_steps=6", "trainer.val_every=3", "trainer.threads=1"]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize(
     "more",
@@ -57,6 +57,7 @@ def test_interrupted_mid_epoch_and_resumed_equals_uninterrupted(here, signal_at,
     assert tables[0].read_text() == tables[1].read_text()
 
 
+@pytest.mark.slow
 def test_a_signal_ends_after_the_running_step_and_says_where(here, signal_at, capfd):
     signal_at(2, signal.SIGTERM)
     assert go("run=stopped", *LENGTH) == 130
@@ -67,6 +68,7 @@ def test_a_signal_ends_after_the_running_step_and_says_where(here, signal_at, ca
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL  # handlers of before are back
 
 
+@pytest.mark.campaign
 def test_killed_between_two_checkpoints_equals_uninterrupted(here, monkeypatch):
     assert go("run=whole", *LENGTH) == 0
     # Seconds: after every step.
@@ -86,6 +88,7 @@ def test_killed_between_two_checkpoints_equals_uninterrupted(here, monkeypatch):
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.5, 0.999])
+@pytest.mark.campaign
 def test_a_checkpoint_cut_short_is_said_and_the_one_before_used(here, monkeypatch, capsys, keep):
     assert go("run=whole", *LENGTH) == 0
     monkeypatch.setattr("distill.train.callbacks.checkpoints.EVERY", 0)
@@ -102,6 +105,7 @@ def test_a_checkpoint_cut_short_is_said_and_the_one_before_used(here, monkeypatc
     assert not differences(saved("whole")["state_dict"], saved("parts")["state_dict"])
 
 
+@pytest.mark.campaign
 def test_both_checkpoints_damaged_is_an_error(here, monkeypatch, capsys):
     monkeypatch.setattr("distill.train.callbacks.checkpoints.EVERY", 0)
     assert go("run=parts", *LENGTH) == 0
@@ -131,6 +135,7 @@ REFUSED = [
 FREE = ["data.workers=1", "trainer.log_every=2", "trainer.threads=1", "trainer.devices=1"]
 
 
+@pytest.mark.campaign
 def test_a_resume_with_another_setting_is_refused_with_the_difference(here, capsys):
     assert go("run=one", "trainer.max_steps=1") == 0
     capsys.readouterr()
@@ -145,6 +150,7 @@ def test_a_resume_with_another_setting_is_refused_with_the_difference(here, caps
     assert saved("one")["global_step"] == 2
 
 
+@pytest.mark.campaign
 def test_early_stop_ends_the_run_and_stays_ended(here, capsys):
     # A rate of nothing: val/loss never falls after the first validation.
     still = ["lr=1e-12", "trainer.val_every=1", "trainer.max_steps=9", "trainer.patience=2"]

@@ -73,7 +73,7 @@ def test_lightnings_average_is_undone():
     assert np.allclose(_undo_average(averaged), losses)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_lr_auto_finds_writes_and_uses_a_rate(here, capsys):
     assert go("run=found", "lr=auto", "trainer.max_steps=2", "schedule=constant") == 0
     found = yaml.safe_load(Path("runs/found/measured.yaml").read_text())
@@ -105,7 +105,7 @@ def test_the_finder_leaves_no_trace_in_what_is_learned(here):
     assert all(torch.equal(a[key], b[key]) for key in a)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_no_suggestion_is_said_and_the_default_taken(here, capsys, monkeypatch):
     monkeypatch.setattr(tuning, "HIGHEST", 1e-9)  # rates at which nothing is learned
     monkeypatch.setattr(tuning, "LOWEST", 1e-12)
@@ -115,6 +115,7 @@ def test_no_suggestion_is_said_and_the_default_taken(here, capsys, monkeypatch):
     assert found == {"lr": 0.001, "lr_suggested": False}
 
 
+@pytest.mark.campaign
 def test_a_wrong_rate_is_one_line(here, capsys):
     assert go("lr=automatic") == 1
     assert capsys.readouterr().err.startswith("error: lr='automatic': ")
@@ -122,7 +123,7 @@ def test_a_wrong_rate_is_one_line(here, capsys):
     assert "optimizer.lr" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_balance_brings_every_term_to_the_first_ones_order_of_magnitude(here, capsys):
     terms = ["loss.weights.l1=1", "loss.weights.sobel=5000", "loss.weights.gka=0.00003"]
     options = [*terms, "loss.balance=true", "data.batch_size=4", "trainer.max_steps=2"]
@@ -146,7 +147,7 @@ def test_balance_brings_every_term_to_the_first_ones_order_of_magnitude(here, ca
     assert saved["loss_factors"] == factors
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_balance_leaves_the_student_as_it_was(here):
     assert go("run=plain", "loss=l1", "trainer.max_steps=2") == 0
     assert go("run=even", "loss=l1", "loss.balance=true", "trainer.max_steps=2") == 0

@@ -64,7 +64,7 @@ def _named(found: list) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_axe_finds_nothing(visit, screen, scheme):
     width, height = SCREENS[screen]
     size = {"width": width, "height": height}
@@ -82,6 +82,7 @@ def test_axe_finds_nothing(visit, screen, scheme):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.campaign
 def test_the_edges_of_controls_are_seen(visit, scheme):
     at = visit(color_scheme=scheme, reduced_motion="reduce")
     for view in ("photo", "sketch"):
@@ -91,6 +92,7 @@ def test_the_edges_of_controls_are_seen(visit, scheme):
         assert {name: ratio for name, ratio in found.items() if ratio < 3} == {}
 
 
+@pytest.mark.slow
 def test_with_forced_colours_what_is_chosen_is_told(visit):
     at = visit(forced_colors="active")
     ground = "((id) => getComputedStyle(document.getElementById(id)).backgroundColor)"
@@ -109,6 +111,7 @@ def focused(at) -> str:
     return at.page.evaluate("document.activeElement.id || document.activeElement.name || ''")
 
 
+@pytest.mark.slow
 def test_toolbars_go_by_arrow_keys(visit):
     at = visit()
     at.page.focus("#camera")

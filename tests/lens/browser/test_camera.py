@@ -69,6 +69,7 @@ def flowing(visit, script=TRACKS):
     return at
 
 
+@pytest.mark.slow
 def test_it_is_off_in_a_hidden_tab_and_comes_back(visit):
     at = flowing(visit)
     hide(at, True)
@@ -79,6 +80,7 @@ def test_it_is_off_in_a_hidden_tab_and_comes_back(visit):
     assert at.page.evaluate("tracks.filter((each) => each.readyState === 'live').length") == 1
 
 
+@pytest.mark.slow
 def test_it_is_off_in_the_sketch_view_and_comes_back(visit):
     at = flowing(visit)
     at.page.click("#view-sketch")
@@ -89,6 +91,7 @@ def test_it_is_off_in_the_sketch_view_and_comes_back(visit):
     assert at.text("message") == ""
 
 
+@pytest.mark.slow
 def test_it_is_off_where_its_picture_cannot_be_played(visit):
     at = visit(script=NO_PLAY, camera=True)
     at.wait(OFF)
@@ -98,6 +101,7 @@ def test_it_is_off_where_its_picture_cannot_be_played(visit):
 
 
 @pytest.mark.parametrize("left", ["for the sketch", "for another tab", "by the button"])
+@pytest.mark.campaign
 def test_a_permission_after_leaving_turns_nothing_on(visit, left):
     at = visit(script=LATE, camera=True)
     at.wait("document.getElementById('camera').textContent.trim() === 'Stop'")
@@ -123,6 +127,7 @@ def test_a_late_permission_does_not_replace_a_picture(visit):
     assert at.page.evaluate(IDLE)
 
 
+@pytest.mark.slow
 def test_stop_shows_what_was_there_before(visit):
     at = visit(script=TRACKS)
     at.page.context.grant_permissions(["camera"])
@@ -137,6 +142,7 @@ def test_stop_shows_what_was_there_before(visit):
     assert at.page.get_attribute("#mirror", "aria-pressed") == "true"
 
 
+@pytest.mark.slow
 def test_a_lost_camera_leaves_the_view_and_shows_what_was_there_before(visit):
     at = visit(script=TRACKS)
     at.page.context.grant_permissions(["camera"])
@@ -150,6 +156,7 @@ def test_a_lost_camera_leaves_the_view_and_shows_what_was_there_before(visit):
     assert "The camera was disconnected" in at.text("message")
 
 
+@pytest.mark.slow
 def test_a_camera_lost_behind_the_sketch_leaves_the_sketch(visit):
     at = flowing(visit)
     at.page.click("#view-sketch")
@@ -159,7 +166,7 @@ def test_a_camera_lost_behind_the_sketch_leaves_the_sketch(visit):
     assert at.page.is_hidden("#photo-view")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_frozen_camera_is_said_and_tried_again(visit):
     at = flowing(visit, FREEZING)
     at.page.evaluate("window.frozen = true")
@@ -173,6 +180,7 @@ def test_a_frozen_camera_is_said_and_tried_again(visit):
     assert not at.page.evaluate(IDLE)
 
 
+@pytest.mark.slow
 def test_a_muted_camera_is_said_until_frames_come(visit):
     at = flowing(visit, FREEZING)
     # In one go: the next frame takes the line back.
@@ -184,6 +192,7 @@ def test_a_muted_camera_is_said_until_frames_come(visit):
     assert at.page.evaluate("tracks.length") == 1
 
 
+@pytest.mark.slow
 def test_it_stops_where_the_server_has_gone(visit):
     at = flowing(visit)
     at.page.context.set_offline(True)

@@ -214,6 +214,7 @@ def stylised(photo: np.ndarray, path: Path) -> np.ndarray:
     return 255 * output[0, :, RIM:-RIM, RIM:-RIM].transpose(1, 2, 0)
 
 
+@pytest.mark.campaign
 def test_it_draws_a_picture_as_onnx_runtime_for_python_does(tab, site):
     at = tab(lens("embed/hayao.onnx"))
     assert at.once() > 0
@@ -226,6 +227,7 @@ def test_it_draws_a_picture_as_onnx_runtime_for_python_does(tab, site):
     assert at.page.evaluate("asked") == 0
 
 
+@pytest.mark.slow
 def test_a_file_as_it_was_exported_takes_any_size(tab, site):
     at = tab(lens("exported.onnx", "wide.png", 'size="128"'))
     at.once()
@@ -233,6 +235,7 @@ def test_a_file_as_it_was_exported_takes_any_size(tab, site):
     assert np.abs(at.canvas() - stylised(photo, zoo.find("hayao"))).max() <= SHADE
 
 
+@pytest.mark.slow
 def test_a_student_is_told_the_whole_picture_without_its_rim(tab, site):
     at = tab(lens("told.onnx"))
     at.once()
@@ -253,6 +256,7 @@ def test_a_network_of_one_size_keeps_it(tab):
     assert at.canvas().shape == (48, 48, 3)
 
 
+@pytest.mark.slow
 def test_two_on_a_page_do_not_know_of_each_other(tab, site):
     other = (
         '<distill-lens id="b" src="embed/hayao.onnx" picture="wide.png" size="128"></distill-lens>'
@@ -268,6 +272,7 @@ def test_two_on_a_page_do_not_know_of_each_other(tab, site):
     at.draws("lens.mirror = true")
 
 
+@pytest.mark.slow
 def test_attributes_change_what_is_shown(tab, site):
     at = tab(lens(more='size="256"'))
     at.once()
@@ -327,7 +332,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("word", WRONG)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_is_wrong_is_said_in_a_line(tab, word):
     name, _, value = word.partition("=")
     given = {"src": "embed/negative.onnx", "picture": "square.png"} | {name: value}
@@ -357,6 +362,7 @@ def test_a_network_that_does_not_come_leaves_the_one_before_at_work(tab, site):
     assert at.canvas().shape == (112, 112, 3)
 
 
+@pytest.mark.slow
 def test_files_are_opened_and_what_is_shown_is_saved(tab, site):
     at = tab('<distill-lens id="a" src="embed/negative.onnx" compare></distill-lens>')
     at.once(kind="ready")
@@ -384,6 +390,7 @@ LIVE = "tracks.at(-1)?.readyState === 'live'"
 OFF = "tracks.length > 0 && tracks.every((track) => track.readyState === 'ended')"
 
 
+@pytest.mark.campaign
 def test_the_camera_starts_by_its_button_and_nothing_is_left_of_it(tab):
     at = tab(lens(more="camera"))
     at.once()
@@ -418,6 +425,7 @@ def test_the_camera_starts_by_its_button_and_nothing_is_left_of_it(tab):
     assert at.page.evaluate("workers") == 1
 
 
+@pytest.mark.slow
 def test_a_camera_that_is_refused_is_told(browser, tab):
     at = tab(lens(more="camera"))
     at.page.context.clear_permissions()
@@ -428,6 +436,7 @@ def test_a_camera_that_is_refused_is_told(browser, tab):
     assert at.page.inner_text("button") == "Camera"
 
 
+@pytest.mark.slow
 def test_it_is_used_by_keyboard(tab):
     at = tab(lens(more="camera compare"))
     at.once()
@@ -448,7 +457,7 @@ def test_it_is_used_by_keyboard(tab):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_axe_finds_nothing(tab, plain, scheme):
     if not AXE.is_file():
         pytest.skip("no axe-core: npm ci in web/")
@@ -461,6 +470,7 @@ def test_axe_finds_nothing(tab, plain, scheme):
     at.noise = [line for line in at.noise if "broken.png" not in line]
 
 
+@pytest.mark.campaign
 def test_the_example_page_works_from_any_host(tab, plain):
     at = tab(url=plain)
     at.once("lens")
@@ -486,6 +496,7 @@ def test_a_module_from_another_site_brings_its_worker(tab, plain, site):
 
 
 @pytest.mark.parametrize("allowed", [True, False])
+@pytest.mark.campaign
 def test_a_frame_shows_the_page_where_its_owner_says_so(browser, site, plain, allowed):
     frames = [f"frames=[{plain.rstrip('/')}]"] if allowed else []
     server = bind(site, load("lens", ["port=0", *frames], Lens))
@@ -514,6 +525,7 @@ def package(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_its_code_is_small(package):
     code = {name: (package / name).read_bytes() for name in ("index.js", "worker.js")}
     assert sum(len(gzip.compress(each, 9)) for each in code.values()) <= 23_500

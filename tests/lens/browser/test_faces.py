@@ -25,6 +25,7 @@ def twice() -> np.ndarray:
     return np.hstack([astronaut(), np.roll(astronaut(), 64, 0)])
 
 
+@pytest.mark.campaign
 def test_her_face_is_drawn_and_all_else_is_the_photos_own(visit):
     at, photo = negated(visit, "faces", astronaut())
     found = saved(at)
@@ -39,6 +40,7 @@ def test_her_face_is_drawn_and_all_else_is_the_photos_own(visit):
     assert at.text("message") == ""
 
 
+@pytest.mark.campaign
 def test_the_oval_is_her_faces_outline(visit):
     at, _ = negated(visit, "faces", astronaut())
     opaque = opacity(at)
@@ -52,6 +54,7 @@ def test_the_oval_is_her_faces_outline(visit):
     assert 0.1 < soft.sum() / (opaque > 0).sum() < 0.4
 
 
+@pytest.mark.campaign
 def test_every_face_of_a_picture_is_drawn(visit):
     at, photo = negated(visit, "faces", twice())
     found = saved(at)
@@ -62,6 +65,7 @@ def test_every_face_of_a_picture_is_drawn(visit):
     assert np.array_equal(found[others], photo[others])
 
 
+@pytest.mark.campaign
 def test_a_small_face_is_found_in_a_part_of_the_picture(visit):
     """A fifteenth of its width: the detector sees nothing of it in the whole."""
     large = np.full((800, 1100, 3), 150, np.uint8)
@@ -80,6 +84,7 @@ def test_a_small_face_is_found_in_a_part_of_the_picture(visit):
     assert not (changed & ~near).any()
 
 
+@pytest.mark.campaign
 def test_without_a_face_the_photo_stays_and_that_is_said(visit):
     at, photo = negated(visit, "faces", coffee())
     assert np.array_equal(saved(at), photo)
@@ -95,6 +100,7 @@ def test_without_a_face_the_photo_stays_and_that_is_said(visit):
     assert opacity(at).max() == 255
 
 
+@pytest.mark.campaign
 def test_faces_go_with_strength_divider_mirror_and_full_size(visit):
     at, photo = negated(visit, "faces", astronaut(), "?size=256&strength=0.5&full=0")
     face, other = face_and_rest()
@@ -125,6 +131,7 @@ def test_faces_go_with_strength_divider_mirror_and_full_size(visit):
     assert np.abs(found - (255 - photo))[inner].max() <= 1  # at its own sharpness
 
 
+@pytest.mark.campaign
 def test_from_people_to_faces_and_back(visit):
     at, _ = negated(visit, "people", astronaut())
     people = opacity(at)
@@ -135,6 +142,7 @@ def test_from_people_to_faces_and_back(visit):
     assert 0.02 < (faces > 127).mean() < 0.1 < (people > 127).mean()
 
 
+@pytest.mark.campaign
 def test_the_network_comes_once_and_only_where_it_is_wanted(visit):
     asked: list[str] = []
     note = {NETWORK: lambda route: (asked.append(route.request.url), route.continue_())}
@@ -147,6 +155,7 @@ def test_the_network_comes_once_and_only_where_it_is_wanted(visit):
     assert len(asked) == 1
 
 
+@pytest.mark.slow
 def test_faces_under_the_camera(visit):
     at = visit("?compare=0&size=256&draw=faces", camera=True)  # a slow machine's choice is 48
     at.wait("document.getElementById('meter').textContent.includes('FPS')")
@@ -159,7 +168,7 @@ def test_faces_under_the_camera(visit):
     assert at.text("message") == ""
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_camera_that_sees_no_face_says_nothing(visit, playwright, tmp_path):
     browser = noisy_camera(playwright, tmp_path / "coffee.y4m", 5, Image.fromarray(coffee()))
     at = visit("?compare=0&size=256&draw=faces", camera=True, browser=browser)

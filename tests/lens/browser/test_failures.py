@@ -38,7 +38,7 @@ def drag(at) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_missing_part_is_named_and_asked_for_again(visit, part):
     at = visit(ready=False, routes={PARTS[part]: lambda route: route.fulfill(**GONE)})
     at.wait(SAID)
@@ -52,6 +52,7 @@ def test_a_missing_part_is_named_and_asked_for_again(visit, part):
     assert own_noise(at, "ort-wasm", "negative-") == []
 
 
+@pytest.mark.campaign
 def test_a_style_that_comes_late_is_taken_then(visit):
     at = visit()
     at.page.route("**/hayao-*.onnx", lambda route: route.fulfill(**GONE))
@@ -65,6 +66,7 @@ def test_a_style_that_comes_late_is_taken_then(visit):
     assert own_noise(at, "hayao-") == []
 
 
+@pytest.mark.slow
 def test_the_camera_goes_on_while_a_style_comes(visit):
     at = visit(camera=True)
     held: list = []
@@ -77,6 +79,7 @@ def test_the_camera_goes_on_while_a_style_comes(visit):
     at.wait("document.getElementById('tag').textContent === 'hayao'")
 
 
+@pytest.mark.campaign
 def test_the_sketch_goes_back_to_the_earlier_style(visit):
     at = visit()
     at.page.click("#view-sketch")
@@ -99,6 +102,7 @@ def test_the_sketch_goes_back_to_the_earlier_style(visit):
     assert own_noise(at, "paint-") == []
 
 
+@pytest.mark.slow
 def test_a_sketch_is_saved_only_once_its_picture_is_there(visit):
     at = visit()
     held: list = []
@@ -134,6 +138,7 @@ def test_an_opened_network_becomes_a_style(visit, tmp_path):
     at.wait("document.getElementById('tag').textContent === 'mine 2'")
 
 
+@pytest.mark.slow
 def test_a_network_that_cannot_be_a_style_is_told_why(visit, tmp_path):
     at = visit()
     value = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)  # noqa: E731

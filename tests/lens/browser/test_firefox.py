@@ -54,6 +54,7 @@ def ready(at: FirefoxPage, address: str, query: str) -> None:
     at.wait(READY)
 
 
+@pytest.mark.campaign
 def test_it_loads_and_says_where_it_runs(at, address):
     ready(at, address, "compare=0")
     assert at.evaluate("crossOriginIsolated")
@@ -75,6 +76,7 @@ def test_a_picture_is_stylised_and_saved_at_its_size(at, address, tmp_path):
     assert said == "The picture is saved at 700 × 500."
 
 
+@pytest.mark.campaign
 def test_another_style_gives_what_onnx_runtime_gives_in_python(at, address):
     ready(at, address, "compare=0")
     at.evaluate("document.querySelector('input[value=hayao]').click()")
@@ -85,6 +87,7 @@ def test_another_style_gives_what_onnx_runtime_gives_in_python(at, address):
     assert np.abs(output - photo).mean() > 0.03
 
 
+@pytest.mark.campaign
 def test_the_camera_flows_and_stops(at, address):
     ready(at, address, "compare=0")
     at.click("camera")
@@ -96,6 +99,7 @@ def test_the_camera_flows_and_stops(at, address):
     assert at.evaluate("document.getElementById('message').textContent") == ""
 
 
+@pytest.mark.campaign
 def test_without_a_network_it_opens_again(at, folder):
     settings = load("lens", ["port=0"], Lens)
     server = bind(folder, settings)

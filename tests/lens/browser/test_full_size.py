@@ -33,7 +33,7 @@ def levels(picture: Image.Image) -> np.ndarray:
 
 
 @pytest.mark.parametrize("size", [(1500, 1333), (300, 700)])  # six tiles; one
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_it_is_what_stylize_draws_in_tiles(visit, size):
     at = visit("?compare=0")
     draw(at, "hayao")
@@ -57,6 +57,7 @@ def halves(size: tuple[int, int]) -> Image.Image:
     return picture
 
 
+@pytest.mark.slow
 def test_it_is_looked_at_as_on_the_screen(visit):
     at = visit("?strength=0.5&compare=1")
     show(at, halves((1500, 900)))
@@ -81,6 +82,7 @@ def test_what_is_see_through_is_white_as_on_the_page(visit):
 
 
 @pytest.mark.parametrize("way", ["unticked", "smaller", "of one size"])
+@pytest.mark.campaign
 def test_what_is_shown_is_saved_where_that_is_all_there_is(visit, way):
     at = visit("?compare=0")
     size = (60, 40) if way == "smaller" else (500, 400)
@@ -112,6 +114,7 @@ Worker.prototype.postMessage = function (message, transfer) {
 """
 
 
+@pytest.mark.campaign
 def test_it_can_be_cancelled_and_begun_again(visit):
     at = visit("?compare=0", script=HELD)
     show(at, halves((4000, 1500)))
@@ -133,6 +136,7 @@ def test_it_can_be_cancelled_and_begun_again(visit):
     assert download(at.page, "#save").size == (4000, 1500)
 
 
+@pytest.mark.slow
 def test_the_page_goes_on_meanwhile(visit):
     at = visit("?compare=0", script=HELD)
     show(at, halves((3000, 1500)))
@@ -150,7 +154,7 @@ def test_the_page_goes_on_meanwhile(visit):
     assert np.abs(saved[:, 2010:] - (255, 255, 0)).max() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_more_than_a_browser_draws_is_saved_smaller(visit):
     at = visit("?compare=0")
     show(at, Image.new("RGB", (6000, 5000), (255, 0, 0)))
@@ -160,6 +164,7 @@ def test_more_than_a_browser_draws_is_saved_smaller(visit):
     assert at.text("message") == f"The picture is saved at {width} × {height}."
 
 
+@pytest.mark.slow
 def test_why_it_was_not_drawn_is_said(visit):
     script = (
         "createImageBitmap = ((make) => (what, ...how) => window.broken && what instanceof Blob"

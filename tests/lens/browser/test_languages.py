@@ -24,7 +24,7 @@ CLIPPED = """[...document.querySelectorAll('.dock button')].filter(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_nothing_is_left_in_english(visit, language):
     english = visit(locale="en-GB").page.evaluate(WORDS)
     at = visit(locale=f"{language}-XX")
@@ -37,7 +37,7 @@ def test_nothing_is_left_in_english(visit, language):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_is_said_later_is_too(visit, language):
     at = visit(f"?lang={language}")
     no_card = {"de": "keine Grafikkarte", "es": "tarjeta gráfica", "ja": "グラフィックスカード"}
@@ -49,7 +49,7 @@ def test_what_is_said_later_is_too(visit, language):
     assert at.text("size").startswith(automatic[language])
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_first_known_language_counts_and_the_address_before_all(visit):
     def lang(query, locale):
         return visit(query, locale=locale).page.evaluate("document.documentElement.lang")
@@ -62,7 +62,7 @@ def test_the_first_known_language_counts_and_the_address_before_all(visit):
 
 @pytest.mark.parametrize("language", ["en", *LANGUAGES])
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (844, 390), (390, 844), (360, 640)])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_it_fits_the_screen(visit, language, width, height):
     at = visit(f"?lang={language}", viewport={"width": width, "height": height})
     for view in ("photo", "sketch"):
@@ -71,6 +71,7 @@ def test_it_fits_the_screen(visit, language, width, height):
         assert at.page.evaluate(CLIPPED) == []
 
 
+@pytest.mark.slow
 def test_right_to_left_does_not_break_it(visit):
     for width in (1280, 390):
         at = visit(viewport={"width": width, "height": 800})

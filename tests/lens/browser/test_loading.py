@@ -33,6 +33,7 @@ class Held:
             route.continue_()
 
 
+@pytest.mark.slow
 def test_the_runtime_and_the_student_come_side_by_side(visit):
     runtime, student = Held(), Held()
     at = visit(ready=False, routes={"**/ort-wasm*.wasm*": runtime, "**/students/*.onnx": student})
@@ -43,6 +44,7 @@ def test_the_runtime_and_the_student_come_side_by_side(visit):
 
 
 @pytest.mark.parametrize("camera", [False, True])
+@pytest.mark.campaign
 def test_the_photo_is_there_at_once_and_nothing_to_save(visit, camera):
     runtime = Held()
     at = visit(ready=False, routes={"**/ort-wasm*.wasm*": runtime}, camera=camera)
@@ -108,6 +110,7 @@ class Encoding(Quiet):
 
 
 @pytest.mark.parametrize("kind", [Quiet, Encoding])
+@pytest.mark.campaign
 def test_any_static_host_sends_the_compressed_runtime(visit, folder, kind):
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(kind, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -67,7 +67,7 @@ def all_kept(at, folder):
     at.wait_here(lambda: any(".wasm" in name for name in at.page.evaluate(KEPT)))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_after_one_visit_it_works_without_a_network_and_with_threads(come, folder):
     with served(folder) as port:
         at = come(port)
@@ -87,7 +87,7 @@ def test_after_one_visit_it_works_without_a_network_and_with_threads(come, folde
     at.noise.clear()  # what the browser itself says of a server that has gone
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("part", "stem"), [("people", "selfie_segmentation"), ("faces", "blazeface_short_range")]
 )
@@ -115,6 +115,7 @@ def test_the_network_of_a_part_is_kept_once_it_was_wanted(come, folder, part, st
     at.noise.clear()  # what the browser itself says of a server that has gone
 
 
+@pytest.mark.campaign
 def test_a_new_version_is_there_at_once_and_says_so(come, folder, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(folder, other)
@@ -147,6 +148,7 @@ def test_a_new_version_is_there_at_once_and_says_so(come, folder, tmp_path):
     at.noise.clear()
 
 
+@pytest.mark.slow
 def test_it_can_be_installed(visit, address):
     at = visit()
     link = at.page.get_attribute("link[rel=manifest]", "href")

@@ -38,6 +38,7 @@ def clipboard(at):
 
 
 @pytest.mark.parametrize("how", ["button", "keys"])
+@pytest.mark.slow
 def test_a_copied_picture_is_the_saved_one(visit, how):
     at = visit("?full=0", permissions=["clipboard-read", "clipboard-write"])
     at.settle()
@@ -85,6 +86,7 @@ def film(at, frames=12):
         return name, pictures, len(video.streams.audio)
 
 
+@pytest.mark.slow
 def test_a_film_shows_what_the_page_showed(visit):
     at = visit("?compare=0", permissions=MICROPHONE)
     name, pictures, sounds = film(at)
@@ -104,12 +106,14 @@ def test_a_film_shows_what_the_page_showed(visit):
     assert abs(photo.mean() - output.mean()) > 0.1
 
 
+@pytest.mark.slow
 def test_a_film_without_a_microphone_is_silent_and_says_so(visit):
     at = visit(camera=True)
     assert film(at)[2] == 0
     assert at.text("message").startswith("The film has no sound")
 
 
+@pytest.mark.slow
 def test_no_microphone_is_asked_for_where_no_sound_is_wanted(visit):
     ask = """
     const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
@@ -126,6 +130,7 @@ def test_no_microphone_is_asked_for_where_no_sound_is_wanted(visit):
     assert at.text("message") == ""
 
 
+@pytest.mark.slow
 def test_a_film_ends_with_its_camera_and_is_not_lost(visit):
     at = visit(permissions=MICROPHONE)
     at.wait("!document.getElementById('record').hidden")

@@ -61,6 +61,7 @@ def test_the_rim_mirrors_the_picture(visit):
     assert np.abs(photo[0, :, -8:][:, ::-1] - photo[0, :, -16:-8]).max() <= 1 / 255
 
 
+@pytest.mark.slow
 def test_the_camera_flows_mirrored_and_stops(visit):
     at = visit(camera=True)
     at.wait("document.getElementById('meter').textContent.includes('FPS')")
@@ -83,6 +84,7 @@ def _distance(photo: np.ndarray, shift: int, mirrored: bool) -> float:
     return float(np.abs(photo[0, :, 14:-14, 8:-8].transpose(1, 2, 0) - want).mean())
 
 
+@pytest.mark.campaign
 def test_a_student_gives_nearly_what_it_gives_in_python(visit, folder):
     """The summary of a live frame is some frames old; of stills test_told asks for equality."""
     at = visit("?threads=2&steady=0", camera=True)
@@ -101,7 +103,7 @@ def test_a_student_gives_nearly_what_it_gives_in_python(visit, folder):
 
 
 @pytest.mark.parametrize("size", [128, 320])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_resolution_is_the_networks(visit, size):
     at = visit()
     at.page.check("input[value=hayao]", force=True)
@@ -111,6 +113,7 @@ def test_the_resolution_is_the_networks(visit, size):
     assert photo.shape[2:] == output.shape[2:] == (size, size)
 
 
+@pytest.mark.slow
 def test_a_network_of_one_size_offers_one(visit):
     at = visit()
     at.page.check("input[value=stiff]", force=True)
@@ -151,7 +154,7 @@ def stripes(size: tuple[int, int]) -> Image.Image:
 
 @pytest.mark.parametrize("size", [(2000, 100), (100, 2000), (900, 500)])
 @pytest.mark.parametrize("style", ["negative", "stiff"])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_nothing_of_a_picture_is_cut(visit, size, style):
     at = visit()
     at.page.check(f"input[value={style}]", force=True)
@@ -174,6 +177,7 @@ def test_nothing_of_a_picture_is_cut(visit, size, style):
 
 
 @pytest.mark.parametrize("way", ["drop", "paste"])
+@pytest.mark.slow
 def test_pictures_come_by_drop_and_paste(visit, way):
     at = visit()
     kind = {"drop": "DragEvent", "paste": "ClipboardEvent"}[way]
@@ -188,6 +192,7 @@ def test_pictures_come_by_drop_and_paste(visit, way):
     at.wait("distill.last().then((l) => l.input[64 * 64 + 2080] === 1 && l.input[2080] === 0)")
 
 
+@pytest.mark.slow
 def test_the_old_picture_is_not_drawn_again_while_a_new_one_is_read(visit):
     script = (
         "createImageBitmap = ((make) => async (what, ...how) => {"
@@ -207,6 +212,7 @@ def test_the_old_picture_is_not_drawn_again_while_a_new_one_is_read(visit):
     assert (at.last()[0][0, 1] == 1).all()
 
 
+@pytest.mark.slow
 def test_no_picture_is_said_and_the_old_one_stays(visit):
     at = visit()
     before, _ = at.last()
@@ -216,6 +222,7 @@ def test_no_picture_is_said_and_the_old_one_stays(visit):
     assert np.array_equal(at.last()[0], before)
 
 
+@pytest.mark.slow
 def test_the_divider_moves_by_mouse_and_keys(visit):
     at = visit()
     divider, box = at.page.locator("#divider"), at.page.locator("#viewer").bounding_box()
@@ -236,6 +243,7 @@ def test_the_divider_moves_by_mouse_and_keys(visit):
     assert divider.get_attribute("aria-valuetext") == "90 % photo"
 
 
+@pytest.mark.slow
 def test_saving_gives_what_is_shown(visit):
     at = visit()
     show(at, Image.new("RGB", (200, 200), (200, 100, 40)))
@@ -258,7 +266,7 @@ NO_CAMERA = {
 
 
 @pytest.mark.parametrize("script", NO_CAMERA, ids=["refused", "none", "busy", "insecure"])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_why_there_is_no_camera(visit, script):
     at = visit(script=script)
     at.page.click("#camera")
@@ -269,6 +277,7 @@ def test_why_there_is_no_camera(visit, script):
     assert at.page.evaluate("document.getElementById('message').textContent") == ""
 
 
+@pytest.mark.slow
 def test_a_student_that_does_not_arrive_leaves_the_earlier_one_at_work(visit):
     at = visit(camera=True)
     at.wait("document.getElementById('meter').textContent.includes('FPS')")
@@ -290,6 +299,7 @@ def test_a_student_that_does_not_arrive_leaves_the_earlier_one_at_work(visit):
     at.noise.clear()
 
 
+@pytest.mark.slow
 def test_a_message_is_seen_on_a_small_screen(visit):
     at = visit(viewport={"width": 844, "height": 390})
     at.page.click("#camera")
@@ -312,6 +322,7 @@ def test_where_it_runs_is_not_cut_off(visit):
     )
 
 
+@pytest.mark.slow
 def test_everything_is_reached_by_keyboard(visit):
     at = visit()
     reached = []
@@ -326,7 +337,7 @@ def test_everything_is_reached_by_keyboard(visit):
 
 
 @pytest.mark.parametrize(("width", "height"), [(360, 640), (390, 844), (844, 390), (1280, 800)])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_it_fits_the_screen(visit, width, height):
     at = visit(viewport={"width": width, "height": height})
     for view in ("photo", "sketch"):
@@ -348,7 +359,7 @@ WIDER = """[...document.querySelectorAll('.dock button')].filter((b) => {
 
 
 @pytest.mark.parametrize(("width", "height"), SCREENS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_no_word_is_wider_than_its_button_while_the_camera_runs(visit, width, height):
     at = visit(camera=True, viewport={"width": width, "height": height})
     at.wait("document.getElementById('loop').offsetParent !== null")
@@ -371,7 +382,7 @@ def test_hosts_without_the_headers_get_one_thread_and_are_told_why(visit, folder
     server.server_close()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_webgpu_gives_the_same_where_it_is_asked_for(visit, playwright):
     flags = [flag for flag in FLAGS if flag != "--disable-gpu"]
     browser = playwright.chromium.launch(executable_path=chromium(), args=[*flags, *WEBGPU])

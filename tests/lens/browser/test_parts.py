@@ -30,6 +30,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("part", PARTS)
+@pytest.mark.campaign
 def test_parts_of_what_a_network_of_ones_own_draws(visit, tmp_path, part):
     at, photo = negated(visit, part, astronaut())
     negative(side=96, reshaped=True).save(str(tmp_path / "mine.onnx"))
@@ -43,7 +44,7 @@ def test_parts_of_what_a_network_of_ones_own_draws(visit, tmp_path, part):
 
 
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_is_drawn_is_remembered_and_in_links_until_it_is_forgotten(visit, part):
     at = visit(permissions=["clipboard-read", "clipboard-write"])
     draw(at, part)
@@ -71,6 +72,7 @@ def test_an_unknown_part_of_a_link_is_everything(visit):
 
 @pytest.mark.parametrize("how", BROKEN)
 @pytest.mark.parametrize("part", PARTS)
+@pytest.mark.campaign
 def test_without_its_network_everything_is_drawn_and_said(visit, part, how):
     reply, words = BROKEN[how]
     at = visit()
@@ -93,7 +95,7 @@ def test_without_its_network_everything_is_drawn_and_said(visit, part, how):
 
 @pytest.mark.timeout(2 * SLOW)
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_webgpu_finds_the_same(visit, playwright, part):
     """Emulated on the CPU, which takes its time."""
     emulated = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]
@@ -112,7 +114,7 @@ def test_webgpu_finds_the_same(visit, playwright, part):
 
 
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_still_scenes_edge_is_steady(visit, playwright, tmp_path, part):
     browser = noisy_camera(playwright, tmp_path / "noise.y4m", 5)
 
@@ -133,7 +135,7 @@ def test_a_still_scenes_edge_is_steady(visit, playwright, tmp_path, part):
 
 
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_films_and_loops_have_the_part_alone(visit, tmp_path, part):
     av = pytest.importorskip("av", reason="no PyAV: pip install 'distill[video]'")
     from support.small_videos import make

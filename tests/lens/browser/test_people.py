@@ -15,6 +15,7 @@ NETWORK = "**/page/selfie_segmentation-*.onnx"
 
 
 @pytest.mark.parametrize("part", ["people", "background"])
+@pytest.mark.campaign
 def test_what_is_not_drawn_is_the_photos_own(visit, part):
     at, photo = negated(visit, part, astronaut())
     found = saved(at)
@@ -30,6 +31,7 @@ def test_what_is_not_drawn_is_the_photos_own(visit, part):
     assert np.abs(found - photo)[drawn].mean() > 60
 
 
+@pytest.mark.campaign
 def test_the_part_alone_is_drawn_at_full_size(visit):
     at = visit("?compare=0")
     large = Image.fromarray(astronaut()).resize((1536, 1536), Image.Resampling.NEAREST)
@@ -44,6 +46,7 @@ def test_the_part_alone_is_drawn_at_full_size(visit):
     assert np.abs(found - (255 - photo))[sure].max() <= 1  # at its own sharpness
 
 
+@pytest.mark.slow
 def test_the_edge_is_soft_and_mediapipes(visit):
     at, _ = negated(visit, "people", astronaut())
     opaque = opacity(at)
@@ -55,6 +58,7 @@ def test_the_edge_is_soft_and_mediapipes(visit):
     assert 0.01 < soft.mean() < 0.1
 
 
+@pytest.mark.campaign
 def test_parts_go_with_strength_divider_mirror_and_resolution(visit):
     at, photo = negated(visit, "people", astronaut(), "?size=256&strength=0.5&full=0")
     sure, other = person_and_rest()
@@ -76,6 +80,7 @@ def test_parts_go_with_strength_divider_mirror_and_resolution(visit):
     assert np.abs(found - photo)[sure].mean() > 60
 
 
+@pytest.mark.slow
 def test_everything_again_leaves_nothing_see_through(visit):
     at, photo = negated(visit, "background", astronaut())
     draw(at, "everything")
@@ -84,6 +89,7 @@ def test_everything_again_leaves_nothing_see_through(visit):
     assert at.page.evaluate("document.querySelector('.viewer.blended')") is None
 
 
+@pytest.mark.campaign
 def test_the_network_comes_once_and_only_where_it_is_wanted(visit):
     asked: list[str] = []
     note = {NETWORK: lambda route: (asked.append(route.request.url), route.continue_())}
@@ -96,6 +102,7 @@ def test_the_network_comes_once_and_only_where_it_is_wanted(visit):
     assert len(asked) == 1
 
 
+@pytest.mark.slow
 def test_one_failure_does_not_forget_what_was_set_before(visit):
     at = visit()
     draw(at, "people")
@@ -107,6 +114,7 @@ def test_one_failure_does_not_forget_what_was_set_before(visit):
     at.noise.clear()
 
 
+@pytest.mark.slow
 def test_the_camera_goes_on_while_the_network_comes(visit):
     held: list = []
     routes = {NETWORK: lambda route: held.append(route)}

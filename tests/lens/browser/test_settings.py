@@ -31,6 +31,7 @@ def chosen(at):
     return at.page.evaluate("document.querySelector('#styles input:checked').value")
 
 
+@pytest.mark.slow
 def test_the_address_says_what_is_set(visit):
     at = visit("?style=hayao&size=128&strength=0.35&compare=0")
     assert chosen(at) == "hayao"
@@ -46,6 +47,7 @@ def test_the_address_says_what_is_set(visit):
 @pytest.mark.parametrize(
     "query", ["?style=nobody&size=5&strength=2&mirror=maybe", "?size=&strength=&style=", "?size=x"]
 )
+@pytest.mark.campaign
 def test_what_means_nothing_in_the_address_is_left_alone(visit, query):
     at = visit(query)
     assert chosen(at) == "negative"
@@ -53,7 +55,7 @@ def test_what_means_nothing_in_the_address_is_left_alone(visit, query):
     assert at.text("strength-value") == "100 %"
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_settings_are_remembered_until_they_are_forgotten(visit):
     at = visit("?mirror=1")
     assert stored(at) is None
@@ -81,13 +83,14 @@ def test_settings_are_remembered_until_they_are_forgotten(visit):
 
 
 @pytest.mark.parametrize("content", ["{", "null", "[]", '{"size": "large", "strength": {}}'])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_damaged_memory_is_none(visit, content):
     at = visit(script=f"localStorage.setItem('distill-lens', {content!r})")
     assert chosen(at) == "negative"
     assert at.text("strength-value") == "100 %"
 
 
+@pytest.mark.slow
 def test_without_any_memory_the_page_works(visit):
     refuse = "throw new DOMException('no', 'SecurityError')"
     at = visit(script=f"Object.defineProperty(self, 'localStorage', {{get() {{ {refuse} }}}})")
@@ -97,6 +100,7 @@ def test_without_any_memory_the_page_works(visit):
     assert at.text("strength-value") == "100 %"
 
 
+@pytest.mark.slow
 def test_a_mirrored_camera_is_remembered_and_a_mirrored_picture_is_not(visit):
     at = visit(camera=True)
     at.wait("document.getElementById('meter').textContent.includes('FPS')")
@@ -110,7 +114,7 @@ def test_a_mirrored_camera_is_remembered_and_a_mirrored_picture_is_not(visit):
     assert stored(at) == "{}"
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_link_carries_the_settings(visit):
     at = visit("?strength=0.5", permissions=["clipboard-read", "clipboard-write"])
     at.page.check("input[value=hayao]", force=True)
@@ -125,7 +129,7 @@ def test_a_link_carries_the_settings(visit):
 
 @pytest.mark.parametrize("strength", [0, 40, 100])
 @pytest.mark.parametrize("compare", [True, False])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_strength_blends_with_the_photo_on_the_screen_and_in_the_file(visit, strength, compare):
     at = visit(f"?strength={strength / 100}&compare={int(compare)}")
     show(at, quarters())
@@ -143,6 +147,7 @@ def test_strength_blends_with_the_photo_on_the_screen_and_in_the_file(visit, str
     assert float(opacity) == pytest.approx(share)
 
 
+@pytest.mark.campaign
 def test_the_speed_chooses_the_resolution_until_one_is_picked(visit):
     at = visit("?size=auto")
     at.wait("distill.last().then((last) => last.width === 512)")  # a picture, a tiny network
@@ -159,6 +164,7 @@ def test_the_speed_chooses_the_resolution_until_one_is_picked(visit):
     assert at.page.input_value("#size") == "192"  # no longer what the address asked for
 
 
+@pytest.mark.slow
 def test_a_size_that_fails_is_not_tried_again_by_itself(visit):
     small = """const Own = self.OffscreenCanvas;
     self.OffscreenCanvas = class extends Own {
@@ -184,7 +190,7 @@ def test_a_size_that_fails_is_not_tried_again_by_itself(visit):
     assert side <= 256
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_steadiness_takes_the_noise_of_a_still_scene_away(visit, playwright, tmp_path):
     browser = noisy_camera(playwright, tmp_path / "noise.y4m", 12)
 
@@ -203,6 +209,7 @@ def test_steadiness_takes_the_noise_of_a_still_scene_away(visit, playwright, tmp
     assert steadied < 0.5 * plain
 
 
+@pytest.mark.slow
 def test_steadiness_is_offered_with_the_camera_and_remembered(visit):
     at = visit(camera=True)
     at.wait("!document.getElementById('steady-row').hidden")

@@ -42,6 +42,7 @@ def sketch(at) -> np.ndarray:
     return photo[0, 0]
 
 
+@pytest.mark.slow
 def test_strokes_are_the_networks_input_and_have_no_gaps(at):
     stroke(at, (0.1, 0.5), (0.9, 0.5))  # one jump of the mouse
     at.wait("distill.last().then((l) => l.width === 256)")
@@ -57,6 +58,7 @@ def test_a_click_is_a_dot(at):
     assert (1 - sketch(at)).sum() == pytest.approx(np.pi, rel=0.25)  # a disc of radius 1
 
 
+@pytest.mark.campaign
 def test_undo_eraser_and_clear(at):
     assert at.page.is_disabled("#undo")
     assert at.page.is_disabled("#save-sticker")
@@ -98,6 +100,7 @@ def test_the_sticker_is_as_see_through_as_the_network_makes_it(at):
     assert tuple(opaque[20, 20]) == (0, 0, 0, 255)
 
 
+@pytest.mark.slow
 def test_pictures_come_at_the_chosen_rate(at):
     """Eight a second, and the last strokes get theirs; the page's clock is the test's."""
     at.settle()
@@ -130,6 +133,7 @@ def test_the_outline_is_for_the_eye_only(at):
     assert at.page.is_hidden("#outline")
 
 
+@pytest.mark.slow
 def test_what_undo_brings_back_fits_another_networks_paper(at):
     stroke(at, (0.1, 0.5), (0.9, 0.5))
     at.wait("distill.last().then((l) => l.width === 256)")
@@ -142,6 +146,7 @@ def test_what_undo_brings_back_fits_another_networks_paper(at):
     assert photo[0, 0, 80:].min() == 1
 
 
+@pytest.mark.slow
 def test_paper_and_tools_fit_a_phone_on_its_side(visit):
     at = visit(viewport={"width": 844, "height": 390})
     at.page.click("#view-sketch")
@@ -158,7 +163,7 @@ def inked(at) -> bool:
 
 
 @pytest.mark.parametrize("way", ["keys", "button"])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_undo_in_mid_stroke_leaves_no_ink_that_the_network_does_not_see(at, way):
     box = at.page.locator("#paper").bounding_box()
     place = lambda x, y: (box["x"] + x * box["width"], box["y"] + y * box["height"])  # noqa: E731
@@ -199,6 +204,7 @@ def test_redo_brings_back_what_undo_took(at):
 
 # As browsers tell them: with Caps Lock the letters are capitals, and Shift makes them small again.
 @pytest.mark.parametrize("caps", [False, True])
+@pytest.mark.slow
 def test_undo_and_redo_by_keys_whatever_caps_lock_says(at, caps):
     def press(letter: str, shift: bool = False) -> None:
         key = letter.upper() if caps != shift else letter
@@ -236,6 +242,7 @@ def test_drawing_by_keyboard(at):
     assert not inked(at)
 
 
+@pytest.mark.slow
 def test_a_picture_dropped_on_a_page_of_sketches_is_taken(visit, tmp_path):
     negative(channels=4, side=256).save(str(tmp_path / "pencil.onnx"))
     one = f"sketches=[{tmp_path / 'pencil.onnx'}]"

@@ -66,6 +66,7 @@ def drawn_by(at) -> None:
     assert (other - expected).abs().max() > 10 * off
 
 
+@pytest.mark.campaign
 def test_a_picture_is_drawn_by_its_summary(visit, told):
     at = visit("?backend=wasm", url=told, size=384)
     show(at, photo(500, 500))
@@ -74,7 +75,7 @@ def test_a_picture_is_drawn_by_its_summary(visit, told):
 
 
 @pytest.mark.timeout(2 * SLOW)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_on_webgpu_too(visit, told, playwright):
     """By an emulated card, which takes its time."""
     flags = [flag for flag in FLAGS if flag != "--disable-gpu"]
@@ -93,6 +94,7 @@ def test_on_webgpu_too(visit, told, playwright):
     found.close()
 
 
+@pytest.mark.slow
 def test_frames_too(visit, told):
     at = visit("?steady=0", url=told, size=320, camera=True)
     at.wait("document.getElementById('meter').textContent.includes('FPS')")
@@ -103,6 +105,7 @@ def test_frames_too(visit, told):
     assert at.text("message") == ""
 
 
+@pytest.mark.campaign
 def test_a_file_brought_along_is_taken_apart_as_well(visit, file):
     at = visit(size=384)
     content = file.read_bytes()
@@ -112,6 +115,7 @@ def test_a_file_brought_along_is_taken_apart_as_well(visit, file):
     drawn_by(at)
 
 
+@pytest.mark.campaign
 def test_pictures_fill_the_screen(visit, told):
     at = visit(
         "?size=auto", url=told, device_scale_factor=2, viewport={"width": 390, "height": 844}
@@ -127,6 +131,7 @@ def test_pictures_fill_the_screen(visit, told):
 
 
 @pytest.mark.parametrize("size", [(700, 500), pytest.param((1500, 1333), marks=pytest.mark.slow)])
+@pytest.mark.campaign
 def test_it_is_saved_as_stylize_draws_it(visit, told, file, size):
     at = visit("?compare=0", url=told)
     picture = photo(*size)

@@ -68,6 +68,7 @@ KINDS = [("libx264", "mp4", "aac"), ("libvpx", "webm", "libopus")]
 
 
 @pytest.mark.parametrize(("codec", "suffix", "sound"), KINDS, ids=["mp4", "webm"])
+@pytest.mark.campaign
 def test_a_video_is_drawn_frame_by_frame(visit, tmp_path, codec, suffix, sound):
     """With its own times and its sound."""
     stamps = [0, 1, 2, 3, 6, 7, 8, 12, 13, 14]  # of 1/25 s: no even rate
@@ -91,6 +92,7 @@ def test_a_video_is_drawn_frame_by_frame(visit, tmp_path, codec, suffix, sound):
     at.frames(2)  # and it plays again
 
 
+@pytest.mark.slow
 def test_a_film_stands_upright(visit, tmp_path):
     """A phone's video, which is turned only by what its file says; its colours are BT.709's."""
     frame = np.full((48, 64, 3), GREY, np.uint8)
@@ -108,6 +110,7 @@ def test_a_film_stands_upright(visit, tmp_path):
         assert np.abs(np.median(found[half], axis=(0, 1)) - colour).max() < 8, half
 
 
+@pytest.mark.campaign
 def test_a_film_that_is_cancelled_leaves_the_video_playing(visit, tmp_path):
     at = begun(visit, tmp_path)
     assert at.page.inner_text("#film").strip() == "Cancel"
@@ -119,6 +122,7 @@ def test_a_film_that_is_cancelled_leaves_the_video_playing(visit, tmp_path):
     at.frames(3)
 
 
+@pytest.mark.campaign
 def test_a_picture_that_is_opened_ends_the_film(visit, tmp_path):
     at = begun(visit, tmp_path)
     picture = Image.new("RGB", SIZE, GREEN)
@@ -132,6 +136,7 @@ def test_a_picture_that_is_opened_ends_the_film(visit, tmp_path):
     assert at.text("message") == ""
 
 
+@pytest.mark.campaign
 def test_a_film_waits_while_sketches_are_in_front(visit, tmp_path):
     at = visit("?compare=0")
     play(at, make(tmp_path / "in.mp4", clip(10) * 30))
@@ -164,6 +169,7 @@ def test_what_is_no_video_is_said(visit, tmp_path):
     assert at.page.is_hidden("#film")
 
 
+@pytest.mark.campaign
 def test_a_loop_plays_there_and_back(visit, tmp_path):
     at = visit("?compare=0&steady=0")
     play(at, make(tmp_path / "in.mp4", pictures(count=24)))
@@ -188,6 +194,7 @@ def test_a_loop_plays_there_and_back(visit, tmp_path):
     at.wait("document.getElementById('message').textContent.includes('GIF')")
 
 
+@pytest.mark.slow
 def test_a_loop_of_the_camera_can_be_left(visit):
     at = visit(camera=True)
     at.wait("!document.getElementById('loop').hidden")

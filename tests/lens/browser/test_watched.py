@@ -16,7 +16,7 @@ MINUTES = 2
 FRAMES = 60  # before it is measured: buffers are made, the browser has compiled
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(900)
 def test_two_minutes_of_camera_take_no_more_heap(visit):
     at = visit("?threads=1&size=128&style=hayao", camera=True)

@@ -56,9 +56,15 @@ def gpu_browser(playwright: Any) -> Iterator[Any]:
 
 
 @pytest.mark.timeout(2 * SLOW)
-@pytest.mark.parametrize("precision", ["", "_fp16"])
-@pytest.mark.parametrize("style", sorted(zoo.shipped()))
 @pytest.mark.slow
+@pytest.mark.parametrize("precision", ["", pytest.param("_fp16", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(
+    "style",
+    [
+        pytest.param(style, marks=() if style == "hayao" else pytest.mark.campaign)
+        for style in sorted(zoo.shipped())
+    ],
+)
 def test_a_student_gives_what_onnx_runtime_gives_in_python(
     visit, gpu_browser, site, style, precision
 ):
@@ -85,7 +91,7 @@ def test_a_student_gives_what_onnx_runtime_gives_in_python(
 
 
 @pytest.mark.parametrize("style", sorted(zoo.shipped()))
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_half_precision_on_the_cpu_too(visit, site, style):
     folder, url = site
     at = visit(f"?backend=wasm&style={style}_fp16&size={SIZE}", url=url)

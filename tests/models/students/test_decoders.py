@@ -93,7 +93,7 @@ def test_every_decoder_is_in_the_tester() -> None:
 @pytest.mark.parametrize("channels", [3, 4])
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", DECODERS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_shape_and_range(name: str, width: float, channels: int) -> None:
     student = build(name, width, channels).eval()
     with torch.no_grad():
@@ -113,7 +113,7 @@ def test_gradients_reach_every_parameter(name: str, channels: int) -> None:
 
 
 @pytest.mark.parametrize("name", DECODERS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_learns_one_picture(name: str) -> None:
     student = build(name).train()
     photo, target = torch.rand(4, 3, 32, 32), torch.full((4, 3, 32, 32), 0.8)
@@ -140,7 +140,7 @@ def test_sees_only_channels_and_strides(name: str) -> None:
 
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("name", DECODERS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_exports_at_every_opset(
     folded: Callable[..., nn.Module], tmp_path: Path, name: str, opset: int
 ) -> None:
@@ -152,7 +152,7 @@ def test_exports_at_every_opset(
 
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("name", DECODERS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_exports_in_strict_operators_too(
     folded: Callable[..., nn.Module], tmp_path: Path, name: str, opset: int
 ) -> None:
@@ -167,7 +167,7 @@ def test_exports_in_strict_operators_too(
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", DECODERS)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_exports_transparency_at_every_width(
     folded: Callable[..., nn.Module], tmp_path: Path, name: str, width: float
 ) -> None:

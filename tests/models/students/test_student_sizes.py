@@ -48,7 +48,7 @@ def test_there_are_these_sizes_and_base_is_the_default() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_costs_what_it_promises_and_keeps_its_budget(size: str, tmp_path: Path) -> None:
     chosen = settings(f"student={size}")
     network = student(chosen)
@@ -71,7 +71,7 @@ def test_costs_what_it_promises_and_keeps_its_budget(size: str, tmp_path: Path) 
         ["encoder.width=0.3", "encoder.expansion=2", "decoder.build.context_kernel=5"],
     ],
 )
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_exports_as_pytorch_draws(
     lively: Callable[..., nn.Module], tmp_path: Path, words: Sequence[str], channels: int
 ) -> None:
@@ -94,6 +94,7 @@ def test_gradients_reach_every_parameter(size: str) -> None:
     assert not dead
 
 
+@pytest.mark.campaign
 def test_what_is_typed_wins_over_the_size() -> None:
     small = settings("student=small")
     wider = settings("decoder.build.quarter=40", "encoder.width=0.5", "student=small")
@@ -106,5 +107,6 @@ def test_what_is_typed_wins_over_the_size() -> None:
     assert settings("decoder=nnconv", "student=nano").decoder == settings("decoder=nnconv").decoder
 
 
+@pytest.mark.campaign
 def test_runs_of_two_sizes_have_two_names() -> None:
     assert len({settings(f"student={size}").run for size in SIZES}) == len(SIZES)

@@ -223,6 +223,7 @@ def test_weights_that_do_not_fit_are_named_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # the tracing exporter is deprecated
+@pytest.mark.campaign
 def test_exported_graph_normalises_by_instance_only(pair: tuple[AnimeGANv2, AnimeGANv2]) -> None:
     photo, buffer = torch.rand(1, 3, 32, 32), io.BytesIO()
     torch.onnx.export(pair[1], (photo,), buffer, opset_version=11, dynamo=False)

@@ -122,6 +122,7 @@ def test_other_files_are_refused_in_one_line(tmp_path: Path) -> None:
     assert "does not fit ResNetGenerator" in message(saved(tmp_path / "grey.pth", grey))
 
 
+@pytest.mark.campaign
 def test_labels_pairs_and_gives_gka_its_layers(here: Path) -> None:
     saved(here / "g.pth", public(6))
     words = ["style=custom", "teacher=cyclegan", "style.weights=g.pth", "photos=photos"]

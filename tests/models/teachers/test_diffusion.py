@@ -97,7 +97,7 @@ def by_hand(pipe: Any, photo: torch.Tensor, **how: Any) -> torch.Tensor:
     return torch.from_numpy(found).permute(0, 3, 1, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_draws_what_the_library_draws_after_a_picture(diffusers, files) -> None:
     pipe = diffusers.StableDiffusionImg2ImgPipeline.from_pretrained(files["sd"])
     how = {"prompt": "ink", "negative_prompt": "pen", "strength": 0.6, "guidance_scale": 3.0}
@@ -107,6 +107,7 @@ def test_draws_what_the_library_draws_after_a_picture(diffusers, files) -> None:
     assert found.std() > 0.01
 
 
+@pytest.mark.campaign
 def test_instruct_pix2pix(diffusers, files) -> None:
     pipe = diffusers.StableDiffusionInstructPix2PixPipeline.from_pretrained(files["p2p"])
     how = {"prompt": "ink", "guidance_scale": 3.0, "image_guidance_scale": 1.2}
@@ -139,6 +140,7 @@ def test_kontext_draws_one_picture_at_a_time(diffusers, files) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_controlnet_sees_the_photo_or_its_edges(diffusers, files) -> None:
     net = diffusers.ControlNetModel.from_pretrained(files["controlnet"])
     kind = diffusers.StableDiffusionControlNetImg2ImgPipeline
@@ -153,6 +155,7 @@ def test_a_controlnet_sees_the_photo_or_its_edges(diffusers, files) -> None:
     assert not torch.allclose(found, drawn(files["sd"], control="edges", **words), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_lora_weights_count_by_their_scale(files) -> None:
     plain = drawn(files["sd"], **HOW)
     with_lora = drawn(files["sd"], lora=files["lora"], **HOW)
@@ -173,6 +176,7 @@ def test_lora_weights_of_another_network_are_refused(files, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sd", "p2p"])
+@pytest.mark.campaign
 def test_a_picture_is_the_same_whatever_the_batch(files, kind: str) -> None:
     how = HOW if kind == "sd" else {"prompt": "ink", "steps": 3}
     teacher = DiffusionTeacher(files[kind], **how)
@@ -370,6 +374,7 @@ def test_a_student_of_a_pipeline(here: Path, files, capsys) -> None:
     assert "without the teacher" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_commands_end_in_one_line(here: Path, files, capsys) -> None:
     words = ["style=custom", "teacher=diffusion", "photos=photos", *SMALL]
     for more, said in (

@@ -215,7 +215,7 @@ def test_stays_frozen_and_gives_no_activations(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("channels", "order"), [("rgb", 1), ("bgr", -1)])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_real_teacher(assets: Path, channels: Literal["rgb", "bgr"], order: int) -> None:
     """It takes and gives [-1, 1]; in BGR, which is not its own order, done here by hand."""
     file = assets / "teachers/whitebox_cartoon.onnx"

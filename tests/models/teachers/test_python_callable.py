@@ -209,7 +209,7 @@ def test_what_a_run_names_is_imported_for_those_who_typed_it(module) -> None:
 # The whole way
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_student_of_a_function(here: Path, module, capsys) -> None:
     module(NEGATIVE)
     words = ["style=custom", "style.name=negative", "teacher=python", "teacher.call=mine:draw"]

@@ -199,7 +199,7 @@ def test_a_student_of_a_cyclegan_outlives_its_teacher(here: Path, capsys) -> Non
     assert "compare=true: without the teacher, teacher.path=" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_generator_with_transparency_labels_rgba(here: Path, capsys) -> None:
     words = ["style=custom", "teacher=checkpoint", f"teacher.path={teach(here / 'runs/p', 4)}"]
     assert go(*words, "channels=4", "trainer.max_steps=1", "run=four") == 0
@@ -234,6 +234,7 @@ def test_commands_end_in_one_line(here: Path, capsys, words: list[str], said: st
     assert said in lines[0]
 
 
+@pytest.mark.campaign
 def test_a_style_of_your_own_is_never_quietly_another_teacher(here: Path, capsys) -> None:
     assert run(prepare, "style=custom", "photos=photos") == 1
     assert "error: teacher.path: missing; name the folder" in capsys.readouterr().err
@@ -252,6 +253,7 @@ def test_a_run_as_a_student_of_other_commands(here: Path, capsys) -> None:
     assert "recipe=pix2pix learns from pictures alone" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_stylize_in_both_directions(here: Path, capsys) -> None:
     there, back = built(RESNET, seed=1), built(RESNET, seed=2)
     write(here / "runs/c", settings("cyclegan", RESNET), a_to_b=there, b_to_a=back)
@@ -273,7 +275,7 @@ def test_stylize_in_both_directions(here: Path, capsys) -> None:
     assert "'AtoB' or 'BtoA'" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_student_is_exported_at_another_size_than_its_teacher_takes(here: Path, capsys) -> None:
     write(here / "runs/u", settings("pix2pix", UNET), generator=built(UNET))
     words = ["style=custom", "teacher=checkpoint", "teacher.path=runs/u", "style.resolution=64"]
@@ -288,7 +290,7 @@ def test_a_student_is_exported_at_another_size_than_its_teacher_takes(here: Path
     assert figures["MACs"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_distilled_student_is_a_teacher_too(here: Path) -> None:
     assert go("data=photos", "trainer.max_steps=1") == 0
     checkpoint = here / "runs/toon-residual/checkpoints/last.ckpt"

@@ -48,6 +48,7 @@ def test_the_student_beats_the_photo(folder: Path, style: str, size: int) -> Non
 
 
 @pytest.mark.parametrize("size", SIZES[1:])  # at 256 that output is the label itself
+@pytest.mark.campaign
 def test_the_student_beats_the_teacher_s_small_output(folder: Path, style: str, size: int) -> None:
     for name in PHOTOS:
         photo, wanted = _labelled(folder / name, style, size)

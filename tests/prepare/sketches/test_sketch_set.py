@@ -149,6 +149,7 @@ def test_what_cannot_be_used_is_listed(cats, capsys):
     assert f"{len(listed)} photos skipped" in capsys.readouterr().out
 
 
+@pytest.mark.campaign
 def test_a_side_of_which_nothing_can_be_used_is_named_with_a_way_out(cats, capsys):
     assert make() == 0
     for path in SET.glob("val/A/*.png"):
@@ -162,6 +163,7 @@ def test_a_side_of_which_nothing_can_be_used_is_named_with_a_way_out(cats, capsy
     assert make("val_photos=more", "data.root=third") == 0
 
 
+@pytest.mark.slow
 def test_a_finished_set_says_so_and_stays(cats, capsys):
     Path("photos/cat 0.png.cat").unlink()
     make("sketch.points=cat")
@@ -175,6 +177,7 @@ def test_a_finished_set_says_so_and_stays(cats, capsys):
     assert skipped() == {}
 
 
+@pytest.mark.campaign
 def test_other_settings_end_in_one_line(cats, capsys):
     make()
     assert make("sketch.canny.high=0.5", "sketch.stroke.width=2") == 1
@@ -204,6 +207,7 @@ def test_a_teacher_s_set_is_left_alone(cats, capsys):
     assert "holds the pairs of a teacher" in capsys.readouterr().err
 
 
+@pytest.mark.campaign
 def test_dropping_removes_and_keeps_away(cats, capsys):
     make()
     before = files()
@@ -221,6 +225,7 @@ def test_dropping_removes_and_keeps_away(cats, capsys):
     assert files() == {k: v for k, v in before.items() if "cat_5-" not in k}
 
 
+@pytest.mark.campaign
 def test_a_lost_pair_is_made_again_equal(cats):
     make()
     before = files()
@@ -234,7 +239,7 @@ def test_a_lost_pair_is_made_again_equal(cats):
     assert not part.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_killed_and_gone_on_with_equals_uninterrupted(cats):
     """SIGKILL once a few pairs are there."""
     for seed in range(8, 40):
@@ -351,6 +356,7 @@ def test_marks_are_drawn(cats):
             assert ink[y - 6 : y, x].any()
 
 
+@pytest.mark.slow
 def test_hed_by_its_own_weights(cats):
     for seed in range(3, 8):
         Path(f"photos/cat {seed}.png").unlink()

@@ -47,14 +47,14 @@ def test_steps_run_on_the_number_that_is_best_and_a_line_says_so(used, capsys):
     assert "step 0: other programs use the cores, 1 thread instead of 2" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_number_that_the_user_set_stays(used):
     counts, _ = used
     assert go("run=one", *LENGTH, "trainer.threads=2") == 0
     assert counts == [2, 2, 2]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_on_idle_cores_a_run_is_to_the_last_bit_that_of_all_threads(used):
     counts, seconds_of_two = used
     seconds_of_two[0] = 0.011

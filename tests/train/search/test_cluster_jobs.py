@@ -57,7 +57,7 @@ def outcome(job: cluster_jobs.ClusterJob) -> Outcome:
 
 
 @pytest.mark.parametrize("cluster", ["local", "debug"])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_job_is_a_command_whose_end_is_told(cluster: str):
     log = Path("log")
     jobs = ClusterJobs(launcher(f"cluster={cluster}"), Path("jobs"))
@@ -152,7 +152,7 @@ def test_a_grid_and_what_dies_in_it(capsys: pytest.CaptureFixture[str]):
     assert stand.seen == []
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_trials_of_a_search(monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("optuna")
     from distill.train.search import trial_loop

@@ -158,7 +158,7 @@ def summed() -> list[dict[str, str]]:
     return list(csv.DictReader(Path("runs/sweep-x/summary.csv").open()))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.usefixtures("stand_ins")
 def test_a_job_that_dies_is_a_line_and_not_the_end(capsys):
     stand = Stand()
@@ -173,6 +173,7 @@ def test_a_job_that_dies_is_a_line_and_not_the_end(capsys):
     assert "[3/3] toon-detail-lines-seed=2: runs/sweep-x/toon-detail-lines-seed=2.log" in out
 
 
+@pytest.mark.campaign
 def test_one_job_alone_is_run_here_and_not_reported():
     stand = Stand()
     assert stand.typed("-m", "sweep=x", "seed=1,2,3", "launcher.only=1") == 0
@@ -182,6 +183,7 @@ def test_one_job_alone_is_run_here_and_not_reported():
     assert not Path("runs/sweep-x/summary.csv").exists()
 
 
+@pytest.mark.slow
 def test_runs_that_begin_side_by_side_do_so_one_at_a_time():
     """While one has not come to its first step, another one waits."""
     from filelock import FileLock, Timeout

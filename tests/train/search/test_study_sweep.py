@@ -102,7 +102,7 @@ def test_rounding_stays_between_the_ends():
         (["lr=1,2", "search.storage=nodb://x"], "nodb://x: no study can be kept there"),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_mistake_is_one_line_before_the_first_trial(words, message, capsys):
     stand = Stand()
     assert stand.typed(*OPTUNA, *words) == 1
@@ -120,6 +120,7 @@ def test_a_search_without_a_sweep_is_refused(word, capsys):
     assert stand.seen == []
 
 
+@pytest.mark.slow
 def test_a_missing_optuna_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr(study_sweep, "find_spec", lambda _: None)
     assert Stand().typed(*OPTUNA, RATES) == 1
@@ -128,6 +129,7 @@ def test_a_missing_optuna_is_one_line(monkeypatch, capsys):
     ]
 
 
+@pytest.mark.slow
 def test_a_grid_is_what_it_was():
     stand = Stand()
     assert stand.typed("-m", "search=grid", "decoder=detail,nnconv") == 0
@@ -140,7 +142,7 @@ WIDTHS = "encoder=mobilenetv2_035,mobilenetv2_050,mobilenetv2_075,mobilenetv2_10
 LIMITS = ["search.most.macs=50e6", "search.least.parameters=250e3", "style.resolution=128"]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_only_networks_within_the_limits_are_trained_and_count():
     stand = Stand()
     assert stand.typed(*OPTUNA, WIDTHS, RATES, *LIMITS, "search.trials=5") == 0
@@ -151,7 +153,7 @@ def test_only_networks_within_the_limits_are_trained_and_count():
     assert [row["job"] for row in summed()] == [settings.run for settings in stand.seen]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_draws_outside_of_the_limits_go_on_after_a_break_too():
     whole, first, second = Stand(), Stand(), Stand()
     words = [WIDTHS, RATES, *LIMITS]
@@ -184,7 +186,7 @@ def test_other_limits_are_another_search(capsys):
 # How it goes on
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_study_goes_on_where_it_was_and_draws_as_if_it_had_not_stopped():
     whole, first, second = Stand(), Stand(), Stand()
     assert whole.typed("-m", "search=optuna", "sweep=whole", RATES, "search.trials=14") == 0
@@ -209,7 +211,7 @@ def test_a_study_goes_on_where_it_was_and_draws_as_if_it_had_not_stopped():
         ("frechet,macs", "tpe", "TPESampler", ["MINIMIZE", "MINIMIZE"]),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_is_drawn_from_and_which_way_is_better(names, typed, sampler, directions):
     asked = searched(f"search.objectives=[{names}]", f"search.sampler={typed}")
     opened = trials.Trials(asked, Path("runs/sweep-x"), space(RATES), 2, 1)
@@ -219,7 +221,7 @@ def test_what_is_drawn_from_and_which_way_is_better(names, typed, sampler, direc
 
 
 @pytest.mark.parametrize("killed", [False, True])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_an_interrupted_or_killed_trial_goes_on_in_its_folder(killed, monkeypatch, capsys):
     first, second = Stand(stop_at=2), Stand()
     with monkeypatch.context() as patch:
@@ -233,7 +235,7 @@ def test_an_interrupted_or_killed_trial_goes_on_in_its_folder(killed, monkeypatc
     assert len({row["job"] for row in summed()}) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_follows_an_interrupted_trial_is_what_had_followed_it():
     whole, first, second = Stand(), Stand(stop_at=2), Stand()
     assert whole.typed("-m", "search=optuna", "sweep=whole", RATES, "search.trials=4") == 0
@@ -243,7 +245,7 @@ def test_what_follows_an_interrupted_trial_is_what_had_followed_it():
     assert [s.run for s in second.seen] == ["trial-002", "trial-003", "trial-004"]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_last_of_a_setting_typed_twice_counts(capsys):
     assert Stand().typed(*OPTUNA, RATES, "search.trials=1", "seed=2", "seed=12") == 0
     assert Stand().typed(*OPTUNA, RATES, "search.trials=1", "seed=2", "seed=13") == 1
@@ -275,7 +277,7 @@ def searched(*words):
         ([RATES, "search.objectives=[psnr,ssim]"], "has search.objectives=psnr, not psnr,ssim"),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_another_search_in_the_same_folder_is_refused(words, message, capsys):
     assert Stand().typed(*OPTUNA, RATES, "search.trials=1") == 0
     capsys.readouterr()
@@ -288,7 +290,7 @@ def test_another_search_in_the_same_folder_is_refused(words, message, capsys):
     assert stand.seen == []
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_was_drawn_before_is_not_trained_again():
     stand = Stand(psnr=lambda s: s.seed)
     assert stand.typed(*OPTUNA, "seed=1,2,3", "search.trials=12") == 0
@@ -297,7 +299,7 @@ def test_what_was_drawn_before_is_not_trained_again():
     assert len(summed()) == len(seeds)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_database_serves_as_well():
     words = [*OPTUNA, RATES, "search.storage=sqlite:///study.db"]
     first, second = Stand(), Stand()
@@ -319,7 +321,7 @@ def test_no_trial_starts_after_the_time_is_up(monkeypatch):
 # What fails, and what falls behind
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_trial_that_fails_does_not_stop_the_search(capsys):
     def psnr(settings):
         if settings.seed == 2:
@@ -341,6 +343,7 @@ def test_where_all_fail_the_first_reason_is_said(capsys):
     assert capsys.readouterr().err.splitlines()[-1].endswith("first that failed: no good")
 
 
+@pytest.mark.slow
 def test_an_objective_that_the_recipe_does_not_measure(capsys):
     words = [*OPTUNA, RATES, "search.objectives=[frechet]", "search.trials=1"]
     assert Stand().typed(*words) == 1
@@ -348,7 +351,7 @@ def test_an_objective_that_the_recipe_does_not_measure(capsys):
 
 
 @pytest.mark.parametrize("pruner", ["median", "hyperband"])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_trials_that_fall_behind_are_cut_short(pruner):
     # The later, the worse; Optuna's median waits for five.
     numbers = itertools.count()
@@ -366,7 +369,7 @@ def test_trials_that_fall_behind_are_cut_short(pruner):
     assert {row["front"] for row in summed() if row["state"] != "finished"} == {""}
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_without_a_pruner_none_is():
     numbers = itertools.count()
     assert Stand(psnr=lambda _: -next(numbers)).typed(*OPTUNA, RATES, "search.trials=8") == 0
@@ -384,7 +387,7 @@ def stand_ins(monkeypatch):
     monkeypatch.setattr(trial_loop, "command", stand_training.command)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.usefixtures("stand_ins")
 def test_a_trial_whose_process_dies_is_a_line_and_not_the_end():
     stand = Stand()
@@ -414,6 +417,7 @@ def test_another_process_carries_a_trial_out(capsys):
 
 
 @pytest.mark.parametrize("outcome", [Outcome(1, "its node is gone"), Outcome(INTERRUPTED)])
+@pytest.mark.slow
 def test_what_a_process_left_untold_is_told_for_it(outcome):
     opened = trials.Trials(searched(), Path("runs/sweep-x"), space(RATES), 2, 1)
     taken = opened.take()
@@ -427,7 +431,7 @@ def test_what_a_process_left_untold_is_told_for_it(outcome):
 
 
 @pytest.mark.parametrize("most", [3, 1])
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_machines_that_draw_at_the_same_moment_draw_two_trials(most, monkeypatch):
     """Each has its own folder, so no lock; the study's database is all that they share."""
     asked = searched(f"search.trials={most}", f"search.storage=sqlite:///{Path.cwd()}/study.db")
@@ -454,6 +458,7 @@ def test_machines_that_draw_at_the_same_moment_draw_two_trials(most, monkeypatch
     assert len(trials.counted(one.study.trials)) == len(drawn)  # an excess one counts as none
 
 
+@pytest.mark.slow
 def test_a_database_whose_tables_several_make_at_once_is_opened_by_all(tmp_path):
     """Optuna looks which tables there are, then makes the others: two who do so collide."""
     together, count = threading.Barrier(5), 5
@@ -469,7 +474,7 @@ def test_a_database_whose_tables_several_make_at_once_is_opened_by_all(tmp_path)
         assert sorted(pool.map(opened, range(count))) == list(range(count))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("folders", [["here", "here"], ["here", "there"]])
 @pytest.mark.usefixtures("stand_ins")
 def test_two_searches_at_once_share_a_database(folders):
@@ -515,7 +520,7 @@ def test_the_front_is_what_nothing_beats():
     assert [trial.number for trial in front.front(given, ["loss"])] == [3]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_front_is_written_drawn_and_said(capsys):
     # SSIM is best for the smallest seed, PSNR for the largest; crop only costs both.
     stand = Stand(
@@ -541,7 +546,7 @@ def test_the_front_is_written_drawn_and_said(capsys):
         assert min(picture.size) > 400
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_printed_command_trains_the_same_settings(capsys):
     stand = Stand()
     assert stand.typed(*OPTUNA, "style.weights=a b,c", "crop=0.9", "search.trials=1") == 0
@@ -585,7 +590,7 @@ def test_a_search_by_fidelity_and_cost(here, capsys):
     assert run(export, *line.split()[3:], "exporter.size=64") == 0
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_two_processes_share_a_study_that_labels_first(here, capfd):
     words = [*REAL, "search.pruner=median", "search.trials=3", "launcher.jobs=2"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -601,7 +606,7 @@ def test_two_processes_share_a_study_that_labels_first(here, capfd):
     assert "Best trial" in capfd.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_search_that_was_killed_goes_on_in_the_same_folders(here):
     words = ["-m", *REAL, "search.trials=2", "trainer.max_steps=12"]
     process = subprocess.Popen([sys.executable, "-m", "distill.train", *words])

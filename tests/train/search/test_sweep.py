@@ -48,7 +48,7 @@ def command(task, *arguments):
 # What is run
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_every_combination_in_the_order_typed():
     found = jobs("loss=l1,l1_sobel", "ema=0", "decoder=nnconv,fastdepth", "seed=3,1,2")
     expected = list(product(["l1", "l1_sobel"], ["nnconv", "fastdepth"], [3, 1, 2]))
@@ -60,7 +60,7 @@ def test_every_combination_in_the_order_typed():
     assert found[1].overrides == ["loss=l1", "ema=0", "decoder=nnconv", "seed=1"]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_hydra_s_own_ways_to_list_values():
     assert swept("seed=range(0,6,2)", "decoder=choice(nnconv,residual)") == [
         (str(seed), decoder) for seed in (0, 2, 4) for decoder in ("nnconv", "residual")
@@ -74,7 +74,7 @@ def test_commas_in_brackets_and_quotes_part_nothing(one):
     assert swept(one) == [()]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_folders_with_any_name_are_parted_at_commas(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     seen = []
@@ -117,7 +117,7 @@ def placed(*overrides):
     return SweepFolders().place(jobs(*overrides))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_each_run_has_its_folder_below_the_sweep_s():
     found = placed("decoder=nnconv,fastdepth", "loss=l1,full", "runs=here")
     assert [job.name for job in found] == [
@@ -152,6 +152,7 @@ def test_names_never_collide():
     assert all(len(name.encode()) <= 255 and not set(name) & set("/\\\n '") for name in names)
 
 
+@pytest.mark.slow
 def test_adversarial_losses_of_one_kind_have_folders_of_their_own():
     both = "adversarial=wasserstein,wasserstein_clip"
     listed = compose.jobs(
@@ -214,7 +215,7 @@ def test_a_job_that_fails_leaves_the_others_alone(capsys):
     assert error.splitlines()[-1] == "error: 3 of 5 jobs failed: crop=0.7, crop=0.8, crop=0.9"
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_became_of_each_job_is_reported_also_when_interrupted():
     reported = {}
 
@@ -242,6 +243,7 @@ def test_what_became_of_each_job_is_reported_also_when_interrupted():
     assert reported["n=bad"][1] == "no good"
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_a_job_labels_ends_the_sweep():
     seen = []
 
@@ -373,7 +375,7 @@ def test_where_nothing_ran_there_is_a_table_and_no_picture(tmp_path):
 # All of it
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_two_by_two_runs_interrupted_then_finished(here, capsys, monkeypatch):
     sweep = [*TINY, "decoder=residual,fastdepth", "loss=l1,l1_sobel"]
     folder = here / "runs/sweep-decoder+loss"
@@ -431,7 +433,7 @@ def interrupt_at(patch, folder, step):
     patch.setattr(MetricsTable, "on_validation_end", on_validation_end)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_commands_without_runs_take_lists_too(here, capsys):
     small = ["photos=photos", "label.workers=0", "style.resolution=64,96"]
     assert run(prepare, "-m", *small) == 0
