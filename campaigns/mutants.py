@@ -6,8 +6,8 @@
 mutmut makes the mutants (an operator swapped, a number one more, an argument left out, a condition
 turned round) and runs, for each, the tests that reach its function, the quickest first. A part's
 mutants are a sample drawn without replacement from all of them, the same for the same --seed. What
-is left out: functions with a decorator, since mutmut cannot mutate them, and the tests marked slow or
-campaign.
+is left out: functions with a decorator, since mutmut cannot mutate them, and the tests marked slow
+or campaign.
 
 Each part is worked on in a copy of the tracked files below --keep. The mutants that no test
 noticed are written there as differences, survivors.diff; they are to be read. The same command goes
