@@ -15,17 +15,17 @@ from distill.core.errors import DistillError, OneLine
 from distill.core.nodes import unknown_name
 
 COMMANDS = {
-    "prepare": "photos to pairs on disk, once: by a teacher, or sketches",
-    "curate": "which pairs of a set do not fit, on a page to look through",
-    "shards": "pairs to shards for large sets and object stores, and back",
-    "train": "pictures to a trained network; run again, it resumes",
-    "export": "a run to a checked ONNX file, and other formats",
-    "eval_fid": "how close a run is to its teacher, or one folder to another",
-    "benchmark": "speed of networks beside each other on this machine",
-    "check": "what keeps an ONNX file off a phone, a lens or a page",
-    "stylize": "pictures and videos through a student",
-    "hub": "students and sets of pairs to the Hugging Face Hub, and back",
-    "lens": "students live on the camera, on a web page",
+    "prepare": "turn photos into training pairs, by a teacher or as sketches",
+    "curate": "find pairs that do not fit, on a page to look through",
+    "shards": "pack pairs into shards for large sets and object stores, or unpack",
+    "train": "train a network from pictures; run it again to resume",
+    "export": "write a run as a checked ONNX file, and in other formats",
+    "eval_fid": "score a run against its teacher, or one folder against another",
+    "benchmark": "compare the speed of networks on this machine",
+    "check": "report what in an ONNX file a phone, lens or page cannot run",
+    "stylize": "stylize pictures and videos with a student",
+    "hub": "push students and sets of pairs to the Hugging Face Hub, or pull",
+    "lens": "run students on the live camera, on a web page",
 }
 
 
@@ -33,7 +33,7 @@ def usage() -> str:
     lines = [f"  {name:10} {what}" for name, what in COMMANDS.items()]
     return "\n".join(
         [
-            f"distill {__version__}: heavy image-to-image networks to students for phones.",
+            f"distill {__version__}: distils heavy image-to-image networks into small students.",
             "",
             *lines,
             "",

@@ -1,4 +1,4 @@
-"""python -m distill.benchmark: teacher, student and other ONNX files, timed in one run.
+"""python -m distill.benchmark: times a teacher, a student and other ONNX files in one run.
 
 Time a teacher, a student and any other ONNX files on this machine, in one run, in turn.
 

@@ -1,14 +1,14 @@
-"""python -m distill.check: what keeps an ONNX file off a phone, a lens or a page, node by node.
+"""python -m distill.check: reports what in an ONNX file a device cannot run, node by node.
 
-Say what would keep an ONNX file off a device, node by node, with reason, source and remedy.
+Report what a phone, a lens or a page cannot run, with reason, source and remedy.
 
   python -m distill.check student.onnx                       for Snapchat's lenses
   python -m distill.check *.onnx profile=coreml
   python -m distill.check student.onnx profile=web -o report.json
   python -m distill.check -m student.onnx profile=snapml,coreml,nnapi,web
 
-Reads any ONNX file, not only ours. Findings keep it off the device: the exit status is 1.
-Notes cost speed there or are to be known; they alone leave the exit status at 0.
+Reads any ONNX file, not only ours. Findings mean that the device cannot run it: exit status 1.
+Notes are about speed or limits; with notes alone the exit status is 0.
 
 Profiles:
   snapml   Snapchat's lenses: Snap's table of layers, and the paper's released models, which

@@ -1,4 +1,4 @@
-"""python -m distill.curate: which pairs of a set do not fit, on a page to look through.
+"""python -m distill.curate: finds pairs that do not fit, on a page to look through.
 
 Look through a set of pairs before training on it: targets that lie off their photos, belong
 to another photo, are in another style, are missing or repeat each other.

@@ -16,8 +16,9 @@ was chosen. The photos are split into halves A and B; T is the teacher, S the st
   ceiling  FID(T(A), photos B), or against another style
   paired   FID(T(B), S(B))   the same photos on both sides
 Of lines, thin and dark: ink recall (share of the teacher's that the student drew within a
-pixel), precision (share of the student's that the teacher drew), depth (how dark of the
-teacher's), mass (black of all of it), sharpness, chamfer distance; displacement; flicker
+pixel), precision (share of the student's that the teacher drew), depth (darkness of
+the student's lines as a share of the teacher's), mass (amount of black as a share of the
+teacher's), sharpness, chamfer distance; displacement; flicker
 under noise, a step of 1 px and a slow pan. Of a set with whole pictures (data.sizes) also
 all of this by long side, beside the photo and the teacher at 256, enlarged.
 A run of recipe=cyclegan, without pairs: B(1), B(2) are halves of the real pictures of B:

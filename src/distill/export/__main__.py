@@ -1,4 +1,4 @@
-"""python -m distill.export: a trained network to one checked ONNX file, and to other formats.
+"""python -m distill.export: writes a run as a checked ONNX file, and in other formats.
 
 Turn a trained student or generator into one ONNX file for phones, lenses and web pages.
 

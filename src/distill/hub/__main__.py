@@ -1,4 +1,4 @@
-"""python -m distill.hub: students and sets of pairs, pushed to the Hugging Face Hub and pulled.
+"""python -m distill.hub: pushes students and sets of pairs to the Hugging Face Hub, or pulls.
 
 Publish a student or a set of pairs on the Hugging Face Hub, or in a folder, and fetch such ones.
 

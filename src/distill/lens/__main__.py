@@ -1,6 +1,6 @@
-"""python -m distill.lens: students live on the camera, on a web page.
+"""python -m distill.lens: runs students on the live camera, on a web page.
 
-Show students live: a page that stylises what the camera sees, in the browser itself.
+Serve a page that stylizes what the camera sees, in the browser itself.
 
   python -m distill.lens                               the students of the package
   python -m distill.lens 'students=[hayao,my.onnx]'    these two

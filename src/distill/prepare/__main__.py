@@ -1,6 +1,6 @@
-"""python -m distill.prepare: photos to pairs on disk, once: by a teacher, or sketches.
+"""python -m distill.prepare: turns photos into training pairs, by a teacher or as sketches.
 
-Label photos with a teacher, once: pairs of photo and stylised photo on disk. Or make sketches
+Label photos with a teacher, once: pairs of photo and stylized photo on disk. Or make sketches
 of them, to train a network that turns a sketch into a photo.
 
   python -m distill.prepare style=hayao photos=DIR
@@ -15,7 +15,8 @@ of them, to train a network that turns a sketch into a photo.
       teacher.pipeline=NAME        an image-to-image pipeline of diffusers
 
 Writes data/pairs/STYLE-PHOTOS-SIZE/ with photo/ and stylized/ under train/, val/ and test/, a
-dataset.json and a list of what was skipped and why. Says how far off the photos the teacher draws.
+dataset.json and a list of what was skipped and why. Prints how far the teacher's output is
+displaced from the photos.
 Kill it any time: run it again to resume.
 With data=shards it writes data/shards/STYLE-PHOTOS-SIZE/ instead, or data.root=ADDRESS: the same
 set as shards, as distill.shards packs them. Photos added later go into further shards.

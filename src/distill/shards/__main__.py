@@ -1,4 +1,4 @@
-"""python -m distill.shards: a set of pairs to shards that training reads, and back.
+"""python -m distill.shards: packs a set of pairs into shards for training, or unpacks them.
 
 Pack a set of pairs into shards: plain tar files that training reads faster than a folder of
 PNGs, from this machine or from an object store. And unpack them again.

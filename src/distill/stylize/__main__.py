@@ -1,6 +1,6 @@
-"""python -m distill.stylize: pictures and videos through a trained student.
+"""python -m distill.stylize: stylizes pictures and videos with a trained student.
 
-Stylise pictures and videos with a trained student, offline.
+Stylize pictures and videos with a trained student, offline.
 
   python -m distill.stylize photo.jpg                        stylized/photo-hayao.jpg
   python -m distill.stylize photo.jpg -o cartoon.png style=whitebox
@@ -14,17 +14,16 @@ The output is as large as its picture and is called NAME-STYLE, of the same kind
 and webp, else png. Photos are turned as their EXIF says, colours become sRGB, transparency is
 kept. No picture that is read is ever written over, but the output of an earlier run is replaced.
 
-Videos stand beside pictures everywhere: mp4, m4v, mov, mkv and webm stay what they are, avi,
-mpg, ts and others become mp4. Sound is copied, every frame keeps its time, what lies is set
-upright. H.264 (webm: VP9). They need PyAV: pip install 'distill[video]'.
+Videos are accepted wherever pictures are: mp4, m4v, mov, mkv and webm keep their format, avi,
+mpg, ts and others become mp4. Sound is copied, every frame keeps its time, rotated videos are
+turned upright. H.264 (webm: VP9). They need PyAV: pip install 'distill[video]'.
 
-Students learn on pictures of 256 pixels: the larger the size, the finer the strokes, so
-size=512 gives bolder ones. A larger picture is scaled down first, the output back up.
-Memory: about 1 GB at 1024, 2 at 2048, 5 and more at 4096; in tiles 1.1 GB and 20 bytes for
+The larger the size, the finer the strokes, so size=512 gives bolder ones. A larger picture is scaled down first, the output back up.
+Memory, by the long side in pixels: about 1 GB at 1024, 2 at 2048, 5 and more at 4096; in tiles 1.1 GB and 20 bytes for
 every pixel of the picture. Further crops of face=crop faces=all are called NAME-STYLE-2 and
-so on. Where no face is found, a line says so and the whole picture is stylised. compare=true
+so on. Where no face is found, a line says so and the whole picture is stylized. compare=true
 takes 10 seconds a picture and more where the teacher is there. Of an animation the first
-picture is stylised.
+picture is stylized.
 
 A picture or video that cannot be read is skipped with a line, a damaged frame left out and
 counted; then the exit status is 1. compare=true shows video | output; face= is for pictures.

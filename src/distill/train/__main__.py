@@ -1,4 +1,4 @@
-"""python -m distill.train: photos and a teacher, or pictures alone, to a trained network.
+"""python -m distill.train: trains a network from photos and a teacher, or from pictures.
 
 Train a network of one of three recipes. Run it again to resume.
 
