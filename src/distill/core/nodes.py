@@ -156,7 +156,9 @@ def _required(parameter: inspect.Parameter) -> bool:
 
 
 def unknown_name(key: str, allowed: list[str], what: str = "setting") -> str:
-    """The one line for a name that does not exist: what was meant, perhaps, and what there is."""
-    close = difflib.get_close_matches(key, allowed, n=1, cutoff=0.5)
-    guess = f"did you mean {close[0]}? " if close else ""
+    """The one line for a name that does not exist: what was meant or, if unclear, what there is."""
+    if near := difflib.get_close_matches(key, allowed, n=1, cutoff=0.75):
+        return f"{key}: no such {what}; did you mean {near[0]}?"
+    far = difflib.get_close_matches(key, allowed, n=1, cutoff=0.5)
+    guess = f"did you mean {far[0]}? " if far else ""
     return f"{key}: no such {what}; {guess}allowed: {', '.join(allowed) or 'nothing here'}"
