@@ -28,8 +28,8 @@ from distill.models import checkpoint, network_file
 from distill.models.recipes import RECIPES
 from distill.prepare.sketches import points
 from distill.runs import run_folder
+from distill.stylize.jobs import BadVideo
 from distill.stylize.onnx_student import OnnxStudent
-from distill.stylize.video.containers import BadVideo
 
 SIDE = 80  # pixels of a valid picture
 
@@ -116,11 +116,11 @@ class Videos(DamagedFile):
         return made
 
     def read(self, case: tuple[int, list[Step]], folder: Path) -> None:
-        from distill.stylize.video.stylised_video import VideoOptions, stylise_video
+        from distill.stylize.video.stylised_video import stylise_video
 
         source = self.file(case, folder)
         target = folder / "out.mp4"
-        stylise_video(source, target, lambda frame: 255 - frame, VideoOptions(30), lambda _: None)
+        stylise_video(source, target, lambda frame: 255 - frame, lambda _: None, crf=30)
 
 
 class OnnxBytes(DamagedFile):

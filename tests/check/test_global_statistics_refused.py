@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from distill.check.coreml_profile import PROFILE as COREML
-from distill.check.finding import Profile
 from distill.check.nnapi_profile import PROFILE as NNAPI
 from distill.check.reading import read
+from distill.check.shared import Profile
 from distill.check.snapml_profile import PROFILE as SNAPML
 from distill.export.onnx import OnnxExporter
 from distill.models.students.decoders.detail import Detail

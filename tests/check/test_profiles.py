@@ -9,9 +9,9 @@ import pytest
 from onnx import AttributeProto, helper, numpy_helper
 
 from distill.check import coreml_profile, nnapi_profile, web_profile
-from distill.check.finding import Profile
 from distill.check.reading import read
 from distill.check.result import PROFILES, check
+from distill.check.shared import Profile
 from distill.models import zoo
 from support.device_graphs import CHANNELS, SIZE, build, clean, picture, save, weight
 

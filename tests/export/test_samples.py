@@ -74,7 +74,7 @@ def test_held_out_pictures_are_those_that_the_run_held_out(fraction: float, tmp_
     grey(tmp_path / "own/B", [*range(40)])
     words = [f"data.root={tmp_path / 'own'}", "style=own", f"data.val_fraction={fraction}"]
     source = compose.load("train", [*words, "data.test_fraction=0"], Train)
-    held_out = samples.LabelledPictures(source, "val", SIDE, alpha=False)
-    assert len(held_out) == pytest.approx(40 * fraction, abs=6)
-    learnt = samples.LabelledPictures(source, "train", SIDE, alpha=False)
-    assert len(held_out) + len(learnt) == 40
+    held_out = samples.labelled(source, "val", SIDE, alpha=False)
+    assert held_out.count == pytest.approx(40 * fraction, abs=6)
+    learnt = samples.labelled(source, "train", SIDE, alpha=False)
+    assert held_out.count + learnt.count == 40

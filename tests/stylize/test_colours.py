@@ -19,7 +19,7 @@ from distill.export.onnx import OnnxExporter
 from distill.models import network_file, zoo
 from distill.models.teachers.animegan2 import AnimeGANv2
 from distill.models.teachers.toon import Toon
-from distill.stylize import colours, render, tiles
+from distill.stylize import render, tiles
 from distill.stylize.onnx_student import OnnxStudent
 
 SIDE = 64
@@ -62,7 +62,7 @@ def test_what_is_wide_comes_from_the_small_output_and_what_is_fine_from_the_larg
     fine = chessboard(512, 20)
     large = Image.fromarray((values(plane(512, 100, 180)) + fine).astype(np.uint8))
     small = plane(256, 150, 60)
-    made = values(colours.recolour(large, small))
+    made = values(render.recolour(large, small))
     inner = slice(64, -64)  # within a cell of the border a slope cannot be told from a level
     wanted = values(plane(512, 150, 60)) + fine
     assert np.abs(made - wanted)[:, inner].max() <= 2
@@ -70,13 +70,13 @@ def test_what_is_wide_comes_from_the_small_output_and_what_is_fine_from_the_larg
 
 def test_an_output_that_agrees_stays_as_it_is():
     large = Image.fromarray(data.astronaut())
-    assert np.abs(values(colours.recolour(large, large)) - values(large)).max() == 0
+    assert np.abs(values(render.recolour(large, large)) - values(large)).max() == 0
 
 
 def test_what_is_see_through_is_that_of_the_large_output():
     large = Image.fromarray(data.astronaut()).convert("RGBA")
     large.putalpha(Image.fromarray(data.camera()))
-    made = colours.recolour(large, Image.new("RGBA", (128, 128), (200, 100, 50, 0)))
+    made = render.recolour(large, Image.new("RGBA", (128, 128), (200, 100, 50, 0)))
     assert made.mode == "RGBA"
     assert np.array_equal(np.asarray(made)[..., 3], data.camera())
     assert np.allclose(values(made)[..., :3].mean((0, 1)), (200, 100, 50), atol=12)  # clipped
@@ -85,9 +85,9 @@ def test_what_is_see_through_is_that_of_the_large_output():
 def test_strips_leave_no_seam(monkeypatch):
     large = Image.fromarray(data.astronaut())
     small = Image.fromarray(data.astronaut()[::2, ::2, ::-1].copy())
-    whole = values(colours.recolour(large, small))
-    monkeypatch.setattr(colours, "STRIP", 37)
-    assert np.abs(values(colours.recolour(large, small)) - whole).max() <= 1
+    whole = values(render.recolour(large, small))
+    monkeypatch.setattr(render, "STRIP", 37)
+    assert np.abs(values(render.recolour(large, small)) - whole).max() <= 1
 
 
 # Networks
@@ -108,7 +108,7 @@ def test_a_large_output_has_the_colours_of_the_side_learnt_at(upscale, dynamic, 
 
 @pytest.mark.campaign
 def test_an_output_of_that_side_or_less_is_untouched(monkeypatch):
-    monkeypatch.setattr(colours, "recolour", lambda *_: pytest.fail("recoloured"))
+    monkeypatch.setattr(render, "recolour", lambda *_: pytest.fail("recoloured"))
     photo = Image.new("RGB", (SIDE, 40), (GREY,) * 3)
     render.stylise_rgb(photo, student(SIDE))
     render.stylise_rgb(photo.resize((500, 300)), student(SIDE), SIDE)

@@ -16,7 +16,7 @@ import pytest
 
 from distill.models import zoo
 from distill.stylize import __main__ as stylize
-from distill.stylize.video import containers
+from distill.stylize import stylizing
 from support.commands import run
 from support.stylize_setup import files, put
 
@@ -136,7 +136,7 @@ def test_refused_in_one_line_before_any_work(shipped_students, typed, capsys):
 
 
 def test_without_pyav_one_line_says_what_to_install(shipped_students, monkeypatch, capsys):
-    monkeypatch.setattr(containers, "find_spec", lambda name: None)
+    monkeypatch.setattr(stylizing, "find_spec", lambda name: None)
     Path("clip.mp4").write_bytes(b"whatever it is")
     put("a.png")
     assert run(stylize, "clip.mp4", "a.png") == 1

@@ -15,8 +15,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from distill.check import lens_studio
-from distill.check.finding import Finding, Profile
 from distill.check.result import Result
+from distill.check.shared import Finding, Profile
 from distill.core.errors import DistillError
 from distill.core.files import home_path, write_whole
 
@@ -31,20 +31,16 @@ def show(results: Sequence[Result], profile: Profile) -> None:
         if result.graph is None:
             print(f"skipped: {result.error}", file=sys.stderr)
             continue
-        console.print(f"\n{escape(_headline(result, profile))}", highlight=False, soft_wrap=True)
+        graph, count = result.graph, len(result.findings)
+        verdict = f"{_several(count, 'finding')}, " if count else "fits, "
+        facts = f"{graph.size:,} bytes, opset {graph.opset}, {_several(len(graph.nodes), 'node')}"
+        said = f"{profile.name}: {verdict}{_several(len(result.found) - count, 'note')}"
+        headline = escape(f"{result.path} · {facts} · {said}")
+        console.print(f"\n{headline}", highlight=False, soft_wrap=True)
         if result.found:
             _show_found(console, result.found)
         if result.settings:
             console.print(_settings_text(result.settings), highlight=False)
-
-
-def _headline(result: Result, profile: Profile) -> str:
-    assert result.graph is not None
-    graph, count = result.graph, len(result.findings)
-    notes = len(result.found) - count
-    verdict = f"{_several(count, 'finding')}, " if count else "fits, "
-    facts = f"{graph.size:,} bytes, opset {graph.opset}, {_several(len(graph.nodes), 'node')}"
-    return f"{result.path} · {facts} · {profile.name}: {verdict}{_several(notes, 'note')}"
 
 
 def _several(count: int, what: str) -> str:
@@ -56,10 +52,15 @@ def _show_found(console: Console, found: Sequence[Finding]) -> None:
     sources = list(dict.fromkeys(each.source for each in found))
     table = Table("", "what and where, why, what to do", show_lines=True)
     for _, group in groupby(sorted(found, key=_cause), key=_cause):
-        each = list(group)
-        first, number = each[0], sources.index(each[0].source) + 1
-        text = f"{_places(each)}\n{escape(first.why)} \\[{number}]\n→ {escape(first.advice)}"
-        table.add_row(SIGNS[first.level], text)
+        nodes: dict[str, list[str]] = {}
+        for each in group:
+            nodes.setdefault(each.what, []).append(each.node)
+        lines = []  # for all nodes of which the same is said; the first ones are named
+        for what, names in nodes.items():
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            lines.append(f"[bold]{escape(what)}[/]: {escape(', '.join(names[:NAMED]))}{more}")
+        lines.append(f"{escape(each.why)} \\[{sources.index(each.source) + 1}]")
+        table.add_row(SIGNS[each.level], "\n".join([*lines, f"→ {escape(each.advice)}"]))
     console.print(table)
     for number, source in enumerate(sources, 1):
         console.print(f"\\[{number}] {escape(source)}", highlight=False)
@@ -67,18 +68,6 @@ def _show_found(console: Console, found: Sequence[Finding]) -> None:
 
 def _cause(finding: Finding) -> tuple[str, ...]:
     return finding.level, finding.why, finding.source, finding.advice
-
-
-def _places(found: Sequence[Finding]) -> str:
-    """A line for all nodes of which the same is said; the first ones are named."""
-    nodes: dict[str, list[str]] = {}
-    for each in found:
-        nodes.setdefault(each.what, []).append(each.node)
-    lines = []
-    for what, names in nodes.items():
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        lines.append(f"[bold]{escape(what)}[/]: {escape(', '.join(names[:NAMED]))}{more}")
-    return "\n".join(lines)
 
 
 def _settings_text(settings: lens_studio.ImportSettings) -> str:
@@ -117,6 +106,14 @@ def _json(result: Result) -> dict[str, Any]:
     if result.graph is None:
         return {"file": str(result.path), "ok": False, "error": result.error}
     graph = result.graph
+    imported: dict[str, Any] | None = None
+    if found := result.settings:
+        taken = found.input.input_scaling or (None, None)
+        given = found.output.output_scaling or (None, None)
+        imported = asdict(found) | {
+            "input_scale": taken[0], "input_bias": taken[1],
+            "output_scale": given[0], "output_bias": given[1],
+        }  # fmt: skip
     return {
         "file": str(result.path),
         "ok": result.ok,
@@ -125,17 +122,8 @@ def _json(result: Result) -> dict[str, Any]:
         "operators": dict(sorted(Counter(node.operator for node in graph.nodes).items())),
         "findings": [asdict(each) for each in result.findings],
         "notes": [asdict(each) for each in result.found if each.level == "note"],
-        "import": _import(result.settings) if result.settings else None,
+        "import": imported,
     }
-
-
-def _import(settings: lens_studio.ImportSettings) -> dict[str, Any]:
-    taken = settings.input.input_scaling or (None, None)
-    given = settings.output.output_scaling or (None, None)
-    return asdict(settings) | {
-        "input_scale": taken[0], "input_bias": taken[1],
-        "output_scale": given[0], "output_bias": given[1],
-    }  # fmt: skip
 
 
 def end(results: Sequence[Result], profile: Profile) -> None:

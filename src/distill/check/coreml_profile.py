@@ -7,8 +7,8 @@ runs on the CPU. distill.export formats=[coreml] converts from PyTorch instead a
 
 from __future__ import annotations
 
-from distill.check import convolutions, operators, shared
-from distill.check.finding import Cause, Profile
+from distill.check import operators, shared
+from distill.check.shared import Cause, Profile
 
 TABLE = 'ONNX Runtime 1.31.1, "CoreML Execution Provider", table of ML Program operators'
 SOURCE = "ONNX Runtime, resize_op_builder.cc of the CoreML provider (read 2026-11)"
@@ -60,7 +60,7 @@ PROFILE = Profile(
         shared.fixed(shared.ORT_FIXED, "Core ML wants fixed sizes"),
         operators.known(ALLOWED, OUTSIDE, BETTER),
         operators.resize(SOURCE, strict_nearest=False),
-        convolutions.two_dimensional(TABLE, (3, 4)),
+        operators.two_dimensional(TABLE, (3, 4)),
         operators.fixed_inputs("Conv", {2: "bias"}, TABLE),
         operators.fixed_inputs("ConvTranspose", {1: "weight", 2: "bias"}, TABLE),
         operators.fixed_inputs("Gemm", {1: "matrix B"}, TABLE),

@@ -75,7 +75,8 @@ def settings(graph: Graph) -> ImportSettings | None:
 
 def output_range(graph: Graph) -> Range | None:
     """Smallest and largest value that the last operators allow; None where they allow any."""
-    return _range(graph, graph.makers(), graph.outputs[0].name)
+    makers = {name: node for node in graph.nodes for name in node.outputs}
+    return _range(graph, makers, graph.outputs[0].name)
 
 
 def _range(graph: Graph, makers: dict[str, Node], name: str) -> Range | None:
@@ -84,8 +85,11 @@ def _range(graph: Graph, makers: dict[str, Node], name: str) -> Range | None:
         return None
     if node.operator in ENDS:
         return ENDS[node.operator]
-    if node.operator == "Clip":
-        return _clip(graph, node)
+    if node.operator == "Clip":  # both limits are attributes up to opset 10, inputs since
+        given = [graph.value(name) for name in node.inputs[1:3] if name]
+        ends = [v.item() for v in given if v is not None and v.size == 1]
+        ends = ends or [node.attributes[k] for k in ("min", "max") if k in node.attributes]
+        return (float(ends[0]), float(ends[1])) if len(ends) == 2 else None
     if node.operator in (*PASSING, *QUANTISED):
         return _range(graph, makers, node.inputs[0]) if node.inputs else None
     if node.operator not in AFFINE or len(node.inputs) != 2:
@@ -106,14 +110,6 @@ def _affine(operator: str, value: Number, constant: Number, index: int) -> Any:
     by = {"Mul": np.multiply, "Add": np.add, "Sub": np.subtract, "Div": np.divide}
     with np.errstate(all="ignore"):
         return by[operator](a, b)
-
-
-def _clip(graph: Graph, node: Node) -> Range | None:
-    """Both limits, attributes up to opset 10 and inputs since."""
-    given = [graph.value(name) for name in node.inputs[1:3] if name]
-    values = [v.item() for v in given if v is not None and v.size == 1]
-    low_high = values or [node.attributes[k] for k in ("min", "max") if k in node.attributes]
-    return (float(low_high[0]), float(low_high[1])) if len(low_high) == 2 else None
 
 
 def input_range(graph: Graph) -> Range | None:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from distill.check import convolutions, operators, shared
-from distill.check.finding import Cause, Finding, Profile
+from distill.check import operators, shared
 from distill.check.onnx_graph import Graph
+from distill.check.shared import Cause, Finding, Profile
 
 TABLE = 'ONNX Runtime 1.31.1, "NNAPI Execution Provider", table of supported operators'
 RESIZE = "ONNX Runtime, resize_op_builder.cc of the NNAPI provider (read 2026-11)"
@@ -61,7 +61,7 @@ def dilated_groups(graph: Graph) -> Iterator[Finding]:
     """Convolutions that are both grouped and dilated; depthwise ones are no grouped ones."""
     for node in graph.of("Conv"):
         group, dilations = node.get("group", 1), node.get("dilations", [])
-        grouped = group not in (1, convolutions.incoming(graph, node))
+        grouped = group not in (1, operators.incoming(graph, node))
         if grouped and any(value != 1 for value in dilations):
             yield DILATED.at(node, f"{group} groups with dilations {dilations}")
 
@@ -83,7 +83,7 @@ PROFILE = Profile(
         shared.fixed(shared.ORT_FIXED, "NNAPI wants fixed sizes"),
         operators.known(ALLOWED, OUTSIDE, BETTER),
         operators.resize(RESIZE, strict_nearest=True),
-        convolutions.two_dimensional(TABLE),
+        operators.two_dimensional(TABLE),
         operators.fixed_inputs("Conv", {1: "weight", 2: "bias"}, TABLE),
         dilated_groups,
         operators.attribute("DepthToSpace", "mode", "DCR", ("DCR",), MODE),

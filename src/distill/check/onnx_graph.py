@@ -78,7 +78,3 @@ class Graph:
             return numpy_helper.to_array(tensor)
         except (KeyError, TypeError, ValueError):  # no such type, or bytes that do not fit it
             return None
-
-    def makers(self) -> dict[str, Node]:
-        """The node that computes each tensor."""
-        return {name: node for node in self.nodes for name in node.outputs}

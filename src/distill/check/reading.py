@@ -17,7 +17,12 @@ from distill.core.onnx_files import external_files, graphs, read_graph
 
 def read(path: Path) -> Graph:
     """Any ONNX file, its external data left where it is. Raises DistillError in one line."""
-    model = _inlined(path)
+    model = read_graph(path)
+    try:
+        model = inliner.inline_local_functions(model) if model.functions else model
+    except Exception as error:  # what a damaged file makes it raise
+        reason = "not a readable ONNX file (its functions are damaged)"
+        raise DistillError(f"{path}: {reason}") from error
     parts = list(graphs(model.graph))
     nodes = tuple(_node(node) for graph in parts for node in graph.node)
     weights = {t.name: t for graph in parts for t in _weights(graph)}
@@ -43,15 +48,6 @@ def read(path: Path) -> Graph:
     )
 
 
-def _inlined(path: Path) -> onnx.ModelProto:
-    model = read_graph(path)
-    try:
-        return inliner.inline_local_functions(model) if model.functions else model
-    except Exception as error:  # what a damaged file makes it raise
-        reason = "not a readable ONNX file (its functions are damaged)"
-        raise DistillError(f"{path}: {reason}") from error
-
-
 def _node(node: onnx.NodeProto) -> Node:
     values = {a.name: _plain(helper.get_attribute_value(a)) for a in node.attribute}
     outputs = tuple(node.output)
@@ -73,21 +69,17 @@ def _constants(nodes: tuple[Node, ...]) -> Iterator[tuple[str, TensorProto]]:
     """What Constant nodes hold, by the names of their outputs."""
     for node in nodes:
         values = [v for k, v in node.attributes.items() if k.startswith("value")]
-        if node.operator == "Constant" and len(values) == 1 and node.outputs:
-            tensor = isinstance(values[0], TensorProto)
-            held = values[0] if tensor else _tensor_of(values[0])
-            if held is not None:
-                yield node.outputs[0], held
-
-
-def _tensor_of(value: Any) -> TensorProto | None:
-    """Numbers or text as a tensor; None for what a damaged file may have there."""
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiSU":
-        return None
-    if array.dtype == np.float64:
-        array = array.astype(np.float32)
-    return numpy_helper.from_array(array if array.dtype.kind in "fi" else array.astype(object))
+        if node.operator != "Constant" or len(values) != 1 or not node.outputs:
+            continue
+        if isinstance(values[0], TensorProto):
+            yield node.outputs[0], values[0]
+            continue
+        array = np.asarray(values[0])
+        if array.dtype == np.float64:
+            array = array.astype(np.float32)
+        if array.dtype.kind in "fiSU":  # numbers or text, not what a damaged file may have there
+            held = array if array.dtype.kind in "fi" else array.astype(object)
+            yield node.outputs[0], numpy_helper.from_array(held)
 
 
 def _plain(value: Any) -> Any:

@@ -14,9 +14,9 @@ from distill.check import (
     snapml_profile,
     web_profile,
 )
-from distill.check.finding import Finding, Profile
 from distill.check.onnx_graph import Graph
 from distill.check.reading import read
+from distill.check.shared import Finding, Profile
 from distill.core.errors import DistillError
 
 PROFILES: dict[str, Profile] = {

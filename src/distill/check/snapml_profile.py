@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from distill.check import convolutions, operators, shared
-from distill.check.finding import Cause, Finding, Profile
+from distill.check import operators, shared
 from distill.check.onnx_graph import Graph, Node
+from distill.check.shared import Cause, Finding, Profile
 
 TABLE = 'Snap, Lens Studio 5.x documentation, SnapML, "Compatibility" (read 2026-11)'
 STORAGE = 'Snap, Lens Studio documentation, "Remote Assets", Storage Limits: 10 MB (read 2026-11)'
@@ -99,23 +99,18 @@ def off_npu(graph: Graph) -> Iterator[Finding]:
 
 def constant_operands(graph: Graph) -> Iterator[Finding]:
     """Constants that a picture is added to or multiplied by; parameters of a Resize are none."""
-    last = _last_operations(graph)
+    makers = {name: node for node in graph.nodes for name in node.outputs}
+    last: list[Node] = []  # behind which no other operator comes
+    waiting = [tensor.name for tensor in graph.outputs]
+    while waiting:
+        node = makers.get(waiting.pop())
+        if node is not None and node.operator in PASSING and node not in last:
+            last.append(node)
+            waiting += node.inputs
     for node in graph.of(*ELEMENTWISE):
         if any(name in graph.constants for name in node.inputs):
             where = "the network's last step" if node in last else "a step"
             yield CONSTANT.at(node, f"{where} is with a constant")
-
-
-def _last_operations(graph: Graph) -> list[Node]:
-    """Elementwise operations behind which no other operator comes."""
-    makers, found = graph.makers(), []
-    waiting = [tensor.name for tensor in graph.outputs]
-    while waiting:
-        node = makers.get(waiting.pop())
-        if node is not None and node.operator in PASSING and node not in found:
-            found.append(node)
-            waiting += node.inputs
-    return found
 
 
 def output_padding(graph: Graph) -> Iterator[Finding]:
@@ -141,12 +136,12 @@ PROFILE = Profile(
         operators.known(OPERATORS, OUTSIDE, {"GlobalAveragePool": operators.APART}),
         nearest,
         axes,
-        convolutions.grouping(TABLE),
-        convolutions.square("Conv", ("strides", "dilations"), TABLE),
-        convolutions.small_padding("Conv", TABLE),
-        convolutions.square("ConvTranspose", ("strides", "pads", "kernel_shape"), TABLE),
-        convolutions.small_padding("ConvTranspose", TABLE),
-        convolutions.undilated("ConvTranspose", TABLE),
+        operators.grouping(TABLE),
+        operators.square("Conv", ("strides", "dilations"), TABLE),
+        operators.small_padding("Conv", TABLE),
+        operators.square("ConvTranspose", ("strides", "pads", "kernel_shape"), TABLE),
+        operators.small_padding("ConvTranspose", TABLE),
+        operators.undilated("ConvTranspose", TABLE),
         output_padding,
         off_npu,
         constant_operands,

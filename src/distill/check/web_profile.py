@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from onnx import defs
 
-from distill.check import convolutions, operators, shared
-from distill.check.finding import Cause, Finding, Profile
+from distill.check import operators, shared
 from distill.check.onnx_graph import STANDARD, Graph
+from distill.check.shared import Cause, Finding, Profile
 
 TABLE = "onnxruntime-web 1.30.0, docs/webgpu-operators.md"
 README = "onnxruntime-web 1.30.0, README: WebAssembly covers all ONNX operators"
@@ -88,7 +88,7 @@ PROFILE = Profile(
         shared.in_memory,
         shared.since(7, OPSETS),
         strange,
-        convolutions.two_dimensional(TABLE, (3, 4)),
+        operators.two_dimensional(TABLE, (3, 4)),
         beside,
         corners,
         shared.subnormal,

@@ -21,17 +21,25 @@ from distill.core.files import scratch_folder, sha256, write_json, write_whole
 from distill.core.nodes import unknown_name
 from distill.export import samples, sizes
 from distill.export.budget import compressed_size
-from distill.export.catalogue import FORMATS
 from distill.export.comparison import Comparison, FormatRow
+from distill.export.coreml import CoreML
 from distill.export.float32_export import export_float32
-from distill.export.format import ConversionSource, ConvertedFormat, Format, Inference
+from distill.export.format import ConversionSource, ConvertedFormat, Float32, Format, Inference
+from distill.export.fp16 import Float16
+from distill.export.int8 import Int8
+from distill.export.ncnn import Ncnn
+from distill.export.safetensors import Safetensors
 from distill.export.samples import Samples
 from distill.export.subject import Subject
+from distill.export.tflite import TfLite
 from distill.metrics.similarity import psnr
 from distill.metrics.timing import Times, interleave, ratio
 from distill.models.fold import fold_batchnorm
 from distill.models.network_file import description
 
+FORMATS: dict[str, type[Format]] = {
+    each.name: each for each in (Float32, Float16, Int8, CoreML, Ncnn, TfLite, Safetensors)
+}
 PAGES = ("formats.json", "formats.md")
 ROUNDS = 15  # of timing
 
@@ -72,7 +80,10 @@ def export_formats(subject: Subject, settings: Export, photos: Tensor, folder: P
         _remove_others(folder, subject.stem)
         raise
     digest = sha256(target)
-    if digest != _digest_of_earlier(folder, subject.stem):
+    earlier = None  # of the float32 file that the formats in the folder were made beside
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        earlier = json.loads((folder / PAGES[0]).read_text())[subject.stem]
+    if digest != earlier:
         _remove_others(folder, subject.stem)
     if held_out is None:
         sizes.report_sizes(subject, folder)
@@ -147,13 +158,6 @@ def _remove_others(folder: Path, stem: str) -> None:
     remove(folder, PAGES)
 
 
-def _digest_of_earlier(folder: Path, stem: str) -> str | None:
-    """SHA-256 of the float32 file that the formats in the folder were made beside."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        return json.loads((folder / PAGES[0]).read_text())[stem]
-    return None
-
-
 def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Made:
     """Convert in a temporary folder, try it there, and move what is whole to its place."""
     if not isinstance(each, ConvertedFormat):  # the export step has written it
@@ -192,7 +196,8 @@ def _row(
     made: Made, times: dict[str, Times], expected: Tensor, held_out: Samples, folder: Path
 ) -> FormatRow:
     each, output, target = made.format, made.output, held_out.target
-    files = [path for name in each.files for path in _parts(folder / name)]
+    inside = [path for name in each.files for path in (folder / name).rglob("*")]  # of a package
+    files = [path for path in (*(folder / name for name in each.files), *inside) if path.is_file()]
     sizes = sum(p.stat().st_size for p in files), sum(map(compressed_size, files))
     if output is None:
         return FormatRow(each.name, each.files, *sizes)
@@ -210,8 +215,3 @@ def _row(
         times_float=(against.median, against.low, against.high),
         least=each.least,
     )
-
-
-def _parts(path: Path) -> list[Path]:
-    """A file, or all files in a folder that is one format."""
-    return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]

@@ -8,7 +8,6 @@ import logging
 import shutil
 import warnings
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -31,32 +30,27 @@ class CoreML(ConvertedFormat):
     def convert(self, source: ConversionSource, folder: Path) -> None:
         logging.getLogger("coremltools").setLevel(logging.ERROR)  # it misses its runtime on Linux
         ct = self.package("coremltools")
+        shape, rgb = (1, 3, source.exporter.side, source.exporter.side), ct.colorlayout.RGB
+        picture = source.channels == 3
+        network = Scaled(source.folded, 255.0) if picture else source.folded
+        out = {"color_layout": rgb} if picture else {}
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
-            model = _converted(ct, source)
+            model = ct.convert(
+                torch.jit.trace(network.eval(), torch.zeros(shape)),
+                convert_to="mlprogram",
+                inputs=[ct.ImageType("photo", shape=shape, scale=1 / 255, color_layout=rgb)],
+                outputs=[(ct.ImageType if picture else ct.TensorType)("stylized", **out)],
+                compute_precision=ct.precision.FLOAT16,
+                minimum_deployment_target=ct.target.iOS15,
+                skip_model_load=True,
+            )
         package = folder / self.files[0]
         model.save(str(package))
         # What a scratch folder of its own left behind, and files that only their owner may read.
         shutil.rmtree(getattr(model, "package_path", "") or package / "none", ignore_errors=True)
         for path in package.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
-
-
-def _converted(ct: Any, source: ConversionSource) -> Any:
-    size, rgb = source.exporter.side, ct.colorlayout.RGB
-    shape = (1, 3, size, size)
-    picture = source.channels == 3
-    network = Scaled(source.folded, 255.0) if picture else source.folded
-    out = {"color_layout": rgb} if picture else {}
-    return ct.convert(
-        torch.jit.trace(network.eval(), torch.zeros(shape)),
-        convert_to="mlprogram",
-        inputs=[ct.ImageType("photo", shape=shape, scale=1 / 255, color_layout=rgb)],
-        outputs=[(ct.ImageType if picture else ct.TensorType)("stylized", **out)],
-        compute_precision=ct.precision.FLOAT16,
-        minimum_deployment_target=ct.target.iOS15,
-        skip_model_load=True,
-    )
 
 
 class Scaled(nn.Module):

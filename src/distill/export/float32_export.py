@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -29,8 +30,6 @@ from distill.models.teachers.onnx_teacher import OnnxTeacher
 from distill.models.teachers.teacher import Teacher
 
 REPEATS = {"student": 30, "generator": 7}  # timed runs: a generator takes up to a second
-
-
 SIDES = (512, 1024)  # at which the share of the thumbnail's pass is told
 
 
@@ -53,7 +52,7 @@ def export_float32(subject: Subject, settings: Export, photos: Tensor, folder: P
         if exporter.apart(subject.network):
             told_by = stack.enter_context(atomic_write(beside))
             told_by.write_bytes(exporter.export_summary(folded).SerializeToString())
-        checks = _checks(subject, model, temporary, settings, photos, told_by)
+        checks = list(_checks(subject, model, temporary, settings, photos, told_by))
         facts = subject.recipe.facts(subject.trained, subject.direction) | {
             "exporter": asdict(subject.exporter),
             "input": {"name": model.graph.input[0].name, "range": [0, 1], "channels": "rgb"},
@@ -82,89 +81,50 @@ def _checks(
     settings: Export,
     photos: Tensor,
     told_by: Path | None,
-) -> list[BudgetCheck]:
-    exporter, network = subject.exporter, subject.network
-    most = limits(subject, settings)
-    profile = exporter.profile or "strict"
-    difference = parity(path, network, photos, told_by)
-    if exporter.dynamic and exporter.resizes(network):
-        difference = max(difference, parity(path, network, _larger(photos[:1])))
-    foreign = foreign_operators(model, profile)
-    return [
-        *_macs(subject, model, most.macs),
-        *_macs_at_sizes(subject),
-        BudgetCheck("MACs by thop", complexity.thop_macs(network, subject.side)),
-        BudgetCheck.at_most("parameters", complexity.parameters(network), most.parameters),
-        *_bytes(subject, path, most.bytes),
-        BudgetCheck("bytes, gzip", compressed_size(path)),
-        BudgetCheck(
-            "ms, 1 thread of this CPU", timing.onnx_ms(path, subject.side, REPEATS[subject.stem])
-        ),
-        *_summary_checks(subject, told_by),
-        BudgetCheck.at_most(
-            "largest difference to PyTorch", difference, settings.parity or subject.parity
-        ),
-        BudgetCheck("operators", ", ".join(complexity.operators(model))),
-        BudgetCheck.none_of(f"operators outside {profile}", foreign),
-    ]
-
-
-def _macs(subject: Subject, model: onnx.ModelProto, limit: int | None) -> list[BudgetCheck]:
-    """On the exported graph; for CycleGAN's generator also as the papers count them."""
-    exporter = subject.exporter
-    if exporter.dynamic:
-        model = replace(exporter, dynamic=False).export(fold_batchnorm(subject.network))
-    macs, published = complexity.graph_macs(model), complexity.graph_macs(model, published=True)
-    found = [BudgetCheck.at_most("MACs", macs, limit)]
+) -> Iterator[BudgetCheck]:
+    exporter, network, most = subject.exporter, subject.network, limits(subject, settings)
+    folded, repeats = fold_batchnorm(network), REPEATS[subject.stem]
+    counted = replace(exporter, dynamic=False).export(folded) if exporter.dynamic else model
+    macs, published = complexity.graph_macs(counted), complexity.graph_macs(counted, published=True)
+    yield BudgetCheck.at_most("MACs", macs, most.macs)
     if subject.recipe.published_macs and published != macs:
-        found.append(BudgetCheck("MACs as published, transposed at output size", published))
-    return found
-
-
-def _macs_at_sizes(subject: Subject) -> list[BudgetCheck]:
-    """What a student costs that makes its own thumbnail, and what it would without."""
-    student, exporter, found = subject.network, subject.exporter, []
-    if exporter.dynamic and exporter.resizes(student) and isinstance(student, Student):
+        yield BudgetCheck("MACs as published, transposed at output size", published)
+    resizes = exporter.dynamic and exporter.resizes(network)
+    if resizes and isinstance(network, Student):  # it makes its own thumbnail: what that adds
+        untold = fold_batchnorm(Student(network.encoder, network.decoder))
         for side in SIDES:
             at = replace(exporter, dynamic=False, size=side)
-            macs = complexity.graph_macs(at.export(fold_batchnorm(student)))
-            untold = Student(student.encoder, student.decoder)
-            without = complexity.graph_macs(at.export(fold_batchnorm(untold)))
-            found.append(BudgetCheck(f"MACs at {side}²", macs))
+            whole, without = (complexity.graph_macs(at.export(each)) for each in (folded, untold))
+            yield BudgetCheck(f"MACs at {side}²", whole)
             name = f"% of MACs that the thumbnail adds at {side}²"
-            found.append(BudgetCheck(name, 100 * (macs / without - 1)))
-    return found
-
-
-def _summary_checks(subject: Subject, path: Path | None) -> list[BudgetCheck]:
-    """Of the file that computes a strict student's second input."""
-    if path is None:
-        return []
-    model = load_model(path)
-    return [
-        BudgetCheck("MACs of the summary", complexity.graph_macs(model)),
-        BudgetCheck("bytes of the summary", path.stat().st_size),
-        BudgetCheck("ms of the summary", timing.onnx_ms(path, SIDE, REPEATS[subject.stem])),
-        BudgetCheck.none_of(
-            "operators of the summary outside global", foreign_operators(model, "global")
-        ),
-    ]
-
-
-def _larger(photos: Tensor) -> Tensor:
-    """Of another size and proportions than the thumbnail: (N, 3, 384, 512)."""
-    return F.interpolate(photos, (384, 512), mode="bilinear", align_corners=False)
-
-
-def _bytes(subject: Subject, path: Path, limit: int | None) -> list[BudgetCheck]:
-    size = path.stat().st_size
-    if not subject.halved:
-        return [BudgetCheck.at_most("bytes", size, limit)]
-    half = Float16(subject.stem).graph(subject.exporter, fold_batchnorm(subject.network))
-    return [
-        BudgetCheck("bytes", size),
-        BudgetCheck.at_most("bytes in half precision", len(half.SerializeToString()), limit),
-    ]
+            yield BudgetCheck(name, 100 * (whole / without - 1))
+    yield BudgetCheck("MACs by thop", complexity.thop_macs(network, subject.side))
+    yield BudgetCheck.at_most("parameters", complexity.parameters(network), most.parameters)
+    if subject.halved:
+        half = Float16(subject.stem).graph(exporter, folded).SerializeToString()
+        yield BudgetCheck("bytes", path.stat().st_size)
+        yield BudgetCheck.at_most("bytes in half precision", len(half), most.bytes)
+    else:
+        yield BudgetCheck.at_most("bytes", path.stat().st_size, most.bytes)
+    yield BudgetCheck("bytes, gzip", compressed_size(path))
+    yield BudgetCheck("ms, 1 thread of this CPU", timing.onnx_ms(path, subject.side, repeats))
+    if told_by:  # the file that computes a strict student's second input
+        summary = load_model(told_by)
+        yield BudgetCheck("MACs of the summary", complexity.graph_macs(summary))
+        yield BudgetCheck("bytes of the summary", told_by.stat().st_size)
+        yield BudgetCheck("ms of the summary", timing.onnx_ms(told_by, SIDE, repeats))
+        foreign = foreign_operators(summary, "global")
+        yield BudgetCheck.none_of("operators of the summary outside global", foreign)
+    difference = parity(path, network, photos, told_by)
+    if resizes:  # also at another size and proportions than the thumbnail
+        larger = F.interpolate(photos[:1], (384, 512), mode="bilinear", align_corners=False)
+        difference = max(difference, parity(path, network, larger))
+    limit = settings.parity or subject.parity
+    yield BudgetCheck.at_most("largest difference to PyTorch", difference, limit)
+    yield BudgetCheck("operators", ", ".join(complexity.operators(model)))
+    profile = exporter.profile or "strict"
+    foreign = foreign_operators(model, profile)
+    yield BudgetCheck.none_of(f"operators outside {profile}", foreign)
 
 
 def _teacher_figures(subject: Subject) -> dict[str, Any]:

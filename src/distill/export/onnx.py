@@ -83,7 +83,14 @@ class OnnxExporter:
         With statistics in the profiles strict and transposed there is a second input, `summary`
         (1, 64, 1, 1), which the graph of `export_summary` computes.
         """
-        network = self._in_profile(folded)
+        network = folded
+        if self.profile == "strict" and any(map(doubles, folded.modules())):
+            if self.dynamic:
+                raise DistillError(
+                    "exporter.dynamic=true: this decoder has transposed convolutions, and in the "
+                    "profile strict they hold one size; take exporter.profile=transposed"
+                )
+            network = in_strict_operators(folded)
         if not has_statistics(network):
             return self._finished(onnx.load_from_string(self._trace(network)))
         if self.apart(network):
@@ -125,16 +132,6 @@ class OnnxExporter:
                 f"{THUMBNAIL} or exporter.profile=transposed"
             )
         return self.opset or least
-
-    def _in_profile(self, network: nn.Module) -> nn.Module:
-        if self.profile != "strict" or not any(map(doubles, network.modules())):
-            return network
-        if self.dynamic:
-            raise DistillError(
-                "exporter.dynamic=true: this decoder has transposed convolutions, and in the "
-                "profile strict they hold one size; take exporter.profile=transposed"
-            )
-        return in_strict_operators(network)
 
     def _trace(
         self,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -14,13 +13,13 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from distill.config.registry import Direction, Side
-from distill.config.settings.training import Adversarial, PhotoSource
+from distill.config.registry import Side
+from distill.config.settings.training import PhotoSource
 from distill.config.validate import fit
 from distill.core.errors import DistillError
 from distill.core.images import from_pixels, to_tensor
 from distill.data import loaders, sources
-from distill.data.datamodule import DistillData, spread
+from distill.data.datamodule import spread
 from distill.data.datasets import UnpairedSet
 from distill.data.pairs import find_pairs
 from distill.data.photos import BadPhoto, Photo, centre_square, find_photos, read_photo
@@ -40,95 +39,73 @@ class Samples:
     where: str
 
 
-class RunPictures(ABC):
-    """The pictures of one side of a run, read one at a time: input (3, S, S) and, where it is
-    known, target (3 or 4, S, S). `where` says whose they are."""
+@dataclass(frozen=True)
+class RunPictures:
+    """The pictures of one side of a run: `read` gives input (3, S, S) and, where it is known,
+    target (3 or 4, S, S) by number, up to `count`. `where` says whose they are."""
 
     where: str
+    count: int
+    read: Callable[[int], tuple[Tensor, Tensor | None]]
+    shuffled: bool = False
 
-    @abstractmethod
-    def __len__(self) -> int: ...
-
-    @abstractmethod
-    def at(self, indices: Iterable[int]) -> Iterator[tuple[Tensor, Tensor | None]]:
-        """Those of these numbers that can be read."""
-
-    def some(self, count: int) -> Iterator[tuple[Tensor, Tensor | None]]:
-        """At most `count` of them, evenly from first to last."""
-        return self.at(spread(range(len(self)), count))
-
-
-class LabelledPictures(RunPictures):
-    """Those of a set that a teacher labelled; targets only at the size that they were made at."""
-
-    def __init__(self, source: PhotoSource, side: Side, size: int, alpha: bool) -> None:
-        root = sources.pairs_root(source)
-        if not root.is_dir():
-            raise DistillError(
-                f"{root}: the run's pairs are not here; name photos with {KEY[side]}=DIR"
-            )
-        d = source.data
-        sides = find_pairs(root, source.style.name, d.val_fraction, d.split_seed, d.test_fraction)
-        self.pairs = sides[side]
-        if not self.pairs:  # of shards, the held-out ones alone are unpacked
-            what = "training" if side == "train" else "held-out"
-            raise DistillError(
-                f"{root}: no {what} pictures of the run are here; name photos with {KEY[side]}=DIR"
-            )
-        self.where, self.size, self.alpha = str(root), size, alpha
-        self.same = size == source.style.resolution
-
-    def __len__(self) -> int:
-        return len(self.pairs)
-
-    def at(self, indices: Iterable[int]) -> Iterator[tuple[Tensor, Tensor | None]]:
-        for index in indices:
+    def some(self, most: int | None = None) -> Iterator[tuple[Tensor, Tensor | None]]:
+        """Those that can be read, of at most so many, evenly from first to last."""
+        numbers: Sequence[int] = range(self.count)
+        if most is not None:  # the first of a shuffled stream stand for all
+            numbers = numbers[:most] if self.shuffled else spread(numbers, most)
+        for number in numbers:
             with suppress(BadPhoto):
-                photo, target = self.pairs[index].read(self.alpha)
-                yield _square(photo, self.size), _square(target, self.size) if self.same else None
+                yield self.read(number)
 
 
-class LearntPictures(RunPictures):
-    """Those of a run without a teacher, as its training or its validation sees them.
+def labelled(source: PhotoSource, side: Side, size: int, alpha: bool) -> RunPictures:
+    """Those of a set that a teacher labelled; targets only at the size that they were made at."""
+    root = sources.pairs_root(source)
+    if not root.is_dir():
+        raise DistillError(
+            f"{root}: the run's pairs are not here; name photos with {KEY[side]}=DIR"
+        )
+    d = source.data
+    sides = find_pairs(root, source.style.name, d.val_fraction, d.split_seed, d.test_fraction)
+    pairs, same = sides[side], size == source.style.resolution
+    if not pairs:  # of shards, the held-out ones alone are unpacked
+        what = "training" if side == "train" else "held-out"
+        raise DistillError(
+            f"{root}: no {what} pictures of the run are here; name photos with {KEY[side]}=DIR"
+        )
 
-    `load` gives the run's data by its settings.
-    """
+    def read(number: int) -> tuple[Tensor, Tensor | None]:
+        photo, target = pairs[number].read(alpha)
+        return _square(photo, size), _square(target, size) if same else None
 
-    def __init__(
-        self,
-        load: Callable[[Any], DistillData],
-        settings: Adversarial,
-        side: Side,
-        direction: Direction,
-    ) -> None:
-        d, domain = settings.data, direction[0].lower()
-        self.where = d.root or getattr(d, domain, None) or "?"
-        self.dataset: Any = ()
-        with suppress(DistillError):
-            data = load(settings)
-            self.dataset = data.train if side == "train" else data.val
-        if not len(self.dataset):
-            raise DistillError(
-                f"{self.where}: the run's pictures are not here; name some with {KEY[side]}=DIR"
-            )
-        self.shuffled = side == "train"
-        self.key, self.count = "photo", len(self.dataset)
-        if isinstance(self.dataset, UnpairedSet):
-            self.key, self.count = domain, len(self.dataset.domains[domain])
+    return RunPictures(str(root), len(pairs), read)
 
-    def __len__(self) -> int:
-        return self.count
 
-    def at(self, indices: Iterable[int]) -> Iterator[tuple[Tensor, Tensor | None]]:
-        for index in indices:
-            item = self.dataset[index]
-            target = from_pixels(item["target"]) if "target" in item else None
-            yield from_pixels(item[self.key]), target
+def learnt(subject: Subject, side: Side) -> RunPictures:
+    """Those of a run without a teacher, as its training or its validation sees them."""
+    settings: Any = fit(subject.trained, subject.recipe.settings)  # classes it names: not imported
+    d, domain, size = settings.data, subject.direction[0].lower(), subject.side
+    settings = replace(settings, data=replace(d, crop_size=size, size=max(size, d.size)))
+    where = d.root or getattr(d, domain, None) or "?"
+    dataset: Any = ()
+    with suppress(DistillError):
+        load = loaders.unpaired if subject.recipe.learns_from == "domains" else loaders.paired
+        data = load(settings)
+        dataset = data.train if side == "train" else data.val
+    if not len(dataset):
+        raise DistillError(
+            f"{where}: the run's pictures are not here; name some with {KEY[side]}=DIR"
+        )
+    key, count = "photo", len(dataset)
+    if isinstance(dataset, UnpairedSet):
+        key, count = domain, len(dataset.domains[domain])
 
-    def some(self, count: int) -> Iterator[tuple[Tensor, Tensor | None]]:
-        if self.shuffled:  # the first of a shuffled stream stand for all
-            return self.at(range(min(len(self), count)))
-        return super().some(count)
+    def read(number: int) -> tuple[Tensor, Tensor | None]:
+        item = dataset[number]
+        return from_pixels(item[key]), from_pixels(item["target"]) if "target" in item else None
+
+    return RunPictures(where, count, read, shuffled=side == "train")
 
 
 def measured(subject: Subject, folder: str | None) -> Samples:
@@ -155,10 +132,13 @@ def calibration(subject: Subject, folder: str | None) -> Tensor:
 
 def parity(subject: Subject, folder: str | None) -> Tensor:
     """Real photos (n, 3, S, S), the last one with a black border, where padding shows."""
+    source = subject.recipe.photo_source(subject.trained)
     if folder:
         photos = photos_of(find_photos(Path(folder)), subject.side)
-    else:
-        photos = _held_out_photos(subject)
+    elif source and source.data.root is None and not sources.pairs_root(source).is_dir():
+        photos = photos_of(sources.photos(source), subject.side)  # all, as the pairs are gone
+    else:  # pairs that were named by their folder and are gone: photos=DIR need not be theirs
+        photos = (photo for photo, _ in _pictures(subject, "val").some())
     pictures = list(islice(photos, PARITY))
     if not pictures:
         raise DistillError("no photo to compare PyTorch and ONNX Runtime on; name some: photos=DIR")
@@ -168,18 +148,6 @@ def parity(subject: Subject, folder: str | None) -> Tensor:
     return torch.stack([*pictures, framed])
 
 
-def validation_photos(source: PhotoSource, size: int) -> Iterator[Tensor]:
-    """The held-out photos (3, size, size) of a run's pairs, or all its photos where those are gone.
-
-    Raises DistillError where pairs that were named by their folder are gone: photos=DIR need not be
-    theirs.
-    """
-    if sources.pairs_root(source).is_dir() or source.data.root is not None:
-        pictures = LabelledPictures(source, "val", size, alpha=False)
-        return (photo for photo, _ in pictures.at(range(len(pictures))))
-    return photos_of(sources.photos(source), size)
-
-
 def photos_of(found: Iterable[Photo], size: int) -> Iterator[Tensor]:
     """The centre squares (3, size, size) of those photos that can be read."""
     for photo in found:
@@ -187,21 +155,10 @@ def photos_of(found: Iterable[Photo], size: int) -> Iterator[Tensor]:
             yield _square(read_photo(photo.path), size)
 
 
-def _held_out_photos(subject: Subject) -> Iterator[Tensor]:
-    if source := subject.recipe.photo_source(subject.trained):
-        return validation_photos(source, subject.side)
-    pictures = _pictures(subject, "val")
-    return (photo for photo, _ in pictures.at(range(len(pictures))))
-
-
 def _pictures(subject: Subject, side: Side) -> RunPictures:
-    trained, size = subject.trained, subject.side
-    if source := subject.recipe.photo_source(trained):
-        return LabelledPictures(source, side, size, trained["channels"] == 4)
-    settings: Any = fit(trained, subject.recipe.settings)  # classes it names are not imported
-    at_size = replace(settings.data, crop_size=size, size=max(size, settings.data.size))
-    load = loaders.unpaired if subject.recipe.learns_from == "domains" else loaders.paired
-    return LearntPictures(load, replace(settings, data=at_size), side, subject.direction)
+    if source := subject.recipe.photo_source(subject.trained):
+        return labelled(source, side, subject.side, subject.trained["channels"] == 4)
+    return learnt(subject, side)
 
 
 def _square(image: Image.Image, size: int) -> Tensor:

@@ -15,14 +15,16 @@ from rich.table import Column, Table
 from distill.core.files import write_json
 from distill.core.nodes import build
 from distill.export.budget import REPORT
-from distill.export.catalogue import FORMATS
+from distill.export.format import Float32
+from distill.export.fp16 import Float16
+from distill.export.int8 import Int8
 from distill.export.subject import Subject
 from distill.metrics import complexity
 from distill.models.generators.unet import UNet
 
 HEADS = ("", "parameters", "MB", "GMACs", "file, MB")
 PAPER = {"upsampling": "transposed"}  # and the rest at its default
-FILES = {"float32": (4, "onnx"), "half precision": (2, "onnx_fp16"), "int8": (1, "onnx_int8")}
+FILES = {"float32": (4, Float32), "half precision": (2, Float16), "int8": (1, Int8)}
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,9 @@ def report_sizes(subject: Subject, folder: Path, written: bool = True) -> None:
     rows = list(sizes(subject, folder if written else None))
     table = Table(HEADS[0], *(Column(head, justify="right") for head in HEADS[1:]))
     for row in rows:
-        table.add_row(row.name, *_cells(row))
+        file = "–" if row.file is None else f"{row.file / 1e6:.2f}"
+        numbers = f"{row.parameters:,}", f"{row.bytes / 1e6:.1f}", f"{row.macs / 1e9:.3g}"
+        table.add_row(row.name, *numbers, file)
     Console().print(table)
     print("MB: 4, 2 or 1 byte for each trained value, in millions; file: what was written.")
     path = folder / REPORT
@@ -66,8 +70,8 @@ def sizes(subject: Subject, folder: Path | None) -> Iterator[Size]:
     if separable:
         yield plain
     last = _float("+ separable convolutions", own) if separable else plain
-    for precision, (width, written) in FILES.items():
-        (name,) = FORMATS[written](subject.stem).files
+    for precision, (width, format_) in FILES.items():
+        (name,) = format_(subject.stem).files
         path = folder / name if folder else None
         yield Size(
             last.name if width == 4 else f"+ {precision}",
@@ -85,8 +89,3 @@ def _float(name: str, node: dict[str, Any]) -> Size:
         macs = complexity.module_macs(network, node["size"], node.get("in_channels", 3))
     count = complexity.parameters(network)
     return Size(name, count, 4 * count, macs or 0)
-
-
-def _cells(row: Size) -> list[str]:
-    file = "–" if row.file is None else f"{row.file / 1e6:.2f}"
-    return [f"{row.parameters:,}", f"{row.bytes / 1e6:.1f}", f"{row.macs / 1e9:.3g}", file]

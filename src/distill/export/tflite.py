@@ -7,7 +7,6 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -38,8 +37,11 @@ class TfLite(ConvertedFormat):
         if source.python is None and find_spec("litert_torch") is None:
             raise DistillError(f"{self.name}: needs litert-torch; {self.needs}")
         python, size = source.python or sys.executable, source.exporter.side
+        # A path counts from here, not from where it runs; a link stays, as an environment's is one.
+        path = os.path.expanduser(python)
+        path = os.path.abspath(path) if os.path.dirname(path) else path
         torch.save(torch.fx.symbolic_trace(source.folded), folder / "network.fx")
-        command = [_interpreter(python), "-", "network.fx", self.files[0], str(size)]
+        command = [path, "-", "network.fx", self.files[0], str(size)]
         try:
             # As text, not by its path: beside it lie onnx.py and ncnn.py, which it must not see.
             done = subprocess.run(
@@ -58,7 +60,10 @@ class TfLite(ConvertedFormat):
             raise DistillError(f"{self.name}: litert-torch took longer than {TIMEOUT} s") from None
         if done.returncode or not (folder / self.files[0]).is_file():
             said = done.stderr.strip() or f"it ended with status {done.returncode}"
-            raise DistillError(f"{self.name}: {_why(python, said, self.needs)}")
+            if "No module named 'litert_torch'" in said:
+                raise DistillError(f"{self.name}: {python} has no litert-torch; {self.needs}")
+            last = [line for line in said.splitlines() if line.strip()][-1:]
+            raise DistillError(f"{self.name}: litert-torch failed: {' '.join(last)}")
 
     def open(self, folder: Path) -> Inference | None:
         try:
@@ -67,24 +72,14 @@ class TfLite(ConvertedFormat):
             return None
         opened = Interpreter(model_path=str(folder / self.files[0]), num_threads=1)
         opened.allocate_tensors()
-        return lambda photo: _run(opened, photo)
+        given, made = (
+            details[0]["index"]
+            for details in (opened.get_input_details(), opened.get_output_details())
+        )
 
+        def run(photo: np.ndarray) -> np.ndarray:
+            opened.set_tensor(given, photo.transpose(0, 2, 3, 1))
+            opened.invoke()
+            return np.ascontiguousarray(opened.get_tensor(made).transpose(0, 3, 1, 2))
 
-def _interpreter(typed: str) -> str:
-    """A path counts from here, not from where it runs; a link stays, as an environment's is one."""
-    path = os.path.expanduser(typed)
-    return os.path.abspath(path) if os.path.dirname(path) else path
-
-
-def _why(python: str, said: str, needs: str) -> str:
-    if "No module named 'litert_torch'" in said:
-        return f"{python} has no litert-torch; {needs}"
-    last = [line for line in said.splitlines() if line.strip()][-1:]
-    return f"litert-torch failed: {' '.join(last)}"
-
-
-def _run(opened: Any, photo: np.ndarray) -> np.ndarray:
-    opened.set_tensor(opened.get_input_details()[0]["index"], photo.transpose(0, 2, 3, 1))
-    opened.invoke()
-    output = opened.get_tensor(opened.get_output_details()[0]["index"])
-    return np.ascontiguousarray(output.transpose(0, 3, 1, 2))
+        return run

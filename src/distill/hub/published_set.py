@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import replace as replaced
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -19,14 +20,22 @@ from distill.data.lock import writing
 from distill.data.manifest import MANIFEST, PREVIEW, TEACHER, is_complete
 from distill.data.photo_table import PAIR_FOLDERS, PHOTOS, SIDES, png_names
 from distill.data.shards.address import Address
-from distill.data.shards.shard_index import CATALOGUE
+from distill.data.shards.shard_index import (
+    CATALOGUE,
+    Catalogue,
+    part_path,
+    read_rows_of,
+    read_shard_row,
+    shard_path,
+    write_part,
+)
 from distill.data.shards.shard_manifest import KEPT, finished_shards, shard_manifest_at
-from distill.hub import published_shards, transfer
+from distill.hub import transfer
 from distill.hub.remotes import Remote
 from distill.hub.transfer import SUMS
 
-BESIDE = (CARD, SHEET, PHOTOS, PREVIEW)  # as they are, where they are there
 LAST = (MANIFEST, SUMS)  # a set without them is none yet
+REPAIR = "run the command that made the set again to repair it"
 
 
 def push_set(root: Path, place: Remote, replace: bool) -> None:
@@ -45,10 +54,30 @@ def push_set(root: Path, place: Remote, replace: bool) -> None:
             "it writes one with card=true"
         )
     with scratch_folder(root.with_name(f"{root.name}.pushed")) as scratch:
-        files = _files_of_shards(root, scratch) if sharded else _files_of_folder(root, scratch)
+        if sharded:
+            files = _beside(root, (CARD, SHEET, CATALOGUE, f"{KEPT}/{PHOTOS}"))
+            files |= _shards_and_index(root, scratch)
+            told = _beside(root, (MANIFEST, f"{KEPT}/{MANIFEST}", f"{KEPT}/{TEACHER}"))
+        else:
+            files = _beside(root, (CARD, SHEET, PHOTOS, PREVIEW))
+            for side in SIDES:
+                for folders in PAIR_FOLDERS:
+                    both = set.intersection(*(png_names(root, side, each) for each in folders))
+                    for each in folders:
+                        files |= {
+                            f"{side}/{each}/{n}": root / side / each / n for n in sorted(both)
+                        }
+            told = _beside(root, (MANIFEST, TEACHER))
+        for name, path in told.items():
+            write_json(scratch / name, without_paths(json.loads(path.read_text())))
+            files[name] = scratch / name
         sums = transfer.sums_of(files)
         if sharded:
-            published_shards.check_whole(Address(root), transfer.read_sums(sums, str(root)))
+            digests, catalogue = transfer.read_sums(sums, str(root)), Catalogue(Address(root))
+            for number in range(len(catalogue)):
+                tar = shard_path(catalogue.name(number))
+                if digests[tar] != catalogue.sha256(number):
+                    raise DistillError(f"{root}/{tar}: damaged; {REPAIR}")
         (scratch / SUMS).write_bytes(sums.encode())
         files[SUMS] = scratch / SUMS
         count = transfer.push(files, place, LAST, replace)
@@ -57,22 +86,6 @@ def push_set(root: Path, place: Remote, replace: bool) -> None:
 
 def pull_set(place: Remote, root: Path, replace: bool) -> None:
     """Fetch a published set into `root`, or what is missing there, every file checked."""
-    text = _sums_at(place, root)
-    expected = transfer.read_sums(text, f"repo={place.name}")
-    if MANIFEST not in expected:
-        raise DistillError(f"repo={place.name}: no set of pairs ({MANIFEST} is missing)")
-    sharded = CATALOGUE in expected
-    with writing(root, folders=not sharded):
-        count = transfer.pull(expected, place, root, LAST, replace)
-        if sharded and replace:
-            published_shards.remove_others(root, expected)
-        write_whole(root / SUMS, text)
-    print(f"{root}: {len(expected):,} files, {count:,} of them new")
-    print(next_step("train", **({"data": "shards"} if sharded else {}), **{"data.root": str(root)}))
-
-
-def _sums_at(place: Remote, root: Path) -> str:
-    """The text of the sums there, by way of a folder beside `root`."""
     there = place.hashes([SUMS])
     if SUMS not in there:
         raise DistillError(
@@ -82,36 +95,48 @@ def _sums_at(place: Remote, root: Path) -> str:
         place.fetch([SUMS], scratch)
         if not there[SUMS].fits(scratch / SUMS):
             raise DistillError(f"repo={place.name}: {SUMS} was damaged in transfer; pull again")
-        return _text(scratch / SUMS, place)
-
-
-def _files_of_folder(root: Path, scratch: Path) -> dict[str, Path]:
-    """Every file of a folder of pairs by its path there."""
-    files = _beside(root, BESIDE)
-    for side in SIDES:
-        for folders in PAIR_FOLDERS:
-            both = set.intersection(*(png_names(root, side, folder) for folder in folders))
-            for folder in folders:
-                files |= {f"{side}/{folder}/{n}": root / side / folder / n for n in sorted(both)}
-    return files | _told(root, (MANIFEST, TEACHER), scratch)
-
-
-def _files_of_shards(root: Path, scratch: Path) -> dict[str, Path]:
-    """The same of shards: tar files, their index, the catalogue, and set/ without its lists."""
-    files = _beside(root, (CARD, SHEET, CATALOGUE, f"{KEPT}/{PHOTOS}"))
-    files |= published_shards.shards_and_index(Address(root), scratch)
-    return files | _told(root, (MANIFEST, f"{KEPT}/{MANIFEST}", f"{KEPT}/{TEACHER}"), scratch)
+        try:
+            text = (scratch / SUMS).read_bytes().decode()
+        except UnicodeDecodeError as error:
+            raise DistillError(f"repo={place.name}: {SUMS}: damaged; push the set again") from error
+    expected = transfer.read_sums(text, f"repo={place.name}")
+    if MANIFEST not in expected:
+        raise DistillError(f"repo={place.name}: no set of pairs ({MANIFEST} is missing)")
+    sharded = CATALOGUE in expected
+    with writing(root, folders=not sharded):
+        count = transfer.pull(expected, place, root, LAST, replace)
+        if sharded and replace:  # labelling would take up shards of the set that was replaced
+            for path in (*root.glob("shards/[!.]*"), *root.glob("index/[!.]*")):
+                if path.relative_to(root).as_posix() not in expected:
+                    path.unlink()
+        write_whole(root / SUMS, text)
+    print(f"{root}: {len(expected):,} files, {count:,} of them new")
+    print(next_step("train", **({"data": "shards"} if sharded else {}), **{"data.root": str(root)}))
 
 
 def _beside(root: Path, names: Collection[str]) -> dict[str, Path]:
     return {name: root / name for name in names if (root / name).is_file()}
 
 
-def _told(root: Path, names: Collection[str], scratch: Path) -> dict[str, Path]:
-    """What these files say, without paths, as files below `scratch`."""
-    for name, path in (found := _beside(root, names)).items():
-        write_json(scratch / name, without_paths(json.loads(path.read_text())))
-    return {name: scratch / name for name in found}
+def _shards_and_index(root: Path, scratch: Path) -> dict[str, Path]:
+    """The tar files of a local set and their parts of the index, by their paths there.
+
+    A part that names photos of which no pair could be made is written without them below `scratch`:
+    lists of what was left out stay at home. Raises DistillError where a file is missing.
+    """
+    files, address = dict[str, Path](), Address(root)
+    catalogue = Catalogue(address)
+    for shard in map(catalogue.name, range(len(catalogue))):
+        row = read_shard_row(address, shard)
+        tar, part = root / shard_path(shard), root / part_path(shard)
+        if row is None or not tar.is_file():
+            lost = part if row is None else tar
+            raise DistillError(f"{lost}: not there, or damaged; {REPAIR}")
+        if row.skipped:
+            write_part(Address(scratch), replaced(row, skipped={}), read_rows_of(address, shard))
+            part = scratch / part_path(shard)
+        files |= {shard_path(shard): tar, part_path(shard): part}
+    return files
 
 
 def without_paths(content: dict[str, Any]) -> dict[str, Any]:
@@ -123,10 +148,3 @@ def without_paths(content: dict[str, Any]) -> dict[str, Any]:
     if "/" in str(kept.get("settings", "")):  # of a teacher that is a run, with a file of its own
         kept["settings"] = ""
     return kept
-
-
-def _text(path: Path, place: Remote) -> str:
-    try:
-        return path.read_bytes().decode()
-    except UnicodeDecodeError as error:
-        raise DistillError(f"repo={place.name}: {SUMS}: damaged; push the set again") from error

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from distill.config.settings.commands import HubSettings
 from distill.core.errors import DistillError
 from distill.core.files import home_path
@@ -11,16 +9,17 @@ from distill.core.next_step import next_step
 from distill.data.shards.address import is_address
 from distill.hub.published_set import pull_set, push_set
 from distill.hub.published_student import PublishedStudent
-from distill.hub.remotes import Kind, remote_of
+from distill.hub.remotes import remote_of
 from distill.hub.student_files import pull_student, push_student
 from distill.runs.run_folder import run_named
-
-WAYS = ("push", "pull")
 
 
 def carry_out(settings: HubSettings) -> None:
     """Push or pull what the settings name. Raises DistillError for another word, or too little."""
-    way = _way(settings)
+    if settings.inputs not in (("push",), ("pull",)):
+        typed = " ".join(settings.inputs) or "nothing"
+        raise DistillError(f"want push or pull, got {typed}: python -m distill.hub push …")
+    push = settings.inputs == ("push",)
     root, model = settings.data.root, settings.model
     named = {"run": settings.run, "model": model, "data.root": root}
     given = [f"{key}={value}" for key, value in named.items() if value is not None]
@@ -33,43 +32,33 @@ def carry_out(settings: HubSettings) -> None:
             f"data.root={root}: a set is pushed from a local folder and pulled into one; copy it "
             "with the store's own tool"
         )
-    kind: Kind = "dataset" if root is not None else "model"
-    place = remote_of(settings.repo, kind, settings.revision, settings.private)
-    if way == "push" and root is not None:
+    place = remote_of(
+        settings.repo,
+        "model" if root is None else "dataset",
+        settings.revision,
+        settings.private,
+    )
+    if push and root is not None:
         push_set(home_path(root), place, settings.replace)
-    elif way == "push":
-        push_student(_student(settings), place, settings.replace)
+    elif push:
+        if model is not None:
+            student = PublishedStudent.of(model)
+        else:  # run=NAME, or the latest one
+            run = run_named(settings.run, settings.runs)
+            student = PublishedStudent.of(run.checkpoint(settings.checkpoint))
+        push_student(student, place, settings.replace)
     elif root is not None:
         pull_set(place, home_path(root), settings.replace)
     elif model is not None:
-        pull_student(place, _safetensors(model), settings.replace)
+        target = home_path(model)
+        if target.suffix.lower() != ".safetensors":
+            raise DistillError(
+                f"model={model}: a student is pulled as .safetensors; give the file that suffix"
+            )
+        pull_student(place, target, settings.replace)
         print(next_step("stylize", "PHOTO", model=model))
     else:
         raise DistillError(
             "pull: no destination; data.root=DIR for a set of pairs, model=FILE.safetensors for a "
             "student"
         )
-
-
-def _way(settings: HubSettings) -> str:
-    if len(settings.inputs) != 1 or settings.inputs[0] not in WAYS:
-        typed = " ".join(settings.inputs) or "nothing"
-        raise DistillError(f"want push or pull, got {typed}: python -m distill.hub push …")
-    return settings.inputs[0]
-
-
-def _student(settings: HubSettings) -> PublishedStudent:
-    """That of model=FILE, else of run=NAME, else of the latest run."""
-    if settings.model is not None:
-        return PublishedStudent.of(settings.model)
-    run = run_named(settings.run, settings.runs)
-    return PublishedStudent.of(run.checkpoint(settings.checkpoint))
-
-
-def _safetensors(model: str) -> Path:
-    path = home_path(model)
-    if path.suffix.lower() != ".safetensors":
-        raise DistillError(
-            f"model={model}: a student is pulled as .safetensors; give the file that suffix"
-        )
-    return path

@@ -6,6 +6,7 @@ nothing is written over by mistake.
 
 from __future__ import annotations
 
+import glob
 import re
 import shutil
 from abc import ABC, abstractmethod
@@ -63,9 +64,12 @@ class FolderRemote(Remote):
         self.name, self.root = name, home_path(name)
 
     def sizes(self) -> dict[str, int]:
-        files = (path for path in self.root.rglob("*") if path.is_file())
-        named = ((path.relative_to(self.root).as_posix(), path) for path in files)
-        return {name: path.stat().st_size for name, path in named if not _hidden(name)}
+        found = {}
+        for path in self.root.rglob("*"):
+            name = path.relative_to(self.root)
+            if path.is_file() and not any(part.startswith(".") for part in name.parts):
+                found[name.as_posix()] = path.stat().st_size
+        return found
 
     def hashes(self, names: Collection[str]) -> dict[str, ContentHash]:
         there = ((name, self.root / name) for name in names)
@@ -100,8 +104,13 @@ class HubRemote(Remote):
         return {name: each.size for name, each in self._tree().items()}
 
     def hashes(self, names: Collection[str]) -> dict[str, ContentHash]:
-        wanted = {*names}
-        return {name: _hash_of(each) for name, each in self._tree().items() if name in wanted}
+        found = {}
+        for name in (tree := self._tree()).keys() & names:  # large files have a hash of their own
+            if large := getattr(tree[name], "lfs", None):
+                found[name] = ContentHash("sha256", large.sha256)
+            else:
+                found[name] = ContentHash("git", tree[name].blob_id)
+        return found
 
     def put(self, files: Mapping[str, Path], message: str) -> None:
         from huggingface_hub import CommitOperationAdd
@@ -125,7 +134,7 @@ class HubRemote(Remote):
                 self.name,
                 repo_type=self.kind,
                 revision=self._at(),
-                allow_patterns=[_literal(path) for path in paths],
+                allow_patterns=[glob.escape(path) for path in paths],
                 local_dir=into,
             )
 
@@ -169,18 +178,3 @@ def remote_of(repo: str, kind: Kind, revision: str | None = None, private: bool 
     if not REPOSITORY.fullmatch(repo):
         raise DistillError(f"repo={repo}: USER/NAME on the Hub, or a folder: ./DIR, /DIR or ~/DIR")
     return HubRemote(repo, kind, revision, private)
-
-
-def _hash_of(entry: Any) -> ContentHash:
-    """Large files are told by their own hash, others by git's."""
-    large = getattr(entry, "lfs", None)
-    return ContentHash("sha256", large.sha256) if large else ContentHash("git", entry.blob_id)
-
-
-def _literal(path: str) -> str:
-    """A path as a pattern that fits it alone."""
-    return re.sub(r"([*?[])", r"[\1]", path)
-
-
-def _hidden(name: str) -> bool:
-    return any(part.startswith(".") for part in name.split("/"))

@@ -36,10 +36,11 @@ def student_card(student: PublishedStudent, repo: str = "USER/NAME", sheet: str 
         "pipeline_tag": TASK,
         "tags": TAGS,
     }
+    model = f"its heavy teacher `{name}` does" if said["teacher"] else "pairs of pictures showed it"
     parts = [
         front_matter(head) + f"\n# {name}",
         *([f"![photo and stylised picture, side by side]({sheet})"] if sheet else []),
-        f"A small network that stylises photos as {_model_of(student)}, made with distill "
+        f"A small network that stylises photos as {model}, made with distill "
         f"{one_line(said['version'])}.",
         USE.format(repo=repo),
         "## What it is",
@@ -48,12 +49,6 @@ def student_card(student: PublishedStudent, repo: str = "USER/NAME", sheet: str 
         INHERITED.format(one_line(style["licence"])) if said["teacher"] else OF_PAIRS,
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _model_of(student: PublishedStudent) -> str:
-    if student.description["teacher"] is None:
-        return "pairs of pictures showed it"
-    return f"its heavy teacher `{one_line(student.description['style']['name'])}` does"
 
 
 def _facts(student: PublishedStudent) -> dict[str, str]:

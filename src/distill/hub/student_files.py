@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from distill.core.errors import DistillError
-from distill.core.files import atomic_write, scratch_folder, write_json, write_whole
+from distill.core.files import scratch_folder, write_json, write_whole
 from distill.core.images import sheet, to_tensor
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.hub import transfer
@@ -32,7 +32,13 @@ def push_student(student: PublishedStudent, place: Remote, replace: bool) -> Non
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         write_weights(student, folder)
-        _write_sheet(student, folder / SHEET)
+        rows = []  # photographs that scikit-image carries beside what the student makes of them
+        for photo in demo_photos()[:SHOWN]:
+            picture = to_tensor(centre_square(read_photo(photo.path), SIDE))
+            with torch.inference_mode():
+                rows.append([picture, student(picture[None])[0]])
+        names = ("photo", student.description["style"]["name"])
+        sheet(rows, names).save(folder / SHEET, "JPEG")
         repo = "USER/NAME" if isinstance(place, FolderRemote) else place.name
         write_whole(folder / CARD, student_card(student, repo, SHEET))
         files = {path.name: path for path in sorted(folder.iterdir())}
@@ -63,14 +69,3 @@ def pull_student(place: Remote, target: Path, replace: bool) -> None:
         read_network_file(scratch / WEIGHTS)
         (scratch / WEIGHTS).replace(target)
     print(f"student: {target}")
-
-
-def _write_sheet(student: PublishedStudent, target: Path) -> None:
-    """Photographs that scikit-image carries beside what the student makes of them."""
-    rows = []
-    for photo in demo_photos()[:SHOWN]:
-        picture = to_tensor(centre_square(read_photo(photo.path), SIDE))
-        with torch.inference_mode():
-            rows.append([picture, student(picture[None])[0]])
-    with atomic_write(target) as temporary:
-        sheet(rows, ("photo", student.description["style"]["name"])).save(temporary, "JPEG")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
+
+if TYPE_CHECKING:
+    from distill.hub.published_student import PublishedStudent
 
 
 def student(style: str = "toon", pretrained: bool = True, file: str | None = None) -> nn.Module:
@@ -17,11 +22,10 @@ def student(style: str = "toon", pretrained: bool = True, file: str | None = Non
     settings of distill.train.
     """
     from distill.hub.published_student import PublishedStudent
-    from distill.hub.shipped_student import described, shipped_student
 
     if file is not None:
         return PublishedStudent.of(file)
-    return shipped_student(style) if pretrained else PublishedStudent(described(style))
+    return _shipped(style) if pretrained else PublishedStudent(_described(style))
 
 
 def teacher(style: str = "toon", weights: str | None = None) -> nn.Module:
@@ -37,3 +41,46 @@ def teacher(style: str = "toon", weights: str | None = None) -> nn.Module:
 
     settings = compose.load("train", [f"style={style}"], Train)
     return load_teacher(replace(settings.style, weights=weights), settings.teacher)
+
+
+def _shipped(style: str) -> PublishedStudent:
+    """The package's student of that style: its ONNX file names every weight as PyTorch does.
+
+    Raises DistillError, which lists what there is.
+    """
+    from distill.core.errors import DistillError
+    from distill.core.state_dicts import load_state, tensors_in_graph
+    from distill.hub.published_student import PublishedStudent
+    from distill.models import zoo
+    from distill.models.network_file import untrained_network
+
+    if style not in zoo.shipped():
+        raise DistillError(
+            f"style={style}: no student of it in this package (there are: "
+            f"{', '.join(zoo.shipped()) or 'none'}); take one of yours: file=FILE or file=runs/NAME"
+        )
+    path = zoo.find(style)
+    state = tensors_in_graph(path)
+    card = json.loads(path.with_suffix(".json").read_text())
+    wide = {name.split(".")[2] for name in state if name.startswith("decoder.context.")}
+    told = any(name.startswith("statistics.") for name in state)
+    said = _described(
+        style,
+        f"encoder.width={card['width']}",
+        f"decoder={card['decoder']}",
+        f"decoder.build.context={len(wide)}",
+        f"global_statistics={'thumbnail' if told else 'none'}",
+    ) | {"folded": True}
+    network = untrained_network(said)
+    load_state(network, state, path)
+    return PublishedStudent(said, network)
+
+
+def _described(style: str, *settings: str) -> dict[str, Any]:
+    """What a file says of a student that was trained with these settings of distill.train."""
+    from distill.config import compose
+    from distill.config.registry import schema_of
+    from distill.models.network_file import description
+
+    words = [f"style={style}", "encoder.weights=none", *settings]
+    return description(asdict(compose.load("train", words, schema_of)))

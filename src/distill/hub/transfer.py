@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from distill.core.errors import DistillError
 from distill.core.files import scratch_folder, sha256
@@ -32,7 +32,8 @@ def read_sums(text: str, where: str) -> dict[str, str]:
     found = {}
     for number, line in enumerate(text.splitlines(), start=1):
         row = _SUM.fullmatch(line)
-        if row is None or not _stays_inside(row[2]):
+        # No part is empty, as a path from / begins with one, nor .., nor hidden.
+        if row is None or not all(p and not p.startswith(".") for p in row[2].split("/")):
             raise DistillError(f"{where}: {SUMS}: damaged in line {number}; push the set again")
         found[row[2]] = row[1]
     return found
@@ -61,7 +62,8 @@ def push(files: Mapping[str, Path], place: Remote, last: Sequence[str], replace:
     sizes = {name: files[name].stat().st_size for name in missing}
     with bar(len(missing), "file", "pushing", leave=False) as progress:
         for names in _batches(sizes, last):
-            place.put({name: files[name] for name in names}, _message(names))
+            message = f"{len(names)} files" if len(names) > 1 else names[0]
+            place.put({name: files[name] for name in names}, message)
             progress.update(len(names))
     return len(missing)
 
@@ -133,16 +135,6 @@ def _batches(sizes: Mapping[str, int], last: Sequence[str]) -> Iterator[Sequence
         yield closing
 
 
-def _stays_inside(name: str) -> bool:
-    path = PurePosixPath(name)
-    parts = name.split("/")
-    return not path.is_absolute() and all(p and not p.startswith(".") for p in parts)
-
-
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - 1:,} more are" if len(names) > 1 else " is"
     return f"{names[0]}{more}"
-
-
-def _message(names: Sequence[str]) -> str:
-    return f"{len(names)} files" if len(names) > 1 else names[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +14,25 @@ from tqdm import tqdm
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
 from distill.data.photos import SUFFIXES, check_local, walk
-from distill.stylize.video import containers
 
 DEFAULT = "stylized"  # the folder for outputs without -o
 LONGEST = 180  # bytes of a file's stem; file systems take 255, the style and .part are added
+VIDEO_SUFFIXES = {
+    *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg", ".ts", ".mts", ".m2ts"),
+    *(".3gp", ".ogv", ".wmv", ".flv"),
+}
+# Suffix: FFmpeg's muxer, video encoder and the audio encoder for what cannot be copied.
+VIDEO_OUTPUTS = {
+    ".mp4": ("mp4", "libx264", "aac"),
+    ".m4v": ("mp4", "libx264", "aac"),
+    ".mov": ("mov", "libx264", "aac"),
+    ".mkv": ("matroska", "libx264", "aac"),
+    ".webm": ("webm", "libvpx-vp9", "libopus"),
+}
+
+
+class BadVideo(Exception):
+    """This file cannot be used as a video; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -56,19 +71,29 @@ def find(inputs: Sequence[str], output: str | None) -> list[FoundInput]:
         raise DistillError("no picture named: python -m distill.stylize photo.jpg; see --help")
     if null := next((typed for typed in inputs if "\0" in typed), None):
         raise DistillError(f"{null!r}: no file's name holds a null byte; type another one")
-    several = sum(os.path.isdir(_path(typed)) for typed in inputs) > 1
-    out = Path(os.path.abspath(_path(output or DEFAULT)))
+    several = sum(os.path.isdir(home_path(typed)) for typed in inputs) > 1
+    out = Path(os.path.abspath(home_path(output or DEFAULT)))
     found: dict[str, FoundInput] = {}
     for typed in inputs:
         check_local(typed)
-        path = _path(typed)
-        if os.path.isdir(path):
-            new = _in_folder(path, out, several)
+        path = root = home_path(typed)
+        files, within = list[Path](), ""
+        if folder := os.path.isdir(path):
+            within = real_path(path).name if several else ""
+            wanted = SUFFIXES | VIDEO_SUFFIXES
+            files = sorted(p for p in walk(path) if p.suffix.lower() in wanted)
+            if not files:
+                raise DistillError(f"{path}: no jpg, jpeg, png or webp in it, and no video")
         elif glob.has_magic(typed) and not os.path.lexists(path):
-            new = _by_pattern(str(path), out)
-        else:
-            new = [FoundInput(path, Path(path.name))]
-        for each in new:
+            while glob.has_magic(str(root)):
+                root = root.parent
+            there = sorted(glob.glob(str(path), recursive=True))
+            files = [Path(p) for p in there if not os.path.isdir(p)]
+        absolute = Path(os.path.abspath(root))
+        if out != absolute and out.is_relative_to(absolute):  # it has the outputs of earlier runs
+            files = [p for p in files if not Path(os.path.abspath(p)).is_relative_to(out)]
+        new = [FoundInput(file, within / file.relative_to(root)) for file in files]
+        for each in new if new or folder else [FoundInput(path, Path(path.name))]:
             found.setdefault(os.path.abspath(each.path), each)
     return list(found.values())
 
@@ -83,67 +108,40 @@ def plan(
     other video becomes mp4. Raises DistillError where two would get one name or an input would be
     written over.
     """
-    alone = len(found) == 1 and not any(os.path.isdir(_path(typed)) for typed in inputs)
-    out = _path(output or DEFAULT)
+    alone = len(found) == 1 and not any(os.path.isdir(home_path(typed)) for typed in inputs)
+    out = folder = home_path(output or DEFAULT)
     if _names_a_file(output or DEFAULT, alone, found):
-        jobs = [StylizeJob(found[0].path, out)]
+        jobs, folder = [StylizeJob(found[0].path, out)], out.parent
     else:
         jobs = [
             StylizeJob(f.path, out / f.place.with_name(_name(f.place, ending, alpha)))
             for f in found
         ]
     _check(jobs)
-    _check_place(out if jobs[0].target != out else out.parent)
+    there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    if not there.is_dir():
+        raise DistillError(f"{there}: cannot be written into, it is no folder; choose another -o")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise DistillError(f"{there}: cannot be written into by you; choose another -o")
     return jobs
 
 
-def _path(typed: str) -> Path:
-    return home_path(typed)
-
-
 def _is_video(path: Path) -> bool:
-    return path.suffix.lower() in containers.SUFFIXES
-
-
-def _in_folder(folder: Path, out: Path, several: bool) -> list[FoundInput]:
-    wanted = SUFFIXES | containers.SUFFIXES
-    files = sorted(p for p in walk(folder) if p.suffix.lower() in wanted)
-    if not files:
-        raise DistillError(f"{folder}: no jpg, jpeg, png or webp in it, and no video")
-    within = Path(real_path(folder).name if several else "")
-    kept = [FoundInput(path, within / path.relative_to(folder)) for path in files]
-    return _without(out, folder, kept)
-
-
-def _by_pattern(pattern: str, out: Path) -> list[FoundInput]:
-    """What a pattern finds, placed below the folder where the pattern starts."""
-    fixed = Path(pattern)
-    while glob.has_magic(str(fixed)):
-        fixed = fixed.parent
-    files = [Path(p) for p in sorted(glob.glob(pattern, recursive=True)) if not os.path.isdir(p)]
-    kept = [FoundInput(path, path.relative_to(fixed)) for path in files]
-    return _without(out, fixed, kept) or [FoundInput(Path(pattern), Path(Path(pattern).name))]
-
-
-def _without(out: Path, root: Path, found: Iterable[FoundInput]) -> list[FoundInput]:
-    """All but the outputs of earlier runs."""
-    if out == Path(os.path.abspath(root)) or not out.is_relative_to(os.path.abspath(root)):
-        return list(found)
-    return [f for f in found if not Path(os.path.abspath(f.path)).is_relative_to(out)]
+    return path.suffix.lower() in VIDEO_SUFFIXES
 
 
 def _names_a_file(output: str, alone: bool, found: Sequence[FoundInput]) -> bool:
-    path = _path(output)
+    path = home_path(output)
     if path.is_dir() or output.endswith(("/", os.sep)) or not path.suffix:
         return False
     suffix = path.suffix.lower()
-    if not alone and suffix in SUFFIXES | containers.OUTPUTS.keys():
+    if not alone and suffix in SUFFIXES | VIDEO_OUTPUTS.keys():
         what = "files" if any(_is_video(f.path) for f in found) else "pictures"
         raise DistillError(f"-o {output}: is one file, name a folder ({len(found)} {what} found)")
     if not alone:
         return False
     video = _is_video(found[0].path)
-    kinds = containers.OUTPUTS.keys() if video else SUFFIXES
+    kinds = VIDEO_OUTPUTS.keys() if video else SUFFIXES
     if suffix not in kinds:
         what, listed = "video" if video else "picture", ", ".join(sorted(kinds))
         raise DistillError(f"-o {output}: a {what} is {listed}; a folder's name ends with /")
@@ -153,7 +151,7 @@ def _names_a_file(output: str, alone: bool, found: Sequence[FoundInput]) -> bool
 def _name(place: Path, ending: str, alpha: bool) -> str:
     suffix = place.suffix.lower()
     if _is_video(place):
-        suffix = suffix if suffix in containers.OUTPUTS else containers.DEFAULT
+        suffix = suffix if suffix in VIDEO_OUTPUTS else ".mp4"
     elif suffix not in SUFFIXES - ({".jpg", ".jpeg"} if alpha else set()):
         suffix = ".png"
     stem = place.stem
@@ -179,14 +177,6 @@ def _check(jobs: Sequence[StylizeJob]) -> None:
                 f"{job.target}: is itself an input and is not written over; name another place "
                 "with -o OUT"
             )
-
-
-def _check_place(folder: Path) -> None:
-    there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
-    if not there.is_dir():
-        raise DistillError(f"{there}: cannot be written into, it is no folder; choose another -o")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise DistillError(f"{there}: cannot be written into by you; choose another -o")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,10 @@ class InferenceSetup:
 def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
     """One picture, read, stylised and written whole. Raises BadPhoto with the reason where not."""
     photo = read_photo(job.source, least=1, alpha=True)
-    if (count := _frames(job.source)) > 1:
+    count = 1
+    with suppress(Exception), Image.open(job.source) as image:  # later pictures may be damaged
+        count = getattr(image, "n_frames", 1) if image.format in ANIMATED else 1
+    if count > 1:
         job.say(f"the first of its {count} pictures is stylised")
     squares: list[Square] = []
     if setup.find_faces is not None:
@@ -100,12 +104,3 @@ def _write(picture: Image.Image, target: Path) -> None:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise BadPhoto(f"{str(target)!r} cannot be written ({reason})") from error
-
-
-def _frames(path: Path) -> int:
-    """How many pictures an animation holds; 1 for every other file."""
-    try:
-        with Image.open(path) as image:
-            return getattr(image, "n_frames", 1) if image.format in ANIMATED else 1
-    except Exception:  # its later pictures may be damaged; the first one was read
-        return 1

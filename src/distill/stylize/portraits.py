@@ -87,7 +87,11 @@ def paste(
     page = photo.copy()
     for part in reversed(parts):
         stylised = stylise(crop(photo, part)).convert(photo.mode)
-        page.paste(stylised, (part.left, part.top), _fading(part.side))
+        # How much of the square shows: a disc with a soft rim that ends at the sides.
+        at = (np.arange(part.side) + 0.5) / part.side * 2 - 1
+        share = np.clip((1 - np.hypot(at[:, None], at)) / (1 - SOFT), 0, 1)
+        disc = (255 * (share * share * (3 - 2 * share))).round().astype(np.uint8)
+        page.paste(stylised, (part.left, part.top), Image.fromarray(disc))
     return page
 
 
@@ -95,12 +99,3 @@ def _mirrored(start: int, count: int, length: int) -> np.ndarray:
     """Pixel numbers from `start` on, with those beyond a side of that length mirrored at it."""
     at = np.arange(start, start + count) % (2 * length)
     return np.minimum(at, 2 * length - 1 - at)
-
-
-def _fading(side: int) -> Image.Image:
-    """How much of a square shows: a disc with a soft rim that ends at the sides."""
-    at = (np.arange(side) + 0.5) / side * 2 - 1
-    away = np.hypot(at[:, None], at)
-    share = np.clip((1 - away) / (1 - SOFT), 0, 1)
-    smooth = share * share * (3 - 2 * share)
-    return Image.fromarray((255 * smooth).round().astype(np.uint8))

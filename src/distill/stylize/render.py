@@ -10,7 +10,7 @@ from PIL import Image, ImageChops
 
 from distill.core.arrays import to_array, to_picture
 from distill.core.errors import DistillError
-from distill.stylize import colours, guided, portraits, tiles
+from distill.stylize import guided, portraits, tiles
 from distill.stylize.onnx_student import STRIDE, ImageModel, OnnxStudent
 from distill.stylize.portraits import Square
 
@@ -25,7 +25,9 @@ LIMIT = 1024  # pixels of the long side when nothing else is asked for
 # another colour: against a rim of 32, the edge of the paper's was 11 to 19 levels off, on three
 # photos, and 1 to 7 at 16 pixels from it.
 RIM = 16
-LANCZOS = Image.Resampling.LANCZOS
+CELL = 16  # pixels of the small output: colours that are wider are taken from it
+STRIP = 256  # rows at once: the differences of colours are floats, four times the picture
+BOX, BICUBIC, LANCZOS = Image.Resampling.BOX, Image.Resampling.BICUBIC, Image.Resampling.LANCZOS
 
 
 def check_size(size: int | None, student: OnnxStudent, upscale: Upscale = "whole") -> None:
@@ -90,7 +92,7 @@ def stylise_rgb(
     stylised = _inferred(small, model, upscale, summarise)
     if model.colours_at and not model.fixed and max(at) > model.colours_at:
         right = inference_size(photo.size, model, model.colours_at, "whole")
-        stylised = colours.recolour(stylised, _inferred(photo.resize(right, LANCZOS), model))
+        stylised = recolour(stylised, _inferred(photo.resize(right, LANCZOS), model))
     if upscale == "guided" and at != photo.size:
         return guided.upscale(photo, small, stylised)
     return stylised.resize(photo.size, LANCZOS)
@@ -117,6 +119,35 @@ def _inferred(
     if upscale == "tiles":
         return tiles.stylise_tiled(padded, model, summary).crop(box)
     return to_picture(model(to_array(padded)[None], summary)[0]).crop(box)
+
+
+def recolour(stylised: Image.Image, small: Image.Image) -> Image.Image:
+    """`stylised`, RGB or RGBA, with the wide parts of `small`, the output for a smaller picture.
+
+    A student learns what a whole picture does to its colours, the teacher's normalisation above
+    all, by what its features see at the size that it learns at. In a larger picture they see a part
+    of it, and the output comes out too light or too dark, though its lines are right. So what is
+    wide is taken from the output at that size: a Laplacian pyramid of two levels (Burt and Adelson
+    1983). Both show the same, all of it. Transparency is that of `stylised`.
+    """
+    coarse = [max(1, round(side / CELL)) for side in small.size]
+    shrunk = stylised.resize(small.size, BOX)
+    differences = [
+        Image.fromarray(np.asarray(wanted, np.float32) - np.asarray(got, np.float32)).resize(
+            (coarse[0], coarse[1]), BOX
+        )
+        for wanted, got in zip(small.split()[:3], shrunk.split()[:3], strict=True)
+    ]
+    full = stylised.copy()
+    for top in range(0, full.height, STRIP):
+        bottom = min(top + STRIP, full.height)
+        rows = np.array(full.crop((0, top, full.width, bottom)))
+        box = (0, top * coarse[1] / full.height, coarse[0], bottom * coarse[1] / full.height)
+        for channel, difference in enumerate(differences):
+            wide = np.asarray(difference.resize((full.width, bottom - top), BICUBIC, box=box))
+            rows[..., channel] = (rows[..., channel] + wide).round().clip(0, 255)
+        full.paste(Image.fromarray(rows), (0, top))
+    return full
 
 
 def inference_size(

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 
 from tqdm import tqdm
@@ -21,10 +22,9 @@ from distill.data.photos import BadPhoto
 from distill.models import zoo
 from distill.runs import run_folder
 from distill.stylize import pictures, portraits, videos
-from distill.stylize.jobs import StylizeJob
-from distill.stylize.onnx_student import ImageModel, OnnxStudent
+from distill.stylize.jobs import BadVideo, StylizeJob
+from distill.stylize.onnx_student import OnnxStudent
 from distill.stylize.pictures import InferenceSetup
-from distill.stylize.video.containers import BadVideo, check_installed
 
 DEFAULT_STYLE = "hayao"
 
@@ -91,11 +91,19 @@ def stylise_all(jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Styl
     Raises DistillError (exit status 1) when any was skipped, and without weights that are needed.
     """
     kinds = {job.is_video for job in jobs}
-    if True in kinds:
-        check_installed()
+    if True in kinds and find_spec("av") is None:
+        raise DistillError("videos need PyAV: pip install 'distill[video]'")
     what = "files" if len(kinds) > 1 else "videos" if True in kinds else "pictures"
     find_faces = None if settings.face == "off" else portraits.finder(settings.detector)
-    teacher = _teacher(settings) if settings.compare and False in kinds else None
+    teacher = None
+    if settings.compare and False in kinds and settings.model is None:
+        try:
+            with needed("compare=true: without the teacher, it needs PyTorch"):
+                from distill.stylize import teacher_model
+        except DistillError as error:
+            print(error, file=sys.stderr)
+        else:
+            teacher = teacher_model.find(settings, settings.style.name or DEFAULT_STYLE)
     taken = frozenset(real_path(path) for job in jobs for path in (job.source, job.target))
     setup = InferenceSetup(settings, student, teacher, find_faces, taken)
     failed = partly = 0
@@ -122,16 +130,3 @@ def stylise_all(jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Styl
         raise DistillError(f"{failed} of {len(jobs)} {what} skipped")
     if partly:
         raise DistillError(f"{partly} of {len(jobs)} {what} not whole")
-
-
-def _teacher(settings: Stylize) -> ImageModel | None:
-    """Of a shipped student or a run, where it is available; a line says where it is not."""
-    if settings.model is not None:
-        return None
-    try:
-        with needed("compare=true: without the teacher, it needs PyTorch"):
-            from distill.stylize import teacher_model
-    except DistillError as error:
-        print(error, file=sys.stderr)
-        return None
-    return teacher_model.find(settings, settings.style.name or DEFAULT_STYLE)

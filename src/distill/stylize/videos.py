@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
@@ -13,12 +12,8 @@ from tqdm import tqdm
 from distill.core.files import write_json
 from distill.data.decode import to_rgb
 from distill.stylize import render
-from distill.stylize.jobs import StylizeJob
+from distill.stylize.jobs import BadVideo, StylizeJob
 from distill.stylize.pictures import InferenceSetup
-from distill.stylize.video.containers import BadVideo
-
-if TYPE_CHECKING:
-    from distill.stylize.video.stability import Stability
 
 
 class NotWhole(Exception):
@@ -31,15 +26,13 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
     Raises BadVideo with the reason where it is not, NotWhole where frames of it could not be read.
     """
     from distill.stylize.video.smoothing import SmoothSummary
-    from distill.stylize.video.stylised_video import VideoOptions, stylise_video
+    from distill.stylize.video.stylised_video import stylise_video
 
     settings = setup.settings
     if settings.face != "off":
         raise BadVideo(f"face={settings.face} is for pictures; leave it off")
-    options = VideoOptions(settings.crf, settings.smooth, settings.stability, settings.compare)
-
-    student = setup.student
-    summarise = SmoothSummary(student.summary, settings.smooth) if student.told else None
+    student, smooth = setup.student, settings.smooth
+    summarise = SmoothSummary(student.summary, smooth) if student.told else None
 
     def stylise(frame: np.ndarray) -> np.ndarray:
         picture = Image.fromarray(frame)
@@ -47,9 +40,22 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
         return np.asarray(to_rgb(stylised))  # what is see-through becomes white
 
     try:
-        report = stylise_video(job.source, job.target, stylise, options, job.say)
-        if settings.stability:
-            _write_stability(report.stability, job, settings.smooth)
+        report = stylise_video(
+            *(job.source, job.target, stylise, job.say),
+            *(settings.crf, smooth, settings.stability, settings.compare),
+        )
+        if found := report.stability:
+            values = {**asdict(found), "ratio": found.ratio, "smooth": smooth}
+            write_json(job.target.with_name(f"{job.target.stem}.stability.json"), values)
+            ratio = "" if found.ratio is None else f", {found.ratio:.2f} times as much"
+            before = f"; {found.unsmoothed:.2f} before smooth={smooth:g}" if smooth else ""
+            tqdm.write(
+                f"stability: outputs change by {found.drawings:.2f} levels of 255 beyond the "
+                f"motion, inputs by {found.pictures:.2f}{ratio}{before}",
+                file=sys.stdout,
+            )
+        elif settings.stability:
+            tqdm.write("stability: no two frames show the same", file=sys.stdout)
     except OSError as error:
         temporary = str(error.filename or "").endswith(".part")
         where = str(job.target) if temporary else error.filename or str(job.target)
@@ -60,19 +66,3 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
     tqdm.write(f"{report.frames} frames, {pace:.1f} a second; busy: {shares}", file=sys.stdout)
     if missing := report.missing:
         raise NotWhole(missing)
-
-
-def _write_stability(found: Stability | None, job: StylizeJob, smooth: float) -> None:
-    """The stability, as a line and beside the output as NAME.stability.json."""
-    if found is None:
-        tqdm.write("stability: no two frames show the same", file=sys.stdout)
-        return
-    ratio = "" if found.ratio is None else f", {found.ratio:.2f} times as much"
-    before = f"; {found.unsmoothed:.2f} before smooth={smooth:g}" if smooth else ""
-    tqdm.write(
-        f"stability: outputs change by {found.drawings:.2f} levels of 255 beyond the motion, "
-        f"inputs by {found.pictures:.2f}{ratio}{before}",
-        file=sys.stdout,
-    )
-    values = {**asdict(found), "ratio": found.ratio, "smooth": smooth}
-    write_json(job.target.with_name(f"{job.target.stem}.stability.json"), values)

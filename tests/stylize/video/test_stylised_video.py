@@ -9,9 +9,9 @@ import pytest
 
 av = pytest.importorskip("av", reason="PyAV is missing: pip install 'distill[video]'")
 
+from distill.stylize.jobs import BadVideo  # noqa: E402
 from distill.stylize.video import stylised_video  # noqa: E402
-from distill.stylize.video.containers import BadVideo  # noqa: E402
-from distill.stylize.video.stylised_video import VideoOptions, stylise_video  # noqa: E402
+from distill.stylize.video.stylised_video import stylise_video  # noqa: E402
 from support import small_videos  # noqa: E402
 
 VARIABLE = [0, 512, 600, 5000, 5001, 9000, 9500, 12800, 20000, 20512, 40000, 41000]
@@ -28,9 +28,7 @@ def stylise(tmp_path):
     def run(source, name="out.mp4", infer=negative, **options):
         said = []
         target = tmp_path / "out" / name
-        report = stylise_video(
-            source, target, infer, VideoOptions(**{"crf": 10, **options}), said.append
-        )
+        report = stylise_video(source, target, infer, said.append, **{"crf": 10, **options})
         assert [p.name for p in target.parent.iterdir()] == [name]
         return target, report, said
 
@@ -155,9 +153,7 @@ def test_too_wide_for_the_encoder_is_one_line(tmp_path):
     pictures = [np.zeros((16, 8200, 3), np.uint8)]
     source = small_videos.make(tmp_path / "a.mkv", pictures, codec="ffv1", pix_fmt="bgr0")
     with pytest.raises(BadVideo, match="its output is 16400×16, at most 16384 a side"):
-        stylise_video(
-            source, tmp_path / "b.mp4", negative, VideoOptions(crf=10, compare=True), print
-        )
+        stylise_video(source, tmp_path / "b.mp4", negative, print, crf=10, compare=True)
     assert [p.name for p in tmp_path.iterdir()] == ["a.mkv"]
 
 
@@ -386,7 +382,7 @@ def test_what_is_no_video_is_said_in_one_line_and_leaves_nothing(tmp_path, spoil
     source, target = tmp_path / "a.mp4", tmp_path / "out" / "b.mp4"
     spoil(source)
     with pytest.raises(BadVideo, match=BAD[spoil]) as reason:
-        stylise_video(source, target, negative, VideoOptions(crf=10), print)
+        stylise_video(source, target, negative, print, crf=10)
     assert len(str(reason.value).splitlines()) == 1
     assert not target.parent.exists()
 
@@ -407,7 +403,7 @@ def test_an_error_on_the_way_leaves_the_last_output_alone(tmp_path, error):
         return picture
 
     with pytest.raises(error):
-        stylise_video(source, target, infer, VideoOptions(crf=10), print)
+        stylise_video(source, target, infer, print, crf=10)
     assert target.read_bytes() == b"an earlier one"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.mp4", "b.mp4"]
 
@@ -423,7 +419,7 @@ def test_no_file_can_be_written(tmp_path):
     source = small_videos.make(tmp_path / "a.mp4")
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
-        stylise_video(source, tmp_path / "file" / "b.mp4", negative, VideoOptions(crf=10), print)
+        stylise_video(source, tmp_path / "file" / "b.mp4", negative, print, crf=10)
 
 
 def test_a_name_may_hold_anything(tmp_path, stylise):
@@ -472,10 +468,10 @@ def test_one_command_at_a_time_writes_a_file(tmp_path):
     def infer(picture):
         if not second:
             with pytest.raises(BadVideo, match="is being written by another command") as said:
-                stylise_video(source, target, negative, VideoOptions(crf=10), print)
+                stylise_video(source, target, negative, print, crf=10)
             second.append(said)
         return picture
 
-    stylise_video(source, target, infer, VideoOptions(crf=10), print)
+    stylise_video(source, target, infer, print, crf=10)
     close_to(small_videos.decoded(target), small_videos.pictures())
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.mp4", "b.mp4"]

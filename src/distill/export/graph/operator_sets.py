@@ -13,8 +13,7 @@ any          no gate: a teacher for servers and pages, whatever it is made of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import onnx
 from onnx import helper
@@ -54,12 +53,9 @@ def _foreign(node: onnx.NodeProto, allowed: frozenset[str], profile: Profile) ->
             return None
         return None if mode == "nearest" else f"{node.op_type}({mode})"
     if node.op_type == "ConvTranspose" and profile in ("transposed", "global"):
-        return None if _node_doubles(values) else "ConvTranspose(other than 2×2, stride 2)"
+        # Kernel and stride 2, nothing else: every input pixel becomes a patch of its own.
+        plain = {"pads": [0] * 4, "dilations": [1, 1], "output_padding": [0, 0], "group": 1}
+        doubles = values.get("kernel_shape") == values.get("strides") == [2, 2]
+        doubles &= all(values.get(name, default) == default for name, default in plain.items())
+        return None if doubles else "ConvTranspose(other than 2×2, stride 2)"
     return None if node.op_type in allowed else node.op_type
-
-
-def _node_doubles(values: Mapping[str, Any]) -> bool:
-    """Kernel and stride 2, nothing else: every input pixel becomes a patch of its own."""
-    plain = {"pads": [0] * 4, "dilations": [1, 1], "output_padding": [0, 0], "group": 1}
-    two = values.get("kernel_shape") == values.get("strides") == [2, 2]
-    return two and all(values.get(name, default) == default for name, default in plain.items())

@@ -28,7 +28,9 @@ class Patches(nn.Module):
         self.below, self.both = _pointwise(c - a), _pointwise(d - c - b + a)
 
     def forward(self, x: Tensor) -> Tensor:
-        row, column = (_mask(int(x.shape[i])).to(x) for i in (-2, -1))
+        # 0, 1, 0, 1 …, constants of the graph, since NumPy is not traced.
+        patch = np.array([0.0, 1.0], np.float32)
+        row, column = (torch.from_numpy(np.tile(patch, int(n))).to(x) for n in x.shape[-2:])
         row = row.view(1, 1, -1, 1)
         below = _double(self.below(x)) + column * _double(self.both(x))
         return _double(self.base(x)) + column * _double(self.right(x)) + row * below
@@ -60,11 +62,6 @@ def _pointwise(weight: Tensor, bias: Tensor | None = None) -> nn.Conv2d:
             assert made.bias is not None
             made.bias.copy_(bias)
     return made
-
-
-def _mask(count: int) -> Tensor:
-    """0, 1, 0, 1 … for `count` patches: a constant of the graph, since NumPy is not traced."""
-    return torch.from_numpy(np.tile(np.array([0.0, 1.0], np.float32), count))
 
 
 def _double(x: Tensor) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import av
@@ -52,16 +51,17 @@ def to_rgb(frame: Any, size: tuple[int, int]) -> np.ndarray:
     """A decoded frame as uint8 (height, width, 3); `size` is width and height as stored."""
     colours = colours_of(frame)
     rgb = frame.format.is_rgb
-    picture = frame.reformat(
-        *size,
+    matrix = None if rgb else _matrix(colours.matrix, size)
+    return frame.to_ndarray(
+        width=size[0],
+        height=size[1],
         format="rgb24",
-        src_colorspace=None if rgb else _matrix(colours.matrix, size),
-        dst_colorspace=None if rgb else _matrix(colours.matrix, size),
+        src_colorspace=matrix,
+        dst_colorspace=matrix,
         src_color_range=ColorRange.JPEG if colours.full or rgb else ColorRange.MPEG,
         dst_color_range=ColorRange.JPEG,
         interpolation=_BEST,
     )
-    return picture.to_ndarray()
 
 
 def to_frame(picture: np.ndarray, colours: Colours) -> Any:
@@ -100,13 +100,6 @@ def turned(picture: np.ndarray, turn: tuple[bool, bool, bool]) -> np.ndarray:
     swapped, across, down = turn
     picture = picture.transpose(1, 0, 2) if swapped else picture
     return np.ascontiguousarray(picture[:: -1 if down else 1, :: -1 if across else 1])
-
-
-def pixel_shape(shape: Fraction | None, swapped: bool) -> Fraction:
-    """Width by height of one pixel when upright; 1 where nothing is said."""
-    if not shape or shape <= 0:
-        return Fraction(1)
-    return 1 / shape if swapped else shape
 
 
 def _matrix(number: int, size: tuple[int, int]) -> int:

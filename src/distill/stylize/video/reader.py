@@ -14,8 +14,8 @@ import numpy as np
 from av.format import Flags
 from av.stream import Disposition
 
+from distill.stylize.jobs import BadVideo
 from distill.stylize.video import pixels
-from distill.stylize.video.containers import BadVideo
 from distill.stylize.video.pixels import Colours
 
 # By content, not by name: a playlist or a list of other files may call itself .mp4, and would have
@@ -155,22 +155,19 @@ class Reader:
         """A file that breaks off, or whose middle cannot be read, ends there."""
         try:
             for packet in self.container.demux([self._stream, *self.others]):
-                self._note_time(packet)
+                start = packet.pts if packet.pts is not None else packet.dts
+                if packet.size and start is not None:
+                    end = (start + (packet.duration or 0)) * packet.time_base
+                    self._reached = max(self._reached, end)
+                    own = packet.stream is self._stream and not packet.is_discard
+                    if own and packet.pts is not None:
+                        self._awaited.add(packet.pts)
                 yield packet
         except av.FFmpegError as error:
             self.cut = f"breaks off at {float(self._reached):.1f} s ({_reason(error)})"
             flush = av.Packet()
             flush.stream = self._stream
             yield flush
-
-    def _note_time(self, packet: Any) -> None:
-        start = packet.pts if packet.pts is not None else packet.dts
-        if start is None or not packet.size:
-            return
-        end = (start + (packet.duration or 0)) * packet.time_base
-        self._reached = max(self._reached, end)
-        if packet.stream is self._stream and packet.pts is not None and not packet.is_discard:
-            self._awaited.add(packet.pts)
 
     def _kept(self, frame: Any) -> Iterator[VideoFrame]:
         """The frame, if it is whole and later than the one before."""
@@ -209,13 +206,14 @@ class Reader:
         self._stored = (frame.width, frame.height)
         self._turn = pixels.turn_of(frame)
         swapped = self._turn[0]
+        shape = Fraction(max(stream.sample_aspect_ratio or 1, 0) or 1)  # 1 where nothing is said
         rate, length = stream.average_rate, self.container.duration
         estimated = round(rate * length / av.time_base) if rate and length else None
         self.facts = VideoFacts(
             self._stored[::-1] if swapped else self._stored,
             stream.time_base,
             rate or stream.guessed_rate,
-            pixels.pixel_shape(stream.sample_aspect_ratio, swapped),
+            1 / shape if swapped else shape,
             pixels.colours_of(frame),
             stream.frames or estimated,
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from PIL import Image
+from scipy.ndimage import maximum_filter
 
 BLOCK = 8  # pixels a side whose mean is compared: an eighth of the sensor's noise is left
 SCENE = 0.2  # of its length that a summary may change by and still be mixed by a third
@@ -34,28 +35,16 @@ class Smoother:
         if self._last is None or self._last.shape != stylised.shape:
             self._last, self._reference = result, means
             return stylised
-        weight = self._strength * _stillness(np.abs(means - self._reference).max(2))
+        change = maximum_filter(np.abs(means - self._reference).max(2), 3)
+        weight = self._strength * np.exp(-((change / STILL) ** 2))  # of every block
         self._reference = means + weight[..., None] * (self._reference - means)
+        size = weight.shape[1] * BLOCK, weight.shape[0] * BLOCK
+        pixels = np.asarray(Image.fromarray(weight).resize(size, Image.Resampling.BILINEAR))
+        high, wide = stylised.shape[:2]  # the last blocks may reach beyond the edge
         self._last -= result
-        self._last *= _enlarged(weight, stylised.shape[:2])[..., None]
+        self._last *= pixels[:high, :wide, None]
         self._last += result
         return (self._last + 0.5).astype(np.uint8)
-
-
-def _stillness(change: np.ndarray) -> np.ndarray:
-    """1 where nothing around a block has changed, 0 where much has."""
-    high, wide = change.shape
-    around = np.pad(change, 1, mode="edge")
-    largest = np.max([around[y : y + high, x : x + wide] for y in range(3) for x in range(3)], 0)
-    return np.exp(-((largest / STILL) ** 2))
-
-
-def _enlarged(weight: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Per block to per pixel. The last blocks may reach beyond the edge."""
-    high, wide = (side * BLOCK for side in weight.shape)
-    image = Image.fromarray(weight.astype(np.float32))
-    full = np.asarray(image.resize((wide, high), Image.Resampling.BILINEAR))
-    return full[: shape[0], : shape[1]]
 
 
 class SmoothSummary:

@@ -8,7 +8,6 @@ way, since noise, light and an imperfect flow are in it too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,7 +57,11 @@ class StabilityMeter:
 
     def add(self, picture: np.ndarray, unsmoothed: np.ndarray, smoothed: np.ndarray) -> None:
         """uint8 (height, width, 3), of equal size."""
-        before, self._last = self._last, [_small(each) for each in (picture, unsmoothed, smoothed)]
+        before, self._last = self._last, []
+        for each in (picture, unsmoothed, smoothed):
+            small = Image.fromarray(each)
+            small.thumbnail((SIZE, SIZE), Image.Resampling.BOX)
+            self._last.append(np.asarray(small, np.float32))
         number, self._count = self._count, self._count + 1
         if not before or number % self._every:
             return
@@ -87,7 +90,7 @@ def motion(before: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     first, second = rgb2gray(before / 255), rgb2gray(now / 255)
     there = optical_flow_ilk(second, first, **_FLOW)
     back = optical_flow_ilk(first, second, **_FLOW)
-    spots = _grid(there) + there
+    spots = np.indices(first.shape, np.float32) + there
     returned = there + np.stack([_sampled(part, spots) for part in back])
     high, wide = first.shape
     inside = (spots >= 0).all(0) & (spots[0] <= high - 1) & (spots[1] <= wide - 1)
@@ -98,20 +101,9 @@ def warped_difference(
     before: np.ndarray, now: np.ndarray, flow: np.ndarray, visible: np.ndarray
 ) -> float:
     """Mean absolute difference over the visible pixels and all colours, in the pictures' units."""
-    spots = _grid(flow) + flow
+    spots = np.indices(flow.shape[1:], np.float32) + flow
     moved = np.stack([_sampled(band, spots) for band in before.transpose(2, 0, 1)], -1)
     return float(np.abs(now - moved)[visible].mean())
-
-
-def _small(picture: np.ndarray) -> np.ndarray:
-    image = Image.fromarray(picture)
-    image.thumbnail((SIZE, SIZE), Image.Resampling.BOX)
-    return np.asarray(image, np.float32)
-
-
-def _grid(flow: np.ndarray) -> np.ndarray:
-    rows: Sequence[np.ndarray] = np.meshgrid(*map(np.arange, flow.shape[1:]), indexing="ij")
-    return np.stack(rows).astype(np.float32)
 
 
 def _sampled(band: np.ndarray, spots: np.ndarray) -> np.ndarray:

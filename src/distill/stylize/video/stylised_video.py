@@ -21,18 +21,7 @@ from distill.stylize.video.writer import Writer, locked_write
 if TYPE_CHECKING:
     from distill.stylize.video.stability import Stability
 
-Stylise = Callable[[np.ndarray], np.ndarray]
 PAIRS = 200  # of frames that the stability is measured on at most: a pair takes 0.2 s
-
-
-@dataclass(frozen=True)
-class VideoOptions:
-    """`smooth` from 0 (off) to below 1; `crf` of the encoder, 0 to 51; `compare`: both in one."""
-
-    crf: float
-    smooth: float = 0.0
-    stability: bool = False
-    compare: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,84 +52,70 @@ class VideoReport:
 def stylise_video(
     source: Path,
     target: Path,
-    stylise: Stylise,
-    options: VideoOptions,
+    stylise: Callable[[np.ndarray], np.ndarray],
     say: Callable[[str], None],
+    crf: float,
+    smooth: float = 0.0,
+    stability: bool = False,
+    compare: bool = False,
 ) -> VideoReport:
     """Every frame through `stylise`, which maps uint8 (height, width, 3) to as many.
 
-    `say` gets a line for whatever is not kept as it was. Raises BadVideo for a file that is none,
-    OSError where `target` cannot be written, and whatever `stylise` raises; then there is no
-    target.
+    `say` gets a line for whatever is not kept as it was. `crf` is the encoder's, 0 to 51; `smooth`
+    from 0 (off) to below 1; `compare` puts input and output into one. Raises BadVideo for a file
+    that is none, OSError where `target` cannot be written, and whatever `stylise` raises; then
+    there is no target.
     """
     with closing(Reader(source)) as reader, locked_write(target) as path:
-        width, height = reader.facts.size
-        if options.compare:
+        frames, (width, height) = reader.facts.frames, reader.facts.size
+        smoother, meter = Smoother(smooth) if smooth else None, None
+        if stability:
+            with needed("stability=true: needs scikit-image", "pip install scikit-image"):
+                from distill.stylize.video.stability import StabilityMeter
+            meter = StabilityMeter(1 + (frames or 0) // PAIRS)
+
+        def infer(item: Any) -> Any:
+            if not isinstance(item, VideoFrame):
+                return item
+            return replace(item, stylised=stylise(item.picture))
+
+        def finish(item: Any) -> Any:
+            if not isinstance(item, VideoFrame) or item.stylised is None:
+                return item
+            output = smoother(item.picture, item.stylised) if smoother else item.stylised
+            if meter:
+                meter.add(item.picture, item.stylised, output)
+            return replace(
+                item, picture=np.concatenate([item.picture, output], 1) if compare else output
+            )
+
+        if compare:
             width *= 2
-        writer = Writer(path, target.suffix.lower(), reader, (width, height), options.crf)
+        writer = Writer(path, target.suffix.lower(), reader, (width, height), crf)
         try:
-            changed = [track.remark for track in writer.tracks if track.remark]
-            for remark in reader.remarks + changed:
+            for remark in [*reader.remarks, *(t.remark for t in writer.tracks if t.remark)]:
                 say(remark)
             if width % 2 or height % 2:
                 even = f"{width + width % 2}×{height + height % 2}"
                 say(f"is {width}×{height}; its output is {even}, as the encoder needs it even")
-            report = _run(reader, writer, stylise, options, source.name)
+            pipeline = Pipeline(reader, [infer, finish])
+            written, writing, start = 0, 0.0, time.perf_counter()
+            with bar(frames, "frame", source.name, leave=False) as progress, pipeline as items:
+                for item in items:
+                    before = time.perf_counter()
+                    if isinstance(item, VideoFrame):
+                        writer.write(item.pts, item.duration, item.picture)
+                        written += 1
+                        progress.update()
+                    else:
+                        writer.copy(item)
+                    writing += time.perf_counter() - before
+            seconds = time.perf_counter() - start
             writer.finish()
         except BaseException:
             writer.abandon()
             raise
-    return report
-
-
-def _run(
-    reader: Reader, writer: Writer, stylise: Stylise, options: VideoOptions, name: str
-) -> VideoReport:
-    def infer(item: Any) -> Any:
-        if not isinstance(item, VideoFrame):
-            return item
-        return replace(item, stylised=stylise(item.picture))
-
-    finishing = _Finish(options, reader.facts.frames or 0)
-    pipeline = Pipeline(reader, [infer, finishing])
-    frames, writing, start = 0, 0.0, time.perf_counter()
-    with bar(reader.facts.frames, "frame", name, leave=False) as progress, pipeline as items:
-        for item in items:
-            before = time.perf_counter()
-            if isinstance(item, VideoFrame):
-                writer.write(item.pts, item.duration, item.picture)
-                frames += 1
-                progress.update()
-            else:
-                writer.copy(item)
-            writing += time.perf_counter() - before
-    seconds = time.perf_counter() - start
     stages = zip(("read", "stylise", "smooth", "write"), [*pipeline.busy, writing], strict=True)
     busy = {stage: spent / seconds for stage, spent in stages}
-    stability = finishing.meter.result() if finishing.meter else None
-    return VideoReport(frames, seconds, busy, reader.lost, writer.dropped, reader.cut, stability)
-
-
-class _Finish:
-    """The step behind the student: smoothed, measured, put beside the picture."""
-
-    def __init__(self, options: VideoOptions, frames: int) -> None:
-        self._smoother = Smoother(options.smooth) if options.smooth else None
-        self.meter = None
-        if options.stability:
-            with needed("stability=true: needs scikit-image", "pip install scikit-image"):
-                from distill.stylize.video.stability import StabilityMeter
-            self.meter = StabilityMeter(1 + frames // PAIRS)
-        self._compare = options.compare
-
-    def __call__(self, item: Any) -> Any:
-        if not isinstance(item, VideoFrame) or item.stylised is None:
-            return item
-        stylised = item.stylised
-        if self._smoother:
-            stylised = self._smoother(item.picture, stylised)
-        if self.meter:
-            self.meter.add(item.picture, item.stylised, stylised)
-        if self._compare:
-            stylised = np.concatenate([item.picture, stylised], axis=1)
-        return VideoFrame(item.pts, item.duration, stylised)
+    measured = meter.result() if meter else None
+    return VideoReport(written, seconds, busy, reader.lost, writer.dropped, reader.cut, measured)

@@ -74,24 +74,20 @@ class LeftOut(Track):
 def tracks(container: Any, sources: Iterable[Any], encoder: str) -> Iterator[Track]:
     """A track for every stream, added to the container."""
     for source in sources:
-        track = _track(container, source, encoder)
-        if track.kept:
-            if source.language:
-                track.target.metadata["language"] = source.language
-            track.target.disposition = source.disposition
+        context = source.codec_context
+        if context is not None and _takes(container.format.name, source):
+            track = Track(source, container.add_stream_from_template(source))
+        elif context is not None and source.type == "audio" and context.sample_rate:
+            rate = 48_000 if encoder == "libopus" else context.sample_rate
+            target = container.add_stream(encoder, rate=rate, layout=context.layout.name)
+            track = Encoded(source, target, encoder)
+        else:
+            yield LeftOut(source)
+            continue
+        if source.language:
+            track.target.metadata["language"] = source.language
+        track.target.disposition = source.disposition
         yield track
-
-
-def _track(container: Any, source: Any, encoder: str) -> Track:
-    if source.codec_context is None:
-        return LeftOut(source)
-    if _takes(container.format.name, source):
-        return Track(source, container.add_stream_from_template(source))
-    if source.type != "audio" or not source.codec_context.sample_rate:
-        return LeftOut(source)
-    rate = 48_000 if encoder == "libopus" else source.codec_context.sample_rate
-    target = container.add_stream(encoder, rate=rate, layout=source.codec_context.layout.name)
-    return Encoded(source, target, encoder)
 
 
 def _takes(muxer: str, source: Any) -> bool:

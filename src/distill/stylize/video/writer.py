@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from av.codec.context import Flags
 from filelock import FileLock, Timeout
 
 from distill.core.errors import DistillError
+from distill.stylize.jobs import VIDEO_OUTPUTS, BadVideo
 from distill.stylize.video import pixels
-from distill.stylize.video.containers import OUTPUTS, BadVideo
 from distill.stylize.video.reader import Reader
 from distill.stylize.video.tracks import tracks
 
@@ -68,7 +67,7 @@ class Writer:
         self, path: Path, suffix: str, source: Reader, size: tuple[int, int], crf: float
     ) -> None:
         self.facts, self._path, self.dropped = source.facts, path, 0
-        muxer, encoder, audio = OUTPUTS[suffix]
+        muxer, encoder, audio = VIDEO_OUTPUTS[suffix]
         if max(size) > WIDEST:
             raise BadVideo(
                 f"its output is {size[0]}×{size[1]}, at most {WIDEST} a side can be coded"
@@ -121,7 +120,8 @@ class Writer:
     def write(self, pts: int, duration: int, picture: np.ndarray) -> None:
         """The next frame, uint8 (height, width, 3)."""
         frame = pixels.to_frame(picture, self.facts.colours)
-        frame.pts, frame.time_base = self._moved(pts, self.facts.time_base), self.facts.time_base
+        base = self.facts.time_base
+        frame.pts, frame.time_base = pts - round(self._start / base), base
         frame.duration = duration
         self._mux(self._video.encode(frame))
 
@@ -136,7 +136,7 @@ class Writer:
             return
         for name in ("pts", "dts"):
             if (value := getattr(packet, name)) is not None:
-                setattr(packet, name, self._moved(value, packet.time_base))
+                setattr(packet, name, value - round(self._start / packet.time_base))
         self._mux_other(track.taken(packet))
 
     def finish(self) -> None:
@@ -151,9 +151,6 @@ class Writer:
         """Lets go of the file, which is of no use then."""
         with suppress(Exception):
             self._container.close()
-
-    def _moved(self, stamp: int, base: Fraction) -> int:
-        return stamp - round(self._start / base)
 
     def _mux(self, packets: Iterable[Any]) -> None:
         with _disk(self._path):
