@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from distill.data import stored_photo
+from distill.data import listing
 from distill.data.photo_table import read_rows
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
@@ -141,7 +141,7 @@ def test_sketches_are_of_local_photos(store, capsys):
 def test_a_store_that_goes_away_in_mid_labelling_is_one_line_and_goes_on(
     store, capsys, monkeypatch, workers
 ):
-    monkeypatch.setattr(stored_photo, "PAUSES", ())
+    monkeypatch.setattr(listing, "PAUSES", ())
     begin = TeacherPass.begin
     monkeypatch.setattr(TeacherPass, "begin", lambda *args: (begin(*args), store.stop()))
     words = [f"photos={THERE}", "data.root=set", *SHARDS, f"label.workers={workers}"]

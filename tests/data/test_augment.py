@@ -7,11 +7,11 @@ from PIL import Image
 
 from distill.data.augment import (
     as_square,
+    random_cut,
     random_square,
     recolour,
     rng_for,
-    same_crop_and_flip,
-    view,
+    views,
     zoomed_crop,
 )
 from distill.data.photos import centre_square
@@ -102,16 +102,16 @@ def test_recolouring_changes_saturation():
 
 def test_the_first_view_is_the_plain_centre_square():
     image = ramps(100, 80)
-    first = view(image, 0, 32, 0.8, 0.2, rng_for(0))
+    (first,) = views([image], 0, 32, 0.8, 0.2, rng_for(0))
     assert (np.asarray(first) == np.asarray(centre_square(image, 32, 0.8))).all()
 
 
 def test_other_views_repeat_by_their_generator_alone():
     image = ramps(100, 80)
-    views = [np.asarray(view(image, n, 32, 1.0, 0.2, rng_for(0, "x", n))) for n in (1, 2, 1)]
-    assert (views[0] == views[2]).all()
-    assert (views[0] != views[1]).any()
-    assert views[0].shape == (32, 32, 3)
+    found = [np.asarray(views([image], n, 32, 1.0, 0.2, rng_for(0, "x", n))[0]) for n in (1, 2, 1)]
+    assert (found[0] == found[2]).all()
+    assert (found[0] != found[1]).any()
+    assert found[0].shape == (32, 32, 3)
 
 
 def coordinates(height, width):
@@ -123,7 +123,8 @@ def test_crop_and_flip_are_the_same_for_all_pictures():
     one = coordinates(20, 30)
     other = torch.cat([-one, one[..., :1]], -1)  # another number of channels, as for RGBA
     for i in range(30):
-        cut, also = same_crop_and_flip([one, other], 12, True, rng_for(i))
+        chosen = random_cut(one.shape, 12, True, rng_for(i))
+        cut, also = chosen.of(one), chosen.of(other)
         assert cut.shape == (12, 12, 2)
         assert torch.equal(also, torch.cat([-cut, cut[..., :1]], -1))
 
@@ -131,7 +132,7 @@ def test_crop_and_flip_are_the_same_for_all_pictures():
 def test_crops_are_whole_windows_that_reach_everywhere():
     tops, lefts, flips = set(), set(), 0
     for i in range(300):
-        (cut,) = same_crop_and_flip([coordinates(8, 9)], 6, True, rng_for(i))
+        cut = random_cut((8, 9), 6, True, rng_for(i)).of(coordinates(8, 9))
         flipped = bool(cut[0, 0, 1] > cut[0, -1, 1])
         cut = cut.flip(1) if flipped else cut
         top, left = cut[0, 0].tolist()
@@ -143,16 +144,16 @@ def test_crops_are_whole_windows_that_reach_everywhere():
     assert abs(flips - 150) < 4 * 300**0.5 / 2
 
 
-@pytest.mark.parametrize("size", [None, 8, 20])
-def test_without_a_smaller_size_nothing_is_cropped(size):
+@pytest.mark.parametrize(("shape", "size"), [((8, 9), None), ((8, 8), 8), ((8, 9), 20)])
+def test_without_a_smaller_size_nothing_is_cropped(shape, size):
     for i in range(10):
-        (same,) = same_crop_and_flip([coordinates(8, 9)], size, False, rng_for(i))
-        assert torch.equal(same, coordinates(8, 9))
+        same = random_cut(shape, size, False, rng_for(i)).of(coordinates(*shape))
+        assert torch.equal(same, coordinates(*shape))
 
 
 def test_without_flip_nothing_is_mirrored():
     for i in range(20):
-        (cut,) = same_crop_and_flip([coordinates(8, 9)], 4, False, rng_for(i))
+        cut = random_cut((8, 9), 4, False, rng_for(i)).of(coordinates(8, 9))
         assert cut[0, 0, 1] < cut[0, -1, 1]
 
 

@@ -11,7 +11,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from distill.core.errors import DistillError
-from distill.data import stored_photo
+from distill.data import listing
 from distill.data import thumbnails as thumbnails_module
 from distill.data.photos import BadPhoto, find_photos, read_photo
 from distill.data.shards.address import Address
@@ -24,7 +24,7 @@ pytest.importorskip("pyarrow", reason="needs the extra shards")
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(stored_photo, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(listing, "PAUSES", (0.0, 0.0))
     add(tmp_path / "photos", *range(4))
     return tmp_path / "photos"
 

@@ -5,11 +5,12 @@ import pytest
 from PIL import Image
 from skimage import data
 
+from distill.core.files import cache_folder
 from distill.data import thumbnails as module
 from distill.data.duplicates import similar_pairs
+from distill.data.listing import StoredPhoto
 from distill.data.photos import Photo, read_photo
 from distill.data.shards.address import folder_at
-from distill.data.stored_photo import StoredPhoto
 from distill.data.thumbnails import thumbnail, thumbnails, thumbnails_of
 from support.odd_encodings import SRGB, gamma, profile
 from support.stored_photos import upload
@@ -127,7 +128,7 @@ def test_a_kill_loses_a_part_only(photos, monkeypatch):
 @pytest.mark.parametrize("content", [b"", b"no array", np.arange(3).tobytes()])
 def test_a_damaged_cache_is_made_anew(photos, content):
     first = thumbnails(photos, f"damaged {content!r}")
-    for file in (module.cache_folder() / "thumbnails").glob("*.npy"):
+    for file in (cache_folder() / "thumbnails").glob("*.npy"):
         file.write_bytes(content)
     assert (thumbnails(photos, f"damaged {content!r}") == first).all()
 
@@ -135,7 +136,7 @@ def test_a_damaged_cache_is_made_anew(photos, content):
 def test_the_cache_of_an_older_version_is_made_anew(photos):
     first = thumbnails(photos, "older")
     older = np.zeros(4, np.dtype([("id", "V16"), ("picture", "u1", (16, 16))]))
-    for file in (module.cache_folder() / "thumbnails").glob("*.npy"):
+    for file in (cache_folder() / "thumbnails").glob("*.npy"):
         np.save(file, older)
     assert (thumbnails(photos, "older") == first).all()
 
@@ -144,7 +145,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(photos, monkeypatch):
     def full(_path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "atomic_write", full)
+    monkeypatch.setattr("distill.data.row_cache.atomic_write", full)
     assert thumbnails(photos, "full")["small"].any((1, 2)).all()
 
 

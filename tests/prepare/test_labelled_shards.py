@@ -11,7 +11,7 @@ import pytest
 
 from distill.core.cores import processor
 from distill.core.errors import DistillError
-from distill.data import stored_photo
+from distill.data import listing
 from distill.data.photo_table import read_rows, size_of
 from distill.data.shards.address import Address
 from distill.data.shards.shard_index import Catalogue, read_rows_of
@@ -286,7 +286,7 @@ def test_a_store_that_breaks_in_mid_labelling_makes_no_photo_a_bad_one(
             raise DistillError("out of reach")
         return plain(self, path)
 
-    monkeypatch.setattr(stored_photo, "PAUSES", ())
+    monkeypatch.setattr(listing, "PAUSES", ())
     monkeypatch.setattr(Address, "read", breaks)
     with pytest.raises(DistillError, match=r"\.png: cannot be read \(out of reach\); run it"):
         build(there, tmp_path / "set", manifest)

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from distill.core.errors import DistillError
-from distill.data import stored_photo
+from distill.data import listing
 from distill.data.manifest import Manifest, manifest_at
 from distill.data.photo_table import pair_of, read_rows, size_of
 from distill.data.photos import Photo, find_photos
@@ -240,8 +240,6 @@ def test_of_a_photo_at_an_address_its_beginning_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(whole_photos, "_HEAD", 2000)
     photos = find_photos(Address(upload(tmp_path / "photos", f"memory://{tmp_path.name}/photos")))
     whole_files = []
-    monkeypatch.setattr(
-        stored_photo.StoredPhoto, "read", lambda self: whole_files.append(self) or b""
-    )
+    monkeypatch.setattr(listing.StoredPhoto, "read", lambda self: whole_files.append(self) or b"")
     assert long_sides(photos, "there") == {"a.png": 600, "b.png": 600}
     assert not whole_files

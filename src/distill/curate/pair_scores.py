@@ -5,7 +5,6 @@ ROOT's pairs are read as training reads them, their centre squares at SIDE.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,13 +13,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from distill.core.files import atomic_write
 from distill.core.progress import bar
 from distill.curate.landmarks import FindLandmarks
 from distill.curate.style_change import BLOCK, StyleChange
 from distill.data.pairs import Pair
 from distill.data.photos import BadPhoto, centre_square
 from distill.data.registration import COARSE, SIDE, Registration, register
+from distill.data.row_cache import id_of_files, load_rows, save_rows
 
 BATCH = 4  # pairs whose style is measured at once
 SAVE_EVERY = 200  # pairs; a kill loses at most so many
@@ -53,9 +52,11 @@ def measure(
     """
     rows = np.zeros(len(pairs), SCORES)
     how = f"{style is not None} {landmarks is not None}"
-    rows["id"] = [_identity(pair, how) for pair in pairs]
-    known = {row["id"].tobytes(): row for row in _load(kept)}
-    missing = []
+    rows["id"] = [
+        id_of_files([path.absolute() for path in (pair.photo, pair.target) if path], how)
+        for pair in pairs
+    ]
+    known, missing = load_rows(kept, SCORES), []
     for i, row in enumerate(rows):
         if (there := known.get(row["id"].tobytes())) is None:
             missing.append(i)
@@ -69,9 +70,9 @@ def measure(
             done += part
             progress.update(len(part))
             if progress.n - saved >= SAVE_EVERY:
-                _save(kept, rows[done])
+                save_rows(kept, rows[done])
                 saved = progress.n
-    _save(kept, rows)
+    save_rows(kept, rows)
     return rows
 
 
@@ -115,27 +116,3 @@ def _measure(
             for k in (1, 2)
         )
         rows["change"][[each[0] for each in read]] = style(photos, targets)
-
-
-def _identity(pair: Pair, how: str) -> bytes:
-    """16 bytes that change when one of its files does, or what is measured."""
-    text = how
-    for path in (pair.photo, pair.target):
-        if path is not None:
-            with suppress(OSError):
-                found = path.stat()
-                text += f"\0{path.absolute()}\0{found.st_size}\0{found.st_mtime_ns}"
-    return hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=16).digest()
-
-
-def _load(file: Path) -> Scores:
-    with suppress(OSError, ValueError, EOFError):  # missing or damaged: measured again
-        rows = np.load(file)
-        if rows.dtype == SCORES:
-            return rows
-    return np.empty(0, SCORES)
-
-
-def _save(file: Path, rows: Scores) -> None:
-    with atomic_write(file) as temporary, temporary.open("wb") as out:
-        np.save(out, rows)

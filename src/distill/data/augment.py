@@ -30,8 +30,7 @@ def random_square(
 
     With crop < 1 it stays within that share of the picture: the rim is not wanted.
     """
-    box, mirrored = _random_box(image.size, crop, rng)
-    return _cut(image, size, box, mirrored)
+    return _cut(image, size, *_random_box(image.size, crop, rng))
 
 
 def _random_box(
@@ -84,15 +83,6 @@ def as_square(image: Image.Image, size: int, pad: Pad | None) -> Image.Image:
     return square
 
 
-def view(
-    image: Image.Image, number: int, size: int, crop: float, colour: float, rng: np.random.Generator
-) -> Image.Image:
-    """View 0 is the plain centre square; every other one a random square with changed colours."""
-    if number == 0:
-        return centre_square(image, size, crop)
-    return recolour(random_square(image, size, crop, rng), colour, rng)
-
-
 def views(
     pictures: Sequence[Image.Image],
     number: int,
@@ -103,7 +93,8 @@ def views(
 ) -> list[Image.Image]:
     """The same view of several pictures that show one thing, each as large as it may be.
 
-    Of the first it is what `view` gives, of the others the same share, with colours changed alike.
+    View 0 is the plain centre square; every other one a random square with changed colours, the
+    same share of each picture, its colours changed alike.
     """
     width, height = pictures[0].size
     box, mirrored = centre_box((width, height), crop), False
@@ -148,18 +139,6 @@ def random_cut(shape: Sequence[int], size: int | None, flip: bool, rng: np.rando
         side = size
         top, left = int(rng.integers(height - size + 1)), int(rng.integers(width - size + 1))
     return Cut(top, left, side, bool(flip and rng.random() < 0.5))
-
-
-def same_crop_and_flip(
-    pictures: list[Tensor], size: int | None, flip: bool, rng: np.random.Generator
-) -> list[Tensor]:
-    """One random crop of size×size and one coin for mirroring, the same for every (H, W, C).
-
-    Nothing is cropped of pictures with a side that is no larger.
-    """
-    least = min(pictures[0].shape[:2])
-    cut = random_cut(pictures[0].shape, size if size and size < least else None, flip, rng)
-    return [cut.of(picture) for picture in pictures]
 
 
 def zoomed_crop(

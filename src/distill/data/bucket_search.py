@@ -70,7 +70,8 @@ def pairs_in_buckets(of: Thumbnails, first: int | None = None) -> Edges:
             block = of[start : min(start + BLOCK, end)]
             hits, known = _screened(block, start, buckets), NO_EDGES
             for angle in sorted(ANGLES, key=abs):  # most pairs are alike as they are
-                near = _without(hits[angle], known, len(of))
+                new = ~np.isin(hits[angle] @ [len(of), 1], known @ [len(of), 1])
+                near = hits[angle][new]
                 known = np.concatenate([known, near[_alike(of, near, angle)]])
             found.append(np.sort(known, axis=1).astype(np.int32))
             progress.update(len(block))
@@ -168,11 +169,6 @@ def _index(discs: Tensor, photos: int) -> Any:
 def _discs(of: Thumbnails) -> Tensor:
     _, large = floats(of)
     return torch.cat(screened_parts(large), 1)
-
-
-def _without(pairs: Edges, known: Edges, count: int) -> Edges:
-    """The pairs that are not among the known ones."""
-    return pairs[~np.isin(pairs @ [count, 1], known @ [count, 1])]
 
 
 def _alike(of: Thumbnails, pairs: Edges, angle: int) -> NDArray[np.bool_]:

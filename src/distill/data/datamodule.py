@@ -40,7 +40,7 @@ class DistillData(pl.LightningDataModule):
         self,
         train: Dataset,
         val: Dataset,
-        batch_size: int = 16,
+        batch_size: int,
         workers: int = 2,
         val_limit: int | None = None,
     ) -> None:

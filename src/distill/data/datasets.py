@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from PIL import Image
@@ -19,7 +19,6 @@ from distill.data.augment import (
     random_square,
     recolour,
     rng_for,
-    same_crop_and_flip,
     zoomed_crop,
 )
 from distill.data.pairs import ReadablePair
@@ -118,7 +117,10 @@ class PairSet(StreamedSet):
             both = [torch.from_numpy(array) for array in arrays]
         else:
             both = pair.read(self.alpha, self.swap)
-        (width, height), other = map(_width_and_height, both)
+        (width, height), other = (
+            (each.shape[1], each.shape[0]) if isinstance(each, Tensor) else each.size
+            for each in both
+        )
         if other != (width, height):
             raise BadPhoto(f"{width}×{height} pixels, and its target {other[0]}×{other[1]}")
         if self.train and min(width, height) < (self.crop_size or 0):
@@ -128,10 +130,8 @@ class PairSet(StreamedSet):
     def _augmented(self, pictures: Squares, position: int) -> list[Tensor]:
         if self.colour:  # the same numbers for both sides
             pictures = [
-                recolour(
-                    cast(Image.Image, picture), self.colour, rng_for(self.seed, "colour", position)
-                )
-                for picture in pictures
+                recolour(as_picture(each), self.colour, rng_for(self.seed, "colour", position))
+                for each in pictures
             ]
         if self.thumbnail:  # by the whole photo: contrast goes by its mean
             pictures = [self._recoloured(pictures[0], position), pictures[1]]
@@ -197,10 +197,6 @@ def thumbnail_pixels(photo: Tensor) -> Tensor:
     if photo.shape[:2] == (THUMBNAIL, THUMBNAIL):
         return photo
     return to_uint8(thumbnail_of(from_pixels(photo)[None])[0]).movedim(0, -1).contiguous()
-
-
-def _width_and_height(picture: Image.Image | Tensor) -> tuple[int, int]:
-    return (picture.shape[1], picture.shape[0]) if isinstance(picture, Tensor) else picture.size
 
 
 def as_picture(square: Image.Image | Tensor) -> Image.Image:
@@ -292,8 +288,8 @@ class UnpairedSet(Dataset):
         rng = rng_for(self.seed, "augment", domain, position)
         if self.colour:
             square = recolour(square, self.colour, rng)
-        (cropped,) = same_crop_and_flip([to_pixels(square)], self.crop_size, self.flip, rng)
-        return cropped, photo.key
+        pixels = to_pixels(square)
+        return random_cut(pixels.shape, self.crop_size, self.flip, rng).of(pixels), photo.key
 
 
 class _Domain(StreamedSet):

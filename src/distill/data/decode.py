@@ -48,18 +48,12 @@ def check_whole(stream: BinaryIO, kind: str | None) -> None:
     if kind == "PNG":
         with Image.open(stream) as image:
             image.verify()
-    elif kind in ("JPEG", "MPO", "WEBP") and _lost_end(stream):
-        raise BadPhoto("cut short: the end of the file is blank")
-
-
-def _lost_end(stream: BinaryIO) -> bool:
-    """Whether the last sector holds zeros only, and not as padding behind a JPEG's end mark."""
-    size = stream.seek(0, os.SEEK_END)
-    stream.seek(max(0, size - SECTOR))
-    if any(stream.read()):
-        return False
-    stream.seek(0)
-    return not stream.read().rstrip(b"\0").endswith(b"\xff\xd9")
+    elif kind in ("JPEG", "MPO", "WEBP"):
+        stream.seek(max(0, stream.seek(0, os.SEEK_END) - SECTOR))
+        if not any(stream.read()):
+            stream.seek(0)
+            if not stream.read().rstrip(b"\0").endswith(b"\xff\xd9"):
+                raise BadPhoto("cut short: the end of the file is blank")
 
 
 def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
@@ -69,8 +63,17 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     damaged or meant for other pixels is left out. Raises ValueError for pixels without a known
     range.
     """
+    if image.mode in ("F", "LAB"):
+        raise ValueError(f"pixels of the kind {image.mode} are not supported")
+    picture = image
+    if image.mode.startswith("I"):
+        grey = np.asarray(image).astype(np.float64)
+        picture = Image.fromarray((grey / 257).round().clip(0, 255).astype(np.uint8))
+    elif image.mode in _SEE_THROUGH or "transparency" in image.info:
+        picture = image.convert("RGBA")
+    elif image.mode not in ("L", "CMYK"):
+        picture = image.convert("RGB")
     profile = image.info.get("icc_profile")
-    picture = _eight_bits(image)
     if profile and (transform := _transform(profile, picture.mode)):
         picture = transform.apply(picture)
     if picture.mode == "RGBA" and not alpha:
@@ -78,18 +81,6 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     plain = picture.convert("RGBA" if alpha else "RGB")
     plain.info = {}  # a profile that is saved with a copy would be applied a second time
     return plain
-
-
-def _eight_bits(image: Image.Image) -> Image.Image:
-    """As RGBA where anything is see-through, else as L, CMYK or RGB; 16 bits scaled to 8."""
-    if image.mode in ("F", "LAB"):
-        raise ValueError(f"pixels of the kind {image.mode} are not supported")
-    if image.mode.startswith("I"):
-        grey = np.asarray(image).astype(np.float64)
-        return Image.fromarray((grey / 257).round().clip(0, 255).astype(np.uint8))
-    if image.mode in _SEE_THROUGH or "transparency" in image.info:
-        return image.convert("RGBA")
-    return image if image.mode in ("L", "CMYK") else image.convert("RGB")
 
 
 @lru_cache(maxsize=8)

@@ -36,7 +36,12 @@ def find_unpaired(
     Raises DistillError for a folder that is missing, empty, or given for both domains.
     """
     if root is None:
-        return _split(_read(*_two_given(a, b), "data.a=", "data.b="), val_fraction, seed)
+        if not a and not b:
+            raise DistillError(f"data.root=null: no pictures to learn from; {_WANTED}")
+        if not a or not b:
+            missing, other = ("a", f"data.b={b}") if not a else ("b", f"data.a={a}")
+            raise DistillError(f"data.{missing}=null: {other} is one of two folders; give both")
+        return _split(_read(a, b, "data.a=", "data.b="), val_fraction, seed)
     if a or b:
         raise DistillError("data.root and data.a, data.b say where the pictures are: give either")
     if not root.is_dir():
@@ -47,15 +52,6 @@ def find_unpaired(
     if not train:
         raise DistillError(f"data.root={root}: no two folders of pictures in it; {_WANTED}")
     return _split(_read(*train), val_fraction, seed)
-
-
-def _two_given(a: Path | None, b: Path | None) -> tuple[Path, Path]:
-    if not a and not b:
-        raise DistillError(f"data.root=null: no pictures to learn from; {_WANTED}")
-    if not a or not b:
-        missing, other = ("a", f"data.b={b}") if not a else ("b", f"data.a={a}")
-        raise DistillError(f"data.{missing}=null: {other} is one of two folders; give both")
-    return a, b
 
 
 def _two_in(root: Path, names: Iterable[str]) -> tuple[Path, Path] | None:

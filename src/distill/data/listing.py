@@ -1,4 +1,4 @@
-"""Photos at an address: listed once, kept in the cache as a Parquet file.
+"""Photos at an address: reading one; listing them, once, kept in the cache as a Parquet file.
 
     CACHE/listings/NAME-DIGEST.parquet    key (path below the address), size in bytes, stamp
 
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, reason_of
 from distill.core.files import atomic_write, cache_folder
+from distill.data.decode import BadPhoto
 from distill.data.shards.address import Address
-from distill.data.stored_photo import StoredPhoto
 
 Listing = Literal["auto", "new", "kept"]
 
@@ -33,6 +33,54 @@ _STAMPS = (
 )
 _KINDS = {"key": "string", "size": "int64", "stamp": "string"}
 _ABOUT = b"distill"  # key of what the file says of the listing
+PAUSES = (1.0, 5.0)  # seconds before a photo is asked for again; stores' own libraries try, too
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPhoto:
+    """The file `key` below an address, by its listing: bytes (-1: not known) and a stamp.
+
+    The stamp, an ETag or a time, changes when the file does. universal_pathlib's UPath would do
+    the same, but cannot be used in a process that was forked after it was read, asks the store for
+    what the listing knows, and takes ten times as long to make.
+    """
+
+    folder: Address
+    key: str
+    size: int
+    stamp: str
+
+    def __str__(self) -> str:
+        return f"{self.folder}/{self.key}"
+
+    def absolute(self) -> StoredPhoto:
+        """Itself: it is the same wherever a process works."""
+        return self
+
+    def read(self) -> bytes:
+        """The whole file. Raises BadPhoto where it is gone.
+
+        A DistillError where the store does not give it, after some more tries: that is no fault of
+        the photo, which must not be listed as one that cannot be used.
+        """
+        for pause in (*PAUSES, None):
+            try:
+                content = self.folder.read(self.key)
+                size = len(content)
+                if size != self.size >= 0 and size != (now := self.folder.size(self.key)):
+                    raise DistillError(f"{size} of {now} bytes came")
+                return content
+            except FileNotFoundError:
+                raise BadPhoto("no longer there") from None
+            except DistillError as error:
+                why = error.__cause__ or error
+                if pause is None or isinstance(why, PermissionError):
+                    raise DistillError(
+                        f"{self}: cannot be read ({reason_of(why, 200)}); run it again to "
+                        "resume, drop=FILE leaves a photo out"
+                    ) from error
+                time.sleep(pause)
+        raise AssertionError
 
 
 @dataclass(frozen=True)
@@ -63,17 +111,13 @@ def list_photos(folder: Address, suffixes: Set[str], how: Listing = "auto") -> l
         return found
     print(f"{folder}: listing what is there", flush=True)
     begun, clock = time.time(), time.monotonic()
-    found = _listed(folder, suffixes)
+    there = folder.find()
+    keys = [key for key in _wanted(there) if Path(key).suffix.lower() in suffixes]
+    keys.sort(key=lambda key: key.split("/"))  # as paths are
+    found = [StoredPhoto(folder, key, _size(there[key]), _stamp(there[key])) for key in keys]
     if found:
         _save(file, found, _About(folder.text, begun, time.monotonic() - clock))
     return found
-
-
-def _listed(folder: Address, suffixes: Set[str]) -> list[StoredPhoto]:
-    there = folder.find()
-    keys = [key for key in _wanted(there) if _suffix(key) in suffixes]
-    keys.sort(key=lambda key: key.split("/"))  # as paths are
-    return [StoredPhoto(folder, key, _size(there[key]), _stamp(there[key])) for key in keys]
 
 
 def _wanted(keys: Iterable[str]) -> Iterator[str]:
@@ -98,11 +142,6 @@ def _wanted(keys: Iterable[str]) -> Iterator[str]:
                 yield key
 
 
-def _suffix(key: str) -> str:
-    """As `Path.suffix` gives it, in small letters."""
-    return Path(key.rpartition("/")[2]).suffix.lower()
-
-
 def _size(about: Mapping[str, Any]) -> int:
     size = about.get("size")
     return -1 if size is None else int(size)
@@ -120,9 +159,9 @@ def _file(folder: Address) -> Path:
 
 def _load(file: Path, folder: Address) -> tuple[_About, list[StoredPhoto]] | None:
     """The listing that is kept; None where there is none, or a damaged one."""
-    pyarrow, parquet = _pyarrow()
+    pyarrow = _pyarrow()
     try:
-        table = parquet.read_table(file, use_threads=False)
+        table = pyarrow.parquet.read_table(file, use_threads=False)
         about = _About(**json.loads(table.schema.metadata[_ABOUT]))
         columns = [table[name].cast(getattr(pyarrow, kind)()) for name, kind in _KINDS.items()]
         if about.address != folder.text or any(column.null_count for column in columns):
@@ -136,7 +175,7 @@ def _load(file: Path, folder: Address) -> tuple[_About, list[StoredPhoto]] | Non
 
 def _save(file: Path, found: Iterable[StoredPhoto], about: _About) -> None:
     """Keep the listing; a cache may fail."""
-    pyarrow, parquet = _pyarrow()
+    pyarrow = _pyarrow()
     schema = pyarrow.schema(
         [(name, getattr(pyarrow, kind)()) for name, kind in _KINDS.items()],
         metadata={_ABOUT: json.dumps(about.__dict__).encode()},
@@ -144,15 +183,14 @@ def _save(file: Path, found: Iterable[StoredPhoto], about: _About) -> None:
     columns = ([getattr(photo, name) for photo in found] for name in _KINDS)
     table = pyarrow.table([*columns], schema=schema)
     with suppress(OSError), atomic_write(file) as temporary:
-        parquet.write_table(table, temporary, compression="zstd")
+        pyarrow.parquet.write_table(table, temporary, compression="zstd")
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def _pyarrow() -> Any:
     try:
-        import pyarrow
         import pyarrow.parquet
     except ImportError as error:
         raise DistillError(
             "photos at an address are listed by pyarrow; pip install 'distill[shards]'"
         ) from error
-    return pyarrow, pyarrow.parquet
+    return pyarrow

@@ -11,9 +11,7 @@ from torch.utils.data import Dataset
 from distill.config.settings.training import (
     AdversarialDataConfig,
     CycleGANTrain,
-    Data,
     DataConfig,
-    PairedDataConfig,
     Pix2PixTrain,
     SplitConfig,
     Train,
@@ -61,7 +59,12 @@ def labelled(settings: Train, split: Split | None = None) -> DistillData:
         train, val = _shard_sets(settings)
     elif settings.data.kind == "photos":
         _check_no_align(settings.data, "a teacher's output is aligned already; leave it out")
-        _check_no_variation(settings.data)
+        for name in ("zoom", "photo_colour"):
+            if value := getattr(settings.data, name):
+                raise DistillError(
+                    f"data.{name}={value}: of pairs; the random squares of data=photos, and their "
+                    "colours (data.colour), are the teacher's too"
+                )
         assert split is not None
         train, val = _photo_sets(settings, split())
     else:
@@ -73,14 +76,25 @@ def check_sizes(settings: Train) -> None:
     """Raises DistillError as `sources.check_sizes`, and for a set that is there, and complete,
     without whole pictures of the sizes asked for."""
     sources.check_sizes(settings)
-    if settings.data.sizes is None:
+    asked = settings.data.sizes
+    root: Path | Address
+    if asked is None:
         return
     if settings.data.kind == "shards":
-        shards = sources.shards_root(settings)
-        _check_has_sizes(settings.data.sizes, shards, finished_shards(shards).recipe)
+        root = sources.shards_root(settings)
+        there = finished_shards(root).recipe.get("sizes", [])
     elif not sources.needs_labels(settings):
         root = sources.pairs_root(settings)
-        _check_has_sizes(settings.data.sizes, root, manifest_at(root) or {})
+        there = (manifest_at(root) or {}).get("sizes", [])
+    else:
+        return
+    if lacking := [size for size in asked if size not in there]:
+        has = f"whole pictures of {there}" if there else "squares alone, of one size"
+        more = f"set data.sizes={there}" if there else "leave data.sizes out"
+        raise DistillError(
+            f"data.sizes={asked}: {root} has {has}; {more}, or label {lacking} too: python -m "
+            f"distill.prepare photos=DIR data.root={root} data.sizes={sorted({*asked, *there})}"
+        )
 
 
 def _photo_sets(
@@ -114,9 +128,9 @@ def _pair_sets(settings: Train) -> tuple[Dataset, Dataset]:
     if d.sizes:
         squares = {side: squares_of(pairs) for side, pairs in sides.items()}
         whole = {side: whole_of(pairs, d.sizes) for side, pairs in sides.items()}
-        _check_whole(root, d, whole["train"])
         own = shares(squares["train"], made["folders"]) if squares["train"] else None
-        return _sets_of_sizes(settings, squares, whole, varied | {"shares": own}, varied, common)
+        varied_squares = varied | {"shares": own}
+        return _sets_of_sizes(settings, root, squares, whole, varied_squares, varied, common)
     off = {side: shifts_with(d, root, sides[side]) for side in ("train", "val")}
     varied["shares"] = shares(sides["train"], made.get("folders", []))
     train = PairSet(sides["train"], train=True, shifts=off["train"], **varied, **common)
@@ -125,6 +139,7 @@ def _pair_sets(settings: Train) -> tuple[Dataset, Dataset]:
 
 def _sets_of_sizes(
     settings: Train,
+    root: Path | Address,
     squares: Mapping[Side, Sequence[ReadablePair]],
     whole: Mapping[Side, Sequence[ReadablePair]],
     of_squares: dict[str, Any],
@@ -134,6 +149,10 @@ def _sets_of_sizes(
     """Training and validation of a set of several sizes: squares and whole pictures by side, how
     each kind is varied, and what all have in common. It may have no squares."""
     d, common = settings.data, common | {"thumbnail": True}
+    if not whole["train"]:
+        raise DistillError(
+            f"{root}: has no whole picture of data.sizes={d.sizes} to train on; add larger photos"
+        )
     crop = d.crop_size or settings.style.resolution
     as_they_are = common | {"size": None}
     own_stream = {"crop_size": crop, "seed": f"{settings.seed}:whole"}
@@ -148,26 +167,6 @@ def _sets_of_sizes(
     )
 
 
-def _check_has_sizes(asked: list[int], root: Path | Address, made: Mapping[str, Any]) -> None:
-    there = made.get("sizes", [])
-    lacking = [size for size in asked if size not in there]
-    if not lacking:
-        return
-    has = f"whole pictures of {there}" if there else "squares alone, of one size"
-    more = f"set data.sizes={there}" if there else "leave data.sizes out"
-    raise DistillError(
-        f"data.sizes={asked}: {root} has {has}; {more}, or label {lacking} too: python -m "
-        f"distill.prepare photos=DIR data.root={root} data.sizes={sorted({*asked, *there})}"
-    )
-
-
-def _check_whole(root: Path | Address, d: Data, found: Sequence[object]) -> None:
-    if not found:
-        raise DistillError(
-            f"{root}: has no whole picture of data.sizes={d.sizes} to train on; add larger photos"
-        )
-
-
 def _varied(settings: Train) -> dict[str, Any]:
     """How pairs are shown to a student, but for mirroring, which goes by who made them."""
     d = settings.data
@@ -178,15 +177,6 @@ def _varied(settings: Train) -> dict[str, Any]:
 def _check_no_align(d: SplitConfig, where: str) -> None:
     if d.align:
         raise DistillError(f"data.align=true: {where}")
-
-
-def _check_no_variation(d: Data) -> None:
-    for name in ("zoom", "photo_colour"):
-        if value := getattr(d, name):
-            raise DistillError(
-                f"data.{name}={value}: of pairs; the random squares of data=photos, and their "
-                "colours (data.colour), are the teacher's too"
-            )
 
 
 def _shard_sets(settings: Train) -> tuple[Dataset, Dataset]:
@@ -204,10 +194,11 @@ def _shard_sets(settings: Train) -> tuple[Dataset, Dataset]:
 
     if d.sizes:
         _, whole = _sides_of_shards(root, d.cache, whole=True)
-        _check_whole(root, d, whole["train"])
         own = varied | ({"order": order(pairs)} if len(pairs) else {})
-        large = varied | {"order": ShardOrder(whole["train"].sizes, f"{settings.seed}:whole")}
-        return _sets_of_sizes(settings, sides, whole, own, large, common)
+        large = dict(varied)
+        if len(whole["train"]):
+            large["order"] = ShardOrder(whole["train"].sizes, f"{settings.seed}:whole")
+        return _sets_of_sizes(settings, root, sides, whole, own, large, common)
     _check_some(root, pairs)
     train = PairSet(pairs, train=True, order=order(pairs), **varied, **common)
     return train, PairSet(sides["val"], train=False, **common)
@@ -248,10 +239,16 @@ def paired(settings: Pix2PixTrain) -> DistillData:
         varied["flip"] = not made.made_by_teacher if d.flip is None else d.flip
         varied["order"] = ShardOrder(packed["train"].sizes, settings.seed) if pairs else None
     else:
-        sides = _complete_sides(Path(d.root), d)
+        root = Path(d.root)
+        if manifest_at(root) is not None and not is_complete(root):
+            raise DistillError(
+                f"data.root={root}: a set that is not finished; run the same distill.prepare again "
+                "to resume"
+            )
+        sides = find_pairs(root, None, d.val_fraction, d.split_seed, d.test_fraction)
         pairs, held_out = sides["train"], sides["val"]
-        varied["flip"] = _mirrors(Path(d.root), d.flip)
-        off = [shifts_with(d, Path(d.root), sides[side], swap, d.pad) for side in ("train", "val")]
+        varied["flip"] = _mirrors(root, d.flip)
+        off = [shifts_with(d, root, sides[side], swap, d.pad) for side in ("train", "val")]
     _check_some(d.root, pairs)
     if alpha:
         check_transparency(d.root, pairs, swap)
@@ -260,16 +257,6 @@ def paired(settings: Pix2PixTrain) -> DistillData:
     )
     val = PairSet(held_out, d.crop_size, train=False, shifts=off[1], **common)
     return _data_module(train, val, d)
-
-
-def _complete_sides(root: Path, d: PairedDataConfig) -> dict[Side, Pairs]:
-    """All sides of a folder of pairs; raises DistillError for a set of ours not yet finished."""
-    if manifest_at(root) is not None and not is_complete(root):
-        raise DistillError(
-            f"data.root={root}: a set that is not finished; run the same distill.prepare again "
-            "to resume"
-        )
-    return find_pairs(root, None, d.val_fraction, d.split_seed, d.test_fraction)
 
 
 def unpaired(settings: CycleGANTrain) -> DistillData:

@@ -37,7 +37,11 @@ def writing(root: Path, folders: bool = True) -> Iterator[None]:
         root.mkdir(parents=True, exist_ok=True)
         with lock.acquire(blocking=False):
             (root / LOCK).write_text(str(os.getpid()))
-            _remove_temporary(root)
+            names = {name for two in photo_table.PAIR_FOLDERS for name in two}
+            ours = [root / side / name for side in photo_table.SIDES for name in names]
+            for folder in (root, *ours):
+                for path in folder.glob(".*.part"):  # of a killed run
+                    path.unlink(missing_ok=True)
             yield
     except Timeout:
         number = (root / LOCK).read_text()
@@ -54,12 +58,3 @@ def writing(root: Path, folders: bool = True) -> Iterator[None]:
             kept = f", {done} pairs are done" if folders else ""
             said = f"the disk is full{kept}; free some space and run it again to resume"
         raise DistillError(f"{root}: {said}") from error
-
-
-def _remove_temporary(root: Path) -> None:
-    """Remove the temporary files of a killed run."""
-    names = [name for folders in photo_table.PAIR_FOLDERS for name in folders]
-    ours = [root / side / name for side in photo_table.SIDES for name in names]
-    for folder in (root, *ours):
-        for path in folder.glob(".*.part"):
-            path.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar, overload
+from typing import Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from distill.data.decode import to_rgb
 from distill.data.manifest import manifest_at
 from distill.data.photo_table import DROPPED, SIDES, read_dropped, size_of
 from distill.data.photos import SUFFIXES, BadPhoto, Photo, Side, read_photo
-from distill.data.split import HELD_OUT, split
+from distill.data.split import split
 
 SAMPLED = 16  # targets that are looked at for transparency
 OPAQUE = 255
@@ -35,7 +35,6 @@ _NAMED = (("photo", "stylized"), ("A", "B"))
 _MAKE_SOME = "python -m distill.prepare recipe=pix2pix makes pairs of photos and sketches"
 
 Two = tuple[Path, Path]
-Place = TypeVar("Place", Path, Two)
 
 
 class ReadablePair(Protocol):
@@ -216,11 +215,20 @@ def whole_of(pairs: Pairs, sizes: Sequence[int]) -> Pairs:
 def _all_sides(
     root: Path, style: str | None, val_fraction: float, seed: int, test_fraction: float
 ) -> dict[Side, Pairs]:
+    # val/ comes before valid/.
+    named: dict[str, Side] = {"train": "train", "valid": "val", "val": "val", "test": "test"}
     two = _two_folders(root, style)
-    if two and (inside := _sides_inside(*two)):
+    inside = {
+        side: (two[0] / name, two[1] / name)
+        for name, side in named.items()
+        if two and (two[0] / name).is_dir() and (two[1] / name).is_dir()
+    }
+    below = {side: root / name for name, side in named.items() if (root / name).is_dir()}
+    if two and inside and not _pictures(two[0]):
         sides = {side: _pairs_of(root, style, each) for side, each in inside.items()}
+    elif not below or (two and "train" not in below):
+        sides = {"train": _pairs_of(root, style, two)}
     else:
-        below = _sides_below(root, two)
         sides = {
             side: _pairs_of(each, style, _two_folders(each, style)) for side, each in below.items()
         }
@@ -241,7 +249,14 @@ def _without_dropped(root: Path, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
     names = {*read_dropped(root / DROPPED)}
     if not names:
         return sides
-    kept = {side: pairs.take(_kept(root, pairs, names)) for side, pairs in sides.items()}
+    kept = {
+        side: pairs.take(
+            index
+            for index, pair in enumerate(pairs)
+            if pair.name not in names and pair.photo.relative_to(root).as_posix() not in names
+        )
+        for side, pairs in sides.items()
+    }
     before, after = (sum(map(len, each.values())) for each in (sides, kept))
     if not after:
         raise DistillError(f"{root / DROPPED}: names every pair there is; take lines out of it")
@@ -250,35 +265,19 @@ def _without_dropped(root: Path, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
     return kept
 
 
-def _kept(root: Path, pairs: Pairs, names: set[str]) -> Iterable[int]:
-    for index, pair in enumerate(pairs):
-        if pair.name not in names and pair.photo.relative_to(root).as_posix() not in names:
-            yield index
-
-
-def _sides_inside(left: Path, right: Path) -> dict[Side, Two]:
-    """The folders of each side where both `left` and `right` are divided and hold no pictures."""
-    named = {name: (left / name, right / name) for name in ("train", *HELD_OUT)}
-    there = {name: two for name, two in named.items() if two[0].is_dir() and two[1].is_dir()}
-    return {} if not there or _pictures(left) else _by_side(there)
-
-
-def _sides_below(root: Path, two: Two | None) -> dict[Side, Path]:
-    """ROOT/train, val and test as far as they are there, otherwise all of ROOT to train on."""
-    there = {name: root / name for name in ("train", *HELD_OUT) if (root / name).is_dir()}
-    whole = two and "train" not in there
-    return {"train": root} if whole or not there else _by_side(there)
-
-
-def _by_side(there: dict[str, Place]) -> dict[Side, Place]:
-    """What is there by the name of its folder; val/ comes before valid/."""
-    named: dict[str, Side] = {"train": "train", "valid": "val", "val": "val", "test": "test"}
-    return {side: there[name] for name, side in named.items() if name in there}
-
-
 def _pairs_of(folder: Path, style: str | None, two: Two | None) -> Pairs:
     """The pairs of `two` folders, or those that stand side by side in the pictures of `folder`."""
-    pairs = _matched(*two) if two else Pairs(((name, "") for name in _pictures(folder)), folder)
+    if two:
+        photos, targets = two
+        by_stem = {os.path.splitext(name)[0]: name for name in _pictures(targets)}
+        found = [(name, by_stem.get(os.path.splitext(name)[0])) for name in _pictures(photos)]
+        pairs = Pairs([(name, target) for name, target in found if target], photos, targets)
+        if missing := len(found) - len(pairs):
+            print(
+                f"{photos.parent}: {missing} photos without a target of the same name are left out"
+            )
+    else:
+        pairs = Pairs(((name, "") for name in _pictures(folder)), folder)
     if not pairs:
         names = ["photo/ + stylized/", "A/ + B/", *([f"faces/ + {style}/"] if style else [])]
         raise DistillError(
@@ -295,15 +294,6 @@ def _two_folders(folder: Path, style: str | None) -> Two | None:
         if (folder / left).is_dir() and (folder / right).is_dir():
             return folder / left, folder / right
     return None
-
-
-def _matched(photos: Path, targets: Path) -> Pairs:
-    by_stem = {os.path.splitext(name)[0]: name for name in _pictures(targets)}
-    found = [(name, by_stem.get(os.path.splitext(name)[0])) for name in _pictures(photos)]
-    pairs = Pairs([(name, target) for name, target in found if target], photos, targets)
-    if missing := len(found) - len(pairs):
-        print(f"{photos.parent}: {missing} photos without a target of the same name are left out")
-    return pairs
 
 
 def _pictures(folder: Path) -> list[str]:

@@ -14,7 +14,6 @@ from ast import literal_eval
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from distill.core.errors import DistillError
 from distill.core.files import write_whole
@@ -77,23 +76,19 @@ def read_rows(root: Path) -> dict[str, PhotoRow]:
     """
     rows = {}
     for number, line in enumerate(_lines(root / PHOTOS)[1:], start=2):
-        pair, side, folder, near, key, reason = _cells(line) or _damaged(root / PHOTOS, number)
+        cells = line.split("\t")
+        if (
+            len(cells) != 6
+            or cells[1] not in _SIDE
+            or not (_QUOTED.fullmatch(cells[2]) and _QUOTED.fullmatch(cells[4]))
+        ):
+            raise DistillError(
+                f"{root / PHOTOS}: damaged in line {number}; delete it: photos that have a pair "
+                "keep their sides"
+            )
+        pair, side, folder, near, key, reason = cells
         rows[pair] = PhotoRow(pair, _SIDE[side], literal_eval(folder), near == "1", key, reason)
     return rows
-
-
-def _cells(line: str) -> list[str] | None:
-    """The cells of a row, None where it is none of ours."""
-    cells = line.split("\t")
-    if len(cells) != 6 or cells[1] not in _SIDE:
-        return None
-    return cells if _QUOTED.fullmatch(cells[2]) and _QUOTED.fullmatch(cells[4]) else None
-
-
-def _damaged(path: Path, number: int) -> NoReturn:
-    raise DistillError(
-        f"{path}: damaged in line {number}; delete it: photos that have a pair keep their sides"
-    )
 
 
 def write_rows(root: Path, rows: Iterable[PhotoRow]) -> None:

@@ -17,9 +17,8 @@ from PIL import Image, UnidentifiedImageError
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import real_path
 from distill.data.decode import EMPTY, BadPhoto, check_file, check_whole, to_rgb
-from distill.data.listing import Listing, list_photos
+from distill.data.listing import Listing, StoredPhoto, list_photos
 from distill.data.shards.address import Address, is_address
-from distill.data.stored_photo import StoredPhoto
 
 Side = Literal["train", "val", "test"]  # to learn from, to choose by, to report on
 PhotoFile = Path | StoredPhoto
@@ -71,13 +70,11 @@ class Photo:
     def pair_name(self) -> str:
         """File name of its pair: the readable stem and 8 digits that make it unique."""
         if not self._pair_name:  # a set is planned by it: every photo is asked many times
-            object.__setattr__(self, "_pair_name", self._new_pair_name())
+            stem = _NO_NAME.sub("_", stem_of(self.key))
+            stem = stem.encode()[:80].decode(errors="ignore")  # file systems count bytes, up to 255
+            digest = hashlib.sha256(self.key.encode(errors="surrogateescape")).hexdigest()
+            object.__setattr__(self, "_pair_name", f"{stem}-{digest[:8]}")
         return self._pair_name
-
-    def _new_pair_name(self) -> str:
-        stem = _NO_NAME.sub("_", stem_of(self.key))
-        stem = stem.encode()[:80].decode(errors="ignore")  # file systems count bytes, up to 255
-        return f"{stem}-{hashlib.sha256(self.key.encode(errors='surrogateescape')).hexdigest()[:8]}"
 
 
 def find_photos(
@@ -113,7 +110,11 @@ def _none_in(folder: Path | Address, there: bool, key: str) -> DistillError:
 
 def walk(folder: Path) -> Iterable[Path]:
     """Files below a folder, but for what is hidden and for sets and runs that we wrote there."""
-    for top, folders, names in os.walk(folder, onerror=_closed):
+
+    def closed(error: OSError) -> None:
+        print(f"left out the folder {error.filename!r}: {error.strerror}")
+
+    for top, folders, names in os.walk(folder, onerror=closed):
         folders[:] = [
             name
             for name in folders
@@ -122,10 +123,6 @@ def walk(folder: Path) -> Iterable[Path]:
             and not os.path.exists(os.path.join(top, name, "config.yaml"))
         ]
         yield from (Path(top) / name for name in names if not name.startswith("."))
-
-
-def _closed(error: OSError) -> None:
-    print(f"left out the folder {error.filename!r}: {error.strerror}")
 
 
 def find_all(
@@ -237,10 +234,16 @@ def read_photo(
                 if enough is not None:
                     image.draft(None, (enough, enough))
                 return to_rgb(upright(image), alpha)
-    except DistillError:
+    except (DistillError, BadPhoto):
         raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise BadPhoto(f"larger than {MAX_PIXELS} pixels") from None
+    except UnidentifiedImageError:
+        raise BadPhoto("not a picture, or of an unknown kind") from None
     except Exception as error:  # decoders raise whatever a damaged file makes them raise
-        raise BadPhoto(_reason(error)) from None
+        if why := isinstance(error, OSError) and error.strerror:
+            raise BadPhoto(f"cannot be read ({why})") from None
+        raise BadPhoto(f"unreadable or cut short ({reason_of(error, 120)})") from None
 
 
 def open_photo(path: PhotoFile) -> BinaryIO:
@@ -276,16 +279,3 @@ def centre_box(size: tuple[int, int], crop: float) -> tuple[float, float, float,
     side = max(1, round(min(size) * crop))
     left, top = (size[0] - side) / 2, (size[1] - side) / 2
     return left, top, left + side, top + side
-
-
-def _reason(error: Exception) -> str:
-    """What is wrong, on one line and without the file's name, which may hold anything."""
-    if isinstance(error, BadPhoto):
-        return str(error)
-    if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
-        return f"larger than {MAX_PIXELS} pixels"
-    if isinstance(error, UnidentifiedImageError):
-        return "not a picture, or of an unknown kind"
-    if isinstance(error, OSError) and error.strerror:
-        return f"cannot be read ({error.strerror})"
-    return f"unreadable or cut short ({reason_of(error, 120)})"

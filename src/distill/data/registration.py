@@ -8,7 +8,6 @@ Guizar-Sicairos et al. 2008, scikit-image).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,14 +47,14 @@ def register(photo: Pixels, target: Pixels, blur: float = FINE) -> Registration:
     from skimage.registration import phase_cross_correlation  # heavy: SciPy comes with it
 
     first, second = (_edges(each, blur) for each in (photo, target))
+    window = np.outer(np.hanning(SIDE), np.hanning(SIDE))
     if min(first.std(), second.std()) < FLAT:
         return Registration(0.0, 0.0, 0.0)
     shift = np.zeros(2)
     for _ in range(ROUNDS):
         moved = _moved(second, -shift)
-        found, _, _ = phase_cross_correlation(
-            _windowed(first), _windowed(moved), upsample_factor=STEPS, normalization=None
-        )
+        windowed = ((each - each.mean()) * window for each in (first, moved))
+        found, _, _ = phase_cross_correlation(*windowed, upsample_factor=STEPS, normalization=None)
         shift = shift - found
         if np.hypot(*shift) > FARTHEST:
             return Registration(0.0, 0.0, _agreement(first, second))
@@ -80,15 +79,6 @@ def _moved(edges: Grey, shift: NDArray[np.float64]) -> Grey:
     from scipy import ndimage
 
     return ndimage.shift(edges, shift, order=1, mode="nearest") if shift.any() else edges
-
-
-def _windowed(edges: Grey) -> Grey:
-    return (edges - edges.mean()) * _window()
-
-
-@cache
-def _window() -> Grey:
-    return np.outer(np.hanning(SIDE), np.hanning(SIDE))
 
 
 def _agreement(first: Grey, second: Grey) -> float:

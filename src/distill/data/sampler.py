@@ -61,10 +61,9 @@ class StreamedSet(Dataset, ABC):
     """Position → item of an endless stream: a fresh order for every pass, from the seed alone.
 
     Without `shuffle` position p is item p; an `order` takes the place of the usual one. With
-    `shares` every pass takes of each folder its share
-    of the positions: each folder's pictures in an endless shuffled stream of their own, a part of
-    it per pass, then mixed. What cannot be read is replaced by the next one; `what` names an item
-    in the error that none can be read.
+    `shares` every pass takes of each folder its share of the positions: each folder's pictures in
+    an endless shuffled stream of their own, a part of it per pass, then mixed. What cannot be read
+    is replaced by the next one; `what` names an item in the error that none can be read.
     """
 
     what: str
@@ -93,18 +92,16 @@ class StreamedSet(Dataset, ABC):
             return self.order.index(position)
         number, offset = divmod(position, self.count)
         if number != self._pass:
-            self._pass, self._order = number, self._ordered(number)
+            rng, self._pass = rng_for(self.seed, number), number
+            if self.shares:
+                parts = [
+                    self._part(folder, share.members, range(number * taken, (number + 1) * taken))
+                    for folder, (share, taken) in enumerate(self.shares)
+                ]
+                self._order = rng.permutation(np.concatenate(parts))
+            else:
+                self._order = rng.permutation(self.count)
         return int(self._order[offset])
-
-    def _ordered(self, number: int) -> Indices:
-        rng = rng_for(self.seed, number)
-        if not self.shares:
-            return rng.permutation(self.count)
-        parts = [
-            self._part(folder, share.members, range(number * taken, (number + 1) * taken))
-            for folder, (share, taken) in enumerate(self.shares)
-        ]
-        return rng.permutation(np.concatenate(parts))
 
     def _part(self, folder: int, members: Indices, places: range) -> Indices:
         """The members at these places of the folder's endless stream of shuffled passes."""
@@ -157,18 +154,14 @@ class MixedStreams:
         number, offset = divmod(position, self.block)
         if number != self._number:
             self._number = number
-            self._order, self._before = self._mixed(number)
+            # The stream of each position of a block, and how many of it come before in the block.
+            plain = np.repeat(np.arange(len(self.taken)), self.taken)
+            self._order = rng_for(*self.seed, number).permutation(plain)
+            self._before = np.empty(len(plain), np.int64)
+            for stream, taken in enumerate(self.taken):
+                self._before[self._order == stream] = np.arange(taken)
         stream = int(self._order[offset])
         return stream, number * self.taken[stream] + int(self._before[offset])
-
-    def _mixed(self, number: int) -> tuple[Indices, Indices]:
-        """The stream of each position of a block, and how many of it come before in the block."""
-        plain = np.repeat(np.arange(len(self.taken)), self.taken)
-        order = rng_for(*self.seed, number).permutation(plain)
-        before = np.empty(len(order), np.int64)
-        for stream, taken in enumerate(self.taken):
-            before[order == stream] = np.arange(taken)
-        return order, before
 
 
 def of_one_shape(shapes: Sequence[Sequence[int]], most: int) -> list[list[int]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,14 @@ class SharedBatches:
         self.places = AHEAD + 1
         tensors: dict[str, Tensor] = {key: sample[key] for key in sample if key in keys}
         before = (workers, self.places, batch)
-        _check_room(workers, math.prod(before) * sum(each.nbytes for each in tensors.values()))
+        needed = math.prod(before) * sum(each.nbytes for each in tensors.values())
+        free = shutil.disk_usage(SHARED).free if SHARED.is_dir() else needed
+        if free < needed:  # writing more than there is would end the process without a word
+            raise DistillError(
+                f"data.workers={workers}: their batches need {needed / 1e6:.0f} MB of shared "
+                f"memory, and {SHARED} has {free / 1e6:.0f} free; give it more (docker run "
+                "--shm-size=1g), take smaller batches or fewer workers, or set data.workers=0"
+            )
         self.memory = {
             key: torch.empty((*before, *each.shape), dtype=each.dtype).share_memory_()
             for key, each in tensors.items()
@@ -61,7 +68,13 @@ class SharedBatches:
         Where they do not fit, as a last, smaller batch, they are a batch as usual.
         """
         worker = get_worker_info()
-        if worker is None or not self._fit(samples):
+        fits = all(
+            len(samples) == memory.shape[2]
+            and all(each[key].shape == memory.shape[3:] for each in samples)
+            and samples[0][key].dtype == memory.dtype
+            for key, memory in self.memory.items()
+        )
+        if worker is None or not fits:
             return default_collate(samples)
         place = self._filled % self.places
         self._filled += 1
@@ -71,29 +84,10 @@ class SharedBatches:
         rest = [{k: v for k, v in each.items() if k not in self.memory} for each in samples]
         return Placed(worker.id, place, default_collate(rest))
 
-    def _fit(self, samples: Sequence[Mapping[str, Any]]) -> bool:
-        return all(
-            len(samples) == memory.shape[2]
-            and all(each[key].shape == memory.shape[3:] for each in samples)
-            and samples[0][key].dtype == memory.dtype
-            for key, memory in self.memory.items()
-        )
-
     def taken(self, batch: Placed, copy: Callable[[Tensor], Tensor]) -> dict[str, Any]:
         """The batch in memory of its own, its tensors as `copy` makes them."""
         tensors = {k: copy(m[batch.worker, batch.place]) for k, m in self.memory.items()}
         return {**batch.rest, **tensors}
-
-
-def _check_room(workers: int, needed: int) -> None:
-    """Writing more than there is would end the process without a word (SIGBUS)."""
-    free = shutil.disk_usage(SHARED).free if SHARED.is_dir() else needed
-    if free < needed:
-        raise DistillError(
-            f"data.workers={workers}: their batches need {needed / 1e6:.0f} MB of shared memory, "
-            f"and {SHARED} has {free / 1e6:.0f} free; give it more (docker run --shm-size=1g), "
-            "take smaller batches or fewer workers, or set data.workers=0"
-        )
 
 
 class SharedBatchLoader(ErrorForwardingLoader):

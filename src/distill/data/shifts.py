@@ -6,7 +6,6 @@ out of each, at the fraction of a pixel, while it is scaled: nothing is resample
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,11 +16,12 @@ from PIL import Image
 
 from distill.config.settings.training import Pad, SplitConfig
 from distill.core.errors import DistillError
-from distill.core.files import atomic_write, cache_folder, real_path
+from distill.core.files import real_path
 from distill.core.progress import bar
 from distill.data.pairs import ReadablePair
 from distill.data.photos import BadPhoto, centre_square
 from distill.data.registration import SIDE, register
+from distill.data.row_cache import cache_file, id_of_files, load_rows, save_rows
 
 LEAST = 0.4  # agreement of outlines below which a pair is left as it is
 SAVE_EVERY = 500  # pairs
@@ -56,23 +56,27 @@ def shifts_of(pairs: Sequence[ReadablePair], root: Path, swap: bool = False) -> 
 
     `root` names the cache. With `swap` photo and target change places, as in `ReadablePair.read`.
     """
-    digest = hashlib.sha256(str(real_path(root)).encode(errors="surrogateescape")).hexdigest()
-    kept = cache_folder() / "shifts" / f"{digest[:16]}.npy"
-    known = {row["id"].tobytes(): row for row in _load(kept)}
-    rows = np.zeros(len(pairs), _ROW)
-    rows["id"] = [_identity(pair) for pair in pairs]
+    kept, rows = cache_file("shifts", str(real_path(root))), np.zeros(len(pairs), _ROW)
+    known = load_rows(kept, _ROW)
+    files = ((pair.photo, getattr(pair, "target", None)) for pair in pairs)
+    rows["id"] = [id_of_files(path for path in two if isinstance(path, Path)) for two in files]
     missing = [i for i, row in enumerate(rows) if row["id"].tobytes() not in known]
     with bar(len(missing), "pair", "aligning", leave=False) as progress:
         for count, i in enumerate(missing, 1):
-            rows[i]["down"], rows[i]["right"] = _shift(pairs[i])
+            with suppress(BadPhoto):  # training names it
+                photo, target = (np.asarray(centre_square(each, SIDE)) for each in pairs[i].read())
+                found = register(photo, target)
+                if found.agreement >= LEAST:
+                    rows[i]["down"], rows[i]["right"] = found.down / SIDE, found.right / SIDE
             known[rows[i]["id"].tobytes()] = rows[i]
             progress.update()
             if count % SAVE_EVERY == 0 or count == len(missing):
-                _save(kept, np.array([*known.values()], _ROW))
+                with suppress(OSError):  # a cache may fail
+                    save_rows(kept, np.array([*known.values()], _ROW))
     for i, row in enumerate(rows):
         rows[i] = known[row["id"].tobytes()]
-    found = np.stack([rows["down"], rows["right"]], 1)
-    return -found if swap else found
+    shifts = np.stack([rows["down"], rows["right"]], 1)
+    return -shifts if swap else shifts
 
 
 def aligned_squares(
@@ -98,39 +102,3 @@ def _cut(image: Image.Image, top: float, left: float, side: float, size: int) ->
     box = (max(0.0, x), max(0.0, y), x + side * whole, y + side * whole)
     box = (*box[:2], min(image.width, box[2]), min(image.height, box[3]))  # of rounding
     return image.resize((size, size), Image.Resampling.LANCZOS, box=box)
-
-
-def _shift(pair: ReadablePair) -> tuple[float, float]:
-    try:
-        photo, target = (np.asarray(centre_square(each, SIDE)) for each in pair.read())
-    except BadPhoto:  # training names it
-        return 0.0, 0.0
-    found = register(photo, target)
-    if found.agreement < LEAST:
-        return 0.0, 0.0
-    return found.down / SIDE, found.right / SIDE
-
-
-def _identity(pair: ReadablePair) -> bytes:
-    """16 bytes that change when one of its files does."""
-    text = ""
-    for path in (pair.photo, getattr(pair, "target", None)):
-        if isinstance(path, Path):
-            with suppress(OSError):
-                found = path.stat()
-                text += f"\0{path}\0{found.st_size}\0{found.st_mtime_ns}"
-    return hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=16).digest()
-
-
-def _load(file: Path) -> NDArray[np.void]:
-    with suppress(OSError, ValueError, EOFError):  # missing or damaged: measured again
-        rows = np.load(file)
-        if rows.dtype == _ROW:
-            return rows
-    return np.empty(0, _ROW)
-
-
-def _save(file: Path, rows: NDArray[np.void]) -> None:
-    """A cache may fail."""
-    with suppress(OSError), atomic_write(file) as temporary, temporary.open("wb") as out:
-        np.save(out, rows)

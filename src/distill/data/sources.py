@@ -13,13 +13,7 @@ from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.data.lock import check_writable
 from distill.data.manifest import is_complete, manifest_at
-from distill.data.photos import (
-    Photo,
-    check_folders,
-    demo_photos,
-    find_all,
-    folder_names,
-)
+from distill.data.photos import Photo, check_folders, demo_photos, find_all, folder_names
 from distill.data.shards.address import Address, folder_at
 from distill.data.shards.shard_manifest import shard_manifest_at
 from distill.data.shards.unpacking import held_out_folder
@@ -37,14 +31,12 @@ def photos(settings: PhotoSource) -> list[Photo]:
 def has_photos(settings: PhotoSource) -> bool:
     """Whether the photos' folders are there, whatever is in them; not those at an address that
     cannot be reached."""
-    return all(_is_there(folder) for part in _folders(settings) for folder in part)
-
-
-def _is_there(folder: Path | Address) -> bool:
-    if not isinstance(folder, Address):
-        return folder.is_dir()
+    train, val = _folders(settings)
     try:
-        return folder.is_there()
+        return all(
+            each.is_there() if isinstance(each, Address) else each.is_dir()
+            for each in (*train, *val)
+        )
     except DistillError:
         return False
 
@@ -102,11 +94,8 @@ def photos_in_manifest(settings: PhotoSource, root: Path) -> dict[str, Any]:
     """
     train, val = _folder_names(settings)
     two_sided = bool(val) or (manifest_at(root) or {}).get("test_fraction") == 0
-    where = [
-        str(folder if isinstance(folder, Address) else real_path(folder))
-        for part in _folders(settings)
-        for folder in part
-    ]
+    first, second = _folders(settings)
+    where = [str(f if isinstance(f, Address) else real_path(f)) for f in (*first, *second)]
     return {
         "photos": " + ".join(where) or "scikit-image",
         "val_fraction": 0.0 if val else settings.data.val_fraction,

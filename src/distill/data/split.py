@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,31 +56,26 @@ def new_sides(
 ) -> list[Side]:
     """The side of every photo, as `split` says; `together`: one component alone is not split."""
     names = [group_of(photo.key) for photo in photos]
-    first = _smallest(_components(len(photos), names, edges), names)
-    sides: list[Side] = [
-        photo.side or _side_of(_hash(name, seed), val_fraction, test_fraction)
-        for photo, name in zip(photos, first, strict=True)
-    ]
+    first = _smallest_names(names, edges)
+
+    def by_hash(name: str) -> Side:
+        digest = _hash(name, seed)  # below 2**64
+        if digest < test_fraction * 2**64:
+            return "test"
+        return "val" if digest < (test_fraction + val_fraction) * 2**64 else "train"
+
+    sides = [photo.side or by_hash(name) for photo, name in zip(photos, first, strict=True)]
     shares: dict[Side, float] = {"val": val_fraction, "test": test_fraction}
-    kept = all(_near(sides.count(side), share * len(sides)) for side, share in shares.items())
+    kept = all(  # every side has between half and twice its share
+        not share or share * len(sides) / 2 <= sides.count(side) <= max(1, 2 * share * len(sides))
+        for side, share in shares.items()
+    )
     if (kept and "train" in sides) or all(photo.side for photo in photos):
         return sides
     if together and len(set(first)) == 1:
         return sides
     few = _few(photos, names, edges, seed, val_fraction, test_fraction)
     return [photo.side or side for photo, side in zip(photos, few, strict=True)]
-
-
-def _near(count: int, share: float) -> bool:
-    """Whether so many pictures are a side's share: between half and twice of it."""
-    return not share or share / 2 <= count <= max(1, 2 * share)
-
-
-def _side_of(digest: int, val_fraction: float, test_fraction: float) -> Side:
-    """By the thresholds that the module's head states; `digest` is below 2**64."""
-    if digest < test_fraction * 2**64:
-        return "test"
-    return "val" if digest < (test_fraction + val_fraction) * 2**64 else "train"
 
 
 def _few(
@@ -94,7 +89,15 @@ def _few(
     """The sides of photos whose hashes miss the shares: the lowest for testing, then validation."""
     if len(photos) < 2:
         raise DistillError("one photo alone cannot be split into training and validation; add more")
-    labels = next(each for each in _finer(photos, names, edges) if len(set(each)) > 1)
+    labels = _smallest_names(names, edges)
+    if len(set(labels)) == 1:
+        print(
+            f"all {len(photos)} photos are one group by name or look, so they are split one by one"
+        )
+        keys = [photo.key for photo in photos]
+        labels = _smallest_names(keys, edges)
+        if len(set(labels)) == 1:
+            labels = keys
     sizes = Counter(labels)
     ordered = sorted(sizes, key=lambda label: _hash(label, seed))
     sides: dict[str, Side] = dict.fromkeys(ordered, "train")
@@ -116,29 +119,16 @@ def _taken(ordered: Sequence[str], sizes: Mapping[str, int], share: float) -> li
     return taken or [min(ordered, key=lambda label: sizes[label])]
 
 
-def _finer(photos: Sequence[Photo], names: list[str], edges: Edges) -> Iterator[list[str]]:
-    """Ways to group the photos, the wanted one first, every photo alone last."""
-    yield _smallest(_components(len(photos), names, edges), names)
-    print(f"all {len(photos)} photos are one group by name or look, so they are split one by one")
-    keys = [photo.key for photo in photos]
-    yield _smallest(_components(len(photos), keys, edges), keys)
-    yield keys
-
-
-def _components(count: int, names: Sequence[str], edges: Edges) -> list[int]:
-    """A label for every photo, the same for all that names and edges join."""
+def _smallest_names(names: Sequence[str], edges: Edges) -> list[str]:
+    """The smallest name of every photo's component: of all that equal names and edges join."""
     from scipy.sparse import coo_array  # heavy, and pairs that are there need no split
     from scipy.sparse.csgraph import connected_components
 
     first: dict[str, int] = {}
     named = np.array([first.setdefault(name, i) for i, name in enumerate(names)], np.int64)
-    ends = np.concatenate([np.stack([np.arange(count), named], 1), edges])
-    graph = coo_array((np.ones(len(ends), bool), (ends[:, 0], ends[:, 1])), (count, count))
-    return connected_components(graph, directed=False)[1].tolist()
-
-
-def _smallest(labels: Sequence[int], names: Sequence[str]) -> list[str]:
-    """The smallest name of every photo's component."""
+    ends = np.concatenate([np.stack([np.arange(len(names)), named], 1), edges])
+    graph = coo_array((np.ones(len(ends), bool), (ends[:, 0], ends[:, 1])), (len(names),) * 2)
+    labels = connected_components(graph, directed=False)[1].tolist()
     least: dict[int, str] = {}
     for label, name in zip(labels, names, strict=True):
         least[label] = min(name, least.get(label, name))

@@ -6,13 +6,11 @@ Of the upright photo's centre square, grey: one of 16×16 and one of 32×32 pixe
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +18,11 @@ from PIL import Image
 
 from distill.core.engine import HERE, Engine
 from distill.core.errors import DistillError
-from distill.core.files import atomic_write, cache_folder
 from distill.core.progress import bar
 from distill.data.decode import KINDS, to_rgb
-from distill.data.photos import MAX_PIXELS, Photo, PhotoFile, open_photo, upright
-from distill.data.stored_photo import StoredPhoto
+from distill.data.listing import StoredPhoto
+from distill.data.photos import MAX_PIXELS, Photo, PhotoFile, centre_box, open_photo, upright
+from distill.data.row_cache import cache_file, load_rows, row_id, save_rows
 
 SMALL, LARGE = 16, 32  # pixels a side
 SAVE_EVERY = 2000  # photos
@@ -43,31 +41,22 @@ def thumbnails(photos: Sequence[Photo], source: str, engine: Engine = HERE) -> T
 
     `source` names the cache; `engine` makes what it does not have.
     """
-    digest = hashlib.sha256(source.encode(errors="surrogateescape")).hexdigest()
-    file = cache_folder() / "thumbnails" / f"{digest[:16]}.npy"
-    rows = np.zeros(len(photos), _ROW)
+    file, rows = cache_file("thumbnails", source), np.zeros(len(photos), _ROW)
     rows["id"] = [identity(photo) for photo in photos]
-    at = {row["id"].tobytes(): row["thumbnail"] for row in _load(file)}
-    missing = []
+    known, missing = load_rows(file, _ROW), []
     for i, row in enumerate(rows):
-        if (known := at.get(row["id"].tobytes())) is None:
+        if (there := known.get(row["id"].tobytes())) is None:
             missing.append(i)
         else:
-            row["thumbnail"] = known
-    _make(photos, rows, missing, file, engine)
-    return rows["thumbnail"]
+            row["thumbnail"] = there["thumbnail"]
 
+    def save() -> None:
+        """What could not be read is tried again; a cache may fail."""
+        with suppress(OSError):
+            save_rows(file, rows[rows["thumbnail"]["small"].any((1, 2))])
 
-def _make(
-    photos: Sequence[Photo],
-    rows: np.ndarray,
-    missing: Sequence[int],
-    file: Path,
-    engine: Engine,
-) -> None:
-    """Make the missing thumbnails; a kill loses at most `SAVE_EVERY` of them."""
     if not missing:
-        return
+        return rows["thumbnail"]
     # Pillow warns of large pictures; `thumbnail` checks their size. All threads share one filter.
     with (
         warnings.catch_warnings(),
@@ -82,9 +71,10 @@ def _make(
             rows["thumbnail"][part] = made
             progress.update(len(part))
             if progress.n - saved >= SAVE_EVERY:
-                _save(file, rows)
+                save()
                 saved = progress.n
-        _save(file, rows)
+        save()
+    return rows["thumbnail"]
 
 
 def thumbnails_of(paths: Sequence[PhotoFile], threads: int) -> Thumbnails:
@@ -107,9 +97,7 @@ def thumbnail(path: PhotoFile) -> Thumbnails:
             whole = upright(image)
             whole.info.pop("icc_profile", None)  # changes too little to matter here
             grey = to_rgb(whole).convert("L")
-        side = min(grey.size)
-        left, top = (grey.width - side) / 2, (grey.height - side) / 2
-        box = (left, top, left + side, top + side)
+        box = centre_box(grey.size, 1.0)
         pixels = {
             name: np.asarray(grey.resize((size, size), Image.Resampling.BILINEAR, box=box))
             for name, size in (("large", LARGE), ("small", SMALL))
@@ -133,19 +121,4 @@ def identity(photo: Photo) -> bytes:
         except OSError:
             return bytes(16)
         text = f"{photo.key}\0{found.st_size}\0{found.st_mtime_ns}"
-    return hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=16).digest()
-
-
-def _load(file: Path) -> np.ndarray:
-    with suppress(OSError, ValueError, EOFError):  # missing or damaged: made again
-        rows = np.load(file)
-        if rows.dtype == _ROW:  # not of an older version, which kept less
-            return rows
-    return np.empty(0, _ROW)
-
-
-def _save(file: Path, rows: np.ndarray) -> None:
-    """Keep what is made. What could not be read is tried again; a cache may fail."""
-    made = rows[rows["thumbnail"]["small"].any((1, 2))]
-    with suppress(OSError), atomic_write(file) as temporary, temporary.open("wb") as out:
-        np.save(out, made)
+    return row_id(text)

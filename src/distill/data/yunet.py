@@ -61,6 +61,7 @@ class YuNet:
         return []
 
     def _find(self, photo: NDArray[np.uint8], scale: float) -> list[Face]:
+        """The faces in a photo that is looked at in this scale, in pixels of the photo."""
         height, width = (max(1, round(side * scale)) for side in photo.shape[:2])
         small = Image.fromarray(photo).resize((width, height), Image.Resampling.BILINEAR)
         canvas = np.zeros((SIDE, SIDE, 3), np.float32)  # black beyond the photo, as OpenCV has it
@@ -68,7 +69,12 @@ class YuNet:
         planes = np.ascontiguousarray(canvas[..., ::-1].transpose(2, 0, 1)[None])  # BGR, 0 to 255
         values = self._session.run(OUTPUTS, {self._input: planes})
         found = decode(dict(zip(OUTPUTS, values, strict=True)), SIDE // STRIDES[0], SCORE)
-        return _faces(*found, photo.shape[1] / width, photo.shape[0] / height)
+        shrunk, faces = np.array([photo.shape[1] / width, photo.shape[0] / height]), []
+        for score, box, spots in zip(*found, strict=True):
+            (left, top), (right, bottom) = (box.reshape(2, 2) * shrunk).round().astype(int).tolist()
+            five = tuple((float(x), float(y)) for x, y in spots * shrunk)
+            faces.append(Face(Box(top, left, bottom - top, right - left), five, float(score)))
+        return sorted(faces, key=lambda face: face.box.height * face.box.width, reverse=True)
 
 
 def decode(outputs: dict[str, Array], columns: int, least: float) -> tuple[Array, Array, Array]:
@@ -78,10 +84,20 @@ def decode(outputs: dict[str, Array], columns: int, least: float) -> tuple[Array
     many cells of the finest stride lie in a row, `least` the smallest score. The best come first,
     and what overlaps a better one is left out.
     """
-    parts = [_of_stride(outputs, stride, columns * STRIDES[0] // stride) for stride in STRIDES]
+    parts = []
+    for stride in STRIDES:
+        sure, there, box, five = (
+            outputs[f"{kind}_{stride}"][0] for kind in ("cls", "obj", "bbox", "kps")
+        )
+        score = np.sqrt(sure.clip(0, 1) * there.clip(0, 1))[:, 0]
+        row, column = np.divmod(np.arange(len(box)), columns * STRIDES[0] // stride)
+        corner = np.stack([column, row], 1).astype(np.float32)
+        centre, half = (corner + box[:, :2]) * stride, np.exp(box[:, 2:]) * stride / 2
+        spots = (corner[:, None] + five.reshape(-1, 5, 2)) * stride
+        parts.append((score, np.concatenate([centre - half, centre + half], 1), spots))
     scores, boxes, points = (np.concatenate(each) for each in zip(*parts, strict=True))
-    sure = scores >= least
-    scores, boxes, points = scores[sure], boxes[sure], points[sure]
+    enough = scores >= least
+    scores, boxes, points = scores[enough], boxes[enough], points[enough]
     best = strongest(boxes, scores)
     return scores[best], boxes[best], points[best]
 
@@ -101,25 +117,3 @@ def strongest(boxes: Array, scores: Array) -> list[int]:
         shared = (end - start).clip(0).prod(1)
         left = left[shared <= OVERLAP * (area[first] + area[left] - shared)]
     return kept
-
-
-def _of_stride(outputs: dict[str, Array], stride: int, columns: int) -> tuple[Array, Array, Array]:
-    sure, there, box, points = (
-        outputs[f"{kind}_{stride}"][0] for kind in ("cls", "obj", "bbox", "kps")
-    )
-    score = np.sqrt(sure.clip(0, 1) * there.clip(0, 1))[:, 0]
-    cells = np.arange(len(box))
-    corner = np.stack([cells % columns, cells // columns], 1).astype(np.float32)
-    centre, half = (corner + box[:, :2]) * stride, np.exp(box[:, 2:]) * stride / 2
-    spots = (corner[:, None] + points.reshape(-1, 5, 2)) * stride
-    return score, np.concatenate([centre - half, centre + half], 1), spots
-
-
-def _faces(scores: Array, boxes: Array, points: Array, across: float, down: float) -> list[Face]:
-    """In pixels of the photo, the largest first."""
-    scale, faces = np.array([across, down]), []
-    for score, box, spots in zip(scores, boxes, points, strict=True):
-        (left, top), (right, bottom) = (box.reshape(2, 2) * scale).round().astype(int).tolist()
-        five = tuple((float(x), float(y)) for x, y in spots * scale)
-        faces.append(Face(Box(top, left, bottom - top, right - left), five, float(score)))
-    return sorted(faces, key=lambda face: face.box.height * face.box.width, reverse=True)

@@ -25,7 +25,6 @@ from distill.data.manifest import MANIFEST, Manifest, is_complete, manifest_at, 
 from distill.data.photo_table import SIDES, SKIPPED
 from distill.data.photos import Photo, Side
 from distill.data.shards.address import Address
-from distill.data.shards.metadata_store import SetMetadataStore
 from distill.data.shards.pair_record import decode_pair
 from distill.data.shards.picture_codec import CodecName, codec_named
 from distill.data.shards.shard_index import (
@@ -35,14 +34,15 @@ from distill.data.shards.shard_index import (
     read_part,
     shard_path,
     whole_shard,
-    write_catalogue,
 )
 from distill.data.shards.shard_manifest import (
     KEPT,
+    SetMetadataStore,
     ShardManifest,
     shard_manifest_at,
     write_shard_manifest,
 )
+from distill.data.shards.shard_writer import write_set
 from distill.prepare.pair_maker import PairJob, plan
 from distill.prepare.placement import Placement, place_photos
 from distill.prepare.set_builder import SetReport, check_sides, listed_as_bad, report_of
@@ -164,7 +164,9 @@ def build_shards(
             photo_table.write_dropped(desk.folder, found.dropped)
             photo_table.write_rows(desk.folder, found.rows)
             desk.publish()
-            _remove(root, stale)
+            for shard in stale:  # the index first: what is left of a shard is then no shard
+                root.remove(part_path(shard))
+                root.remove(shard_path(shard))
             maker.begin(desk.folder, jobs)
             unread = _draw(leases, engine, labeller, there)
             disk = there.disk
@@ -173,7 +175,7 @@ def build_shards(
             bad |= {key: unread[repr(key)] for key in keys}
             report = report_of(str(root), found, disk, new, bad)
             photo_table.write_skipped(desk.folder, bad)
-            _finish(root, there)
+            write_set(root, [row for _, row in sorted(there.rows.items())])
             write_manifest(desk.folder, manifest, report.counts, there.devices)
             desk.publish()
             write_shard_manifest(root, made, {side: len(disk[side]) for side in SIDES})
@@ -249,22 +251,3 @@ def _draw(
             skipped |= row.skipped
             progress.update(len(lease.jobs))
     return skipped
-
-
-def _remove(root: Address, shards: Sequence[str]) -> None:
-    """The part of the index first: what is left of a shard is then no shard."""
-    for shard in shards:
-        root.remove(part_path(shard))
-        root.remove(shard_path(shard))
-
-
-def _finish(root: Address, there: PairsInShards) -> None:
-    """The catalogue; what is no part of the set is removed."""
-    rows = [row for _, row in sorted(there.rows.items())]
-    write_catalogue(root, [row for row in rows if row.pairs])
-    for place, kept in (
-        ("shards", {PurePath(shard_path(row.shard)).name for row in rows}),
-        ("index", {PurePath(part_path(row.shard)).name for row in rows}),
-    ):
-        for name in root.names(place) - kept:
-            root.remove(f"{place}/{name}")

@@ -13,7 +13,7 @@ from distill.core.next_step import same_settings
 from distill.data import sources
 from distill.data.lock import check_writable
 from distill.data.sampler import check_weights
-from distill.data.shards.metadata_store import SetMetadataStore
+from distill.data.shards.shard_manifest import SetMetadataStore
 from distill.models import build
 from distill.models.teachers.teacher import Teacher
 from distill.prepare import labelling

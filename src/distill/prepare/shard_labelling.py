@@ -8,25 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zlib
-from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from distill.core.errors import DistillError
 from distill.data.manifest import Manifest
 from distill.data.photo_table import PhotoRow
-from distill.data.photos import Side, group_of
+from distill.data.photos import Side
 from distill.data.shards.address import Address
-from distill.data.shards.pair_record import END, encode_pair, key_of
 from distill.data.shards.picture_codec import CodecName, codec_named
-from distill.data.shards.shard_index import (
-    IndexRow,
-    ShardRow,
-    shard_path,
-    whole_shard,
-    write_part,
-)
+from distill.data.shards.shard_index import ShardRow, whole_shard
+from distill.data.shards.shard_writer import ShardWriter
 from distill.prepare.pair_maker import PairJob, Pictures, make_pairs
 from distill.prepare.teacher_pass import TeacherPass
 
@@ -78,18 +70,15 @@ def deal(
                     side=side,
                     folder=folder,
                     plan=plan,
-                    jobs=tuple(map(_anywhere, taken)),
+                    jobs=tuple(  # a worker has another current folder
+                        replace(job, photo=replace(job.photo, path=job.photo.path.absolute()))
+                        for job in taken
+                    ),
                     rows=tuple(rows[job.photo.pair_name] for job in taken),
                     whole=whole,
                 )
             )
     return leases
-
-
-def _anywhere(job: PairJob) -> PairJob:
-    """The same job for a worker, which has another current folder."""
-    path = job.photo.path.absolute()
-    return job if path is job.photo.path else replace(job, photo=replace(job.photo, path=path))
 
 
 class ShardLabeller:
@@ -104,9 +93,11 @@ class ShardLabeller:
         there = whole_shard(self.root, lease.shard)
         if there is not None:
             return there
-        codec, path = codec_named(self.codec), shard_path(lease.shard)
-        device = self.maker.device_name
-        content, found = bytearray(), list[IndexRow]()
+        codec = codec_named(self.codec)
+        writer = ShardWriter(
+            lease.shard, lease.side, lease.folder, codec, lease.plan, self.maker.device_name,
+            lease.whole,
+        )  # fmt: skip
         rows = dict(zip((job.name for job in lease.jobs), lease.rows, strict=True))
 
         def keep(jobs: Sequence[PairJob], pairs: Iterable[Pictures]) -> None:
@@ -116,31 +107,14 @@ class ShardLabeller:
                         f"shard.codec={self.codec}: does not keep the transparency of this "
                         "teacher's output; choose another codec"
                     )
-                record = encode_pair(key_of(len(found), job.name), photo, target, codec)
-                row, digest = rows[job.name], hashlib.sha256(record).hexdigest()
-                found.append(
-                    IndexRow(
-                        job.name, lease.side, group_of(literal_eval(row.key)), lease.folder,
-                        path, len(content), len(record), digest, device,
-                        row.pair, row.key, row.near_duplicate, zlib.crc32(record), *photo.size,
-                    )
-                )  # fmt: skip
-                content.extend(record)
+                writer.add(job.name, rows[job.name], photo, target)
 
         bad = make_pairs(lease.jobs, self.maker, keep, doing=lease.shard)
-        content.extend(END)
-        made = ShardRow(
-            lease.shard, lease.side, lease.folder, len(found), len(content),
-            hashlib.sha256(content).hexdigest(), lease.plan, device,
-            {repr(key): reason for key, reason in sorted(bad.items())}, lease.whole,
-        )  # fmt: skip
         # Another worker may have been given this shard meanwhile, and this one up for lost.
         if there := whole_shard(self.root, lease.shard):
             return there
-        if found:
-            self.root.write(path, memoryview(content))
-        write_part(self.root, made, found)
-        return made
+        skipped = {repr(key): reason for key, reason in sorted(bad.items())}
+        return writer.publish(self.root, skipped)
 
 
 def _digest(text: str) -> str:

@@ -15,12 +15,12 @@ from torch import Tensor
 from distill.core.errors import DistillError
 from distill.core.files import write_json
 from distill.core.images import from_pixels, to_image, to_pixels
-from distill.data.augment import rng_for, view
+from distill.data.augment import rng_for, views
+from distill.data.listing import StoredPhoto
 from distill.data.manifest import TEACHER, Manifest, manifest_at
 from distill.data.photo_table import TEACHER_FOLDERS
 from distill.data.photos import BadPhoto, Photo, read_photo
 from distill.data.sampler import of_one_shape
-from distill.data.stored_photo import StoredPhoto
 from distill.models.teachers.teacher import Teacher
 from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
 from distill.prepare.teacher_check import TeacherCheck, check_teacher, some_squares
@@ -151,8 +151,8 @@ def read_view(manifest: Manifest, job: PairJob) -> Tensor:
     photo = read_of(job.photo)
     if job.size:
         return to_pixels(whole(photo, job.size))
-    rng = rng_for(manifest.seed, job.photo.key, job.number)
-    return to_pixels(view(photo, job.number, manifest.size, manifest.crop, manifest.colour, rng))
+    m, rng = manifest, rng_for(manifest.seed, job.photo.key, job.number)
+    return to_pixels(views([photo], job.number, m.size, m.crop, m.colour, rng)[0])
 
 
 def read_of(photo: Photo) -> Image.Image:

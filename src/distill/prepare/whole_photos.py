@@ -17,12 +17,12 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from distill.core.errors import DistillError
-from distill.core.files import atomic_write, cache_folder
 from distill.core.progress import bar
 from distill.data.decode import check_file
+from distill.data.listing import StoredPhoto
 from distill.data.manifest import Manifest
 from distill.data.photos import Photo, Side
-from distill.data.stored_photo import StoredPhoto
+from distill.data.row_cache import cache_file, load_rows, save_rows
 from distill.data.thumbnails import WAITING, identity
 
 MULTIPLE, LEAST = 32, 64  # of a side, in pixels
@@ -102,9 +102,8 @@ def long_sides(photos: Sequence[Photo], source: str) -> dict[str, int]:
 
     From the cache, which `source` names, where name, size and time of the file are the same.
     """
-    digest = hashlib.sha256(source.encode(errors="surrogateescape")).hexdigest()
-    file = cache_folder() / "long-sides" / f"{digest[:16]}.npy"
-    known = {row["id"].tobytes(): int(row["long"]) for row in _load(file)}
+    file = cache_file("long-sides", source)
+    known = {name: int(row["long"]) for name, row in load_rows(file, _ROW).items()}
     each = [identity(photo) for photo in photos]
     missing = [i for i, name in enumerate(each) if name not in known]
     if missing:
@@ -118,8 +117,8 @@ def long_sides(photos: Sequence[Photo], source: str) -> dict[str, int]:
                 known[each[i]] = pixels
                 progress.update()
         kept = [(name, known[name]) for name in dict.fromkeys(each) if known[name]]
-        with suppress(OSError), atomic_write(file) as temporary, temporary.open("wb") as out:
-            np.save(out, np.array(kept, _ROW))  # a cache may fail
+        with suppress(OSError):  # a cache may fail
+            save_rows(file, np.array(kept, _ROW))
     return {photo.key: known[name] for photo, name in zip(photos, each, strict=True)}
 
 
@@ -132,7 +131,8 @@ def _long_side(photo: Photo) -> int:
             check_file(path)
             with Image.open(path) as image:
                 return max(image.size)
-        with suppress(UnidentifiedImageError), Image.open(io.BytesIO(_head(path))) as image:
+        head = path.folder.read_range(path.key, 0, _HEAD)
+        with suppress(UnidentifiedImageError), Image.open(io.BytesIO(head)) as image:
             return max(image.size)
         with Image.open(io.BytesIO(path.read())) as image:  # a longer header
             return max(image.size)
@@ -140,15 +140,3 @@ def _long_side(photo: Photo) -> int:
         raise
     except Exception:  # labelling says what is wrong with it
         return 0
-
-
-def _head(path: StoredPhoto) -> bytes:
-    return path.folder.read_range(path.key, 0, _HEAD)
-
-
-def _load(file: Path) -> np.ndarray:
-    with suppress(OSError, ValueError, EOFError):  # missing or damaged: read again
-        rows = np.load(file)
-        if rows.dtype == _ROW:
-            return rows
-    return np.empty(0, _ROW)

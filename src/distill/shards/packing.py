@@ -8,17 +8,13 @@ index, which says what it was made of; one that is there and was made of the sam
 from __future__ import annotations
 
 import hashlib
-import zlib
-from ast import literal_eval
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePath
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 from filelock import FileLock, Timeout
-from PIL import Image
 from torch.utils.data import Dataset
 
 from distill.core.errors import DistillError
@@ -29,30 +25,24 @@ from distill.data.lock import LOCK
 from distill.data.manifest import MANIFEST, devices_at, is_complete, manifest_at
 from distill.data.pairs import Pair, Pairs, find_pairs
 from distill.data.photo_table import PAIR_FOLDERS, SIDES, PhotoRow, pair_of, read_rows, size_of
-from distill.data.photos import Side, group_of
+from distill.data.photos import Side
 from distill.data.shards.address import Address
-from distill.data.shards.pair_record import END, encode_pair, key_of
 from distill.data.shards.picture_codec import CodecName, codec_named
 from distill.data.shards.shard_index import (
     Catalogue,
-    IndexRow,
     ShardRow,
-    part_path,
     pyarrow_parquet,
     read_rows_of,
     read_shard_row,
-    shard_path,
     whole_shard,
-    write_catalogue,
-    write_part,
 )
 from distill.data.shards.shard_manifest import (
-    KEPT,
-    SIDECARS,
     ShardManifest,
     shard_manifest_at,
     write_shard_manifest,
+    write_sidecars,
 )
+from distill.data.shards.shard_writer import ShardWriter, write_set
 from distill.data.worker_errors import ErrorForwardingLoader
 
 OPAQUE = 255
@@ -128,10 +118,23 @@ def pack(
     val_fraction, seed, test_fraction = split
     sides = find_pairs(folder, style, val_fraction, seed, test_fraction, whole=True)
     jobs = plan_shards(folder, sides, codec, per_shard)
-    manifest = ShardManifest(codec, per_shard, _layout(sides), manifest_at(folder) or {})
-    _check_free(root)
+    # The folders of photos and targets, where they are called as in a set of ours.
+    named = (
+        (pairs.photos.name, pairs.targets.name if pairs.targets else "") for pairs in sides.values()
+    )
+    ours = (two for two in named if two in PAIR_FOLDERS or two[::-1] in PAIR_FOLDERS)
+    layout = next(ours, ("photo", "stylized"))
+    manifest = ShardManifest(codec, per_shard, layout, manifest_at(folder) or {})
+    if shard_manifest_at(root) is None and root.size(MANIFEST) is not None:
+        raise DistillError(
+            f"{root}: holds a set of another kind; name another place with output=ADDRESS"
+        )
     with _alone(root):
-        done = {job.shard: row for job in jobs if (row := _made_of(root, job))}
+        done = dict[str, ShardRow]()
+        for job in jobs:  # what is there, whole, and made of the same files
+            row = read_shard_row(root, job.shard)
+            if row and row.plan == job.plan and (row := whole_shard(root, job.shard)):
+                done[job.shard] = row
         todo = [job for job in jobs if job.shard not in done]
         if not done:
             _check_same_set(root, folder, manifest, sides)
@@ -142,7 +145,8 @@ def pack(
         counts = {side: sum(r.pairs for r in found if r.side == side) for side in SIDES}
         if not sum(counts.values()):
             raise DistillError(f"{folder}: none of its pairs can be read")
-        _finish(root, folder, done, found)
+        write_set(root, [done[job.shard] for job in jobs])
+        write_sidecars(root, folder)
         write_shard_manifest(root, manifest, counts)
     size = sum(row.bytes for row in found)
     return PackReport(root, codec, counts, len(found), size, len(todo), skipped)
@@ -157,21 +161,16 @@ def _check_same_set(
     if there is None or there.counts is None:
         return
     known = {pair.name for side in SIDES for pair in sides[side]}
-    names = _first_names(root)
+    try:
+        names = {row.name for row in read_rows_of(root, Catalogue(root).name(0))}
+    except (DistillError, IndexError):  # damaged
+        names = set()
     other = there.recipe.get("teacher") != manifest.recipe.get("teacher")
     if other or (names and known.isdisjoint(names)):
         raise DistillError(
             f"output={root}: holds shards of another set than {folder}, which would be replaced; "
             "choose another output, or delete it"
         )
-
-
-def _first_names(root: Address) -> set[str]:
-    """Names of pairs in the first shard at `root`; none of a damaged one."""
-    try:
-        return {row.name for row in read_rows_of(root, Catalogue(root).name(0))}
-    except (DistillError, IndexError):
-        return set()
 
 
 def plan_shards(
@@ -187,7 +186,13 @@ def plan_shards(
         names = [pair.name for pair in sides[side]]
         order = [hashlib.sha256(name.encode(errors="replace")).digest() for name in names]
         for i, name in enumerate(names):
-            _check_text(folder, name)
+            try:
+                name.encode()
+            except UnicodeEncodeError:
+                raise DistillError(
+                    f"{folder}: the name {name!r} is no valid text, which an index needs; rename "
+                    "the file"
+                ) from None
             row = known.get(pair_of(name))
             whole = several and size_of(name) is not None
             by_folder.setdefault((row.folder if row else "", whole), []).append(i)
@@ -205,11 +210,14 @@ def plan_shards(
 
 def pack_shard(job: ShardJob, root: Address) -> tuple[ShardRow, dict[str, str]]:
     """Make and publish one shard, and its part of the index; gives the pairs that are left out."""
-    codec, plan, path = codec_named(job.codec), job.plan, shard_path(job.shard)
-    content, found, bad = bytearray(), list[IndexRow](), dict[str, str]()
+    codec, bad = codec_named(job.codec), dict[str, str]()
+    writer = ShardWriter(job.shard, job.side, job.folder, codec, job.plan, job.device, job.whole)
     for pair, row in zip(job.pairs, job.rows, strict=True):
         try:
-            photo, target = map(_as_stored, pair.read_transparent())
+            photo, target = (  # RGB where nothing is see-through
+                each.convert("RGB") if np.asarray(each)[..., 3].min() == OPAQUE else each
+                for each in pair.read_transparent()
+            )
         except BadPhoto as reason:
             bad[str(pair.photo)] = str(reason)
             continue
@@ -218,65 +226,8 @@ def pack_shard(job: ShardJob, root: Address) -> tuple[ShardRow, dict[str, str]]:
                 f"{pair.target or pair.photo}: has transparency, which codec={job.codec} does not "
                 "keep; choose another codec"
             )
-        record = encode_pair(key_of(len(found), pair.name), photo, target, codec)
-        where = (path, len(content), len(record), hashlib.sha256(record).hexdigest())
-        found.append(_index_row(job, pair, row, where, zlib.crc32(record), photo.size))
-        content += record
-    content += END
-    made = ShardRow(
-        job.shard, job.side, job.folder, len(found), len(content),
-        hashlib.sha256(content).hexdigest(), plan, job.device, whole=job.whole,
-    )  # fmt: skip
-    if found:
-        root.write(path, memoryview(content))
-    write_part(root, made, found)
-    return made, bad
-
-
-def _index_row(
-    job: ShardJob,
-    pair: Pair,
-    row: PhotoRow | None,
-    where: tuple[str, int, int, str],
-    crc32: int,
-    size: tuple[int, int],
-) -> IndexRow:
-    group = group_of(literal_eval(row.key) if row else pair.name)
-    known: dict[str, Any] = {"crc32": crc32, "width": size[0], "height": size[1]}
-    if row:
-        known |= {"pair": row.pair, "photo": row.key, "near_duplicate": row.near_duplicate}
-    return IndexRow(pair.name, job.side, group, job.folder, *where, job.device, **known)
-
-
-def _as_stored(image: Image.Image) -> Image.Image:
-    """RGB where nothing is see-through, else RGBA."""
-    opaque = np.asarray(image)[..., 3].min() == OPAQUE
-    return image.convert("RGB") if opaque else image
-
-
-def _check_text(folder: Path, name: str) -> None:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise DistillError(
-            f"{folder}: the name {name!r} is no valid text, which an index needs; rename the file"
-        ) from None
-
-
-def _layout(sides: Mapping[Side, Pairs]) -> tuple[str, str]:
-    """The folders of photos and targets, where they are called as in a set of ours."""
-    for pairs in sides.values():
-        names = (pairs.photos.name, pairs.targets.name if pairs.targets else "")
-        if names in PAIR_FOLDERS or names[::-1] in PAIR_FOLDERS:
-            return names
-    return "photo", "stylized"
-
-
-def _check_free(root: Address) -> None:
-    if shard_manifest_at(root) is None and root.size(MANIFEST) is not None:
-        raise DistillError(
-            f"{root}: holds a set of another kind; name another place with output=ADDRESS"
-        )
+        writer.add(pair.name, row, photo, target)
+    return writer.publish(root), bad
 
 
 @contextmanager
@@ -294,12 +245,6 @@ def _alone(root: Address) -> Iterator[None]:
             f"{root}: another distill.shards is writing there; wait for it, or name another place "
             "with output=ADDRESS"
         ) from None
-
-
-def _made_of(root: Address, job: ShardJob) -> ShardRow | None:
-    """The shard's row where it is there, whole, and made of the same files; else None."""
-    row = read_shard_row(root, job.shard)
-    return whole_shard(root, job.shard) if row and row.plan == job.plan else None
 
 
 class _Packing(Dataset):
@@ -325,7 +270,7 @@ def _make(jobs: Sequence[ShardJob], done: dict[str, ShardRow], root: Address, wo
         batch_size=None,
         num_workers=min(workers, len(jobs)),
         worker_init_fn=worker_init_fn(low_priority=False),
-        collate_fn=_same,
+        collate_fn=_same,  # a lambda is not sent to a process that is spawned
     )
     with bar(sum(len(job.pairs) for job in jobs), "pair", "packing") as progress:
         for job, (row, bad) in zip(jobs, loader, strict=True):
@@ -339,19 +284,3 @@ def _make(jobs: Sequence[ShardJob], done: dict[str, ShardRow], root: Address, wo
 
 def _same(item: object) -> object:
     return item
-
-
-def _finish(
-    root: Address, folder: Path, done: Mapping[str, ShardRow], found: Sequence[ShardRow]
-) -> None:
-    """Catalogue and the set's own files; what an earlier plan left is removed."""
-    write_catalogue(root, found)
-    tars, parts = ({PurePath(at(s)).name for s in done} for at in (shard_path, part_path))
-    for place, kept in (("shards", tars), ("index", parts)):
-        for name in root.names(place) - kept:
-            root.remove(f"{place}/{name}")
-    for name in SIDECARS:
-        if (folder / name).is_file():
-            root.write(f"{KEPT}/{name}", (folder / name).read_bytes())
-        else:
-            root.remove(f"{KEPT}/{name}")

@@ -51,7 +51,14 @@ def write_card(settings: Prepare, root: Path) -> None:
     """Write README.md and the sheet of the set that distill.prepare has just made: of data=shards
     where those lie, else at `root`."""
     form = form_at(shards_root(settings) if settings.data.kind == "shards" else root)
-    form.write(SHEET, _sheet(form))
+    rows = [
+        [to_tensor(picture.convert("RGBA").convert("RGB")) for picture in pair]
+        for pair in form.samples(SHOWN)
+    ]
+    titles = ("sketch", "photo") if form.of_sketches else ("photo", "stylised")
+    drawn = BytesIO()
+    sheet(rows, titles).save(drawn, "JPEG", quality=90)
+    form.write(SHEET, drawn.getvalue())
     form.write(CARD, set_card(settings, form).encode())
     print(f"card: {form}/{CARD}, {form}/{SHEET}")
 
@@ -101,10 +108,22 @@ def set_card(settings: Prepare, form: SetFormat) -> str:
     sketches = form.of_sketches
     style = settings.style
     name = "Sketches of photos" if sketches else f"Photos and {one_line(style.name)} of them"
+    sizes = f"{made['size']}×{made['size']}"
+    if made["sizes"]:
+        sizes = (
+            f"squares of {sizes} (`NAME.png`) and whole photos with long sides of "
+            f"{', '.join(map(str, made['sizes']))} pixels (`NAME-sSIZE.png`)"
+        )
+    terms = {"the photos": one_line(settings.card.licence or UNSAID)}
+    if sketches:
+        checks = {key: one_line(made[key]) for key in sorted(made) if key.startswith("sketch.")}
+    else:
+        checks = _taught(settings, made, form.said)
+        terms["their teacher"] = INHERITED.format(one_line(style.licence))
     parts = [
         front_matter(_head(settings, name, counts, form)) + f"\n# {one_line(name)}",
         f"![sample pairs]({SHEET})",
-        f"{_total(counts):,} pairs of pictures, {_sizes(made)}, made with distill {__version__}.",
+        f"{_total(counts):,} pairs of pictures, {sizes}, made with distill {__version__}.",
         "| side | pairs |\n| --- | ---: |\n"
         + "\n".join(f"| {side} | {counts.get(side, 0):,} |" for side in SIDES),
         FILES,
@@ -112,22 +131,12 @@ def set_card(settings: Prepare, form: SetFormat) -> str:
         "## Sources",
         _list(_sources(settings, form.said, counts)),
         "## Terms",
-        _list(_terms(settings, sketches)),
+        _list(terms),
         "## How it was made and checked",
-        _list(_sketched(made) if sketches else _taught(settings, made, form.said)),
+        _list(checks),
         "Near-duplicates, and photos of one person by their names, stay on one side.",
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _sizes(made: Mapping[str, Any]) -> str:
-    square, sizes = f"{made['size']}×{made['size']}", made["sizes"]
-    if not sizes:
-        return square
-    return (
-        f"squares of {square} (`NAME.png`) and whole photos with long sides of "
-        f"{', '.join(map(str, sizes))} pixels (`NAME-sSIZE.png`)"
-    )
 
 
 def _total(counts: Mapping[str, int]) -> int:
@@ -174,13 +183,6 @@ def _sources(settings: Prepare, root: Path, counts: Mapping[str, int]) -> dict[s
     }
 
 
-def _terms(settings: Prepare, sketches: bool) -> dict[str, str]:
-    photos = {"the photos": one_line(settings.card.licence or UNSAID)}
-    if sketches:
-        return photos
-    return photos | {"their teacher": INHERITED.format(one_line(settings.style.licence))}
-
-
 def _taught(settings: Prepare, made: Mapping[str, Any], root: Path) -> dict[str, str]:
     style = settings.style
     file = Path(style.weights).name if style.weights else style.file
@@ -191,37 +193,15 @@ def _taught(settings: Prepare, made: Mapping[str, Any], root: Path) -> dict[str,
         "square": f"the centre {made['crop']:.0%} of the short side; {made['views']} "
         f"picture(s) of a training photo; seed {made['seed']}",
     }
-    return said | _checked(root / TEACHER)
-
-
-def _checked(kept: Path) -> dict[str, str]:
-    """What `teacher_check` measured, where there were enough photos."""
-    try:
-        found = json.loads(kept.read_text())
-        photos, off, mirror = (found[k] for k in ("photos", "displacement_px", "mirror_db"))
-        said = "too few details to measure" if off is None else f"{off:g} px"
-        return {
-            "measured": f"drawn {said} off the photos, {mirror:g} dB to itself on mirrored ones "
+    with suppress(OSError, ValueError, KeyError, TypeError):  # there were too few photos
+        found = json.loads((root / TEACHER).read_text())
+        photos, far, mirror = (found[k] for k in ("photos", "displacement_px", "mirror_db"))
+        off = "too few details to measure" if far is None else f"{far:g} px"
+        said["measured"] = (
+            f"drawn {off} off the photos, {mirror:g} dB to itself on mirrored ones "
             f"({photos} photos)"
-        }
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-
-
-def _sketched(made: Mapping[str, Any]) -> dict[str, str]:
-    return {key: one_line(made[key]) for key in sorted(made) if key.startswith("sketch.")}
-
-
-def _sheet(form: SetFormat) -> bytes:
-    """A few pairs side by side, as a JPEG."""
-    rows = [
-        [to_tensor(picture.convert("RGBA").convert("RGB")) for picture in pair]
-        for pair in form.samples(SHOWN)
-    ]
-    titles = ("sketch", "photo") if form.of_sketches else ("photo", "stylised")
-    drawn = BytesIO()
-    sheet(rows, titles).save(drawn, "JPEG", quality=90)
-    return drawn.getvalue()
+        )
+    return said
 
 
 def _list(rows: Mapping[str, str]) -> str:

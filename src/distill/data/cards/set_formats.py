@@ -22,11 +22,10 @@ from distill.data.manifest import manifest_at
 from distill.data.photo_table import PAIR_FOLDERS, SIDES, SKETCH_FOLDERS, pair_of, png_names
 from distill.data.photos import Side
 from distill.data.shards.address import Address
-from distill.data.shards.metadata_store import SetMetadataStore
 from distill.data.shards.pair_record import PHOTO, STYLIZED
 from distill.data.shards.picture_codec import codec_named
 from distill.data.shards.shard_index import Catalogue
-from distill.data.shards.shard_manifest import finished_shards, shard_manifest_at
+from distill.data.shards.shard_manifest import SetMetadataStore, finished_shards, shard_manifest_at
 from distill.data.shards.sharded_pairs import ShardedPairs
 
 SIDE = 256  # pixels, where nothing else is said
@@ -125,7 +124,7 @@ class FolderFormat(SetFormat):
             plain = [name for name in names if name == f"{pair_of(name)}.png"] or names
             for at in spread(range(len(plain)), count):
                 place = self.root / side
-                yield _opened(place / first / plain[at]), _opened(place / second / plain[at])
+                yield Image.open(place / first / plain[at]), Image.open(place / second / plain[at])
             if plain:
                 return
 
@@ -201,7 +200,3 @@ def form_at(root: Path | Address) -> SetFormat:
         return TarFormat(address)
     assert address.local is not None
     return FolderFormat(address.local)
-
-
-def _opened(path: Path) -> Image.Image:
-    return Image.open(path)

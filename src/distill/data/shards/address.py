@@ -13,7 +13,7 @@ from fsspec.asyn import AsyncFileSystem
 from fsspec.spec import AbstractFileSystem
 
 from distill.core.errors import DistillError, reason_of
-from distill.core.files import atomic_write, write_whole
+from distill.core.files import write_whole
 
 _LOCAL = ("", "file", "local")
 # Protocols of stores that have buckets, and no folders to be made: `makedirs` would make a bucket
@@ -213,9 +213,3 @@ def _find(fs: Any, root: str) -> dict[str, dict[str, Any]]:
             elif name.startswith(f"{folder}/"):
                 folders.append(name)
     return found
-
-
-def fetch(source: Address, path: str, target: Path) -> None:
-    """Copy a file to a local one, which is there whole or not at all."""
-    with atomic_write(target) as temporary:
-        source.copy_to(path, temporary)

@@ -10,7 +10,7 @@ import io
 import math
 from abc import ABC, abstractmethod
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,9 @@ Content = bytes | memoryview
 class PictureCodec(ABC):
     """8-bit RGB or RGBA pictures to bytes and back; `suffix` is that of a file that holds them."""
 
-    suffix: ClassVar[str]
-    lossless: ClassVar[bool] = True
-    transparent: ClassVar[bool] = True  # keeps RGBA
+    suffix: str
+    lossless: bool = True
+    transparent: bool = True  # keeps RGBA
 
     @abstractmethod
     def encode(self, image: Image.Image) -> bytes:
@@ -51,10 +51,11 @@ class ArrayCodec(PictureCodec):
 
 
 class PillowCodec(PictureCodec):
-    """One of Pillow's formats, with what is given to `save`."""
+    """One of Pillow's formats, with what is given to `save`; `lossy` ones keep no RGBA either."""
 
-    def __init__(self, **how: Any) -> None:
-        self.how = how
+    def __init__(self, suffix: str, how: dict[str, Any], lossy: bool = False) -> None:
+        self.suffix, self.how = suffix, how
+        self.lossless = self.transparent = not lossy
 
     def encode(self, image: Image.Image) -> bytes:
         encoded = io.BytesIO()
@@ -65,24 +66,6 @@ class PillowCodec(PictureCodec):
         with Image.open(io.BytesIO(content), formats=[self.how["format"]]) as image:
             image.load()
             return image
-
-
-class PngCodec(PillowCodec):
-    """As folder sets have them."""
-
-    suffix = "png"
-
-
-class WebpCodec(PillowCodec):
-    """Lossless WebP."""
-
-    suffix = "webp"
-
-
-class JpegCodec(PillowCodec):
-    """JPEG without colour subsampling: a quarter to a third of the bytes, not the same pixels."""
-
-    suffix, lossless, transparent = "jpg", False, False
 
 
 class QoiCodec(ArrayCodec):
@@ -149,9 +132,11 @@ def codec_named(name: str) -> PictureCodec:
         case "raw":
             return RawCodec()
         case "webp":  # a higher method is 14 % smaller, takes 17 times as long, decodes no faster
-            return WebpCodec(format="WEBP", lossless=True, method=0, quality=0, exact=True)
-        case "png":
-            return PngCodec(format="PNG", **PNG)
-        case "jpeg":
-            return JpegCodec(format="JPEG", quality=95, subsampling=0)
+            webp = {"format": "WEBP", "lossless": True, "method": 0, "quality": 0, "exact": True}
+            return PillowCodec("webp", webp)
+        case "png":  # as folder sets have them
+            return PillowCodec("png", {"format": "PNG", **PNG})
+        case "jpeg":  # a quarter to a third of the bytes, not the same pixels
+            jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0}
+            return PillowCodec("jpg", jpeg, lossy=True)
     raise DistillError(f"codec={name}: unknown; there are {', '.join(get_args(CodecName))}")

@@ -186,8 +186,8 @@ class Catalogue:
         columns = ["shard", "side", "folder", "pairs", "sha256", "whole"]
         table = _table(root, CATALOGUE, _SHARD, columns)
         self._names, self._sha256 = table["shard"].combine_chunks(), table["sha256"]
-        self.sides: NDArray[Any] = _text(table["side"])
-        self.folders: NDArray[Any] = _text(table["folder"])
+        self.sides: NDArray[Any] = np.array(table["side"].to_pylist(), str)
+        self.folders: NDArray[Any] = np.array(table["folder"].to_pylist(), str)
         self.pairs: NDArray[np.int64] = table["pairs"].to_numpy().astype(np.int64)
         self.whole = np.array([bool(each) for each in table["whole"].to_pylist()], bool)
 
@@ -206,11 +206,6 @@ class Catalogue:
         where that is asked for."""
         wanted = self.sides == side
         return np.flatnonzero(wanted if whole is None else wanted & (self.whole == whole))
-
-
-def _text(column: Any) -> NDArray[Any]:
-    """A column of few different words."""
-    return np.array(column.to_pylist(), dtype=str)
 
 
 _PAIR = {

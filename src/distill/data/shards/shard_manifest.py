@@ -1,16 +1,19 @@
-"""dataset.json of a set of shards: how they are made, of which set; written last."""
+"""What a set of shards says of itself: dataset.json, written last, and the files of the set that
+they were made of."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from distill.core.errors import DistillError
+from distill.core.files import cache_folder, write_whole
 from distill.data.manifest import DRAWINGS, MANIFEST, TEACHER
 from distill.data.photo_table import DROPPED, PHOTOS, SKIPPED
 from distill.data.photos import Side
@@ -65,17 +68,14 @@ def shard_manifest_at(root: Address) -> ShardManifest | None:
     values = {key: value for key, value in content.items() if key not in ("format", "kind")}
     try:
         manifest = TypeAdapter(ShardManifest).validate_python(values)
-        if not all(map(_is_folder, manifest.layout)):  # pictures are unpacked below such names
-            raise ValueError
+        for name in manifest.layout:  # pictures are unpacked below such names
+            if not PurePath(name).name == name not in ("", "..") or set("\\\0") & set(name):
+                raise ValueError
         return manifest
     except ValueError:  # pydantic's own too
         raise DistillError(
             f"{root}/{MANIFEST}: damaged; delete it and run the command that made the set again"
         ) from None
-
-
-def _is_folder(name: str) -> bool:
-    return PurePath(name).name == name not in ("", "..") and not set("\\\0") & set(name)
 
 
 def finished_shards(root: Address) -> ShardManifest:
@@ -91,3 +91,35 @@ def finished_shards(root: Address) -> ShardManifest:
             f"{root}: shards that are not finished; run the command that made them again to resume"
         )
     return manifest
+
+
+def write_sidecars(root: Address, folder: Path) -> None:
+    """Have ROOT/set hold the set's own files as they are in `folder`."""
+    for name in SIDECARS:
+        if (folder / name).is_file():
+            root.write(f"{KEPT}/{name}", (folder / name).read_bytes())
+        else:
+            root.remove(f"{KEPT}/{name}")
+
+
+class SetMetadataStore:
+    """The set's own files in a local folder: ROOT/set, or a copy of it in the cache where ROOT is
+    an object store's address."""
+
+    def __init__(self, root: Address) -> None:
+        self.root = root
+        if root.local is not None:
+            self.folder: Path = root.local / KEPT
+            return
+        digest = hashlib.sha256(root.text.encode()).hexdigest()[:12]
+        self.folder = cache_folder() / "labelling" / f"{root.name}-{digest}"
+        for name in SIDECARS:
+            if root.size(f"{KEPT}/{name}") is not None:
+                write_whole(self.folder / name, root.read(f"{KEPT}/{name}"))
+            else:
+                (self.folder / name).unlink(missing_ok=True)
+
+    def publish(self) -> None:
+        """Have the address hold what the folder does."""
+        if self.root.local is None:
+            write_sidecars(self.root, self.folder)

@@ -40,14 +40,12 @@ class WindowedPasses:
             self._pass = number
         window = int(np.searchsorted(self._ends, offset, side="right"))
         if (number, window) != self._window:
-            self._mixed = self._mix(number, window)
+            shards = self._shards[window * WINDOW : (window + 1) * WINDOW]
+            pairs = [np.arange(self.starts[s], self.starts[s] + self.sizes[s]) for s in shards]
+            rng = rng_for(*self.seed, "window", number, window)
+            self._mixed = rng.permutation(np.concatenate(pairs))
             self._window = (number, window)
         return int(self._mixed[offset - (self._ends[window - 1] if window else 0)])
-
-    def _mix(self, number: int, window: int) -> Indices:
-        shards = self._shards[window * WINDOW : (window + 1) * WINDOW]
-        pairs = [np.arange(self.starts[s], self.starts[s] + self.sizes[s]) for s in shards]
-        return rng_for(*self.seed, "window", number, window).permutation(np.concatenate(pairs))
 
 
 class ShardOrder:

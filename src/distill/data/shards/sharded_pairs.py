@@ -63,28 +63,24 @@ class ShardedPair:
         """
         photo, target = self.stored()
         first, second = (target, photo) if swap else (photo, target)
-        return _plain(first, False), _plain(second, alpha)
+        if first.mode != "RGB":
+            first = to_rgb(first)
+        return first, second if second.mode == "RGB" and not alpha else to_rgb(second, alpha)
 
     def pixels(self, swap: bool = False) -> tuple[Pixels, Pixels] | None:
         """The same as arrays, (H, W, 3); None where that is no shorter way. Raises BadPhoto."""
         codec = self._pairs.codec
         if not isinstance(codec, ArrayCodec):
             return None
-        photo, target = decoded(self._pairs.record(self._shard, self._row), codec.pixels)
-        first, second = (target, photo) if swap else (photo, target)
-        return _rgb(first), _rgb(second)
+        photo, target = (
+            pixels if pixels.shape[2] == 3 else np.array(to_rgb(Image.fromarray(pixels)))
+            for pixels in decoded(self._pairs.record(self._shard, self._row), codec.pixels)
+        )
+        return (target, photo) if swap else (photo, target)
 
     def stored(self) -> tuple[Image.Image, Image.Image]:
         """Photo and target as they were packed, RGB or RGBA. Raises BadPhoto."""
         return decode_pair(self._pairs.record(self._shard, self._row), self._pairs.codec)
-
-
-def _plain(image: Image.Image, alpha: bool) -> Image.Image:
-    return image if image.mode == "RGB" and not alpha else to_rgb(image, alpha)
-
-
-def _rgb(pixels: Pixels) -> Pixels:
-    return pixels if pixels.shape[2] == 3 else np.array(to_rgb(Image.fromarray(pixels)))
 
 
 class ShardedPairs(Sequence[ShardedPair]):
@@ -167,19 +163,17 @@ class ShardedPairs(Sequence[ShardedPair]):
         if file is not None:
             found = read_at(file, size, offset)
         else:
-            found = self._remote(shard_path(self.shard_name(shard)), offset, size)
+            path = shard_path(self.shard_name(shard))
+            try:
+                found = self.root.read_range(path, offset, size)
+            except FileNotFoundError:
+                raise DistillError(
+                    f"{self.root}/{path}: not there; run the command that made the set again "
+                    "to repair it"
+                ) from None
         if not part.holds(row, found):
             raise BadPhoto("damaged in its shard: not the bytes of the index")
         return found
-
-    def _remote(self, path: str, offset: int, size: int) -> bytes:
-        try:
-            return self.root.read_range(path, offset, size)
-        except FileNotFoundError:
-            raise DistillError(
-                f"{self.root}/{path}: not there; run the command that made the set again "
-                "to repair it"
-            ) from None
 
     def _file(self, shard: int) -> int | None:
         """A handle of the shard's file, or of its copy; None where it has to be read from afar."""

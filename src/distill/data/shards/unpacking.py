@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-
-from PIL import Image
 
 from distill.core.arrays import save_png
 from distill.core.errors import DistillError
@@ -25,8 +23,8 @@ from distill.data.photo_table import SIDES
 from distill.data.photos import Side
 from distill.data.shards.address import Address
 from distill.data.shards.shard_index import Catalogue
-from distill.data.shards.shard_manifest import KEPT, SIDECARS, ShardManifest, finished_shards
-from distill.data.shards.sharded_pairs import ShardedPair, ShardedPairs
+from distill.data.shards.shard_manifest import KEPT, SIDECARS, finished_shards
+from distill.data.shards.sharded_pairs import ShardedPairs
 
 MARK = ".shards"  # in a folder that was unpacked into: of which shards
 DONE = ".unpacked"
@@ -58,13 +56,17 @@ def unpack(root: Address, folder: Path, sides: Sequence[Side] = SIDES) -> Unpack
     pairs = {side: ShardedPairs(root, catalogue, side, manifest.codec) for side in sides}
     total = sum(map(len, pairs.values()))
     with writing(folder), bar(total, "pair", "unpacking") as progress:
-        write_whole(folder / MARK, _mark(root))
+        write_whole(folder / MARK, f"{root}\n")
         for side in sides:
-            for pair, name in _named(pairs[side]):
+            stems = Counter(PurePath(pair.name).stem for pair in pairs[side])
+            for pair in pairs[side]:
+                own = PurePath(pair.name)  # two that differ in their suffix alone keep it
+                name = f"{own.stem if stems[own.stem] == 1 else own.name}.png"
                 places = [folder / side / each / name for each in manifest.layout]
                 if not all(map(is_whole, places)):
                     try:
-                        _write(pair.stored(), places)
+                        for picture, place in zip(pair.stored(), places, strict=True):
+                            save_png(picture, place)
                         new += 1
                     except BadPhoto as reason:
                         progress.write(f"skipped {pair.photo!r}: {reason}")
@@ -88,30 +90,10 @@ def held_out_folder(root: Address) -> Path:
     folder = cache_folder() / "held-out" / f"{root.name}-{digest}"
     if not (folder / DONE).is_file():
         print(f"{root}: unpacks its held-out pairs into {folder}, once")
-        unpack(root, folder, [side for side in ("val", "test") if _count(manifest, side)])
+        counts = manifest.counts or {}
+        unpack(root, folder, [side for side in ("val", "test") if counts.get(side)])
         write_whole(folder / DONE, "")
     return folder
-
-
-def _count(manifest: ShardManifest, side: Side) -> int:
-    return (manifest.counts or {}).get(side, 0)
-
-
-def _named(pairs: ShardedPairs) -> Iterator[tuple[ShardedPair, str]]:
-    """Each pair and its PNG's name; two that differ in their suffix alone keep it."""
-    stems = Counter(PurePath(pair.name).stem for pair in pairs)
-    for pair in pairs:
-        name = PurePath(pair.name)
-        yield pair, f"{name.stem if stems[name.stem] == 1 else name.name}.png"
-
-
-def _write(pictures: Sequence[Image.Image], places: Sequence[Path]) -> None:
-    for picture, place in zip(pictures, places, strict=True):
-        save_png(picture, place)
-
-
-def _mark(root: Address) -> str:
-    return f"{root}\n"
 
 
 def _check_own(root: Address, folder: Path) -> None:
@@ -119,7 +101,7 @@ def _check_own(root: Address, folder: Path) -> None:
     if not folder.is_dir() or {each.name for each in folder.iterdir()} <= {LOCK}:
         return
     begun, made = folder / MARK, folder / MANIFEST
-    if begun.is_file() and begun.read_text() == _mark(root):
+    if begun.is_file() and begun.read_text() == f"{root}\n":
         return
     kept = f"{KEPT}/{MANIFEST}"
     if made.is_file() and root.size(kept) is not None and made.read_bytes() == root.read(kept):

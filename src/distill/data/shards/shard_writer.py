@@ -1,0 +1,96 @@
+"""Writing shards: one is published whole, then its part of the index, which makes it one."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from ast import literal_eval
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import Any
+
+from PIL import Image
+
+from distill.data.photo_table import PhotoRow
+from distill.data.photos import Side, group_of
+from distill.data.shards.address import Address
+from distill.data.shards.pair_record import END, encode_pair, key_of
+from distill.data.shards.picture_codec import PictureCodec
+from distill.data.shards.shard_index import (
+    IndexRow,
+    ShardRow,
+    part_path,
+    shard_path,
+    write_catalogue,
+    write_part,
+)
+
+
+class ShardWriter:
+    """A shard of pairs of one side and one folder of photos, which are added one by one.
+
+    `plan`, `device` and `whole` are what `ShardRow` says of it.
+    """
+
+    def __init__(
+        self,
+        shard: str,
+        side: Side,
+        folder: str,
+        codec: PictureCodec,
+        plan: str,
+        device: str | None,
+        whole: bool,
+    ) -> None:
+        self.shard, self.side, self.folder, self.codec = shard, side, folder, codec
+        self.plan, self.device, self.whole = plan, device, whole
+        self._content, self._rows = bytearray(), list[IndexRow]()
+
+    def add(
+        self, name: str, row: PhotoRow | None, photo: Image.Image, stylized: Image.Image
+    ) -> None:
+        """Put a pair behind the others; `row` is what photos.tsv says of its photo."""
+        record = encode_pair(key_of(len(self._rows), name), photo, stylized, self.codec)
+        known: dict[str, Any] = {}
+        if row:
+            known = {"pair": row.pair, "photo": row.key, "near_duplicate": row.near_duplicate}
+        self._rows.append(
+            IndexRow(
+                name=name,
+                side=self.side,
+                group=group_of(literal_eval(row.key) if row else name),
+                folder=self.folder,
+                shard=shard_path(self.shard),
+                offset=len(self._content),
+                size=len(record),
+                sha256=hashlib.sha256(record).hexdigest(),
+                device=self.device,
+                crc32=zlib.crc32(record),
+                width=photo.width,
+                height=photo.height,
+                **known,
+            )
+        )
+        self._content += record
+
+    def publish(self, root: Address, skipped: Mapping[str, str] = MappingProxyType({})) -> ShardRow:
+        """Write shard and index; `skipped` are the photos of which there is no pair."""
+        content = self._content
+        content += END
+        made = ShardRow(
+            self.shard, self.side, self.folder, len(self._rows), len(content),
+            hashlib.sha256(content).hexdigest(), self.plan, self.device, dict(skipped), self.whole,
+        )  # fmt: skip
+        if self._rows:
+            root.write(shard_path(self.shard), memoryview(content))
+        write_part(root, made, self._rows)
+        return made
+
+
+def write_set(root: Address, rows: Sequence[ShardRow]) -> None:
+    """The catalogue of these shards; whatever else an earlier plan left is removed."""
+    write_catalogue(root, [row for row in rows if row.pairs])
+    for place, path in (("shards", shard_path), ("index", part_path)):
+        for name in root.names(place) - {PurePath(path(row.shard)).name for row in rows}:
+            root.remove(f"{place}/{name}")
