@@ -18,12 +18,12 @@ Videos are accepted wherever pictures are: mp4, m4v, mov, mkv and webm keep thei
 mpg, ts and others become mp4. Sound is copied, every frame keeps its time, rotated videos are
 turned upright. H.264 (webm: VP9). They need PyAV: pip install 'distill[video]'.
 
-The larger the size, the finer the strokes, so size=512 gives bolder ones. A larger picture is scaled down first, the output back up.
-Memory, by the long side in pixels: about 1 GB at 1024, 2 at 2048, 5 and more at 4096; in tiles 1.1 GB and 20 bytes for
-every pixel of the picture. Further crops of face=crop faces=all are called NAME-STYLE-2 and
-so on. Where no face is found, a line says so and the whole picture is stylized. compare=true
-takes 10 seconds a picture and more where the teacher is there. Of an animation the first
-picture is stylized.
+The larger the size, the finer the strokes, so size=512 gives bolder ones. A larger picture is
+scaled down first, the output back up. Memory, by the long side in pixels: about 1 GB at 1024, 2
+at 2048, 5 and more at 4096; in tiles 1.1 GB and 20 bytes for every pixel of the picture.
+Further crops of face=crop faces=all are called NAME-STYLE-2 and so on. Where no face is found,
+a line says so and the whole picture is stylized. compare=true takes 10 seconds a picture and
+more where the teacher is there. Of an animation the first picture is stylized.
 
 A picture or video that cannot be read is skipped with a line, a damaged frame left out and
 counted; then the exit status is 1. compare=true shows video | output; face= is for pictures.
