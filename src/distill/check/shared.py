@@ -11,7 +11,7 @@ from onnx import checker
 from distill.check.finding import Cause, Finding, Rule
 from distill.check.onnx_graph import STANDARD, Graph, Shape
 from distill.core.errors import reason_of
-from distill.core.subnormals import count_subnormals
+from distill.core.onnx_files import count_subnormals
 
 ONNX_SPEC = "ONNX, Open Neural Network Exchange Intermediate Representation (IR) Specification"
 ORT_FIXED = 'ONNX Runtime, "Making dynamic input shapes fixed" (read 2026-11)'

@@ -14,8 +14,8 @@ from distill.core.state_dicts import tensors_in_graph
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.models import zoo
 from distill.models.checkpoint import student_to_start_from
+from distill.models.fold import unfold_batchnorm
 from distill.models.students.student import Student
-from distill.models.unfold import unfold_batchnorm
 
 ZOO = "zoo:"
 SIDE = 256  # of the photographs by which BatchNorm is measured again
