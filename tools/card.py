@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from PIL import Image
 
-from distill.config.trained import source_of
+from distill.config.validate import source_of
 from distill.core.images import sheet, to_tensor
 from distill.data.cards.terms import INHERITED
 from distill.data.photo_table import SIDES, read_rows

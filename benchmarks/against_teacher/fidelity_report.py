@@ -14,9 +14,9 @@ from torch import Tensor
 from against_teacher.heldout_set import FidelitySet
 from against_teacher.scored_students import RESERVED
 from distill.core.arrays import save_png
-from distill.core.cores import cores
 from distill.core.files import write_json, write_whole
 from distill.core.images import sheet, to_float
+from distill.core.process import cores
 from distill.eval_fid.line_scores import INK, by_kind
 from distill.eval_fid.results import markdown
 from distill.eval_fid.whole_pictures import table

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from against_teacher.heldout_set import FidelitySet, persons
-from distill.config.trained import source_of
+from distill.config.validate import source_of
 from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.data import sources

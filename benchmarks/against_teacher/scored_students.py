@@ -17,9 +17,8 @@ from against_teacher import overlap
 from against_teacher.heldout_set import FidelitySet
 from distill.core.errors import DistillError
 from distill.core.images import to_float, to_image, to_tensor
-from distill.core.onnx_files import load_model
+from distill.core.onnx_files import flush_subnormals, load_model
 from distill.core.sessions import open_session, picture_call
-from distill.core.subnormals import flush_subnormals
 from distill.eval_fid.whole_pictures import Infer
 from distill.metrics import complexity, nonzero_weights
 from distill.models import checkpoint

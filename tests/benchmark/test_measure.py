@@ -16,7 +16,7 @@ from distill.config import compose
 from distill.config.settings.commands import Benchmark
 from distill.core import sessions
 from distill.core.errors import DistillError
-from distill.core.subnormals import count_subnormals, flush_subnormals
+from distill.core.onnx_files import count_subnormals, flush_subnormals
 from distill.models.teachers.teacher import Teacher
 from support.commands import run
 from support.device_graphs import build, picture, weight

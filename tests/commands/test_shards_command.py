@@ -27,7 +27,7 @@ from distill.prepare import __main__ as prepare
 from distill.runs.run_folder import Run
 from distill.shards import __main__ as shards
 from distill.train import __main__ as train
-from distill.train.callbacks.table import MetricsTable
+from distill.train.callbacks.reports import MetricsTable
 from support.commands import QUICK, SMALL, go, run
 from support.last_checkpoints import differences, saved
 from support.pairs_on_disk import contents, pixels, write_set

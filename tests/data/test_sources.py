@@ -12,7 +12,7 @@ import pytest
 from distill.config import compose
 from distill.config.arguments import TypedKeys, split_arguments
 from distill.config.settings.training import Prepare, Train
-from distill.config.trained import source_of
+from distill.config.validate import source_of
 from distill.core.errors import DistillError
 from distill.data import sources
 from distill.data.pairs import find_pairs

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
-from distill.core.subnormals import FLUSH, flush_subnormals
+from distill.core.onnx_files import FLUSH, flush_subnormals
 from distill.export.graph.operator_sets import foreign_operators
 from distill.export.onnx import OnnxExporter, parity
 from distill.models.fold import fold_batchnorm

@@ -6,11 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from distill.models.fold import fold_batchnorm
+from distill.models.fold import fold_batchnorm, unfold_batchnorm
 from distill.models.students.decoders.detail import Detail
 from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.student import Student
-from distill.models.unfold import unfold_batchnorm
 
 
 def student(seed: int) -> Student:

@@ -9,8 +9,8 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from distill.core.cores import processor
 from distill.core.errors import DistillError
+from distill.core.process import processor
 from distill.data import listing
 from distill.data.photo_table import read_rows, size_of
 from distill.data.shards.address import Address

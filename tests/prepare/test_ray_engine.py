@@ -17,7 +17,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from distill.config.settings.engines import EngineSettings
+from distill.config.settings.training import EngineSettings
 from distill.core.errors import DistillError
 from distill.data.photos import find_photos
 from distill.data.thumbnails import thumbnails

@@ -12,8 +12,8 @@ import pytest
 import torch
 from PIL import Image
 
-from distill.core.cores import processor
 from distill.core.errors import DistillError
+from distill.core.process import processor
 from distill.data import photo_table
 from distill.data.manifest import is_complete, manifest_at
 from distill.data.photos import Photo, find_photos

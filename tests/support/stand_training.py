@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from distill.config import compose, registry
 from distill.core.errors import INTERRUPTED
 from distill.models.recipes import RECIPES
-from distill.train.callbacks.observers import observer_callbacks
+from distill.train import trainer
 from distill.train.search import study_sweep
 from support.commands import run
 
@@ -43,9 +43,10 @@ class Stand:
             figures = [self.psnr(settings), *(of(settings) for of in self.columns.values())]
             rows.append(",".join(map(str, [step, *figures])))
             (folder / "metrics.csv").write_text("\n".join(rows))
-            for callback in observer_callbacks():
-                callback.watcher.started()
-                callback.watcher.validated(step, {"val/psnr": figures[0]})
+            at = SimpleNamespace(global_step=step, callback_metrics={"val/psnr": figures[0]})
+            for callback in trainer.further:
+                callback.on_train_start(at, None)
+                callback.on_validation_end(at, None)
 
     def typed(self, *words):
         """The exit status of distill.train with this in the training's place."""
@@ -54,7 +55,7 @@ class Stand:
 
 
 def command(_name, only):
-    """In the place of parallel_jobs.command: a process with the stand-in, for one job alone."""
+    """In the place of jobs.command: a process with the stand-in, for one job alone."""
     typed = [word for word in sys.argv[1:] if not word.startswith("launcher")]
     return [sys.executable, "-m", "support.stand_training", *typed, f"launcher.only={only}"]
 

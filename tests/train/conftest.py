@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from distill.train.callbacks.table import MetricsTable
+from distill.train.callbacks.reports import MetricsTable
 from support.small_vgg import small_vgg
 
 

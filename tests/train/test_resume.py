@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from distill.runs.run_folder import Run
-from distill.train.callbacks.progress_bar import Progress
+from distill.train.callbacks.reports import Progress
 from support.commands import go
 from support.last_checkpoints import differences, saved
 

@@ -19,8 +19,7 @@ from distill.config.registry import recipe_of
 from distill.config.settings.commands import Benchmark
 from distill.core.errors import DistillError
 from distill.core.files import home_path
-from distill.core.onnx_files import load_model
-from distill.core.subnormals import count_subnormals, flush_subnormals
+from distill.core.onnx_files import count_subnormals, flush_subnormals, load_model
 from distill.export.subject import inference_graph
 from distill.metrics import complexity
 from distill.models import build, zoo

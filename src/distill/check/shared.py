@@ -12,7 +12,7 @@ from onnx import checker
 
 from distill.check.onnx_graph import STANDARD, Graph, Node, Shape
 from distill.core.errors import reason_of
-from distill.core.subnormals import count_subnormals
+from distill.core.onnx_files import count_subnormals
 
 Level = Literal["finding", "note"]
 

@@ -1,10 +1,10 @@
-"""The command line: settings, quoted where a path needs it, flags, and files."""
+"""The command line: settings, quoted where a path needs it, flags that Hydra takes, and files."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -17,6 +17,16 @@ VALUED = {  # Hydra's flags that take the next word
     *("--cfg", "-c", "--info", "-i", "--package", "-p", "--config-name", "-cn", "--config-path"),
     *("-cp", "--config-dir", "-cd", "--experimental-rerun"),
 }
+
+MULTIRUN, HELP, VERSION = {"-m", "--multirun"}, {"-h", "--help"}, {"-V", "--version"}
+_SHOWN: dict[str, tuple[str, ...]] = {  # and what may follow them
+    **dict.fromkeys(("-c", "--cfg"), ("job", "hydra", "all")),
+    **dict.fromkeys(
+        ("-i", "--info"), ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+    ),
+}
+_SHORTER = {"-p", "--package"}  # of --cfg: one part, by its name
+_PLAIN = {*MULTIRUN, *HELP, *VERSION, "--resolve"}
 
 
 class TypedKeys:
@@ -87,7 +97,10 @@ def split_files(arguments: list[str]) -> tuple[list[str], dict[str, list[str]]]:
             kept.append(f"output={_output(word, ''.join(_next(words)))}")
         elif word.startswith("--output="):
             kept.append(f"output={_output('--output', word.partition('=')[2])}")
-        elif _is_input(word):
+        elif word.startswith(("-", "hydra/")):
+            kept.append(word)
+        # A picture's name may hold a =, but no setting's name holds a slash.
+        elif "=" not in word or "/" in word.partition("=")[0] or os.path.isfile(word):
             inputs.append(word)
         else:
             kept.append(word)
@@ -102,14 +115,6 @@ def _output(flag: str, value: str) -> str:
     if not value:
         raise DistillError(f"{flag}: say where to: {flag} FOLDER, or the name of one picture")
     return _quoted_path(value)
-
-
-def _is_input(word: str) -> bool:
-    """A picture's name may hold a =, but no setting's name holds a slash (Hydra's own do)."""
-    key, equals, _ = word.partition("=")
-    if word.startswith(("-", "hydra/")):
-        return False
-    return not equals or "/" in key or os.path.isfile(word)
 
 
 def _each_quoted(argument: str, keys: TypedKeys) -> str:
@@ -146,3 +151,34 @@ def _quoted_path(value: str) -> str:
         return value
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
+
+
+def check_flags(words: Sequence[str]) -> None:
+    """Raises DistillError for what is neither a setting nor a flag that a command takes.
+
+    Hydra has more of them: they change where settings come from, or install completion for
+    another kind of program, and their errors are many lines long.
+    """
+    rest = [part for word in words for part in word.split("=", 1)]
+    asked = {word for word in rest if word in _SHOWN}
+    while rest:
+        word = rest.pop(0)
+        if word in _PLAIN:
+            continue
+        if word in _SHORTER and rest:
+            rest.pop(0)
+        elif word in _SHOWN:
+            if rest and rest[0] in _SHOWN[word]:
+                rest.pop(0)
+            elif word in ("-c", "--cfg"):
+                raise DistillError(f"{word}: say what of: {word} {', '.join(_SHOWN[word])}")
+        elif word.startswith("-"):
+            raise DistillError(
+                f"{word}: no such flag; there are --help, --cfg job, --info defaults, -m and "
+                "--version; settings are typed KEY=VALUE"
+            )
+        else:
+            raise DistillError(f"{word}: no setting; settings are typed KEY=VALUE, see --help")
+    needing = {*_SHORTER, "--resolve"} & {part for word in words for part in word.split("=", 1)}
+    if needing and not asked:
+        raise DistillError(f"{min(needing)}: goes with --cfg job; leave it out, or add that")

@@ -22,9 +22,15 @@ from omegaconf.errors import OmegaConfBaseException
 
 from distill import __version__
 from distill.config import multirun
-from distill.config.arguments import TypedKeys, split_arguments, split_files
-from distill.config.flags import HELP, MULTIRUN, VERSION
-from distill.config.flags import check as check_flags
+from distill.config.arguments import (
+    HELP,
+    MULTIRUN,
+    VERSION,
+    TypedKeys,
+    check_flags,
+    split_arguments,
+    split_files,
+)
 from distill.config.help import Row, Section, comments, page, rows
 from distill.config.registry import Recipe, register
 from distill.config.search_space import Axis, Space
@@ -410,7 +416,9 @@ def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
         key = next(filter(None, found.groups()))
         full = re.search(r"full_key: (\S+)", text)
         key = full.group(1) if full else key
-        if elsewhere := [each for each in _choices_with(name, key) if each not in overrides]:
+        groups = [g for g in _every_group(name) if (conf_folder() / g).is_dir()]
+        bringing = [f"{g}={c}" for g in groups for c in choices(g) if key in _keys_of(g, c)]
+        if elsewhere := [each for each in bringing if each not in overrides]:
             return f"{key}: no such setting here; it goes with {' or '.join(elsewhere)}"
         return unknown_name(key, _all_keys(name, key, overrides))
     if "Config group override must be" in text or isinstance(error, TypeError):
@@ -422,12 +430,6 @@ def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
                 known = [f"{group}={each}" for each in allowed]
                 return unknown_name(f"{group}={wrong[0]}", known, "choice")
     return " ".join(text.split())
-
-
-def _choices_with(name: str, key: str) -> list[str]:
-    """The choices of a command's groups, GROUP=CHOICE, that bring a setting of that key."""
-    groups = [g for g in _every_group(name) if (conf_folder() / g).is_dir()]
-    return [f"{g}={c}" for g in groups for c in choices(g) if key in _keys_of(g, c)]
 
 
 def _keys_of(group: str, choice: str) -> set[str]:

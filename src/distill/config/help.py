@@ -46,7 +46,10 @@ def rows(
         value = values.get(item.name)
         classes = (part for part in (hint, *get_args(hint)) if isinstance(part, type))
         inner = next(filter(is_dataclass, classes), None)
-        about = _about(schema, item.name)
+        # The line on a field, perhaps that of the class it is inherited from.
+        found = (getattr(c, "__dataclass_fields__", {}).get(item.name) for c in schema.__mro__)
+        said = (each.metadata.get("about") for each in found if each)
+        about = next(filter(None, said), "")
         if inner and not (about and value is None):
             within: Any = value if isinstance(value, Mapping) else {}
             for row in rows(inner, within, comments, f"{key}."):
@@ -60,13 +63,6 @@ def rows(
         elif about:
             kind, limits = ("NAME", "") if inner else _kind(hint)
             yield Row(key, kind, _shown(value), f"{about}{limits}")
-
-
-def _about(schema: type, name: str) -> str:
-    """The line on a field, perhaps that of the class it is inherited from."""
-    found = (getattr(each, "__dataclass_fields__", {}).get(name) for each in schema.__mro__)
-    said = (item.metadata.get("about") for item in found if item)
-    return next(filter(None, said), "")
 
 
 def _kind(hint: Any) -> tuple[str, str]:
@@ -153,17 +149,16 @@ def page(about: str, groups: Iterable[str], sections: Iterable[Section]) -> str:
             for each in choices
         ] + [""]
     for section in sections:
-        lines += [f"{section.title}:", *map(_line, section.rows), ""]
+        lines += [f"{section.title}:"]
+        for row in section.rows:
+            head = f"  {row.key}={row.kind}"
+            if len(head) > INDENT - 2:
+                head += "\n" + " " * INDENT
+            said = row.about if row.default in ("null", "") else f"{row.about}  ({row.default})"
+            rest = textwrap.fill(
+                said, WIDTH, initial_indent=" " * INDENT, subsequent_indent=" " * INDENT,
+                break_on_hyphens=False,
+            ).lstrip()  # fmt: skip
+            lines += [f"{head if head[-1] == ' ' else head.ljust(INDENT)}{rest}"]
+        lines += [""]
     return "\n".join(lines).rstrip()
-
-
-def _line(row: Row) -> str:
-    head = f"  {row.key}={row.kind}"
-    if len(head) > INDENT - 2:
-        head += "\n" + " " * INDENT
-    said = row.about if row.default in ("null", "") else f"{row.about}  ({row.default})"
-    rest = textwrap.fill(
-        said, WIDTH, initial_indent=" " * INDENT, subsequent_indent=" " * INDENT,
-        break_on_hyphens=False,
-    ).lstrip()  # fmt: skip
-    return f"{head if head[-1] == ' ' else head.ljust(INDENT)}{rest}"

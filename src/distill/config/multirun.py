@@ -80,7 +80,15 @@ def run(
     if not any(job.swept for job in jobs):
         raise DistillError("-m: no setting has several values; KEY=VALUE,VALUE, or leave -m out")
     jobs = sweep.place(jobs)
-    outcomes = carry_out(jobs) if carry_out else _in_turn(task, jobs)
+    if carry_out:
+        outcomes = carry_out(jobs)
+    else:
+        outcomes = [Outcome()] * len(jobs)
+        for i, job in enumerate(jobs):
+            print(f"[{i + 1}/{len(jobs)}] {job.name}", flush=True)
+            outcomes[i] = attempt(task, job)
+            if outcomes[i].status == INTERRUPTED:
+                break
     if report:
         sweep.report(jobs, outcomes)
     if INTERRUPTED in [outcome.status for outcome in outcomes]:
@@ -88,16 +96,6 @@ def run(
     failed = [job.name for job, outcome in zip(jobs, outcomes, strict=True) if outcome.status]
     if failed:
         raise DistillError(f"{len(failed)} of {len(jobs)} jobs failed: {', '.join(failed)}")
-
-
-def _in_turn(task: Callable[[Any], None], jobs: Sequence[Job]) -> list[Outcome]:
-    outcomes = [Outcome()] * len(jobs)
-    for i, job in enumerate(jobs):
-        print(f"[{i + 1}/{len(jobs)}] {job.name}", flush=True)
-        outcomes[i] = attempt(task, job)
-        if outcomes[i].status == INTERRUPTED:
-            break
-    return outcomes
 
 
 def attempt(task: Callable[[Any], None], job: Job) -> Outcome:
@@ -132,15 +130,10 @@ def _process(job: Job) -> Iterator[None]:
         for name in os.environ.keys() - environment.keys():
             del os.environ[name]
         os.environ.update(environment)
-        _leave_group()
+        # Leave the processes of a distributed training: the next one brings its own.
+        if "torch" in sys.modules:  # inference needs none
+            from torch import distributed
+
+            if distributed.is_available() and distributed.is_initialized():
+                distributed.destroy_process_group()
         gc.collect()  # a trainer refers to itself, and its memory is the next one's
-
-
-def _leave_group() -> None:
-    """Leave the processes of a distributed training: the next one brings its own."""
-    if "torch" not in sys.modules:  # inference needs none
-        return
-    from torch import distributed
-
-    if distributed.is_available() and distributed.is_initialized():
-        distributed.destroy_process_group()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from distill.config.settings.base import Given
+from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
-from distill.core.nodes import bind, unknown_name
+from distill.core.nodes import bind, takes, unknown_name
 
 S = TypeVar("S")
 
@@ -33,6 +34,25 @@ def fit(values: Any, schema: type[S]) -> S:
         return TypeAdapter(schema).validate_python(values)
     except ValidationError as error:
         raise DistillError(_explain(error, schema)) from None
+
+
+def source_of(trained: dict[str, Any], photos: str | None = None) -> PhotoSource:
+    """The photos, teacher and set of a trained run, checked again; or the same with other photos.
+
+    Those of a run without a teacher are another folder of pairs.
+    """
+    kept = {key: trained[key] for key in ("crop", "style", "data", "label", "teacher")}
+    if photos and kept["teacher"] is None:
+        kept["data"] = kept["data"] | {"root": photos}
+    elif photos:
+        kept["data"] = kept["data"] | {"root": None, "kind": "pairs", "weights": None}
+    kept["photos"] = photos or trained["photos"]
+    kept["val_photos"] = None if photos else trained.get("val_photos")
+    source = check(kept | {"drop": None}, PhotoSource)  # the set remembers what was dropped
+    if source.teacher is not None and takes(source.teacher, "typed"):
+        # The run may be somebody else's: what it names has not been typed by the one at work here.
+        return replace(source, teacher=source.teacher | {"typed": False})
+    return source
 
 
 def _nodes(

@@ -80,16 +80,6 @@ def _of_the_system(error: OSError) -> str:
     return f"{where}{reason}; choose another place" if where else f"{reason} (by the system)"
 
 
-def _of_a_loader(error: RuntimeError) -> str:
-    """The same where torch lost a process that loads pictures; empty for any other error."""
-    if not str(error).startswith("DataLoader worker"):
-        return ""
-    return (
-        "a process that loads pictures was killed, as systems do that run out of memory; run it "
-        "again to resume; with data.workers=0 (label.workers=0) there is none"
-    )
-
-
 class OneLine:
     """Turns what a user can cause into one line on standard error and exit status 1.
 
@@ -115,8 +105,11 @@ class OneLine:
             self._end(said)
         if isinstance(error, ImportError) and (said := lacking(error)):
             self._end(f"this command {said}")
-        if isinstance(error, RuntimeError) and (said := _of_a_loader(error)):
-            self._end(said)
+        if isinstance(error, RuntimeError) and str(error).startswith("DataLoader worker"):
+            self._end(
+                "a process that loads pictures was killed, as systems do that run out of memory; "
+                "run it again to resume; with data.workers=0 (label.workers=0) there is none"
+            )
         if isinstance(error, KeyboardInterrupt):
             print("\nstopped; run it again to resume", file=sys.stderr)
             sys.exit(INTERRUPTED)

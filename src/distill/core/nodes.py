@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import resolve_name
@@ -32,10 +33,20 @@ def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
     for name, argument in arguments.items():
         if name not in allowed:
             raise DistillError(unknown_name(f"{key}.{name}", [f"{key}.{n}" for n in allowed]))
-        _check_type(f"{key}.{name}", argument, hints.get(name, Any))
-    required = [n for n in allowed if _required(signature.parameters[n])]
-    for name in required:
-        if name not in arguments:
+        hint = hints.get(name, Any)
+        try:
+            adapter = TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
+            adapter.validate_python(argument)
+        except PydanticUserError:
+            pass  # a hint pydantic cannot express says nothing about plain values
+        except ValidationError as error:
+            said = error.errors()[0]["msg"]  # begins with a capital; values in it stay as they are
+            message = f"{key}.{name}={argument!r}: {said[0].lower()}{said[1:]}"
+            raise DistillError(message) from None
+    for name in allowed:
+        parameter = signature.parameters[name]
+        variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if name not in arguments and parameter.default is parameter.empty and not variadic:
             raise DistillError(f"{key}.{name}: missing; {value['_target_']} needs it")
 
 
@@ -70,8 +81,12 @@ def class_of(key: str, value: Mapping[str, Any]) -> Any:
     except (ImportError, AttributeError, ValueError) as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "torch":
             raise  # an installation for inference alone, which is said in other words
-        if name.startswith("distill.") and (said := _lacks(name.rpartition(".")[0])):
-            raise DistillError(f"{key}._target_={name}: {said}") from error
+        if name.startswith("distill."):
+            try:  # `resolve_name` says only that it is not there
+                import_module(name.rpartition(".")[0])
+            except ImportError as missing:
+                if said := lacking(missing):
+                    raise DistillError(f"{key}._target_={name}: {said}") from error
         raise DistillError(f"{key}._target_={name}: cannot be imported ({error})") from error
 
 
@@ -95,15 +110,6 @@ def with_current_names(settings: Any) -> Any:
     return [*map(with_current_names, settings)] if isinstance(settings, list) else settings
 
 
-def _lacks(module: str) -> str:
-    """What a module of ours lacks to be imported: `resolve_name` says only that it is not there."""
-    try:
-        import_module(module)
-    except ImportError as error:
-        return lacking(error)
-    return ""
-
-
 def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
     """Refuse a Node that came in a file unless it is a `base` that `package` itself defines.
 
@@ -113,46 +119,20 @@ def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
     name = str(value.get("_target_"))
     module, _, cls = name.rpartition(".")
     inside = module.startswith(f"{package}.")  # no other module is imported
-    found = _contents(module).get(cls) if inside else None
-    if found is None and (inside or (module.startswith("distill.") and not _exists(module))):
+    found, there = None, False
+    # No such module, or none above it: what is above is imported, and what is inside.
+    with suppress(ModuleNotFoundError):
+        if inside:
+            found = vars(import_module(module)).get(cls)
+        elif module.startswith("distill."):
+            there = find_spec(module) is not None
+    if found is None and (inside or (module.startswith("distill.") and not there)):
         raise DistillError(
             f"{name}: no such class; a run names the classes of the version that trained it, so "
             "use it with that version, or train again"
         )
     if not inspect.isclass(found) or not issubclass(found, base) or found.__module__ != module:
         raise DistillError(f"{name}: refused; only classes of {package} are built from a file")
-
-
-def _contents(module: str) -> dict[str, Any]:
-    """What a module holds, by name; nothing where there is no such module."""
-    try:
-        return vars(import_module(module))
-    except ModuleNotFoundError:
-        return {}
-
-
-def _exists(module: str) -> bool:
-    """Whether there is a module of that name, which is not imported (packages above it are)."""
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
-
-
-def _check_type(key: str, value: Any, hint: Any) -> None:
-    try:
-        adapter = TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
-        adapter.validate_python(value)
-    except PydanticUserError:
-        return  # a hint pydantic cannot express says nothing about plain values
-    except ValidationError as error:
-        said = error.errors()[0]["msg"]  # its own words begin large; values in it stay as they are
-        raise DistillError(f"{key}={value!r}: {said[0].lower()}{said[1:]}") from None
-
-
-def _required(parameter: inspect.Parameter) -> bool:
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return parameter.default is inspect.Parameter.empty and parameter.kind not in variadic
 
 
 def unknown_name(key: str, allowed: list[str], what: str = "setting") -> str:

@@ -1,13 +1,14 @@
-"""ONNX files: reading them, the files that their weights lie in, and notes in their metadata."""
+"""ONNX files: reading them, their weights, and notes in their metadata."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
-from onnx import TensorProto
+from onnx import TensorProto, numpy_helper
 from onnx.shape_inference import infer_shapes
 from onnx.utils import Extractor
 
@@ -20,6 +21,7 @@ COLOURS_AT = "distill.colours_at"
 GLOBAL_STATISTICS = "global_statistics"
 SUMMARY = "summary"
 THUMBNAIL = "thumbnail"  # what it is made of, by this name in a graph of any size
+FLUSH = 1e-20  # |w| below it becomes zero: same output, and no subnormal arithmetic
 
 
 def summary_file(stem: str) -> str:
@@ -147,3 +149,24 @@ def split_at_summary(model: onnx.ModelProto) -> tuple[onnx.ModelProto, onnx.Mode
     summary = extractor.extract_model(inputs, [SUMMARY])
     stylize = extractor.extract_model([*inputs, SUMMARY], outputs)
     return summary, stylize
+
+
+def count_subnormals(arrays: Iterable[np.ndarray]) -> int:
+    """How many float32 values are subnormal: not zero, and below 1.18e-38."""
+    tiny = np.finfo(np.float32).tiny
+    floats = (array for array in arrays if array.dtype == np.float32)
+    return sum(int(((a != 0) & (np.abs(a) < tiny)).sum()) for a in floats)
+
+
+def flush_subnormals(model: onnx.ModelProto) -> int:
+    """Set every |w| < 1e-20 to zero, in place; gives how many there were."""
+    count = 0
+    for tensor in model.graph.initializer:
+        values = numpy_helper.to_array(tensor)
+        if values.dtype != np.float32:
+            continue
+        tiny = (values != 0) & (np.abs(values) < FLUSH)
+        if tiny.any():
+            count += int(tiny.sum())
+            tensor.CopyFrom(numpy_helper.from_array(np.where(tiny, 0, values), tensor.name))
+    return count

@@ -1,4 +1,4 @@
-"""This process and its workers: what they keep, how they wait, and how they end."""
+"""This process and its workers: their cores, what they keep, how they wait, and how they end."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import atexit
 import ctypes
 import multiprocessing
 import os
+import platform
+import re
 import signal
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8  # from glibc's malloc.h
 KEPT = 2**31 - 1  # bytes of free memory to hold on to, the most that can be named
@@ -17,6 +20,9 @@ PR_SET_PDEATHSIG = 1  # from Linux's prctl.h
 WAITING = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME")  # how OpenMP's threads wait
 SPINS = "10000"  # looks: some tenths of a millisecond, longer than Python takes between two layers
 LOWEST = 19  # priority of a process, as `nice` counts it
+# Variables by which a user fixes the number of threads; the first counts, as it does for PyTorch.
+CHOSEN = ("MKL_NUM_THREADS", "OMP_NUM_THREADS")
+_SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"  # Linux
 
 
 def keep_freed_memory() -> None:
@@ -87,3 +93,46 @@ def exit_with_parent(parent: int) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def processor() -> str:
+    """The processor's own name where the system tells it, else its kind."""
+    listed = Path("/proc/cpuinfo")
+    if listed.is_file():
+        found = re.search(r"^model name\s*:\s*(.+)$", listed.read_text(errors="replace"), re.M)
+        if found:
+            return found.group(1).strip()
+    return platform.processor() or platform.machine()
+
+
+def cores() -> int:
+    """Processor cores that this process may use, as the system counts them."""
+    return len(_usable())
+
+
+def compute_threads() -> int:
+    """The number of threads to compute with where nobody says: PyTorch's in a process that uses it.
+
+    Elsewhere what it would be: one for each core, of two that are one core's halves one, or fewer
+    where the user told PyTorch so by a variable. Both halves share one core's units for
+    arithmetic: a second thread of it gains nothing.
+    """
+    if "torch" in sys.modules:  # its number may have been set, as in processes that load pictures
+        return sys.modules["torch"].get_num_threads()
+    halves = set()  # what is the same for both of one core, where the system tells it
+    for number in _usable():
+        try:
+            halves.add(Path(_SIBLINGS.format(number)).read_text())
+        except OSError:
+            halves.add(str(number))
+    most = len(halves)
+    for name in CHOSEN:
+        if (told := os.environ.get(name, "")).isdecimal() and int(told):
+            return min(int(told), most)
+    return most
+
+
+def _usable() -> list[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))

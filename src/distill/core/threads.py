@@ -17,10 +17,9 @@ from functools import cache
 from typing import TypeVar
 
 import torch
-from torch import Tensor
 from torch.nn import functional
 
-from distill.core.cores import CHOSEN
+from distill.core.process import CHOSEN
 
 ROUNDS = 5  # of a trial: every number of threads in turn
 CLEARLY = 0.8  # of the time at present: what another number must take less than
@@ -64,8 +63,10 @@ class ThreadTuner:
 
     def next(self) -> int:
         """The number of threads for the unit that comes."""
+        full = len(self._recent) == RECENT
+        slow = full and statistics.median(self._recent) > SLOW * self._usual
         first = self._due == -float("inf")
-        if first or (self._clock() >= self._due and (self.threads < self.most or self._slow())):
+        if first or (self._clock() >= self._due and (self.threads < self.most or slow)):
             self._try()
         return self.threads
 
@@ -74,10 +75,6 @@ class ThreadTuner:
         self._recent.append(seconds)
         if len(self._recent) == RECENT:
             self._usual = min(self._usual, statistics.median(self._recent))
-
-    def _slow(self) -> bool:
-        full = len(self._recent) == RECENT
-        return full and statistics.median(self._recent) > SLOW * self._usual
 
     def _try(self) -> None:
         begun, before = self._clock(), self.threads
@@ -146,11 +143,7 @@ def _layers(most: int) -> Callable[[int], float]:
         begun = time.perf_counter()
         with torch.no_grad():
             for _ in range(LAYERS):
-                _layer(pictures, kernels)
+                functional.relu(functional.conv2d(pictures, kernels, padding=1))
         return time.perf_counter() - begun
 
     return seconds
-
-
-def _layer(pictures: Tensor, kernels: Tensor) -> Tensor:
-    return functional.relu(functional.conv2d(pictures, kernels, padding=1))

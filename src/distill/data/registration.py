@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from distill.core.black_hat import REC_601
+from distill.core.filters import REC_601
 
 SIDE = 256  # pixels of the squares that are compared
 FARTHEST = 12.0  # pixels; what seems to lie further off is taken for another picture

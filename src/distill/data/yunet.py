@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from distill.core import cores
+from distill.core import process
 from distill.core.errors import DistillError
 from distill.core.sessions import open_file
 from distill.core.weights import WeightsFile
@@ -47,7 +47,7 @@ class YuNet:
     """
 
     def __init__(self, path: Path) -> None:
-        self._session = open_file(path, cores.compute_threads())
+        self._session = open_file(path, process.compute_threads())
         missing = {*OUTPUTS} - {output.name for output in self._session.get_outputs()}
         if missing or len(self._session.get_inputs()) != 1:
             raise DistillError(f"{path}: not YuNet, it has no output {min(missing, default='')}")

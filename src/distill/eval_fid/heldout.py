@@ -22,8 +22,7 @@ from distill.config.settings.training import (
     Prepare,
     SplitConfig,
 )
-from distill.config.trained import source_of
-from distill.config.validate import check
+from distill.config.validate import check, source_of
 from distill.core.arrays import over_white
 from distill.core.errors import DistillError
 from distill.core.files import real_path

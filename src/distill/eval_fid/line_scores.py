@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from distill.config.trained import source_of
+from distill.config.validate import source_of
 from distill.core.arrays import over_white
 from distill.core.images import batches
 from distill.core.progress import bar

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from distill.config.settings.training import PairedDataConfig, PhotoSource, UnpairedDataConfig
-from distill.config.trained import source_of
+from distill.config.validate import source_of
 from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.data import sources

@@ -21,9 +21,8 @@ from torch import Tensor, nn
 
 from distill.core import onnx_files
 from distill.core.errors import DistillError
-from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, note
+from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, flush_subnormals, note
 from distill.core.sessions import open_session
-from distill.core.subnormals import flush_subnormals
 from distill.export.graph.operator_sets import APART, STATIC, Profile
 from distill.export.graph.strict import doubles, in_strict_operators
 from distill.export.graph.tidy import tidy

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from distill.core.arrays import over_white
-from distill.core.black_hat import black_hat, luma
+from distill.core.filters import black_hat, highest, luma
 from distill.losses.term import LossTerm
 
 
@@ -23,7 +23,7 @@ def line_weights(target: Tensor) -> Tensor:
 
     Widened by one pixel (3×3 maximum), so that ink beside the line costs as much as a lack of it.
     """
-    return F.max_pool2d(black_hat(luma(target)), 3, stride=1, padding=1)
+    return highest(black_hat(luma(target)), 3)
 
 
 class InkWeighted(LossTerm):
@@ -48,18 +48,11 @@ class InkWeighted(LossTerm):
         if self.pale:
             found = found + self.pale * (weights * above.clamp_min(0)).mean()
         if self.pooled:
-            found = found + self.pooled * _pooled(student, target, weights)
+            wide = highest(weights, 3)
+            for _ in range(2):  # the minimum over 3×3 of that over 3×3 is the one over 5×5
+                student, target = Lowest.apply(student), Lowest.apply(target)
+                found = found + self.pooled * (wide * (student - target).abs()).mean()
         return found
-
-
-def _pooled(student: Tensor, target: Tensor, weights: Tensor) -> Tensor:
-    """Mean of weight × |difference| of the minima over 3×3, and the same of those over 5×5."""
-    wide = F.max_pool2d(weights, 3, stride=1, padding=1)
-    total = torch.zeros((), device=student.device, dtype=student.dtype)
-    for _ in range(2):  # the minimum over 3×3 of that over 3×3 is the one over 5×5
-        student, target = Lowest.apply(student), Lowest.apply(target)
-        total = total + (wide * (student - target).abs()).mean()
-    return total
 
 
 class Lowest(torch.autograd.Function):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from distill.core.filters import sobel
 from distill.losses.term import LossTerm
-
-_ACROSS = torch.tensor([[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]]) / 8
-_KERNELS = torch.stack([_ACROSS, _ACROSS.T])[:, None]  # d/dx, d/dy
 
 
 class Sobel(LossTerm):
@@ -20,7 +16,4 @@ class Sobel(LossTerm):
     """
 
     def forward(self, student: Tensor, target: Tensor) -> Tensor:
-        channels = student.shape[1]
-        padded = F.pad(student - target, (1, 1, 1, 1), mode="replicate")
-        kernels = _KERNELS.to(padded).repeat(channels, 1, 1, 1)
-        return F.conv2d(padded, kernels, groups=channels).abs().mean()
+        return sobel(student - target).abs().mean()

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from distill.core.black_hat import luma
+from distill.core.filters import luma
 
 FLAT = 0.02  # deviation of a tile's luma in [0, 1] below which there is nothing to compare
 STEPS = 20  # parts of a pixel that are told apart

@@ -8,13 +8,13 @@ student with its teacher and with the photo.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from distill.core.errors import DistillError
+from distill.core.filters import moved
 
 KINDS = ("noise", "1 px", "pan")
 SIGMA = 2 / 255  # of the noise, on every channel of every pixel
@@ -37,7 +37,12 @@ def flicker(network: Callable[[Tensor], Tensor], photos: Tensor, seed: int = 0) 
             f"{height}×{width}; take larger ones"
         )
     still = network(photos)
-    noisy = (photos + SIGMA * _noise(photos, seed)).clamp(0, 1)
+    # Standard normal, the same on every device and for a photo in whatever batch.
+    noise = [
+        torch.randn(photos.shape[1:], generator=torch.Generator().manual_seed(seed + i))
+        for i in range(len(photos))
+    ]
+    noisy = (photos + SIGMA * torch.stack(noise).to(photos)).clamp(0, 1)
     steps = [_change(moved(network(moved(photos, *by)), *(-x for x in by)), still) for by in STEPS]
     pan = []
     before = still
@@ -48,32 +53,6 @@ def flicker(network: Callable[[Tensor], Tensor], photos: Tensor, seed: int = 0) 
         before = now
     changes = _change(network(noisy), still), torch.stack(steps).mean(0), torch.stack(pan).mean(0)
     return torch.stack(changes, 1)
-
-
-def moved(pictures: Tensor, down: float, right: float) -> Tensor:
-    """(N, C, H, W) moved by that many pixels, bilinear between them; its border is continued."""
-    for dim, by in ((2, down), (3, right)):
-        whole = math.floor(by)
-        part = by - whole
-        near = _whole(pictures, dim, whole)
-        pictures = (1 - part) * near + part * _whole(pictures, dim, whole + 1) if part else near
-    return pictures
-
-
-def _whole(pictures: Tensor, dim: int, by: int) -> Tensor:
-    """Moved along one side by whole pixels."""
-    size = pictures.shape[dim]
-    places = torch.arange(size, device=pictures.device) - by
-    return pictures.index_select(dim, places.clamp(0, size - 1))
-
-
-def _noise(photos: Tensor, seed: int) -> Tensor:
-    """Standard normal, the same on every device and for a photo in whatever batch."""
-    made = [
-        torch.randn(photos.shape[1:], generator=torch.Generator().manual_seed(seed + i))
-        for i in range(len(photos))
-    ]
-    return torch.stack(made).to(photos)
 
 
 def _change(a: Tensor, b: Tensor) -> Tensor:

@@ -43,7 +43,11 @@ def frechet_distance(a: Gaussian, b: Gaussian) -> float:
     which is symmetric and has those of Σa Σb. Raises ValueError when one is negative beyond
     rounding: the root would have a real imaginary part.
     """
-    factor = _factor(a.cov)
+    try:
+        factor = np.linalg.cholesky(a.cov)
+    except np.linalg.LinAlgError:  # not of full rank
+        values, vectors = np.linalg.eigh(a.cov)
+        factor = vectors * np.sqrt(_non_negative(values))
     eigenvalues = np.linalg.eigvalsh(factor.T @ b.cov @ factor)
     gap = a.mean - b.mean
     trace = np.sqrt(_non_negative(eigenvalues)).sum()
@@ -124,7 +128,14 @@ def frechet_interval(
     """
     rng = np.random.default_rng(seed)
     plain = frechet_from_features(a, b)
-    found = np.array([_resampled(a, b, rng, paired, groups) for _ in range(rounds)])
+    found = np.empty(rounds)
+    for n in range(rounds):
+        times_a = counts_of(len(a), 1, rng, groups[0])[0]
+        times_b = times_a if paired else counts_of(len(b), 1, rng, groups[1])[0]
+        # Only 63 % of the pictures are in a resample, some repeated: taking each once, with its
+        # count, is a quarter of the work.
+        in_a, in_b = times_a > 0, times_b > 0
+        found[n] = frechet_from_features(a[in_a], b[in_b], times_a[in_a], times_b[in_b])
     return _interval(found - np.median(found) + plain, level)
 
 
@@ -168,20 +179,6 @@ def _mean_kernel(kernel: Array, times_a: Times, times_b: Times, apart: bool) -> 
     return total / count
 
 
-def _resampled(
-    a: Array, b: Array, rng: np.random.Generator, paired: bool, groups: tuple[Groups, Groups]
-) -> float:
-    """The distance of one resample.
-
-    Only 63 % of the pictures are in it, some repeated: taking each once, with its count, is a
-    quarter of the work.
-    """
-    times_a = counts_of(len(a), 1, rng, groups[0])[0]
-    times_b = times_a if paired else counts_of(len(b), 1, rng, groups[1])[0]
-    in_a, in_b = times_a > 0, times_b > 0
-    return frechet_from_features(a[in_a], b[in_b], times_a[in_a], times_b[in_b])
-
-
 def counts_of(count: int, rounds: int, rng: np.random.Generator, groups: Groups = None) -> Counts:
     """How often each picture is in each resample, (rounds, count); alike within a group."""
     if groups is not None:
@@ -205,15 +202,6 @@ def _root_rows(features: Array, times: Counts | None) -> tuple[Array, Array]:
     weights = np.ones(len(features)) if times is None else times
     mean = np.average(features, axis=0, weights=weights)
     return mean, (features - mean) * np.sqrt(weights / (weights.sum() - 1))[:, None]
-
-
-def _factor(cov: Array) -> Array:
-    """F with F Fᵀ = cov: Cholesky's, or by eigenvectors where cov is not of full rank."""
-    try:
-        return np.linalg.cholesky(cov)
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(cov)
-        return vectors * np.sqrt(_non_negative(values))
 
 
 def _non_negative(eigenvalues: Array) -> Array:

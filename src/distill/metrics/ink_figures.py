@@ -1,6 +1,6 @@
 """Ink, the thin dark lines of a drawing: how much of a teacher's a student has, and how dark.
 
-Ink pixels are those whose black-hat (`distill.core.black_hat`) is above a depth. A line counts as
+Ink pixels are those whose black-hat (`distill.core.filters`) is above a depth. A line counts as
 drawn within one pixel of its place: PSNR rewards a student that leaves out a line which it cannot
 place to the pixel, and these figures do not.
 """
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from distill.core.black_hat import black_hat, highest, luma
+from distill.core.filters import black_hat, highest, luma
 
 LEAST = 0.10  # of luma in [0, 1]; fainter is shading and noise
 DARKER = (0.20, 0.30)  # further depths at which recall and precision are taken
@@ -53,7 +53,8 @@ def ink_sums(student: Tensor, teacher: Tensor) -> Tensor:
     ink = wanted * (wanted > LEAST)
     pairs.insert(2, (torch.minimum(near_drawn, ink), ink))
     pairs += [(drawn, wanted), (_laplacian(grey).abs(), _laplacian(wanted_grey).abs())]
-    return torch.stack([torch.stack([_sum(part) for part in pair], -1) for pair in pairs], 1)
+    sums = [torch.stack([part.flatten(1).sum(1).float() for part in pair], -1) for pair in pairs]
+    return torch.stack(sums, 1)
 
 
 def chamfer_sums(student: Tensor, teacher: Tensor) -> Tensor:
@@ -85,7 +86,3 @@ def _laplacian(grey: Tensor) -> Tensor:
     beside = padded[..., 1:-1, 2:] + padded[..., 1:-1, :-2]
     above = padded[..., 2:, 1:-1] + padded[..., :-2, 1:-1]
     return beside + above - 4 * grey
-
-
-def _sum(values: Tensor) -> Tensor:
-    return values.flatten(1).sum(1).float()

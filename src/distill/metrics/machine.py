@@ -14,7 +14,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from distill.core import sessions
-from distill.core.cores import cores, processor
+from distill.core.process import cores, processor
 
 # Of square matrices: large enough to keep all units busy, and the smaller ones done before a busy
 # system turns to another program.

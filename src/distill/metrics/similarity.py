@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from distill.core import weights as weights_files
 from distill.core.errors import DistillError
+from distill.core.filters import sobel
 from distill.core.state_dicts import load_tensors
 from distill.core.weights import WeightsFile
 
@@ -32,15 +33,7 @@ def edge_psnr(a: Tensor, b: Tensor) -> Tensor:
     A map holds each channel's slope per pixel, across and down. The peak stays 1, though no slope
     is above 0.5: figures compare with one another, not with those of `psnr`.
     """
-    return psnr(_slopes(a.float()), _slopes(b.float()))
-
-
-def _slopes(picture: Tensor) -> Tensor:
-    """(N, C, H, W) to (N, 2·C, H, W): Sobel's kernels over 8, the border's pixels repeated."""
-    across = torch.tensor([[-1.0, 0, 1], [-2, 0, 2], [-1, 0, 1]], device=picture.device) / 8
-    kernels = torch.stack([across, across.T])[:, None].repeat(picture.shape[1], 1, 1, 1)
-    padded = F.pad(picture, (1, 1, 1, 1), mode="replicate")
-    return F.conv2d(padded, kernels, groups=picture.shape[1])
+    return psnr(sobel(a.float()), sobel(b.float()))
 
 
 def ssim(a: Tensor, b: Tensor) -> Tensor:
@@ -100,16 +93,11 @@ def grid(pictures: Tensor) -> Tensor:
     for sides in ((3,), (2,), (2, 3)):
         wave = pictures.float()
         for side in sides:
-            wave = _demodulated(wave, side)
+            size = wave.shape[side] - 2
+            before, here, after = (wave.narrow(side, start, size) for start in range(3))
+            signs = torch.ones(size, device=wave.device)
+            signs[::2] = -1
+            shape = [size if d == side else 1 for d in range(wave.ndim)]
+            wave = (2 * here - before - after) / 4 * signs.view(shape)
         squares += F.avg_pool2d(wave, BLOCK).square().mean((1, 2, 3))
     return squares.sqrt()
-
-
-def _demodulated(wave: Tensor, side: int) -> Tensor:
-    """(−x[i−1] + 2·x[i] − x[i+1]) / 4 · (−1)^i along one side, two shorter."""
-    size = wave.shape[side] - 2
-    before, here, after = (wave.narrow(side, start, size) for start in range(3))
-    signs = torch.ones(size, device=wave.device)
-    signs[::2] = -1
-    shape = [size if d == side else 1 for d in range(wave.ndim)]
-    return (2 * here - before - after) / 4 * signs.view(shape)

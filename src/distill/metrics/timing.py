@@ -74,7 +74,11 @@ def interleave(
     not count: the turn before has filled the caches with other things. `tick` is called after each
     turn.
     """
-    plan = {name: _warm_up(call) for name, call in calls.items()}
+    plan = {}  # by name: how often to run in a round, and whether to run once before
+    for name, call in calls.items():
+        call()
+        seconds = min(_milliseconds(call) for _ in range(WARM)) / 1000
+        plan[name] = max(1, min(MOST, round(SPAN / max(seconds, 1e-9)))), seconds < SHORT
     runs: dict[Key, list[list[float]]] = {name: [] for name in calls}
     for number in range(rounds):
         for name in list(calls)[:: -1 if number % 2 else 1]:
@@ -126,13 +130,6 @@ def _median_ms(call: Call, repeats: int) -> float:
     """Of `repeats` runs after one that does not count."""
     call()
     return float(np.median([_milliseconds(call) for _ in range(repeats)]))
-
-
-def _warm_up(call: Call) -> tuple[int, bool]:
-    """How often to run in a round, and whether to run once before."""
-    call()
-    seconds = min(_milliseconds(call) for _ in range(WARM)) / 1000
-    return max(1, min(MOST, round(SPAN / max(seconds, 1e-9)))), seconds < SHORT
 
 
 def _milliseconds(call: Call) -> float:

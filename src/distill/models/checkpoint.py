@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from distill.core import nodes
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.models.build import build_student
-from distill.models.network_file import is_network_file, read_network_file
+from distill.models.network_file import is_network_file, problems_of, read_network_file
 from distill.models.students.student import Student
 
 PACKAGES = ("distill.models.generators", "distill.models.students")  # whose classes a file may name
@@ -32,7 +30,7 @@ def load_network(
     """
     _want_run(checkpoint)
     network, trained = read_network(checkpoint, direction)
-    with _problems_of(checkpoint):
+    with problems_of(checkpoint, "checkpoint of distill.train"):
         recipe_of(trained).check(trained)
     return network, trained
 
@@ -81,7 +79,7 @@ def lineage(trained: dict[str, Any]) -> list[dict[str, Any]]:
 def recipe_in(checkpoint: Path) -> Recipe:
     """The recipe of a checkpoint's run, its tensors unread. Raises DistillError for other files."""
     _want_run(checkpoint)
-    with _problems_of(checkpoint):
+    with problems_of(checkpoint, "checkpoint of distill.train"):
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
         return recipe_of(saved["distill"])
 
@@ -108,7 +106,7 @@ def read_network(
                 f"direction={direction}: {checkpoint} has one direction; leave it out"
             )
         return read_network_file(checkpoint)
-    with _problems_of(checkpoint):
+    with problems_of(checkpoint, "checkpoint of distill.train"):
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
         trained = nodes.with_current_names(saved["distill"])
         recipe = recipe_of(trained)
@@ -159,15 +157,3 @@ def _want_run(checkpoint: Path) -> None:
             f"{checkpoint}: a network alone; this also needs its run's settings, so name a "
             "checkpoint of distill.train"
         )
-
-
-@contextmanager
-def _problems_of(checkpoint: Path) -> Iterator[None]:
-    """Whatever a file from elsewhere may hold ends in one line that names it."""
-    try:
-        yield
-    except DistillError as error:
-        raise DistillError(f"{checkpoint}: {error}") from error
-    except Exception as error:
-        reason = f"damaged, or not a checkpoint of distill.train ({type(error).__name__})"
-        raise DistillError(f"{checkpoint}: {reason}") from error

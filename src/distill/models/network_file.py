@@ -95,7 +95,7 @@ def read_description(path: Path) -> dict[str, Any]:
     """What the file says of its network, the weights unread. Raises DistillError."""
     if not path.is_file():
         raise DistillError(f"{path}: no such file")
-    with _problems_of(path), safe_open(path, framework="pt") as file:
+    with problems_of(path, "network of distill.export"), safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
         if KEY not in metadata:
             raise DistillError(
@@ -105,7 +105,17 @@ def read_description(path: Path) -> dict[str, Any]:
         said = json.loads(metadata[KEY])
         if said["form"] > FORM:
             raise DistillError(f"made by distill {said['version']}; update this one")
-        _check(said)
+        # What is read without building: sizes, which only numbers can be, and words of a style.
+        recipe, at = recipe_of(said), said["colours_at"]
+        if recipe.has_teacher:
+            fit(said["style"], StyleSettings)
+        side = recipe.side(said)
+        if any(type(x) is not int or x < SMALLEST for x in (side, said["size"], at or side)):
+            raise ValueError("a size that is none")
+        if type(said["folded"]) is not bool:
+            raise ValueError("folded or not")
+        if recipe.has_teacher and not isinstance((said["teacher"] or {}).get("_target_", ""), str):
+            raise ValueError("a teacher that is none")
     return said
 
 
@@ -116,33 +126,19 @@ def read_network_file(path: Path) -> tuple[nn.Module, dict[str, Any]]:
     distill.models.generators and distill.models.students. Raises DistillError for any other file.
     """
     said = read_description(path)
-    with _problems_of(path):
+    with problems_of(path, "network of distill.export"):
         network = untrained_network(said)
         load_state(network, load_file(path), Path(path.name))
     return network.eval(), said
 
 
-def _check(said: dict[str, Any]) -> None:
-    """What is read without building: sizes, which only numbers can be, and words of a style."""
-    recipe, at = recipe_of(said), said["colours_at"]
-    if recipe.has_teacher:
-        fit(said["style"], StyleSettings)
-    side = recipe.side(said)
-    if any(type(each) is not int or each < SMALLEST for each in (side, said["size"], at or side)):
-        raise ValueError("a size that is none")
-    if type(said["folded"]) is not bool:
-        raise ValueError("folded or not")
-    if recipe.has_teacher and not isinstance((said["teacher"] or {}).get("_target_", ""), str):
-        raise ValueError("a teacher that is none")
-
-
 @contextmanager
-def _problems_of(path: Path) -> Iterator[None]:
+def problems_of(path: Path, expected: str) -> Iterator[None]:
     """Whatever a file from elsewhere may hold ends in one line that names it."""
     try:
         yield
     except DistillError as error:
         raise DistillError(f"{path}: {error}") from error
     except Exception as error:
-        reason = f"damaged, or not a network of distill.export ({type(error).__name__})"
+        reason = f"damaged, or not a {expected} ({type(error).__name__})"
         raise DistillError(f"{path}: {reason}") from error

@@ -17,10 +17,10 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from distill.core.cores import processor
 from distill.core.errors import DistillError
 from distill.core.files import sha256, write_json
 from distill.core.images import from_pixels, to_pixels
+from distill.core.process import processor
 from distill.core.progress import bar
 from distill.data.augment import rng_for, views
 from distill.data.manifest import DRAWINGS, Manifest

@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from distill.config.settings.engines import EngineSettings
-from distill.config.settings.training import Prepare
+from distill.config.settings.training import EngineSettings, Prepare
 from distill.core.engine import HERE, Engine
 from distill.core.errors import DistillError
 from distill.core.next_step import same_settings

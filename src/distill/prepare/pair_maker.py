@@ -13,8 +13,7 @@ from PIL import Image
 from torch.utils.data import Dataset
 
 from distill.core.arrays import save_png
-from distill.core.cores import processor
-from distill.core.process import worker_init_fn
+from distill.core.process import processor, worker_init_fn
 from distill.core.progress import bar
 from distill.core.threads import adapting
 from distill.data.photos import BadPhoto, Photo, Side

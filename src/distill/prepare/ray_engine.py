@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any
 
 from distill import __version__
-from distill.config.settings.engines import EngineSettings
+from distill.config.settings.training import EngineSettings
 from distill.core.engine import Engine, Lease, Made, Part
 from distill.core.errors import DistillError, reason_of
 

@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto
 from PIL import Image
 
-from distill.core import cores
+from distill.core import process
 from distill.core.errors import DistillError, reason_of
 from distill.core.onnx_files import (
     COLOURS_AT,
@@ -78,7 +78,7 @@ class OnnxStudent:
         device: str = "cpu",
         told_by: onnx.ModelProto | None = None,
     ) -> None:
-        self._name, self._threads = name, threads or cores.compute_threads()
+        self._name, self._threads = name, threads or process.compute_threads()
         inputs, parts = model_inputs(model), split_at_summary(model)
         if told_by is not None:
             parts, inputs = (told_by, model), [i for i in inputs if i.name != SUMMARY]

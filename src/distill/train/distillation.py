@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import pytorch_lightning as pl
@@ -11,11 +12,11 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from distill.core.arrays import over_white
+from distill.core.errors import DistillError
 from distill.data.augment import rng_for
 from distill.losses.criterion import Criterion
 from distill.metrics.ink_figures import FIGURES, ink_sums, ratios
 from distill.metrics.similarity import psnr, ssim
-from distill.models.hooks import Recorder
 from distill.models.kept_statistics import normalise_by_averages, statistics_kept
 from distill.models.teachers.teacher import Teacher
 from distill.train.schedules import MakeOptimizer, MakeSchedule, clip_gradients
@@ -232,3 +233,24 @@ class DistillModule(pl.LightningModule):
     def _log(self, values: Mapping[str, Tensor], count: int) -> None:
         """Means over all processes, so that each of them decides alike on best and early stop."""
         self.log_dict(values, batch_size=count, sync_dist=True)
+
+
+class Recorder:
+    """`outputs[name]` holds the latest output of every named layer of a network.
+
+    Raises DistillError for a name the network does not have. Hooks are the one way to read a
+    layer that keeps the network's own code free of bookkeeping.
+    """
+
+    def __init__(self, network: nn.Module, names: Iterable[str], key: str) -> None:
+        self.outputs: dict[str, Tensor] = {}
+        layers = dict(network.named_modules())
+        self.wanted = tuple(names)
+        for name in self.wanted:
+            if name not in layers:
+                known = ", ".join(n for n in layers if n and n.count(".") <= 1)
+                raise DistillError(f"{key}: no layer {name!r}; try one of {known}")
+            layers[name].register_forward_hook(partial(self._keep, name))
+
+    def _keep(self, name: str, _module: nn.Module, _inputs: object, output: Tensor) -> None:
+        self.outputs[name] = output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from distill.core.next_step import next_step
@@ -16,7 +17,19 @@ def outcome(run: Run, network: str) -> list[str]:
     student is no better than they are, a line says what to do.
     """
     table = validations(run.folder / "metrics.csv")
-    lines = _figures(table[-1], network) if table else []
+    lines = []
+    if table and "val/psnr" not in (row := table[-1]):  # a recipe without targets
+        lines.append(f"validation at step {row['step']:.0f}: Fréchet {row['val/frechet']:.1f}")
+    elif table:
+        said = f"validation at step {row['step']:.0f}: {network} {_pair(row, '')}"
+        if "val/photo_psnr" in row:
+            said += f"; the photos themselves {_pair(row, 'photo_')}"
+        lines.append(said)
+        if row["val/psnr"] <= row.get("val/photo_psnr", -math.inf):
+            lines.append(
+                f"the {network} is no better than the photos themselves: train longer, the same "
+                "command with a larger trainer.max_steps goes on; or try another rate (lr=auto)"
+            )
     if previews := sorted((run.folder / "previews").glob("step-*.png")):
         lines.append(f"preview: {previews[-1]}")
     return [*lines, next_step("export", **run.words)]
@@ -31,21 +44,6 @@ def final_figures(run: Run) -> dict[str, float]:
         for name, value in last.items()
         if name.startswith("val/")
     }
-
-
-def _figures(row: Mapping[str, float], network: str) -> list[str]:
-    if "val/psnr" not in row:  # a recipe without targets
-        return [f"validation at step {row['step']:.0f}: Fréchet {row['val/frechet']:.1f}"]
-    said = f"validation at step {row['step']:.0f}: {network} {_pair(row, '')}"
-    if "val/photo_psnr" not in row:
-        return [said]
-    lines = [f"{said}; the photos themselves {_pair(row, 'photo_')}"]
-    if row["val/psnr"] <= row["val/photo_psnr"]:
-        lines.append(
-            f"the {network} is no better than the photos themselves: train longer, the same "
-            "command with a larger trainer.max_steps goes on; or try another rate (lr=auto)"
-        )
-    return lines
 
 
 def _pair(row: Mapping[str, float], whose: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -15,8 +14,8 @@ from distill.core.state_dicts import tensors_in_graph
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.models import zoo
 from distill.models.checkpoint import student_to_start_from
+from distill.models.fold import unfold_batchnorm
 from distill.models.students.student import Student
-from distill.models.unfold import unfold_batchnorm
 
 ZOO = "zoo:"
 SIDE = 256  # of the photographs by which BatchNorm is measured again
@@ -44,7 +43,8 @@ def start_from(student: Student, init: str) -> None:
         state |= {f"statistics.{n}": v for n, v in student.statistics.state_dict().items()}
     try:
         if folded:
-            unfold_batchnorm(student, state, _photographs())
+            squares = [centre_square(read_photo(photo.path), SIDE) for photo in demo_photos()]
+            unfold_batchnorm(student, state, torch.stack([*map(to_tensor, squares)]))
         else:
             student.load_state_dict(state)
     except RuntimeError as error:
@@ -62,25 +62,16 @@ def _wide_blocks(state: Mapping[str, Tensor]) -> int:
 def _weights(init: str) -> tuple[dict[str, Tensor], bool]:
     """The weights by name, and whether BatchNorm is folded into them."""
     if init.startswith(ZOO):
-        return tensors_in_graph(_shipped(init)), True
+        there = zoo.shipped()
+        name = init.removeprefix(ZOO)
+        if name not in there:
+            raise DistillError(
+                f"init={init}: no such student in this package; there are "
+                f"{', '.join(ZOO + each for each in there)}"
+            )
+        return tensors_in_graph(there[name]), True
     path = home_path(init)
     if path.suffix.lower() == ".onnx":
         return tensors_in_graph(path), True
     student, folded = student_to_start_from(path)
     return dict(student.state_dict()), folded
-
-
-def _shipped(init: str) -> Path:
-    there = zoo.shipped()
-    name = init.removeprefix(ZOO)
-    if name not in there:
-        raise DistillError(
-            f"init={init}: no such student in this package; there are "
-            f"{', '.join(ZOO + each for each in there)}"
-        )
-    return there[name]
-
-
-def _photographs() -> Tensor:
-    squares = [centre_square(read_photo(photo.path), SIDE) for photo in demo_photos()]
-    return torch.stack([to_tensor(square) for square in squares])

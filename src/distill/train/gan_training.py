@@ -44,7 +44,14 @@ def train(
         return
     pl.seed_everything(settings.seed, verbose=False)
     made = module(settings)
-    _try_optimizer(made, settings)
+    # Optimiser and schedule are built once, which shows a bad value at once.
+    optimizer = made.make_optimizer(made.generators[0].parameters(), made.lr)
+    schedule = made.make_schedule(optimizer, 1, 1) or {}
+    if isinstance(schedule.get("scheduler"), ReduceLROnPlateau):
+        raise DistillError(
+            f"schedule=plateau: adversarial training has no loss that falls; with "
+            f"recipe={settings.recipe} take schedule=linear, cosine or constant"
+        )
     distance = measured_distance(settings, pictures)
     # A target says more than a distance of a few pictures, which is all there is without one.
     monitor = made.monitor or (distance.monitor if distance else None)
@@ -133,14 +140,3 @@ def generator(settings: Adversarial) -> nn.Module:
 def discriminator(settings: Adversarial, channels: int) -> nn.Module:
     """A discriminator of the settings for that many channels, with its first weights."""
     return initialise(nodes.build(settings.discriminator, channels=channels))
-
-
-def _try_optimizer(made: AdversarialModule, settings: Adversarial) -> None:
-    """Build optimiser and schedule once, which shows a bad value at once."""
-    optimizer = made.make_optimizer(made.generators[0].parameters(), made.lr)
-    schedule = made.make_schedule(optimizer, 1, 1) or {}
-    if isinstance(schedule.get("scheduler"), ReduceLROnPlateau):
-        raise DistillError(
-            f"schedule=plateau: adversarial training has no loss that falls; with "
-            f"recipe={settings.recipe} take schedule=linear, cosine or constant"
-        )

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial
 
 import torch
 import torch.distributed as dist
@@ -61,7 +60,15 @@ def rank_zero_first(first: bool, machine: Machine) -> Iterator[None]:
             f"trainer.devices={devices} num_nodes={nodes}: {devices * nodes} processes, but "
             f"{started} were started; num_nodes are the machines, devices the processes of each"
         )
-    meet = partial(_barrier, _joined(environment, machine.accelerator))
+    group = _joined(environment, machine.accelerator)
+
+    def meet() -> None:
+        """Wait until every process is here; ends this one where another has gone."""
+        try:
+            dist.all_reduce(torch.zeros(1), group=group)
+        except RuntimeError:  # it has said why
+            sys.exit(1)
+
     if not first:
         meet()
         yield
@@ -111,11 +118,3 @@ def _joined(environment: ClusterEnvironment, accelerator: str) -> dist.ProcessGr
             f"{where}: the {environment.world_size()} processes did not find each other there "
             f"({str(error).splitlines()[0]}); the first node must be reached by that address"
         ) from error
-
-
-def _barrier(group: dist.ProcessGroup) -> None:
-    """Wait until every process is here; ends this one where another has gone."""
-    try:
-        dist.all_reduce(torch.zeros(1), group=group)
-    except RuntimeError:  # it has said why
-        sys.exit(1)

@@ -12,15 +12,18 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
+import pytorch_lightning as pl
 import yaml
 from PIL import Image
 from pytorch_lightning.loggers import Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
+from pytorch_lightning.loggers.logger import DummyLogger
 from torchvision.transforms.functional import pil_to_tensor
 
 from distill.config.settings.training import Loggers, MLflowSettings, WandbSettings
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import write_whole
 from distill.runs.run_folder import Run
+from distill.train.ending import final_figures
 
 
 def check_installed(loggers: Loggers) -> None:
@@ -44,7 +47,12 @@ def open_external(loggers: Loggers, run: Run, settings: Mapping[str, Any]) -> li
 
     A run that they know is resumed there. Raises DistillError where one cannot be opened.
     """
-    known, opened = _known(run), list[Logger]()
+    try:  # what they call this run
+        names = yaml.safe_load(run.logged.read_text())
+    except (OSError, yaml.YAMLError, ValueError):  # a new one, or a damaged file
+        names = None
+    known = {str(k): str(v) for k, v in names.items()} if isinstance(names, dict) else {}
+    opened = list[Logger]()
     for name, wanted in (("wandb", loggers.wandb), ("mlflow", loggers.mlflow)):
         if wanted is None:
             continue
@@ -65,11 +73,33 @@ def open_external(loggers: Loggers, run: Run, settings: Mapping[str, Any]) -> li
     return opened
 
 
-def log_settings(logger: Logger, settings: Mapping[str, Any], step: int) -> None:
-    """The run's settings as a text of TensorBoard; the others have them since they were opened."""
-    if isinstance(logger, TensorBoardLogger):
-        text = yaml.safe_dump(dict(settings), sort_keys=False).replace("\n", "\n    ")
-        logger.experiment.add_text("settings", f"    {text}", step)  # indented: kept as it is
+class ExternalLoggers(pl.Callback):
+    """Opens the external loggers, and logs the run's settings and final figures.
+
+    Opened when training starts, not when the trainer is made: resume=false renames the folder
+    between the two. Of several processes the first alone has them.
+    """
+
+    def __init__(self, loggers: Loggers, run: Run, settings: Mapping[str, Any]) -> None:
+        self.loggers, self.run, self.settings = loggers, run, settings
+
+    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        if trainer.is_global_zero:
+            trainer.loggers += open_external(self.loggers, self.run, self.settings)
+        elif not trainer.loggers and (self.loggers.wandb or self.loggers.mlflow):
+            trainer.loggers = [DummyLogger()]
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        for logger in trainer.loggers if trainer.is_global_zero else ():
+            if isinstance(logger, TensorBoardLogger):  # the others have them since they were opened
+                text = yaml.safe_dump(dict(self.settings), sort_keys=False).replace("\n", "\n    ")
+                # Indented, it is kept as it is.
+                logger.experiment.add_text("settings", f"    {text}", trainer.global_step)
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        # After the last validation, before Lightning closes TensorBoard's file.
+        for logger in trainer.loggers if trainer.is_global_zero else ():
+            logger.log_metrics(final_figures(self.run), trainer.global_step)
 
 
 def log_picture(logger: Logger, name: str, picture: Image.Image, step: int) -> None:
@@ -80,12 +110,6 @@ def log_picture(logger: Logger, name: str, picture: Image.Image, step: int) -> N
         logger.log_image(name, [picture], step)
     elif isinstance(logger, MLFlowLogger):
         logger.experiment.log_image(logger.run_id, picture, key=name, step=step)
-
-
-def log_final(loggers: Sequence[Logger], figures: Mapping[str, float], step: int) -> None:
-    """What a finished run came to, beside its curves."""
-    for logger in loggers:
-        logger.log_metrics(dict(figures), step)
 
 
 def close(loggers: Sequence[Logger], status: str) -> None:
@@ -144,12 +168,3 @@ def _open_mlflow(
         logger.log_hyperparams(dict(settings))
     opened.log_artifact(logger.run_id, str(run.folder / "config.yaml"))
     return logger, str(logger.run_id)
-
-
-def _known(run: Run) -> dict[str, str]:
-    """What the outside loggers call this run; empty for a new one, or where the file is damaged."""
-    try:
-        names = yaml.safe_load(run.logged.read_text())
-    except (OSError, yaml.YAMLError, ValueError):
-        return {}
-    return {str(k): str(v) for k, v in names.items()} if isinstance(names, dict) else {}

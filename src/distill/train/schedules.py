@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 from torch import nn
@@ -57,7 +56,13 @@ def cosine(
     The warm-up never takes more than a tenth of the run.
     """
     rise = max(1, min(warmup, total_steps // 10))
-    factor = partial(_cosine_factor, rise=rise, total=total_steps, floor=floor)
+
+    def factor(step: int) -> float:
+        if step < rise:
+            return (step + 1) / rise
+        done = min(1.0, (step - rise) / max(1, total_steps - rise))
+        return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * done))
+
     return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}
 
 
@@ -84,22 +89,14 @@ def linear(
 
     `epochs` and `decay_epochs` share the run's steps between the two.
     """
-    factor = partial(
-        _linear_factor, held=total_steps * epochs / (epochs + decay_epochs), total=total_steps
-    )
+    held = total_steps * epochs / (epochs + decay_epochs)
+
+    def factor(step: int) -> float:
+        left = total_steps - step
+        return min(1.0, max(0.0, left / (total_steps - held))) if held < total_steps else 1.0
+
     return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}
 
 
 def constant(optimizer: Optimizer, total_steps: int, val_every: int) -> None:
     """The rate stays what it is."""
-
-
-def _cosine_factor(step: int, rise: int, total: int, floor: float) -> float:
-    if step < rise:
-        return (step + 1) / rise
-    done = min(1.0, (step - rise) / max(1, total - rise))
-    return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * done))
-
-
-def _linear_factor(step: int, held: float, total: int) -> float:
-    return min(1.0, max(0.0, (total - step) / (total - held))) if held < total else 1.0

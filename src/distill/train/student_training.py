@@ -23,9 +23,7 @@ from distill.models.teachers.teacher import Teacher
 from distill.prepare import labelling
 from distill.runs.run_folder import Run, finished_message
 from distill.train import tuning
-from distill.train.callbacks.ema import StudentEMA
-from distill.train.callbacks.health import Health
-from distill.train.callbacks.late_terms import LateTerms
+from distill.train.callbacks.student import Health, LateTerms, StudentEMA
 from distill.train.distillation import DistillModule
 from distill.train.ending import outcome
 from distill.train.first_weights import start_from

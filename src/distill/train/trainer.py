@@ -18,19 +18,24 @@ from distill.config.settings.training import Adversarial, Train
 from distill.core.errors import INTERRUPTED, DistillError
 from distill.core.threads import process_tuner
 from distill.runs.run_folder import Run, finished_message
-from distill.train.callbacks.adaptive_threads import AdaptiveThreads, FixedThreads
-from distill.train.callbacks.atomic_checkpoints import AtomicCheckpoints
-from distill.train.callbacks.checkpoints import Checkpoints, Interrupted, Provenance
-from distill.train.callbacks.external_loggers import ExternalLoggers
-from distill.train.callbacks.finite import Finite
-from distill.train.callbacks.last_validation import LastValidation
-from distill.train.callbacks.observers import observer_callbacks
-from distill.train.callbacks.previews import Previews
-from distill.train.callbacks.progress_bar import Progress
-from distill.train.callbacks.table import MetricsTable
+from distill.train.callbacks.checkpoints import AtomicCheckpoints, Checkpoints, Interrupted
+from distill.train.callbacks.reports import MetricsTable, Previews, Progress
+from distill.train.callbacks.steps import AdaptiveThreads, Finite, FixedThreads, LastValidation
 from distill.train.ending import outcome
 from distill.train.launch import release_other_ranks
-from distill.train.loggers import check_installed, close, of_the_folder
+from distill.train.loggers import ExternalLoggers, check_installed, close, of_the_folder
+
+further: list[pl.Callback] = []  # of `also_called`
+
+
+@contextmanager
+def also_called(callback: pl.Callback) -> Iterator[None]:
+    """Trainings inside this context have `callback` too; what it raises ends them."""
+    further.append(callback)
+    try:
+        yield
+    finally:
+        further.remove(callback)
 
 
 def make_trainer(
@@ -165,7 +170,6 @@ def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> 
         Progress(),
         Previews(run.folder / "previews"),
         MetricsTable(run.folder / "metrics.csv"),
-        Provenance(asdict(settings)),
         ExternalLoggers(settings.logger, run, asdict(settings)),
     ]
     told = settings.logger
@@ -176,7 +180,7 @@ def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> 
         callbacks.append(ModelCheckpoint(*best, monitor=monitor, enable_version_counter=False))
         if settings.trainer.patience:
             callbacks.append(EarlyStopping(monitor, patience=settings.trainer.patience))
-    return [*callbacks, Checkpoints(run), *observer_callbacks()]
+    return [*callbacks, Checkpoints(run, asdict(settings)), *further]
 
 
 def _mute_known_noise() -> None:

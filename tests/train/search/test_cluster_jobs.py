@@ -17,8 +17,8 @@ from distill.config import compose
 from distill.config.multirun import Outcome
 from distill.config.settings.searching import SubmititLauncher
 from distill.core.errors import INTERRUPTED, DistillError
-from distill.train.search import cluster_jobs, grid_jobs
-from distill.train.search.cluster_jobs import ClusterJobs, OnNode
+from distill.train.search import jobs as processes
+from distill.train.search.jobs import ClusterJob, ClusterJobs, OnNode
 from support import stand_training
 from support.stand_training import FATAL, Stand
 
@@ -36,7 +36,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     paths = [str(Path(stand_training.__file__).parents[1]), *sys.path]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-    monkeypatch.setattr(grid_jobs, "command", stand_training.command)
+    monkeypatch.setattr(processes, "command", stand_training.command)
 
 
 def launcher(*words: str) -> SubmititLauncher:
@@ -50,7 +50,7 @@ def summed() -> list[dict[str, str]]:
     return list(csv.DictReader(Path("runs/sweep-x/summary.csv").read_text().splitlines()))
 
 
-def outcome(job: cluster_jobs.ClusterJob) -> Outcome:
+def outcome(job: ClusterJob) -> Outcome:
     while (found := job.ended()) is None:
         time.sleep(0.05)
     return found
@@ -100,7 +100,7 @@ def test_a_parameter_that_submitit_does_not_know_is_one_line():
 
 
 def test_a_missing_submitit_is_one_line(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cluster_jobs, "find_spec", lambda _: None)
+    monkeypatch.setattr(processes, "find_spec", lambda _: None)
     with pytest.raises(DistillError, match=r"needs submitit: pip install 'distill\[slurm\]'"):
         ClusterJobs(launcher(), Path("jobs"))
 

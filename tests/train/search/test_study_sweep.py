@@ -30,7 +30,7 @@ from support.stand_training import FATAL, Stand, psnr_of
 
 pytest.importorskip("optuna")
 
-from distill.train.search import cost_limits, front, objectives, study_sweep, trial_loop, trials
+from distill.train.search import front, objectives, study_sweep, trial_loop, trials
 
 RATES = "lr=tag(log,interval(1e-4,1e-1))"
 OPTUNA = ["-m", "search=optuna", "sweep=x"]
@@ -166,7 +166,7 @@ def test_draws_outside_of_the_limits_go_on_after_a_break_too():
 
 @pytest.mark.slow
 def test_limits_that_nothing_is_within_are_said(capsys, monkeypatch):
-    monkeypatch.setattr(cost_limits, "ATTEMPTS", 3)
+    monkeypatch.setattr(trial_loop, "ATTEMPTS", 3)
     stand = Stand()
     assert stand.typed(*OPTUNA, WIDTHS, "search.most.macs=1e6", "style.resolution=128") == 1
     error = capsys.readouterr().err

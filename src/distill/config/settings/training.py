@@ -30,7 +30,6 @@ from distill.config.settings.base import (
     TeacherNode,
     setting,
 )
-from distill.config.settings.engines import EngineSettings
 from distill.config.settings.sketching import PairsRecipe, Sketch
 
 
@@ -40,6 +39,24 @@ def _bytes(value: Any) -> Any:
 
 
 ByteCount = Annotated[int, BeforeValidator(_bytes), Field(ge=0)]  # as people write it, 20GB
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineSettings(Settings):
+    """What labels: this process, or workers of a Ray cluster."""
+
+    name: Literal["here", "ray"]
+    address: PathText | None = setting(
+        "the Ray cluster: HOST:PORT, auto or ray://HOST:PORT; null: one that is started here",
+        default=None,
+    )
+    cpus: Positive = setting("cores of a worker", default=1)
+    gpus: Annotated[float, Field(ge=0)] | None = setting(
+        "GPUs of a worker; null: 1 if the cluster has any", default=None
+    )
+    wait: Annotated[float, Field(ge=0)] = setting(
+        "seconds to wait for nodes where no worker is left", default=600
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

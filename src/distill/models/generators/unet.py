@@ -53,10 +53,16 @@ class UNet(nn.Module):
         down = [in_channels, *(_width(c, encoder) for c in full)]
         up = [out_channels, *(_width(c, decoder) for c in full[:-1])]
         last = len(full) - 1
-        self.down = nn.ModuleList(
-            _down(i, o, separable and n > 0, norm=0 < n < last, first=n == 0)
-            for n, (i, o) in enumerate(pairwise(down))
-        )
+        self.down = nn.ModuleList()
+        for n, (i, o) in enumerate(pairwise(down)):
+            norm = 0 < n < last
+            layers: list[nn.Module] = [nn.LeakyReLU(0.2)] if n else []
+            if separable and n:
+                layers.append(nn.Conv2d(i, i, 4, 2, 1, groups=i, bias=False))
+                layers.append(nn.Conv2d(i, o, 1, bias=not norm))
+            else:
+                layers.append(nn.Conv2d(i, o, 4, 2, 1, bias=not norm))
+            self.down.append(nn.Sequential(*layers, *([nn.BatchNorm2d(o)] if norm else [])))
         self.up = nn.ModuleList(
             _up(
                 (up[n + 1] if n < last else 0) + down[n + 1],
@@ -82,16 +88,6 @@ class UNet(nn.Module):
 
 def _width(channels: int, factor: float) -> int:
     return max(LEAST, round(channels * factor))
-
-
-def _down(i: int, o: int, separable: bool, norm: bool, first: bool) -> nn.Sequential:
-    layers: list[nn.Module] = [] if first else [nn.LeakyReLU(0.2)]
-    if separable:
-        layers.append(nn.Conv2d(i, i, 4, 2, 1, groups=i, bias=False))
-        layers.append(nn.Conv2d(i, o, 1, bias=not norm))
-    else:
-        layers.append(nn.Conv2d(i, o, 4, 2, 1, bias=not norm))
-    return nn.Sequential(*layers, *([nn.BatchNorm2d(o)] if norm else []))
 
 
 def _up(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from distill.config.registry import Direction, Recipe
 from distill.config.settings.training import PhotoSource, Train
-from distill.config.trained import source_of
+from distill.config.validate import source_of
 from distill.core import nodes
 
 

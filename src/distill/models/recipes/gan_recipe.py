@@ -1,4 +1,4 @@
-"""What recipes with a generator and a discriminator have in common."""
+"""recipe=pix2pix and recipe=cyclegan: networks that train against each other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from distill.config.registry import Direction, Recipe
-from distill.config.settings.training import Adversarial, Budget, Generator
+from distill.config.settings.training import (
+    Adversarial,
+    Budget,
+    CycleGANTrain,
+    Generator,
+    PairedDataConfig,
+    Pix2PixTrain,
+    UnpairedDataConfig,
+)
 from distill.config.validate import fit
 
 
@@ -47,3 +55,35 @@ class GanRecipe(Recipe):
     def facts(self, trained: dict[str, Any], direction: Direction) -> dict[str, Any]:
         of = {"recipe": self.name, "run": trained["run"], "direction": direction}
         return of | {"network": trained["generator"]}
+
+
+class Pix2PixRecipe(GanRecipe):
+    """A generator learns from pairs of pictures (Isola et al. 2017).
+
+    One generator and one discriminator, which sees input and picture together.
+    """
+
+    name = "pix2pix"
+    settings = Pix2PixTrain
+    data_settings = PairedDataConfig
+    networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "generator"}
+    monitor = "val/l1"
+    learns_from = "pairs"
+
+    def half_precision(self, trained: dict[str, Any]) -> bool:
+        return trained["generator"]["name"] != "student"  # a lens loads the half-precision U-Net
+
+
+class CycleGANRecipe(GanRecipe):
+    """Two generators learn from two domains without pairs (Zhu et al. 2017).
+
+    There is a discriminator for each direction.
+    """
+
+    name = "cyclegan"
+    settings = CycleGANTrain
+    data_settings = UnpairedDataConfig
+    networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "a_to_b", "BtoA": "b_to_a"}
+    monitor = "val/frechet"
+    learns_from = "domains"
+    published_macs = True

@@ -108,9 +108,19 @@ class MobileNetV2Encoder(nn.Module):
         self.blocks = nn.Sequential(*full.features[: BLOCKS[stages]])
         _relu_for_relu6(self.blocks)
         self._taps = (*TAPS[: stages - 1], BLOCKS[stages] - 1)
-        self.channels = (3, *(_channels(self.blocks[i]) for i in self._taps))
+        norms = [[m for m in b.modules() if isinstance(m, nn.BatchNorm2d)] for b in self.blocks]
+        self.channels = (3, *(norms[i][-1].num_features for i in self._taps))
         self.strides = tuple(2**i for i in range(stages + 1))
-        self._leave_out(without)
+        for number in without:
+            if number in ADDING and number >= len(self.blocks):
+                continue  # its stage is left out as a whole
+            block = self.blocks[number] if 0 <= number < len(self.blocks) else None
+            if not getattr(block, "use_res_connect", False):
+                raise DistillError(
+                    f"encoder.without={list(without)}: block {number} cannot be left out; "
+                    f"allowed: {', '.join(map(str, ADDING))}"
+                )
+            self.blocks[number] = nn.Identity()
         self._initialise(weights, download)
 
     def forward(self, photo: Tensor) -> list[Tensor]:
@@ -120,18 +130,6 @@ class MobileNetV2Encoder(nn.Module):
             if number in self._taps:
                 features.append(x)
         return features
-
-    def _leave_out(self, numbers: Sequence[int]) -> None:
-        for number in numbers:
-            if number in ADDING and number >= len(self.blocks):
-                continue  # its stage is left out as a whole
-            block = self.blocks[number] if 0 <= number < len(self.blocks) else None
-            if not getattr(block, "use_res_connect", False):
-                raise DistillError(
-                    f"encoder.without={list(numbers)}: block {number} cannot be left out; "
-                    f"allowed: {', '.join(map(str, ADDING))}"
-                )
-            self.blocks[number] = nn.Identity()
 
     def _initialise(self, weights: str, download: bool) -> None:
         if weights == "none":
@@ -168,7 +166,15 @@ class MobileNetV2Encoder(nn.Module):
         missing = sorted(target.keys() - state.keys())
         if missing:
             raise DistillError(f"{path}: no MobileNetV2 in torchvision's names; lacks {missing[0]}")
-        self.blocks.load_state_dict({k: _slice(state[k], v.shape) for k, v in target.items()})
+        for name, wanted in target.items():
+            have = state[name].shape
+            if any(h < w for h, w in zip(have, wanted.shape, strict=True)):
+                raise DistillError(
+                    f"encoder weights of shape {tuple(have)} are too narrow for "
+                    f"{tuple(wanted.shape)} (encoder.width, encoder.multiple)"
+                )
+            state[name] = state[name][tuple(slice(0, n) for n in wanted.shape)].clone()
+        self.blocks.load_state_dict({name: state[name] for name in target})
         conv, norm, _ = self.blocks[0].children()
         assert isinstance(conv, nn.Conv2d)
         assert isinstance(norm, nn.BatchNorm2d)
@@ -193,16 +199,3 @@ def _relu_for_relu6(module: nn.Module) -> None:
         if isinstance(child, nn.ReLU6):
             setattr(module, name, nn.ReLU())
         _relu_for_relu6(child)
-
-
-def _channels(block: nn.Module) -> int:
-    return [m for m in block.modules() if isinstance(m, nn.BatchNorm2d)][-1].num_features
-
-
-def _slice(tensor: Tensor, shape: torch.Size) -> Tensor:
-    if any(have < want for have, want in zip(tensor.shape, shape, strict=True)):
-        raise DistillError(
-            f"encoder weights of shape {tuple(tensor.shape)} are too narrow for {tuple(shape)} "
-            "(encoder.width, encoder.multiple)"
-        )
-    return tensor[tuple(slice(0, n) for n in shape)].clone()

@@ -21,8 +21,7 @@ from distill.core.errors import DistillError, reason_of
 from distill.core.images import to_image
 from distill.models.teachers import pipeline_files
 from distill.models.teachers.pipeline_files import INSTALL, PipelineFiles
-from distill.models.teachers.teacher import Teacher
-from distill.models.teachers.typed_names import check_typed
+from distill.models.teachers.teacher import Teacher, check_typed
 
 # The pipelines' names of our settings.
 ARGUMENTS = {
@@ -98,7 +97,17 @@ class DiffusionTeacher(Teacher):
         said = {"prompt": prompt, "negative_prompt": negative_prompt, "strength": strength,
                 "guidance": guidance, "image_guidance": image_guidance, "steps": steps,
                 "controlnet_scale": controlnet_scale}  # fmt: skip
-        _check_numbers(strength, steps, side)
+        if strength is not None and not 0 < strength <= 1:
+            raise DistillError(f"teacher.strength={strength}: want more than 0, at most 1")
+        if steps is not None and steps < 1:
+            raise DistillError(f"teacher.steps={steps}: want at least 1")
+        if side is not None and side < 8:
+            raise DistillError(f"teacher.side={side}: want at least 8 pixels")
+        if strength is not None and steps is not None and int(steps * strength) < 1:
+            raise DistillError(
+                f"teacher.steps={steps}: of these, strength={strength} leaves no denoising step; "
+                "want steps × strength of at least 1"
+            )
         self.pipeline, self.variant, self.seed, self.side = pipeline, variant, seed, side
         self.controlnet, self.control, self.lora, self.lora_scale = (
             controlnet, control, lora, lora_scale,
@@ -145,8 +154,17 @@ class DiffusionTeacher(Teacher):
         height, width = photo.shape[-2:]
         at = self._size(height, width)
         pipe = self._placed(photo.device)
-        shown = [_resized(to_image(each.float().cpu()), at) for each in photo]
-        seeds = [self._seed(each) for each in photo]
+        shown, seeds = [], []
+        for each in photo:
+            picture = to_image(each.float().cpu())
+            if picture.size != at:
+                picture = picture.resize(at, Image.Resampling.LANCZOS)
+            shown.append(picture)
+            # Of its 8-bit pixels, as any device has them.
+            pixels = (each.detach().float() * 255).round().to(torch.uint8).cpu().numpy()
+            digest = hashlib.sha256(f"{self.seed} {pixels.shape} ".encode() + pixels.tobytes())
+            # 63 bits, as manual_seed takes
+            seeds.append(int.from_bytes(digest.digest()[:8], "big") >> 1)
         several = {"strength", "image_guidance_scale"} & self._call_takes.keys()
         step = len(shown) if several else 1  # of others a list is one picture's references
         parts = [
@@ -191,7 +209,8 @@ class DiffusionTeacher(Teacher):
             ):
                 found = pipe(**told, **given, output_type="np")
         except Exception as error:  # diffusers, and what it calls, raise whatever they like
-            small = "; try label.batch_size=1 or teacher.offload=model" if _full(error) else ""
+            full = isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error)
+            small = "; try label.batch_size=1 or teacher.offload=model" if full else ""
             raise DistillError(
                 f"teacher.pipeline={self.pipeline}: {self.kind.__name__} cannot draw "
                 f"{at[0]}×{at[1]} pixels with these settings ({reason_of(error, 300)}){small}"
@@ -216,12 +235,6 @@ class DiffusionTeacher(Teacher):
     @cached_property
     def _call_takes(self) -> Mapping[str, inspect.Parameter]:
         return inspect.signature(self.kind.__call__).parameters
-
-    def _seed(self, photo: Tensor) -> int:
-        """Of a picture's 8-bit pixels, as any device has them."""
-        pixels = (photo.detach().float() * 255).round().to(torch.uint8).cpu().numpy()
-        digest = hashlib.sha256(f"{self.seed} {pixels.shape} ".encode() + pixels.tobytes())
-        return int.from_bytes(digest.digest()[:8], "big") >> 1  # 63 bits, as manual_seed takes
 
     def _size(self, height: int, width: int) -> tuple[int, int]:
         """Width and height at which a picture is generated: multiples of 8, for the autoencoder."""
@@ -260,7 +273,8 @@ class DiffusionTeacher(Teacher):
                     said = f"teacher.pipeline={self.pipeline}"
                 if self.variant:
                     how["variant"] = self.variant
-                if not self.safety_checker and "safety_checker" in _parts(self.kind):
+                parts = inspect.signature(self.kind.__init__).parameters
+                if not self.safety_checker and "safety_checker" in parts:
                     how |= {"safety_checker": None, "requires_safety_checker": False}
                 pipe = self.kind.from_pretrained(self.files["pipeline"].place, **how)
                 pipe.set_progress_bar_config(disable=True)
@@ -298,24 +312,6 @@ class DiffusionTeacher(Teacher):
             raise DistillError(f"teacher.offload={self.offload}: needs accelerate; {INSTALL}")
 
 
-def _check_numbers(strength: float | None, steps: int | None, side: int | None) -> None:
-    if strength is not None and not 0 < strength <= 1:
-        raise DistillError(f"teacher.strength={strength}: want more than 0, at most 1")
-    if steps is not None and steps < 1:
-        raise DistillError(f"teacher.steps={steps}: want at least 1")
-    if side is not None and side < 8:
-        raise DistillError(f"teacher.side={side}: want at least 8 pixels")
-    if strength is not None and steps is not None and int(steps * strength) < 1:
-        raise DistillError(
-            f"teacher.steps={steps}: of these, strength={strength} leaves no denoising step; want "
-            "steps × strength of at least 1"
-        )
-
-
-def _parts(kind: Any) -> set[str]:
-    return set(inspect.signature(kind.__init__).parameters)
-
-
 def _control_class(kind: Any) -> Any:
     """The class of ControlNet that a pipeline takes, by its family."""
     import diffusers
@@ -327,16 +323,8 @@ def _control_class(kind: Any) -> Any:
     return diffusers.ControlNetModel
 
 
-def _resized(picture: Image.Image, at: tuple[int, int]) -> Image.Image:
-    return picture if picture.size == at else picture.resize(at, Image.Resampling.LANCZOS)
-
-
 def _edges(picture: Image.Image) -> Image.Image:
     """White edges on black (Canny 1986), as ControlNets of that name are trained with."""
     values = torch.from_numpy(np.asarray(picture, np.float32) / 255).permute(2, 0, 1)[None]
     _, found = kornia.filters.canny(values)
     return to_image(found[0].expand(3, -1, -1))
-
-
-def _full(error: Exception) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error)

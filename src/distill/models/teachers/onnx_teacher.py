@@ -53,7 +53,8 @@ class OnnxTeacher(Teacher):
         if len(shape) != 4:
             raise DistillError(f"{weights}: input {self.input} is {shape}, want four dimensions")
         self._batch = shape[0] if isinstance(shape[0], int) else None
-        self._size = [d if isinstance(d, int) else None for d in self._sides(shape)]
+        sides = shape[1:3] if layout == "nhwc" else shape[2:4]
+        self._size = [d if isinstance(d, int) else None for d in sides]
         height, width = self._size
         self.fixed = (height, width) if height and width else None
         self.freeze()
@@ -73,9 +74,16 @@ class OnnxTeacher(Teacher):
         return f"{sha256(self.path)} {span} {self.input} {self.output}"
 
     def forward(self, photo: Tensor) -> Tensor:
-        self._check_size(photo)
+        if any(w not in (None, h) for w, h in zip(self._size, photo.shape[-2:], strict=True)):
+            raise DistillError(
+                f"{self.path}: takes pictures of {self._size[0]}×{self._size[1]} only, got "
+                f"{photo.shape[-2]}×{photo.shape[-1]}; set style.resolution to fit"
+            )
         low, high = self.input_range
-        x = self._reorder(photo * (high - low) + low).cpu().numpy().astype(np.float32)
+        given = self._order(photo * (high - low) + low)
+        if self.layout == "nhwc":
+            given = given.permute(0, 2, 3, 1)
+        x = given.cpu().numpy().astype(np.float32)
         step = self._batch or len(x)
         parts = [self._run(x[i : i + step]) for i in range(0, len(x), step)]
         output = np.concatenate(parts)
@@ -101,23 +109,8 @@ class OnnxTeacher(Teacher):
             ) from error
         return np.atleast_1d(np.asarray(output))[: len(x)]
 
-    def _reorder(self, x: Tensor) -> Tensor:
-        x = self._order(x)
-        return x.permute(0, 2, 3, 1) if self.layout == "nhwc" else x
-
     def _order(self, x: Tensor) -> Tensor:
         return x.flip(1) if self.channels == "bgr" else x
-
-    def _sides(self, shape: Sequence[Any]) -> Sequence[Any]:
-        return shape[1:3] if self.layout == "nhwc" else shape[2:4]
-
-    def _check_size(self, photo: Tensor) -> None:
-        wrong = any(w not in (None, h) for w, h in zip(self._size, photo.shape[-2:], strict=True))
-        if wrong:
-            raise DistillError(
-                f"{self.path}: takes pictures of {self._size[0]}×{self._size[1]} only, got "
-                f"{photo.shape[-2]}×{photo.shape[-1]}; set style.resolution to fit"
-            )
 
 
 def _pick(name: str | None, tensors: Sequence[Any], path: Path, key: str) -> str:

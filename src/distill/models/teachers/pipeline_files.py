@@ -122,7 +122,15 @@ def pipeline_class(name: str, folder: Path, controlled: bool) -> Any:
     What is stored as text to image has one for image to image. Raises DistillError for
     other files, and for parts that code of their own would have to make.
     """
-    index = _index(name, folder)
+    try:
+        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DistillError(
+            f"teacher.pipeline={name}: no pipeline of diffusers, its {INDEX} cannot be read; name "
+            "a folder that save_pretrained wrote"
+        ) from error
+    if not isinstance(index, dict) or "_class_name" not in index:
+        raise DistillError(f"teacher.pipeline={name}: its {INDEX} names no pipeline")
     stored = index["_class_name"]
     with library(f"teacher.pipeline={name}"):
         import diffusers
@@ -147,8 +155,10 @@ def pipeline_class(name: str, folder: Path, controlled: bool) -> Any:
         kind = "Img2ImgPipeline" if "Img2Img" in stored else "Pipeline"
         wanted = stored.replace(kind, f"ControlNet{kind}")
     found = _image_to_image_kind(auto_pipeline, wanted)
-    if found is None and not controlled and _takes_image(getattr(diffusers, stored)):
-        found = getattr(diffusers, stored)
+    if found is None and not controlled:
+        taken = inspect.signature(getattr(diffusers, stored).__call__).parameters
+        if "image" in taken and "mask_image" not in taken:
+            found = getattr(diffusers, stored)
     if found is None:
         beside = " together with a ControlNet" if controlled else ""
         raise DistillError(
@@ -156,19 +166,6 @@ def pipeline_class(name: str, folder: Path, controlled: bool) -> Any:
             "name one that does image to image"
         )
     return found
-
-
-def _index(name: str, folder: Path) -> dict[str, Any]:
-    try:
-        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DistillError(
-            f"teacher.pipeline={name}: no pipeline of diffusers, its {INDEX} cannot be read; name "
-            "a folder that save_pretrained wrote"
-        ) from error
-    if not isinstance(index, dict) or "_class_name" not in index:
-        raise DistillError(f"teacher.pipeline={name}: its {INDEX} names no pipeline")
-    return index
 
 
 def _image_to_image_kind(auto: Any, stored: str) -> Any:
@@ -183,11 +180,6 @@ def _image_to_image_kind(auto: Any, stored: str) -> Any:
             if found.__name__ == stored and kind in image:
                 return image[kind]
     return None
-
-
-def _takes_image(found: Any) -> bool:
-    parameters = inspect.signature(found.__call__).parameters
-    return "image" in parameters and "mask_image" not in parameters
 
 
 def lora_file(name: str, files: PipelineFiles) -> Path:

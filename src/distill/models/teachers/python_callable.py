@@ -18,8 +18,7 @@ from torch import Tensor, nn
 
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import sha256
-from distill.models.teachers.teacher import Teacher
-from distill.models.teachers.typed_names import check_typed
+from distill.models.teachers.teacher import Teacher, check_typed
 
 SLACK = 1e-3  # arithmetic may leave [0, 1] by so much, and is then clamped
 
@@ -119,7 +118,9 @@ def _found(call: str, folder: str) -> tuple[Callable[[Tensor], Any], str]:
     for part in name.split("."):
         if not hasattr(found, part):
             where = getattr(found, "__name__", part)
-            raise DistillError(f"{said}: there is no {part} in {where}{_guess(found, part)}")
+            close = difflib.get_close_matches(part, dir(found), n=1, cutoff=0.6)
+            guess = f"; did you mean {close[0]}?" if close else ""
+            raise DistillError(f"{said}: there is no {part} in {where}{guess}")
         found = getattr(found, part)
     if not callable(found):
         raise DistillError(f"{said}: is a {type(found).__name__}, which cannot be called")
@@ -157,11 +158,6 @@ def _code_of(said: str, module: ModuleType, found: Any) -> str:
             "function of your own that calls it"
         )
     return hashlib.sha256("".join(map(sha256, known)).encode()).hexdigest()[:16]
-
-
-def _guess(owner: Any, name: str) -> str:
-    close = difflib.get_close_matches(name, dir(owner), n=1, cutoff=0.6)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _place(error: BaseException) -> str:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Self
 
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from distill.core.errors import DistillError
+from distill.core.files import cache_folder, write_whole
 
 
 class Teacher(nn.Module):
@@ -88,3 +92,24 @@ def at_any_size(network: nn.Module, photo: Tensor, multiple: int) -> Tensor:
     edges = (0, -width % multiple, 0, -height % multiple)
     padded = F.pad(photo, edges, mode="replicate") if any(edges) else photo
     return network(padded)[..., :height, :width].clamp(0, 1)
+
+
+def check_typed(setting: str, typed: bool) -> None:
+    """Remember KEY=VALUE where the user has `typed` it; else it must have been, some time before.
+
+    A run's settings name its teacher, and the run may be somebody else's. What such a name would
+    import or fetch is done only for those who have typed that name themselves, on this machine.
+    Raises DistillError where it was not.
+    """
+    path, known = cache_folder() / "typed.txt", list[str]()
+    with suppress(OSError, ValueError):
+        known = path.read_text(encoding="utf-8").splitlines()
+    if setting in known:
+        return
+    if not typed:
+        raise DistillError(
+            f"{setting}: a run names it, and it was never typed on this machine; if you trust it, "
+            f"add this setting as a line to {path}, or label photos by it"
+        )
+    with suppress(OSError):  # a cache that cannot be written to: then it is asked for again
+        write_whole(path, "".join(f"{each}\n" for each in [*known, setting]))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import signal
 import time
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
+from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 
-from distill.core.files import atomic_write
+from distill.core.files import atomic_write, write_whole
 from distill.runs.run_folder import Run
 
 EVERY = 30  # seconds between checkpoints: what a killed run loses at most
@@ -27,18 +31,25 @@ class Checkpoints(pl.Callback):
     Between steps means at the start of the next one: all of the last step is done by then, its
     validation and what follows from it too. (At the end of a batch, where Lightning saves, a
     validation that is due would be lost, and with it a plateau schedule's step.) A second signal
-    ends the process at once.
+    ends the process at once. Every checkpoint has the run's `settings`, as plain values, under
+    `distill`.
     """
 
-    def __init__(self, run: Run) -> None:
-        self.run, self.asked = run, False
+    def __init__(self, run: Run, settings: dict[str, Any]) -> None:
+        self.run, self.settings, self.asked = run, settings, False
         self._saved_at = time.monotonic()
         self._between_steps = False
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         # Here, not earlier: Lightning has set its own handler for SIGTERM, which saves nothing.
+        def ask(number: int, _frame: FrameType | None) -> None:
+            self.asked = True
+            signal.signal(number, signal.SIG_DFL)
+            # Not print: the signal may have come in the middle of one.
+            os.write(2, b"\nfinishing the step, then saving; once more: ends at once\n")
+
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._ask)
+            signal.signal(number, ask)
 
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
@@ -56,6 +67,7 @@ class Checkpoints(pl.Callback):
     def on_save_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
+        checkpoint["distill"] = self.settings
         if self._between_steps:
             # The next batch is announced but not trained: as if it had not been fetched yet.
             progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
@@ -74,20 +86,18 @@ class Checkpoints(pl.Callback):
         """Whether it is so in any process: all must act at the same step."""
         return trainer.strategy.reduce_boolean_decision(mine, all=False)
 
-    def _ask(self, number: int, _frame: FrameType | None) -> None:
-        self.asked = True
-        signal.signal(number, signal.SIG_DFL)
-        # Not print: the signal may have come in the middle of one.
-        os.write(2, b"\nfinishing the step, then saving; once more: ends at once\n")
 
+class AtomicCheckpoints(TorchCheckpointIO):
+    """Checkpoints written whole or not at all, beside their place.
 
-class Provenance(pl.Callback):
-    """Puts the run's settings, as plain values, under `distill` into every checkpoint."""
+    Lightning's own way is by the system's folder for temporary files. That is often another disk,
+    from which a move is a copy that can be cut short, and where a killed process leaves a file for
+    ever.
+    """
 
-    def __init__(self, settings: dict[str, Any]) -> None:
-        self.settings = settings
-
-    def on_save_checkpoint(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None
     ) -> None:
-        checkpoint["distill"] = self.settings
+        content = io.BytesIO()
+        torch.save(checkpoint, content)
+        write_whole(Path(path), content.getbuffer())

@@ -70,7 +70,15 @@ class Distance(pl.Callback):
         None for `none`, and, with a line that says so, where auto finds neither. Raises
         DistillError where the weights of a network that was named cannot be had.
         """
-        chosen = _at_hand() if name == "auto" else name
+        chosen: FeatureName = "none" if name == "auto" else name
+        if name == "auto":
+            files: dict[FeatureName, WeightsFile] = {"inception": INCEPTION, "mobilenet": MOBILENET}
+            chosen = next((n for n, file in files.items() if weights.find_or_none(file)), chosen)
+            if chosen == "none":
+                print(
+                    f"distance=auto: none is logged, neither {INCEPTION.name} nor {MOBILENET.name} "
+                    "is available; put one into a folder that DISTILL_WEIGHTS names"
+                )
         if chosen == "none":
             return None
         with torch.random.fork_rng(devices=[]):  # a network is born with random weights
@@ -98,7 +106,7 @@ class Distance(pl.Callback):
     def on_validation_batch_end(
         self, trainer: pl.Trainer, pl_module: Any, outputs: Any, *_rest: Any
     ) -> None:
-        if trainer.sanity_checking or not isinstance(outputs, Mapping):
+        if trainer.sanity_checking:
             return
         for output, source, real, _ in _sides(outputs):
             self._add(output, _bytes(outputs[output]), self._new(source, _bytes(outputs[source])))
@@ -115,16 +123,13 @@ class Distance(pl.Callback):
         self._seen.update(keys)
         return new
 
+    @torch.inference_mode()
     def _add(self, side: str, pictures: Tensor, which: list[int]) -> None:
         self.network.to(pictures.device)
-        self._parts.setdefault(side, [])
-        for part in pictures[which].split(BATCH) if which else ():
-            self._parts[side].append(self._features(part))
-
-    @torch.inference_mode()
-    def _features(self, pictures: Tensor) -> Features:
+        parts = self._parts.setdefault(side, [])
         with torch.autocast(pictures.device.type, enabled=False):
-            return self.network(pictures.float() / 255).cpu().double().numpy()
+            for part in pictures[which].split(BATCH) if which else ():
+                parts.append(self.network(part.float() / 255).cpu().double().numpy())
 
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if trainer.sanity_checking or not self._parts:
@@ -145,18 +150,6 @@ class Distance(pl.Callback):
 
 def _sides(given: Mapping[str, Any]) -> tuple[tuple[str, str, str, str], ...]:
     return PAIRED if "output" in given else UNPAIRED
-
-
-def _at_hand() -> FeatureName:
-    files: dict[FeatureName, WeightsFile] = {"inception": INCEPTION, "mobilenet": MOBILENET}
-    for name, file in files.items():
-        if weights.find_or_none(file):
-            return name
-    print(
-        f"distance=auto: none is logged, neither {INCEPTION.name} nor {MOBILENET.name} is "
-        "available; put one into a folder that DISTILL_WEIGHTS names"
-    )
-    return "none"
 
 
 def _bytes(pictures: Tensor) -> Tensor:

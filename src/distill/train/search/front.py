@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 from rich.box import SIMPLE_HEAD
@@ -19,7 +18,7 @@ from distill.core.files import atomic_write, write_whole
 from distill.core.next_step import next_step
 from distill.runs.run_folder import Run
 from distill.train.search import summary
-from distill.train.search.objectives import Objective
+from distill.train.search.objectives import RISING
 from distill.train.search.trials import COPIES, REASON, RUN, Trials, counted
 
 SHOWN = {"macs": "{:,.0f}", "parameters": "{:,.0f}", "ms": "{:.3f}", "loss": "{:.4g}"}
@@ -32,15 +31,31 @@ def report(trials: Trials, probe: Job) -> None:
     `probe` is a job of the search, for what all have in common. Raises DistillError where no trial
     came to its end, though some began and failed.
     """
-    found = _own(trials)
+    # Those with a run of their own, in the order they were sampled.
+    begun = counted(trials.study.get_trials(deepcopy=False))
+    found = [t for t in begun if RUN in t.user_attrs and COPIES not in t.user_attrs]
     if not found:
         print(f"{trials.folder}: no trial has begun yet")
         return
+    names = trials.search.objectives
     finished = [trial for trial in found if trial.state == TrialState.COMPLETE]
-    best = front(finished, trials.search.objectives)
+    best = front(finished, names)
     jobs = [Job(trials.space.swept(t.params), [], probe.settings, t.user_attrs[RUN]) for t in found]
-    more = [_columns(trial, trials.search.objectives, trial in best) for trial in found]
-    summary.write(trials.folder, jobs, [_outcome(trial) for trial in found], more)
+    outcomes, more = [], []
+    for trial in found:
+        values = dict.fromkeys(names)
+        outcome = Outcome(state="at work")
+        if trial.state == TrialState.COMPLETE:
+            outcome, values = Outcome(0), dict(zip(names, trial.values, strict=True))
+        elif trial.state == TrialState.FAIL:
+            outcome = Outcome(1, trial.user_attrs.get(REASON, ""))
+        elif trial.state == TrialState.PRUNED:
+            last = max(trial.intermediate_values, default=0)
+            outcome = Outcome(state=f"pruned at step {last}")
+        outcomes.append(outcome)
+        columns: summary.Row = {f"objective {name}": value for name, value in values.items()}
+        more.append(columns | {"front": "yes" if trial in best else ""})
+    summary.write(trials.folder, jobs, outcomes, more)
     failed = [trial for trial in found if trial.state == TrialState.FAIL]
     if not finished:
         if failed:
@@ -51,9 +66,8 @@ def report(trials: Trials, probe: Job) -> None:
         return
     if failed:
         print(f"{len(failed)} of {len(found)} trials failed; summary.md says why")
-    write_whole(trials.folder / "front.md", _page(best, trials))
-    plot(finished, best, trials.search.objectives, trials.folder / "front.png")
-    _show(best, trials)
+    plot(finished, best, names, trials.folder / "front.png")
+    show(best, trials)
 
 
 def front(finished: Sequence[FrozenTrial], names: Sequence[str]) -> list[FrozenTrial]:
@@ -61,7 +75,7 @@ def front(finished: Sequence[FrozenTrial], names: Sequence[str]) -> list[FrozenT
 
     The best of the first objective comes first; of one objective it is the first of the best.
     """
-    signs = [-1 if Objective(name).rising else 1 for name in names]
+    signs = [-1 if name in RISING else 1 for name in names]
     points = [[s * v for s, v in zip(signs, t.values, strict=True)] for t in finished]
     kept: dict[tuple[float, ...], FrozenTrial] = {}
     for trial, own in zip(finished, points, strict=True):
@@ -84,6 +98,7 @@ def plot(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    labels = [UNITS.get(name, name) for name in names]
     over = range(1, len(names)) if len(names) > 1 else [-1]
     figure = Figure(figsize=(6 * len(over), 4.8), layout="constrained")
     FigureCanvasAgg(figure)
@@ -92,7 +107,7 @@ def plot(
         return trial.number + 1 if index < 0 else trial.values[index]
 
     for axes, index in zip(figure.subplots(1, len(over), squeeze=False)[0], over, strict=True):
-        axes.set(xlabel="trial" if index < 0 else _label(names[index]), ylabel=_label(names[0]))
+        axes.set(xlabel="trial" if index < 0 else labels[index], ylabel=labels[0])
         axes.grid(alpha=0.3)
         rest = [trial for trial in finished if trial not in best]
         axes.scatter([along(t, index) for t in rest], [t.values[0] for t in rest], color="grey")
@@ -114,72 +129,35 @@ def plot(
 def commands(trial: FrozenTrial, trials: Trials) -> list[str]:
     """How to export a trial's run, and how to train its values again, for longer say."""
     run = Run(trials.folder / trial.user_attrs[RUN])
-    typed = trials.space.make(trials.space.typed(trial.params)).overrides
+    typed = trials.job(trial).overrides
     name = f"run={trials.folder.name.removeprefix('sweep-')}-{run.folder.name}"
     words = [word for word in typed if not word.startswith(("sweep=", "runs="))]
     train = " ".join(["python -m distill.train", *map(quote, words), quote(name)])
     return [next_step("export", **run.words).removeprefix("next: "), train]
 
 
-def _own(trials: Trials) -> list[FrozenTrial]:
-    """The trials with a run of their own, in the order they were sampled."""
-    begun = counted(trials.study.get_trials(deepcopy=False))
-    return [t for t in begun if RUN in t.user_attrs and COPIES not in t.user_attrs]
-
-
-def _outcome(trial: FrozenTrial) -> Outcome:
-    if trial.state == TrialState.COMPLETE:
-        return Outcome(0)
-    if trial.state == TrialState.FAIL:
-        return Outcome(1, trial.user_attrs.get(REASON, ""))
-    if trial.state == TrialState.PRUNED:
-        last = max(trial.intermediate_values, default=0)
-        return Outcome(state=f"pruned at step {last}")
-    return Outcome(state="at work")
-
-
-def _columns(trial: FrozenTrial, names: Sequence[str], is_best: bool) -> dict[str, Any]:
-    values = trial.values if trial.state == TrialState.COMPLETE else [None] * len(names)
-    found = {f"objective {name}": value for name, value in zip(names, values, strict=True)}
-    return found | {"front": "yes" if is_best else ""}
-
-
-def _rows(best: Sequence[FrozenTrial], trials: Trials) -> list[list[str]]:
+def show(best: Sequence[FrozenTrial], trials: Trials) -> None:
+    """Write front.md and print the same: a table of the front, then each trial's commands."""
     names = trials.search.objectives
-    keys = [axis.key for axis in trials.space.axes]
-    rows = [["run", *map(_label, names), *keys]]
+    title = "Best trial" if len(names) == 1 else "Pareto front"
+    rows = [
+        ["run", *(UNITS.get(name, name) for name in names), *(a.key for a in trials.space.axes)]
+    ]
     for trial in best:
         figures = zip(names, trial.values, strict=True)
         shown = [SHOWN.get(name, "{:.4f}").format(value) for name, value in figures]
         rows.append([trial.user_attrs[RUN], *shown, *trials.space.swept(trial.params).values()])
-    return rows
+    typed = [commands(trial, trials) for trial in best]
+    code = "\n\n".join("\n".join(lines) for lines in typed)
+    page = f"# {title}\n\n{summary.table_lines(rows)}\n\n```\n{code}\n```\n"
+    write_whole(trials.folder / "front.md", page)
 
-
-def _title(trials: Trials) -> str:
-    return "Best trial" if len(trials.search.objectives) == 1 else "Pareto front"
-
-
-def _page(best: Sequence[FrozenTrial], trials: Trials) -> str:
-    first, *rows = _rows(best, trials)
-    table = [first, ["---"] * len(first), *rows]
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in table]
-    typed = [line for trial in best for line in [*commands(trial, trials), ""]]
-    return "\n".join([f"# {_title(trials)}", "", *lines, "", "```", *typed[:-1], "```", ""])
-
-
-def _show(best: Sequence[FrozenTrial], trials: Trials) -> None:
-    first, *rows = _rows(best, trials)
-    table = Table(box=SIMPLE_HEAD, title=_title(trials), title_justify="left")
-    for number, heading in enumerate(first):
-        right = 0 < number <= len(trials.search.objectives)
+    table = Table(box=SIMPLE_HEAD, title=title, title_justify="left")
+    for number, heading in enumerate(rows[0]):
+        right = 0 < number <= len(names)
         table.add_column(heading, justify="right" if right else "left", overflow="fold")
-    for row in rows:
+    for row in rows[1:]:
         table.add_row(*map(escape, row))
     Console().print(table)
-    for trial in best:
-        print("\n".join(commands(trial, trials)))
+    print("\n".join(line for lines in typed for line in lines))
     print(f"front: {trials.folder / 'front.md'} (.png)")
-
-
-def _label(name: str) -> str:
-    return UNITS.get(name, name)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,26 +19,6 @@ from distill.train.search.summary import validations
 RISING = ("psnr", "ssim", "ink_recall", "ink_precision")  # the more the better
 
 
-@dataclass(frozen=True)
-class Objective:
-    """One figure by the name that the user typed; `column` is its name in metrics.csv."""
-
-    name: str
-
-    @property
-    def column(self) -> str:
-        return f"val/{self.name}"
-
-    @property
-    def rising(self) -> bool:
-        """Whether more is better."""
-        return self.name in RISING
-
-    def reported(self, figures: Mapping[str, float]) -> float | None:
-        """The figure of one validation; None where it has none."""
-        return figures.get(self.column)
-
-
 def values(run: Run, names: Sequence[str]) -> list[float]:
     """A finished run's figures in that order; all validated ones are of one step.
 
@@ -47,21 +26,19 @@ def values(run: Run, names: Sequence[str]) -> list[float]:
     resolution: `ms` is the median of its ONNX file in ONNX Runtime, one thread. Raises DistillError
     for a figure that the run's validations do not have.
     """
-    wanted = [Objective(name) for name in names]
-    found: dict[str, float] = {}
-    validated = [each for each in wanted if each.name not in COSTS]
+    validated = [name for name in names if name not in COSTS]
     table = validations(run.folder / "metrics.csv")
-    for each in validated:
-        table = [row for row in table if each.reported(row) is not None]
+    for name in validated:
+        table = [row for row in table if f"val/{name}" in row]
         if not table:
             raise DistillError(
-                f"search.objectives: {run.folder / 'metrics.csv'} has no {each.column}; the "
+                f"search.objectives: {run.folder / 'metrics.csv'} has no val/{name}; the "
                 "validations of this recipe have other figures"
             )
     first = validated[0]
-    best = (max if first.rising else min)(table, key=lambda row: row[first.column])
-    found |= {each.name: best[each.column] for each in validated}
-    if len(validated) < len(wanted):
+    best = (max if first in RISING else min)(table, key=lambda row: row[f"val/{first}"])
+    found = {name: best[f"val/{name}"] for name in validated}
+    if len(validated) < len(names):
         found |= _costs(run, "ms" in names)
     return [found[name] for name in names]
 

@@ -33,18 +33,17 @@ class StudySweep(SweepFolders):
         if launcher.only is None and launcher.sequential:
             multirun.run(task, jobs, self, report=launcher.report)
             return
-        from distill.train.search import grid_jobs
+        from distill.train.search import jobs as processes
 
         if launcher.only is not None:
-            sys.exit(grid_jobs.run_one(task, self.place(jobs)[0]))
-        run_all = partial(grid_jobs.run_in_processes, name, launcher)
+            sys.exit(processes.run_one(task, self.place(jobs)[0]))
+        run_all = partial(processes.run_in_processes, name, launcher)
         multirun.run(task, jobs, self, run_all, launcher.report)
 
     def search(self, name: str, task: Task, space: Space, asked: Searching) -> None:
         if find_spec("optuna") is None:
             raise DistillError("search=optuna needs Optuna: pip install 'distill[search]'")
         from distill.train.search import front, trial_loop
-        from distill.train.search.sampled_trial import run_trial
         from distill.train.search.trials import Trials
 
         search, launcher = asked.search, asked.launcher
@@ -56,7 +55,7 @@ class StudySweep(SweepFolders):
         longest = steps.max_steps or steps.val_every  # of a run in epochs nobody knows it yet
         trials = Trials(search, folder, space, longest, min(steps.val_every, longest))
         if launcher.only is not None:
-            sys.exit(run_trial(task, trials, trials.running(launcher.only)))
+            sys.exit(trial_loop.run_trial(task, trials, trials.running(launcher.only)))
         if launcher.sequential:
             status = trial_loop.run_sequential(task, trials)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,13 @@ def validations(table: Path) -> list[dict[str, float]]:
         return []
     rows: list[dict[str, float]] = []
     with table.open(newline="", errors="replace") as stream, suppress(csv.Error):
-        rows += (dict(_numbers(row)) for row in csv.DictReader(stream))
+        for row in csv.DictReader(stream):
+            numbers = {}
+            for column, text in row.items():
+                with suppress(ValueError, TypeError):  # an empty cell, a row cut short
+                    if math.isfinite(value := float(text)):
+                        numbers[column] = value
+            rows.append(numbers)
     return [row for row in rows if "step" in row and row.keys() & {"val/psnr", "val/frechet"}]
 
 
@@ -133,11 +139,18 @@ def state(run: Run, job: Job, outcome: Outcome) -> str:
 
 def markdown(rows: Sequence[Row]) -> str:
     """The table with its notes."""
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *(_shown(row) for row in rows)]
-    table = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
     monitors = ", ".join(f"{each.monitor} (recipe={each.name})" for each in registered())
     notes = [note.format(monitors=monitors) for note in NOTES]
-    return "\n".join(["# Sweep", "", *table, "", *notes, ""])
+    table = table_lines([list(rows[0]), *(_shown(row) for row in rows)])
+    return "\n".join(["# Sweep", "", table, "", *notes, ""])
+
+
+def table_lines(rows: Sequence[Sequence[str]]) -> str:
+    """A table of Markdown, the headings first."""
+    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
 
 
 def plot(curves: Curves, path: Path) -> None:
@@ -185,10 +198,3 @@ def _shown(row: Row) -> list[str]:
     return [
         "" if value is None else FIGURES.get(column, str)(value) for column, value in row.items()
     ]
-
-
-def _numbers(row: Mapping[str, str]) -> Iterator[tuple[str, float]]:
-    for column, text in row.items():
-        with suppress(ValueError, TypeError):  # an empty cell, a row cut short
-            if math.isfinite(value := float(text)):
-                yield column, value

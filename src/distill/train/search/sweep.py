@@ -48,7 +48,10 @@ def sweep_folder(job: Job) -> str:
 
     Raises DistillError for what names the folder of one run, or several.
     """
-    _check_typed(job)
+    if any(_key(override) == "run" for override in job.overrides):
+        raise DistillError("run: a sweep names its runs itself; name the sweep with sweep=NAME")
+    if fixed := {"runs", "sweep"} & job.swept.keys():
+        raise DistillError(f"{min(fixed)}: one for all jobs of a sweep, not several")
     name = job.settings.sweep or safe("+".join(job.swept), 3 * LONGEST)
     return str(Path(job.settings.runs) / f"sweep-{name}")
 
@@ -68,7 +71,7 @@ def folder_name(job: Job) -> str:
     """
     parts = recipe_named(job.settings.recipe).folder_parts(job.settings, job.swept)
     others = {k: value for k, value in job.swept.items() if k not in {"recipe", *parts}}
-    swept = [f"{safe(_last(key))}={safe(value)}" for key, value in others.items()]
+    swept = [f"{safe(re.split(r'[./]', k)[-1])}={safe(value)}" for k, value in others.items()]
     return safe("-".join([*map(safe, parts.values()), *swept]), 5 * LONGEST, keep="=~")
 
 
@@ -83,16 +86,5 @@ def safe(text: str, longest: int = LONGEST, keep: str = "") -> str:
     return f"{plain}~{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
-def _check_typed(job: Job) -> None:
-    if any(_key(override) == "run" for override in job.overrides):
-        raise DistillError("run: a sweep names its runs itself; name the sweep with sweep=NAME")
-    if fixed := {"runs", "sweep"} & job.swept.keys():
-        raise DistillError(f"{min(fixed)}: one for all jobs of a sweep, not several")
-
-
 def _key(override: str) -> str:
     return override.partition("=")[0].lstrip("+")
-
-
-def _last(key: str) -> str:
-    return re.split(r"[./]", key)[-1]

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from optuna.trial import Trial
+import pytorch_lightning as pl
+from optuna import TrialPruned
+from optuna.trial import Trial, TrialState
 
-from distill.config.settings.searching import Launcher
-from distill.core.errors import INTERRUPTED
-from distill.train.search.cost_limits import next_within
-from distill.train.search.job_starters import starter_for
-from distill.train.search.parallel_jobs import StartedJob, command, run_parallel
-from distill.train.search.sampled_trial import copy_duplicate, run_trial, trial_label
+from distill.config.multirun import attempt
+from distill.config.registry import recipe_of
+from distill.config.settings.searching import Launcher, Search
+from distill.core.errors import INTERRUPTED, DistillError
+from distill.runs.run_folder import Run
+from distill.train.search.jobs import (
+    ClusterJob,
+    LocalJob,
+    StaggeredStart,
+    command,
+    run_parallel,
+    starter_for,
+)
+from distill.train.search.objectives import counted_costs, values
+from distill.train.search.summary import validations
+from distill.train.search.sweep import into
 from distill.train.search.trials import RUN, Trials
+from distill.train.trainer import also_called
+
+ATTEMPTS = 200  # half a second each: with all outside, limits and space hardly meet
 
 
 def run_sequential(task: Callable[[Any], None], trials: Trials) -> int:
@@ -30,23 +47,148 @@ def run_in_processes(name: str, trials: Trials, launcher: Launcher) -> int:
     """Trials in processes of their own; gives 0, or INTERRUPTED."""
     starter = starter_for(launcher, trials.folder)
 
-    def start(trial: Trial) -> StartedJob:
+    def start(trial: Trial) -> LocalJob | ClusterJob:
         log = trials.folder / f"{trial.user_attrs[RUN]}.log"
-        print(f"{trial_label(trials, trial)}: {log}", flush=True)
+        print(f"{_label(trials, trial)}: {log}", flush=True)
         return starter.start(command(name, trial.number), log)
 
     return run_parallel(launcher.jobs, _trial_source(trials), start, trials.process_ended)
 
 
 def _trial_source(trials: Trials) -> Callable[[], Trial | None]:
-    """A function that gives the next trial to run, None at the end of the search."""
+    """A function that gives the next trial to run, None at the end of the search.
+
+    One whose values were sampled before has the same figures, and is not run.
+    """
     begun, limit = time.monotonic(), trials.search.timeout
 
     def next_trial() -> Trial | None:
         while limit is None or time.monotonic() - begun < limit:
             trial = next_within(trials)
-            if trial is None or not copy_duplicate(trials, trial):
+            duplicate = trials.duplicate(trial) if trial else None
+            if trial is None or duplicate is None:
                 return trial
+            trials.tell(trial, duplicate.values, copies=duplicate.number)
+            same = f"same values as {duplicate.user_attrs[RUN]}"
+            print(f"{_label(trials, trial)}: {same}", flush=True)
         return None
 
     return next_trial
+
+
+def _label(trials: Trials, trial: Trial) -> str:
+    """A trial's name and values, as people read them."""
+    swept = trials.space.swept(trial.params).items()
+    return f"{trial.user_attrs[RUN]}: {' '.join(f'{key}={value}' for key, value in swept)}"
+
+
+def next_within(trials: Trials) -> Trial | None:
+    """The next trial whose network is within the search's limits; None where there are enough.
+
+    Raises DistillError where none is found in many attempts.
+    """
+    why: str | None = None
+    for _ in range(ATTEMPTS):
+        trial = trials.take()
+        if trial is None:
+            return None
+        try:
+            why = outside(trials.search, trials.job(trial).settings)
+        except DistillError:  # values that do not go together: training says which
+            return trial
+        if why is None:
+            return trial
+        trials.tell(trial, TrialState.PRUNED, outside=why)  # counts for the sampler only
+    raise DistillError(
+        f"search.most, search.least: not one of {ATTEMPTS} combinations is within them (the last: "
+        f"{why}); widen the limits or what is searched"
+    )
+
+
+def outside(search: Search, settings: Any) -> str | None:
+    """Which cost of a run's network is beyond the search's limits, in words; None where none is.
+
+    The network is built without weights and runs once, at the run's own resolution. Raises
+    DistillError where it cannot be built.
+    """
+    limits = [
+        (name, limit, sign, word)
+        for costs, sign, word in ((search.most, 1, "most"), (search.least, -1, "least"))
+        for name, limit in asdict(costs).items()
+        if limit is not None
+    ]
+    if not limits:
+        return None
+    trained = asdict(settings)
+    recipe = recipe_of(trained)
+    costs = counted_costs(recipe.network(trained).eval(), recipe.side(trained))
+    for name, limit, sign, word in limits:
+        if sign * (costs[name] - limit) > 0:
+            return f"{costs[name]:,.0f} {name}, at {word} {limit:,.0f}"
+    return None
+
+
+def run_trial(task: Callable[[Any], None], trials: Trials, trial: Trial) -> int:
+    """Train, score and report one; gives the exit status that the run alone would have had.
+
+    One that was interrupted is queued again.
+    """
+    print(_label(trials, trial), flush=True)
+    run, objectives = Run(trials.folder / trial.user_attrs[RUN]), trials.search.objectives
+    watch = TrialWatch(trial, objectives, run)
+
+    def watched(settings: Any) -> None:
+        with watch, also_called(watch):
+            task(settings)
+
+    try:
+        outcome = attempt(watched, into(str(trials.folder), trials.job(trial), run.folder.name))
+        if outcome.status == INTERRUPTED:
+            trials.requeue(trial)
+        elif watch.pruned:
+            print(f"{run.folder}: pruned, it has fallen behind the other trials", flush=True)
+            trials.tell(trial, TrialState.PRUNED)
+        elif outcome.status:
+            trials.tell(trial, TrialState.FAIL, reason=outcome.reason)
+        else:
+            trials.tell(trial, values(run, objectives))
+    except DistillError as error:  # values that do not go together, or an objective that is not had
+        print(f"error: {error}", file=sys.stderr)
+        trials.tell(trial, TrialState.FAIL, reason=str(error))
+        return 1
+    return outcome.status or 0
+
+
+class TrialWatch(StaggeredStart):
+    """Reports the validations of a trial's run to the study, by the first of its objectives.
+
+    Ends a run that falls behind those of other trials. Of several objectives nothing is reported:
+    Optuna prunes by a single one.
+    """
+
+    def __init__(self, trial: Trial, objectives: Sequence[str], run: Run) -> None:
+        super().__init__(run.folder.parent)
+        self.trial, self.run = trial, run
+        self.column = f"val/{objectives[0]}" if len(objectives) == 1 else None
+        self.pruned = False  # it was pruned, which is no error
+        self._reported: set[int] = set()
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> bool:
+        super().__exit__(kind, *error)
+        self.pruned = kind is TrialPruned
+        return self.pruned
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        super().on_train_start(trainer, pl_module)
+        for row in validations(self.run.folder / "metrics.csv"):  # of a resumed run
+            self._report(int(row["step"]), row)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._report(trainer.global_step, trainer.callback_metrics)
+        if self.column and self.trial.should_prune():
+            raise TrialPruned
+
+    def _report(self, step: int, figures: Mapping[str, Any]) -> None:
+        if self.column and self.column in figures and step not in self._reported:
+            self._reported.add(step)
+            self.trial.report(float(figures[self.column]), step)

@@ -6,10 +6,9 @@ import json
 import platform
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import optuna
 from filelock import FileLock, Timeout
@@ -20,12 +19,12 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import DBAPIError
 
-from distill.config.multirun import Outcome
-from distill.config.search_space import Axis, Space
+from distill.config.multirun import Job, Outcome
+from distill.config.search_space import Space
 from distill.config.settings.searching import Search
 from distill.core.errors import INTERRUPTED, DistillError, reason_of
 from distill.core.files import home_path
-from distill.train.search.objectives import Objective
+from distill.train.search.objectives import RISING
 
 OPENINGS = 10  # of a database: a second process that makes its tables meanwhile is an error
 POPULATION = 10  # of NSGA-II; with Optuna's 50 a search of some dozen trials were all chance
@@ -71,11 +70,17 @@ class Trials:
                     return None
                 # A state of its own for each: what is sampled does not depend on which process
                 # samples, or when.
-                self.study.sampler = _sampler(self.search, self.search.seed + begun + outside)
+                self.study.sampler = self._sampler(self.search.seed + begun + outside)
                 trial.set_user_attr(RUN, f"trial-{begun + outside + 1:03d}")
             trial.set_user_attr(PLACE, self._place)
             for axis in self.space.axes:
-                _suggest(trial, axis)
+                if axis.choices:
+                    trial.suggest_categorical(axis.key, list(axis.choices))
+                elif axis.whole:
+                    low, high, step = int(axis.low), int(axis.high), int(axis.step or 1)
+                    trial.suggest_int(axis.key, low, high, step=step, log=axis.log)
+                else:
+                    trial.suggest_float(axis.key, axis.low, axis.high, step=axis.step, log=axis.log)
             lock = self._lock(trial.number)
             lock.acquire()
             self._held[trial.number] = lock
@@ -100,7 +105,7 @@ class Trials:
         elif outcome.status == INTERRUPTED:
             self.requeue(trial)
         else:
-            self.fail(trial, outcome.reason)
+            self.tell(trial, TrialState.FAIL, reason=outcome.reason)
 
     def duplicate(self, trial: Trial) -> FrozenTrial | None:
         """A finished trial of the very values."""
@@ -108,34 +113,20 @@ class Trials:
         done = self.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
         return next((t for t in done if self.space.typed(t.params) == typed), None)
 
-    def settings(self, trial: Trial) -> Any:
-        """The settings of a trial's run. Raises DistillError for values that do not go together."""
-        return self.space.make(self.space.typed(trial.params)).settings
+    def job(self, trial: Trial | FrozenTrial) -> Job:
+        """A trial as a job. Raises DistillError for values that do not go together."""
+        return self.space.make(self.space.typed(trial.params))
 
-    def refuse(self, trial: Trial, why: str) -> None:
-        """A trial is not to be trained, and counts for the sampler only."""
-        trial.set_user_attr(OUTSIDE, why)
-        self.prune(trial)
-
-    def tell(self, trial: Trial, values: list[float]) -> None:
-        """A trial has ended with these values."""
-        self.study.tell(trial, values)
-        self._release(trial.number)
-
-    def copy(self, trial: Trial, duplicate: FrozenTrial) -> None:
-        """A trial has the values of its duplicate."""
-        trial.set_user_attr(COPIES, duplicate.number)
-        self.tell(trial, list(duplicate.values))
-
-    def prune(self, trial: Trial) -> None:
-        """A trial was pruned."""
-        self.study.tell(trial, state=TrialState.PRUNED)
-        self._release(trial.number)
-
-    def fail(self, trial: Trial, reason: str) -> None:
-        """A trial has failed."""
-        trial.set_user_attr(REASON, reason)
-        self.study.tell(trial, state=TrialState.FAIL)
+    def tell(
+        self, trial: Trial, ended: Sequence[float] | TrialState, **attributes: str | int
+    ) -> None:
+        """A trial has ended, with these values or otherwise; `attributes` are noted with it."""
+        for key, value in attributes.items():
+            trial.set_user_attr(key, value)
+        if isinstance(ended, TrialState):
+            self.study.tell(trial, state=ended)
+        else:
+            self.study.tell(trial, ended)
         self._release(trial.number)
 
     def requeue(self, trial: Trial) -> None:
@@ -154,29 +145,41 @@ class Trials:
         return len(counted(trials)), sum(OUTSIDE in t.user_attrs for t in trials)
 
     def _opened(self, longest: int, first: int) -> Study:
+        pruners: dict[str, optuna.pruners.BasePruner] = {
+            "median": optuna.pruners.MedianPruner(),
+            "hyperband": optuna.pruners.HyperbandPruner(min_resource=first, max_resource=longest),
+            "none": optuna.pruners.NopPruner(),
+        }
+        address = self.search.storage
         try:
+            if address and "://" in address:
+                storage = _database(address)
+            else:
+                path = home_path(address) if address else self.folder / "study.journal"
+                storage = JournalStorage(JournalFileBackend(str(path)))
             return optuna.create_study(
                 study_name=self.folder.name,
-                storage=self._storage(),
+                storage=storage,
                 load_if_exists=True,
-                pruner=_pruner(self.search, longest, first),
+                pruner=pruners[self.search.pruner],
                 directions=[
-                    "maximize" if Objective(name).rising else "minimize"
-                    for name in self.search.objectives
+                    "maximize" if name in RISING else "minimize" for name in self.search.objectives
                 ],
             )
         except Exception as error:  # whatever a database or a damaged file says
-            at = self.search.storage or self.folder / "study.journal"
+            at = address or self.folder / "study.journal"
             raise DistillError(
                 f"{at}: no study can be kept there ({reason_of(error, 200)})"
             ) from error
 
-    def _storage(self) -> str | BaseStorage:
-        address = self.search.storage
-        if address and "://" in address:
-            return _database(address)
-        path = home_path(address) if address else self.folder / "study.journal"
-        return JournalStorage(JournalFileBackend(str(path)))
+    def _sampler(self, seed: int) -> optuna.samplers.BaseSampler:
+        several = len(self.search.objectives) > 1
+        name = self.search.sampler
+        if name == "nsga2" or (name == "auto" and several):
+            return optuna.samplers.NSGAIISampler(population_size=POPULATION, seed=seed)
+        if name == "random":
+            return optuna.samplers.RandomSampler(seed)
+        return optuna.samplers.TPESampler(seed=seed)
 
     def _same_as_before(self) -> None:
         now = {axis.key: axis.text for axis in self.space.axes}
@@ -254,32 +257,3 @@ def _database(address: str) -> BaseStorage:
                 raise
             time.sleep(random.uniform(0.1, 0.5))
     raise AssertionError
-
-
-def _suggest(trial: Trial, axis: Axis) -> None:
-    if axis.choices:
-        trial.suggest_categorical(axis.key, list(axis.choices))
-    elif axis.whole:
-        low, high, step = int(axis.low), int(axis.high), int(axis.step or 1)
-        trial.suggest_int(axis.key, low, high, step=step, log=axis.log)
-    else:
-        trial.suggest_float(axis.key, axis.low, axis.high, step=axis.step, log=axis.log)
-
-
-def _sampler(search: Search, seed: int) -> optuna.samplers.BaseSampler:
-    several = len(search.objectives) > 1
-    name = ("nsga2" if several else "tpe") if search.sampler == "auto" else search.sampler
-    if name == "nsga2":
-        return optuna.samplers.NSGAIISampler(population_size=POPULATION, seed=seed)
-    if name == "random":
-        return optuna.samplers.RandomSampler(seed)
-    return optuna.samplers.TPESampler(seed=seed)
-
-
-def _pruner(search: Search, longest: int, first: int) -> optuna.pruners.BasePruner:
-    """`longest` and `first` are the steps of a run and of its first validation."""
-    if search.pruner == "median":
-        return optuna.pruners.MedianPruner()
-    if search.pruner == "hyperband":
-        return optuna.pruners.HyperbandPruner(min_resource=first, max_resource=longest)
-    return optuna.pruners.NopPruner()

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from distill.train.callbacks.ema import StudentEMA
+from distill.train.callbacks.student import StudentEMA
 
 
 class Module(nn.Module):

@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 from scipy.ndimage import black_tophat
 
-from distill.core.black_hat import black_hat, luma
+from distill.core.filters import black_hat, luma
 from distill.core.images import to_tensor
 
 

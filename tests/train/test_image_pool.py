@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from distill.models.discriminators.pool import ImagePool
+from distill.train.cyclegan import ImagePool
 
 
 def fakes(*values):

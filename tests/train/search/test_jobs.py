@@ -13,8 +13,8 @@ import pytest
 
 from distill.config.multirun import Outcome
 from distill.core.errors import INTERRUPTED, DistillError
-from distill.train.search import grid_jobs, parallel_jobs
-from distill.train.search.local_jobs import LocalJobs
+from distill.train.search import jobs
+from distill.train.search.jobs import LocalJobs
 from support import stand_training
 from support.stand_training import FATAL, Stand
 
@@ -47,7 +47,7 @@ class Counted:
 @pytest.fixture(autouse=True)
 def _quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(parallel_jobs, "PAUSE", 0.01)
+    monkeypatch.setattr(jobs, "PAUSE", 0.01)
     monkeypatch.setattr(Counted, "at_work", ())
     monkeypatch.setattr(Counted, "most", 0)
 
@@ -59,7 +59,7 @@ def drawing(count: int):
 
 def test_so_many_at_once_and_each_to_its_end():
     ended: list[int] = []
-    status = parallel_jobs.run_parallel(
+    status = jobs.run_parallel(
         2, drawing(5), lambda i: Counted(i, looks=1 + i % 3), lambda i, _: ended.append(i)
     )
     assert status == 0
@@ -80,7 +80,7 @@ def test_what_is_given_back_while_others_work_is_drawn_too():
         started.append(number)
         return Counted(number)
 
-    parallel_jobs.run_parallel(2, lambda: waiting.pop() if waiting else None, start, ended)
+    jobs.run_parallel(2, lambda: waiting.pop() if waiting else None, start, ended)
     assert started == [0, 1]
 
 
@@ -92,7 +92,7 @@ def test_ctrl_c_is_handed_on_and_nothing_more_is_begun():
         return Counted(number, looks=10**6, signals=number)  # the second one is interrupted
 
     before = signal.getsignal(signal.SIGINT)
-    assert parallel_jobs.run_parallel(2, drawing(5), start, lambda *_: None) == INTERRUPTED
+    assert jobs.run_parallel(2, drawing(5), start, lambda *_: None) == INTERRUPTED
     assert started == [0, 1]
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -107,7 +107,7 @@ def test_where_one_cannot_be_started_the_others_are_interrupted():
         return first[0]
 
     with pytest.raises(DistillError, match="no such partition"):
-        parallel_jobs.run_parallel(2, drawing(2), start, lambda *_: None)
+        jobs.run_parallel(2, drawing(2), start, lambda *_: None)
     assert first[0].looks == 1
 
 
@@ -123,13 +123,13 @@ def test_where_one_cannot_be_started_the_others_are_interrupted():
 )
 def test_what_an_exit_status_means(status: int, said: str, expected: Outcome):
     Path("log").write_text(said)
-    assert parallel_jobs.outcome_of(status, Path("log")) == expected
+    assert jobs.outcome_of(status, Path("log")) == expected
 
 
 def test_processes_of_this_machine_share_its_cores():
-    jobs, log = LocalJobs(10**6), Path("log")
+    local, log = LocalJobs(10**6), Path("log")
     says = "import os, sys; print(os.environ['OMP_NUM_THREADS']); sys.exit('error: no good')"
-    job = jobs.start([sys.executable, "-c", says], log)
+    job = local.start([sys.executable, "-c", says], log)
     job.process.wait()
     assert job.ended() == Outcome(1, "no good")
     assert log.read_text().splitlines() == ["1", "error: no good"]
@@ -138,7 +138,7 @@ def test_processes_of_this_machine_share_its_cores():
 def test_the_command_of_one_job_is_the_typed_one_without_its_launcher(monkeypatch):
     typed = ["-m", "seed=1,2", "launcher=submitit", "launcher.jobs=3", "+launcher.x=1", "sweep=x"]
     monkeypatch.setattr(sys, "argv", ["distill.train", *typed])
-    assert parallel_jobs.command("train", 1) == [
+    assert jobs.command("train", 1) == [
         sys.executable, "-m", "distill.train", "-m", "seed=1,2", "sweep=x", "launcher.only=1",
     ]  # fmt: skip
 
@@ -151,7 +151,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes train with the stand-in."""
     paths = [str(Path(stand_training.__file__).parents[1]), *sys.path]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-    monkeypatch.setattr(grid_jobs, "command", stand_training.command)
+    monkeypatch.setattr(jobs, "command", stand_training.command)
 
 
 def summed() -> list[dict[str, str]]:

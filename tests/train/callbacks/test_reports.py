@@ -1,4 +1,4 @@
-"""The bar's figures are of the step that has just been taken, whatever is logged."""
+"""The bar's figures are of the last step, and what of metrics.csv a resumed run keeps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import torch
 from tqdm.auto import tqdm
 
-from distill.train.callbacks.progress_bar import Progress
+from distill.train.callbacks.reports import MetricsTable, Progress
 
 
 def told(progress, trainer, by_itself: bool, loss: float) -> str:
@@ -55,3 +55,23 @@ def test_another_process_than_the_first_has_no_bar(by_itself):
     progress = Progress()
     _, trainer = begun(0)
     assert told(progress, trainer, by_itself, 0.5) == ""
+
+
+WHOLE = "step,train/loss\n2,0.5\n4,0.25\n6,0.125\n"
+DAMAGED = {
+    "whole": (WHOLE, ["2", "4"]),
+    "no text": (WHOLE.encode().replace(b"0.5", b"\xff\xfe"), ["2", "4"]),
+    "a step that is no number": (WHOLE.replace("4,", "²,"), ["2"]),
+    "endless": (WHOLE.replace("0.25", "1" * 200_000), ["2"]),
+    "empty": ("", []),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_what_can_be_read_up_to_the_step_is_kept(tmp_path, kind):
+    content, steps = DAMAGED[kind]
+    path = tmp_path / "metrics.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    table = MetricsTable(path)
+    table.on_train_start(SimpleNamespace(global_step=4), None)
+    assert [row["step"] for row in table.rows] == steps

@@ -1,7 +1,8 @@
-"""Thin dark lines of a picture: the black-hat of its luma, a grey closing minus the grey itself."""
+"""Filters of pictures (N, C, H, W): luma, slopes, thin dark lines, and moving by some pixels."""
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 
 import torch
@@ -9,6 +10,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 SIDE = 5  # pixels; lines of up to 4 pixels across are seen in full
+ACROSS = torch.tensor([[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]]) / 8
+SOBEL = torch.stack([ACROSS, ACROSS.T])[:, None]  # d/dx, d/dy
 REC_601 = (0.299, 0.587, 0.114)  # ITU-R BT.601: red, green, blue
 
 
@@ -16,6 +19,29 @@ def luma(pictures: Tensor) -> Tensor:
     """Brightness (N, 1, H, W) in [0, 1] of RGB (N, 3, H, W) in [0, 1], by Rec. 601."""
     weights = torch.tensor(REC_601, device=pictures.device, dtype=pictures.dtype)
     return (pictures * weights.view(3, 1, 1)).sum(1, keepdim=True)
+
+
+def sobel(pictures: Tensor) -> Tensor:
+    """Slopes per pixel (N, 2·C, H, W) of (N, C, H, W): of each channel across, then down.
+
+    By Sobel's kernels over 8; the border's pixels are repeated.
+    """
+    channels = pictures.shape[1]
+    padded = F.pad(pictures, (1, 1, 1, 1), mode="replicate")
+    return F.conv2d(padded, SOBEL.to(padded).repeat(channels, 1, 1, 1), groups=channels)
+
+
+def moved(pictures: Tensor, down: float, right: float) -> Tensor:
+    """(N, C, H, W) moved by that many pixels, bilinear between them; its border is continued."""
+    for dim, by in ((2, down), (3, right)):
+        size, whole = pictures.shape[dim], math.floor(by)
+        places = torch.arange(size, device=pictures.device) - whole
+        near = pictures.index_select(dim, places.clamp(0, size - 1))
+        if part := by - whole:
+            far = pictures.index_select(dim, (places - 1).clamp(0, size - 1))
+            near = (1 - part) * near + part * far
+        pictures = near
+    return pictures
 
 
 def black_hat(grey: Tensor, side: int = SIDE) -> Tensor:

@@ -1,4 +1,4 @@
-"""The number of threads: as asked for, or fewer while other programs use the cores."""
+"""What watches single steps: threads, a loss that is no number, a validation after the last."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytorch_lightning as pl
 import torch
 from tqdm.auto import tqdm
 
+from distill.core.errors import DistillError
 from distill.core.threads import ThreadTuner
 
 
@@ -49,3 +50,38 @@ class FixedThreads(pl.Callback):
 
     def setup(self, *_args: Any, **_named: Any) -> None:
         torch.set_num_threads(self.threads)
+
+
+class Finite(pl.Callback):
+    """Raises DistillError that names step, terms and pictures; nothing is saved afterwards.
+
+    A callback and not part of the step, because the learning-rate finder is meant to diverge.
+    """
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, batch: Any, *_rest: Any
+    ) -> None:
+        loss = outputs["loss"]
+        if torch.isfinite(loss):
+            return
+        logged = {k: v for k, v in trainer.callback_metrics.items() if k.startswith("train")}
+        terms = ", ".join(
+            f"{name.removeprefix('train/')} {float(value):g}"
+            for name, value in outputs.get("terms", logged).items()
+            if not name.endswith(("_weighted", "/loss", "/generator"))
+        )
+        raise DistillError(
+            f"the loss is {float(loss):g} at step {trainer.global_step} ({terms}) on "
+            f"{', '.join(batch['name'])}; lower lr, or check these pictures"
+        )
+
+
+class LastValidation(pl.Callback):
+    """Validates after the last step, also where that is no multiple of the trainer's interval.
+
+    Lightning validates before it stops, when it is asked to stop; of itself it ends without.
+    """
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_rest: Any) -> None:
+        if trainer.global_step >= trainer.max_steps:
+            trainer.should_stop = True

@@ -9,7 +9,7 @@ import torch
 
 from distill.core import threads
 from distill.core.threads import process_tuner
-from distill.train.callbacks.table import MetricsTable
+from distill.train.callbacks.reports import MetricsTable
 from support.commands import go
 from support.last_checkpoints import differences, saved
 

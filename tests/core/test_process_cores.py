@@ -9,8 +9,8 @@ import sys
 import pytest
 import torch
 
-from distill.core import cores
-from distill.core.cores import CHOSEN, compute_threads
+from distill.core import process
+from distill.core.process import CHOSEN, compute_threads
 
 
 @pytest.fixture
@@ -51,9 +51,9 @@ def test_a_variable_that_is_no_number_of_threads_says_nothing(told, without_torc
 def test_of_a_core_s_halves_one_computes(without_torch, monkeypatch, tmp_path):
     for number, pair in enumerate(("0,2", "1,3", "0,2", "1,3")):
         (tmp_path / str(number)).write_text(pair)
-    monkeypatch.setattr(cores, "_SIBLINGS", str(tmp_path / "{}"))
-    monkeypatch.setattr(cores, "_usable", lambda: [0, 1, 2, 3])
+    monkeypatch.setattr(process, "_SIBLINGS", str(tmp_path / "{}"))
+    monkeypatch.setattr(process, "_usable", lambda: [0, 1, 2, 3])
     assert compute_threads() == 2
-    monkeypatch.setattr(cores, "_usable", lambda: [0, 2, 7])  # of 7 nothing is known
+    monkeypatch.setattr(process, "_usable", lambda: [0, 2, 7])  # of 7 nothing is known
     assert compute_threads() == 2
-    assert cores.cores() == 3
+    assert process.cores() == 3

@@ -1,0 +1,266 @@
+"""Jobs of a sweep in processes of their own, on this machine or, through submitit, on SLURM."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytorch_lightning as pl
+from filelock import FileLock
+
+from distill.config.multirun import Job, Outcome, attempt
+from distill.config.settings.searching import Launcher, SubmititLauncher
+from distill.core.errors import INTERRUPTED, DistillError, reason_of
+from distill.core.process import exit_with_parent
+from distill.train.trainer import also_called
+
+T = TypeVar("T")
+PAUSE = 0.2  # seconds between two looks at those at work
+LOOK = 0.5  # seconds between two looks at the command on a node
+
+
+class StaggeredStart(pl.Callback):
+    """Locks the sweep's start until the run's first step: runs would label one set twice."""
+
+    def __init__(self, folder: Path) -> None:
+        self._lock = FileLock(folder / ".start.lock")
+
+    def __enter__(self) -> StaggeredStart:
+        self._lock.acquire()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> bool | None:
+        self._lock.release(force=True)
+        return None
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._lock.release(force=True)
+
+
+def run_one(task: Callable[[Any], None], job: Job) -> int:
+    """One job of a grid, in a process that another one started; gives its exit status."""
+    start = StaggeredStart(Path(job.settings.runs))
+
+    def held(settings: Any) -> None:
+        with start, also_called(start):
+            task(settings)
+
+    return attempt(held, job).status or 0
+
+
+def run_in_processes(name: str, launcher: Launcher, jobs: Sequence[Job]) -> list[Outcome]:
+    """All jobs of a grid, each in a process of its own; gives what became of them."""
+    folder = Path(jobs[0].settings.runs)
+    folder.mkdir(parents=True, exist_ok=True)
+    starter = starter_for(launcher, folder)
+    waiting, outcomes = deque(range(len(jobs))), [Outcome()] * len(jobs)
+
+    def start(i: int) -> LocalJob | ClusterJob:
+        log = folder / f"{jobs[i].name}.log"
+        print(f"[{i + 1}/{len(jobs)}] {jobs[i].name}: {log}", flush=True)
+        return starter.start(command(name, i), log)
+
+    def ended(i: int, outcome: Outcome) -> None:
+        outcomes[i] = outcome
+        if outcome.status == INTERRUPTED:  # by its cluster: it resumes
+            waiting.appendleft(i)
+        elif outcome.status:
+            print(f"error: {jobs[i].name}: {outcome.reason}", file=sys.stderr, flush=True)
+
+    run_parallel(launcher.jobs, lambda: waiting.popleft() if waiting else None, start, ended)
+    return outcomes
+
+
+def command(name: str, only: int) -> list[str]:
+    """This very command, distill.NAME -m …, for one of its jobs alone."""
+    typed = [word for word in sys.argv[1:] if re.split(r"[.=]", word.lstrip("+"))[0] != "launcher"]
+    return [sys.executable, "-m", f"distill.{name}", *typed, f"launcher.only={only}"]
+
+
+def run_parallel(
+    most: int,
+    next_job: Callable[[], T | None],
+    start: Callable[[T], LocalJob | ClusterJob],
+    ended: Callable[[T, Outcome], None],
+) -> int:
+    """Start jobs, at most so many at once, until there is no next one and all have ended.
+
+    `next_job` is called again whenever one has ended. Ctrl-C and SIGTERM are handed on, so that
+    each saves its run; then INTERRUPTED is given, else 0.
+    """
+    at_work: list[tuple[T, LocalJob | ClusterJob]] = []
+    came: list[int] = []  # the signals that asked this process to end, which meanwhile does not
+    handed_on = 0
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda got, _frame: came.append(got)) for number in numbers]
+    try:
+        while True:
+            while not came and len(at_work) < most and (job := next_job()) is not None:
+                at_work.append((job, start(job)))
+            if not at_work:
+                break
+            if handed_on < len(came):
+                handed_on = len(came)
+                for _, started in at_work:
+                    started.interrupt()
+            for each in list(at_work):
+                if (outcome := each[1].ended()) is not None:
+                    at_work.remove(each)
+                    ended(each[0], outcome)
+            if at_work:
+                time.sleep(PAUSE)
+    except BaseException:
+        for _, started in at_work:
+            started.interrupt()
+        raise
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+    return INTERRUPTED if came else 0
+
+
+def outcome_of(status: int, log: Path) -> Outcome:
+    """What an exit status means, with what the command said last; below 0: a signal ended it."""
+    if status in (0, INTERRUPTED):
+        return Outcome(status)
+    if status < 0:
+        return Outcome(1, f"ended by {signal.Signals(-status).name}; {log} has what it said")
+    last = log.read_text(errors="replace").strip().rpartition("\n")[2]
+    return Outcome(status, last.removeprefix("error: ") or f"exit status {status}")
+
+
+def starter_for(launcher: Launcher, folder: Path) -> LocalJobs | ClusterJobs:
+    """`folder` is the sweep's. Raises DistillError for what this machine does not have."""
+    if isinstance(launcher, SubmititLauncher):
+        return ClusterJobs(launcher, folder / "jobs")
+    return LocalJobs(launcher.jobs)
+
+
+class LocalJobs:
+    """Starts processes, of which `jobs` share the cores; they end with this one."""
+
+    def __init__(self, jobs: int) -> None:
+        self.threads = max(1, len(os.sched_getaffinity(0)) // jobs)
+
+    def start(self, words: Sequence[str], log: Path) -> LocalJob:
+        """Start a command; what it says goes to `log`."""
+        with log.open("a") as said:
+            process = subprocess.Popen(
+                words,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "OMP_NUM_THREADS": str(self.threads)},
+                start_new_session=True,  # Ctrl-C comes to this one alone, and is handed on once
+                preexec_fn=partial(exit_with_parent, os.getpid()),
+            )
+        return LocalJob(process, log)
+
+
+class LocalJob:
+    """One of them."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.process, self.log = process, log
+
+    def ended(self) -> Outcome | None:
+        """What became of it; None while it is at work."""
+        status = self.process.poll()
+        return None if status is None else outcome_of(status, self.log)
+
+    def interrupt(self) -> None:
+        """Have it save its run and end."""
+        self.process.send_signal(signal.SIGINT)  # does nothing where it has ended
+
+
+class ClusterJobs:
+    """Submits jobs; submitit's own files go to `folder`.
+
+    Raises DistillError without submitit or SLURM, and for settings that submitit does not take.
+    """
+
+    def __init__(self, launcher: SubmititLauncher, folder: Path) -> None:
+        if find_spec("submitit") is None:
+            raise DistillError("launcher=submitit needs submitit: pip install 'distill[slurm]'")
+        import submitit
+
+        asked = {
+            "name": "distill",
+            "timeout_min": launcher.minutes,
+            "cpus_per_task": launcher.cpus,
+            "gpus_per_node": launcher.gpus,
+            "mem_gb": launcher.memory,
+            "slurm_partition": launcher.partition,
+            "slurm_account": launcher.account,
+        }
+        try:
+            self._executor = submitit.AutoExecutor(folder, cluster=launcher.cluster)
+            given = {key: value for key, value in asked.items() if value is not None}
+            self._executor.update_parameters(**given, **(launcher.more or {}))
+        except Exception as error:  # it raises several kinds, of others' classes too
+            raise DistillError(f"launcher=submitit: {reason_of(error, 200)}") from error
+        print(f"jobs go to {self._executor.cluster}; submitit's files are in {folder}", flush=True)
+
+    def start(self, words: Sequence[str], log: Path) -> ClusterJob:
+        try:
+            return ClusterJob(self._executor.submit(OnNode(words, log.absolute())), log)
+        except Exception as error:  # sbatch refuses
+            raise DistillError(f"launcher=submitit: {reason_of(error, 300)}") from error
+
+
+class ClusterJob:
+    """One of them; `job` is submitit's."""
+
+    def __init__(self, job: Any, log: Path) -> None:
+        self.job, self.log = job, log
+        self._interrupted = False
+
+    def ended(self) -> Outcome | None:
+        if not self.job.done():
+            return None
+        try:
+            return outcome_of(self.job.result(), self.log)
+        except Exception:  # no result: its node has gone, or SLURM has ended it
+            if self._interrupted:  # perhaps before it had begun
+                return Outcome(INTERRUPTED)
+            why = f"job {self.job.job_id} ended without a result ({self.job.state})"
+            return Outcome(1, f"{why}; {self.log} has what it said")
+
+    def interrupt(self) -> None:
+        self._interrupted = True
+        self.job.cancel(check=False)  # SIGTERM to all its processes; it has half a minute
+
+
+class OnNode:
+    """A command as submitit calls it on the node; gives its exit status."""
+
+    def __init__(self, words: Sequence[str], log: Path) -> None:
+        self.words, self.log = list(words), log
+
+    def __call__(self) -> int:
+        # So named, PyTorch Lightning takes the process for a user's own, and starts further ones
+        # for trainer.devices=N itself.
+        environment = {**os.environ, "SLURM_JOB_NAME": "interactive"}
+        with self.log.open("a") as said:
+            process = subprocess.Popen(
+                self.words, env=environment, stdout=said, stderr=said, stdin=subprocess.DEVNULL
+            )
+        try:
+            while process.poll() is None:
+                time.sleep(LOOK)
+        except BaseException:  # time is nearly up: submitit raises where the signal finds us
+            process.send_signal(signal.SIGINT)
+        return process.wait()
+
+    def checkpoint(self) -> None:
+        """Asks submitit not to queue the job again: the sweep itself does, or another one."""
