@@ -264,18 +264,13 @@ def _with_output(
     pictures, target = torch.stack(inputs), torch.stack(targets)
     output = infer(network, pictures, settings.batch_size, f"inference of the {titles[2]}")
     ceiling, ceiling_name = pictures, f"{titles[0]}s(B)"
-    if settings.ceiling != "photos":
-        ceiling, ceiling_name = _other_style(pictures, settings), f"{settings.ceiling}(B)"
+    if (style := settings.ceiling) != "photos":  # the output of that style's teacher
+        if style not in compose.choices("style"):
+            known = ", ".join(["photos", *compose.choices("style")])
+            raise DistillError(f"ceiling={style}: no such style; allowed: {known}")
+        other = compose.load("prepare", [f"style={style}"], Prepare)
+        teacher = build.load_teacher(other.style, other.teacher).fast()
+        ceiling = infer(teacher, pictures, settings.batch_size, f"inference of {style}")
+        ceiling_name = f"{style}(B)"
     groups = np.array([group_of_pair(pair) for pair in data.pairs])
     return HeldOut(pictures, target, output, ceiling, ceiling_name, about, titles, groups)
-
-
-def _other_style(pictures: Tensor, settings: EvalFid) -> Tensor:
-    """The output of the teacher of the style that is the ceiling."""
-    style = settings.ceiling
-    if style not in compose.choices("style"):
-        known = ", ".join(["photos", *compose.choices("style")])
-        raise DistillError(f"ceiling={style}: no such style; allowed: {known}")
-    other = compose.load("prepare", [f"style={style}"], Prepare)
-    teacher = build.load_teacher(other.style, other.teacher).fast()
-    return infer(teacher, pictures, settings.batch_size, f"inference of {style}")
