@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from distill.losses.stable import LEVELS, Stable, moved, overlap
+from distill.core.images import moved
+from distill.losses.stable import LEVELS, Stable, overlap
 from distill.losses.term import Reads
 
 GREY = torch.full((2, 3, 64, 64), 0.5)
@@ -63,7 +64,7 @@ def test_a_pattern_that_stands_still_costs_by_how_far_the_photo_moved() -> None:
 def test_moved_and_overlap_are_of_one_place(down: int, right: int) -> None:
     rows, columns = torch.meshgrid(torch.arange(9.0), torch.arange(11.0), indexing="ij")
     picture = torch.stack([rows, columns, rows * 100 + columns])[None]
-    after = moved(picture, down, right)
+    after = moved(picture, -down, -right)
     assert after.shape == picture.shape
     assert after[0, :, 4, 5].tolist() == [4 + down, 5 + right, (4 + down) * 100 + 5 + right]
     assert after[0, 0].min() >= 0  # border pixels are repeated, none comes round

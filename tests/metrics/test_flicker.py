@@ -8,7 +8,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from distill.core.errors import DistillError
-from distill.metrics.flicker import FRAMES, MARGIN, flicker, moved
+from distill.core.images import moved
+from distill.metrics.flicker import FRAMES, MARGIN, flicker
 
 GREY = torch.full((2, 3, 96, 96), 0.5)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -55,6 +56,19 @@ def batches(pictures: Iterable[Tensor], size: int) -> Iterator[Tensor]:
         group.append(to_float(picture))
     if group:
         yield torch.stack(group)
+
+
+def moved(pictures: Tensor, down: float, right: float) -> Tensor:
+    """(N, C, H, W) moved by that many pixels, bilinear between them; its border is continued."""
+    for dim, by in ((2, down), (3, right)):
+        whole, size = math.floor(by), pictures.shape[dim]
+        places = torch.arange(size, device=pictures.device) - whole
+        near = pictures.index_select(dim, places.clamp(0, size - 1))
+        if part := by - whole:
+            far = pictures.index_select(dim, (places - 1).clamp(0, size - 1))
+            near = (1 - part) * near + part * far
+        pictures = near
+    return pictures
 
 
 def sheet(rows: Sequence[Sequence[Tensor]], titles: Sequence[str]) -> Image.Image:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from distill.core.arrays import over_white
+from distill.core.images import moved
 from distill.losses.term import LossTerm, Reads
 
 LEVELS = 255
@@ -38,22 +39,13 @@ class Stable(LossTerm):
         noisy = photo + self.noise / LEVELS * torch.randn_like(photo)
         by_noise = (over_white(network(noisy.clamp(0, 1))) - wanted).abs().mean()
         down, right = torch.randint(-self.shift, self.shift + 1, (2,)).tolist()
-        found = over_white(network(moved(photo, down, right)))
+        found = over_white(network(moved(photo, -down, -right)))
         found, wanted = overlap(found, wanted, down, right)
         return (by_noise + (found - wanted).abs().mean()) / 2
 
 
-def moved(picture: Tensor, down: int, right: int) -> Tensor:
-    """(N, C, H, W) seen from a camera that moved: pixel (y, x) is that of (y + down, x + right)."""
-    for axis, step in ((2, down), (3, right)):
-        length = picture.shape[axis]
-        place = torch.arange(length, device=picture.device) + step
-        picture = picture.index_select(axis, place.clamp(0, length - 1))
-    return picture
-
-
 def overlap(after: Tensor, before: Tensor, down: int, right: int) -> tuple[Tensor, Tensor]:
-    """What two pictures (N, C, H, W) both show, `after` being seen as `moved` by these steps."""
+    """What two pictures (N, C, H, W) both show, `after` from a camera that moved by these steps."""
     for axis, step in ((2, down), (3, right)):
         kept = after.shape[axis] - abs(step)
         after = after.narrow(axis, max(-step, 0), kept)

@@ -8,13 +8,13 @@ student with its teacher and with the photo.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from distill.core.errors import DistillError
+from distill.core.images import moved
 
 KINDS = ("noise", "1 px", "pan")
 SIGMA = 2 / 255  # of the noise, on every channel of every pixel
@@ -48,23 +48,6 @@ def flicker(network: Callable[[Tensor], Tensor], photos: Tensor, seed: int = 0) 
         before = now
     changes = _change(network(noisy), still), torch.stack(steps).mean(0), torch.stack(pan).mean(0)
     return torch.stack(changes, 1)
-
-
-def moved(pictures: Tensor, down: float, right: float) -> Tensor:
-    """(N, C, H, W) moved by that many pixels, bilinear between them; its border is continued."""
-    for dim, by in ((2, down), (3, right)):
-        whole = math.floor(by)
-        part = by - whole
-        near = _whole(pictures, dim, whole)
-        pictures = (1 - part) * near + part * _whole(pictures, dim, whole + 1) if part else near
-    return pictures
-
-
-def _whole(pictures: Tensor, dim: int, by: int) -> Tensor:
-    """Moved along one side by whole pixels."""
-    size = pictures.shape[dim]
-    places = torch.arange(size, device=pictures.device) - by
-    return pictures.index_select(dim, places.clamp(0, size - 1))
 
 
 def _noise(photos: Tensor, seed: int) -> Tensor:
