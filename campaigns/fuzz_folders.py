@@ -25,7 +25,7 @@ from distill.data import photo_table
 from distill.data.manifest import Manifest
 from distill.data.pairs import find_pairs
 from distill.data.photos import Photo, find_photos, read_photo
-from distill.eval_fid import set_teacher
+from distill.eval_fid.line_scores import teacher_of
 from distill.eval_fid.training_pictures import pictures_of
 from distill.models.recipes import RECIPES
 from distill.models.teachers.toon import Toon
@@ -130,7 +130,7 @@ class PairSets(TextFiles):
         manifest.check(root)
         pictures_of(self._source)
         photo_table.folders_of(root, ["photo_1.png"])
-        set_teacher.style_teacher(root)
+        teacher_of(root, self._source.style, self._source.teacher)
         find_pairs(root, "toon", 0.3, 0)
         self._build(folder / name if name == "drop.txt" else None)
 

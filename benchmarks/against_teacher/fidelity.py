@@ -48,6 +48,8 @@ from against_teacher import scores as scoring
 from against_teacher.heldout_set import FidelitySet, Indices
 from against_teacher.scored_students import ScoredStudent, StudentFile, ToGraph
 from against_teacher.scores import PictureFigures
+from distill.config import compose
+from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError, OneLine
 from distill.core.files import real_path
 from distill.core.images import to_float
@@ -55,9 +57,8 @@ from distill.core.progress import bar
 from distill.core.sessions import open_session
 from distill.data.manifest import is_complete, manifest_at
 from distill.eval_fid.heldout import group_of_pair, infer
-from distill.eval_fid.line_scores import FLICKER
+from distill.eval_fid.line_scores import FLICKER, teacher_of
 from distill.eval_fid.paired_scores import features_or_reason
-from distill.eval_fid.set_teacher import style_teacher
 from distill.eval_fid.whole_pictures import Infer, score_sizes
 from distill.metrics.features import FeatureNetwork
 from distill.models.teachers.teacher import Teacher
@@ -83,7 +84,10 @@ def run(args: argparse.Namespace, to_graph: ToGraph) -> Row:
         cost = costs(students, held)
         shown: dict[str, Tensor] = {}
         on_sheet = held.some(args.sheet)
-        teacher = style_teacher(held.root) if args.flicker else None
+        teacher, style = None, (manifest_at(held.root) or {}).get("style")
+        if args.flicker and style in compose.choices("style"):
+            settings = compose.load("prepare", [f"style={style}"], Prepare)
+            teacher = teacher_of(held.root, settings.style, settings.teacher)
         at = first_of_each(held, args.flicker)
         measured = measure(students, held, network, at, teacher, shown, on_sheet)
     sizes, skipped = score_sizes_of(files, held, network, args)

@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 
 from distill.benchmark import __main__ as benchmark
 from distill.benchmark import graphs, speed_report, timed_models
-from distill.benchmark.figures import Figures
+from distill.benchmark.measure import Figures
 from distill.config import compose
 from distill.config.settings.commands import Benchmark
 from distill.core import sessions

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,9 +10,12 @@ from torch import Tensor
 
 from distill.config.compose import load
 from distill.config.settings.commands import EvalFid
+from distill.config.settings.training import Prepare
 from distill.core.images import to_uint8
+from distill.data.manifest import Manifest, write_manifest
 from distill.eval_fid import line_scores, paired_scores, results
 from distill.eval_fid.heldout import HeldOut
+from distill.models import build
 
 SIDE = 64
 
@@ -124,3 +128,15 @@ def test_intervals_resample_persons_and_results_say_so(tmp_path, capsys):
     assert rows["PSNR (dB), student to teacher"]["interval"] is None
     results.write(found, tmp_path, "")
     assert "intervals: 50 resamples of 4 groups (one person's pictures)" in capsys.readouterr().out
+
+
+def test_only_the_teacher_that_labelled_the_set(tmp_path: Path):
+    """By its fingerprint: toon is in the package, so available everywhere."""
+    settings = load("prepare", ["style=toon"], Prepare)
+    of = (tmp_path, settings.style, settings.teacher)
+    assert line_scores.teacher_of(*of) is None  # no set
+    teacher = build.load_teacher(settings.style, settings.teacher)
+    write_manifest(tmp_path, Manifest("photos", "toon", teacher.fingerprint()), {})
+    assert line_scores.teacher_of(*of) is not None
+    write_manifest(tmp_path, Manifest("photos", "toon", "another"), {})
+    assert line_scores.teacher_of(*of) is None

@@ -16,7 +16,7 @@ import yaml
 from distill.core.errors import DistillError
 from distill.data.cards import terms
 from distill.hub.published_student import PublishedStudent
-from distill.hub.student_card import student_card
+from distill.hub.student_files import student_card
 from distill.models import network_file
 from support.gan_runs import RESNET, built, settings
 from support.students_on_file import DISTILLED, STYLE, distilled

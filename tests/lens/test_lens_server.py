@@ -14,8 +14,8 @@ from distill.config.compose import load
 from distill.config.settings.commands import Lens
 from distill.core.errors import DistillError
 from distill.lens import __main__ as lens
-from distill.lens import https, offered_hosts
-from distill.lens.server import POLICY, Handler, Server
+from distill.lens import https
+from distill.lens.server import POLICY, Handler, Server, added_names, plain_host
 from support.commands import run
 from support.lens_page import say, serving
 
@@ -77,14 +77,14 @@ def test_a_machine_that_does_not_know_its_addresses_answers_to_the_one_that_was_
 
 
 def test_an_address_has_many_forms():
-    assert offered_hosts.plain("::ffff:192.168.1.7") == "192.168.1.7"
-    assert offered_hosts.plain("fe80::1%eth0") == "fe80::1"
-    assert offered_hosts.plain("FD00:0:0::7") == "fd00::7"
+    assert plain_host("::ffff:192.168.1.7") == "192.168.1.7"
+    assert plain_host("fe80::1%eth0") == "fe80::1"
+    assert plain_host("FD00:0:0::7") == "fd00::7"
 
 
 @pytest.mark.parametrize("names", ["a.example", "[a.example,fd00::7]"])
 def test_one_name_or_several_are_set(names):
-    added = offered_hosts.added(load("lens", [f"names={names}"], Lens))
+    added = added_names(load("lens", [f"names={names}"], Lens))
     assert added == names.strip("[]").split(",")
 
 

@@ -20,7 +20,7 @@ from distill.export.onnx import OnnxExporter
 from distill.lens import webpage
 from distill.models.students.global_statistics import thumbnail_of
 from distill.models.students.student import Student
-from distill.stylize import colours
+from distill.stylize import render
 from distill.stylize.video.smoothing import Smoother
 from support.told_students import told_student
 
@@ -184,7 +184,7 @@ def test_wide_colours_are_those_of_stylize(run, rims):
     large, large_picture, given_large = planes(180, 240, rims[0], shades[0])
     _, small_picture, given_small = planes(72, 96, rims[1], shades[1])
     found = np.reshape(run(RECOLOUR, large=given_large, small=given_small), large.shape)
-    expected = np.asarray(colours.recolour(large_picture, small_picture)).transpose(2, 0, 1)
+    expected = np.asarray(render.recolour(large_picture, small_picture)).transpose(2, 0, 1)
     (top, left), (height, width) = rims[0], large.shape[1:]
     inside = (slice(3), slice(top, height - top), slice(left, width - left))
     mine = (255 * found[inside]).clip(0, 255)

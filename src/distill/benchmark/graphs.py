@@ -66,19 +66,18 @@ def at_size(model: onnx.ModelProto, size: int) -> onnx.ModelProto:
     Inputs that are no pictures keep their dimensions; what is not fixed there becomes 1.
     """
     fixed = deepcopy(model)
-    changed = [_fix(v.type.tensor_type.shape.dim, size) for v in onnx_files.model_inputs(fixed)]
-    if any(changed):  # what was inferred from the old size
+    changed = False
+    for value in onnx_files.model_inputs(fixed):
+        dims = value.type.tensor_type.shape.dim
+        before = [dim.dim_value for dim in dims]
+        sides: tuple[int, ...] = ()
+        if len(dims) == 4:
+            sides = (2, 3) if before[1] in PICTURE else (1, 2) if before[3] in PICTURE else ()
+        for index, dim in enumerate(dims):
+            dim.dim_value = size if index in sides else max(before[index], 1)
+        changed |= before != [dim.dim_value for dim in dims]
+    if changed:  # what was inferred from the old size
         del fixed.graph.value_info[:]
         for output in fixed.graph.output:
             output.type.tensor_type.ClearField("shape")
     return fixed
-
-
-def _fix(dims: list[onnx.TensorShapeProto.Dimension], size: int) -> bool:
-    before = [dim.dim_value for dim in dims]
-    sides: tuple[int, ...] = ()
-    if len(dims) == 4:
-        sides = (2, 3) if before[1] in PICTURE else (1, 2) if before[3] in PICTURE else ()
-    for index, dim in enumerate(dims):
-        dim.dim_value = size if index in sides else max(before[index], 1)
-    return before != [dim.dim_value for dim in dims]

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from distill.benchmark.figures import Figures, Row
+from distill.benchmark.measure import Figures, Row
 from distill.core.files import atomic_write, write_whole
 from distill.metrics import machine
 
@@ -72,8 +72,15 @@ def show(figures: Figures) -> None:
         for cells, rows in ((SPEED, figures.rows), (RATIOS, figures.ratios)):
             here = [row for row in rows if _conditions(row) == conditions]
             if here:
-                title = f"{', '.join(conditions)}, batch 1"
-                console.print(_screen((*NAME, *cells), here, title))
+                title, columns = f"{', '.join(conditions)}, batch 1", (*NAME, *cells)
+                table = Table(
+                    title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False
+                )
+                for i, (name, _) in enumerate(columns):
+                    table.add_column(name, justify="right" if i else "left", no_wrap=bool(i))
+                for row in here:
+                    table.add_row(*(escape(cell(row)) for _, cell in columns))
+                console.print(table)
     for line in _notes(figures):
         print(line)
 
@@ -81,15 +88,6 @@ def show(figures: Figures) -> None:
 def _conditions(row: Row) -> tuple[str, ...]:
     threads = f"{row['threads']} thread{'s'[: row['threads'] != 1]}"
     return f"{row['size']}²", threads, row["provider"].removesuffix("ExecutionProvider")
-
-
-def _screen(cells: Cells, rows: Sequence[Row], title: str) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for index, (name, _) in enumerate(cells):
-        table.add_column(name, justify="right" if index else "left", no_wrap=bool(index))
-    for row in rows:
-        table.add_row(*(escape(cell(row)) for _, cell in cells))
-    return table
 
 
 def _machine(figures: Figures) -> str:
@@ -128,9 +126,8 @@ def _notes(figures: Figures) -> list[str]:
 
 def write(figures: Figures, folder: Path) -> None:
     """speed.json, speed.md and speed.png, a bar chart."""
-    write_whole(
-        folder / "speed.json", json.dumps(asdict(figures), indent=2, ensure_ascii=False) + "\n"
-    )
+    content = json.dumps(asdict(figures), indent=2, ensure_ascii=False)
+    write_whole(folder / "speed.json", content + "\n")
     write_whole(folder / "speed.md", _markdown(figures))
     if figures.rows:
         with atomic_write(folder / "speed.png") as picture:

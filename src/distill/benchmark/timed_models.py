@@ -55,7 +55,16 @@ def find_models(settings: Benchmark) -> tuple[list[TimedModel], list[str]]:
     Two files of one name become NAME and NAME (2). Raises DistillError where there is no student
     to compare with.
     """
-    checkpoint = _checkpoint(settings)
+    checkpoint = None  # or an exported safetensors file
+    if settings.run is not None:
+        if settings.model is not None:
+            both = f"model={settings.model} and run={settings.run}"
+            raise DistillError(f"{both}: name one student only")
+        checkpoint = run_folder.run_named(settings.run, settings.runs).checkpoint("best")
+    elif settings.model is not None:
+        path = home_path(settings.model)
+        if path.suffix.lower() == ".ckpt" or is_network_file(path):
+            checkpoint = path
     own = teacher(settings, checkpoint) if settings.with_teacher else None
     found, skipped = [own] if own else [], []
     found.append(student(settings, checkpoint))
@@ -167,13 +176,3 @@ def models_of_file(path: Path, role: Role) -> Iterator[TimedModel]:
         name, as_it_is = f"{path.stem}, as it is", partial(at_size, model)
         yield TimedModel(name, "file, unflushed", as_it_is, size, tiny)
     yield TimedModel(f"{path.stem}, flushed", role, partial(at_size, flushed), size, tiny, count)
-
-
-def _checkpoint(settings: Benchmark) -> Path | None:
-    """That of run=NAME or model=FILE.ckpt, or an exported safetensors file; None for others."""
-    if settings.model is not None and settings.run is not None:
-        raise DistillError(f"model={settings.model} and run={settings.run}: name one student only")
-    if settings.run is not None:
-        return run_folder.run_named(settings.run, settings.runs).checkpoint("best")
-    path = home_path(settings.model or "")
-    return path if path.suffix.lower() == ".ckpt" or is_network_file(path) else None

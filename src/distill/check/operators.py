@@ -122,24 +122,6 @@ def resize(source: str, strict_nearest: bool) -> Rule:
     return rule
 
 
-def grouping(source: str) -> Rule:
-    """Groups are 1 (plain) or as many as channels (depthwise), nothing between."""
-    cause = Cause(
-        "Android GPUs take plain and depthwise convolutions only",
-        source,
-        "one group, or as many groups as channels",
-    )
-
-    def rule(graph: Graph) -> Iterator[Finding]:
-        for node in graph.of(*CHANNELS):
-            group, channels = node.get("group", 1), incoming(graph, node)
-            if group != 1 and group != channels:
-                of = f" of {channels} channels" if channels else ""
-                yield cause.at(node, f"{group} groups{of}: neither plain nor depthwise")
-
-    return rule
-
-
 def incoming(graph: Graph, node: Node) -> int | None:
     """Channels that go into a convolution, by its weight's shape; None where that is not known."""
     shape = graph.weight_shape(node)
@@ -174,18 +156,6 @@ def small_padding(operator: str, source: str) -> Rule:
             pads, kernel = _values(graph, node, "pads"), _values(graph, node, "kernel_shape")
             if kernel and max(pads, default=0) > min(kernel):
                 yield cause.at(node, f"pads {pads} wider than its kernel {kernel}")
-
-    return rule
-
-
-def undilated(operator: str, source: str) -> Rule:
-    """No dilation."""
-    cause = Cause("the layer knows no dilation", source, "a kernel without dilation")
-
-    def rule(graph: Graph) -> Iterator[Finding]:
-        for node in graph.of(operator):
-            if any(value != 1 for value in node.get("dilations", [])):
-                yield cause.at(node, f"dilations {node.get('dilations', [])}")
 
     return rule
 

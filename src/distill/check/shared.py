@@ -10,7 +10,7 @@ from typing import Literal
 
 from onnx import checker
 
-from distill.check.onnx_graph import STANDARD, Graph, Node, Shape
+from distill.check.onnx_graph import Graph, Node, Shape
 from distill.core.errors import reason_of
 from distill.core.onnx_files import count_subnormals
 
@@ -135,17 +135,6 @@ def fixed(source: str, why: str) -> Rule:
     return rule
 
 
-def at_most(limit: int, source: str, why: str) -> Rule:
-    """The size in bytes of the file and all that belongs to it."""
-    cause = Cause(why, source, "a narrower student (encoder=, decoder=), or half precision")
-
-    def rule(graph: Graph) -> Iterator[Finding]:
-        if graph.size > limit:
-            yield cause.at(None, f"{graph.size:,} bytes, {limit:,} allowed", "file")
-
-    return rule
-
-
 def in_memory(graph: Graph) -> Iterator[Finding]:
     """The largest tensor that is computed or taken in, where its shape is known."""
     made = ((node, name) for node in graph.nodes for name in node.outputs)
@@ -175,15 +164,3 @@ def subnormal(graph: Graph) -> Iterator[Finding]:
 def always(cause: Cause, what: str) -> Rule:
     """What is to be known of every file."""
     return lambda _: iter([cause.at(None, what, "file")])
-
-
-def since(opset: int, source: str) -> Rule:
-    """The oldest version of ONNX's operators that is supported."""
-    cause = Cause("older operators are not supported", source, f"export with opset ≥ {opset}")
-
-    def rule(graph: Graph) -> Iterator[Finding]:
-        standard = any(node.domain in STANDARD for node in graph.nodes)
-        if standard and graph.opset < opset:
-            yield cause.at(None, f"opset {graph.opset}, {opset} or newer wanted", "file")
-
-    return rule

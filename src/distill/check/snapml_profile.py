@@ -53,6 +53,17 @@ CONSTANT = Cause(
     "leave it out of the network: a last ×255 or shift is a scale and bias of the import settings",
     "note",
 )
+LARGE = Cause(
+    "a larger model cannot be stored with a lens",
+    STORAGE,
+    "a narrower student (encoder=, decoder=), or half precision",
+)
+GROUPS = Cause(
+    "Android GPUs take plain and depthwise convolutions only",
+    TABLE,
+    "one group, or as many groups as channels",
+)
+DILATED = Cause("the layer knows no dilation", TABLE, "a kernel without dilation")
 OUTPUT_PADDING = Cause(
     "Snap's table does not say whether it goes",
     TABLE,
@@ -74,6 +85,12 @@ FRAMES = Cause(
 )
 
 
+def small(graph: Graph) -> Iterator[Finding]:
+    """The size in bytes of the file and all that belongs to it."""
+    if graph.size > LIMIT:
+        yield LARGE.at(None, f"{graph.size:,} bytes, {LIMIT:,} allowed", "file")
+
+
 def nearest(graph: Graph) -> Iterator[Finding]:
     """Enlarging in a way that no released model does."""
     for node in graph.of("Resize", "Upsample"):
@@ -89,6 +106,21 @@ def axes(graph: Graph) -> Iterator[Finding]:
         axis = node.get("axis", 0)
         if axis not in allowed[node.operator]:
             yield AXIS.at(node, f"along axis {axis}")
+
+
+def grouping(graph: Graph) -> Iterator[Finding]:
+    """Groups are 1 (plain) or as many as channels (depthwise), nothing between."""
+    for node in graph.of(*operators.CHANNELS):
+        group, channels = node.get("group", 1), operators.incoming(graph, node)
+        if group != 1 and group != channels:
+            of = f" of {channels} channels" if channels else ""
+            yield GROUPS.at(node, f"{group} groups{of}: neither plain nor depthwise")
+
+
+def undilated(graph: Graph) -> Iterator[Finding]:
+    for node in graph.of("ConvTranspose"):
+        if any(value != 1 for value in node.get("dilations", [])):
+            yield DILATED.at(node, f"dilations {node.get('dilations', [])}")
 
 
 def off_npu(graph: Graph) -> Iterator[Finding]:
@@ -132,16 +164,16 @@ PROFILE = Profile(
         shared.one_file,
         shared.in_memory,
         shared.fixed(RELEASED, "the released models have fixed sizes, and no other is known to go"),
-        shared.at_most(LIMIT, STORAGE, "a larger model cannot be stored with a lens"),
+        small,
         operators.known(OPERATORS, OUTSIDE, {"GlobalAveragePool": operators.APART}),
         nearest,
         axes,
-        operators.grouping(TABLE),
+        grouping,
         operators.square("Conv", ("strides", "dilations"), TABLE),
         operators.small_padding("Conv", TABLE),
         operators.square("ConvTranspose", ("strides", "pads", "kernel_shape"), TABLE),
         operators.small_padding("ConvTranspose", TABLE),
-        operators.undilated("ConvTranspose", TABLE),
+        undilated,
         output_padding,
         off_npu,
         constant_operands,

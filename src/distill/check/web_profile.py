@@ -36,6 +36,7 @@ OPERATORS = operators.names(
 )
 ALLOWED = OPERATORS | {"Constant", "Identity"}  # gone before a provider sees the graph
 RUNS = (*STANDARD, "ai.onnx.ml", "com.microsoft")
+OLD = Cause("older operators are not supported", OPSETS, "export with opset ≥ 7")
 STRANGE = Cause(
     "nothing in the browser has this operator",
     README,
@@ -54,6 +55,11 @@ CORNERS = Cause(
     "another coordinate_transformation_mode",
     "note",
 )
+
+
+def old(graph: Graph) -> Iterator[Finding]:
+    if graph.opset < 7 and any(node.domain in STANDARD for node in graph.nodes):
+        yield OLD.at(None, f"opset {graph.opset}, 7 or newer wanted", "file")
 
 
 def strange(graph: Graph) -> Iterator[Finding]:
@@ -86,7 +92,7 @@ PROFILE = Profile(
         shared.valid,
         shared.one_file,
         shared.in_memory,
-        shared.since(7, OPSETS),
+        old,
         strange,
         operators.two_dimensional(TABLE, (3, 4)),
         beside,

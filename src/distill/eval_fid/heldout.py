@@ -91,24 +91,24 @@ def held_out_photos(student: nn.Module, trained: dict[str, Any], settings: EvalF
     runs, unknown = training_pictures.runs_behind(trained)
     # The sides of the run's own set share nothing; what it started from may have seen them.
     seen = training_pictures.seen_by(runs if others else runs[1:], unknown)
-    out: Excluded | None = None
+    names, said = None, dict[str, str]()
     if others and here:
         folder = {f"{photo.pair_name}.png": photo for photo in sources.photos(source)}
-        out = excluded(seen, folder, settings.photos)
-        root = _labelled(source, root, others, {folder[name].key for name in out.names})
+        names, said = excluded(seen, folder, settings.photos)
+        root = _labelled(source, root, others, {folder[name].key for name in names})
     elif here or (ours and not is_complete(root)):
         root = _labelled(source, root, others)
     d = source.data
     sides = find_pairs(root, source.style.name, d.val_fraction, d.split_seed, d.test_fraction)
     side = scored_side(sides)
-    if out is None:
+    if names is None:
         found = training_pictures.pictures_of(source, {side})
-        out = excluded(seen, found.pictures if found else {}, settings.photos)
-    kept = [pair for pair in sides[side] if square_name(pair.name) not in out.names]
+        names, said = excluded(seen, found.pictures if found else {}, settings.photos)
+    kept = [pair for pair in sides[side] if square_name(pair.name) not in names]
     pairs = [pair for pair in kept if size_of(pair.name) is None]
     data = _in_groups(pairs, source.style.resolution, trained, root, d)
     about = {key: trained[key]["name"] for key in ("style", "decoder")}
-    about |= out.about | ({} if others else about_side(side))
+    about |= said | ({} if others else about_side(side))
     titles = ("photo", "target" if own else "teacher", "student")
     squares = _with_output(student, data, settings, {"run": trained["run"]} | about, titles)
     return replace(squares, wholes=by_size(sorted(kept, key=_by_group)))
@@ -130,26 +130,21 @@ def held_out_pairs(network: nn.Module, trained: dict[str, Any], settings: EvalFi
     if others:
         seen = training_pictures.seen_by_pairs(check(trained["data"], PairedDataConfig))
     by_name = {pair.name: Photo(pair.photo, pair.name) for pair in sides[side]}
-    out = excluded(seen, by_name, settings.photos)
-    pairs = [pair for pair in sides[side] if pair.name not in out.names]
+    names, said = excluded(seen, by_name, settings.photos)
+    pairs = [pair for pair in sides[side] if pair.name not in names]
     swap = d.direction == "BtoA"
     data = _in_groups(pairs, d.crop_size, trained, root, d, swap=swap, pad=d.pad)
-    about = {key: trained[key] for key in ("run", "recipe")} | out.about
+    about = {key: trained[key] for key in ("run", "recipe")} | said
     about |= {} if others else about_side(side)
     about["generator"] = trained["generator"]["name"]
     return _with_output(network, data, settings, about, ("input", "target", "generator"))
 
 
-@dataclass(frozen=True)
-class Excluded:
-    """The pairs, by name, that a run has seen, and what its results say of that."""
-
-    names: set[str]
-    about: dict[str, str]
-
-
-def excluded(seen: SeenPictures, pictures: Mapping[str, Photo], photos: str | None) -> Excluded:
-    """Which of the pictures that are to be scored must not be, since the run has seen them.
+def excluded(
+    seen: SeenPictures, pictures: Mapping[str, Photo], photos: str | None
+) -> tuple[set[str], dict[str, str]]:
+    """Which of the pictures that are to be scored must not be, since the run has seen them, by
+    name, and what its results say of that.
 
     `photos` is the folder that was asked for. Raises DistillError where none is left.
     """
@@ -168,7 +163,7 @@ def excluded(seen: SeenPictures, pictures: Mapping[str, Photo], photos: str | No
         )
     if seen.unknown:
         about["unchecked"] = f"could not be checked for training photos: {seen.unknown}"
-    return Excluded(names, about)
+    return names, about
 
 
 def scored_side(sides: Mapping[Side, Sequence[Pair]]) -> Side:
@@ -263,18 +258,13 @@ def _with_output(
     pictures, target = torch.stack(inputs), torch.stack(targets)
     output = infer(network, pictures, settings.batch_size, f"inference of the {titles[2]}")
     ceiling, ceiling_name = pictures, f"{titles[0]}s(B)"
-    if settings.ceiling != "photos":
-        ceiling, ceiling_name = _other_style(pictures, settings), f"{settings.ceiling}(B)"
+    if (style := settings.ceiling) != "photos":  # the output of that style's teacher
+        if style not in compose.choices("style"):
+            known = ", ".join(["photos", *compose.choices("style")])
+            raise DistillError(f"ceiling={style}: no such style; allowed: {known}")
+        other = compose.load("prepare", [f"style={style}"], Prepare)
+        teacher = build.load_teacher(other.style, other.teacher).fast()
+        ceiling = infer(teacher, pictures, settings.batch_size, f"inference of {style}")
+        ceiling_name = f"{style}(B)"
     groups = np.array([group_of_pair(pair) for pair in data.pairs])
     return HeldOut(pictures, target, output, ceiling, ceiling_name, about, titles, groups)
-
-
-def _other_style(pictures: Tensor, settings: EvalFid) -> Tensor:
-    """The output of the teacher of the style that is the ceiling."""
-    style = settings.ceiling
-    if style not in compose.choices("style"):
-        known = ", ".join(["photos", *compose.choices("style")])
-        raise DistillError(f"ceiling={style}: no such style; allowed: {known}")
-    other = compose.load("prepare", [f"style={style}"], Prepare)
-    teacher = build.load_teacher(other.style, other.teacher).fast()
-    return infer(teacher, pictures, settings.batch_size, f"inference of {style}")

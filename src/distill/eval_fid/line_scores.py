@@ -7,24 +7,29 @@ figures say whether the lines are there, where they are, and whether they hold s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from distill.config.settings.training import StyleSettings
 from distill.config.validate import source_of
 from distill.core.arrays import over_white
+from distill.core.errors import DistillError
 from distill.core.images import batches
 from distill.core.progress import bar
 from distill.core.threads import adapting
 from distill.data import sources
+from distill.data.manifest import manifest_at
 from distill.eval_fid.picture_scores import Values, interval, per_picture
-from distill.eval_fid.set_teacher import teacher_of
 from distill.metrics import frechet
 from distill.metrics.displacement import displacement, typical
 from distill.metrics.flicker import KINDS, MARGIN, flicker
 from distill.metrics.ink_figures import CHAMFER, FIGURES, chamfer_sums, ink_sums
+from distill.models import build
+from distill.models.teachers.teacher import Teacher
 
 OFF = "displacement (px)"
 INK = (*FIGURES, CHAMFER)
@@ -97,6 +102,21 @@ def networks_of(
     source = source_of(trained, photos)
     teacher = teacher_of(sources.pairs_root(source), source.style, source.teacher)
     return {"student": student} | ({"teacher": teacher} if teacher else {})
+
+
+def teacher_of(root: Path, style: StyleSettings, node: dict[str, Any] | None) -> Teacher | None:
+    """The style's teacher in its fastest form, where it labelled the set at `root`.
+
+    None where its weights are not available, and where another one labelled the set.
+    """
+    made = manifest_at(root)
+    if made is None:
+        return None
+    try:
+        teacher = build.available_teacher(style, node)
+    except DistillError:  # its weights, or the run that it is, are gone
+        return None
+    return teacher.fast() if teacher and teacher.settle(made.get("teacher", "")) else None
 
 
 def flicker_of(

@@ -77,22 +77,16 @@ def _notes(results: Row) -> list[str]:
     notes = [f"pictures: {counts}" + (f", side: {results['side']}" if "side" in results else "")]
     notes += [f"remark: {results['remark']}"] if "remark" in results else []
     notes += [results[key] for key in ("left_out", "unchecked") if key in results]
-    notes += _intervals(results)
+    how = results.get("resampled")
+    if how and how["rounds"]:
+        of = f"{how['groups']} groups (one person's pictures)" if how["groups"] else "the pictures"
+        said = f"intervals: {how['rounds']} resamples of {of}"
+        if results.get("distances"):
+            said += "; that of a distance is of its value at so few pictures, not of all there are"
+        notes.append(said)
     if results["features"]:
         notes += [f"features: {results['features']}", f"resize: {results['resize']}"]
     return notes + ([f"warning: {results['warning']}"] if "warning" in results else [])
-
-
-def _intervals(results: Row) -> list[str]:
-    """What an interval is of, where there are any."""
-    how = results.get("resampled")
-    if not how or not how["rounds"]:
-        return []
-    what = f"{how['groups']} groups (one person's pictures)" if how["groups"] else "the pictures"
-    said = f"intervals: {how['rounds']} resamples of {what}"
-    if results.get("distances"):
-        said += "; that of a distance is of its value at so few pictures, not of all there are"
-    return [said]
 
 
 def _span(row: Row) -> str:

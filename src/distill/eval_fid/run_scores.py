@@ -21,15 +21,19 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
 
     Raises DistillError, as `load_network` does too.
     """
-    each = {"photos": _of_photos, "pairs": _of_pairs, "domains": _of_domains}
-    return each[recipe_in(checkpoint).learns_from](checkpoint, settings, features)
-
-
-def _of_photos(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | None) -> Scored:
+    kind = recipe_in(checkpoint).learns_from
     network, trained = load_network(checkpoint, settings.direction)
-    pictures = heldout.held_out_photos(network, trained, settings)
-    of = (network, trained, settings.photos)
-    networks = line_scores.networks_of(*of) if settings.flicker else {}
+    if kind == "domains":
+        back, _ = load_network(checkpoint, unpaired_scores.OTHER[settings.direction])
+        translated = unpaired_scores.held_out_domains(network, back, trained, settings)
+        return translated, unpaired_scores.score_domains(translated, features, settings)
+    if kind == "pairs":
+        pictures = heldout.held_out_pairs(network, trained, settings)
+        networks = {"generator": network}
+        return pictures, paired_scores.score_pairs(pictures, features, settings, networks)
+    pictures, networks = heldout.held_out_photos(network, trained, settings), {}
+    if settings.flicker:
+        networks = line_scores.networks_of(network, trained, settings.photos)
     scores = paired_scores.score_pairs(pictures, features, settings, networks)
     if pictures.wholes:
         scores["sizes"] = whole_pictures.score_sizes(
@@ -37,17 +41,3 @@ def _of_photos(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | N
             settings.bootstrap, settings.seed, settings.flicker,
         )  # fmt: skip
     return pictures, scores
-
-
-def _of_pairs(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | None) -> Scored:
-    network, trained = load_network(checkpoint, settings.direction)
-    pictures = heldout.held_out_pairs(network, trained, settings)
-    networks = {"generator": network}
-    return pictures, paired_scores.score_pairs(pictures, features, settings, networks)
-
-
-def _of_domains(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | None) -> Scored:
-    network, trained = load_network(checkpoint, settings.direction)
-    back, _ = load_network(checkpoint, unpaired_scores.OTHER[settings.direction])
-    pictures = unpaired_scores.held_out_domains(network, back, trained, settings)
-    return pictures, unpaired_scores.score_domains(pictures, features, settings)

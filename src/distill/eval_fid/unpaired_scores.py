@@ -98,7 +98,12 @@ def held_out_domains(
     photos: Domains = dict(zip("AB", found, strict=True))
     about: dict[str, str] = {}
     if settings.photos and real_path(Path(settings.photos)) != real_path(Path(own.root or "")):
-        photos, about = _unseen(photos, own, settings.photos)
+        both = {f"{domain}/{photo.key}": photo for domain in photos for photo in photos[domain]}
+        names, about = excluded(seen_by_domains(own), both, settings.photos)
+        photos = {
+            domain: [photo for photo in each if f"{domain}/{photo.key}" not in names]
+            for domain, each in photos.items()
+        }
     x, y = settings.direction.split("to")
     (source, of_x), (real, of_y) = (_read(photos[domain], domain, d) for domain in (x, y))
     translated = infer(there, source, settings.batch_size, f"{x} to {y}")
@@ -109,19 +114,6 @@ def held_out_domains(
     about |= {} if settings.photos else about_side("val")
     groups = of_x, of_y
     return Translations(x, y, source, translated, back_again, real, identity, about, groups)
-
-
-def _unseen(
-    photos: Domains, learnt: UnpairedDataConfig, folder: str
-) -> tuple[Domains, dict[str, str]]:
-    """The pictures of each domain that the run did not learn from, and what results say of it."""
-    names = {f"{domain}/{photo.key}": photo for domain in photos for photo in photos[domain]}
-    out = excluded(seen_by_domains(learnt), names, folder)
-    kept: Domains = {
-        domain: [photo for photo in photos[domain] if f"{domain}/{photo.key}" not in out.names]
-        for domain in photos
-    }
-    return kept, out.about
 
 
 def _read(

@@ -86,8 +86,9 @@ def score_sizes(
                     else:
                         output = _inferred(network, photo)
                     figures[name].add(output, target, crops=features is not None)
-                    if number < flickering and name != ENLARGED:
-                        figures[name].flicker += _flicker(network, photo, number)
+                    large = min(photo.shape[-2:]) > 2 * MARGIN
+                    if number < flickering and name != ENLARGED and large:
+                        figures[name].add_flicker(network, photo, number)
                 progress.update()
         who = np.array([group_of(pair) for pair in each])
         how: Row = {"rounds": rounds, "seed": seed, "groups": who}
@@ -96,7 +97,14 @@ def score_sizes(
             t = _features(features, wanted, "teacher")
             for name, found in figures.items():
                 s = _features(features, found.crops, name)
-                rows[name][f"{features.kid}, crops"] = _kernel_distance(t, s, how)
+                of = who.repeat(len(t) // len(who))  # crops of one group are resampled together
+                by = how | {"groups": (of, of), "paired": True}
+                spread = interval(frechet.kid_interval, t, s, **by)
+                rows[name][f"{features.kid}, crops"] = {
+                    "value": 1000 * frechet.kid(t, s, paired=True),
+                    "pictures": len(t),
+                    "interval": [1000 * end for end in spread] if spread else None,
+                }
         results[str(size)] = {"pictures": len(each), "scores": rows}
     return results
 
@@ -106,12 +114,24 @@ def table(sizes: Mapping[str, Row]) -> list[list[str]]:
 
     Recall and precision at depths .1, .2 and .3 share a cell, and so do the kinds of flicker.
     """
-    columns = _columns(sizes)
+    every = [each for row in sizes.values() for each in row["scores"].values()]
+    columns: dict[str, list[str]] = {}  # their titles, and the figures that each shows
+    for figure in dict.fromkeys(figure for scores in every for figure in scores):
+        title = figure
+        for start in ("ink recall", "ink precision"):
+            if figure.startswith(start):
+                title = f"{start} at .1/.2/.3"
+        if figure in line_scores.FLICKER:
+            title = "flicker: noise/1 px/pan (levels)"
+        columns.setdefault(title, []).append(figure)
     lines = [["long side", "output", *columns]]
     for size, row in sizes.items():
         for name, scores in row["scores"].items():
-            said = [_cell([scores.get(figure) for figure in of]) for of in columns.values()]
-            lines.append([f"{size} ({row['pictures']} pictures)", name, *said])
+            line = [f"{size} ({row['pictures']} pictures)", name]
+            for figures in columns.values():
+                values = [f"{scores[f]['value']:.3g}" if scores.get(f) else "–" for f in figures]
+                line.append("/".join(values) if any(map(scores.get, figures)) else "–")
+            lines.append(line)
     return lines
 
 
@@ -134,22 +154,23 @@ class _Figures:
         self.places.append(displacement(a, b)[0].double().numpy())
         self.crops += _crops(output) if crops else []
 
+    def add_flicker(self, network: Infer, photo: Tensor, number: int) -> None:
+        """Of uint8 (3, H, W), in levels."""
+        found = flicker(lambda x: over_white(network(x)).clamp(0, 1), to_float(photo)[None], number)
+        self.flicker.append(found[0].double().numpy())
+
     def rows(self, how: Row) -> dict[str, Row]:
-        found = dict(zip(SIMILARITY, map(_mean(how), np.stack(self.similar).T), strict=True))
+        found: dict[str, Row] = {}
+        for name, values in zip(SIMILARITY, np.stack(self.similar).T, strict=True):
+            spread = interval(frechet.bootstrap, values, **how)
+            mean = float(values.mean())
+            found[name] = {"value": mean, "pictures": len(values), "interval": spread}
         found |= line_scores.ink_rows(np.stack(self.ink), **how)
         found[line_scores.OFF] = line_scores.displacement_row(np.stack(self.places))
         if self.flicker:
             groups = how["groups"][: len(self.flicker)]
             found |= line_scores.flicker_rows(np.stack(self.flicker), **how | {"groups": groups})
         return {name: row for name, row in found.items() if row}
-
-
-def _mean(how: Row) -> Callable[[Values], Row]:
-    return lambda values: {
-        "value": float(values.mean()),
-        "pictures": len(values),
-        "interval": interval(frechet.bootstrap, values, **how),
-    }
 
 
 def _tensor(picture: Image.Image) -> Tensor:
@@ -160,14 +181,6 @@ def _tensor(picture: Image.Image) -> Tensor:
 @torch.inference_mode()
 def _inferred(network: Infer, photo: Tensor) -> Tensor:
     return to_uint8(over_white(network(to_float(photo)[None])))[0]
-
-
-def _flicker(network: Infer, photo: Tensor, number: int) -> list[Values]:
-    """Of uint8 (3, H, W), (3,) in levels; none where it is too small for it."""
-    if min(photo.shape[-2:]) <= 2 * MARGIN:
-        return []
-    found = flicker(lambda x: over_white(network(x)).clamp(0, 1), to_float(photo)[None], number)
-    return [found[0].double().numpy()]
 
 
 def _enlarged(small: ReadablePair, like: Tensor) -> Tensor:
@@ -186,37 +199,3 @@ def _crops(picture: Tensor) -> list[Tensor]:
 
 def _features(network: FeatureNetwork, crops: list[Tensor], what: str) -> Values:
     return network.features(batches(crops, BATCH), len(crops), f"crops, {what}")
-
-
-def _kernel_distance(t: Values, s: Values, how: Row) -> Row:
-    """×1000; crops of one group are resampled together."""
-    groups = how["groups"].repeat(len(t) // len(how["groups"]))
-    how = how | {"groups": (groups, groups), "paired": True}
-    spread = interval(frechet.kid_interval, t, s, **how)
-    return {
-        "value": 1000 * frechet.kid(t, s, paired=True),
-        "pictures": len(t),
-        "interval": [1000 * end for end in spread] if spread else None,
-    }
-
-
-def _columns(sizes: Mapping[str, Row]) -> dict[str, list[str]]:
-    """Titles of the table's columns, and the figures that each shows."""
-    every = [each for row in sizes.values() for each in row["scores"].values()]
-    there = dict.fromkeys(figure for scores in every for figure in scores)
-    columns: dict[str, list[str]] = {}
-    for figure in there:
-        title = figure
-        for start in ("ink recall", "ink precision"):
-            if figure.startswith(start):
-                title = f"{start} at .1/.2/.3"
-        if figure in line_scores.FLICKER:
-            title = "flicker: noise/1 px/pan (levels)"
-        columns.setdefault(title, []).append(figure)
-    return columns
-
-
-def _cell(rows: Sequence[Row | None]) -> str:
-    if not any(rows):
-        return "–"
-    return "/".join("–" if row is None else f"{row['value']:.3g}" for row in rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +26,6 @@ PAPER = {"upsampling": "transposed"}  # and the rest at its default
 FILES = {"float32": (4, Float32), "half precision": (2, Float16), "int8": (1, Int8)}
 
 
-@dataclass(frozen=True)
-class Size:
-    """A network in one precision. `bytes`: of its trained values; `file`: of what was written."""
-
-    name: str
-    parameters: int
-    bytes: int
-    macs: int
-    file: int | None = None
-
-
 def report_sizes(subject: Subject, folder: Path, written: bool = True) -> None:
     """Print the table for a U-Net and add it to the folder's report.json, as `sizes`.
 
@@ -48,18 +36,21 @@ def report_sizes(subject: Subject, folder: Path, written: bool = True) -> None:
     rows = list(sizes(subject, folder if written else None))
     table = Table(HEADS[0], *(Column(head, justify="right") for head in HEADS[1:]))
     for row in rows:
-        file = "–" if row.file is None else f"{row.file / 1e6:.2f}"
-        numbers = f"{row.parameters:,}", f"{row.bytes / 1e6:.1f}", f"{row.macs / 1e9:.3g}"
-        table.add_row(row.name, *numbers, file)
+        file = "–" if row["file"] is None else f"{row['file'] / 1e6:.2f}"
+        numbers = f"{row['parameters']:,}", f"{row['bytes'] / 1e6:.1f}", f"{row['macs'] / 1e9:.3g}"
+        table.add_row(row["name"], *numbers, file)
     Console().print(table)
     print("MB: 4, 2 or 1 byte for each trained value, in millions; file: what was written.")
     path = folder / REPORT
-    report = json.loads(path.read_text()) | {"sizes": [asdict(row) for row in rows]}
+    report = json.loads(path.read_text()) | {"sizes": rows}
     write_json(path, report)
 
 
-def sizes(subject: Subject, folder: Path | None) -> Iterator[Size]:
-    """The paper's U-Net of this size, this run's step by step, and its files in `folder`."""
+def sizes(subject: Subject, folder: Path | None) -> Iterator[dict[str, Any]]:
+    """The paper's U-Net of this size, this run's step by step, and its files in `folder`.
+
+    `bytes` are of a network's trained values, `file` those of what was written.
+    """
     node, side = subject.trained["generator"]["build"], subject.side
     channels = subject.trained["channels"]
     own = node | {"size": side, "out_channels": channels}
@@ -73,19 +64,17 @@ def sizes(subject: Subject, folder: Path | None) -> Iterator[Size]:
     for precision, (width, format_) in FILES.items():
         (name,) = format_(subject.stem).files
         path = folder / name if folder else None
-        yield Size(
-            last.name if width == 4 else f"+ {precision}",
-            last.parameters,
-            width * last.parameters,
-            last.macs,
-            path.stat().st_size if path and path.is_file() else None,
-        )
+        yield last | {
+            "name": last["name"] if width == 4 else f"+ {precision}",
+            "bytes": width * last["parameters"],
+            "file": path.stat().st_size if path and path.is_file() else None,
+        }
 
 
-def _float(name: str, node: dict[str, Any]) -> Size:
+def _float(name: str, node: dict[str, Any]) -> dict[str, Any]:
     """Built without memory for its weights: only shapes are looked at."""
     with torch.device("meta"):
         network = build(node).eval()
         macs = complexity.module_macs(network, node["size"], node.get("in_channels", 3))
     count = complexity.parameters(network)
-    return Size(name, count, 4 * count, macs or 0)
+    return {"name": name, "parameters": count, "bytes": 4 * count, "macs": macs or 0, "file": None}

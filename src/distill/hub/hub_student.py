@@ -11,8 +11,15 @@ from typing import Any, Self
 from distill.core.errors import needed
 from distill.core.files import write_whole
 from distill.hub.published_student import PublishedStudent
-from distill.hub.student_card import LIBRARY, TAGS, TASK, student_card
-from distill.hub.student_files import CARD, WEIGHTS, write_weights
+from distill.hub.student_files import (
+    CARD,
+    LIBRARY,
+    TAGS,
+    TASK,
+    WEIGHTS,
+    student_card,
+    write_weights,
+)
 from distill.models.network_file import read_network_file
 
 with needed("students on the Hub need huggingface_hub", "pip install 'distill[hub]'"):

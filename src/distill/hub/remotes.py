@@ -9,7 +9,6 @@ from __future__ import annotations
 import glob
 import re
 import shutil
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,35 +34,14 @@ class ContentHash:
         return (sha256(path) if self.how == "sha256" else git_blob_id(path)) == self.value
 
 
-class Remote(ABC):
-    """Files by their paths below it, with / between folders."""
-
-    name: str  # as the user typed it
-
-    @abstractmethod
-    def sizes(self) -> dict[str, int]:
-        """Every file that is there, and its bytes."""
-
-    @abstractmethod
-    def hashes(self, names: Collection[str]) -> dict[str, ContentHash]:
-        """Of those of these files that are there."""
-
-    @abstractmethod
-    def put(self, files: Mapping[str, Path], message: str) -> None:
-        """Write files, in the place of others of the same path."""
-
-    @abstractmethod
-    def fetch(self, paths: Collection[str], into: Path) -> None:
-        """Copy files to the same paths below `into`."""
-
-
-class FolderRemote(Remote):
-    """A folder, on a disk or a share."""
+class FolderRemote:
+    """A folder, on a disk or a share: files by their paths below it, with / between folders."""
 
     def __init__(self, name: str) -> None:
         self.name, self.root = name, home_path(name)
 
     def sizes(self) -> dict[str, int]:
+        """Every file that is there, and its bytes."""
         found = {}
         for path in self.root.rglob("*"):
             name = path.relative_to(self.root)
@@ -72,22 +50,25 @@ class FolderRemote(Remote):
         return found
 
     def hashes(self, names: Collection[str]) -> dict[str, ContentHash]:
+        """Of those of these files that are there."""
         there = ((name, self.root / name) for name in names)
         return {name: ContentHash("sha256", sha256(path)) for name, path in there if path.is_file()}
 
     def put(self, files: Mapping[str, Path], message: str) -> None:
+        """Write files, in the place of others of the same path."""
         for name, path in files.items():
             with atomic_write(self.root / name) as temporary:
                 shutil.copyfile(path, temporary)
 
     def fetch(self, paths: Collection[str], into: Path) -> None:
+        """Copy files to the same paths below `into`."""
         for name in paths:
             (into / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(self.root / name, into / name)
 
 
-class HubRemote(Remote):
-    """A repository on the Hub, by its library; a batch of files is one commit.
+class HubRemote:
+    """The same of a repository on the Hub, by its library; a batch of files is one commit.
 
     `private` is that of a repository which the first push makes. What is fetched comes from one
     commit, that of `revision` when it was first asked.
@@ -166,6 +147,9 @@ class HubRemote(Remote):
                 f"repo={self.name}: {type(error).__name__}: {reason_of(error, 200)}; log in with: "
                 "hf auth login"
             ) from error
+
+
+Remote = FolderRemote | HubRemote
 
 
 def remote_of(repo: str, kind: Kind, revision: str | None = None, private: bool = True) -> Remote:

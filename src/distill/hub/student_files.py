@@ -1,4 +1,7 @@
-"""The files of a student on the Hub: weights, config.json, the card and a sheet of samples."""
+"""The files of a student on the Hub: weights, config.json, a sheet of samples and the card.
+
+The card says what it is, how it is used and whose terms it is under.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,33 @@ import torch
 from distill.core.errors import DistillError
 from distill.core.files import scratch_folder, write_json, write_whole
 from distill.core.images import sheet, to_tensor
+from distill.data.cards.terms import INHERITED, front_matter, licence_entries, one_line
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.hub import transfer
 from distill.hub.published_student import PublishedStudent
 from distill.hub.remotes import FolderRemote, Remote
-from distill.hub.student_card import student_card
+from distill.metrics import complexity
 from distill.models.network_file import read_network_file
 
 WEIGHTS, CONFIG, CARD, SHEET = "model.safetensors", "config.json", "README.md", "sheet.jpg"
-SIDE, SHOWN = 256, 4  # of the sheet: pixels, photos
+SIDE, SHOWN = 256, 4  # pixels of the sheet's photos, and that MACs are counted at; photos
+TAGS = ["image-to-image", "knowledge-distillation", "stylization"]
+LIBRARY, TASK = "distill", "image-to-image"
+
+OF_PAIRS = (
+    "Those of the pictures that it learnt from, for which whoever publishes it answers. They are "
+    "not in it and not shipped."
+)
+USE = """\
+```python
+from distill.hub.hub_student import HubStudent  # pip install 'distill[hub]'
+
+student = HubStudent.from_pretrained("{repo}")  # or the folder these files lie in
+stylised = student(photo)  # (N, 3, H, W) RGB in [0, 1], any size
+```
+
+`model.safetensors` by itself: `distill stylize photo.jpg model=model.safetensors`, and
+`distill train photos=DIR init=model.safetensors` goes on from it."""
 
 
 def write_weights(student: PublishedStudent, folder: Path) -> None:
@@ -69,3 +90,46 @@ def pull_student(place: Remote, target: Path, replace: bool) -> None:
         read_network_file(scratch / WEIGHTS)
         (scratch / WEIGHTS).replace(target)
     print(f"student: {target}")
+
+
+def student_card(student: PublishedStudent, repo: str = "USER/NAME", sheet: str = "") -> str:
+    """The card as Markdown; `sheet` is a picture beside it, "" where there is none."""
+    said = student.description
+    style = said["style"]
+    name = one_line(style["name"])
+    head = licence_entries(style["licence"], style["source"]) | {
+        "library_name": LIBRARY,
+        "pipeline_tag": TASK,
+        "tags": TAGS,
+    }
+    model = f"its heavy teacher `{name}` does" if said["teacher"] else "pairs of pictures showed it"
+    parts = [
+        front_matter(head) + f"\n# {name}",
+        *([f"![photo and stylised picture, side by side]({sheet})"] if sheet else []),
+        f"A small network that stylises photos as {model}, made with distill "
+        f"{one_line(said['version'])}.",
+        USE.format(repo=repo),
+        "## What it is",
+        "\n".join(f"- {key}: {value}" for key, value in _facts(student).items()),
+        "## Terms",
+        INHERITED.format(one_line(style["licence"])) if said["teacher"] else OF_PAIRS,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _facts(student: PublishedStudent) -> dict[str, str]:
+    said = student.description
+    style, decoder = said["style"], one_line(said["decoder"]["name"])
+    teacher = (said["teacher"] or {}).get("_target_", "")
+    file = f"{one_line(style['file'])}, " if style["file"] else ""
+    sha256 = f", sha256 {one_line(style['sha256'])}" if style["sha256"] else ""
+    macs = complexity.module_macs(student.student, SIDE) or 0
+    return {
+        "student": f"MobileNetV2-{student.student.encoder.width}, decoder {decoder}",
+        "parameters": f"{complexity.parameters(student.student):,}",
+        f"MACs at {SIDE}²": f"{macs:,}",
+        "input": f"RGB in [0, 1]; it learnt at {said['size']}×{said['size']}",
+        "output": "RGB" if said["channels"] == 3 else "RGBA",
+        "teacher": f"{teacher.rpartition('.')[2] or 'none'}: {file}"
+        f"{one_line(style['source'])}{sha256}",
+    }

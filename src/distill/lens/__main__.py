@@ -27,15 +27,13 @@ from distill.models.recipes import RECIPES
 
 @entry("lens", Lens, recipes=RECIPES)
 def main(settings: Lens) -> None:
-    from distill.lens import embedded, lens_folder, page_students, server, webpage
+    from distill.lens import lens_folder, page_students, server, webpage
 
     students = page_students.choose(settings)
     lens_folder.check_replaceable(settings)
     page = webpage.find()  # builds it, and so comes after all that can be refused
     folder = lens_folder.build(page, students, settings)
-    print(lens_folder.summary(folder, students), flush=True)
-    if settings.embed:
-        print(embedded.summary(folder), flush=True)
+    print(lens_folder.summary(folder, students, settings), flush=True)
 
     if settings.serve:
         server.serve(folder, settings)

@@ -20,11 +20,19 @@ from distill.core import onnx_files
 from distill.core.arrays import over_white, to_array, to_picture
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path, room_in, scratch_folder
-from distill.lens import embedded
+from distill.lens import gzipped
 from distill.lens.page_students import SIDE, PageStudent
+from distill.lens.webpage import ELEMENT
 from distill.stylize.onnx_student import OnnxStudent
 
 MANIFEST = "manifest.json"
+# The element <distill-lens>, for pages of one's own.
+EMBED = "embed"
+MODULE = "distill-lens.js"
+NAMES = {"index.js": MODULE, "worker.js": "worker.js"}  # as npm's package names them, and as here
+RUNTIME = "runtime"  # where the element looks for ONNX Runtime, beside its module
+# The page's own copies of the runtime's parts, which its build names by their content.
+PART = re.compile(r"(ort-wasm-simd-threaded(?:\.asyncify)?)-[\w-]{8}(\.(?:mjs|wasm)(?:\.gz)?)")
 # Stands for the camera where there is none, and is on the students' buttons: the head and shoulders
 # of the astronaut Eileen Collins, 400 × 400 (NASA, public domain), from scikit-image's photograph.
 EXAMPLE = Path(__file__).with_name("example.jpg")
@@ -41,39 +49,55 @@ def build(page: Path, students: Sequence[PageStudent], settings: Lens) -> Path:
     """
     target = check_replaceable(settings)
     with room_in(target, ELSEWHERE):
-        _replace(target, page, students, settings)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with scratch_folder(target) as scratch:
+            fresh = scratch / "fresh"
+            shutil.copytree(page, fresh)
+            _place_element(fresh, settings.embed)
+            (fresh / "students").mkdir()
+            shutil.copyfile(EXAMPLE, fresh / EXAMPLE.name)
+            stems = _file_stems(student.name for student in students)
+            entries = [_write(*pair, fresh) for pair in zip(students, stems, strict=True)]
+            if settings.embed:  # beside the element under names that stay: others link to them
+                for entry, stem in zip(entries, stems, strict=True):
+                    if entry["kind"] == "photo":
+                        shutil.copyfile(fresh / entry["file"], fresh / EMBED / f"{stem}.onnx")
+            manifest = {
+                "students": entries,
+                "example": EXAMPLE.name,
+                "rate": settings.rate,
+                "line": settings.line,
+            }
+            (fresh / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
+            if target.exists():
+                target.rename(scratch / "old")
+            fresh.rename(target)
     return target
 
 
-def _replace(target: Path, page: Path, students: Sequence[PageStudent], settings: Lens) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with scratch_folder(target) as scratch:
-        fresh = scratch / "fresh"
-        shutil.copytree(page, fresh)
-        embedded.place(fresh, settings.embed)
-        (fresh / "students").mkdir()
-        shutil.copyfile(EXAMPLE, fresh / EXAMPLE.name)
-        stems = _file_stems(student.name for student in students)
-        pairs = zip(students, stems, strict=True)
-        manifest: dict[str, Any] = {
-            "students": [_write(student, stem, fresh) for student, stem in pairs],
-            "example": EXAMPLE.name,
-            "rate": settings.rate,
-            "line": settings.line,
-        }
-        if settings.embed:
-            _name_plainly(manifest["students"], stems, fresh)
-        (fresh / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
-        if target.exists():
-            target.rename(scratch / "old")
-        fresh.rename(target)
+def _place_element(folder: Path, wanted: bool) -> None:
+    """Make embed/ of what the built page in this folder carries for it, or take that away.
 
-
-def _name_plainly(entries: list[dict[str, Any]], stems: list[str], folder: Path) -> None:
-    """Students beside the element under names that stay: what a page of others links to."""
-    for entry, stem in zip(entries, stems, strict=True):
-        if entry["kind"] == "photo":
-            shutil.copyfile(folder / entry["file"], folder / embedded.FOLDER / f"{stem}.onnx")
+    Raises DistillError for a page that was built without the element.
+    """
+    built = folder / ELEMENT
+    if wanted:
+        parts = {path: PART.fullmatch(path.name) for path in (folder / "page").iterdir()}
+        if not (built / "index.js").is_file() or not any(parts.values()):
+            raise DistillError(
+                "embed=true: this page was built without the element; reinstall distill from a "
+                "newer wheel, or use a checkout with npm"
+            )
+        runtime = folder / EMBED / RUNTIME
+        shutil.copytree(built / RUNTIME, runtime)
+        for path, found in parts.items():
+            if found:
+                shutil.copyfile(path, runtime / (found[1] + found[2]))
+        for name, here in NAMES.items():
+            for end in ("", gzipped.SUFFIX):
+                if (built / (name + end)).is_file():
+                    shutil.copyfile(built / (name + end), folder / EMBED / (here + end))
+    shutil.rmtree(built, ignore_errors=True)
 
 
 def check_replaceable(settings: Lens) -> Path:
@@ -114,7 +138,7 @@ def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
     file, thumbnail = f"students/{stem}.onnx", f"students/{stem}.jpg"
     size = (folder / file).write_bytes(content)
     if student.kind == "photo":
-        _save(_thumbnail(network), folder / thumbnail)
+        _write_thumbnail(network, folder / thumbnail)
     return {
         "name": student.name,
         "file": file,
@@ -132,24 +156,22 @@ def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
     }
 
 
-def _thumbnail(network: OnnxStudent) -> Image.Image:
+def _write_thumbnail(network: OnnxStudent, path: Path) -> None:
     """The astronaut's face, stylised and small."""
     height, width = network.fixed or (SIDE, SIDE)
     with Image.open(EXAMPLE) as example:
         face = example.crop(FACE).resize((width, height), Image.Resampling.LANCZOS)
     stylised = to_picture(over_white(network(to_array(face)[None]))[0])
-    return stylised.resize((THUMBNAIL, THUMBNAIL), Image.Resampling.LANCZOS)
-
-
-def _save(picture: Image.Image, path: Path) -> None:
-    """As JPEG. Pillow's own writing tells no reason where the disk is full."""
-    content = io.BytesIO()
-    picture.save(content, "JPEG", **JPEG)
+    small, content = stylised.resize((THUMBNAIL, THUMBNAIL), Image.Resampling.LANCZOS), io.BytesIO()
+    small.save(content, "JPEG", **JPEG)  # Pillow's own writing tells no reason at a full disk
     path.write_bytes(content.getvalue())
 
 
-def summary(folder: Path, students: Sequence[PageStudent]) -> str:
-    """What was built, in a line."""
+def summary(folder: Path, students: Sequence[PageStudent], settings: Lens) -> str:
+    """What was built, in a line, and in another how a page takes the element."""
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     names = ", ".join(each.name for each in students)
-    return f"built: {str(folder)!r} ({size / 1e6:.0f} MB) with {names}"
+    built = f"built: {str(folder)!r} ({size / 1e6:.0f} MB) with {names}"
+    if not settings.embed:
+        return built
+    return f'{built}\nembed: <script type="module" src="{folder.name}/{EMBED}/{MODULE}"></script>'

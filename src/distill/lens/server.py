@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import socket
 import ssl
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Iterable
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from os import environ
 from pathlib import Path
 from socketserver import TCPServer
@@ -21,9 +23,10 @@ from urllib.parse import quote
 from distill.config.settings.commands import Lens
 from distill.core.errors import DistillError
 from distill.core.files import real_path
-from distill.lens import gzipped, https, offered_hosts
-from distill.lens.offered_hosts import LOCAL
+from distill.lens import gzipped, https
 
+LOCAL = {"localhost", "127.0.0.1", "::1"}
+_HOST = re.compile(r"(?:\[([0-9a-f.:]+)\]|([^\s:@/?#\\\[\]]+))(?::\d*)?", re.IGNORECASE)
 # The page's own <meta> says the same, for hosts that send no such header; browsers take
 # frame-ancestors from a header only.
 POLICY = (
@@ -134,9 +137,9 @@ class Handler(SimpleHTTPRequestHandler):
         named = self.headers.get_all("Host", [])
         if len(named) > 1 or (not named and self.request_version >= "HTTP/1.1"):
             return HTTPStatus.BAD_REQUEST, "a request names one host"
-        host = offered_hosts.of_header(named[0]) if named else None
+        host = host_of(named[0]) if named else None
         own = self.connection.getsockname()[0]  # addresses change, and not all are known at start
-        if not named or host in {*self.server.hosts, offered_hosts.plain(own)}:
+        if not named or host in {*self.server.hosts, plain_host(own)}:
             return HTTPStatus.OK, ""
         remedy = f"; distill.lens names=[{host}] adds it" if host else ""
         return HTTPStatus.MISDIRECTED_REQUEST, f"this page was not offered by that name{remedy}"
@@ -210,7 +213,10 @@ class Server(ThreadingHTTPServer):
     ) -> None:
         if ":" in settings.host:
             self.address_family = socket.AF_INET6
-        self.hosts = offered_hosts.of(settings, addresses)
+        # A page of any name that is made to lead to this machine (DNS rebinding) could read it, so
+        # nothing is answered but what was offered: by names of its own, as printed, by the user's.
+        offered = {*LOCAL, settings.host, *addresses, *added_names(settings)} - https.ANY
+        self.hosts = {plain_host(each) for each in offered}
         self.policy = f"{POLICY}; frame-ancestors " + (" ".join(settings.frames) or "'none'")
         super().__init__((settings.host, settings.port), partial(Handler, directory=str(folder)))
         if context:  # the handshake is left to the thread: a slow one must not keep others waiting
@@ -231,7 +237,7 @@ class Server(ThreadingHTTPServer):
 def serve(folder: Path, settings: Lens) -> None:
     """Serve until Ctrl-C. Raises DistillError where the address or the port cannot be had."""
     addresses = [] if settings.host in LOCAL else https.addresses(settings.host, settings.https)
-    certified = ["localhost", "127.0.0.1", *addresses, *offered_hosts.added(settings)]
+    certified = ["localhost", "127.0.0.1", *addresses, *added_names(settings)]
     context = https.context(certified) if settings.https else None
     with bind(folder, settings, context, addresses) as server:
         for line in _start_lines(settings, server.server_port, addresses):
@@ -281,3 +287,23 @@ def _here(settings: Lens) -> str:
 def _url(settings: Lens, host: str, port: int) -> str:
     place = f"[{host}]" if ":" in host else host
     return f"{'https' if settings.https else 'http'}://{place}:{port}/"
+
+
+def added_names(settings: Lens) -> list[str]:
+    """The user's own, say of a tunnel."""
+    return [settings.names] if isinstance(settings.names, str) else settings.names
+
+
+def host_of(text: str) -> str | None:
+    """The host that a Host header names, without its port; None where it makes no sense."""
+    found = _HOST.fullmatch(text.strip())
+    return plain_host(found[1] or found[2]) if found else None
+
+
+def plain_host(host: str) -> str:
+    """A name in small letters, an address in its shortest form: equal where they are the same."""
+    try:
+        address = ip_address(host.partition("%")[0])  # of a link-local one the interface
+    except ValueError:
+        return host.lower().removesuffix(".")
+    return str(getattr(address, "ipv4_mapped", None) or address)

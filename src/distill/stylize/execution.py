@@ -27,12 +27,6 @@ SIDE = 256  # pixels of the made-up picture
 TOLERANCE = 2 / 255
 
 
-def available() -> list[str]:
-    """The devices that this ONNX Runtime was built for, the best first."""
-    there = available_providers()
-    return [device for device, provider in PROVIDERS.items() if provider in there]
-
-
 def choose(model: onnx.ModelProto, device: str, threads: int) -> tuple[str, str]:
     """A provider for a network of one picture (1, 3, H, W), and a line that says which, and why.
 
@@ -43,7 +37,8 @@ def choose(model: onnx.ModelProto, device: str, threads: int) -> tuple[str, str]
     """
     if device == "cpu":
         return CPU, "device: cpu"
-    there = available()
+    built = available_providers()
+    there = [name for name, provider in PROVIDERS.items() if provider in built]  # the best first
     if device != "auto":
         if device not in there:
             raise DistillError(

@@ -87,7 +87,9 @@ class OnnxStudent:
             raise DistillError(f"{name}: has {len(inputs)} inputs, want one: the picture")
         self.model, self.input = model, inputs[0]
         _check_input(self.input, name)
-        self.colours_at = _side(noted(model, COLOURS_AT))
+        side = noted(model, COLOURS_AT) or ""  # a file from anywhere may name whatever it likes
+        plausible = side.isdecimal() and len(side) <= 5 and int(side) >= STRIDE
+        self.colours_at = int(side) if plausible else None
         self.fixed: tuple[int, int] | None = None
         if parts:
             self._teller = open_session(parts[0], self._threads)
@@ -187,10 +189,3 @@ def _check_input(value: onnx.ValueInfoProto, name: str) -> None:
     last = len(sides) == 4 and sides[3] in (1, 3, 4) and sides[1] not in (1, 3, 4)
     hint = "; channels last: export it with channels first" if last else ""
     raise DistillError(f"{name}: its input is {kind} ({shape}), want {WANTED}{hint}")
-
-
-def _side(text: str | None) -> int | None:
-    """A side in pixels as metadata of a file from anywhere may name it; None for anything else."""
-    if text is None or not text.isdecimal() or len(text) > 5:
-        return None
-    return int(text) if int(text) >= STRIDE else None

@@ -2,62 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
+from onnx import numpy_helper
 
 
 def tidy(model: onnx.ModelProto) -> None:
-    """All of this module, in place."""
-    inline_identities(model.graph)
-    fold_constants(model)
+    """All of this module, in place.
+
+    Tensors that happen to be equal are exported once and reached through Identity, and what hangs
+    on constants alone, as the pads of a Pad from opset 11 on, is computed: shape inference needs
+    the numbers, and devices want them. Documentation and metadata are stack traces of the machine
+    that exported it.
+    """
+    import onnx_ir  # a second or two, with onnxscript: only an export needs them
+    from onnx_ir.passes import common
+    from onnxscript import optimizer
+
+    plain = onnx_ir.from_proto(model)
+    common.IdentityEliminationPass()(plain)
+    optimizer.fold_constants(plain, should_fold=lambda _: True)  # large ones, too
+    common.ClearMetadataAndDocStringPass()(plain)
+    model.CopyFrom(onnx_ir.to_proto(plain))
+    model.doc_string = ""
+    del model.metadata_props[:], model.graph.value_info[:]  # the latter is what folding inferred
     plain_arithmetic(model.graph)
     store_norms(model.graph)
     drop_unread(model.graph)
-    strip(model)
-
-
-def inline_identities(graph: onnx.GraphProto) -> None:
-    """Tensors that happen to be equal are exported once and reached through Identity: undo it."""
-    outputs = {value.name for value in graph.output}
-    source = {
-        node.output[0]: node.input[0]
-        for node in graph.node
-        if node.op_type == "Identity" and node.output[0] not in outputs
-    }
-    for node in list(graph.node):
-        if node.output[0] in source:
-            graph.node.remove(node)
-        for i, name in enumerate(node.input):
-            while name in source:
-                name = source[name]
-            node.input[i] = name
-
-
-def fold_constants(model: onnx.ModelProto) -> None:
-    """Compute what hangs on constants alone, as the pads of a Pad do from opset 11 on.
-
-    Shape inference needs the numbers, and devices want them.
-    """
-    graph = model.graph
-    known = {tensor.name for tensor in graph.initializer}
-    fixed = []  # the nodes that no input of the network reaches
-    for node in graph.node:
-        if all(name in known for name in node.input if name):
-            fixed.append(node)
-            known.update(node.output)
-    computed = [node for node in fixed if node.op_type != "Constant"]
-    if not computed:
-        return
-    inside = {id(node) for node in computed}
-    wanted = {name for n in graph.node if id(n) not in inside for name in n.input}
-    names = [name for node in computed for name in node.output if name in wanted]
-    graph.initializer.extend(_evaluated(model, fixed, names))
-    for node in computed:
-        graph.node.remove(node)
 
 
 def plain_arithmetic(graph: onnx.GraphProto) -> None:
@@ -106,29 +77,3 @@ def drop_unread(graph: onnx.GraphProto) -> None:
     for tensor in list(graph.initializer):
         if tensor.name not in read:
             graph.initializer.remove(tensor)
-
-
-def strip(model: onnx.ModelProto) -> None:
-    """Drop doc strings and metadata: stack traces of the machine that exported it."""
-    model.doc_string = ""
-    model.graph.doc_string = ""
-    del model.metadata_props[:]
-    for node in model.graph.node:
-        node.doc_string = ""
-        del node.metadata_props[:]
-
-
-def _evaluated(
-    model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto], names: list[str]
-) -> list[onnx.TensorProto]:
-    """The named tensors, computed by the reference implementation of ONNX."""
-    read = {name for node in nodes for name in node.input}
-    given = [tensor for tensor in model.graph.initializer if tensor.name in read]
-    outputs = [onnx.ValueInfoProto(name=name) for name in names]
-    graph = helper.make_graph(list(nodes), "constants", [], outputs, given)
-    part = helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
-    values = ReferenceEvaluator(part).run(None, {})
-    return [
-        numpy_helper.from_array(np.asarray(value), name)
-        for name, value in zip(names, values, strict=True)
-    ]

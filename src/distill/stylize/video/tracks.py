@@ -10,13 +10,10 @@ import av
 
 
 class Track:
-    """One stream. `kept` is whether it is in the new file at all; `remark` says so if changed."""
+    """One stream. `target` is None where it is not in the new file; `remark` says so if changed."""
 
-    kept = True
-    remark: str | None = None
-
-    def __init__(self, source: Any, target: Any) -> None:
-        self.source, self.target = source, target
+    def __init__(self, source: Any, target: Any, remark: str | None = None) -> None:
+        self.source, self.target, self.remark = source, target, remark
 
     def taken(self, packet: Any) -> Iterable[Any]:
         """What to write for a packet: itself, its bytes untouched."""
@@ -32,9 +29,9 @@ class Encoded(Track):
     """Sound of a kind that the container does not take, encoded again."""
 
     def __init__(self, source: Any, target: Any, encoder: str) -> None:
-        super().__init__(source, target)
         name = source.codec_context.name
-        self.remark = f"its sound ({name}) does not go into this kind of file: now {encoder}"
+        remark = f"its sound ({name}) does not go into this kind of file: now {encoder}"
+        super().__init__(source, target, remark)
         context = target.codec_context
         self._resampler = av.AudioResampler(
             context.format.name, context.layout.name, context.rate, context.frame_size or 960
@@ -59,18 +56,6 @@ class Encoded(Track):
         yield from self.target.encode(None)
 
 
-class LeftOut(Track):
-    """A stream that the new file cannot hold."""
-
-    kept = False
-
-    def __init__(self, source: Any) -> None:
-        super().__init__(source, None)
-        name = source.codec_context.name if source.codec_context else "of an unknown kind"
-        kind = "sound" if source.type == "audio" else "subtitles"
-        self.remark = f"its {kind} ({name}) cannot be kept in this kind of file"
-
-
 def tracks(container: Any, sources: Iterable[Any], encoder: str) -> Iterator[Track]:
     """A track for every stream, added to the container."""
     for source in sources:
@@ -82,7 +67,9 @@ def tracks(container: Any, sources: Iterable[Any], encoder: str) -> Iterator[Tra
             target = container.add_stream(encoder, rate=rate, layout=context.layout.name)
             track = Encoded(source, target, encoder)
         else:
-            yield LeftOut(source)
+            name = context.name if context else "of an unknown kind"
+            kind = "sound" if source.type == "audio" else "subtitles"
+            yield Track(source, None, f"its {kind} ({name}) cannot be kept in this kind of file")
             continue
         if source.language:
             track.target.metadata["language"] = source.language

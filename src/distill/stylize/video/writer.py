@@ -81,7 +81,7 @@ class Writer:
         try:
             self._video = self._add_video(encoder, size, crf)
             self.tracks = list(tracks(self._container, source.others, audio))
-            self._by_stream = {id(track.source): track for track in self.tracks if track.kept}
+            self._by_stream = {id(t.source): t for t in self.tracks if t.target is not None}
             # Title, date and the like, without what speaks of the old file's making.
             kept = source.container.metadata.items()
             self._container.metadata.update(
