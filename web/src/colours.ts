@@ -1,6 +1,6 @@
 /**
  * Colours of a large output from the size that the network learnt at, as distill.stylize carries
- * them (stylize/colours.py): what is wider than 16 pixels of an output of that size is taken from
+ * them (stylize/render.py): what is wider than 16 pixels of an output of that size is taken from
  * it. In the worker.
  */
 import type { Size } from "./protocol";
