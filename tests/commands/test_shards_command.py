@@ -153,7 +153,7 @@ class Fixed:
     def __init__(self, index):
         self.number = index
 
-    def index(self, position):
+    def __call__(self, position):
         return self.number
 
 
