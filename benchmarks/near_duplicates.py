@@ -26,8 +26,7 @@ from torch.nn import functional as F
 from distill.data import bucket_search, duplicates
 from distill.data.photos import find_photos
 from distill.data.split import Edges
-from distill.data.thumbnail_correlation import rotated
-from distill.data.thumbnails import LARGE, THUMBNAIL, Thumbnails, thumbnails
+from distill.data.thumbnails import LARGE, THUMBNAIL, Thumbnails, rotated, thumbnails
 
 FIELD = 48  # pixels a side of what the thumbnail and its rotated copy are cut from
 NOISE = 3.0  # grey levels, of each picture

@@ -28,8 +28,8 @@ from distill.data.photos import Photo, find_photos
 from distill.data.shards.address import Address
 from distill.data.split import NO_EDGES
 from distill.prepare import placement
+from distill.prepare.labelled_shards import deal
 from distill.prepare.pair_maker import plan
-from distill.prepare.shard_labelling import deal
 
 SHARD = 500
 STORE = "madeup"

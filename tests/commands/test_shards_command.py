@@ -157,7 +157,7 @@ class Fixed:
     def __init__(self, index):
         self.number = index
 
-    def index(self, position):
+    def __call__(self, position):
         return self.number
 
 

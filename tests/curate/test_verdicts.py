@@ -7,8 +7,8 @@ import torch
 from distill.config import compose
 from distill.config.settings.commands import Curate
 from distill.curate import pair_scores
-from distill.curate.landmarks import moved
-from distill.curate.style_change import BLOCK, StyleChange, distances
+from distill.curate.pair_scores import moved
+from distill.curate.style_change import BLOCK, StyleChange, distances, folded
 from distill.curate.verdicts import verdicts
 from distill.data.faces import Box, Face
 from distill.data.split import NO_EDGES
@@ -96,9 +96,9 @@ def test_another_change_stands_out_whatever_the_pictures_show():
 
 def test_folding_keeps_distances():
     """As if all values of the Gram matrices were compared, within a tenth."""
-    measure, values = StyleChange(small_vgg(), ()), torch.randn(8, 4096)
-    folded = measure._folded("x", values)
-    assert torch.cdist(folded, folded).sum() == pytest.approx(
+    values = torch.randn(8, 4096)
+    shorter = folded(values)
+    assert torch.cdist(shorter, shorter).sum() == pytest.approx(
         float(torch.cdist(values, values).sum()), rel=0.1
     )
 

@@ -13,8 +13,7 @@ from distill.data import bucket_search
 from distill.data import duplicates as module
 from distill.data.duplicates import find_near_duplicates, similar_pairs
 from distill.data.photos import Photo, find_photos, group_of
-from distill.data.thumbnail_correlation import screened_parts
-from distill.data.thumbnails import THUMBNAIL, thumbnail, thumbnails
+from distill.data.thumbnails import THUMBNAIL, screened_parts, thumbnail, thumbnails
 
 PICTURES = {
     name: Image.fromarray(getattr(data, name)())

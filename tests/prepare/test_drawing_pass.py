@@ -18,8 +18,8 @@ from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.models.teachers.drawings import FolderTeacher
 from distill.prepare import __main__ as prepare
-from distill.prepare.drawing_pass import DrawingPass
 from distill.prepare.set_builder import build_set
+from distill.prepare.teacher_pass import DrawingPass
 from distill.stylize import __main__ as stylize
 from support.commands import SMALL, go, run
 from support.labelling import MANIFEST, add, hashes, picture, stamps

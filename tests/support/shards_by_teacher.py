@@ -7,8 +7,7 @@ from distill.core.engine import HERE
 from distill.data.photos import find_photos
 from distill.data.shards.address import Address
 from distill.data.shards.shard_manifest import SetMetadataStore
-from distill.prepare.labelled_shards import build_shards
-from distill.prepare.shard_labelling import ShardLabeller
+from distill.prepare.labelled_shards import ShardLabeller, build_shards
 from distill.prepare.teacher_pass import TeacherPass
 from support.labelling import MANIFEST
 from support.teachers import Inverted

@@ -16,8 +16,7 @@ from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path, room_in, write_whole
 from distill.core.next_step import next_step
 from distill.curate.curation_page import SORTED_BY, write_page
-from distill.curate.landmarks import available_landmarks
-from distill.curate.pair_scores import measure
+from distill.curate.pair_scores import available_landmarks, measure
 from distill.curate.style_change import style_change
 from distill.curate.verdicts import Verdict, left_out, verdicts
 from distill.data.duplicates import find_near_duplicates
@@ -56,8 +55,10 @@ def curate(settings: Curate) -> None:
             output, [each.pair for each in pairs], [each.line for each in pairs], found, settings
         )
         write_whole(output / "drop.txt", "".join(f"{line}\n" for line in drop))
-    if settings.apply:
-        _apply(root, pairs, drop)
+    if settings.apply:  # replaces what the set's list says of these pairs; its other lines stay
+        ours = {name for each in pairs for name in (each.line, each.pair.name)}
+        others = [line for line in read_dropped(root / DROPPED) if line not in ours]
+        write_dropped(root, [*others, *drop])
     _say(settings, output, pairs, found)
 
 
@@ -105,33 +106,24 @@ def _table(pairs: Sequence[CuratedPair], found: Sequence[Verdict]) -> str:
     return text.getvalue()
 
 
-def _apply(root: Path, pairs: Sequence[CuratedPair], drop: Sequence[str]) -> None:
-    """Replace what the set's list says of these pairs; its other lines stay."""
-    ours = {name for each in pairs for name in (each.line, each.pair.name)}
-    others = [line for line in read_dropped(root / DROPPED) if line not in ours]
-    write_dropped(root, [*others, *drop])
-
-
 def _say(
     settings: Curate, output: Path, pairs: Sequence[CuratedPair], found: Sequence[Verdict]
 ) -> None:
-    reasons: dict[str, int] = {}
-    for each in found:
-        for reason in each.reasons:
-            kind = "lies off its photo" if reason.startswith("lies ") else reason
-            reasons[kind] = reasons.get(kind, 0) + 1
+    reasons = Counter(
+        "lies off its photo" if reason.startswith("lies ") else reason
+        for each in found
+        for reason in each.reasons
+    )
     count = sum(bool(each.reasons) for each in found)
     print(f"{len(pairs)} pairs, {count} to leave out" + (":" if reasons else ""))
-    for reason, times in sorted(reasons.items(), key=lambda item: -item[1]):
+    for reason, times in reasons.most_common():
         print(f"  {times:5}  {reason}")
     print(f"page           {output / 'index.html'}\ndrop list      {output / 'drop.txt'}")
-    root = str(settings.data.root)
+    words = {"data.root": str(settings.data.root)}
     if settings.apply:
-        print(f"left out       by {home_path(root) / DROPPED}")
-        print(next_step("train", **{"data.root": root}, **_aligned(settings)))
+        print(f"left out       by {home_path(words['data.root']) / DROPPED}")
+        words |= {"data.align": "true"} if settings.align else {}
+        print(next_step("train", **words))
     else:
-        print(next_step("curate", **{"data.root": root, "apply": "true"}, **_aligned(settings, "")))
-
-
-def _aligned(settings: Curate, group: str = "data.") -> dict[str, str]:
-    return {f"{group}align": "true"} if settings.align else {}
+        words |= {"apply": "true"} | ({"align": "true"} if settings.align else {})
+        print(next_step("curate", **words))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
@@ -100,10 +100,10 @@ def write_page(
     sections = _sections(found, settings)
     shown = sorted({index for _, _, _, indices in sections for index in indices})
     _draw(output / "pictures", pairs, shown)
-
-    def card(index: int) -> str:
-        return _card(index, lines[index], found[index])
-
+    parts = []
+    for key, title, remark, indices in sections:
+        cards = "".join(_card(index, lines[index], found[index]) for index in indices)
+        parts.append(f'<h2 id="{key}">{title}</h2><p>{remark}</p><div class="grid">{cards}</div>\n')
     drop = [line for line, each in zip(lines, found, strict=True) if each.reasons]
     root = html.escape(str(settings.data.root))
     write_whole(
@@ -113,7 +113,7 @@ def write_page(
             summary="Photo and target side by side. Tick pairs to leave out; those beyond a limit "
             "are ticked already.",
             links=" ".join(f'<a href="#{key}">{name}</a>' for key, name, _, _ in sections),
-            sections="".join(_section(*each, card) for each in sections),
+            sections="".join(parts),
             place=f"put it into {root}, or give distill.curate apply=true",
             # A name may hold </script>.
             drop=json.dumps(drop).replace("<", "\\u003c"),
@@ -133,13 +133,6 @@ def _sections(found: Sequence[Verdict], settings: Curate) -> list[tuple[str, str
         title, remark = TITLES[name]
         sections.append((name, title, remark.format(getattr(settings.limits, name)), indices))
     return [each for each in sections if each[3]]
-
-
-def _section(
-    key: str, title: str, remark: str, indices: Sequence[int], card: Callable[[int], str]
-) -> str:
-    cards = "".join(map(card, indices))
-    return f'<h2 id="{key}">{title}</h2><p>{remark}</p><div class="grid">{cards}</div>\n'
 
 
 def _card(index: int, line: str, verdict: Verdict) -> str:

@@ -5,7 +5,7 @@ ROOT's pairs are read as training reads them, their centre squares at SIDE.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,9 +13,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from distill.core import weights as weights_files
 from distill.core.progress import bar
-from distill.curate.landmarks import FindLandmarks
 from distill.curate.style_change import BLOCK, StyleChange
+from distill.data import yunet
+from distill.data.faces import Face
 from distill.data.pairs import Pair
 from distill.data.photos import BadPhoto, centre_square
 from distill.data.registration import COARSE, SIDE, Registration, register
@@ -38,6 +40,8 @@ SCORES = np.dtype(
 FIGURES = [name for name in SCORES.fields or () if name not in ("id", "readable")]  # or NaN
 
 Scores = NDArray[np.void]  # (n,) of SCORES
+Pixels = NDArray[np.uint8]
+FindLandmarks = Callable[[Pixels, Pixels], float]
 
 
 def measure(
@@ -81,10 +85,30 @@ def registration_of(row: np.void, kind: str = "") -> Registration:
     return Registration(*(float(row[f"{kind}{name}"]) for name in ("down", "right", "agreement")))
 
 
-def squares(pair: Pair) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Photo and target, (SIDE, SIDE, 3). Raises BadPhoto."""
-    photo, target = pair.read()
-    return np.asarray(centre_square(photo, SIDE)), np.asarray(centre_square(target, SIDE))
+def available_landmarks() -> FindLandmarks | None:
+    """By YuNet, where its file is available (nothing is downloaded for it); else None."""
+    file = weights_files.find_or_none(yunet.FILE)
+    if file is None:
+        return None
+    find = yunet.YuNet(file)
+    return lambda photo, target: moved(find(photo), find(target))
+
+
+def moved(photo: list[Face], target: list[Face]) -> float:
+    """The mean distance of the five points of the photo's largest face, in widths of that face.
+
+    To those of the target's face that fits best. NaN where the photo shows none, infinite where
+    the target does not.
+    """
+    if not photo or photo[0].points is None:
+        return float("nan")
+    width, own = photo[0].box.width, np.array(photo[0].points)
+    away = [
+        np.linalg.norm(own - np.array(each.points), axis=1).mean() / width
+        for each in target
+        if each.points is not None
+    ]
+    return float(min(away, default=np.inf))
 
 
 def _measure(
@@ -99,7 +123,8 @@ def _measure(
         for name in FIGURES:
             rows[i][name] = np.nan
         with suppress(BadPhoto):
-            read.append((i, *squares(pairs[i])))
+            photo, target = (np.asarray(centre_square(each, SIDE)) for each in pairs[i].read())
+            read.append((i, photo, target))
     for i, photo, target in read:
         row = rows[i]
         row["readable"] = True

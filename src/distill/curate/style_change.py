@@ -30,14 +30,11 @@ Vector = NDArray[np.float32]
 class StyleChange:
     """Two squares, uint8 (n, 3, H, W), to what the second differs in: (n, len(layers) · BLOCK).
 
-    The differences of the square roots of both Gram matrices, layer by layer. Each matrix, of up to
-    65,536 values, is folded into BLOCK by a count sketch (Charikar et al. 2002), which keeps
-    distances within some per cent.
+    The differences of the square roots of both Gram matrices, layer by layer, `folded` each.
     """
 
     def __init__(self, vgg: VGGFeatures, layers: tuple[str, ...]) -> None:
         self.vgg, self.layers = vgg, layers
-        self._folds: dict[str, tuple[Tensor, Tensor]] = {}
 
     @torch.inference_mode()
     def __call__(self, photos: Tensor, targets: Tensor) -> Vector:
@@ -45,18 +42,17 @@ class StyleChange:
         parts = []
         for name in self.layers:
             change = gram(after[name]).sqrt() - gram(before[name]).sqrt()  # of ReLUs: none below 0
-            parts.append(self._folded(name, change.flatten(1)))
+            parts.append(folded(change.flatten(1)))
         return torch.cat(parts, 1).numpy()
 
-    def _folded(self, name: str, values: Tensor) -> Tensor:
-        if name not in self._folds:
-            random = torch.Generator().manual_seed(0)
-            count = values.shape[1]
-            place = torch.randint(BLOCK, (count,), generator=random)
-            sign = torch.randint(2, (count,), generator=random).float() * 2 - 1
-            self._folds[name] = place, sign
-        place, sign = self._folds[name]
-        return torch.zeros(len(values), BLOCK).index_add_(1, place, values * sign)
+
+def folded(values: Tensor) -> Tensor:
+    """(n, up to 65,536) to (n, BLOCK) by a count sketch (Charikar et al. 2002), which keeps
+    distances within some per cent."""
+    random, count = torch.Generator().manual_seed(0), values.shape[1]
+    place = torch.randint(BLOCK, (count,), generator=random)
+    sign = torch.randint(2, (count,), generator=random).float() * 2 - 1
+    return torch.zeros(len(values), BLOCK).index_add_(1, place, values * sign)
 
 
 def style_change() -> StyleChange | None:

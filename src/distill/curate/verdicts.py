@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -90,14 +90,10 @@ def _with_copies(found: list[Verdict], edges: Edges, limits: CurationLimits) -> 
         better = [other for other in stays if rank[other] < rank[index]]
         if better:
             original[index] = min(better, key=rank.__getitem__)
-    return [_copy(each, original[i]) if i in original else each for i, each in enumerate(found)]
-
-
-def _copy(each: Verdict, of: int) -> Verdict:
-    said = [*each.reasons, "a near-duplicate of another photo"]
-    return Verdict(
-        each.agreement, each.down, each.right, each.style, each.difference, each.landmarks, of, said
-    )
+    for index, of in original.items():
+        said = [*found[index].reasons, "a near-duplicate of another photo"]
+        found[index] = replace(found[index], copy_of=of, reasons=said)
+    return found
 
 
 def left_out(found: Sequence[Verdict]) -> list[int]:

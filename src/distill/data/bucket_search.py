@@ -20,20 +20,20 @@ from torch import Tensor
 from distill.core.errors import DistillError
 from distill.core.progress import bar
 from distill.data.split import NO_EDGES, Edges
-from distill.data.thumbnail_correlation import (
+from distill.data.thumbnails import (
     ALIKE,
     ALIKE_TURNED,
     ANGLES,
     BETWEEN,
     SCREEN,
     Parts,
+    Thumbnails,
     disc_mask,
     floats,
     parts_of,
     rotated,
     screened_parts,
 )
-from distill.data.thumbnails import Thumbnails
 
 BUCKETS = 256  # at least; of n photos √n, so that the work grows with n√n
 PROBES = 2

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from distill.data.augment import (
 )
 from distill.data.pairs import ReadablePair
 from distill.data.photos import BadPhoto, Photo, PhotoFile, centre_square, read_photo
-from distill.data.sampler import MixedStreams, Order, Share, StreamedSet, of_one_shape
+from distill.data.sampler import MixedStreams, Share, StreamedSet, of_one_shape
 from distill.data.shifts import Shifts, aligned_squares
 from distill.models.students.global_statistics import THUMBNAIL, thumbnail_of
 
@@ -66,7 +67,7 @@ class PairSet(StreamedSet):
         swap: bool = False,
         pad: Pad | None = None,
         colour: float = 0.0,
-        order: Order | None = None,
+        order: Callable[[int], int] | None = None,
         shifts: Shifts | None = None,
         zoom: float = 0.0,
         photo_colour: float = 0.0,
@@ -180,16 +181,12 @@ class HeldOutPairs(ConcatDataset):
 
     def batches(self, chosen: Sequence[int], most: int) -> list[list[int]]:
         """Those with these numbers, in batches of one shape and at most so many pixels."""
-        parts = of_one_shape([self._shape(number) for number in chosen], most)
-        return [[chosen[place] for place in part] for part in parts]
-
-    def _shape(self, number: int) -> tuple[int, int]:
-        first = 0
-        for part in self.datasets:
-            if number < first + len(part):  # type: ignore[arg-type]
-                return part.shape(number - first)  # type: ignore[attr-defined]
-            first += len(part)  # type: ignore[arg-type]
-        raise IndexError(number)
+        shapes: list[tuple[int, int]] = []
+        for number in chosen:
+            part = bisect_right(self.cumulative_sizes, number)
+            first = self.cumulative_sizes[part - 1] if part else 0
+            shapes.append(self.datasets[part].shape(number - first))  # type: ignore[attr-defined]
+        return [[chosen[place] for place in part] for part in of_one_shape(shapes, most)]
 
 
 def thumbnail_pixels(photo: Tensor) -> Tensor:

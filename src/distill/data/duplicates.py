@@ -28,20 +28,21 @@ from distill.core.engine import HERE, Engine
 from distill.data.bucket_search import faiss_library, pairs_in_buckets
 from distill.data.photos import Photo
 from distill.data.split import NO_EDGES, Edges
-from distill.data.thumbnail_correlation import (
+from distill.data.thumbnails import (
     ALIKE,
     ALIKE_TURNED,
     ANGLES,
     BETWEEN,
     SCREEN,
+    Thumbnails,
     correlation,
     disc_mask,
     floats,
     parts_of,
     rotated,
     screened_parts,
+    thumbnails,
 )
-from distill.data.thumbnails import Thumbnails, thumbnails
 
 EXACT = 200_000  # photos of which every two are compared: half an hour on one CPU thread
 BLOCK = 2048  # photos compared at once with as many others: 16 MiB of correlations

@@ -83,15 +83,6 @@ class StoredPhoto:
         raise AssertionError
 
 
-@dataclass(frozen=True)
-class _About:
-    """Which address, when its listing began (seconds since 1970), how many seconds it took."""
-
-    address: str
-    begun: float
-    seconds: float
-
-
 def list_photos(folder: Address, suffixes: Set[str], how: Listing = "auto") -> list[StoredPhoto]:
     """The photos at an address, sorted as those of a local folder are.
 
@@ -99,14 +90,15 @@ def list_photos(folder: Address, suffixes: Set[str], how: Listing = "auto") -> l
     so, `new` never, `kept` wherever there is one. Left out is what `walk` leaves out of a local
     folder. Raises DistillError where the address cannot be listed.
     """
-    file = _file(folder)
+    digest = hashlib.sha256(folder.text.encode(errors="surrogateescape")).hexdigest()
+    file = cache_folder() / "listings" / f"{folder.name}-{digest[:16]}.parquet"
     kept = None if how == "new" else _load(file, folder)
-    if kept and (how == "kept" or kept[0].seconds > LONG):
+    if kept and (how == "kept" or kept[0]["seconds"] > LONG):
         about, found = kept
         print(
             f"{folder}: {len(found):,} photos as listed on "
-            f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(about.begun))}, which took "
-            f"{about.seconds:.0f} s; label.listing=new lists them again"
+            f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(about['begun']))}, which took "
+            f"{about['seconds']:.0f} s; label.listing=new lists them again"
         )
         return found
     print(f"{folder}: listing what is there", flush=True)
@@ -114,9 +106,15 @@ def list_photos(folder: Address, suffixes: Set[str], how: Listing = "auto") -> l
     there = folder.find()
     keys = [key for key in _wanted(there) if Path(key).suffix.lower() in suffixes]
     keys.sort(key=lambda key: key.split("/"))  # as paths are
-    found = [StoredPhoto(folder, key, _size(there[key]), _stamp(there[key])) for key in keys]
+    found = []
+    for key in keys:
+        said = there[key]
+        size = -1 if said.get("size") is None else int(said["size"])
+        found.append(StoredPhoto(folder, key, size, _stamp(said)))
     if found:
-        _save(file, found, _About(folder.text, begun, time.monotonic() - clock))
+        # Seconds since 1970, and how many it took.
+        took = {"begun": begun, "seconds": time.monotonic() - clock}
+        _save(file, found, {"address": folder.text, **took})
     return found
 
 
@@ -142,29 +140,21 @@ def _wanted(keys: Iterable[str]) -> Iterator[str]:
                 yield key
 
 
-def _size(about: Mapping[str, Any]) -> int:
-    size = about.get("size")
-    return -1 if size is None else int(size)
-
-
 def _stamp(about: Mapping[str, Any]) -> str:
     """What changes when the file does; empty where the store says nothing of the kind."""
     return next((str(about[name]) for name in _STAMPS if about.get(name) is not None), "")
 
 
-def _file(folder: Address) -> Path:
-    digest = hashlib.sha256(folder.text.encode(errors="surrogateescape")).hexdigest()
-    return cache_folder() / "listings" / f"{folder.name}-{digest[:16]}.parquet"
-
-
-def _load(file: Path, folder: Address) -> tuple[_About, list[StoredPhoto]] | None:
+def _load(file: Path, folder: Address) -> tuple[dict[str, Any], list[StoredPhoto]] | None:
     """The listing that is kept; None where there is none, or a damaged one."""
     pyarrow = _pyarrow()
     try:
         table = pyarrow.parquet.read_table(file, use_threads=False)
-        about = _About(**json.loads(table.schema.metadata[_ABOUT]))
+        about = json.loads(table.schema.metadata[_ABOUT])
+        if not all(isinstance(about[key], float) for key in ("begun", "seconds")):
+            return None
         columns = [table[name].cast(getattr(pyarrow, kind)()) for name, kind in _KINDS.items()]
-        if about.address != folder.text or any(column.null_count for column in columns):
+        if about["address"] != folder.text or any(column.null_count for column in columns):
             return None
         rows = zip(*(column.to_pylist() for column in columns), strict=True)
         found = [StoredPhoto(folder, *row) for row in rows]
@@ -173,12 +163,12 @@ def _load(file: Path, folder: Address) -> tuple[_About, list[StoredPhoto]] | Non
         return None
 
 
-def _save(file: Path, found: Iterable[StoredPhoto], about: _About) -> None:
+def _save(file: Path, found: Iterable[StoredPhoto], about: dict[str, Any]) -> None:
     """Keep the listing; a cache may fail."""
     pyarrow = _pyarrow()
     schema = pyarrow.schema(
         [(name, getattr(pyarrow, kind)()) for name, kind in _KINDS.items()],
-        metadata={_ABOUT: json.dumps(about.__dict__).encode()},
+        metadata={_ABOUT: json.dumps(about).encode()},
     )
     columns = ([getattr(photo, name) for photo in found] for name in _KINDS)
     table = pyarrow.table([*columns], schema=schema)

@@ -37,10 +37,6 @@ class Registration:
     right: float
     agreement: float
 
-    @property
-    def distance(self) -> float:
-        return float(np.hypot(self.down, self.right))
-
 
 def register(photo: Pixels, target: Pixels, blur: float = FINE) -> Registration:
     """Measure a pair of squares, uint8 (SIDE, SIDE, 3)."""

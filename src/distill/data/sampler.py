@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,17 +50,11 @@ class Share(NamedTuple):
     weight: float
 
 
-class Order(Protocol):
-    """An endless stream's order of its own."""
-
-    def index(self, position: int) -> int:
-        """Which item comes at this position, from seed and position alone."""
-
-
 class StreamedSet(Dataset, ABC):
     """Position → item of an endless stream: a fresh order for every pass, from the seed alone.
 
-    Without `shuffle` position p is item p; an `order` takes the place of the usual one. With
+    Without `shuffle` position p is item p; an `order`, position → item, takes the place of the
+    usual one. With
     `shares` every pass takes of each folder its share of the positions: each folder's pictures in
     an endless shuffled stream of their own, a part of it per pass, then mixed. What cannot be read
     is replaced by the next one; `what` names an item in the error that none can be read.
@@ -74,7 +68,7 @@ class StreamedSet(Dataset, ABC):
         seed: object,
         shuffle: bool,
         shares: Sequence[Share] | None = None,
-        order: Order | None = None,
+        order: Callable[[int], int] | None = None,
     ) -> None:
         self.count, self.seed, self.shuffle, self.order = count, seed, shuffle, order
         self.shares = list(zip(shares, counts(shares, count), strict=True)) if shares else None
@@ -89,7 +83,7 @@ class StreamedSet(Dataset, ABC):
         if not self.shuffle:
             return position
         if self.order:
-            return self.order.index(position)
+            return self.order(position)
         number, offset = divmod(position, self.count)
         if number != self._pass:
             rng, self._pass = rng_for(self.seed, number), number

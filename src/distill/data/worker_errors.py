@@ -66,6 +66,19 @@ class _ErrorForwardingDataset(Dataset):
             return error
 
 
+class Mapped(Dataset):
+    """What a function gives for each of these items."""
+
+    def __init__(self, fn: Callable[[Any], Any], items: Sequence[Any]) -> None:
+        self.fn, self.items = fn, items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.fn(self.items[index])
+
+
 def _without_errors(collate: Collate, samples: Any) -> Any:
     """The batch; the first error among the samples where there is one."""
     several: Sequence[Any] = samples if isinstance(samples, list) else [samples]

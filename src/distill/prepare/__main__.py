@@ -37,12 +37,12 @@ from distill.models.recipes import RECIPES
 @entry("prepare", Prepare, recipes=RECIPES)
 def main(settings: Prepare) -> None:
     from distill.core.errors import DistillError
-    from distill.prepare import labelling_job
+    from distill.prepare import labelling
     from distill.prepare.sketches import sketch_set
 
     recipe = recipe_named(settings.recipe.name)
     if recipe.learns_from == "photos":
-        root = labelling_job.carry_out(settings)
+        root = labelling.carry_out(settings)
     elif recipe.learns_from == "pairs":
         root = sketch_set.carry_out(settings)
     else:

@@ -28,9 +28,8 @@ class DrawingFolder:
             name = _name(path.relative_to(folder).as_posix())
             self._by_name.setdefault(name, []).append(path)
         if not self._by_name:
-            raise DistillError(
-                f"teacher.folder={folder}: no drawings in it ({', '.join(_kinds())})"
-            )
+            kinds = ", ".join(sorted(kind[1:] for kind in KINDS))
+            raise DistillError(f"teacher.folder={folder}: no drawings in it ({kinds})")
 
     def of(self, photo: Photo) -> Path | None:
         """The photo's drawing, None where it has none."""
@@ -70,7 +69,8 @@ class DrawingFolder:
         return lacking
 
     def _all(self, photo: Photo) -> list[Path]:
-        return next(filter(None, map(self._by_name.get, _names(photo))), [])
+        inside = photo.key.removeprefix(f"{photo.folder}/") if photo.folder else photo.key
+        return self._by_name.get(_name(photo.key)) or self._by_name.get(_name(inside), [])
 
     def _inside(self, path: Path) -> str:
         return path.relative_to(self.folder).as_posix()
@@ -79,16 +79,6 @@ class DrawingFolder:
         return DistillError(f"teacher.folder={self.folder}: {said}")
 
 
-def _kinds() -> list[str]:
-    return sorted(kind[1:] for kind in KINDS)
-
-
 def _name(file: str) -> str:
     """Without suffix; an accent may be a letter's or a sign of its own, by who wrote the disk."""
     return unicodedata.normalize("NFC", PurePosixPath(file).with_suffix("").as_posix())
-
-
-def _names(photo: Photo) -> list[str]:
-    """What a photo's drawing may be called, the likeliest first."""
-    inside = photo.key.removeprefix(f"{photo.folder}/") if photo.folder else photo.key
-    return [_name(each) for each in dict.fromkeys((photo.key, inside))]

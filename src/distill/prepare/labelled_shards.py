@@ -1,14 +1,19 @@
 """Photos to shards by a teacher, without a folder of pairs between: resumable, on any engine.
 
 The driver places the photos, deals them out into shards and keeps the set's own files; each shard
-is leased to a worker. What is placed stays, and shards that are there are not made again: photos
-that were added go into further shards. It is the set that a folder of pairs would hold:
-distill.shards to=pairs makes that folder of it, byte by byte.
+is leased to a worker. What is in a shard decides its name, so that any worker, here or on any
+node, writes the same file; whole shards come from one device each, which the index says. What is
+placed stays, and shards that are there are not made again: photos that were added go into further
+shards. It is the set that a folder of pairs would hold: distill.shards to=pairs makes that folder
+of it, byte by byte.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from PIL import Image
@@ -22,7 +27,7 @@ from distill.core.progress import bar
 from distill.data import photo_table
 from distill.data.lock import writing
 from distill.data.manifest import MANIFEST, Manifest, is_complete, manifest_at, write_manifest
-from distill.data.photo_table import SIDES, SKIPPED
+from distill.data.photo_table import SIDES, SKIPPED, PhotoRow
 from distill.data.photos import Photo, Side
 from distill.data.shards.address import Address
 from distill.data.shards.pair_record import decode_pair
@@ -42,13 +47,110 @@ from distill.data.shards.shard_manifest import (
     shard_manifest_at,
     write_shard_manifest,
 )
-from distill.data.shards.shard_writer import write_set
-from distill.prepare.pair_maker import PairJob, plan
-from distill.prepare.placement import Placement, place_photos
+from distill.data.shards.shard_writer import ShardWriter, write_set
+from distill.prepare.pair_maker import PairJob, Pictures, make_pairs, plan
+from distill.prepare.placement import place_photos
 from distill.prepare.set_builder import SetReport, check_sides, listed_as_bad, report_of
-from distill.prepare.shard_labelling import ShardLabeller, ShardLease, deal
 from distill.prepare.teacher_pass import TeacherPass
 from distill.prepare.whole_photos import whole_pictures
+
+# Of a manifest's fields those that change no picture: where photos lie, how many there are.
+_FREE = ("photos", "views", "val_fraction", "test_fraction", "folders", "val_folders", "sizes")
+
+
+@dataclass(frozen=True)
+class ShardLease:
+    """One shard to label: pairs of one side and one folder, with their rows of photos.tsv.
+
+    They are squares, or `whole` pictures. `plan` is the hash of what decides its pictures.
+    """
+
+    shard: str
+    side: Side
+    folder: str
+    plan: str
+    jobs: tuple[PairJob, ...]
+    rows: tuple[PhotoRow, ...]
+    whole: bool = False
+
+
+def deal(
+    jobs: Iterable[PairJob],
+    rows: Mapping[str, PhotoRow],
+    manifest: Manifest,
+    codec: CodecName,
+    per_shard: int,
+) -> list[ShardLease]:
+    """The shards of these pairs, dealt out by a hash of their names, as packing does it: squares
+    and whole pictures apart.
+
+    Of a plan that was carried out in part, what is left is dealt out as it was.
+    """
+    decided = {k: v for k, v in manifest.plain().items() if k not in _FREE}
+    parts: dict[tuple[Side, str, bool], list[PairJob]] = {}
+    for job in jobs:
+        parts.setdefault((job.side, job.photo.folder, job.size is not None), []).append(job)
+    leases = []
+    for side, folder, whole in sorted(parts):
+        mixed = sorted(parts[side, folder, whole], key=lambda job: _digest(job.name))
+        for start in range(0, len(mixed), per_shard):
+            taken = tuple(mixed[start : start + per_shard])
+            plan = _digest(json.dumps([decided, codec, side, [job.name for job in taken]]))
+            leases.append(
+                ShardLease(
+                    shard=f"{side}-{plan[:16]}",
+                    side=side,
+                    folder=folder,
+                    plan=plan,
+                    jobs=tuple(  # a worker has another current folder
+                        replace(job, photo=replace(job.photo, path=job.photo.path.absolute()))
+                        for job in taken
+                    ),
+                    rows=tuple(rows[job.photo.pair_name] for job in taken),
+                    whole=whole,
+                )
+            )
+    return leases
+
+
+class ShardLabeller:
+    """Labels the shards at `root` by a teacher; a copy of it is sent to every worker."""
+
+    def __init__(self, maker: TeacherPass, codec: CodecName, root: Address) -> None:
+        self.maker, self.codec = maker, codec
+        self.root = root if root.local is None else Address(root.local.absolute())
+
+    def __call__(self, lease: ShardLease) -> ShardRow:
+        """Label and publish a shard, and its part of the index; gives its report."""
+        there = whole_shard(self.root, lease.shard)
+        if there is not None:
+            return there
+        codec = codec_named(self.codec)
+        writer = ShardWriter(
+            lease.shard, lease.side, lease.folder, codec, lease.plan, self.maker.device_name,
+            lease.whole,
+        )  # fmt: skip
+        rows = dict(zip((job.name for job in lease.jobs), lease.rows, strict=True))
+
+        def keep(jobs: Sequence[PairJob], pairs: Iterable[Pictures]) -> None:
+            for job, (photo, target) in zip(jobs, pairs, strict=True):
+                if target.mode == "RGBA" and not codec.transparent:
+                    raise DistillError(
+                        f"shard.codec={self.codec}: does not keep the transparency of this "
+                        "teacher's output; choose another codec"
+                    )
+                writer.add(job.name, rows[job.name], photo, target)
+
+        bad = make_pairs(lease.jobs, self.maker, keep, doing=lease.shard)
+        # Another worker may have been given this shard meanwhile, and this one up for lost.
+        if there := whole_shard(self.root, lease.shard):
+            return there
+        skipped = {repr(key): reason for key, reason in sorted(bad.items())}
+        return writer.publish(self.root, skipped)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 class PairsInShards:
@@ -140,7 +242,7 @@ def build_shards(
     there = PairsInShards(root, form.codec)
     lacking = maker.lacking(photos)
     placed = [photo for photo in photos if photo.key not in lacking]
-    found = place_photos(placed, manifest, desk.folder, drop, there, engine)
+    found = place_photos(placed, manifest, desk.folder, drop, there.disk, there.photo, engine)
     stale = there.without(found.unwanted)
     whole = whole_pictures(found.sides, manifest, str(root))
     jobs, disk = plan(found.sides, manifest.views_of, whole.of), there.disk
@@ -151,9 +253,24 @@ def build_shards(
         | listed_as_bad(desk.folder, found, SIDES, missing, maker, more=there.skipped)
     )
     todo = [job for job in missing if job.photo.key not in bad]
-    _check_photos(root, desk, maker, there, [job for job in jobs if job.name in disk[job.side]])
+    maker.check_photos(
+        str(root),
+        manifest_at(desk.folder),
+        [job for job in jobs if job.name in disk[job.side]],
+        lambda job: there.picture(job.side, job.name),
+        lambda photo: there.codec.decode(there.codec.encode(photo)),
+        desk.folder,
+    )
     made = ShardManifest(form.codec, form.pairs, maker.folders, manifest.plain())
-    if not (todo or stale) and _up_to_date(desk, before, made, found, bad):
+    up_to_date = (
+        before is not None
+        and before.counts is not None
+        and before.recipe == made.recipe
+        and is_complete(desk.folder)
+        and found.remembered
+        and photo_table.read_skipped(desk.folder) == {repr(key): why for key, why in bad.items()}
+    )
+    if up_to_date and not (todo or stale):
         report = report_of(str(root), found, disk, 0, bad)
     else:
         rows = {row.pair: row for row in found.rows}
@@ -168,7 +285,12 @@ def build_shards(
                 root.remove(part_path(shard))
                 root.remove(shard_path(shard))
             maker.begin(desk.folder, jobs)
-            unread = _draw(leases, engine, labeller, there)
+            unread = dict[str, str]()  # photos, with the reason
+            with bar(sum(len(each.jobs) for each in leases), "pair", "labelling") as progress:
+                for lease, row in engine.run(labeller, leases, labeller.maker.device):
+                    there.add(row)
+                    unread |= row.skipped
+                    progress.update(len(lease.jobs))
             disk = there.disk
             new = sum(job.name in disk[job.side] for job in todo)
             keys = {job.photo.key for job in todo if job.name not in disk[job.side]}
@@ -204,50 +326,3 @@ def _check_own(root: Address, form: ShardFormat) -> ShardManifest | None:
             "so, or name another place with data.root=ADDRESS"
         )
     return there
-
-
-def _check_photos(
-    root: Address,
-    desk: SetMetadataStore,
-    maker: TeacherPass,
-    there: PairsInShards,
-    done: list[PairJob],
-) -> None:
-    def kept(job: PairJob) -> Image.Image:
-        return there.picture(job.side, job.name)
-
-    def stored(photo: Image.Image) -> Image.Image:
-        return there.codec.decode(there.codec.encode(photo))
-
-    maker.check_photos(str(root), manifest_at(desk.folder), done, kept, stored, desk.folder)
-
-
-def _up_to_date(
-    desk: SetMetadataStore,
-    before: ShardManifest | None,
-    made: ShardManifest,
-    found: Placement,
-    bad: dict[str, str],
-) -> bool:
-    kept = photo_table.read_skipped(desk.folder)
-    return (
-        before is not None
-        and before.counts is not None
-        and before.recipe == made.recipe
-        and is_complete(desk.folder)
-        and found.remembered
-        and kept == {repr(key): reason for key, reason in bad.items()}
-    )
-
-
-def _draw(
-    leases: Sequence[ShardLease], engine: Engine, labeller: ShardLabeller, there: PairsInShards
-) -> dict[str, str]:
-    """Have the shards labelled; gives the photos that could not be, with the reason."""
-    total, skipped = sum(len(lease.jobs) for lease in leases), dict[str, str]()
-    with bar(total, "pair", "labelling") as progress:
-        for lease, row in engine.run(labeller, leases, labeller.maker.device):
-            there.add(row)
-            skipped |= row.skipped
-            progress.update(len(lease.jobs))
-    return skipped

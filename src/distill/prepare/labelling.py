@@ -1,8 +1,9 @@
-"""How a teacher labels the photos that settings name."""
+"""How a teacher labels the photos that settings name: into a folder of pairs, or shards."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,23 +11,81 @@ from shlex import quote
 
 import torch
 
-from distill.config.settings.training import PhotoSource, Train
-from distill.core.engine import HERE
+from distill.config.settings.training import PhotoSource, Prepare, Train
+from distill.core.engine import HERE, Engine
 from distill.core.errors import DistillError
+from distill.core.next_step import same_settings
 from distill.core.nodes import class_of
 from distill.data import loaders, sources
 from distill.data.datamodule import DistillData
+from distill.data.lock import check_writable
 from distill.data.manifest import Manifest, Precision, manifest_at
 from distill.data.pairs import find_pairs
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import Photo, Side
 from distill.data.sampler import check_weights
+from distill.data.shards.shard_manifest import SetMetadataStore
+from distill.models import build
 from distill.models.teachers.drawings import FolderTeacher
 from distill.models.teachers.teacher import Teacher
-from distill.prepare.drawing_pass import DrawingPass
+from distill.prepare.labelled_shards import ShardLabeller, build_shards
 from distill.prepare.set_builder import SetReport, build_set, split_for
 from distill.prepare.teacher_check import choose, some_squares
-from distill.prepare.teacher_pass import TeacherPass
+from distill.prepare.teacher_pass import DrawingPass, TeacherPass
+
+
+def carry_out(settings: Prepare) -> Path:
+    """distill.prepare recipe=distill: label what is missing of the settings' set; gives its folder.
+
+    Of shards that of their held-out pairs, which need not be there. Raises DistillError, for what
+    is wrong with the settings before weights are fetched.
+    """
+    if settings.data.kind != "shards":
+        if settings.engine.name != "here":
+            raise DistillError(
+                f"engine={settings.engine.name}: labels into shards; add data=shards, and "
+                "python -m distill.shards to=pairs makes a folder of them"
+            )
+        check_labelling(settings)
+        prepare(settings, build.load_teacher(settings.style, settings.teacher))
+        print(same_settings("train", without=("engine", "shard", "card")))
+        return sources.pairs_root(settings)
+    sources.check_sizes(settings)
+    sources.check_photos(settings)
+    root = sources.shards_root(settings)
+    if root.local is not None:
+        check_writable(root.local)
+    check_weights(settings.data.weights, len(sources.training_folders(settings)))
+    _label_shards(settings, build.load_teacher(settings.style, settings.teacher))
+    print(same_settings("train", without=("engine", "shard", "card")))
+    return Path(str(root))  # `pairs_root` would unpack a part of them
+
+
+def _label_shards(settings: Prepare, teacher: Teacher) -> None:
+    """On this machine, or on the cluster of the settings. Raises DistillError."""
+    desk = SetMetadataStore(sources.shards_root(settings))
+    chosen: AbstractContextManager[Engine] = nullcontext(HERE)
+    if settings.engine.name != "here":
+        from distill.prepare.ray_engine import RayEngine
+
+        chosen = RayEngine(settings.engine)
+    with chosen as engine:
+        found = sources.photos(settings)
+        fast, made_with = teacher.fast(), manifest(settings, teacher, desk.folder, found)
+        here, there = labelling_device(settings), engine.device(settings.label.device)
+        report = build_shards(
+            found,
+            teacher_pass(settings, fast, made_with, here),
+            made_with,
+            desk,
+            settings.shard,
+            engine,
+            ShardLabeller(
+                teacher_pass(settings, fast, made_with, there), settings.shard.codec, desk.root
+            ),
+            sources.drop_list(settings),
+        )
+    print(report)
 
 
 def check_labelling(settings: PhotoSource) -> None:
@@ -40,7 +99,17 @@ def check_labelling(settings: PhotoSource) -> None:
             "data=shards: a teacher labels into a folder of pairs; prepare it without data=shards, "
             "then python -m distill.shards data.root=SET packs it"
         )
-    _check_not_own(settings)
+    root, d = Path(settings.data.root or ""), settings.data
+    if d.root and root.is_dir() and not manifest_at(root) and not read_rows(root):
+        try:
+            find_pairs(root, settings.style.name, d.val_fraction, d.split_seed)
+        except DistillError:  # nothing there that could be mistaken for ours
+            pass
+        else:
+            raise DistillError(
+                f"data.root={d.root}: holds pairs of your own, there is nothing to prepare; python "
+                f"-m distill.train data.root={quote(d.root)} learns from them"
+            )
     node = settings.teacher
     if settings.data.kind == "photos" and node and class_of("teacher", node) is FolderTeacher:
         raise DistillError(
@@ -50,20 +119,6 @@ def check_labelling(settings: PhotoSource) -> None:
     sources.check_sizes(settings)
     sources.check_photos(settings, sources.pairs_root(settings))
     check_weights(settings.data.weights, len(sources.training_folders(settings)))
-
-
-def _check_not_own(settings: PhotoSource) -> None:
-    root, d = Path(settings.data.root or ""), settings.data
-    if d.root is None or not root.is_dir() or manifest_at(root) or read_rows(root):
-        return
-    try:
-        find_pairs(root, settings.style.name, d.val_fraction, d.split_seed)
-    except DistillError:  # nothing there that could be mistaken for ours
-        return
-    raise DistillError(
-        f"data.root={d.root}: holds pairs of your own, there is nothing to prepare; python -m "
-        f"distill.train data.root={quote(d.root)} learns from them"
-    )
 
 
 def manifest(
@@ -86,6 +141,13 @@ def manifest(
             f"folder{'s' * (len(folders) > 1)}; give one number, or one for each folder of "
             "photos=[A,B]"
         )
+    # Those asked for, and those that the set there has: it keeps to them.
+    sizes = {*(settings.data.sizes or ()), *(manifest_at(root) or {}).get("sizes", ())}
+    if sizes and teacher.fixed:
+        raise DistillError(
+            f"data.sizes={sorted(sizes)}: this teacher takes pictures of "
+            f"{teacher.fixed[1]}×{teacher.fixed[0]} only; leave it out"
+        )
     return Manifest(
         style=settings.style.name,
         teacher=teacher.fingerprint(),
@@ -94,20 +156,9 @@ def manifest(
         views=views if isinstance(views, int) else tuple(views) if len(views) > 1 else views[0],
         colour=settings.data.colour,
         precision=_precision(settings, teacher, root),
-        sizes=_sizes(settings, teacher, root),
+        sizes=tuple(sorted(sizes)),
         **sources.photos_in_manifest(settings, root),
     )
-
-
-def _sizes(settings: PhotoSource, teacher: Teacher, root: Path) -> tuple[int, ...]:
-    """Those asked for, and those that the set there has: it keeps to them."""
-    sizes = {*(settings.data.sizes or ()), *(manifest_at(root) or {}).get("sizes", ())}
-    if sizes and teacher.fixed:
-        raise DistillError(
-            f"data.sizes={sorted(sizes)}: this teacher takes pictures of "
-            f"{teacher.fixed[1]}×{teacher.fixed[0]} only; leave it out"
-        )
-    return tuple(sorted(sizes))
 
 
 def _decide(

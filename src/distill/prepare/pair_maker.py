@@ -6,18 +6,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from torch.utils.data import Dataset
 
 from distill.core.arrays import save_png
 from distill.core.process import processor, worker_init_fn
 from distill.core.progress import bar
 from distill.core.threads import adapting
 from distill.data.photos import BadPhoto, Photo, Side
-from distill.data.worker_errors import ErrorForwardingLoader
+from distill.data.worker_errors import ErrorForwardingLoader, Mapped
 
 Pictures = tuple[Image.Image, Image.Image]
 Keep = Callable[[Sequence["PairJob"], Iterable[Pictures]], None]
@@ -110,25 +110,16 @@ class PairMaker(ABC):
     def begin(self, root: Path, jobs: Sequence[PairJob]) -> None:  # noqa: B027
         """What is done once, before the first pair of these jobs is made."""
 
-    @abstractmethod
-    def finish(self, root: Path, done: Sequence[PairJob]) -> None:
+    def finish(self, root: Path, done: Sequence[PairJob]) -> None:  # noqa: B027
         """Write the `extras`, once all pairs are there."""
 
 
-class _Reading(Dataset):
-    """(index, what `read` gives) for each job, or (index, reason why its photo is bad)."""
-
-    def __init__(self, jobs: Sequence[PairJob], read: Callable[[PairJob], Any]) -> None:
-        self.jobs, self.read = jobs, read
-
-    def __len__(self) -> int:
-        return len(self.jobs)
-
-    def __getitem__(self, index: int) -> tuple[int, Any]:
-        try:
-            return index, self.read(self.jobs[index])
-        except BadPhoto as reason:
-            return index, str(reason)
+def _read(read: Callable[[PairJob], Any], job: PairJob) -> Any:
+    """What `read` gives, or the reason why the photo is bad."""
+    try:
+        return read(job)
+    except BadPhoto as reason:
+        return str(reason)
 
 
 def make_pairs(
@@ -143,7 +134,7 @@ def make_pairs(
     if not jobs:
         return bad
     loader = ErrorForwardingLoader(
-        _Reading(jobs, maker.read),
+        Mapped(partial(_read, maker.read), jobs),
         maker.batch_size,
         num_workers=min(maker.workers, len(jobs)),
         collate_fn=list,
@@ -152,9 +143,11 @@ def make_pairs(
     writing: Future[None] | None = None  # of the batch before: no more than one is ever behind
     shown = bar(len(jobs), "picture", doing or maker.doing, leave=doing is None)
     with shown as progress, ThreadPoolExecutor(1) as thread:
+        left = iter(jobs)
         for batch in adapting(loader) if maker.adapts else loader:
-            good = [(jobs[i], read) for i, read in batch if not isinstance(read, str)]
-            bad |= {jobs[i].photo.key: read for i, read in batch if isinstance(read, str)}
+            found = [(next(left), read) for read in batch]
+            good = [(job, read) for job, read in found if not isinstance(read, str)]
+            bad |= {job.photo.key: read for job, read in found if isinstance(read, str)}
             if good:
                 pairs = maker.pairs([read for _, read in good])
                 if writing:

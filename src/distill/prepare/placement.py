@@ -9,10 +9,9 @@ from __future__ import annotations
 import warnings
 from ast import literal_eval
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -23,25 +22,6 @@ from distill.data.manifest import Manifest
 from distill.data.photo_table import SIDES, PhotoRow
 from distill.data.photos import Photo, Side, group_of
 from distill.data.split import NO_EDGES, Edges, new_sides
-
-
-class PairsThere(Protocol):
-    """The whole pairs that a set has: `disk` their names by side, `photo` the picture of one."""
-
-    @property
-    def disk(self) -> dict[Side, set[str]]: ...
-
-    def photo(self, side: Side, pair: str) -> Path: ...
-
-
-class PairsInFolders:
-    """Those of a set of folders."""
-
-    def __init__(self, root: Path) -> None:
-        self.root, self.disk = root, photo_table.pairs_on_disk(root)
-
-    def photo(self, side: Side, pair: str) -> Path:
-        return self.root / side / "photo" / f"{pair}.png"
 
 
 @dataclass(frozen=True)
@@ -75,16 +55,19 @@ def place_photos(
     manifest: Manifest,
     root: Path,
     drop: Path | None = None,
-    pairs: PairsThere | None = None,
+    disk: dict[Side, set[str]] | None = None,
+    photo_of: Callable[[Side, str], Path] | None = None,
     engine: Engine = HERE,
 ) -> Placement:
     """Place every photo; changes nothing on disk but the cache of thumbnails.
 
     What the set at `root` has placed stays where it is. `drop` replaces its list of dropped ones.
-    `pairs` are those that it has, None: in its folders. `engine` makes the thumbnails.
+    `disk` are the whole pairs that it has, and `photo_of` gives the photo of one, None: those in
+    its folders. `engine` makes the thumbnails.
     """
-    pairs = pairs or PairsInFolders(root)
-    known, disk = photo_table.read_rows(root), pairs.disk
+    disk = photo_table.pairs_on_disk(root) if disk is None else disk
+    photo_of = photo_of or (lambda side, pair: root / side / "photo" / f"{pair}.png")
+    known = photo_table.read_rows(root)
     there = {photo_table.pair_of(name): side for side in SIDES for name in disk[side]}
     remembered_lines = photo_table.read_dropped(root / photo_table.DROPPED)
     lines = photo_table.read_dropped(drop) if drop else remembered_lines
@@ -99,7 +82,12 @@ def place_photos(
     orphans = [known[pair] for pair in sorted(gone & there.keys())]
     settled = len(rows) == len(kept) and not known.keys() & left_out
     if not settled:
-        alone = [_orphan(row, there[row.pair], pairs) for row in orphans]
+        # A pair whose photo is gone: its copy of the photo still keeps near-duplicates beside it.
+        alone = [
+            (Photo(photo_of(on, row.pair), literal_eval(row.key)), on)
+            for row in orphans
+            if (on := there[row.pair])
+        ]
         rows = _place(kept, rows, alone, manifest, engine)
     written = [*(rows[photo.pair_name] for photo in kept), *orphans]
     obsolete = photo_table.leftovers(root, left_out) if left_out else []
@@ -146,11 +134,6 @@ def _row(photo: Photo, known: dict[str, PhotoRow], there: dict[str, Side]) -> Ph
     return row
 
 
-def _orphan(row: PhotoRow, side: Side, pairs: PairsThere) -> tuple[Photo, Side]:
-    """A pair whose photo is gone: its copy of the photo still keeps near-duplicates beside it."""
-    return Photo(pairs.photo(side, row.pair), literal_eval(row.key)), side
-
-
 def _place(
     kept: Sequence[Photo],
     rows: dict[str, PhotoRow],
@@ -186,8 +169,19 @@ class SidePlacer:
     def __init__(self, photos: Sequence[Photo], sides: Sequence[Side | None], edges: Edges) -> None:
         self.photos, self.sides = photos, list(sides)
         self.bridging: dict[int, str] = {}
-        self._edges, self._similar = edges, _Neighbours(len(photos), edges)
-        self._group = self._groups()
+        self._edges = edges
+        both = np.concatenate([edges, edges[:, ::-1]])
+        both = both[np.lexsort((both[:, 1], both[:, 0]))]
+        # The photos at the other ends of each photo's edges, in order.
+        self._others = both[:, 1]
+        self._starts = np.searchsorted(both[:, 0], np.arange(len(photos) + 1))
+        # The name group of each photo that is free to move; a group on several sides is none.
+        names = [None if p.side else group_of(p.key) for p in photos]
+        on: dict[str | None, set[Side]] = defaultdict(set)
+        for name, side in zip(names, self.sides, strict=True):
+            if side:
+                on[name].add(side)
+        self._group = [None if len(on[name]) > 1 else name for name in names]
         self._members: dict[str, list[int]] = defaultdict(list)
         for i, group in enumerate(self._group):
             if group is not None:
@@ -202,7 +196,12 @@ class SidePlacer:
         for side in reversed(SIDES):
             self._settle(i for i in self._open() if self.photos[i].side == side)
         while self._queue:
-            self._settle(self._near(self._queue.popleft()))
+            i = self._queue.popleft()
+            group = self._group[i]
+            # Its near-duplicates, and once for every group all of it.
+            members = self._members.pop(group, []) if group is not None else []
+            near = [*self._similar(i), *members]
+            self._settle(j for j in near if self.sides[j] is None and j not in self.bridging)
         left = list(self._open())
         if left:
             # Only a new set, of one component, has it split so that no side is empty.
@@ -213,66 +212,33 @@ class SidePlacer:
             for i in left:
                 self.sides[i] = fresh[i]
 
-    def _groups(self) -> list[str | None]:
-        """The name group of each photo that is free to move; a group on several sides is none."""
-        names = [None if p.side else group_of(p.key) for p in self.photos]
-        on: dict[str | None, set[Side]] = defaultdict(set)
-        for name, side in zip(names, self.sides, strict=True):
-            if side:
-                on[name].add(side)
-        return [None if len(on[name]) > 1 else name for name in names]
+    def _similar(self, i: int) -> list[int]:
+        return self._others[self._starts[i] : self._starts[i + 1]].tolist()
 
     def _open(self) -> Iterator[int]:
         return (i for i, s in enumerate(self.sides) if s is None and i not in self.bridging)
 
-    def _near(self, i: int) -> Iterator[int]:
-        """New photos near photo `i`: its near-duplicates, and once for every group all of it."""
-        group = self._group[i]
-        members = self._members.pop(group, []) if group is not None else []
-        for j in [*self._similar[i], *members]:
-            if self.sides[j] is None and j not in self.bridging:
-                yield j
-
     def _settle(self, new: Iterable[int]) -> None:
         for i in new:
-            beside = self._beside(i)
-            own = self.photos[i].side
+            group, own = self._group[i], self.photos[i].side
+            near = [*self._similar(i), *([self._met[group]] if group in self._met else [])]
+            beside = {side: j for j in reversed(near) if (side := self.sides[j])}
             if len(beside) > 1 or (own and beside.keys() - {own}):
-                self.bridging[i] = self._reason(beside)
+                words = {"train": "training", "val": "validation", "test": "test"}
+                those = (
+                    f"{self.photos[beside[side]].key!r} in {words[side]}"
+                    for side in SIDES
+                    if side in beside
+                )
+                self.bridging[i] = (
+                    f"belongs with {' and with '.join(those)} (a near-duplicate, or of one name)"
+                )
             elif own or beside:
                 self.sides[i] = own or next(iter(beside))
                 self._queue.append(i)
                 self._meet(i)
 
-    def _beside(self, i: int) -> dict[Side, int]:
-        """For each side a photo of it that is near `i`."""
-        group = self._group[i]
-        near = [*self._similar[i], *([self._met[group]] if group in self._met else [])]
-        return {side: j for j in reversed(near) if (side := self.sides[j])}
-
     def _meet(self, i: int) -> None:
         group = self._group[i]
         if group is not None:
             self._met.setdefault(group, i)
-
-    def _reason(self, beside: dict[Side, int]) -> str:
-        words = {"train": "training", "val": "validation", "test": "test"}
-        near = (
-            f"{self.photos[beside[side]].key!r} in {words[side]}"
-            for side in SIDES
-            if side in beside
-        )
-        return f"belongs with {' and with '.join(near)} (a near-duplicate, or of one name)"
-
-
-class _Neighbours:
-    """The photos at the other ends of a photo's edges, in order."""
-
-    def __init__(self, count: int, edges: Edges) -> None:
-        both = np.concatenate([edges, edges[:, ::-1]])
-        both = both[np.lexsort((both[:, 1], both[:, 0]))]
-        self._starts = np.searchsorted(both[:, 0], np.arange(count + 1))
-        self._others = both[:, 1]
-
-    def __getitem__(self, i: int) -> list[int]:
-        return self._others[self._starts[i] : self._starts[i + 1]].tolist()

@@ -17,7 +17,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from distill.core.errors import DistillError
+from distill.core.progress import bar
 from distill.data import photo_table
+from distill.data.decode import is_whole
 from distill.data.lock import writing
 from distill.data.manifest import (
     Manifest,
@@ -29,7 +31,6 @@ from distill.data.manifest import (
 )
 from distill.data.photo_table import SIDES, SKIPPED
 from distill.data.photos import Photo, Side
-from distill.prepare import verify
 from distill.prepare.pair_maker import PairJob, PairMaker, make_pairs, plan, write_pngs
 from distill.prepare.placement import Placement, place_photos
 from distill.prepare.whole_photos import whole_pictures
@@ -98,20 +99,30 @@ def build_set(
     found = place_photos([p for p in photos if p.key not in lacking], manifest, root, drop)
     whole = whole_pictures(found.sides, manifest, root)
     jobs = [j for j in plan(found.sides, manifest.views_of, whole.of) if j.side in sides]
-    broken = verify.damaged(root, _there(jobs, found.disk), maker.folders)
+    broken = _damaged(root, _there(jobs, found.disk), maker.folders)
     for job in broken:
         found.disk[job.side].discard(job.name)
     missing = [job for job in jobs if job.name not in found.disk[job.side]]
     bad = lacking | found.bridging | listed_as_bad(root, found, sides, missing, maker)
     todo = [job for job in missing if job.photo.key not in bad]
     maker.check(root, todo, _there(jobs, found.disk))
-    if not todo and _up_to_date(root, manifest, found, bad, maker):
+    up_to_date = (
+        is_complete(root)
+        and found.remembered
+        and manifest_at(root) == manifest.plain()
+        and photo_table.read_skipped(root) == {repr(key): reason for key, reason in bad.items()}
+        and all((root / name).is_file() for name in maker.extras)
+    )
+    if up_to_date and not todo:
         report = report_of(root, found, found.disk, 0, bad)
     else:
         with writing(root):
             devices = _devices(root, found, *([maker.device_name] if todo else []))
             _remember(root, manifest, found, before, devices)
-            verify.remove(root, broken, maker.folders)
+            for job in broken:
+                # The last written first: what is left of a pair is then no pair.
+                for folder in reversed(maker.folders):
+                    (root / job.side / folder / job.name).unlink(missing_ok=True)
             maker.begin(root, jobs)
             bad |= make_pairs(todo, maker, partial(write_pngs, maker.folders, root))
             disk = photo_table.pairs_on_disk(root)
@@ -178,6 +189,20 @@ def _remember(
         path.unlink(missing_ok=True)
 
 
+def _damaged(root: Path, jobs: Sequence[PairJob], folders: Sequence[str]) -> list[PairJob]:
+    """Those of the pairs of which a file is empty, cut short or garbage, by PNG's own checksums.
+
+    0.4 ms a file: pixels are not decoded.
+    """
+    found = []
+    with bar(len(jobs), "pair", "checking", leave=False) as progress:
+        for job in jobs:
+            if not all(is_whole(root / job.side / folder / job.name) for folder in folders):
+                found.append(job)
+            progress.update()
+    return found
+
+
 def _there(jobs: Sequence[PairJob], disk: dict[Side, set[str]]) -> list[PairJob]:
     return [job for job in jobs if job.name in disk[job.side]]
 
@@ -208,18 +233,6 @@ def listed_as_bad(
         ):
             bad[photo.key] = reason
     return bad
-
-
-def _up_to_date(
-    root: Path, manifest: Manifest, found: Placement, bad: dict[str, str], maker: PairMaker
-) -> bool:
-    return (
-        is_complete(root)
-        and found.remembered
-        and manifest_at(root) == manifest.plain()
-        and photo_table.read_skipped(root) == {repr(key): reason for key, reason in bad.items()}
-        and all((root / name).is_file() for name in maker.extras)
-    )
 
 
 def report_of(

@@ -6,7 +6,7 @@ picture, teaches a student contradictions: what it learns from them are blurred 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -130,8 +130,10 @@ def furthest(found: Tensor) -> float | None:
 def some_squares(photos: Sequence[Photo], size: int, crop: float) -> Tensor | None:
     """Centre squares of up to 16 photos, spread by chance, (N, 3, S, S); None of less than 4."""
     squares: list[Tensor] = []
-    for picture in _readable(in_some_order(photos)):
-        squares.append(from_pixels(to_pixels(centre_square(picture, size, crop))[None])[0])
+    for photo in in_some_order(photos):
+        with suppress(BadPhoto):
+            picture = centre_square(read_photo(photo.path), size, crop)
+            squares.append(from_pixels(to_pixels(picture)[None])[0])
         if len(squares) == PHOTOS:
             break
     return torch.stack(squares) if len(squares) >= LEAST else None
@@ -140,9 +142,3 @@ def some_squares(photos: Sequence[Photo], size: int, crop: float) -> Tensor | No
 def in_some_order(photos: Sequence[Photo]) -> list[Photo]:
     """The photos by chance, which is the same each time."""
     return sorted(photos, key=lambda photo: rng_for("teacher check", photo.key).random())
-
-
-def _readable(photos: Sequence[Photo]) -> Iterator[Any]:
-    for photo in photos:
-        with suppress(BadPhoto):
-            yield read_photo(photo.path)

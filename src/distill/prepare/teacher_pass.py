@@ -1,30 +1,48 @@
-"""Pairs of a photo and the teacher's picture of it."""
+"""Pairs of a photo and the teacher's picture of it, or the drawing of its name.
+
+ROOT/drawings.json    SHA-256 of the drawing's file, by the photo's key
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
 
 from distill.core.errors import DistillError
-from distill.core.files import write_json
+from distill.core.files import sha256, write_json
 from distill.core.images import from_pixels, to_image, to_pixels
+from distill.core.progress import bar
 from distill.data.augment import rng_for, views
 from distill.data.listing import StoredPhoto
-from distill.data.manifest import TEACHER, Manifest, manifest_at
+from distill.data.manifest import DRAWINGS, TEACHER, Manifest, manifest_at
 from distill.data.photo_table import TEACHER_FOLDERS
 from distill.data.photos import BadPhoto, Photo, read_photo
 from distill.data.sampler import of_one_shape
+from distill.models.teachers.drawings import FolderTeacher
 from distill.models.teachers.teacher import Teacher
+from distill.prepare.drawing_folder import MISSING, DrawingFolder
 from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
-from distill.prepare.teacher_check import TeacherCheck, check_teacher, some_squares
+from distill.prepare.teacher_check import (
+    PHOTOS,
+    TeacherCheck,
+    check_drawings,
+    check_teacher,
+    in_some_order,
+    some_squares,
+)
 from distill.prepare.whole_photos import whole
+
+SKEWED = 0.02  # a drawing may be this much wider or narrower than its photo: sizes are rounded
 
 
 class TeacherPass(PairMaker):
@@ -40,11 +58,12 @@ class TeacherPass(PairMaker):
         batch_size: int = 1,
         workers: int = 1,
         device: str = "cpu",
+        drawings: DrawingFolder | None = None,
     ) -> None:
         self.teacher, self.manifest, self.device = teacher, manifest, device
-        self.batch_size, self.workers = batch_size, workers
+        self.batch_size, self.workers, self.drawings = batch_size, workers, drawings
         self.low_priority = self.adapts = device == "cpu"
-        self.read = partial(read_view, manifest)
+        self.read = partial(read_views, manifest, drawings)
 
     @property
     def device_name(self) -> str:
@@ -54,14 +73,12 @@ class TeacherPass(PairMaker):
     def pairs(self, batch: Sequence[Tensor]) -> Iterator[Pictures]:
         # One shape at a time, and no more pixels than a batch of squares has.
         stylised: dict[int, Tensor] = {}
-        shapes = [pixels.shape[:2] for pixels in batch]
+        shapes = [pixels.shape[1:3] for pixels in batch]
         for part in of_one_shape(shapes, self.batch_size * self.manifest.size**2):
-            drawn = self._inference(
-                from_pixels(torch.stack([batch[i] for i in part]).to(self.device))
-            )
-            stylised |= dict(zip(part, drawn, strict=True))
+            photos = from_pixels(torch.cat([batch[i] for i in part]).to(self.device))
+            stylised |= dict(zip(part, self._inference(photos), strict=True))
         return (
-            (Image.fromarray(pixels.numpy()), to_image(stylised[i]))
+            (Image.fromarray(pixels[0].numpy()), to_image(stylised[i]))
             for i, pixels in enumerate(batch)
         )
 
@@ -90,7 +107,7 @@ class TeacherPass(PairMaker):
 
     def still_bad(self, photo: Photo, reason: str, since: float) -> bool:
         try:
-            read_of(photo)
+            _pictures(photo, self.drawings)
         except BadPhoto as found:
             return str(found) == reason
         return False
@@ -124,7 +141,7 @@ class TeacherPass(PairMaker):
         for job in [job for job in done if job.number == 0][:3]:
             with kept(job) as picture:
                 try:
-                    now = stored(Image.fromarray(read_view(self.manifest, job).numpy()))
+                    now = stored(Image.fromarray(read_views(self.manifest, None, job)[0].numpy()))
                     same = now.tobytes() == picture.tobytes()
                 except BadPhoto:
                     same = False
@@ -138,28 +155,132 @@ class TeacherPass(PairMaker):
         """For another process, perhaps on a machine without this one's device."""
         return {**self.__dict__, "teacher": self.teacher.cpu()}
 
-    def finish(self, root: Path, done: Sequence[PairJob]) -> None:
-        """Nothing: a teacher's set has no extras."""
+
+class DrawingPass(TeacherPass):
+    """SIDE/photo and SIDE/stylized: a photo's view, and the same of its drawing."""
+
+    doing = "cutting"
+
+    def __init__(self, teacher: FolderTeacher, manifest: Manifest, workers: int = 1) -> None:
+        super().__init__(teacher, manifest, 1, workers, drawings=DrawingFolder(teacher.folder))
+        self.adapts = False
+        self._done: set[str] = set()  # photos of which pairs are there, after these very drawings
+
+    def lacking(self, photos: Sequence[Photo]) -> dict[str, str]:
+        assert self.drawings
+        return {photo.key: MISSING for photo in self.drawings.missing(photos)}
+
+    def pairs(self, batch: Sequence[Tensor]) -> Iterator[Pictures]:
+        for photo, drawing in batch:
+            yield Image.fromarray(photo.numpy()), Image.fromarray(drawing.numpy())
+
+    def nothing_usable(self, listed: Path, others: int) -> str:
+        return f"and drawing could be read; see {listed}, repair those or add others"
+
+    def begin(self, root: Path, jobs: Sequence[PairJob]) -> None:
+        """Record which drawing each pair is made of, and print how far the drawings lie off."""
+        kept = _hashes(root)
+        anew = [job.photo for job in jobs if job.photo.key not in self._done & kept.keys()]
+        write_json(root / DRAWINGS, kept | self._hash(anew))
+        super().begin(root, jobs)
+
+    def measured(self, photos: Sequence[Photo]) -> TeacherCheck | None:
+        pictures = []
+        for photo in in_some_order(photos):
+            with suppress(BadPhoto):
+                pictures.append(self.read(PairJob(photo, "train", 0)))
+            if len(pictures) == PHOTOS:
+                break
+        both = from_pixels(torch.stack(pictures).flatten(0, 1)) if pictures else torch.empty(0)
+        return check_drawings(both[::2], both[1::2])
+
+    def check_photos(
+        self,
+        root: str,
+        made: Mapping[str, Any] | None,
+        done: Sequence[PairJob],
+        kept: Callable[[PairJob], Image.Image],
+        stored: Callable[[Image.Image], Image.Image] = lambda photo: photo,
+        own: Path | None = None,
+    ) -> None:
+        """Nor may a drawing have changed, of which there are pairs."""
+        super().check_photos(root, made, done, kept, stored, own)
+        known, now = _hashes(own or Path(root)), self._hash([job.photo for job in done])
+        if changed := [key for key in now if key in known and now[key] != known[key]]:
+            raise DistillError(
+                f"{root}: the drawings of {len(changed)} of its photos have changed, the first is "
+                f"that of {changed[0]!r}; delete this set and make it again, or name another with "
+                "data.root=DIR"
+            )
+        self._done = set(now)
+
+    def _hash(self, photos: Sequence[Photo]) -> dict[str, str]:
+        """SHA-256 of the drawings, by the photos' keys."""
+        assert self.drawings
+        each = {photo.key: photo for photo in photos}
+        found = {}
+        with bar(len(each), "drawing", "checking", leave=False) as progress:
+            for key, photo in each.items():
+                if path := self.drawings.of(photo):
+                    with suppress(OSError):  # reading it says what is wrong
+                        found[key] = sha256(path)
+                progress.update()
+        return found
 
 
-def read_view(manifest: Manifest, job: PairJob) -> Tensor:
-    """The view of a photo, uint8 (S, S, 3), or all of it, (H, W, 3). Raises BadPhoto.
+def read_views(manifest: Manifest, drawings: DrawingFolder | None, job: PairJob) -> Tensor:
+    """The view of a photo, and the same of its drawing where there are `drawings`.
 
-    Tensors go through shared memory. Pictures would fill the pipe, on which the reader of a killed
-    command would then wait for ever.
+    uint8 (1 or 2, S, S, 3), or all of it, (1 or 2, H, W, 3). Raises BadPhoto. Tensors go through
+    shared memory. Pictures would fill the pipe, on which the reader of a killed command would then
+    wait for ever.
     """
-    photo = read_of(job.photo)
+    m, pictures = manifest, _pictures(job.photo, drawings)
     if job.size:
-        return to_pixels(whole(photo, job.size))
-    m, rng = manifest, rng_for(manifest.seed, job.photo.key, job.number)
-    return to_pixels(views([photo], job.number, m.size, m.crop, m.colour, rng)[0])
+        scaled = whole(pictures[0], job.size)
+        lanczos = Image.Resampling.LANCZOS
+        cut = [scaled, *(each.resize(scaled.size, lanczos) for each in pictures[1:])]
+    else:
+        rng = rng_for(m.seed, job.photo.key, job.number)
+        cut = views(pictures, job.number, m.size, m.crop, m.colour, rng)
+    return torch.stack([*map(to_pixels, cut)])
 
 
-def read_of(photo: Photo) -> Image.Image:
-    """The photo. Raises BadPhoto."""
+def _pictures(photo: Photo, drawings: DrawingFolder | None) -> list[Image.Image]:
+    """A photo, and with `drawings` its own, of the same shape. Raises BadPhoto."""
+    path = drawings.of(photo) if drawings else None
+    if drawings and path is None:
+        raise BadPhoto(MISSING)
     try:
-        return read_photo(photo.path)
+        picture = read_photo(photo.path)
     except BadPhoto:
         if isinstance(photo.path, StoredPhoto) or os.path.lexists(photo.path):
             raise
         raise BadPhoto("no longer there") from None
+    if path is None:
+        return [picture]
+    try:
+        drawing = read_photo(path)
+    except BadPhoto as reason:
+        raise BadPhoto(f"its drawing {path.name!r}: {reason}") from None
+    skew = drawing.width * picture.height / (drawing.height * picture.width)
+    if abs(np.log(skew)) > SKEWED:
+        raise BadPhoto(
+            f"its drawing is {drawing.width}×{drawing.height}, which does not fit "
+            f"{picture.width}×{picture.height}: it must show all of the photo"
+        )
+    return [picture, drawing]
+
+
+def _hashes(root: Path) -> dict[str, str]:
+    """What the set at `root` remembers. Raises DistillError for a damaged file."""
+    path = root / DRAWINGS
+    if not path.is_file():
+        return {}
+    try:
+        content = json.loads(path.read_text())
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or not all(isinstance(v, str) for v in content.values()):
+        raise DistillError(f"{path}: damaged; delete it if no drawing has changed since")
+    return content

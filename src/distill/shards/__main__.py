@@ -6,7 +6,6 @@ PNGs, from this machine or from an object store. And unpack them again.
   python -m distill.shards data.root=data/pairs/SET
   python -m distill.shards data.root=data/pairs/SET output=s3://BUCKET/SET codec=jpeg
   python -m distill.shards data.root=data/shards/SET to=pairs output=DIR
-  python -m distill.shards data.root=data/shards/SET to=litdata output=DIR
   python -m distill.train style=STYLE data=shards data.root=data/shards/SET
 
 Writes ROOT/shards/SIDE-NNNNNN.tar (KEY.photo.EXT and KEY.stylized.EXT, as webdataset reads
@@ -28,9 +27,9 @@ from distill.config.settings.commands import ShardSettings
 @entry("shards", ShardSettings)
 def main(settings: ShardSettings) -> None:
     from distill.data.cards.set_card import carry_card
-    from distill.shards import conversion_of_sets
+    from distill.shards import packing
 
-    conversion_of_sets.convert(settings, carry_card)
+    packing.convert(settings, carry_card)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A folder of pairs to shards: resumable, and never half-written.
+"""A folder of pairs to shards, and back: resumable, and never half-written.
 
 A shard holds pairs of one side and one folder of photos, which are dealt out by a hash of their
 names, so that each is a fair sample of its folder. It is published whole, then its part of the
@@ -8,16 +8,20 @@ index, which says what it was made of; one that is there and was made of the sam
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from filelock import FileLock, Timeout
-from torch.utils.data import Dataset
 
+from distill.config.compose import choices
+from distill.config.settings.commands import ShardSettings
 from distill.core.errors import DistillError
+from distill.core.files import home_path, real_path
+from distill.core.next_step import next_step
 from distill.core.process import worker_init_fn
 from distill.core.progress import bar
 from distill.data.decode import BadPhoto
@@ -43,10 +47,63 @@ from distill.data.shards.shard_manifest import (
     write_sidecars,
 )
 from distill.data.shards.shard_writer import ShardWriter, write_set
-from distill.data.worker_errors import ErrorForwardingLoader
+from distill.data.shards.unpacking import unpack
+from distill.data.worker_errors import ErrorForwardingLoader, Mapped
 
+SHARDS = "data/shards"
 OPAQUE = 255
 Split = tuple[float, int, float]  # val_fraction, seed, test_fraction
+Done = Callable[[Path | Address, Path | Address], None]  # of what was made, into what
+
+
+def convert(settings: ShardSettings, done: Done) -> None:
+    """Pack or unpack, as `to` says; `done` follows where it is a set again. Raises DistillError."""
+    root = settings.data.root
+    if root is None:
+        what = "the set of pairs" if settings.to == "shards" else "the shards"
+        raise DistillError(f"data.root=null: name {what} with data.root=DIR")
+    if settings.to == "shards":
+        _to_shards(settings, root, done)
+        return
+    given = Address(_typed(root))
+    if "://" in str(settings.output):
+        raise DistillError(f"output={settings.output}: pairs are unpacked into a local folder")
+    beside = f"{given}-pairs" if given.local is not None else f"data/pairs/{given.name}"
+    folder = home_path(settings.output or beside)
+    print(unpack(given, folder))
+    done(given, folder)
+    print(next_step("train", **_learnt_from(folder), **{"data.root": str(folder)}))
+
+
+def _to_shards(settings: ShardSettings, root: str, done: Done) -> None:
+    given = Address(_typed(root))
+    if given.local is None or shard_manifest_at(given) is not None:
+        raise DistillError(
+            f"data.root={root}: only a local folder of pairs is packed; for the way back add "
+            "to=pairs"
+        )
+    folder, d = given.local, settings.data
+    target = Address(_typed(settings.output or f"{SHARDS}/{real_path(folder).name}"))
+    if target.local is not None and real_path(target.local) == real_path(folder):
+        raise DistillError(f"output={settings.output}: that is the set itself; name another place")
+    split = (d.val_fraction, d.split_seed, d.test_fraction)
+    print(pack(folder, target, settings.codec, settings.pairs, split, settings.workers, d.style))
+    done(folder, target)
+    known = d.style is not None and d.style in choices("style")
+    what = {"style": str(d.style)} if known else _learnt_from(folder)
+    print(next_step("train", **what, data="shards", **{"data.root": str(target)}))
+
+
+def _learnt_from(folder: Path) -> dict[str, str]:
+    """The style to train with where a teacher's set says so, the recipe of a set of sketches."""
+    made = manifest_at(folder)
+    if made is None:
+        return {}
+    return {"style": made["style"]} if "teacher" in made else {"recipe": "pix2pix"}
+
+
+def _typed(text: str) -> str:
+    return text if "://" in text else str(home_path(text))
 
 
 @dataclass(frozen=True)
@@ -208,7 +265,7 @@ def plan_shards(
     return jobs
 
 
-def pack_shard(job: ShardJob, root: Address) -> tuple[ShardRow, dict[str, str]]:
+def pack_shard(root: Address, job: ShardJob) -> tuple[ShardRow, dict[str, str]]:
     """Make and publish one shard, and its part of the index; gives the pairs that are left out."""
     codec, bad = codec_named(job.codec), dict[str, str]()
     writer = ShardWriter(job.shard, job.side, job.folder, codec, job.plan, job.device, job.whole)
@@ -247,30 +304,16 @@ def _alone(root: Address) -> Iterator[None]:
         ) from None
 
 
-class _Packing(Dataset):
-    """Making the shards, as a dataset: (row, pairs left out)."""
-
-    def __init__(self, jobs: Sequence[ShardJob], root: Address) -> None:
-        self.jobs, self.root = jobs, root
-
-    def __len__(self) -> int:
-        return len(self.jobs)
-
-    def __getitem__(self, index: int) -> tuple[ShardRow, dict[str, str]]:
-        return pack_shard(self.jobs[index], self.root)
-
-
 def _make(jobs: Sequence[ShardJob], done: dict[str, ShardRow], root: Address, workers: int) -> int:
     """Make the shards, adding their rows to `done`; gives how many pairs are left out."""
     skipped = 0
     if not jobs:
         return skipped
     loader = ErrorForwardingLoader(
-        _Packing(jobs, root),
+        Mapped(partial(pack_shard, root), jobs),
         batch_size=None,
         num_workers=min(workers, len(jobs)),
         worker_init_fn=worker_init_fn(low_priority=False),
-        collate_fn=_same,  # a lambda is not sent to a process that is spawned
     )
     with bar(sum(len(job.pairs) for job in jobs), "pair", "packing") as progress:
         for job, (row, bad) in zip(jobs, loader, strict=True):
@@ -280,7 +323,3 @@ def _make(jobs: Sequence[ShardJob], done: dict[str, ShardRow], root: Address, wo
             skipped += len(bad)
             progress.update(len(job.pairs))
     return skipped
-
-
-def _same(item: object) -> object:
-    return item

@@ -12,7 +12,7 @@ SHARD = np.repeat(np.arange(len(SIZES)), SIZES)  # of each pair
 
 
 def stream(order, start, stop):
-    return [order.index(position) for position in range(start, stop)]
+    return [order(position) for position in range(start, stop)]
 
 
 @pytest.mark.parametrize("sizes", [SIZES, np.array([3]), np.array([4] * WINDOW), np.array([1, 7])])
@@ -28,7 +28,7 @@ def test_a_position_means_the_same_whatever_was_asked_before():
     forward = stream(ShardOrder(SIZES, 0), 0, 2 * COUNT)
     other = ShardOrder(SIZES, 0)
     for position in np.random.default_rng(0).integers(0, 2 * COUNT, 300):
-        assert other.index(int(position)) == forward[position]
+        assert other(int(position)) == forward[position]
     assert stream(ShardOrder(SIZES, 1), 0, COUNT) != forward[:COUNT]
 
 
@@ -77,12 +77,12 @@ def test_folders_are_mixed_and_a_position_means_the_same_there_too():
     forward = stream(order, 0, 2 * COUNT)
     assert np.count_nonzero(np.diff(FOLDER[forward[:COUNT]])) > COUNT / 3
     for position in (1503, 0, 752, 751, 0):
-        assert other.index(position) == forward[position]
+        assert other(position) == forward[position]
 
 
 def test_ten_to_the_eight_pairs_take_no_permutation_of_them():
     order = ShardOrder(np.full(200_000, 500), 0)
-    last = order.index(10**8 - 1)
+    last = order(10**8 - 1)
     assert 0 <= last < 10**8
     held = [v for s in order._streams for v in vars(s).values() if isinstance(v, np.ndarray)]
     assert sum(v.nbytes for v in held) < 8e6

@@ -222,9 +222,7 @@ class ShardSettings(Settings):
         "where it goes, a path or an address that fsspec knows (s3://, gs://); null: "
         "data/shards/SET, with to=pairs SET-pairs"
     )
-    to: Literal["shards", "pairs", "litdata"] = setting(
-        "pairs: unpack into a folder of PNGs; litdata: for its StreamingDataset"
-    )
+    to: Literal["shards", "pairs"] = setting("pairs: unpack into a folder of PNGs")
     codec: Literal["raw", "qoi", "webp", "png", "jpeg"] = setting(
         "raw loads fastest, qoi takes half the space, webp the least without loss; jpeg loses"
     )

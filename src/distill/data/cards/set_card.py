@@ -58,8 +58,8 @@ def write_card(settings: Prepare, root: Path) -> None:
     titles = ("sketch", "photo") if form.of_sketches else ("photo", "stylised")
     drawn = BytesIO()
     sheet(rows, titles).save(drawn, "JPEG", quality=90)
-    form.write(SHEET, drawn.getvalue())
-    form.write(CARD, set_card(settings, form).encode())
+    form.root.write(SHEET, drawn.getvalue())
+    form.root.write(CARD, set_card(settings, form).encode())
     print(f"card: {form}/{CARD}, {form}/{SHEET}")
 
 
@@ -73,7 +73,7 @@ def carry_card(source: Path | Address, target: Path | Address) -> None:
     if not before.made:
         return
     try:
-        text = before.read(CARD).decode()
+        text = before.root.read(CARD).decode()
     except (FileNotFoundError, UnicodeDecodeError):
         return
     now = form_at(target)
@@ -81,9 +81,9 @@ def carry_card(source: Path | Address, target: Path | Address) -> None:
         print(f"{before}/{CARD}: has no section `Files`; therefore {now} gets no card")
         return
     with suppress(FileNotFoundError):
-        now.write(SHEET, before.read(SHEET))
+        now.root.write(SHEET, before.root.read(SHEET))
     text = _FILES.sub(lambda _: f"{FILES}\n\n{now.files()}\n\n", text, count=1)
-    now.write(CARD, _HEAD.sub(lambda head: _moved(head, now), text).encode())
+    now.root.write(CARD, _HEAD.sub(lambda head: _moved(head, now), text).encode())
 
 
 def _moved(head: re.Match[str], form: SetFormat) -> str:

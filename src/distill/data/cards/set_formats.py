@@ -15,11 +15,16 @@ from typing import Any
 from PIL import Image
 
 from distill.config import compose
-from distill.core.files import write_whole
 from distill.data.datamodule import spread
 from distill.data.decode import BadPhoto
 from distill.data.manifest import manifest_at
-from distill.data.photo_table import PAIR_FOLDERS, SIDES, SKETCH_FOLDERS, pair_of, png_names
+from distill.data.photo_table import (
+    SIDES,
+    SKETCH_FOLDERS,
+    TEACHER_FOLDERS,
+    pair_of,
+    png_names,
+)
 from distill.data.photos import Side
 from distill.data.shards.address import Address
 from distill.data.shards.pair_record import PHOTO, STYLIZED
@@ -35,11 +40,11 @@ Two = tuple[Image.Image, Image.Image]
 class SetFormat(ABC):
     """A set where it lies. `said` is the folder of its own files: dataset.json, photos.tsv."""
 
-    said: Path
+    def __init__(self, root: Address, said: Path) -> None:
+        self.root, self.said = root, said
 
-    @abstractmethod
     def __str__(self) -> str:
-        """Where it lies, as people type it."""
+        return str(self.root)
 
     @abstractmethod
     def pattern(self, side: Side) -> str:
@@ -54,14 +59,6 @@ class SetFormat(ABC):
         """Input and target of pairs that lie evenly over the last side that has any: held-out ones
         before others."""
 
-    @abstractmethod
-    def read(self, name: str) -> bytes:
-        """A file of it. Raises FileNotFoundError."""
-
-    @abstractmethod
-    def write(self, name: str, content: bytes) -> None:
-        """Put a file beside its pairs, whole or not at all."""
-
     @property
     def made(self) -> Mapping[str, Any]:
         """Its manifest; empty where no set of distill.prepare lies."""
@@ -73,10 +70,19 @@ class SetFormat(ABC):
 
     def use(self, extras: str, words: str, *more: str) -> str:
         """The lines that somebody else types, and what the sums are for."""
+        if self.of_sketches:
+            learnt = "recipe=pix2pix"
+        else:  # somebody else has no style of this one's own name
+            style, side = str(self.made["style"]), self.made["size"]
+            learnt = f"style={style if style in compose.choices('style') else 'own'}"
+            learnt += "" if side == SIDE else f" style.resolution={side}"
+            if sizes := ",".join(map(str, self.made["sizes"])):
+                learnt += f" data.sizes=[{sizes}] data.crop_size={side}"
+                learnt += " global_statistics=thumbnail"
         lines = [
             f"pip install 'distill[{extras}]'",
             "distill hub pull repo=USER/NAME data.root=DIR    # or this folder; checks every file",
-            f"distill train {self._learnt()} {words}data.root=DIR",
+            f"distill train {learnt} {words}data.root=DIR",
             *more,
         ]
         typed = "\n".join(lines)
@@ -85,59 +91,35 @@ class SetFormat(ABC):
             "`sha256sums.txt` has the hash of every file (`sha256sum -c sha256sums.txt`)."
         )
 
-    def _learnt(self) -> str:
-        """What distill.train is told of it: somebody else has no style of this one's own name."""
-        if self.of_sketches:
-            return "recipe=pix2pix"
-        style, side = str(self.made["style"]), self.made["size"]
-        named = style if style in compose.choices("style") else "own"
-        words = f"style={named}" + ("" if side == SIDE else f" style.resolution={side}")
-        sizes = ",".join(map(str, self.made["sizes"]))
-        if not sizes:
-            return words
-        return f"{words} data.sizes=[{sizes}] data.crop_size={side} global_statistics=thumbnail"
-
 
 class FolderFormat(SetFormat):
     """SIDE/photo/NAME.png and SIDE/stylized/NAME.png, or SIDE/A and SIDE/B of sketches."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = self.said = root
-
-    def __str__(self) -> str:
-        return str(self.root)
+    def __init__(self, root: Address, folder: Path) -> None:
+        super().__init__(root, folder)
+        # Those of input and target: of sketches A, the outlines, then B.
+        self.folders = SKETCH_FOLDERS[::-1] if self.of_sketches else TEACHER_FOLDERS
 
     def pattern(self, side: Side) -> str:
         return f"{side}/**"
 
     def files(self) -> str:
-        first, second = self._folders()
+        first, second = self.folders
         return (
             f"`SIDE/{first}/NAME.png` is the input, `SIDE/{second}/NAME.png` of the same name the "
             f"target.\n\n{self.use('hub', '')}"
         )
 
     def samples(self, count: int) -> Iterator[Two]:
-        first, second = self._folders()
+        first, second = self.folders
         for side in reversed(SIDES):
-            names = sorted(png_names(self.root, side, first) & png_names(self.root, side, second))
+            names = sorted(png_names(self.said, side, first) & png_names(self.said, side, second))
             plain = [name for name in names if name == f"{pair_of(name)}.png"] or names
             for at in spread(range(len(plain)), count):
-                place = self.root / side
+                place = self.said / side
                 yield Image.open(place / first / plain[at]), Image.open(place / second / plain[at])
             if plain:
                 return
-
-    def read(self, name: str) -> bytes:
-        return (self.root / name).read_bytes()
-
-    def write(self, name: str, content: bytes) -> None:
-        write_whole(self.root / name, content)
-
-    def _folders(self) -> tuple[str, str]:
-        """Those of input and target: of sketches A, the outlines, then B."""
-        first, second = PAIR_FOLDERS[1] if self.of_sketches else PAIR_FOLDERS[0]
-        return (second, first) if self.of_sketches else (first, second)
 
 
 class TarFormat(SetFormat):
@@ -147,18 +129,18 @@ class TarFormat(SetFormat):
     """
 
     def __init__(self, root: Address) -> None:
-        self.root, self.manifest = root, finished_shards(root)
-        self.said = SetMetadataStore(root).folder
-
-    def __str__(self) -> str:
-        return str(self.root)
+        self.manifest = finished_shards(root)
+        super().__init__(root, SetMetadataStore(root).folder)
+        # Those of input and target; the outlines of sketches may be either.
+        self.turned = tuple(self.manifest.layout) == SKETCH_FOLDERS
 
     def pattern(self, side: Side) -> str:
         return f"shards/{side}-*.tar"
 
     def files(self) -> str:
         suffix = codec_named(self.manifest.codec).suffix
-        first, second = (f"`KEY.{member}.{suffix}`" for member in self._members())
+        members = (STYLIZED, PHOTO) if self.turned else (PHOTO, STYLIZED)
+        first, second = (f"`KEY.{member}.{suffix}`" for member in members)
         return (
             f"Pairs lie side by side in `shards/SIDE-….tar`: {first} is the input, {second} of the "
             "same key the target. `index/` says of each pair in which bytes it lies (Parquet), "
@@ -171,26 +153,15 @@ class TarFormat(SetFormat):
         )
 
     def samples(self, count: int) -> Iterator[Two]:
-        catalogue, turned = Catalogue(self.root), self._members()[0] == STYLIZED
+        catalogue = Catalogue(self.root)
         for side in reversed(SIDES):
             pairs = ShardedPairs(self.root, catalogue, side, self.manifest.codec, whole=False)
             for at in spread(range(len(pairs)), count):
                 with suppress(BadPhoto):  # training names it
                     photo, target = pairs[at].stored()
-                    yield (target, photo) if turned else (photo, target)
+                    yield (target, photo) if self.turned else (photo, target)
             if len(pairs):
                 return
-
-    def read(self, name: str) -> bytes:
-        return self.root.read(name)
-
-    def write(self, name: str, content: bytes) -> None:
-        self.root.write(name, content)
-
-    def _members(self) -> tuple[str, str]:
-        """Those of input and target; the outlines of sketches may be either."""
-        turned = tuple(self.manifest.layout) == SKETCH_FOLDERS
-        return (STYLIZED, PHOTO) if turned else (PHOTO, STYLIZED)
 
 
 def form_at(root: Path | Address) -> SetFormat:
@@ -199,4 +170,4 @@ def form_at(root: Path | Address) -> SetFormat:
     if shard_manifest_at(address) is not None:
         return TarFormat(address)
     assert address.local is not None
-    return FolderFormat(address.local)
+    return FolderFormat(address, address.local)

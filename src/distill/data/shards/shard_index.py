@@ -16,7 +16,7 @@ import io
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -158,20 +158,15 @@ def read_part(root: Address, shard: str) -> ShardPart:
     """Where the pairs of a shard lie. Raises DistillError."""
     columns = ["name", "offset", "size", "sha256", "crc32", "width", "height"]
     table = _table(root, part_path(shard), _PAIR, columns)
+    arrays = {"offset", "size"}
     return ShardPart(
-        table["name"].to_pylist(),
-        table["offset"].to_numpy(),
-        table["size"].to_numpy(),
-        table["sha256"].to_pylist(),
-        table["crc32"].to_pylist(),
-        table["width"].to_pylist(),
-        table["height"].to_pylist(),
+        *(table[c].to_numpy() if c in arrays else table[c].to_pylist() for c in columns)
     )
 
 
 def read_rows_of(root: Address, shard: str) -> list[IndexRow]:
     """All that is known of the pairs of a shard, in their order. Raises DistillError."""
-    table = _table(root, part_path(shard), _PAIR, list(IndexRow.__dataclass_fields__))
+    table = _table(root, part_path(shard), _PAIR, [*_PAIR])
     return [IndexRow(**row) for row in table.to_pylist()]
 
 
@@ -208,22 +203,17 @@ class Catalogue:
         return np.flatnonzero(wanted if whole is None else wanted & (self.whole == whole))
 
 
-_PAIR = {
-    **dict.fromkeys(("name", "side", "group", "folder", "shard"), "string"),
-    **dict.fromkeys(("offset", "size"), "int64"),
-    **dict.fromkeys(("sha256", "device", "pair", "photo"), "string"),
-    "near_duplicate": "bool_",
-    **dict.fromkeys(("crc32", "width", "height"), "int64"),
-}
-_SHARD = {
-    **dict.fromkeys(("shard", "side", "folder"), "string"),
-    **dict.fromkeys(("pairs", "bytes"), "int64"),
-    **dict.fromkeys(("sha256", "plan", "device"), "string"),
-    "whole": "bool_",
-}
+def _columns(row: type[IndexRow | ShardRow]) -> dict[str, str]:
+    """Parquet's kind of column for each plain field of a row."""
+    kinds = {"str": "string", "Side": "string", "int": "int64", "bool": "bool_"}
+    plain = {field.name: str(field.type).removesuffix(" | None") for field in fields(row)}
+    return {name: kinds[kind] for name, kind in plain.items() if kind in kinds}
+
+
+_PAIR, _SHARD = _columns(IndexRow), _columns(ShardRow)
 _ALL = _PAIR | _SHARD
 # May be, as in files of earlier versions.
-_UNKNOWN = ("device", "pair", "photo", "near_duplicate", "crc32", "width", "height", "whole")
+_UNKNOWN = {each.name for each in (*fields(IndexRow), *fields(ShardRow)) if each.default != MISSING}
 
 
 def _parquet(
@@ -250,7 +240,7 @@ def _table(root: Address, path: str, kinds: dict[str, str], columns: list[str]) 
         # Not `read_table`, which imports pyarrow's datasets.
         with parquet.ParquetFile(io.BytesIO(content)) as file:
             table = file.read(columns, use_threads=False)
-        for name in {*_UNKNOWN} & {*columns} - {*table.column_names}:  # of an earlier version
+        for name in _UNKNOWN & {*columns} - {*table.column_names}:  # of an earlier version
             table = table.append_column(name, pyarrow.nulls(len(table)))
         table = table.select(columns).cast(_schema({name: kinds[name] for name in columns}))
         table.validate(full=True)  # a damaged file's text may be none

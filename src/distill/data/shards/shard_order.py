@@ -67,7 +67,7 @@ class ShardOrder:
             for n, each in enumerate(whole)
         ]
 
-    def index(self, position: int) -> int:
+    def __call__(self, position: int) -> int:
         """Which pair comes at this position."""
         folder, place = self._mixed.place(position) if self._weighted else (0, position)
         return self._streams[folder].at(place)

@@ -6,7 +6,6 @@ import os
 import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -179,7 +178,13 @@ class ShardedPairs(Sequence[ShardedPair]):
         """A handle of the shard's file, or of its copy; None where it has to be read from afar."""
         handle = self._files.get(shard)
         if handle is None:
-            path = self._local(shard)
+            name = self.shard_name(shard)
+            path = self.root.local / shard_path(name) if self.root.local is not None else None
+            if path is None and self.cache is not None:
+                content = self.catalogue.sha256(int(self.shards[shard]))
+                path = self.cache.copy(content)
+                if path is None:
+                    self.cache.want(name, content)
             if path is None:
                 return None
             try:
@@ -191,18 +196,6 @@ class ShardedPairs(Sequence[ShardedPair]):
                 os.close(self._files.popitem(last=False)[1])
         self._files.move_to_end(shard)
         return handle
-
-    def _local(self, shard: int) -> Path | None:
-        name = self.shard_name(shard)
-        if self.root.local is not None:
-            return self.root.local / shard_path(name)
-        if self.cache is None:
-            return None
-        content = self.catalogue.sha256(int(self.shards[shard]))
-        copy = self.cache.copy(content)
-        if copy is None:
-            self.cache.want(name, content)
-        return copy
 
 
 def _close(files: Mapping[int, int]) -> None:

@@ -51,7 +51,13 @@ def cut(picture: Tensor, frame: SquareFrame, size: int, beyond: float | None) ->
     then Gaussian), so that nothing aliases. Outside of the picture is the value `beyond`; None:
     its outermost pixels go on.
     """
-    part, left, top = _surroundings(picture, frame)
+    # What the square touches, with a rim for what blurs.
+    height, width = picture.shape[-2:]
+    reach = frame.side * (abs(math.cos(frame.angle)) + abs(math.sin(frame.angle))) / 2
+    reach += 8 + 0.1 * frame.side
+    left, right = (int(min(max(frame.x + d, 0), width)) for d in (-reach, reach + 1))
+    top, bottom = (int(min(max(frame.y + d, 0), height)) for d in (-reach, reach + 1))
+    part = picture[:, top:bottom, left:right]
     factor = max(1, int(frame.side / size // 2))
     if factor > 1:
         part = F.avg_pool2d(part[None], factor, ceil_mode=True, count_include_pad=False)[0]
@@ -60,30 +66,14 @@ def cut(picture: Tensor, frame: SquareFrame, size: int, beyond: float | None) ->
         sigma = (scale - 1) / 2
         soft = gaussian(part.numpy(), sigma, mode="nearest", channel_axis=0, preserve_range=True)
         part = torch.from_numpy(np.asarray(soft, np.float32))
-    shift = beyond or 0.0
-    grid = _grid(frame, size, (left, top), factor, part.shape[-2:])
-    mode = "border" if beyond is None else "zeros"
-    found = F.grid_sample(part[None] - shift, grid, "bicubic", mode, align_corners=False)
-    return (found[0] + shift).clamp(0, 1)
-
-
-def _surroundings(picture: Tensor, frame: SquareFrame) -> tuple[Tensor, int, int]:
-    """The part of the picture that the square touches, with a rim for what blurs; its corner."""
-    height, width = picture.shape[-2:]
-    reach = frame.side * (abs(math.cos(frame.angle)) + abs(math.sin(frame.angle))) / 2
-    reach += 8 + 0.1 * frame.side
-    left, right = (int(min(max(frame.x + d, 0), width)) for d in (-reach, reach + 1))
-    top, bottom = (int(min(max(frame.y + d, 0), height)) for d in (-reach, reach + 1))
-    return picture[:, top:bottom, left:right], left, top
-
-
-def _grid(
-    frame: SquareFrame, size: int, corner: tuple[int, int], factor: int, shape: torch.Size
-) -> Tensor:
-    """Where each pixel of the square lies in the part, as grid_sample counts: -1 to 1."""
+    # Where each pixel of the square lies in the part, as grid_sample counts: -1 to 1.
     at = ((torch.arange(size, dtype=torch.float64) + 0.5) / size - 0.5) * frame.side
     v, u = torch.meshgrid(at, at, indexing="ij")
     cos, sin = math.cos(frame.angle), math.sin(frame.angle)
-    x = (frame.x + u * cos - v * sin - corner[0]) / factor
-    y = (frame.y + u * sin + v * cos - corner[1]) / factor
-    return torch.stack([2 * x / shape[1] - 1, 2 * y / shape[0] - 1], -1)[None].float()
+    x = (frame.x + u * cos - v * sin - left) / factor
+    y = (frame.y + u * sin + v * cos - top) / factor
+    grid = torch.stack([2 * x / part.shape[2] - 1, 2 * y / part.shape[1] - 1], -1)[None].float()
+    shift = beyond or 0.0
+    mode = "border" if beyond is None else "zeros"
+    found = F.grid_sample(part[None] - shift, grid, "bicubic", mode, align_corners=False)
+    return (found[0] + shift).clamp(0, 1)

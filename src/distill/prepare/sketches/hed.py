@@ -38,7 +38,10 @@ class HED(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         for name, (channels, width, count) in STAGES.items():
-            setattr(self, f"moduleVgg{name}", _stage(channels, width, count, pool=name != "One"))
+            layers: list[nn.Module] = [] if name == "One" else [nn.MaxPool2d(2)]
+            for i in range(count):
+                layers += [nn.Conv2d(width if i else channels, width, 3, padding=1), nn.ReLU()]
+            setattr(self, f"moduleVgg{name}", nn.Sequential(*layers))
             setattr(self, f"moduleScore{name}", nn.Conv2d(width, 1, 1))
         self.moduleCombine = nn.Sequential(nn.Conv2d(len(STAGES), 1, 1), nn.Sigmoid())
 
@@ -51,10 +54,3 @@ class HED(nn.Module):
             score = getattr(self, f"moduleScore{name}")(x)
             scores.append(F.interpolate(score, picture.shape[-2:], mode="bilinear"))
         return self.moduleCombine(torch.cat(scores, 1))
-
-
-def _stage(channels: int, width: int, count: int, pool: bool) -> nn.Sequential:
-    layers: list[nn.Module] = [nn.MaxPool2d(2)] if pool else []
-    for i in range(count):
-        layers += [nn.Conv2d(width if i else channels, width, 3, padding=1), nn.ReLU()]
-    return nn.Sequential(*layers)

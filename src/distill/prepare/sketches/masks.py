@@ -42,27 +42,24 @@ class SaliencyNetwork:
 
     def __call__(self, picture: Tensor) -> Tensor:
         """The mask (1, H, W) in [0, 1] of an RGB picture (3, H, W)."""
-        _, _, side = self._opened
+        session, given, side = self._opened
         small = F.interpolate(picture[None], (side, side), mode="bilinear", antialias=True)
         if self.norm == "imagenet":
             mean, deviation = (torch.tensor(v)[None, :, None, None] for v in (MEAN, DEVIATION))
             small = (small - mean) / deviation
-        values = torch.from_numpy(self._run(small.numpy()))
+        try:
+            found = session.run(None, {given: small.numpy()})[0]
+        except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
+            shape = tuple(small.shape)
+            raise DistillError(f"{self._named}: cannot run on {shape} float32") from error
+        if found.ndim != 4 or found.shape[:2] != (1, 1):
+            raise DistillError(f"{self._named}: its first output is {found.shape}, not N×1×S×S")
+        values = torch.from_numpy(np.asarray(found, np.float32))
         if values.min() < -SLACK or values.max() > 1 + SLACK:
             values = values.sigmoid()
         size = picture.shape[-2:]
         values = values.clamp(0, 1)
         return F.interpolate(values, size, mode="bilinear", antialias=True)[0].clamp(0, 1)
-
-    def _run(self, picture: np.ndarray) -> np.ndarray:
-        session, given, _ = self._opened
-        try:
-            values = session.run(None, {given: picture})[0]
-        except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
-            raise DistillError(f"{self._named}: cannot run on {picture.shape} float32") from error
-        if values.ndim != 4 or values.shape[:2] != (1, 1):
-            raise DistillError(f"{self._named}: its first output is {values.shape}, not N×1×S×S")
-        return np.asarray(values, np.float32)
 
     @cached_property
     def _opened(self) -> tuple[Any, str, int]:

@@ -60,9 +60,13 @@ def read_cat(path: Path, size: tuple[int, int]) -> Points:
         raise BadPhoto(f"no points: there is no {path.name!r}") from None
     except (OSError, UnicodeDecodeError):
         raise BadPhoto(f"no points: {path.name!r} cannot be read") from None
-    spots = _spots(words)
-    if spots is None:
-        raise BadPhoto(f"no points: {path.name!r} is not 9 and nine times x y")
+    try:
+        count, *values = (float(word) for word in words)
+        if count != CAT_POINTS or len(values) != 2 * CAT_POINTS or not np.isfinite(values).all():
+            raise ValueError
+    except ValueError:
+        raise BadPhoto(f"no points: {path.name!r} is not 9 and nine times x y") from None
+    spots = list(zip(values[::2], values[1::2], strict=True))
     left, right, mouth = spots[:3]
     centre = (left[0] + right[0]) / 2, (left[1] + right[1]) / 2
     nose = tuple(c + NOSE * (m - c) for c, m in zip(centre, mouth, strict=True))
@@ -74,16 +78,6 @@ def of_face(face: Face, size: tuple[int, int]) -> Points:
     assert face.points is not None
     left, right, nose, *mouth = face.points
     return _checked(left, right, nose, mouth, size)
-
-
-def _spots(words: list[str]) -> list[Spot] | None:
-    try:
-        count, *values = (float(word) for word in words)
-    except ValueError:
-        return None
-    if count != CAT_POINTS or len(values) != 2 * CAT_POINTS or not np.isfinite(values).all():
-        return None
-    return list(zip(values[::2], values[1::2], strict=True))
 
 
 def _checked(

@@ -22,45 +22,25 @@ def preview(rows: list[tuple[str, Steps]]) -> Image.Image:
 
 
 def _row(name: str, steps: Steps) -> list[Tensor]:
-    size = steps.square.shape[-1]
-    edges = 1 - torch.from_numpy(steps.found).float().expand(3, -1, -1)
-    shown = over_white(steps.target[None])[0]
-    return [
-        _titled(_fitted(steps.whole, size), name),
-        _dotted(steps),
-        _over_tiles(shown, steps.mask),
-        edges,
-        steps.outline,
-        shown * steps.outline,
-    ]
-
-
-def _fitted(photo: Tensor, size: int) -> Tensor:
-    """The whole photo in a white square."""
-    height, width = photo.shape[-2:]
-    long, short = max(width, height), min(width, height)
-    return cut(photo, in_the_middle(width, height, long / short), size, 1)
-
-
-def _titled(picture: Tensor, name: str) -> Tensor:
-    page = to_image(picture)
-    draw = ImageDraw.Draw(page)
-    draw.rectangle((0, page.height - 13, page.width, page.height), "white")
-    draw.text((2, page.height - 13), name.encode("latin-1", "replace").decode("latin-1"), "black")
-    return to_tensor(page)
-
-
-def _dotted(steps: Steps) -> Tensor:
-    page = to_image(steps.square)
-    draw = ImageDraw.Draw(page)
+    height, width = steps.whole.shape[-2:]
+    square = in_the_middle(width, height, max(width, height) / min(width, height))
+    photo = to_image(cut(steps.whole, square, steps.square.shape[-1], 1))
+    draw = ImageDraw.Draw(photo)
+    draw.rectangle((0, photo.height - 13, photo.width, photo.height), "white")
+    draw.text((2, photo.height - 13), name.encode("latin-1", "replace").decode("latin-1"), "black")
+    dotted = to_image(steps.square)
+    draw = ImageDraw.Draw(dotted)
     for number, (x, y) in enumerate(steps.spots):
         colour = "red" if number < 3 else "yellow"
         draw.ellipse((x - DOT, y - DOT, x + DOT, y + DOT), colour, "black")
-    return to_tensor(page)
-
-
-def _over_tiles(shown: Tensor, mask: Tensor) -> Tensor:
-    """A picture over white, with grey tiles where the mask leaves nothing."""
+    shown, mask = over_white(steps.target[None])[0], steps.mask
     at = torch.arange(shown.shape[-1]) // TILE
-    tiles = 1 - 0.2 * ((at[:, None] + at) % 2)
-    return shown * mask.clamp(min=0) + shown * tiles * (1 - mask)
+    tiles = 1 - 0.2 * ((at[:, None] + at) % 2)  # grey ones, where the mask leaves nothing
+    return [
+        to_tensor(photo),
+        to_tensor(dotted),
+        shown * mask.clamp(min=0) + shown * tiles * (1 - mask),
+        1 - torch.from_numpy(steps.found).float().expand(3, -1, -1),
+        steps.outline,
+        shown * steps.outline,
+    ]

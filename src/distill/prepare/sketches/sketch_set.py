@@ -2,7 +2,7 @@
 
 ROOT/train/A/NAME.png   the outline, RGB        ROOT/train/B/NAME.png   the picture, RGB(A)
 ROOT/val/…, ROOT/test/…                         the same
-ROOT/preview.png        every step of some      the other files: see labelled.set_builder
+ROOT/preview.png        every step of some      the other files: see set_builder
 """
 
 from __future__ import annotations
@@ -152,17 +152,29 @@ def read_sketch(sketcher: Sketcher, job: PairJob) -> tuple[Tensor, Tensor]:
 def prepare(settings: Prepare) -> SetReport:
     """Make what is missing of the settings' set and say what happened."""
     check(settings)
-    photos, root = sources.photos(settings), sketches_root(settings)
-    masks, files = _masks(settings), _weights(settings)
-    maker = SketchPass(
-        Sketcher(settings.sketch, settings.crop, masks, **files), settings.label.workers
-    )
-    hashes = {"hed": sha256(files["hed"])} if "hed" in files else {}
-    if isinstance(masks, SaliencyNetwork):
-        hashes["mask"] = sha256(masks.path)
-    crop = 1.0 if settings.sketch.points else settings.crop
+    chosen, photos, root = settings.sketch, sources.photos(settings), sketches_root(settings)
+    masks: Masks = None
+    hashes, files = dict[str, str](), dict[str, Path]()
+    if chosen.mask not in (None, "alpha"):
+        path = home_path(chosen.mask)
+        if path.is_dir():
+            masks = MaskFolder(path)
+        elif path.is_file():
+            masks = SaliencyNetwork(path, chosen.saliency.size, chosen.saliency.norm)
+            hashes["mask"] = sha256(path)
+        else:
+            raise DistillError(f"sketch.mask={chosen.mask}: no such file or folder, and not alpha")
+    if chosen.points == "faces":
+        files["detector"] = weights.find(yunet.FILE)
+    if chosen.outline == "hed":
+        own, key = chosen.hed.weights, "sketch.hed.weights"
+        there = None if own else weights.find_or_none(hed.FILE, hed.PORT)
+        files["hed"] = there or weights.find(hed.FILE, own, key)
+        hashes["hed"] = sha256(files["hed"])
+    maker = SketchPass(Sketcher(chosen, settings.crop, masks, **files), settings.label.workers)
+    crop = 1.0 if chosen.points else settings.crop
     shared = sources.photos_in_manifest(settings, root)
-    manifest = SketchManifest.of(settings.sketch, hashes, crop=crop, **shared)
+    manifest = SketchManifest.of(chosen, hashes, crop=crop, **shared)
     report = build_set(photos, maker, manifest, root, drop=sources.drop_list(settings))
     print(report)
     return report
@@ -204,27 +216,3 @@ def sketches_root(settings: Prepare) -> Path:
     if settings.data.root:
         return Path(settings.data.root)
     return Path("data/sketches") / f"{sources.set_name(settings)}-{settings.sketch.size}"
-
-
-def _masks(settings: Prepare) -> Masks:
-    chosen = settings.sketch
-    if chosen.mask in (None, "alpha"):
-        return None
-    path = home_path(chosen.mask)
-    if path.is_dir():
-        return MaskFolder(path)
-    if not path.is_file():
-        raise DistillError(f"sketch.mask={chosen.mask}: no such file or folder, and not alpha")
-    return SaliencyNetwork(path, chosen.saliency.size, chosen.saliency.norm)
-
-
-def _weights(settings: Prepare) -> dict[str, Path]:
-    """The files of the networks that the settings name, by the Sketcher's arguments."""
-    chosen, found = settings.sketch, {}
-    if chosen.points == "faces":
-        found["detector"] = weights.find(yunet.FILE)
-    if chosen.outline == "hed":
-        own, key = chosen.hed.weights, "sketch.hed.weights"
-        there = None if own else weights.find_or_none(hed.FILE, hed.PORT)
-        found["hed"] = there or weights.find(hed.FILE, own, key)
-    return found

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
@@ -79,8 +78,14 @@ class Sketcher:
         square, mask, over_white = self._cut_out(photo.local, image, whole, frame, inside)
         spots = [frame.place(spot, chosen.size) for spot in (points.spots if points else [])]
         found = self._edges(over_white, mask, inside)
-        outline = torch.from_numpy(self._outline(found, spots)).expand(3, -1, -1)
-        target = _with_alpha(over_white, mask) if chosen.rgba else over_white
+        pen, marks = chosen.stroke, spots[:3] if chosen.marks else None
+        drawn = lines.long_ones(lines.cleared(found, *marks) if marks else found, pen.least)
+        drawn = lines.marked(drawn, *marks) if marks else drawn
+        outline = torch.from_numpy(lines.inked(drawn, pen.width)).expand(3, -1, -1)
+        target = over_white
+        if chosen.rgba:  # colours that over white give those; white where all is transparent
+            weighed = (over_white - 1 + mask) / mask.clamp(min=1e-6)
+            target = torch.cat([torch.where(mask > 0, weighed, 1.0).clamp(0, 1), mask])
         return Steps(whole[:3], spots, square, mask, target, found, outline)
 
     def check(self) -> None:
@@ -149,12 +154,6 @@ class Sketcher:
             found |= lines.canny_lines(mask, canny.sigma, canny.low, canny.high, inside)
         return found
 
-    def _outline(self, found: lines.Lines, spots: list[Spot]) -> NDArray[np.float32]:
-        """What a pen draws of the edges (S, S), with the marks of eyes and nose if asked for."""
-        pen, marks = self.settings.stroke, self.settings.marks
-        kept = lines.long_ones(lines.cleared(found, *spots[:3]) if marks else found, pen.least)
-        return lines.inked(lines.marked(kept, *spots[:3]) if marks else kept, pen.width)
-
     @cached_property
     def _find(self) -> YuNet:
         assert self._detector is not None
@@ -166,9 +165,3 @@ class Sketcher:
         network = HED()
         load_into(network, self._hed)
         return network.eval()
-
-
-def _with_alpha(over_white: Tensor, mask: Tensor) -> Tensor:
-    """RGBA whose colours, put over white, give `over_white`; white where all is transparent."""
-    colours = torch.where(mask > 0, (over_white - 1 + mask) / mask.clamp(min=1e-6), 1.0)
-    return torch.cat([colours.clamp(0, 1), mask])
