@@ -27,6 +27,7 @@ from distill.stylize.stylizing import open_student
 
 Facts = dict[str, Any]
 PAUSE = 600  # seconds without a word in the log: the run was not running
+SHAPE = ("width", "expansion", "multiple")  # of an encoder
 SHOWN = ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg")
 
 
@@ -48,6 +49,7 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
 
     return {
         "style": style,
+        "settings": _settings(trained),
         "width": trained["encoder"]["width"],
         "decoder": trained["decoder"]["name"],
         "training": stages(checkpoint),
@@ -63,6 +65,16 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
         "features": scores["features"],
         "limits": notes,
     }
+
+
+def _settings(trained: Facts) -> list[str]:
+    """What makes the untrained student anew, as words of distill.train."""
+    encoder, decoder = trained["encoder"], trained["decoder"]
+    words = [f"style={trained['style']['name']}", f"decoder={decoder['name']}"]
+    words += [f"encoder.{key}={encoder[key]}" for key in SHAPE if key in encoder]
+    if decoder["name"].startswith("detail"):
+        words.append(f"decoder.build.context={decoder['build'].get('context', 0)}")
+    return [*words, f"global_statistics={trained.get('global_statistics', 'none')}"]
 
 
 def stages(checkpoint: Path) -> list[Facts]:

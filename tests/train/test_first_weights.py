@@ -32,7 +32,11 @@ def photo() -> torch.Tensor:
 
 
 # toon was trained before the wide blocks were there, hayao is told the whole picture.
-OWN = {"toon": ["decoder.build.context=0"], "hayao": ["global_statistics=thumbnail"]}
+OWN = {
+    "toon": ["decoder.build.context=0"],
+    "hayao": ["global_statistics=thumbnail"],
+    "hayao-small": ["student=small", "global_statistics=thumbnail"],
+}
 
 
 @pytest.mark.parametrize("name", [*zoo.shipped()])

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 def student(style: str = "toon", pretrained: bool = True, file: str | None = None) -> nn.Module:
     """A student: (N, 3, H, W) RGB in [0, 1] to the same in [0, 1], any size, in evaluation mode.
 
-    `style` is one of the package: toon, hayao or whitebox. Their files are ONNX with BatchNorm
-    folded; the network has these weights and gives what the file gives, but nothing is normalised
-    any more as training did it. `file` is one of your own instead, as training left it: a
-    .safetensors, a checkpoint or the folder of a run. Not `pretrained`: untrained, with the
+    `style` is one of the package: toon, hayao, hayao-small or whitebox. Their files are ONNX with
+    BatchNorm folded; the network has these weights and gives what the file gives, but nothing is
+    normalised any more as training did it. `file` is one of your own instead, as training left
+    it: a .safetensors, a checkpoint or the folder of a run. Not `pretrained`: untrained, with the
     settings of distill.train.
     """
     from distill.hub.published_student import PublishedStudent
 
     if file is not None:
         return PublishedStudent.of(file)
-    return _shipped(style) if pretrained else PublishedStudent(_described(style))
+    return _shipped(style) if pretrained else PublishedStudent(_described(f"style={style}"))
 
 
 def teacher(style: str = "toon", weights: str | None = None) -> nn.Module:
@@ -62,25 +62,17 @@ def _shipped(style: str) -> PublishedStudent:
     path = zoo.find(style)
     state = tensors_in_graph(path)
     card = json.loads(path.with_suffix(".json").read_text())
-    wide = {name.split(".")[2] for name in state if name.startswith("decoder.context.")}
-    told = any(name.startswith("statistics.") for name in state)
-    said = _described(
-        style,
-        f"encoder.width={card['width']}",
-        f"decoder={card['decoder']}",
-        f"decoder.build.context={len(wide)}",
-        f"global_statistics={'thumbnail' if told else 'none'}",
-    ) | {"folded": True}
+    said = _described(*card["settings"]) | {"folded": True}
     network = untrained_network(said)
     load_state(network, state, path)
     return PublishedStudent(said, network)
 
 
-def _described(style: str, *settings: str) -> dict[str, Any]:
+def _described(*settings: str) -> dict[str, Any]:
     """What a file says of a student that was trained with these settings of distill.train."""
     from distill.config import compose
     from distill.config.registry import schema_of
     from distill.models.network_file import description
 
-    words = [f"style={style}", "encoder.weights=none", *settings]
+    words = ["encoder.weights=none", *settings]
     return description(asdict(compose.load("train", words, schema_of)))

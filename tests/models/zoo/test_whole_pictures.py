@@ -60,7 +60,7 @@ def _labelled(path: Path, style: str, size: int) -> tuple[Image.Image, Image.Ima
     photo = read_photo(path)
     width, height = (max(64, round(side * size / max(photo.size) / 32) * 32) for side in photo.size)
     photo = photo.resize((width, height), LANCZOS)
-    settings = compose.load("prepare", [f"style={style}"], Prepare)
+    settings = compose.load("prepare", [f"style={style.removesuffix('-small')}"], Prepare)
     teacher = build.load_teacher(settings.style, settings.teacher).fast()
     with torch.inference_mode():
         return photo, to_picture(teacher(torch.from_numpy(to_array(photo))[None])[0].numpy())
