@@ -51,8 +51,7 @@ def test_a_command_is_that_of_its_module(tmp_path):
 def test_a_command_that_is_not_there_ends_in_one_line():
     ended = typed("distill", "trian")
     assert ended.returncode == 1
-    assert ended.stderr.startswith("error: trian: no such command; did you mean train? allowed: ")
-    assert ended.stderr.count("\n") == 1
+    assert ended.stderr == "error: trian: no such command; did you mean train?\n"
 
 
 def test_a_process_that_starts_itself_again_starts_the_command(tmp_path, monkeypatch, capsys):
