@@ -16,8 +16,8 @@ STATIC = "-256"  # what the name of a file of one size ends with
 
 def shipped() -> dict[str, Path]:
     """Every shipped student by its name, in alphabetical order."""
-    files = sorted(FOLDER.glob("*.onnx"))
-    return {path.stem: path for path in files if not path.stem.endswith(STATIC)}
+    files = {path.stem: path for path in FOLDER.glob("*.onnx")}
+    return {name: files[name] for name in sorted(files) if not name.endswith(STATIC)}
 
 
 def static(name: str) -> Path:
