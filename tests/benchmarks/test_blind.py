@@ -155,6 +155,7 @@ def test_order_and_letters_are_by_chance() -> None:
     assert abs(sum(pair["A"] == "teacher" for pair in key) - 200) < 50
 
 
+@pytest.mark.slow
 def test_whole_pictures_of_a_size_are_shown_as_they_are(here: Path, capsys) -> None:
     assert run(prepare, "photos=photos", *SMALL, "data.sizes=[64,96]") == 0
     student = f"new={scaled(1.0, 'new.onnx')}"

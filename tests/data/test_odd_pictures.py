@@ -278,6 +278,7 @@ def test_every_skipped_photo_is_one_line_of_the_list(everything, tmp_path):
     assert all(field.isprintable() for row in rows for field in row)
 
 
+@pytest.mark.slow
 def test_training_names_every_skipped_photo_on_one_line_once(everything, capsys):
     data = PhotoSet(find_photos(everything), 64, train=False)
     names = {data[i]["name"] for i in range(len(data))}

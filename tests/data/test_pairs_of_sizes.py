@@ -245,6 +245,7 @@ def on_cpu(data, step):
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("step", [0, 4])
+@pytest.mark.slow
 def test_batches_go_on_at_the_steps_that_are_done(tmp_path, workers, step):
     """With workers they come through shared memory."""
     root = write_set(tmp_path)

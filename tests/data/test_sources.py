@@ -187,6 +187,7 @@ def test_evaluation_of_two_sides_holds_out_those_of_validation(here):
     assert not found["test"]
 
 
+@pytest.mark.slow
 def test_a_set_with_two_sides_is_gone_on_with_as_it_is(here):
     """The default share for testing means sets that are begun now."""
     assert run(prepare, "photos=a", "data.test_fraction=0", *SMALL) == 0
@@ -199,6 +200,7 @@ def test_a_set_with_two_sides_is_gone_on_with_as_it_is(here):
     assert set(after.values()) == {"train", "val"}
 
 
+@pytest.mark.slow
 def test_folders_for_validation_leave_two_sides(here):
     assert run(prepare, "photos=a", "val_photos=v", "data.test_fraction=0.2", *SMALL) == 0
     root = sources.pairs_root(typed("photos=a", "val_photos=v"))
@@ -245,12 +247,14 @@ def test_weights_work_from_the_set_alone(here):
         data_of(training(f"data.root={root}", "photos=nowhere", "data.weights=[1,1,1]"))
 
 
+@pytest.mark.slow
 def test_a_set_with_a_validation_folder_is_not_taken_for_one_without(capsys):
     assert run(prepare, "photos=[a,b]", "data.root=set", *SMALL) == 0
     assert run(prepare, "photos=[a,b]", "val_photos=v", "data.root=set", *SMALL) == 1
     assert "made with other settings" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_dropping_by_command_is_remembered_by_the_next(here, capsys):
     (here / "drop.txt").write_text("3.png\nnobody.jpg\n")
     with pytest.warns(UserWarning, match="drop: a line names no photo, 'nobody.jpg'"):

@@ -177,6 +177,7 @@ def test_what_it_started_from_counts(trained, monkeypatch):
     assert found.about["unchecked"].endswith("photos: first.ckpt: no such file")
 
 
+@pytest.mark.slow
 def test_of_two_sides_validation_is_what_is_held_out(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     add(Path("a"), *range(8))

@@ -110,6 +110,7 @@ def test_a_missing_package_leaves_out_that_format_only(
     assert [row["verdict"] for row in rows if row["format"] == "coreml"] == ["not made"]
 
 
+@pytest.mark.slow
 def test_too_few_photos_to_calibrate_on(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(export, "exporter.size=64", "formats=onnx_int8") == 1  # the run has 16 photos
     assert "40 wanted; name a folder of photos" in capsys.readouterr().err

@@ -254,6 +254,7 @@ def test_operators_outside_the_profile_are_told(
     assert check(report("p2p/export"), "operators outside any")["value"] == "none"
 
 
+@pytest.mark.slow
 def test_both_directions_of_cyclegan(place: Path) -> None:
     networks = cyclegan()
     assert typed("cycle") == 0

@@ -63,6 +63,7 @@ def check_contract(model: onnx.ModelProto) -> None:
     assert foreign_operators(model, "global") == []
 
 
+@pytest.mark.slow
 def test_one_file_for_any_size(student: Student) -> None:
     model = OnnxExporter(dynamic=True).export(student)
     check_contract(model)
@@ -78,6 +79,7 @@ def test_one_file_for_any_size(student: Student) -> None:
         np.testing.assert_allclose(got, expected, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_static_file_of_256_looks_once(student: Student, tmp_path: Path) -> None:
     model = OnnxExporter(opset=9).export(student)
     check_contract(model)
@@ -89,6 +91,7 @@ def test_the_static_file_of_256_looks_once(student: Student, tmp_path: Path) -> 
     assert parity(tmp_path / "s.onnx", student, picture(256, 256)) <= 1e-4
 
 
+@pytest.mark.slow
 def test_another_static_size_has_the_thumbnail_inside(student: Student, tmp_path: Path) -> None:
     model = OnnxExporter(size=96).export(student)
     check_contract(model)
@@ -115,6 +118,7 @@ def test_the_strict_file_is_told_by_another(
     assert parity(tmp_path / "s.onnx", student, photo, tmp_path / "s_summary.onnx") <= 1e-4
 
 
+@pytest.mark.slow
 def test_weights_keep_their_names(student: Student, tmp_path: Path) -> None:
     """So that training can start from the file; equal ones, as zeros here, are stored once."""
     onnx.save(OnnxExporter(dynamic=True).export(student), tmp_path / "d.onnx")

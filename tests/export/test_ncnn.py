@@ -29,6 +29,7 @@ def test_the_output_of_two_files_in_half_precision_is_that_of_pytorch(
     assert (tmp_path / "student.ncnn.param").read_text().startswith("7767517\n")  # ncnn's magic
 
 
+@pytest.mark.slow
 def test_a_converter_that_breaks_says_its_last_line(
     source: ConversionSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -371,6 +371,7 @@ def test_ctrl_c_is_the_way_to_end_it(page, monkeypatch, capsys):
     assert said.endswith("stopped\n")
 
 
+@pytest.mark.slow
 def test_without_page_and_npm_a_line_says_what_to_install(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(webpage, "PAGE", tmp_path / "page")

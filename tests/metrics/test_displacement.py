@@ -31,6 +31,7 @@ def _moved(pictures: Tensor, down: float, right: float) -> Tensor:
 
 
 @pytest.mark.parametrize(("down", "right"), [(0, 0), (2, -1), (0.5, 0.25), (-1.7, 3.1)])
+@pytest.mark.slow
 def test_a_shift_is_found_in_every_tile(textured: Tensor, down: float, right: float) -> None:
     found = displacement(_moved(textured, down, right), textured)
     assert found.shape == (4, 4, 4, 2)
@@ -40,6 +41,7 @@ def test_a_shift_is_found_in_every_tile(textured: Tensor, down: float, right: fl
     )
 
 
+@pytest.mark.slow
 def test_an_enlargement_grows_from_tile_to_tile(textured: Tensor) -> None:
     """Enlarged from the top left by 1.2 %: a tile whose centre is at x lies 0.012·x further on."""
     at = torch.arange(256) / 1.012 * 2 / 255 - 1

@@ -335,6 +335,7 @@ def test_a_student_of_drawings(here: Path, capsys) -> None:
         ),
     ],
 )
+@pytest.mark.slow
 def test_commands_end_in_one_line(here: Path, capsys, words: list[str], said: str) -> None:
     assert go("style=custom", *words) == 1
     lines = [each for each in capsys.readouterr().err.splitlines() if each.startswith("error")]

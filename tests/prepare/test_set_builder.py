@@ -56,6 +56,7 @@ def pictures(root, *parts):
 
 
 @pytest.mark.parametrize(("batch_size", "workers"), [(1, 0), (3, 0), (2, 2)])
+@pytest.mark.slow
 def test_a_set_is_complete_lossless_and_the_teachers_work(folder, root, batch_size, workers):
     report = make(folder, root, batch_size=batch_size, workers=workers)
     assert (
@@ -308,6 +309,7 @@ def test_pictures_of_views_are_the_teachers_work_too(folder, root):
         assert (pixels(path.parent.parent / "stylized" / path.name) == 255 - pixels(path)).all()
 
 
+@pytest.mark.slow
 def test_views_are_the_same_in_any_order_and_process(folder, root, tmp_path):
     make(folder, root, replace(MANIFEST, views=3))
     few = [photo for photo in find_photos(folder) if photo.key != "a.png"][::-1]

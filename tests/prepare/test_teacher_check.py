@@ -86,6 +86,7 @@ def test_rows_and_columns_are_the_places_where_a_shift_is_sought() -> None:
     assert furthest(found) is None
 
 
+@pytest.mark.slow
 def test_of_several_the_one_in_place_is_chosen(squares: Tensor) -> None:
     kept, found = choose({"moved": Moves(), "there": lambda photo: photo}, squares)
     assert kept == "there"

@@ -98,6 +98,7 @@ def test_tiles_are_the_whole_picture(name):
     assert (tiled != whole).mean() < 0.01
 
 
+@pytest.mark.slow
 def test_without_overlap_there_would_be_seams(monkeypatch):
     monkeypatch.setattr(tiles, "TILE", 128)
     monkeypatch.setattr(tiles, "MOST", 16)

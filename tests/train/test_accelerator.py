@@ -110,6 +110,7 @@ def test_the_teacher_on_the_fly_is_in_its_fast_form_with_the_same_output():
     assert module.teacher.fingerprint() == print_before
 
 
+@pytest.mark.slow
 def test_under_autocast_labels_and_losses_stay_float32():
     module, photo = made().train(), torch.rand(4, 3, 64, 64)
     target = module.target_of({"photo": photo})

@@ -123,6 +123,7 @@ def test_losses_and_samples_are_in_tensorboard(folders):
     assert tags["images"] == ["input_output_target"]
 
 
+@pytest.mark.slow
 def test_the_length_of_a_run_is_all_its_epochs(folders, capsys):
     pictures = 8 - held_out_count()
     assert run(train, *PIX2PIX, "epochs=1", "decay_epochs=1") == 0
@@ -159,6 +160,7 @@ def hold_out(a, b):
     [(PIX2PIX, "data.val_limit=1"), (CYCLEGAN, "data.val_limit=8")],
     ids=["val_limit", "one of two domains"],
 )
+@pytest.mark.slow
 def test_too_few_held_out_are_refused_before_the_first_step(
     folders, monkeypatch, capsys, recipe, few
 ):

@@ -237,6 +237,7 @@ def test_exported_graph_normalises_by_instance_only(pair: tuple[AnimeGANv2, Anim
     assert (torch.from_numpy(output) - pair[0](photo)).abs().max() <= 1e-4
 
 
+@pytest.mark.slow
 def test_macs() -> None:
     macs = module_macs(AnimeGANv2(norm="group"), 256)
     assert macs is not None

@@ -116,6 +116,7 @@ def test_instruct_pix2pix(diffusers, files) -> None:
     torch.testing.assert_close(found[:1], expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_sdxl_turbo(diffusers, files) -> None:
     pipe = diffusers.StableDiffusionXLImg2ImgPipeline.from_pretrained(files["sdxl"])
     how = {"prompt": "ink", "strength": 0.5, "num_inference_steps": 2, "guidance_scale": 0.0}
