@@ -141,7 +141,7 @@ def manifest(
             f"folder{'s' * (len(folders) > 1)}; give one number, or one for each folder of "
             "photos=[A,B]"
         )
-    # Those asked for, and those that the set there has: it keeps to them.
+    # The sizes asked for, and those that the existing set was made with.
     sizes = {*(settings.data.sizes or ()), *(manifest_at(root) or {}).get("sizes", ())}
     if sizes and teacher.fixed:
         raise DistillError(

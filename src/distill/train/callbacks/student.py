@@ -90,7 +90,7 @@ class LateTerms(pl.Callback):
     """Tells the criterion before each batch how far the run is, by its steps alone.
 
     So a resumed run trains the same terms. A callback and not part of the step, because the
-    learning-rate finder's steps are none of the run's.
+    learning-rate finder's steps do not count as steps of the run.
     """
 
     def on_train_batch_start(self, trainer: pl.Trainer, pl_module: Any, *_rest: Any) -> None:
