@@ -217,91 +217,110 @@ def test_colours_come_from_the_size_that_was_learnt_at(run):
 
 AUTO = """
 import { AutoSize } from "./auto_size.js";
-const auto = new AutoSize(given.sizes, given.side, given.at), sides = [];
+const screen = () => given.screen ?? 512;
+const auto = new AutoSize(given.sizes, given.side, given.at ?? null, false, screen), sides = [];
 const more = given.at ?? Infinity;
 for (let frame = 0; frame < given.frames; frame++) {
   const pixels = auto.side ** 2 + (auto.side > more ? more ** 2 : 0);
   const run = given.ms * pixels / 256 ** 2 * (given.jumps?.[frame] ?? 1);
   const part = given.part ?? 0;
-  auto.take({ prepare: 0, run: run + part, finish: 0, part }, given.still);
+  auto.take({ prepare: 0, run: run + part, finish: 0, part }, false);
   sides.push(auto.side);
 }
 console.log(JSON.stringify(sides));
 """
 SIZES = [128, 192, 256, 320, 384, 512]
-# Milliseconds at 256, whether it is a still picture, and what fits: 30 ms a frame, 400 a picture.
+# Milliseconds at 256, and what fits: 45 ms a frame, 0.95 of it by what a larger size may take.
 FITTING = [
-    (27, False, 256),  # 320 would take 42
-    (5, False, 512),  # 20 there
-    (10, False, 384),  # 22.5; 40 at 512
-    (60, False, 128),  # 15; 34 at 192
-    (500, False, 128),  # the least there is
-    (27, True, 512),  # 108
-    (150, True, 320),  # 234; 338 at 384 is above 0.8 of 400
+    (27, 320),  # 42.2
+    (28, 256),  # 320 would take 43.8
+    (5, 512),  # 20 there
+    (10, 512),  # 40
+    (15, 384),  # 33.8; 60 at 512
+    (60, 192),  # 33.8
+    (100, 128),  # 25; 56 at 192
+    (500, 128),  # the least there is
 ]
 
 
-@pytest.mark.parametrize(("ms", "still", "side"), FITTING)
-def test_the_largest_size_that_keeps_up_is_chosen_and_kept(run, ms, still, side):
-    sides = run(AUTO, sizes=SIZES, side=256, ms=ms, still=still, frames=200)
-    assert sides[-1] == side
+@pytest.mark.parametrize(("ms", "side"), FITTING)
+def test_the_largest_size_that_keeps_up_is_chosen_and_kept(run, ms, side):
+    sides = run(AUTO, sizes=SIZES, side=256, ms=ms, frames=200)
     assert sides[40:] == [side] * 160
+
+
+def test_frames_are_no_larger_than_the_screen_shows_them(run):
+    given = {"sizes": SIZES, "side": 256, "ms": 5, "frames": 200}
+    assert run(AUTO, screen=300, **given)[-1] == 320
+    assert run(AUTO, screen=160, **given)[-1] == 192
 
 
 def test_what_finding_a_part_takes_does_not_grow_with_the_picture(run):
     given = {"sizes": SIZES, "side": 256, "frames": 200}
-    assert run(AUTO, ms=10, part=150, still=True, **given)[-1] == 512  # 190; 760 if all of it grew
-    assert run(AUTO, ms=10, part=5, still=False, **given)[-1] == 320  # 20.6; 27.5 at 384
-    assert run(AUTO, ms=10, part=13, still=False, **given)[-1] == 256  # 23; 28.6 at 320
-    assert run(AUTO, ms=10, part=40, still=False, **given)[-1] == 128  # the least there is
+    assert run(AUTO, ms=10, part=2, **given)[-1] == 512  # 42; 48 if all of it grew
+    assert run(AUTO, ms=10, part=13, **given)[-1] == 384  # 35.5; 51.8 if all of it grew
+    assert run(AUTO, ms=10, part=25, **given)[-1] == 320  # 40.6; 47.5 at 384
+    assert run(AUTO, ms=10, part=50, **given)[-1] == 128  # the least there is
 
 
 def test_what_also_draws_for_its_colours_is_judged_by_both(run):
-    given = {"sizes": SIZES, "side": 256, "still": False, "frames": 200}
-    assert run(AUTO, ms=10, **given)[-1] == 384  # 22.5
-    assert run(AUTO, ms=10, at=256, **given)[-1] == 256  # 32.5 at 384, 25.6 at 320: above 0.8 of 30
-    assert run(AUTO, ms=7, at=256, **given)[-1] == 384  # 22.75
-    sides = run(AUTO, ms=7, at=256, **given)
-    assert sides[40:] == [384] * 160
+    given = {"sizes": SIZES, "side": 256, "frames": 200}
+    assert run(AUTO, ms=10, **given)[-1] == 512  # 40
+    assert run(AUTO, ms=14, at=256, **given)[-1] == 320  # 35.9; 45.5 at 384
+    assert run(AUTO, ms=8, at=256, **given)[-1] == 512  # 40
+    sides = run(AUTO, ms=10, at=256, **given)
+    assert sides[40:] == [384] * 160  # 32.5; 50 at 512
 
 
 def test_one_slow_frame_changes_nothing(run):
     jumps = [10 if frame % 50 == 20 else 1 for frame in range(200)]
-    sides = run(AUTO, sizes=SIZES, side=256, ms=27, still=False, frames=200, jumps=jumps)
+    sides = run(AUTO, sizes=SIZES, side=256, ms=29, frames=200, jumps=jumps)
     assert sides == [256] * 200
 
 
 def test_a_machine_that_gets_busy_is_followed_down_and_not_tried_again(run):
     jumps = [1] * 60 + [3] * 60 + [1] * 100
-    sides = run(AUTO, sizes=SIZES, side=256, ms=10, still=False, frames=220, jumps=jumps)
-    assert sides[50] == 384
-    assert sides[119] == 256
-    assert sides[-1] == 320  # 384 was too slow once
+    sides = run(AUTO, sizes=SIZES, side=256, ms=10, frames=220, jumps=jumps)
+    assert sides[50] == 512
+    assert sides[119] == 256  # 30
+    assert sides[-1] == 384  # 512 was too slow once
 
 
-SHARP = """
+SHOWN = """
 import { AutoSize } from "./auto_size.js";
-const auto = new AutoSize(given.sizes, 256, null, () => given.screen), sides = [];
-for (const still of given.still) {
-  auto.take({ prepare: 0, run: given.ms * auto.side ** 2 / 256 ** 2, finish: 0, part: 0 }, still);
-  sides.push(auto.side);
+const auto = new AutoSize(given.sizes, 256, null, given.any, () => given.screen), sides = [];
+for (const { still, drawn } of given.shown) {
+  auto.begin(still);
+  for (let i = 0; i < drawn; i++) {
+    sides.push(auto.side);
+    auto.take({ prepare: 0, run: given.ms * auto.side ** 2 / 256 ** 2, finish: 0, part: 0 }, still);
+  }
 }
 console.log(JSON.stringify(sides));
 """
+PICTURE, FRAMES = {"still": True, "drawn": 4}, {"still": False, "drawn": 30}
 
 
-def test_pictures_fill_the_screen_and_frames_keep_20_a_second(run):
+def test_pictures_fill_the_screen_after_a_draft_and_frames_keep_20_a_second(run):
     sizes = [*SIZES, 640, 768, 1024]
-    still, live = [True] * 4, [False] * 30
-    sides = run(SHARP, sizes=sizes, screen=1536, ms=5, still=still + live + still)
-    assert sides[:2] == [256, 1536]  # 180 ms
-    assert sides[4] == 256  # at once: no frame but the first is as large as a picture
-    assert sides[33] == 640  # 31 ms; 45 at 768 is all of the 45 allowed
-    assert sides[-1] == 1536
-    # 4 s are the most: 80 · (1536 / 256)² = 2.9, but 150 at 1536 takes 5.4.
-    assert run(SHARP, sizes=sizes, screen=1536, ms=80, still=still)[-1] == 1536
-    assert run(SHARP, sizes=sizes, screen=1536, ms=150, still=still)[-1] == 1024
-    assert run(SHARP, sizes=sizes, screen=320, ms=5, still=still)[-1] == 320  # a small photo
+
+    def sides(ms, *shown, screen=1536, any_size=True):
+        return run(SHOWN, sizes=sizes, screen=screen, ms=ms, any=any_size, shown=shown)
+
+    found = sides(5, PICTURE, FRAMES, PICTURE, FRAMES)
+    assert found[:4] == [256, 1536, 1536, 1536]
+    # No frame is as large as a picture: 640 takes 31 ms, and 768 all of the 45 allowed.
+    assert found[4:34] == [256] * 11 + [640] * 19
+    assert found[34:38] == [256, 1536, 1536, 1536]
+    assert found[38:] == [640] * 30  # as before the picture
+    # However long it takes: 5.4 s. What is slow also gets a smaller draft.
+    assert sides(150, PICTURE) == [256, 1536, 1536, 1536]
+    assert sides(150, FRAMES, PICTURE)[-4:] == [128, 1536, 1536, 1536]
+    assert sides(5, PICTURE, screen=320)[1:] == [320] * 3  # a small photo
+    assert sides(5, PICTURE, screen=416)[1:] == [416] * 3
+    # What is right at some sizes alone gets the first that fills the screen.
+    assert sides(5, PICTURE, screen=416, any_size=False)[1:] == [512] * 3
+    assert sides(150, PICTURE, any_size=False)[1:] == [1024] * 3
 
 
 SPLIT = """

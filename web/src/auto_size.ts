@@ -1,66 +1,82 @@
-/** The resolution that this machine keeps up with, found by what inferences took. */
+/** The resolution: of what moves the largest that this machine keeps up with, of a picture the screen's. */
 import type { Times } from "./protocol";
 
-const LIVE = 30; // ms that a frame of the camera may take: 30 a second, and some rest
-const STILL = 400; // of a picture, which is looked at for longer
-// The same where larger outputs are sharper, and not only finer: 20 frames a second, and some rest.
-const SHARP_LIVE = 45;
-const SHARP_STILL = 4000;
+const LIVE = 45; // ms that a frame may take: 20 a second, and some rest
 const WARM = 3; // inferences after a change that say nothing yet: the browser compiles
 const SEEN = 8; // frames by which a size is judged
-const ROOM = 0.8; // of the time allowed that a larger size may be expected to take
+const FAR = 2; // times as long as allowed: seen sooner
+const ROOM = 0.95; // of the time allowed that a larger size may be expected to take
+const DRAFT = 256; // pixels of a picture's side that is drawn at once
 
 export class AutoSize {
   private times: number[] = [];
   private parts: number[] = []; // of those times, what a resolution does not change
   private skipped = 0;
-  private still = false;
   private tooSlow = Infinity; // pixels of a side that was tried
   private moving: number; // the side of frames, while a picture is shown
 
   /**
    * `sizes` ascending, of the student that draws; `side` is what it begins with; above `coloursAt` it
-   * also draws at that size, for the colours. `screen` gives the side that fills the screen, for a
-   * student that is right at any: its pictures are drawn at that.
+   * also draws at that size, for the colours. `screen` gives the side that fills the screen; a student
+   * that is right at `any` size draws pictures at that very one.
    */
   constructor(
     private readonly sizes: readonly number[],
     public side: number,
-    private readonly coloursAt: number | null = null,
-    private readonly screen: (() => number) | null = null,
+    private readonly coloursAt: number | null,
+    private readonly any: boolean,
+    private readonly screen: () => number,
   ) {
-    this.moving = sizes.includes(side) ? side : sizes[0];
+    this.moving = sizes.includes(side) ? side : this.draft();
+  }
+
+  /** The side that something else is to be drawn at first: a picture in a draft. */
+  begin(still: boolean): number {
+    this.tooSlow = Infinity;
+    return this.change(still ? Math.min(this.moving, this.draft()) : this.moving);
+  }
+
+  /** Inferences take another time from now on. */
+  restart(): void {
+    this.tooSlow = Infinity;
+    this.change(this.side);
   }
 
   /** An inference at `side` is done; gives another side where that fits better. */
   take({ prepare, run, finish, part }: Times, still: boolean): number | null {
-    if (still !== this.still) {
-      this.restart(still);
-      // A picture may have been drawn much larger than what moves can be.
-      if (this.screen && !still && this.side !== this.moving) return (this.side = this.moving);
-    }
-    if (this.skipped++ < (still ? 1 : WARM)) return null;
-    this.times.push(prepare + run + finish);
-    this.parts.push(part);
-    if (!still && this.times.length < SEEN) return null;
-    const took = median(this.times);
-    const fixed = Math.min(took, median(this.parts));
-    const allowed = this.screen ? (still ? SHARP_STILL : SHARP_LIVE) : still ? STILL : LIVE;
-    if (took > allowed) this.tooSlow = Math.min(this.tooSlow, this.side);
-    const expected = (side: number) => fixed + ((took - fixed) * this.pixels(side)) / this.pixels(this.side);
-    const most = still && this.screen ? this.screen() : Infinity;
-    const sizes = most < Infinity ? [...this.sizes.filter((side) => side < most), most] : this.sizes;
-    const fitting = sizes.filter(
-      (side) => side < this.tooSlow && expected(side) <= (side > this.side ? ROOM : 1) * allowed,
+    const best = still ? this.largest() : this.fastEnough(prepare + run + finish, part);
+    return best === null || best === this.side ? null : this.change(best);
+  }
+
+  /** However long it takes: it is looked at for longer. */
+  private largest(): number {
+    return this.any ? this.screen() : this.filling();
+  }
+
+  /** Of the sizes the first that fills the screen. */
+  private filling(): number {
+    const screen = this.screen();
+    return this.sizes.find((side) => side >= screen) ?? this.sizes.at(-1)!;
+  }
+
+  private draft(): number {
+    return this.sizes.find((side) => side >= DRAFT) ?? this.sizes[0];
+  }
+
+  private fastEnough(took: number, part: number): number | null {
+    if (this.skipped++ < WARM) return null;
+    this.times = [...this.times, took].slice(-SEEN);
+    this.parts = [...this.parts, part].slice(-SEEN);
+    if (this.times.length < (took > FAR * LIVE ? WARM : SEEN)) return null;
+    const usual = median(this.times);
+    const fixed = Math.min(usual, median(this.parts));
+    if (usual > LIVE) this.tooSlow = Math.min(this.tooSlow, this.side);
+    const expected = (side: number) => fixed + ((usual - fixed) * this.pixels(side)) / this.pixels(this.side);
+    const most = this.filling();
+    const fitting = this.sizes.filter(
+      (side) => side < this.tooSlow && side <= most && expected(side) <= (side > this.side ? ROOM : 1) * LIVE,
     );
-    const best = fitting.at(-1) ?? this.sizes[0];
-    if (!still) this.moving = best;
-    this.times = this.times.slice(-SEEN);
-    this.parts = this.parts.slice(-SEEN);
-    if (best === this.side) return null;
-    this.side = best;
-    this.restart(still);
-    return best;
+    return (this.moving = fitting.at(-1) ?? this.sizes[0]);
   }
 
   /** What an inference takes grows with them. */
@@ -69,12 +85,11 @@ export class AutoSize {
     return side ** 2 + (coloursAt && side > coloursAt ? coloursAt ** 2 : 0);
   }
 
-  private restart(still: boolean): void {
-    if (still !== this.still) this.tooSlow = Infinity;
-    this.still = still;
+  private change(side: number): number {
     this.times = [];
     this.parts = [];
     this.skipped = 0;
+    return (this.side = side);
   }
 }
 

@@ -43,7 +43,8 @@ export class ChosenStudent {
   choose(choice: Choice): void {
     this.wanted = choice;
     this.tries = 0;
-    this.bring();
+    if (choice.student === this.now?.student) this.take(choice); // its file is there
+    else this.bring();
   }
 
   /** It has drawn, and can be gone back to. */
@@ -73,6 +74,8 @@ export class ChosenStudent {
   }
 
   private take(choice: Choice): void {
+    clearTimeout(this.timer);
+    this.timer = 0;
     if (this.tries) this.show(choice);
     this.lines.unsay(this.said);
     this.now = choice;

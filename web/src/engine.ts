@@ -4,6 +4,7 @@ import type {
   Backend,
   BackendChoice,
   BeginFullRequest,
+  FileKind,
   Finder,
   FullLook,
   InferRequest,
@@ -96,7 +97,7 @@ export class Engine {
   async infer(wanted: Pick<InferRequest, "frame" | "crop"> & Partial<InferRequest>): Promise<InferResult> {
     const { spare } = this;
     this.spare = null;
-    const plain = { mirror: false, still: true, rim: NONE, steady: 0, part: "everything" } as const;
+    const plain = { mirror: false, still: true, rim: NONE, shown: null, steady: 0, part: "everything" } as const;
     const request = { ...plain, ...wanted, what: "infer", spare } as const;
     const result = await this.ask(request, spare ? [wanted.frame, spare] : [wanted.frame]);
     this.backend = result.backend; // a GPU may get lost on the way
@@ -109,12 +110,13 @@ export class Engine {
   }
 
   /**
-   * The PNG file of a picture drawn at its own size; null once `signal` is aborted. The frame goes to
+   * The file of a picture drawn at its own size; null once `signal` is aborted. The frame goes to
    * the worker. Other requests are answered meanwhile, between two steps.
    */
   async drawFull(
     wanted: Omit<BeginFullRequest, "what">,
     look: FullLook,
+    kind: FileKind,
     report: (share: number) => void,
     signal: AbortSignal,
   ): Promise<Blob | null> {
@@ -124,7 +126,7 @@ export class Engine {
         await this.ask({ what: "stepFull" }, []);
         report((done + 1) / steps);
       }
-      return signal.aborted ? null : await this.ask({ what: "finishFull", look }, []);
+      return signal.aborted ? null : await this.ask({ what: "finishFull", look, kind }, []);
     } finally {
       this.ask({ what: "dropFull" }, []).catch(() => {});
     }

@@ -4,7 +4,8 @@ import type { Box, Size } from "./protocol";
 
 const STRIDE = 32;
 const LONG = 3; // times the short side: longer strips get more pixels along, so that some are left across
-const MOST = 2048; // pixels of the long side of a strip, and of what fills a screen
+/** Pixels of the long side of a strip, and of what fills a screen. */
+export const MOST = 2048;
 
 /**
  * Pixels at each edge of the input that are not shown: networks pad with zeros inside, and give a

@@ -8,7 +8,7 @@ import { NetworkSession } from "./network_session";
 import type { Fade } from "./part_mask";
 import { splitAtSummary } from "./onnx_file";
 import { toBytes } from "./planes";
-import type { FullLook, Size } from "./protocol";
+import type { FileKind, FullLook, Size } from "./protocol";
 import { measureReach } from "./reach";
 import { LANCZOS, resample, rounded } from "./resample";
 import type { Runtime } from "./runtime";
@@ -101,15 +101,15 @@ export class FullPicture {
     this.done += 1;
   }
 
-  /** The PNG file of it as it is looked at. */
-  async finish(look: FullLook): Promise<Blob> {
+  /** The file of it as it is looked at. */
+  async finish(look: FullLook, kind: FileKind): Promise<Blob> {
     await this.close();
     const { width, height } = this.own;
     const canvas = new OffscreenCanvas(width, height);
     this.fade?.({ pixels: this.own.made, width, height });
     const bytes = composed(this.own, look, this.fade !== null);
     canvas.getContext("2d")!.putImageData(new ImageData(bytes, width, height), 0, 0);
-    return canvas.convertToBlob({ type: "image/png" });
+    return canvas.convertToBlob(kind);
   }
 
   async close(): Promise<void> {

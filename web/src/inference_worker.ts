@@ -1,5 +1,6 @@
 /** What a worker does: inference, one request at a time, so that the page itself never waits. */
 import { fetchFile, type Report } from "./download";
+import { Enlarger } from "./enlarger";
 import type { FullPicture } from "./full_picture";
 import {
   FOUND_BY,
@@ -37,6 +38,8 @@ let loading: Promise<Runtime> | null = null;
 let runtime: Runtime | null = null;
 let student: StudentSession | null = null;
 let opened: OpenRequest | null = null;
+const enlarger = new Enlarger();
+let small: ArrayBuffer | null = null; // bytes of an output that was enlarged, to be written over
 let full: FullPicture | null = null; // the picture that is being drawn at its own size
 const masks = new Map<Finder, { mask: PartMask; file: string }>();
 const networks = new Map<string, Promise<ArrayBuffer>>();
@@ -101,7 +104,8 @@ async function adopt({ name, kind, bytes, anySize }: AdoptRequest): Promise<Stud
 
 /** On the GPU if that is chosen; where it fails, on the CPU from then on. */
 function openAnywhere(wanted: OpenRequest, network: ArrayBuffer): Promise<StudentSession> {
-  return anywhere((runtime) => StudentSession.open(wanted, runtime, network));
+  const tried = student !== null && opened?.student.file === wanted.student.file ? student : null;
+  return anywhere((runtime) => StudentSession.open(wanted, runtime, network, tried?.runtime === runtime));
 }
 
 async function anywhere<T>(work: (runtime: Runtime) => Promise<T>): Promise<T> {
@@ -144,8 +148,22 @@ async function infer(request: InferRequest): Promise<InferResult> {
 }
 
 async function draw(request: InferRequest): Promise<InferResult> {
-  const result = await student!.infer(request);
-  return maskOf(request.part)?.cut(request, result) ?? result;
+  const drawn = await student!.infer(request.shown ? { ...request, spare: small ?? request.spare } : request);
+  const result = (await maskOf(request.part)?.cut(request, drawn)) ?? drawn;
+  return request.shown ? enlarged(request, result) : result;
+}
+
+/** A result at the pixels that it is seen at; of bytes that it does not take, the next one is made. */
+function enlarged({ shown, still, spare }: InferRequest, result: InferResult): InferResult {
+  const start = performance.now();
+  const { pixels, width, height, rim } = result;
+  const output = { luma: student!.luma(), pixels, size: { width, height }, rim };
+  const larger = enlarger.enlarge(output, result, shown!, still, spare);
+  small = larger?.pixels ? pixels.buffer : null;
+  const took = performance.now() - start;
+  result.times.finish += took;
+  result.times.part += took;
+  return { ...result, ...larger };
 }
 
 /** What draws a part alone; none before its network has come. */
@@ -199,7 +217,7 @@ async function answer(request: WorkerRequest): Promise<[Reply, Transferable[]]> 
     case "stepFull":
       return [await anywhere((runtime) => full!.step(runtime)), []];
     case "finishFull":
-      return [await full!.finish(request.look), []];
+      return [await full!.finish(request.look, request.kind), []];
     case "dropFull":
       return [await dropFull(), []];
     case "last":
@@ -208,7 +226,8 @@ async function answer(request: WorkerRequest): Promise<[Reply, Transferable[]]> 
       return [performance.getEntriesByType("resource").map(({ name }) => name), []];
     case "infer": {
       const result = await infer(request);
-      return [result, [result.frame, result.pixels.buffer]];
+      const { frame, pixels, picture } = result;
+      return [result, [frame, pixels.buffer, ...(picture ? [picture] : [])]];
     }
   }
 }

@@ -9,8 +9,6 @@ import type { Source } from "./sources";
 import { strings } from "./strings";
 import type { Viewer } from "./viewer";
 
-const WARM = 4; // inferences of a still picture: the first is slow, while the browser compiles
-const LARGE = 512; // pixels of a side beyond which one is enough: it may take seconds
 // What a frame is shown as before anybody knows which student will draw: whole.
 const UNKNOWN = { student: { fixed: null }, side: 256 };
 
@@ -22,8 +20,8 @@ export class LiveLoop {
   part: Part = "everything";
   /** Called with whether any of the part was found in a still picture. */
   onFound: ((found: boolean) => void) | null = null;
-  /** Inferences of a still picture. */
-  warm = WARM;
+  /** Called with what is shown from now on, before any of it is. */
+  onSource: ((source: Source) => void) | null = null;
   /** Called with what an inference took, and what it was of. */
   onTimes: ((times: Times, drawn: Choice, still: boolean) => void) | null = null;
   working = false; // something waits for inference, or is in it
@@ -31,7 +29,6 @@ export class LiveLoop {
   private source: Source | null = null;
   private active = true;
   private changed = false;
-  private runs = 0;
   private readonly waiting: (() => void)[] = []; // for this view to be in front
 
   /** `show` is told where another student draws than the one that was chosen; `first` null: later. */
@@ -61,6 +58,8 @@ export class LiveLoop {
 
   use(source: Source | null): void {
     this.source?.stop();
+    this.source = null; // nothing is drawn before it is known how
+    if (source) this.onSource?.(source);
     this.source = source;
     this.again();
   }
@@ -85,10 +84,8 @@ export class LiveLoop {
 
   private async work(): Promise<void> {
     this.working = true;
-    while (this.active && this.source && this.unfinished(this.source)) {
-      if (this.changed) this.runs = 0;
+    while (this.active && this.source && (this.changed || !this.source.still)) {
       this.changed = false;
-      this.runs += 1;
       try {
         await this.step(this.source);
       } catch (error) {
@@ -98,11 +95,6 @@ export class LiveLoop {
       }
     }
     this.working = false;
-  }
-
-  private unfinished(source: Source): boolean {
-    const { now } = this.chosen;
-    return this.changed || !source.still || (now !== null && this.runs < (now.side > LARGE ? 1 : this.warm));
   }
 
   /** One frame; the photo alone where no student is there yet. */
@@ -147,7 +139,7 @@ export class LiveLoop {
   ): Promise<InferResult> {
     this.onBackend(await this.engine.open(student, size));
     const { mirror, part } = this;
-    return this.engine.infer({ frame, crop, mirror, still, rim, steady, part });
+    return this.engine.infer({ frame, crop, mirror, still, rim, shown: this.viewer.shown(crop), steady, part });
   }
 
   private show(result: InferResult, { student }: Choice, still: boolean): void {

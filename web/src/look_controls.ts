@@ -12,6 +12,9 @@ export class LookControls {
   private readonly steady = $<HTMLInputElement>("steady");
   private readonly sound = $<HTMLInputElement>("sound");
   private readonly full = $<HTMLInputElement>("full");
+  private readonly format = $<HTMLSelectElement>("format");
+  private readonly quality = $<HTMLInputElement>("quality");
+  private readonly beside = $<HTMLInputElement>("beside");
 
   /** `now` is what draws, for a link; `restart`: as if the page had never been opened. */
   constructor(
@@ -41,6 +44,18 @@ export class LookControls {
     this.full.addEventListener("change", () => {
       preferences.set("full", this.full.checked ? undefined : false);
     });
+    this.format.addEventListener("change", () => {
+      preferences.set("format", this.format.value === "png" ? "png" : undefined);
+      this.show();
+    });
+    this.quality.addEventListener("input", () => {
+      preferences.set("quality", Number(this.quality.value) / 100);
+      this.show();
+    });
+    this.beside.addEventListener("change", () => {
+      preferences.set("beside", this.beside.checked || undefined);
+      this.show();
+    });
     $("link").addEventListener("click", () => void this.copyLink());
     $("forget").addEventListener("click", () => {
       preferences.forget();
@@ -65,6 +80,12 @@ export class LookControls {
     pressed($("compare"), compare);
     this.sound.checked = this.preferences.get("sound") ?? true;
     this.full.checked = this.preferences.get("full") ?? true;
+    const { type, quality } = this.preferences.file;
+    this.format.value = type.split("/")[1];
+    $("quality-row").hidden = type !== "image/jpeg";
+    this.quality.value = String(Math.round(100 * quality));
+    $("quality-value").textContent = strings.percent(Math.round(100 * quality));
+    this.viewer.beside = this.beside.checked = this.preferences.get("beside") ?? false;
   }
 
   /** Where the clipboard is closed to pages, the link is said, to be copied by hand. */

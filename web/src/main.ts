@@ -28,6 +28,8 @@ import { Viewer } from "./viewer";
 
 type Kind = Student["kind"];
 
+const RESIZED = 300; // ms without a change of the window's size
+
 class Page {
   private readonly meter = new Meter($("meter"));
   private readonly preferences = new Preferences();
@@ -35,6 +37,7 @@ class Page {
   private kind: Kind = "photo";
   private side = 0;
   private auto: AutoSize | null = null; // where no resolution was picked
+  private resized = 0; // the timer of a look at the window's new size
   private told = false; // where the network runs, which is known once it does
   private live: LiveLoop | null = null;
   private viewer: Viewer | null = null;
@@ -77,6 +80,7 @@ class Page {
     const first = { student, side: this.side };
     this.live = new LiveLoop(this.engine, viewer, this.meter, tell, back, first);
     this.live.onTimes = (times, drawn, still) => this.adapt(times, drawn, still);
+    this.live.onSource = ({ still }) => this.resize(this.auto?.begin(still));
     const style = () => this.chosen.photo!.name;
     const output = new OutputControls(viewer, style, this.preferences);
     const { example } = this.manifest;
@@ -89,6 +93,10 @@ class Page {
     new LookControls(viewer, this.live, this.preferences, now, () => this.forget());
     const judge = () => this.judge();
     this.part = new PartControls(this.engine, this.live, this.preferences, judge);
+    addEventListener("resize", () => {
+      clearTimeout(this.resized);
+      this.resized = window.setTimeout(() => void (viewer.outgrown && this.live!.again()), RESIZED);
+    });
     void this.photos.begin();
   }
 
@@ -200,24 +208,29 @@ class Page {
    * (`automatic`) changed as the machine keeps up. */
   private size(student: Student, side: number | null, automatic = side === null): number {
     this.side = listSizes(student, side ?? student.side, automatic);
-    const screen = student.told ? () => this.viewer!.screenSide : null;
-    this.auto = automatic ? new AutoSize(sizesOf(student), this.side, student.colours_at, screen) : null;
+    const screen = () => this.viewer!.screenSide;
+    this.auto = automatic ? new AutoSize(sizesOf(student), this.side, student.colours_at, student.told, screen) : null;
     return this.side;
   }
 
   /** Inferences take another time than before: where that chooses the resolution, from here on. */
   private judge(): void {
-    if (this.auto) this.size(this.chosen.photo!, this.side, true);
+    this.auto?.restart();
   }
 
   /** Another resolution, where what draws is slower than it should be, or might be larger. */
   private adapt(times: Times, drawn: Choice, still: boolean): void {
     const { photo } = this.chosen;
     if (!this.auto || !photo || drawn.student !== photo || drawn.side !== this.side) return;
-    const better = this.auto.take(times, still);
-    if (better === null) return;
-    this.side = listSizes(photo, better, true);
-    this.live!.choose({ student: photo, side: better });
+    this.resize(this.auto.take(times, still));
+  }
+
+  /** Another resolution that was not picked, where it is another. */
+  private resize(side: number | null | undefined): void {
+    const student = this.chosen.photo!;
+    if (!side || side === this.side) return;
+    this.side = listSizes(student, side, true);
+    this.live!.choose({ student, side });
   }
 
   private nameTerms({ name, licence }: Student): void {

@@ -28,8 +28,9 @@ export class NetworkSession {
   }
 
   /**
-   * Start a session and try a black picture: a backend that cannot run it fails here. A network that
-   * is told the whole picture gets what `summary` holds at every run.
+   * Start a session and try a black picture: a backend that cannot run it fails here, unless that was
+   * `tried` before, as a large picture takes seconds. A network that is told the whole picture gets what
+   * `summary` holds at every run.
    */
   static async open(
     student: Network,
@@ -37,6 +38,7 @@ export class NetworkSession {
     runtime: Runtime,
     network: ArrayBuffer,
     summary: Float32Array | null = null,
+    tried = false,
   ): Promise<NetworkSession> {
     const session = await runtime.ort.InferenceSession.create(network, {
       executionProviders: [runtime.gpu ? "webgpu" : "wasm"],
@@ -47,6 +49,7 @@ export class NetworkSession {
     });
     const told: Record<string, Tensor> = summary ? { [SUMMARY]: new runtime.ort.Tensor("float32", summary, [1, summary.length, 1, 1]) } : {};
     const opened = new NetworkSession(student, size, runtime, session, told);
+    if (tried) return opened;
     try {
       const output = await opened.run();
       if (!output.every(Number.isFinite)) throw new Error(strings.network.notFinite);

@@ -4,7 +4,7 @@ import { canDrawFilms } from "./film_controls";
 import { GifLoop } from "./gif_loop";
 import type { Preferences } from "./preferences";
 import { Recorder, canRecord } from "./recorder";
-import { canCopy, canShare, copyPicture, png, saveFile, shareFile } from "./save";
+import { canCopy, canShare, copyPicture, encoded, saveFile, shareFile } from "./save";
 import { strings } from "./strings";
 import type { Viewer } from "./viewer";
 
@@ -45,7 +45,8 @@ export class OutputControls {
 
   private on(name: string, hand: (picture: Promise<Blob>, style: string) => Promise<void>): void {
     $(name).addEventListener("click", () => {
-      hand(png(this.viewer.picture()), this.style()).catch((error) => say(reason(error)));
+      const kind = name === "share" ? this.preferences.file : undefined; // clipboards take PNG alone
+      hand(encoded(this.viewer.picture(), kind), this.style()).catch((error) => say(reason(error)));
     });
   }
 

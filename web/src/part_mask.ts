@@ -87,7 +87,10 @@ export class PartMask {
     toPlanes(context.getImageData(0, 0, SIDE, SIDE).data, this.photo);
   }
 
-  /** Multiply the opacity of RGBA pixels, but for a rim of them, by the mask laid over them. */
+  /**
+   * Multiply the opacity of RGBA pixels by the mask laid over what lies within their rim. The rim gets
+   * what is next to it: pixels at the edge are enlarged together with it.
+   */
   private fade({ pixels, width, height }: Pixels, rim: Size, mask: Float32Array, part: Part): void {
     const others = part === "background";
     const { none, whole } = this.source;
@@ -97,16 +100,17 @@ export class PartMask {
       for (let x = 0; x < wide; x++) this.columns.set(between(x, wide), 3 * x);
     }
     const { columns, row } = this;
-    for (let y = 0; y < high; y++) {
-      const [up, down, below] = between(y, high);
+    const within = (at: number, pixels: number) => Math.max(0, Math.min(pixels - 1, at));
+    for (let y = 0, at = 3; y < height; y++) {
+      const [up, down, below] = between(within(y - rim.height, high), high);
       for (let x = 0; x < SIDE; x++) {
         const above = mask[SIDE * up + x];
         row[x] = above + below * (mask[SIDE * down + x] - above);
       }
-      let at = 4 * ((rim.height + y) * width + rim.width) + 3;
-      for (let x = 0; x < 3 * wide; x += 3, at += 4) {
-        const first = row[columns[x]];
-        const value = first + columns[x + 2] * (row[columns[x + 1]] - first);
+      for (let x = 0; x < width; x++, at += 4) {
+        const column = 3 * within(x - rim.width, wide);
+        const first = row[columns[column]];
+        const value = first + columns[column + 2] * (row[columns[column + 1]] - first);
         const share = Math.min(1, Math.max(0, (value - none) / (whole - none)));
         pixels[at] *= others ? 1 - share : share;
       }

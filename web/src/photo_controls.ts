@@ -8,6 +8,7 @@ import type { FilmControls } from "./film_controls";
 import type { LiveLoop } from "./live_loop";
 import type { OutputControls } from "./output_controls";
 import type { Preferences } from "./preferences";
+import { encoded } from "./save";
 import type { SaveControls } from "./save_controls";
 import { Picture, play, type Source, type Video } from "./sources";
 import { strings } from "./strings";
@@ -27,6 +28,7 @@ export class PhotoControls implements CameraScreen {
   private inFront = true;
   private chosen = 0; // pictures and cameras that the user asked for
   private stalled = "";
+  private video: Video | null = null; // of the camera, while it gives frames
   /** Draws the video that is shown. */
   film: FilmControls | null = null;
   /** Saves what is shown. */
@@ -41,6 +43,7 @@ export class PhotoControls implements CameraScreen {
   ) {
     $("camera").addEventListener("click", () => this.toggleCamera());
     $("flip").addEventListener("click", () => this.flip());
+    $("freeze").addEventListener("click", () => void this.freeze());
     $("mirror").addEventListener("click", () => this.toggleMirror());
     $("example").addEventListener("click", () => this.openExample());
     document.addEventListener("visibilitychange", () => {
@@ -69,11 +72,32 @@ export class PhotoControls implements CameraScreen {
   start(video: Video): void {
     this.setMirror(this.preferences.get("mirror") ?? this.camera.front);
     this.live.use(video);
+    this.video = video;
     $("flip").hidden = !this.camera.several;
+    $("freeze").hidden = false;
   }
 
   pause(): void {
     this.live.use(null);
+    this.video = null;
+    $("freeze").hidden = true;
+  }
+
+  /** The camera's picture of this moment, from now on as if it had been opened. */
+  private async freeze(): Promise<void> {
+    const { video } = this;
+    if (!video) return;
+    say("");
+    const { mirror } = this.live;
+    try {
+      const frame = await video.now();
+      const canvas = Object.assign(document.createElement("canvas"), { width: frame.width, height: frame.height });
+      canvas.getContext("2d")!.drawImage(frame, 0, 0);
+      frame.close();
+      await this.show({ file: await encoded(canvas), name: strings.files.unnamed, mirror }, true);
+    } catch (error) {
+      say(reason(error));
+    }
   }
 
   /** In whatever view the user is: the photo's own goes back to the picture behind it. */
@@ -141,6 +165,7 @@ export class PhotoControls implements CameraScreen {
   /** As if the page had just been opened. */
   forget(): void {
     this.setMirror(this.session.on && this.camera.front);
+    this.live.again();
   }
 
   /** What was there before the camera, or before its film was drawn. */
@@ -165,6 +190,7 @@ export class PhotoControls implements CameraScreen {
 
   private toggleMirror(): void {
     this.setMirror(!this.live.mirror);
+    this.live.again();
     if (!this.session.on) return; // of one picture, which others do not follow
     const { mirror } = this.live;
     this.preferences.set("mirror", mirror === this.camera.front ? undefined : mirror);
@@ -173,7 +199,6 @@ export class PhotoControls implements CameraScreen {
   private setMirror(on: boolean): void {
     this.live.mirror = on;
     pressed($("mirror"), on);
-    this.live.again();
   }
 
   private label(): void {

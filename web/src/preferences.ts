@@ -2,7 +2,7 @@
  * What the user set: as the page's address says (?style=hayao&size=384), else as it was the last
  * time. It is kept in this browser alone, and only once the user has changed something.
  */
-import { FOUND_BY, type Part } from "./protocol";
+import { FOUND_BY, type FileKind, type Part } from "./protocol";
 
 export interface Values {
   /** Names of the students chosen for photos and for sketches. */
@@ -20,6 +20,11 @@ export interface Values {
   draw: Part;
   /** Whether the photo is shown beside the stylised picture. */
   compare: boolean;
+  /** What pictures are saved as, and JPEG's quality, 0 to 1. */
+  format: "jpeg" | "png";
+  quality: number;
+  /** Whether the photo is saved beside the stylised picture, as far as the divider. */
+  beside: boolean;
   /** Whether an opened picture is saved at its own size. */
   full: boolean;
   /** Whether films are recorded with sound. */
@@ -38,6 +43,7 @@ const flag = (value: unknown) =>
     : value === false || value === "0" || value === "false"
       ? false
       : undefined;
+const FORMATS = ["jpeg", "png"] as const;
 const PARTS = Object.keys(FOUND_BY) as Part[];
 const part = (value: unknown) => PARTS.find((each) => each === value);
 const text = (value: unknown) => (typeof value === "string" && value ? value : undefined);
@@ -52,6 +58,9 @@ const READ: { [K in keyof Values]: (value: unknown) => Values[K] | undefined } =
   steady: number(0, 0.95),
   draw: part,
   compare: flag,
+  format: (value) => FORMATS.find((each) => each === value),
+  quality: number(0.3, 1),
+  beside: flag,
   full: flag,
   sound: flag,
 };
@@ -82,6 +91,11 @@ export class Preferences {
     if (value === undefined) delete this.kept[name];
     else this.kept[name] = value;
     this.keep(JSON.stringify(this.kept));
+  }
+
+  /** What pictures are saved as. */
+  get file(): FileKind {
+    return { type: `image/${this.get("format") ?? "jpeg"}`, quality: this.get("quality") ?? 0.92 };
   }
 
   /** Nothing is kept any more, and the address asks for nothing. */

@@ -56,6 +56,8 @@ export interface InferRequest {
   still: boolean;
   /** Pixels at the edges of the network's input that mirror what lies inside of them. */
   rim: Size;
+  /** The screen's pixels that the crop fills, to which a smaller output is enlarged; null: as it comes. */
+  shown: Size | null;
   /** How much of the result before stays where nothing moves, 0 to below 1. */
   steady: number;
   part: Part;
@@ -87,6 +89,12 @@ export interface FullLook {
   strength: number;
 }
 
+/** How a picture becomes a file; `quality` (0 to 1) is JPEG's. */
+export interface FileKind {
+  type: "image/jpeg" | "image/png";
+  quality: number;
+}
+
 export type WorkerRequest =
   | { what: "prepare"; choice: BackendChoice }
   | { what: "fetch"; student: Student }
@@ -97,7 +105,7 @@ export type WorkerRequest =
   | InferRequest
   | BeginFullRequest
   | { what: "stepFull" }
-  | { what: "finishFull"; look: FullLook }
+  | { what: "finishFull"; look: FullLook; kind: FileKind }
   | { what: "dropFull" }
   | { what: "last" }
   | { what: "files" };
@@ -115,7 +123,7 @@ export interface Times {
   prepare: number;
   run: number;
   finish: number;
-  /** Of them all, what finding a part took: the same at every resolution. */
+  /** Of them all, what is the same at every resolution: finding a part, enlarging. */
   part: number;
 }
 
@@ -130,6 +138,10 @@ export interface InferResult extends Size {
   /** Whether any of what the part is told by was found, where the part is not everything. */
   found?: boolean;
   pixels: Uint8ClampedArray<ArrayBuffer>;
+  /** The same enlarged by a graphics card, without a rim, where there is one. */
+  picture?: ImageBitmap;
+  /** Pixels that the network drew, without its rim, of what is now enlarged. */
+  drawn: Size;
   times: Times;
   backend: Backend;
 }

@@ -1,10 +1,20 @@
 /** Handing what was made to the user: as a file, to another app, to the clipboard. */
+import type { FileKind } from "./protocol";
 import { strings } from "./strings";
 
-/** A canvas as a PNG file. */
-export async function png(canvas: HTMLCanvasElement): Promise<Blob> {
-  const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
-  if (!blob) throw new Error(strings.files.noPng);
+const PNG: FileKind = { type: "image/png", quality: 1 };
+
+/** A canvas as a file, by default PNG; JPEG has white behind what is see-through. */
+export async function encoded(canvas: HTMLCanvasElement, { type, quality }: FileKind = PNG): Promise<Blob> {
+  const context = canvas.getContext("2d")!;
+  if (type === "image/jpeg") {
+    context.globalCompositeOperation = "destination-over";
+    context.fillStyle = "white";
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.globalCompositeOperation = "source-over";
+  }
+  const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, type, quality));
+  if (!blob) throw new Error(strings.files.noFile);
   return blob;
 }
 
@@ -43,7 +53,7 @@ export async function copyPicture(blob: Promise<Blob>): Promise<void> {
 }
 
 function fileName(blob: Blob, style: string): string {
-  const kind = blob.type.split(";")[0].split("/")[1];
+  const kind = blob.type.split(";")[0].split("/")[1].replace("jpeg", "jpg");
   return `distill-${style}-${stamp()}.${kind}`;
 }
 

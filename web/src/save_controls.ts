@@ -1,9 +1,9 @@
-/** Save: what is shown, as a PNG file; an opened picture at its own size, with a bar until it is drawn. */
+/** Save: what is shown, as a file; an opened picture at its own size, with a bar until it is drawn. */
 import { $, label, reason, say } from "./dom";
 import type { Engine } from "./engine";
 import type { LiveLoop } from "./live_loop";
 import type { Preferences } from "./preferences";
-import { png, saveFile } from "./save";
+import { encoded, saveFile } from "./save";
 import { readFull } from "./sources";
 import { strings } from "./strings";
 import type { Viewer } from "./viewer";
@@ -35,7 +35,7 @@ export class SaveControls {
     say("");
     try {
       const frame = await this.larger();
-      if (!frame) return saveFile(await png(this.viewer.picture()), style);
+      if (!frame) return saveFile(await encoded(this.viewer.picture(), this.preferences.file), style);
       const { width, height } = frame;
       const made = await this.drawn(frame);
       if (!made) return;
@@ -52,8 +52,7 @@ export class SaveControls {
     const { now } = this.live;
     if (!picture || !now || now.student.fixed || !(this.preferences.get("full") ?? true)) return null;
     const frame = await readFull(picture);
-    const { width, height } = this.viewer.drawnSize;
-    if (Math.max(frame.width, frame.height) > Math.max(width, height)) return frame;
+    if (Math.max(frame.width, frame.height) > this.viewer.drawnSide) return frame;
     frame.close();
     return null;
   }
@@ -67,7 +66,7 @@ export class SaveControls {
     const wanted = { student, frame, mirror, part };
     const report = (share: number) => this.tell(share, performance.now() - begun);
     try {
-      return await this.engine.drawFull(wanted, this.viewer.look, report, signal);
+      return await this.engine.drawFull(wanted, this.viewer.look, this.preferences.file, report, signal);
     } finally {
       this.work = null;
       this.tell(null, 0);

@@ -5,7 +5,7 @@ import type { Engine } from "./engine";
 import type { Manifest, Student } from "./manifest";
 import { Meter } from "./meter";
 import type { Backend } from "./protocol";
-import { png, saveFile } from "./save";
+import { encoded, saveFile } from "./save";
 import { SketchCanvas } from "./sketch_canvas";
 import { strings } from "./strings";
 
@@ -106,7 +106,7 @@ export class SketchView {
 
   private save(): void {
     const style = this.made;
-    png(this.sticker).then(
+    encoded(this.sticker).then(
       (blob) => saveFile(blob, style),
       (error) => say(reason(error)),
     );

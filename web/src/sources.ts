@@ -75,6 +75,11 @@ export class Video implements Source {
     return this.stopped ? null : createImageBitmap(this.video);
   }
 
+  /** The frame at this moment, whoever else takes it. */
+  now(): Promise<ImageBitmap> {
+    return createImageBitmap(this.video);
+  }
+
   stop(): void {
     this.stopped = true;
     this.wake?.();

@@ -1,6 +1,7 @@
 /** One student at one size; its buffers live as long as it does. In the worker. */
 import { PlaneColours } from "./colours";
 import { coloursSize, whole } from "./fit";
+import { LUMA } from "./guided";
 import { NetworkSession } from "./network_session";
 import { splitAtSummary } from "./onnx_file";
 import { toBytes, toPlanes } from "./planes";
@@ -23,23 +24,25 @@ export class StudentSession {
   /** `small` gives a large output its colours; `teller` tells a network of the whole picture. */
   private constructor(
     private readonly request: OpenRequest,
-    private readonly runtime: Runtime,
+    readonly runtime: Runtime,
     private readonly large: SizedNetwork,
     private readonly small: SizedNetwork | null,
     private readonly teller: Teller | null,
   ) {}
 
+  /** `tried`: this student has run in this runtime, at whatever size. */
   static async open(
     request: OpenRequest,
     runtime: Runtime,
     network: ArrayBuffer,
+    tried = false,
   ): Promise<StudentSession> {
     const { student, size } = request;
     const parts = splitAtSummary(network);
     const teller = parts && (await Teller.open(parts, runtime));
     const at = async (size: Size) => {
       const drawn = parts?.drawn ?? network;
-      return new SizedNetwork(await NetworkSession.open(student, size, runtime, drawn, teller?.summary));
+      return new SizedNetwork(await NetworkSession.open(student, size, runtime, drawn, teller?.summary, tried));
     };
     let large: SizedNetwork | null = null;
     try {
@@ -91,7 +94,18 @@ export class StudentSession {
       part: looked,
     };
     const { backend } = this.runtime;
-    return { frame, crop, mirror, rim, pixels, width, height, times, backend };
+    const drawn = { width: width - 2 * rim.width, height: height - 2 * rim.height };
+    return { frame, crop, mirror, rim, pixels, width, height, drawn, times, backend };
+  }
+
+  /** The luma of what the network saw last, in [0, 1]; another array each time. */
+  luma(): Float32Array {
+    const { input } = this.large.session;
+    const made = new Float32Array(input.length / 3);
+    const { length } = made;
+    const [red, green, blue] = LUMA;
+    for (let i = 0; i < length; i++) made[i] = red * input[i] + green * input[length + i] + blue * input[2 * length + i];
+    return made;
   }
 
   /** Milliseconds that it took to look at the whole picture, where it is time for that. */

@@ -1,10 +1,12 @@
 /** Photo and stylised picture, one over the other; moving the divider only clips them in CSS. */
 import { Divider } from "./divider";
 import { $, label, type Root } from "./dom";
-import { screenSide } from "./fit";
+import { MOST, screenSide } from "./fit";
 import type { Box, FullLook, InferResult, Size } from "./protocol";
 
 const SHARPEST = 1024; // pixels of the photo's long side on the screen, beside smaller results
+const LEAST = 256; // pixels that are drawn for, where fewer or none are seen
+const GROWN = 1.1;
 const SAME = 0.02; // of the logarithm of a shape: what evening a film's sides may do to it
 
 export class Viewer {
@@ -16,8 +18,11 @@ export class Viewer {
   private readonly stylisedContext: CanvasRenderingContext2D;
 
   private share = 1;
-  private beside = true;
+  /** Whether what leaves the page has the photo beside it, as far as the divider. */
+  beside = false;
   private source = 0; // pixels of the long side of what is shown, as it came
+  private network: Size = { width: 0, height: 0 }; // what it drew of it, before it was enlarged
+  private drawnFor = 0; // pixels of the screen's long side, as it was then
   private partial = false; // what is not drawn is see-through
 
   /** Whether there is a stylised picture, and so something to save. */
@@ -43,12 +48,19 @@ export class Viewer {
 
   /** Show a result beside the very part of the frame it was made from; its rim stays outside. */
   show(result: InferResult, style: string): void {
-    const { rim, pixels } = result;
+    const { rim, pixels, picture } = result;
     const [width, height] = [result.width - 2 * rim.width, result.height - 2 * rim.height];
-    resize(this.stylised, width, height);
+    resize(this.stylised, picture?.width ?? width, picture?.height ?? height);
+    this.network = result.drawn;
     this.frame.style.setProperty("--shape", String(result.crop.width / result.crop.height));
-    const picture = new ImageData(pixels, result.width, result.height);
-    this.stylisedContext.putImageData(picture, -rim.width, -rim.height);
+    this.drawnFor = this.seenSide;
+    if (picture) {
+      this.stylisedContext.clearRect(0, 0, picture.width, picture.height);
+      this.stylisedContext.drawImage(picture, 0, 0);
+      picture.close();
+    } else {
+      this.stylisedContext.putImageData(new ImageData(pixels, result.width, result.height), -rim.width, -rim.height);
+    }
     this.partial = result.part !== undefined;
     this.blend();
     this.showPhoto(result);
@@ -97,26 +109,41 @@ export class Viewer {
 
   /** Whether the photo stands beside the stylised picture, parted by the divider. */
   set compare(on: boolean) {
-    this.beside = on;
     this.frame.classList.toggle("single", !on);
   }
 
-  /** Width by height of what is shown, in the pixels of the larger of the two. */
+  /** Width by height of what leaves the page: the pixels of the photo or of the network, whichever has more. */
   get size(): Size {
-    const { width, height } = this.photo.width > this.stylised.width ? this.photo : this.stylised;
+    const { width, height } = this.photo.width > this.network.width ? this.photo : this.network;
     return { width, height };
   }
 
-  /** Width by height of the stylised picture. */
-  get drawnSize(): Size {
-    const { width, height } = this.stylised;
-    return { width, height };
+  /** Pixels of the long side that the network drew. */
+  get drawnSide(): number {
+    return Math.max(this.network.width, this.network.height);
   }
 
   /** The side at which a network fills the screen's own pixels, or as many as the photo has. */
   get screenSide(): number {
+    return screenSide(this.seenSide, this.source);
+  }
+
+  /** The screen's pixels that a crop fills. */
+  shown({ width, height }: Size): Size {
+    const scale = Math.min(MOST, this.seenSide) / Math.max(width, height);
+    const side = (pixels: number) => Math.max(1, Math.round(scale * pixels));
+    return { width: side(width), height: side(height) };
+  }
+
+  /** Whether the screen has come to show the picture clearly larger than it was drawn for. */
+  get outgrown(): boolean {
+    return this.drawn && this.seenSide > GROWN * this.drawnFor;
+  }
+
+  /** Pixels of the screen; at least those of a small picture, as what is hidden has none. */
+  private get seenSide(): number {
     const { clientWidth, clientHeight } = this.frame;
-    return screenSide(devicePixelRatio * Math.max(clientWidth, clientHeight), this.source);
+    return Math.max(LEAST, devicePixelRatio * Math.max(clientWidth, clientHeight));
   }
 
   /** How the picture is looked at. */

@@ -139,6 +139,8 @@ def visit(browser: Any, address: str) -> Iterator[Callable[..., Visit]]:
         offline = options.pop("offline", False)
         if "size=" not in query:  # else the machine's speed would choose
             query += ("&" if query else "?") + f"size={options.pop('size', 64)}"
+        if "format=" not in query:  # as no test can tell a JPEG's pixels
+            query += "&format=png"
         options = {"permissions": ["camera"] * camera} | options
         context = options.pop("browser", browser).new_context(**options)
         contexts.append(context)

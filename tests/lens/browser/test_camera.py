@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from PIL import Image
 
-from support.chromium_page import show
+from support.chromium_page import canvas, download, show
 
 # Every track the page was given; with `window.late` they wait for `window.allow()`.
 TRACKS = """
@@ -199,3 +200,25 @@ def test_it_stops_where_the_server_has_gone(visit):
     at.page.click("#camera")
     at.wait(OFF)
     at.wait(IDLE)
+
+
+@pytest.mark.slow
+def test_a_frozen_frame_is_a_picture_that_is_saved_at_the_cameras_size(visit):
+    at = flowing(visit)
+    at.page.focus("#camera")
+    at.page.keyboard.press("ArrowRight")
+    assert at.page.evaluate("document.activeElement.id") == "freeze"
+    at.page.keyboard.press("Enter")
+    at.wait(OFF)
+    at.wait(IDLE)
+    at.settle()
+    assert at.page.is_hidden("#freeze")
+    assert at.page.get_attribute("#mirror", "aria-pressed") == "true"  # as the camera was
+    saved = np.asarray(download(at.page, "#save").convert("RGB")).astype(float)
+    assert saved.shape == (480, 640, 3)
+    photo = canvas(at.page, "photo")[..., :3]
+    assert np.abs(saved - (255 - photo)).max() <= 2
+    assert at.text("message") == "The picture is saved at 640 × 480."
+    at.page.click("#camera")
+    at.wait(ON)
+    at.wait("!document.getElementById('freeze').hidden")

@@ -50,7 +50,7 @@ def show(at: FirefoxPage, picture: Image.Image, path: Path) -> None:
 
 
 def ready(at: FirefoxPage, address: str, query: str) -> None:
-    at.open(f"{address}?size=64&{query}")
+    at.open(f"{address}?size=64&format=png&{query}")
     at.wait(READY)
 
 

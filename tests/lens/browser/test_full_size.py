@@ -59,7 +59,7 @@ def halves(size: tuple[int, int]) -> Image.Image:
 
 @pytest.mark.slow
 def test_it_is_looked_at_as_on_the_screen(visit):
-    at = visit("?strength=0.5&compare=1")
+    at = visit("?strength=0.5&beside=1")
     show(at, halves((1500, 900)))
     at.page.click("#mirror")
     at.settle()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import threading
 from functools import partial
@@ -10,6 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 from PIL import Image
+from skimage.data import astronaut
 
 from distill.core.onnx_files import load_model
 from distill.stylize.onnx_student import OnnxStudent
@@ -47,9 +49,9 @@ def test_without_a_camera_the_page_stylises_its_example(visit):
     assert photo.shape == (1, 3, 64, 64)
     assert np.abs(output - (1 - photo)).max() < 1e-5
     shown = canvas(at.page, "stylised")
-    assert shown.shape == (48, 48, 4)
-    inside = output[0, :, 8:-8, 8:-8].transpose(1, 2, 0) * 255
-    assert np.abs(shown[..., :3] - inside).max() <= 1
+    assert shown.shape == (400, 400, 4)  # enlarged to the example's own pixels
+    negative = 255 - canvas(at.page, "photo")
+    assert np.abs(shown.astype(float) - negative)[..., :3].mean() < 12
     assert at.text("meter").endswith(" ms")
 
 
@@ -91,7 +93,7 @@ def test_a_student_gives_nearly_what_it_gives_in_python(visit, folder):
     assert at.text("backend") == "WASM, 2 threads"
     at.page.check("input[value=hayao]", force=True)
     at.wait("document.getElementById('tag').textContent === 'hayao'")
-    assert "Terms of hayao: AnimeGANv2" in at.text("licence")
+    assert "Terms of hayao: commercial use not allowed (AnimeGANv2" in at.text("licence")
     at.frames(6)
     (file,) = folder.glob("students/hayao-*.onnx")
     student = OnnxStudent(load_model(file), file.name, 1)
@@ -244,16 +246,46 @@ def test_the_divider_moves_by_mouse_and_keys(visit):
 
 
 @pytest.mark.slow
-def test_saving_gives_what_is_shown(visit):
+def test_saving_gives_the_stylised_picture_and_the_photo_where_that_is_wanted(visit):
     at = visit()
     show(at, Image.new("RGB", (200, 200), (200, 100, 40)))
+    assert at.page.is_visible("#divider")
     picture = np.asarray(download(at.page, "#save").convert("RGB")).astype(int)
     assert picture.shape == (200, 200, 3)
+    assert np.abs(picture - (55, 155, 215)).max() <= 2
+    at.page.check("#beside")
+    picture = np.asarray(download(at.page, "#save").convert("RGB")).astype(int)
     assert np.abs(picture[:, 5:95] - (200, 100, 40)).max() <= 2
     assert np.abs(picture[:, 105:195] - (55, 155, 215)).max() <= 2
-    at.page.locator("#divider").press("Home")
-    picture = np.asarray(download(at.page, "#save").convert("RGB")).astype(int)
-    assert np.abs(picture - (55, 155, 215)).max() <= 2
+
+
+def saved_jpeg(at) -> tuple[Image.Image, int]:
+    """The JPEG file that is saved, and its bytes."""
+    with at.page.expect_download() as found:
+        at.page.click("#save")
+    assert found.value.suggested_filename.endswith(".jpg")
+    content = found.value.path().read_bytes()
+    return Image.open(io.BytesIO(content)), len(content)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("full", [True, False], ids=["at its own size", "as it is shown"])
+def test_a_picture_is_saved_as_jpeg_of_the_quality_that_is_set(visit, full):
+    """JPEG, and no photo beside it, where nothing else was set; by keyboard alone."""
+    at = visit(f"?format=&full={int(full)}")
+    show(at, Image.fromarray(astronaut()[:400, :400]).resize((1500, 1500)))
+    picture, large = saved_jpeg(at)
+    assert picture.format == "JPEG"
+    assert picture.size == ((1500, 1500) if full else (1024, 1024))
+    at.page.focus("#quality")
+    at.page.keyboard.press("Home")
+    assert at.text("quality-value") == "30 %"
+    _, small = saved_jpeg(at)
+    assert small < 0.6 * large
+    at.page.focus("#format")
+    at.page.keyboard.press("ArrowDown")
+    assert at.page.is_hidden("#quality-row")
+    assert download(at.page, "#save").size == picture.size
 
 
 REFUSE = "navigator.mediaDevices.getUserMedia = async () => {{ throw new DOMException('', '{}'); }}"

@@ -60,7 +60,7 @@ def test_the_edge_is_soft_and_mediapipes(visit):
 
 @pytest.mark.campaign
 def test_parts_go_with_strength_divider_mirror_and_resolution(visit):
-    at, photo = negated(visit, "people", astronaut(), "?size=256&strength=0.5&full=0")
+    at, photo = negated(visit, "people", astronaut(), "?size=256&strength=0.5&full=0&beside=1")
     sure, other = person_and_rest()
     found = saved(at)
     assert np.array_equal(found[:, :250], photo[:, :250])  # left of the divider
@@ -68,7 +68,7 @@ def test_parts_go_with_strength_divider_mirror_and_resolution(visit):
     assert np.abs(found - 127)[sure & right].mean() < 8  # half a picture, half its negative
     assert np.array_equal(found[other & right], photo[other & right])
     at.page.fill("#strength", "100")
-    at.page.click("#compare")
+    at.page.uncheck("#beside")
     at.page.click("#mirror")
     at.settle()
     assert np.array_equal(saved(at)[:, ::-1][other], photo[other])

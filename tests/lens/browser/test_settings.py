@@ -122,16 +122,16 @@ def test_a_link_carries_the_settings(visit):
     at.wait("document.getElementById('message').textContent !== ''")
     link = at.page.evaluate("navigator.clipboard.readText()")
     said = dict(parse_qsl(urlsplit(link).query))
-    assert said == {"strength": "0.5", "style": "hayao", "size": "256"}
+    assert said == {"strength": "0.5", "style": "hayao", "size": "256", "format": "png"}
     other = visit("?" + urlsplit(link).query)
     assert chosen(other) == "hayao"
 
 
 @pytest.mark.parametrize("strength", [0, 40, 100])
-@pytest.mark.parametrize("compare", [True, False])
+@pytest.mark.parametrize("beside", [True, False])
 @pytest.mark.campaign
-def test_strength_blends_with_the_photo_on_the_screen_and_in_the_file(visit, strength, compare):
-    at = visit(f"?strength={strength / 100}&compare={int(compare)}")
+def test_strength_blends_with_the_photo_on_the_screen_and_in_the_file(visit, strength, beside):
+    at = visit(f"?strength={strength / 100}&beside={int(beside)}")
     show(at, quarters())
     saved = np.asarray(download(at.page, "#save").convert("RGB")).astype(float)
     photo = canvas(at.page, "photo")[..., :3].astype(float)
@@ -141,7 +141,7 @@ def test_strength_blends_with_the_photo_on_the_screen_and_in_the_file(visit, str
     half = photo.shape[1] // 2
     inside = np.s_[16:112, 16 : half - 16], np.s_[16:112, half + 16 : -16]  # off the colours' edges
     for part, left in zip(inside, (True, False), strict=True):
-        want = photo if compare and left else blend
+        want = photo if beside and left else blend
         assert np.abs(saved[part] - want[part]).max() <= 2
     opacity = at.page.evaluate("getComputedStyle(document.getElementById('stylised')).opacity")
     assert float(opacity) == pytest.approx(share)

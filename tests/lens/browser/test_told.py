@@ -22,7 +22,7 @@ from distill.lens.server import bind
 from distill.models.students.global_statistics import thumbnail_of
 from distill.stylize import render
 from distill.stylize.stylizing import open_student
-from support.chromium_page import FLAGS, READY, SLOW, WEBGPU, canvas, chromium, download, show
+from support.chromium_page import FLAGS, READY, SLOW, WEBGPU, chromium, download, show
 from support.told_students import told_student
 
 RIM = 8
@@ -115,19 +115,67 @@ def test_a_file_brought_along_is_taken_apart_as_well(visit, file):
     drawn_by(at)
 
 
-@pytest.mark.campaign
-def test_pictures_fill_the_screen(visit, told):
-    at = visit(
-        "?size=auto", url=told, device_scale_factor=2, viewport={"width": 390, "height": 844}
-    )
-    show(at, photo(1200, 1200))
-    side = at.page.evaluate("document.getElementById('viewer').clientWidth * devicePixelRatio")
-    at.wait("document.getElementById('stylised').width > 512")
+# The sides that pictures and frames were drawn at. By `takes(side)` each takes that many ms.
+TIMED = """
+window.sides = [];
+let side; // of the network that is open
+const post = Worker.prototype.postMessage;
+Worker.prototype.postMessage = function (message, ...given) {
+  const { what, size } = message.request ?? {};
+  if (what === "open") side = Math.max(size.width, size.height);
+  return post.call(this, message, ...given);
+};
+Object.defineProperty(Worker.prototype, "onmessage", {
+  set(take) {
+    this.addEventListener("message", (event) => {
+      const { reply } = event.data;
+      if (reply?.times) {
+        sides.push(side);
+        reply.times = { prepare: 0, run: window.takes(side), finish: 0, part: 0 };
+      }
+      take(event);
+    });
+  },
+});
+"""
+
+
+@pytest.mark.slow
+def test_pictures_are_drawn_in_a_draft_and_then_at_the_screens_pixels(visit, told):
+    """However long each takes, on a screen of two pixels to a CSS pixel."""
+    script = f"{TIMED}window.takes = () => 60000;"
+    screen = {"device_scale_factor": 2, "viewport": {"width": 390, "height": 844}}
+    at = visit("?size=auto", url=told, script=script, **screen)
     at.settle()
-    assert side <= canvas(at.page, "stylised").shape[1] < side + 32
+    for _ in range(2):  # the second one while the first is there in all its pixels
+        before = at.page.evaluate("sides.length")
+        show(at, photo(1200, 1200))
+        assert at.page.evaluate(f"sides.length - {before}") == 2
+        draft, last = at.page.evaluate("sides.slice(-2)")
+        assert draft == 256
+        shown = at.page.evaluate("document.getElementById('viewer').clientWidth * devicePixelRatio")
+        assert shown <= last - 2 * RIM < shown + 32
+        assert at.last()[0].shape[3] == last
+        assert at.page.evaluate("stylised.width") == last - 2 * RIM  # not enlarged
     show(at, photo(300, 200))  # has no more than that
+    assert 300 <= at.last()[0].shape[3] - 2 * RIM < 300 + 32
+
+
+@pytest.mark.timeout(4 * SLOW)
+@pytest.mark.slow
+def test_frames_are_as_large_as_20_a_second_allow(visit, told):
+    at = visit("?size=auto", url=told, script=f"{TIMED}window.takes = () => 10;", camera=True)
+    at.wait("document.getElementById('meter').textContent.includes('FPS')")
+    at.page.evaluate("window.takes = (side) => 40 * (side / 384) ** 2")  # 384: 40 ms, 512: 71
+    at.wait("sides.at(-1) === 384", patience=SLOW)
+    at.page.evaluate("window.takes = (side) => 80 * (side / 384) ** 2")  # 256: 36 ms
+    at.wait("sides.at(-1) === 256", patience=SLOW)
+    at.page.evaluate("window.takes = () => 10")
+    at.wait("sides.at(-1) === 320", patience=SLOW)  # 384 was too slow
+    at.page.click("#freeze")  # a picture now: a draft, and what the camera has
+    at.wait("document.getElementById('freeze').hidden")
     at.settle()
-    assert canvas(at.page, "stylised").shape[1] < 300 + 32
+    assert at.page.evaluate("sides.slice(-2)") == [256, 672]
 
 
 @pytest.mark.parametrize("size", [(700, 500), pytest.param((1500, 1333), marks=pytest.mark.slow)])

@@ -127,7 +127,7 @@ export class DistillLens extends Base {
     this.stage?.stopCamera();
   }
 
-  /** What is shown, as a PNG file. */
+  /** The stylised picture, as a PNG file. */
   async save(): Promise<Blob> {
     return this.atWork().save();
   }

@@ -10,7 +10,7 @@ import { LiveLoop } from "../live_loop";
 import { LoadingBar } from "../loading";
 import type { Student } from "../manifest";
 import type { Times } from "../protocol";
-import { png } from "../save";
+import { encoded } from "../save";
 import { Picture, type Video } from "../sources";
 import { strings } from "../strings";
 import { sizesOf } from "../sizes";
@@ -39,7 +39,6 @@ type Topic = "network" | "picture";
 
 const STRIDE = 32; // what sides divide by
 const LARGEST = 2048;
-const WARM = 4; // inferences of a still picture by which its speed is judged
 const UNMEASURED = { add() {}, restart() {} };
 
 export class Stage implements CameraScreen {
@@ -80,6 +79,7 @@ export class Stage implements CameraScreen {
     const back = (choice: Choice) => this.keep(choice);
     this.loop = new LiveLoop(this.engine, this.viewer, UNMEASURED, () => {}, back, null, lines);
     this.loop.onTimes = (times, drawn, still) => this.drawn(times, drawn, still);
+    this.loop.onSource = ({ still }) => this.adapt(this.auto?.begin(still));
     const { signal } = this.ended;
     $("camera", root).addEventListener("click", () => this.toggle());
     const wake = () => {
@@ -213,7 +213,7 @@ export class Stage implements CameraScreen {
 
   save(): Promise<Blob> {
     if (!this.viewer.drawn) return Promise.reject(new Error("nothing is drawn yet"));
-    return png(this.viewer.picture());
+    return encoded(this.viewer.picture());
   }
 
   start(video: Video): void {
@@ -289,11 +289,13 @@ export class Stage implements CameraScreen {
       this.held.delete(file); // there is no way back to it now
       this.engine.forget(file);
     }
-    if (!this.auto || side !== this.side) return;
-    const better = this.auto.take(times, still);
-    if (better === null) return;
-    this.side = better;
-    this.loop.choose({ student, side: better });
+    if (this.auto && side === this.side) this.adapt(this.auto.take(times, still));
+  }
+
+  private adapt(side: number | null | undefined): void {
+    if (!side || side === this.side) return;
+    this.side = side;
+    this.loop.choose({ student: this.student!, side });
   }
 
   private resize(student: Student): void {
@@ -303,13 +305,11 @@ export class Stage implements CameraScreen {
     else this.auto ??= this.measuring(student);
     const own = this.auto?.side ?? student.side;
     this.side = size === "auto" || !size ? own : sound(size);
-    this.loop.warm = free ? WARM : 1;
     this.loop.choose({ student, side: this.side });
   }
 
   private measuring(student: Student): AutoSize {
-    const screen = student.told ? () => this.viewer.screenSide : null;
-    return new AutoSize(sizesOf(student), student.side, student.colours_at, screen);
+    return new AutoSize(sizesOf(student), student.side, student.colours_at, student.told, () => this.viewer.screenSide);
   }
 
   /** What was chosen cannot run: an earlier one draws on. */

@@ -28,7 +28,7 @@ export const german: Strings = {
     silent: "der Server antwortet nicht",
     broken: "die Verbindung ist abgebrochen",
     status: (status) => `der Server antwortet ${status}`,
-    noPng: "der Browser konnte keine PNG-Datei daraus machen",
+    noFile: "der Browser konnte keine Datei daraus machen",
     incomplete: (why) => `Die Dateien der Seite sind nicht vollständig: ${why}`,
   },
   network: {
@@ -135,6 +135,9 @@ export const germanPage: PageWords = {
   Picture: "Bild",
   Camera: "Kamera",
   Flip: "Drehen",
+  Freeze: "Standbild",
+  "Freeze: the camera's picture stays, and is drawn as finely as the screen shows":
+    "Standbild: Das Bild der Kamera bleibt und wird so fein gezeichnet, wie der Bildschirm zeigt",
   Mirror: "Spiegeln",
   Compare: "Vergleich",
   "Compare: the photo beside the stylised picture":
@@ -154,7 +157,7 @@ export const germanPage: PageWords = {
     "Ein Bild, ein Video oder ein .onnx-Netz öffnen: auch durch Ablegen oder Einfügen",
   Example: "Beispiel",
   Save: "Sichern",
-  "Save what is shown as a PNG file": "Was zu sehen ist als PNG-Datei sichern",
+  "Save the stylised picture": "Das stilisierte Bild sichern",
   Share: "Teilen",
   Copy: "Kopieren",
   "Copy what is shown": "Kopieren, was zu sehen ist",
@@ -185,6 +188,9 @@ export const germanPage: PageWords = {
   Faces: "Gesichter",
   Strength: "Stärke",
   Steadiness: "Ruhe",
+  "Save as": "Sichern als",
+  "JPEG quality": "JPEG-Qualität",
+  "Save the photo beside it": "Foto daneben sichern",
   "Save at full size": "In voller Größe sichern",
   "Record with sound": "Mit Ton filmen",
   "Line width": "Strichstärke",

@@ -28,7 +28,7 @@ export const english = {
     silent: "the server does not answer",
     broken: "the connection broke off",
     status: (status: number) => `the server answers ${status}`,
-    noPng: "the browser could not make a PNG file of it",
+    noFile: "the browser could not make a file of it",
     incomplete: (why: string) => `The page's own files are not complete: ${why}`,
   },
   network: {

@@ -28,7 +28,7 @@ export const spanish: Strings = {
     silent: "el servidor no responde",
     broken: "se cortó la conexión",
     status: (status) => `el servidor responde ${status}`,
-    noPng: "el navegador no pudo hacer un archivo PNG",
+    noFile: "el navegador no pudo hacer un archivo",
     incomplete: (why) => `Los archivos de la página no están completos: ${why}`,
   },
   network: {
@@ -135,6 +135,9 @@ export const spanishPage: PageWords = {
   Picture: "Imagen",
   Camera: "Cámara",
   Flip: "Girar",
+  Freeze: "Congelar",
+  "Freeze: the camera's picture stays, and is drawn as finely as the screen shows":
+    "Congelar: la imagen de la cámara se queda y se dibuja tan fina como la muestra la pantalla",
   Mirror: "Espejo",
   Compare: "Comparar",
   "Compare: the photo beside the stylised picture":
@@ -154,7 +157,7 @@ export const spanishPage: PageWords = {
     "Abrir una imagen, un vídeo o una red .onnx: también al soltarlos o pegarlos",
   Example: "Ejemplo",
   Save: "Guardar",
-  "Save what is shown as a PNG file": "Guardar lo que se ve como archivo PNG",
+  "Save the stylised picture": "Guardar la imagen estilizada",
   Share: "Enviar",
   Copy: "Copiar",
   "Copy what is shown": "Copiar lo que se ve",
@@ -185,6 +188,9 @@ export const spanishPage: PageWords = {
   Faces: "Rostros",
   Strength: "Fuerza",
   Steadiness: "Calma",
+  "Save as": "Guardar como",
+  "JPEG quality": "Calidad JPEG",
+  "Save the photo beside it": "Guardar la foto al lado",
   "Save at full size": "Guardar a tamaño completo",
   "Record with sound": "Grabar con sonido",
   "Line width": "Grosor",

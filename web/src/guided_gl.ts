@@ -1,0 +1,133 @@
+/**
+ * guided.ts on a graphics card: one pass fits the functions at the output's size, the next applies them. In
+ * the worker.
+ */
+import { EPS, LUMA, RADIUS, type Small, type View } from "./guided";
+import type { Size } from "./protocol";
+
+// Browsers that do not heed `failIfMajorPerformanceCaveat` draw by these, on the CPU.
+const EMULATED = /swiftshader|llvmpipe|softpipe|software|basic render/i;
+const EVERYWHERE = `#version 300 es
+void main() { gl_Position = vec4(4 * (gl_VertexID & 1) - 1, 2 * (gl_VertexID & 2) - 1, 0, 1); }`;
+const HEAD = `#version 300 es
+precision highp float;
+precision highp int;
+layout(location = 0) out vec4 slope;
+`;
+// Beyond the picture its edge goes on.
+const COUNT = `${(2 * RADIUS + 1) ** 2}.0`;
+const FIT = `${HEAD}layout(location = 1) out vec4 offset;
+uniform sampler2D luma, small;
+void main() {
+  ivec2 last = textureSize(luma, 0) - 1;
+  float mean = 0.0, square = 0.0; vec3 colour = vec3(0), product = vec3(0);
+  for (int y = -${RADIUS}; y <= ${RADIUS}; y++) for (int x = -${RADIUS}; x <= ${RADIUS}; x++) {
+    ivec2 at = clamp(ivec2(gl_FragCoord.xy) + ivec2(x, y), ivec2(0), last);
+    float g = texelFetch(luma, at, 0).r; vec3 c = texelFetch(small, at, 0).rgb;
+    mean += g; square += g * g; colour += c; product += g * c;
+  }
+  mean /= ${COUNT}; colour /= ${COUNT};
+  slope = vec4((product / ${COUNT} - mean * colour) / (square / ${COUNT} - mean * mean + ${EPS}), 0);
+  offset = vec4(colour - slope.rgb * mean, 0);
+}`;
+// `inner`: left, top, width and height of what is shown of the output; `crop`: the same of the photo, a
+// negative width where it is mirrored; both as shares of their pictures.
+const APPLY = `${HEAD}uniform sampler2D slopes, offsets, small, photo;
+uniform vec2 size; uniform vec4 inner, crop;
+void main() {
+  vec2 to = vec2(gl_FragCoord.x, size.y - gl_FragCoord.y) / size, at = inner.xy + to * inner.zw;
+  vec4 seen = texture(photo, crop.xy + to * crop.zw);
+  float luma = dot(seen.rgb + 1.0 - seen.a, vec3(${LUMA}));
+  vec3 colour = clamp(texture(slopes, at).rgb * luma + texture(offsets, at).rgb, 0.0, 1.0);
+  float opaque = texture(small, at).a;
+  slope = vec4(colour * opaque, opaque);
+}`;
+
+export class GuidedGl {
+  private readonly canvas = new OffscreenCanvas(1, 1);
+  private readonly gl: WebGL2RenderingContext;
+  private readonly textures = new Map<string, WebGLTexture>();
+  private readonly passes: Record<"fit" | "apply", WebGLProgram>;
+  private readonly target: WebGLFramebuffer;
+
+  /** Throws where there is no graphics card, or none that can. */
+  constructor() {
+    const gl = this.canvas.getContext("webgl2", { failIfMajorPerformanceCaveat: true, antialias: false, depth: false });
+    if (!gl?.getExtension("EXT_color_buffer_float")) throw new Error("no WebGL with floats");
+    const named = gl.getExtension("WEBGL_debug_renderer_info")?.UNMASKED_RENDERER_WEBGL ?? gl.RENDERER;
+    if (EMULATED.test(String(gl.getParameter(named)))) throw new Error("WebGL is only emulated");
+    this.gl = gl;
+    this.passes = { fit: program(gl, FIT), apply: program(gl, APPLY) };
+    this.target = gl.createFramebuffer();
+  }
+
+  /** Null once the card is lost. */
+  enlarge({ luma, pixels, size, rim }: Small, { frame, crop, mirror }: View, shown: Size): ImageBitmap | null {
+    const { gl, canvas } = this;
+    if (canvas.width !== shown.width || canvas.height !== shown.height) Object.assign(canvas, shown);
+    const { width, height } = size;
+    this.bind("luma", gl.NEAREST, gl.NEAREST); // floats are not always filtered
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.R32F, width, height, 0, gl.RED, gl.FLOAT, luma);
+    this.bind("small");
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, width, height, 0, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(pixels.buffer));
+    this.bind("photo", gl.LINEAR_MIPMAP_LINEAR);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, gl.RGBA, gl.UNSIGNED_BYTE, frame);
+    gl.generateMipmap(gl.TEXTURE_2D);
+    this.run("fit", ["luma", "small"], size, ["slopes", "offsets"]);
+    const inner = [rim.width / width, rim.height / height, 1 - (2 * rim.width) / width, 1 - (2 * rim.height) / height];
+    const [left, across] = mirror ? [crop.left + crop.width, -crop.width] : [crop.left, crop.width];
+    const seen = [left / frame.width, crop.top / frame.height, across / frame.width, crop.height / frame.height];
+    this.run("apply", ["slopes", "offsets", "small", "photo"], shown, [], { inner, crop: seen });
+    gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4)); // until it is done: what it takes counts
+    return gl.isContextLost() || gl.getError() ? null : canvas.transferToImageBitmap();
+  }
+
+  /** One pass, from textures of these names into others, or onto the canvas. */
+  private run(pass: keyof GuidedGl["passes"], from: string[], size: Size, to: string[], shares: Record<string, number[]> = {}): void {
+    const { gl } = this;
+    const use = this.passes[pass];
+    const { width, height } = size;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, to.length ? this.target : null);
+    to.forEach((name, i) => {
+      this.bind(name);
+      gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA16F, width, height, 0, gl.RGBA, gl.HALF_FLOAT, null);
+      gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0 + i, gl.TEXTURE_2D, this.textures.get(name)!, 0);
+    });
+    if (to.length) gl.drawBuffers(to.map((_, i) => gl.COLOR_ATTACHMENT0 + i));
+    gl.useProgram(use);
+    from.forEach((name, unit) => {
+      gl.activeTexture(gl.TEXTURE0 + unit);
+      gl.bindTexture(gl.TEXTURE_2D, this.textures.get(name)!);
+      gl.uniform1i(gl.getUniformLocation(use, name), unit);
+    });
+    gl.activeTexture(gl.TEXTURE0);
+    gl.uniform2f(gl.getUniformLocation(use, "size"), width, height);
+    for (const [name, four] of Object.entries(shares)) gl.uniform4fv(gl.getUniformLocation(use, name), four);
+    gl.viewport(0, 0, width, height);
+    gl.drawArrays(gl.TRIANGLES, 0, 3);
+  }
+
+  /** The texture of that name, made once, to be filled. */
+  private bind(name: string, shrunk: number = this.gl.LINEAR, enlarged: number = this.gl.LINEAR): void {
+    const { gl, textures } = this;
+    if (!textures.has(name)) textures.set(name, gl.createTexture());
+    gl.bindTexture(gl.TEXTURE_2D, textures.get(name)!);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, shrunk);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, enlarged);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
+  }
+}
+
+function program(gl: WebGL2RenderingContext, fragment: string): WebGLProgram {
+  const made = gl.createProgram();
+  for (const [kind, source] of [[gl.VERTEX_SHADER, EVERYWHERE], [gl.FRAGMENT_SHADER, fragment]] as const) {
+    const shader = gl.createShader(kind)!;
+    gl.shaderSource(shader, source);
+    gl.compileShader(shader);
+    gl.attachShader(made, shader);
+  }
+  gl.linkProgram(made);
+  if (!gl.getProgramParameter(made, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(made) ?? "no program");
+  return made;
+}
