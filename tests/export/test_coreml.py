@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from distill.core.terms import NOTE, read_terms
 from distill.export.coreml import CoreML
 from distill.export.format import ConversionSource
 from support.export_photos import SIZE
@@ -47,6 +48,9 @@ def test_an_ml_program_in_half_precision_from_picture_to_picture(
         picture = end.type.imageType
         assert (picture.width, picture.height) == (SIZE, SIZE)
         assert picture.colorSpace == picture.ColorSpace.Value("RGB")
+    metadata = spec.description.metadata
+    assert metadata.license == "commercial use not allowed (CC BY-NC 4.0)"
+    assert read_terms(metadata.userDefined[NOTE]).commercial == "no"
     done = operations(spec)
     convolutions = sum(isinstance(m, nn.Conv2d) for m in source.folded.modules())
     assert done["conv"] == convolutions

@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from pickle import UnpicklingError
 from types import SimpleNamespace
 
 import numpy as np
@@ -80,8 +81,15 @@ def test_a_path_counts_from_where_it_was_typed(
     assert (tmp_path / "scratch/student.tflite").read_text() == "made\n"
 
 
+def test_nothing_but_a_network_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "litert_torch", SimpleNamespace())
+    torch.save({"what": os.getcwd}, tmp_path / "network.fx")
+    with pytest.raises(UnpicklingError, match="weights_only"):
+        tflite_worker.main(str(tmp_path / "network.fx"), "none", SIZE)
+
+
 def test_the_other_interpreter_gets_the_worker_as_text(
-    source: ConversionSource, tmp_path: Path
+    source: ConversionSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = tmp_path / "python"
     fake.write_text(
@@ -92,7 +100,15 @@ def test_the_other_interpreter_gets_the_worker_as_text(
     said = (tmp_path / "said").read_text().splitlines()
     assert said == ["-", "network.fx", "student.tflite", str(SIZE)]
     assert (tmp_path / "worker").read_text() == Path(tflite_worker.__file__).read_text()
-    network = torch.load(tmp_path / "network.fx", weights_only=False).eval()
+    # What the worker reads: torch's own layers and the graph, as a stand-in for litert-torch.
+    seen = []
+    stand_in = SimpleNamespace(
+        to_channel_last_io=lambda network, **_: seen.append(network),
+        convert=lambda *_: SimpleNamespace(export=lambda target: None),
+    )
+    monkeypatch.setitem(sys.modules, "litert_torch", stand_in)
+    tflite_worker.main(str(tmp_path / "network.fx"), "none", SIZE)
+    (network,) = seen
     expected = output_of(source.folded, photos(1))
     torch.testing.assert_close(network(photos(1)), expected, atol=1e-6, rtol=0)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from distill.core.terms import NOTE, read_terms
 from distill.export.format import ConversionSource, ConvertedFormat
 
 
@@ -32,7 +33,8 @@ class CoreML(ConvertedFormat):
         ct = self.package("coremltools")
         shape, rgb = (1, 3, source.exporter.side, source.exporter.side), ct.colorlayout.RGB
         picture = source.channels == 3
-        network = Scaled(source.folded, 255.0) if picture else source.folded
+        network = self.traceable(source)
+        network = Scaled(network, 255.0) if picture else network
         out = {"color_layout": rgb} if picture else {}
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
@@ -45,6 +47,9 @@ class CoreML(ConvertedFormat):
                 minimum_deployment_target=ct.target.iOS15,
                 skip_model_load=True,
             )
+        terms = read_terms(source.description.terms)
+        model.license = terms.line
+        model.user_defined_metadata[NOTE] = terms.json()
         package = folder / self.files[0]
         model.save(str(package))
         # What a scratch folder of its own left behind, and files that only their owner may read.

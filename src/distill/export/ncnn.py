@@ -28,7 +28,7 @@ class Ncnn(ConvertedFormat):
         size = source.exporter.side
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # tracing is deprecated, and what pnnx reads
-            traced = torch.jit.trace(source.folded.eval(), torch.zeros(1, 3, size, size))
+            traced = torch.jit.trace(self.traceable(source).eval(), torch.zeros(1, 3, size, size))
         traced.save(str(folder / f"{self.stem}.pt"))
         command = [pnnx.EXEC_PATH, f"{self.stem}.pt", f"inputshape=[1,3,{size},{size}]", "fp16=1"]
         try:
@@ -53,8 +53,9 @@ class Ncnn(ConvertedFormat):
             raise DistillError(f"{self.name}: ncnn cannot read {param}")
 
         def run(photo: np.ndarray) -> np.ndarray:
+            pixels = np.ascontiguousarray(photo[0])  # a Mat has no part in what it points to
             with net.create_extractor() as extractor:
-                extractor.input("in0", ncnn.Mat(np.ascontiguousarray(photo[0])).clone())
+                extractor.input("in0", ncnn.Mat(pixels).clone())
                 _, output = extractor.extract("out0")
                 return np.array(output)[None]
 

@@ -40,7 +40,7 @@ class TfLite(ConvertedFormat):
         # A path counts from here, not from where it runs; a link stays, as an environment's is one.
         path = os.path.expanduser(python)
         path = os.path.abspath(path) if os.path.dirname(path) else path
-        torch.save(torch.fx.symbolic_trace(source.folded), folder / "network.fx")
+        torch.save(torch.fx.symbolic_trace(self.traceable(source)), folder / "network.fx")
         command = [path, "-", "network.fx", self.files[0], str(size)]
         try:
             # As text, not by its path: beside it lie onnx.py and ncnn.py, which it must not see.

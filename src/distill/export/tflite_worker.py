@@ -15,8 +15,12 @@ def main(graph: str, target: str, size: int) -> None:
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
     import litert_torch
     import torch
+    from torch.fx.graph_module import reduce_graph_module
 
-    network = torch.load(graph, weights_only=False).eval()  # written a moment ago by tflite.py
+    # tflite.py wrote it a moment ago: a graph of torch's own layers, and nothing else is read.
+    layers = [part for part in vars(torch.nn).values() if isinstance(part, type)]
+    with torch.serialization.safe_globals([*layers, torch.fx.Tracer, reduce_graph_module]):
+        network = torch.load(graph, weights_only=True).eval()
     last = litert_torch.to_channel_last_io(network, args=[0], outputs=[0])
     litert_torch.convert(last, (torch.zeros(1, size, size, 3),)).export(target)
 
