@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from PIL import Image
 
+from distill.config.settings.networks import StyleSettings
+from distill.config.settings.training import Train
 from distill.config.validate import source_of
 from distill.core.images import sheet, to_tensor
-from distill.data.cards.terms import INHERITED
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.eval_fid.line_scores import by_kind
@@ -29,6 +30,11 @@ Facts = dict[str, Any]
 PAUSE = 600  # seconds without a word in the log: the run was not running
 SHAPE = ("width", "expansion", "multiple")  # of an encoder
 SHOWN = ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg")
+INHERITED = (
+    "A student learnt from a teacher's pictures inherits the terms of the teacher's weights: {}. "
+    "The photos it learnt from are not in it and not shipped; they are of public collections, some "
+    "of them for research only. Its files say the same."
+)
 
 
 def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Facts:
@@ -50,14 +56,14 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
     return {
         "style": style,
         "settings": _settings(trained),
-        "width": trained["encoder"]["width"],
-        "decoder": trained["decoder"]["name"],
+        "width": trained.encoder["width"],
+        "decoder": trained.decoder.name,
         "training": stages(checkpoint),
         "hardware": hardware(trained),
         "torch": torch.__version__,
         "data": counts(pairs),
-        "shares": trained["data"]["weights"],
-        "teacher": teacher_of(trained["style"]),
+        "shares": trained.data.weights,
+        "teacher": teacher_of(trained.style),
         "cost": scores["cost"].get(fixed, scores["cost"][style]),
         "held out": {name: row["pictures"] for name, row in scores["subsets"].items()},
         "scores": {name: row["scores"] for name, row in of_others(scores["subsets"]).items()},
@@ -67,37 +73,37 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
     }
 
 
-def _settings(trained: Facts) -> list[str]:
+def _settings(trained: Train) -> list[str]:
     """What makes the untrained student anew, as words of distill.train."""
-    encoder, decoder = trained["encoder"], trained["decoder"]
-    words = [f"style={trained['style']['name']}", f"decoder={decoder['name']}"]
+    encoder, decoder = trained.encoder, trained.decoder
+    words = [f"style={trained.style.name}", f"decoder={decoder.name}"]
     words += [f"encoder.{key}={encoder[key]}" for key in SHAPE if key in encoder]
-    if decoder["name"].startswith("detail"):
-        words.append(f"decoder.build.context={decoder['build'].get('context', 0)}")
-    return [*words, f"global_statistics={trained.get('global_statistics', 'none')}"]
+    if decoder.name.startswith("detail"):
+        words.append(f"decoder.build.context={decoder.build.get('context', 0)}")
+    return [*words, f"global_statistics={trained.global_statistics}"]
 
 
 def stages(checkpoint: Path) -> list[Facts]:
     """How the student came about: its run, and before it those whose students it started from."""
     _, trained = load_student(checkpoint)
-    steps, batch = step_of(checkpoint), trained["data"]["batch_size"]
+    steps, batch = step_of(checkpoint), trained.data.batch_size
     stage = {
-        "loss": {term: weight for term, weight in trained["loss"]["weights"].items() if weight},
-        "lr": trained["lr"],
-        "ema": trained["ema"],
+        "loss": {term: weight for term, weight in trained.loss.weights.items() if weight},
+        "lr": trained.lr,
+        "ema": trained.ema,
         "steps": steps,
         "batch": batch,
-        "pictures seen": steps * batch * trained["trainer"]["accumulate"],
+        "pictures seen": steps * batch * trained.trainer.accumulate,
         "hours": round(hours(checkpoint.parents[1]), 2),
     }
-    before = trained.get("init")
+    before = trained.init
     return [*(stages(Path(before)) if before else []), stage]
 
 
-def teacher_of(style: Facts) -> Facts:
+def teacher_of(style: StyleSettings) -> Facts:
     """The weights that were used, which may be a file of one's own, and whose they are."""
-    own = style["weights"]
-    known = {key: style[key] for key in ("file", "sha256", "source", "licence")}
+    own = style.weights
+    known = {key: getattr(style, key) for key in ("file", "sha256", "source", "licence")}
     return known | ({"file": Path(own).name, "sha256": None} if own else {})
 
 
@@ -121,11 +127,11 @@ def hours(run: Path) -> float:
     return seconds / 3600
 
 
-def hardware(trained: Facts) -> str:
+def hardware(trained: Train) -> str:
     """What the run trained on, taken from the machine that makes the card."""
-    if trained["trainer"]["accelerator"] != "cpu" and torch.cuda.is_available():
+    if trained.trainer.accelerator != "cpu" and torch.cuda.is_available():
         return torch.cuda.get_device_name()
-    threads = trained["trainer"]["threads"] or torch.get_num_threads()
+    threads = trained.trainer.threads or torch.get_num_threads()
     return f"{threads} thread{'s' if threads > 1 else ''} of a {platform.machine()} CPU"
 
 

@@ -22,7 +22,7 @@ from PIL import Image
 from skimage import data
 
 from distill.__main__ import COMMANDS
-from distill.config import compose
+from distill.config import compose, groups
 from distill.models.zoo import shipped
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -122,13 +122,13 @@ def settings() -> None:
             for row in section.rows:
                 shown = (f"`{row.key}`", f"`{row.kind}`", f"`{row.default}`", row.about)
                 text += f"| {' | '.join(map(_cell, shown))} |\n"
-    conf = compose.conf_folder()
+    conf = groups.conf_folder()
     for file in sorted(conf.glob("*/*.yaml")):
         lines = file.read_text(encoding="utf-8").splitlines()
         about = " ".join(line.lstrip("# ") for line in takewhile(lambda x: x[:1] == "#", lines))
         about = about.removeprefix("@package _global_").strip()
         text += f"\n## {file.parent.name}={file.stem}\n\n{about}\n"
-        if rows := compose.described(file):
+        if rows := groups.described(file):
             text += "\n| setting | value | |\n| --- | --- | --- |\n"
         for row in rows:
             words = row.about or said.get(row.key, "")

@@ -26,11 +26,10 @@ from pathlib import Path
 import card
 import yaml
 
-from distill.config import compose, registry
+from distill.config import compose, groups
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError, OneLine
 from distill.data import sources
-from distill.models.recipes import RECIPES
 from distill.models.zoo import STATIC
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -131,12 +130,11 @@ def main() -> None:
     parser.add_argument("--baseline", metavar="NAME=FILE", help="a student to compare with")
     args = parser.parse_intermixed_args()
     overrides = [word for word in args.words if "=" in word]
-    registry.register(*RECIPES)
     with OneLine():
         styles = [word for word in args.words if "=" not in word]
-        if unknown := sorted({*styles} - {*compose.choices("style")}):
+        if unknown := sorted({*styles} - {*groups.choices("style")}):
             raise DistillError(
-                f"{unknown[0]}: no style; there are {', '.join(compose.choices('style'))}"
+                f"{unknown[0]}: no style; there are {', '.join(groups.choices('style'))}"
             )
         for style in styles:
             make(style, overrides, args)

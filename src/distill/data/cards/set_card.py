@@ -19,28 +19,28 @@ from typing import Any
 import yaml
 
 from distill import __version__
+from distill.config.settings.networks import StyleSettings
 from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError
 from distill.core.images import sheet, to_tensor
+from distill.core.terms import Terms
 from distill.data.cards.set_formats import SetFormat, form_at
-from distill.data.cards.terms import front_matter, licence_entries, one_line
+from distill.data.cards.terms import front_matter, licence_entries, one_line, terms_section
 from distill.data.manifest import TEACHER, counts_at
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import Side
 from distill.data.shards.address import Address
 from distill.data.sources import shards_root
+from distill.data.terms import kept_terms
 
 CARD, SHEET = "README.md", "sheet.jpg"
 SHOWN = 4  # pairs on the sheet
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 LARGEST = "1M<n<10M"
 SPLITS: Mapping[Side, str] = {"train": "train", "val": "validation", "test": "test"}  # the Hub's
-UNSAID = (
-    "not said; the publisher of the set is responsible for them (card.licence of distill.prepare)"
-)
 INHERITED = (
-    "The stylised pictures are a teacher's output, under the terms of its weights: {}. A student "
-    "that learns from them inherits both."
+    "A student that learns from this set inherits all of them. What is unknown the set's "
+    "publisher answers for (card.licence of distill.prepare)."
 )
 FILES = "## Files"
 _FILES = re.compile(rf"(?ms)^{FILES}\n.*?(?=^## |\Z)")
@@ -114,14 +114,13 @@ def set_card(settings: Prepare, form: SetFormat) -> str:
             f"squares of {sizes} (`NAME.png`) and whole photos with long sides of "
             f"{', '.join(map(str, made['sizes']))} pixels (`NAME-sSIZE.png`)"
         )
-    terms = {"the photos": one_line(settings.card.licence or UNSAID)}
+    terms = Terms(kept_terms(form.said))
     if sketches:
         checks = {key: one_line(made[key]) for key in sorted(made) if key.startswith("sketch.")}
     else:
-        checks = _taught(settings, made, form.said)
-        terms["their teacher"] = INHERITED.format(one_line(style.licence))
+        checks = _taught(style, made, form.said)
     parts = [
-        front_matter(_head(settings, name, counts, form)) + f"\n# {one_line(name)}",
+        front_matter(_head(terms, name, counts, form)) + f"\n# {one_line(name)}",
         f"![sample pairs]({SHEET})",
         f"{_total(counts):,} pairs of pictures, {sizes}, made with distill {__version__}.",
         "| side | pairs |\n| --- | ---: |\n"
@@ -129,9 +128,10 @@ def set_card(settings: Prepare, form: SetFormat) -> str:
         FILES,
         form.files(),
         "## Sources",
-        _list(_sources(settings, form.said, counts)),
+        _list(_sources(settings.card.source, form.said, counts)),
         "## Terms",
-        _list(terms),
+        terms_section(terms, "the set"),
+        INHERITED,
         "## How it was made and checked",
         _list(checks),
         "Near-duplicates, and photos of one person by their names, stay on one side.",
@@ -143,23 +143,14 @@ def _total(counts: Mapping[str, int]) -> int:
     return sum(counts.get(side, 0) for side in SIDES)
 
 
-def _head(
-    settings: Prepare, name: str, counts: Mapping[str, int], form: SetFormat
-) -> dict[str, Any]:
-    """The photos' licence where that is all there is to say; a teacher's own terms: `other`."""
-    card, teacher = settings.card, settings.style
-    ours = licence_entries(teacher.licence, teacher.source)["license"] == "mit"
-    if card.licence and (form.of_sketches or ours):
-        licence = licence_entries(card.licence, card.source or "")
-    else:
-        licence = licence_entries("", "")
+def _head(terms: Terms, name: str, counts: Mapping[str, int], form: SetFormat) -> dict[str, Any]:
     total = _total(counts)
     files = [
         {"split": split, "path": form.pattern(side)}
         for side, split in SPLITS.items()
         if counts[side]
     ]
-    return licence | {
+    return licence_entries(terms) | {
         "pretty_name": name,
         "task_categories": ["image-to-image"],
         "size_categories": [next((word for most, word in SIZES if total < most), LARGEST)],
@@ -168,7 +159,7 @@ def _head(
     }
 
 
-def _sources(settings: Prepare, root: Path, counts: Mapping[str, int]) -> dict[str, str]:
+def _sources(source: str | None, root: Path, counts: Mapping[str, int]) -> dict[str, str]:
     found = Counter((row.folder, row.side) for row in read_rows(root).values() if row.side)
     named = {
         f"photos of `{one_line(folder)}`" if folder else "photos": ", ".join(
@@ -177,14 +168,13 @@ def _sources(settings: Prepare, root: Path, counts: Mapping[str, int]) -> dict[s
         for folder in sorted({folder for folder, _ in found})
     }
     return {
-        "from": one_line(settings.card.source or "not said (card.source of distill.prepare)"),
+        "from": one_line(source or "not said (card.source of distill.prepare)"),
         **named,
         "skipped": f"{counts.get('skipped', 0):,} photos that could not be used",
     }
 
 
-def _taught(settings: Prepare, made: Mapping[str, Any], root: Path) -> dict[str, str]:
-    style = settings.style
+def _taught(style: StyleSettings, made: Mapping[str, Any], root: Path) -> dict[str, str]:
     file = Path(style.weights).name if style.weights else style.file
     sha256 = f", sha256 {style.sha256}" if style.sha256 and not style.weights else ""
     said = {

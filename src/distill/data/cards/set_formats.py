@@ -14,7 +14,7 @@ from typing import Any
 
 from PIL import Image
 
-from distill.config import compose
+from distill.config import groups
 from distill.data.datamodule import spread
 from distill.data.decode import BadPhoto
 from distill.data.manifest import manifest_at
@@ -74,7 +74,7 @@ class SetFormat(ABC):
             learnt = "recipe=pix2pix"
         else:  # somebody else has no style of this one's own name
             style, side = str(self.made["style"]), self.made["size"]
-            learnt = f"style={style if style in compose.choices('style') else 'own'}"
+            learnt = f"style={style if style in groups.choices('style') else 'own'}"
             learnt += "" if side == SIDE else f" style.resolution={side}"
             if sizes := ",".join(map(str, self.made["sizes"])):
                 learnt += f" data.sizes=[{sizes}] data.crop_size={side}"

@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
-INHERITED = (
-    "A student learnt from a teacher's pictures inherits the terms of the teacher's weights: {}. "
-    "The photos it learnt from are not in it and not shipped."
+from distill.core.terms import STRICT, Terms, known_licence
+
+CARD = "README.md"
+PERMITTED = "Its publisher says to have the permission of everybody named here for what it states"
+HEAD = (
+    "| made from | commercial use | share alike | attribution | terms | where |\n"
+    "| --- | --- | --- | --- | --- | --- |"
 )
-KNOWN = {  # how a licence's text begins, and what the Hub calls it
-    "MIT": "mit",
-    "Apache-2.0": "apache-2.0",
-    "CC0": "cc0-1.0",
-    "CC BY 4.0": "cc-by-4.0",
-    "CC BY-SA 4.0": "cc-by-sa-4.0",
-    "CC BY-NC 4.0": "cc-by-nc-4.0",
-    "CC BY-NC-SA 4.0": "cc-by-nc-sa-4.0",
-}
 
 
-def licence_entries(licence: str, source: str) -> dict[str, str]:
-    """`license` as the Hub knows it, or `other` with a name and where to read on."""
-    for start, name in KNOWN.items():
-        if licence == start or licence.startswith((f"{start},", f"{start} (", f"{start};")):
-            return {"license": name}
-    link = source if source.startswith(("https://", "http://")) else "README.md"
+def licence_entries(terms: Terms) -> dict[str, str]:
+    """`license` as the Hub knows it, where one asks for all that the others do; else `other`, with
+    a name and where to read on."""
+    rows, all_in_one = [known_licence(each.text) for each in terms.counting], terms.strictest
+    answers = tuple(getattr(all_in_one, question) for question in STRICT)
+    if all(rows) and (fit := [row[0] for row in rows if row and row[1:] == answers]):
+        return {"license": fit[-1]}
+    link = all_in_one.source if all_in_one.source.startswith(("https://", "http://")) else CARD
     return {"license": "other", "license_name": "see-terms", "license_link": link}
+
+
+def terms_section(terms: Terms, of: str) -> str:
+    """All that `of` was made from as a table of Markdown, and what counts for it."""
+    whole = replace(terms.strictest, of=f"**{of}**", text="the strictest", source="", stated=False)
+    lines = [HEAD]
+    for each in (replace(whole, text="by permission") if terms.permission else whole, *terms.chain):
+        text = each.text + " (says the publisher)" * each.stated
+        cells = each.of, each.commercial, each.share_alike, each.attribution, text, each.source
+        lines.append(f"| {' | '.join(map(one_line, cells))} |")
+    if terms.permission:
+        commands = ", ".join(f"distill.{one_line(each)}" for each in terms.permission)
+        lines += ["", f"{PERMITTED} (licence.i_have_permission=true of {commands})."]
+    return "\n".join(lines)
 
 
 def front_matter(entries: dict[str, Any]) -> str:

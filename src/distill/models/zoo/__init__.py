@@ -6,6 +6,7 @@ of (1, 3, 256, 256) beside it, NAME-256.onnx; the others name that size themselv
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 
 from distill.core.errors import DistillError
@@ -31,8 +32,10 @@ def find(name: str) -> Path:
     there = shipped()
     if name not in there:
         listed = ", ".join(there) or "none"
+        near = difflib.get_close_matches(name, there, n=1)
+        meant = f"did you mean style={near[0]}? " if near else ""
         raise DistillError(
             f"style={name}: no such student in this package (there are: {listed}); "
-            "take one of your own: model=FILE or run=NAME"
+            f"{meant}take one of your own: model=FILE or run=NAME"
         )
     return there[name]

@@ -1,0 +1,154 @@
+"""Terms: under which something may be used, by the terms of all that it was made from.
+
+Nothing here imports PyTorch: the page reads them out of ONNX files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+Answer = Literal["yes", "no", "unknown"]
+NOTE = "distill.terms"  # in the metadata of ONNX and Core ML files: JSON of `Terms.plain`
+UNSAID = "not said"
+PLACEHOLDERS = ("", "yours to say", "that of your file", UNSAID)  # of conf/style, and of cards
+LONGEST = 300  # characters of a text that came in a file
+STRICT: Mapping[str, Answer] = {"commercial": "no", "share_alike": "yes", "attribution": "yes"}
+
+# How a licence's text begins: what the Hub calls it, and the answers in the order of STRICT.
+KNOWN: Mapping[str, tuple[str, Answer, Answer, Answer]] = {
+    "MIT": ("mit", "yes", "no", "yes"),
+    "Apache-2.0": ("apache-2.0", "yes", "no", "yes"),
+    "CC0": ("cc0-1.0", "yes", "no", "no"),
+    "CC0 1.0": ("cc0-1.0", "yes", "no", "no"),
+    "CC BY 4.0": ("cc-by-4.0", "yes", "no", "yes"),
+    "CC BY-SA 4.0": ("cc-by-sa-4.0", "yes", "yes", "yes"),
+    "CC BY-NC 4.0": ("cc-by-nc-4.0", "no", "no", "yes"),
+    "CC BY-NC-SA 4.0": ("cc-by-nc-sa-4.0", "no", "yes", "yes"),
+}
+_FORBIDS = re.compile(r"(?i)non[- ]?commercial|not? (?:for )?commercial|research|\bNC\b")
+
+
+def known_licence(text: str) -> tuple[str, Answer, Answer, Answer] | None:
+    """The row of KNOWN for a text that names that licence and takes nothing back; else None.
+
+    `cc-by-nc-4.0` and `CC BY-NC 4.0` are one.
+    """
+    plain = re.sub(r"[-\s]+", " ", text).strip().lower()
+    for start, row in KNOWN.items():
+        spelled = re.escape(start.replace("-", " ").lower())
+        if re.fullmatch(rf"{spelled}(?:[,;].*| ?\(.*)?", plain):
+            return row if row[1] == "no" or not _FORBIDS.search(text) else None
+    return None
+
+
+@dataclass(frozen=True)
+class Licence:
+    """What is known of one thing that something was made from; `of` names it.
+
+    `stated`: whoever trained or published it says so, no file.
+    """
+
+    of: str
+    commercial: Answer = "unknown"
+    share_alike: Answer = "unknown"
+    attribution: Answer = "unknown"
+    text: str = UNSAID
+    source: str = ""
+    stated: bool = False
+
+    @classmethod
+    def said(cls, of: str, text: str, source: str = "", stated: bool = False) -> Licence:
+        """By the text of a licence; what that does not say is unknown."""
+        text = UNSAID if text in PLACEHOLDERS else text
+        if row := known_licence(text):
+            return cls(of, *row[1:], text, source, stated)
+        forbidden: Answer = "no" if _FORBIDS.search(text) else "unknown"
+        return cls(of, forbidden, text=text, source=source, stated=stated)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of all that something was made from, of which the strictest count.
+
+    `permission` names the commands that were told that everybody has permitted what the user
+    states: that alone counts then, and the chain stays on record.
+    """
+
+    chain: tuple[Licence, ...]
+    permission: tuple[str, ...] = ()
+
+    @property
+    def counting(self) -> tuple[Licence, ...]:
+        if not self.permission:
+            return self.chain
+        own = tuple(each for each in self.chain if each.stated)
+        return own or (Licence("permission", "yes", text="by permission"),)
+
+    @property
+    def strictest(self) -> Licence:
+        """All that counts, as one: its strictest answers, and whose is that on commercial use."""
+        answers = dict[str, Any]()
+        for question, strict in STRICT.items():
+            found = {getattr(each, question) for each in self.counting}
+            answers[question] = strict if strict in found else "unknown"
+            if len(found) == 1:
+                answers[question] = found.pop()
+        of = [each for each in self.counting if each.commercial == answers["commercial"]]
+        return replace(of[0] if of else Licence(""), **answers)
+
+    @property
+    def commercial(self) -> Answer:
+        return self.strictest.commercial
+
+    @property
+    def line(self) -> str:
+        """Everything in a line, for a page."""
+        use = {"yes": "allowed", "no": "not allowed", "unknown": "unknown"}[self.commercial]
+        texts = (f"{e.of}: {UNSAID}" if e.text == UNSAID else e.text for e in self.counting)
+        return f"commercial use {use} ({'; '.join(dict.fromkeys(texts)) or UNSAID})"
+
+    def beside(self, *others: Licence) -> Terms:
+        """With what else it was made from; the same of the same thing once."""
+        return replace(self, chain=tuple(dict.fromkeys((*self.chain, *others))))
+
+    def permitted(self, command: str, said: bool) -> Terms:
+        """As `licence.i_have_permission` of a command has it."""
+        more = (command,) if said and command not in self.permission else ()
+        return replace(self, permission=self.permission + more)
+
+    def inherited(self, of: str) -> tuple[Licence, ...]:
+        """The chain as a part of what is made from this. Permission is given to one, not to all."""
+        return tuple(replace(each, of=f"{of}: {each.of}") for each in self.chain)
+
+    def plain(self) -> dict[str, Any]:
+        """As it is stored: the answers, what decides them, and the chain."""
+        kept = (*STRICT, "text", "source")
+        return {key: getattr(self.strictest, key) for key in kept} | asdict(self)
+
+    def json(self) -> str:
+        return json.dumps(self.plain(), ensure_ascii=False, sort_keys=True)
+
+
+def read_terms(stored: Any) -> Terms:
+    """The terms in what `plain` or `json` gave; answers are taken from the chain alone.
+
+    Anything else is one link that says unknown: it came in a file.
+    """
+    try:
+        stored = json.loads(stored) if isinstance(stored, str) else stored
+        own = {key: stored[key] for key in ("chain", "permission") if key in stored}
+        found = TypeAdapter(Terms).validate_python(own)
+    except (ValueError, TypeError, KeyError, RecursionError):  # pydantic's own too
+        return Terms((Licence("its file", text="damaged"),))
+
+    def cut(text: str) -> str:
+        return " ".join(text.split())[:LONGEST]
+
+    chain = (replace(e, of=cut(e.of), text=cut(e.text), source=cut(e.source)) for e in found.chain)
+    return replace(found, chain=tuple(chain) or (Licence("its file"),))

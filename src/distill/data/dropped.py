@@ -1,0 +1,139 @@
+"""What is left out of a set for good: ROOT/dropped.txt, one picture a line.
+
+A line is a photo's path below its folder, its bare file name, the name of a PNG of the set, or
+`sha256:HASH BYTES NAME`, which keeps copies out too, whatever they are called. Lists add up; what
+restore=FILE names is let in again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from ast import literal_eval
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from distill.core.files import sha256
+from distill.data.decode import BadPhoto
+from distill.data.photo_table import PhotoRow, pair_of
+from distill.data.photos import Photo
+
+_CONTENT = re.compile(r"sha256:([0-9a-f]{64}) (\d{1,18}) (.+)")
+_NO_LINE = re.compile(r"[\r\n]")
+
+
+class DropList(NamedTuple):
+    """The `lines` to keep, the pair names that they mean, those of them that are `new` now, and
+    the lines just given that name nothing."""
+
+    lines: list[str]
+    pairs: set[str]
+    new: set[str]
+    unknown: list[str]
+
+
+def drop_list(
+    kept: Sequence[str],
+    drop: Sequence[str],
+    restore: Sequence[str],
+    photos: Sequence[Photo],
+    rows: Mapping[str, PhotoRow] = MappingProxyType({}),
+    pairs: Iterable[str] = (),
+) -> DropList:
+    """The `kept` lines of a set, `drop` added, without what `restore` names.
+
+    `photos` are those there now, `rows` what the set knows of photos, `pairs` its pairs. What
+    `drop` names is read once, for its content; others where they have as many bytes. Of pairs that
+    distill.curate leaves out the content is not kept: of two copies it may leave out one.
+    """
+    meant = _meant({*kept, *drop, *restore}, photos, rows, {*pairs})
+    lines, back = list(dict.fromkeys([*kept, *drop])), {p for each in restore for p in meant[each]}
+    again = {(size, digest) for size, digest, name in _contents(lines) if name in restore}
+    again |= {of for photo in photos if photo.pair_name in back and (of := _content(photo))}
+    # Of a bare name that several photos have, the others stay out by their own.
+    rest = {pair for each in lines if meant[each] & back for pair in meant[each] - back}
+    meant |= (
+        others := {photo.key: {photo.pair_name} for photo in photos if photo.pair_name in rest}
+    )
+    lines = [
+        line
+        for line in lines
+        if line not in restore
+        and not meant[line] & back
+        and not {each[:2] for each in _contents([line])} & again
+    ]
+    lines += [key for key in others if key not in lines]
+    out = {pair for line in lines for pair in meant[line]}
+    now = {pair for line in drop for pair in meant[line]} & out
+    lines += _content_lines([photo for photo in photos if photo.pair_name in now], lines)
+    alike = copies([photo for photo in photos if photo.pair_name not in out], lines)
+    lines += _content_lines(alike, lines)
+    out |= {photo.pair_name for photo in alike}
+    before = {pair for line in kept for pair in meant[line]}
+    before |= {Photo(Path(), name).pair_name for _, _, name in _contents(kept)}
+    return DropList(lines, out, out - before, [e for e in (*drop, *restore) if not meant[e]])
+
+
+def copies(photos: Iterable[Photo], lines: Sequence[str]) -> list[Photo]:
+    """The photos whose content a line names, whatever they are called."""
+    known = {each[:2] for each in _contents(lines)}
+    sizes = {size for size, _ in known}
+    return [p for p in photos if sizes and _size(p) in {*sizes, -1} and _content(p) in known]
+
+
+def _content_lines(photos: Iterable[Photo], lines: Sequence[str]) -> list[str]:
+    """Lines for the content of these photos, but for those whose name has one; none for a file
+    that cannot be read."""
+    there = {name for _, _, name in _contents(lines)}
+    names = {_NO_LINE.sub("?", photo.key): photo for photo in photos}
+    found = ((name, _content(photo)) for name, photo in names.items() if name not in there)
+    return [f"sha256:{of[1]} {of[0]} {name}" for name, of in found if of]
+
+
+def _contents(lines: Iterable[str]) -> list[tuple[int, str, str]]:
+    """Bytes, hash and name in those lines that name a content."""
+    found = map(_CONTENT.fullmatch, lines)
+    return [(int(each[2]), each[1], each[3]) for each in found if each]
+
+
+def _size(photo: Photo) -> int | None:
+    """In bytes; -1 of one at an address whose store does not say."""
+    if not isinstance(photo.path, Path):
+        return photo.path.size
+    with suppress(OSError):
+        return photo.path.stat().st_size
+    return None
+
+
+def _content(photo: Photo) -> tuple[int, str] | None:
+    with suppress(OSError, BadPhoto):
+        if not isinstance(photo.path, Path):
+            content = photo.path.read()
+            return len(content), hashlib.sha256(content).hexdigest()
+        if photo.path.is_file():
+            return photo.path.stat().st_size, sha256(photo.path)
+    return None
+
+
+def _meant(
+    lines: set[str], photos: Sequence[Photo], rows: Mapping[str, PhotoRow], pairs: set[str]
+) -> dict[str, set[str]]:
+    """The pair names that each line means: of photos, of those that the set knows and whose file
+    is gone, and of pairs."""
+    found: dict[str, set[str]] = {line: set() for line in lines}
+    if not lines:
+        return found
+    known = {photo.pair_name: (photo.key, photo.folder) for photo in photos}
+    gone = rows.keys() - known.keys()
+    known |= {pair: (literal_eval(rows[pair].key), rows[pair].folder) for pair in gone}
+    for pair, (key, folder) in known.items():
+        inside = key.removeprefix(f"{folder}/") if folder else key
+        for line in {key, inside, inside.rpartition("/")[2]} & found.keys():
+            found[line].add(pair)
+    for line in lines:
+        if line.endswith(".png") and (pair := pair_of(line)) in known.keys() | pairs:
+            found[line].add(pair)
+    return found
