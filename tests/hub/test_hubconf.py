@@ -14,7 +14,7 @@ from distill.core.errors import DistillError
 from distill.hub.published_student import PublishedStudent
 from distill.models import checkpoint, network_file, zoo
 from distill.models.teachers.toon import Toon
-from support.students_on_file import DISTILLED, distilled
+from support.students_on_file import distilled, settings_of_student
 
 ROOT = Path(__file__).parents[2]
 PHOTO = torch.rand(1, 3, 256, 256, generator=torch.Generator().manual_seed(3))
@@ -34,7 +34,7 @@ def test_a_student_of_the_package_gives_what_its_file_gives(style: str, tmp_path
     with torch.inference_mode():
         np.testing.assert_allclose(student(PHOTO).numpy(), expected, atol=1e-4)
         assert student(PHOTO[..., :100, :90]).shape == (1, 3, 100, 90)
-    assert student.description["style"]["name"] == style.removesuffix("-small")
+    assert student.description.style.name == style.removesuffix("-small")
     path = tmp_path / "s.safetensors"
     student.save(path)
     back = PublishedStudent.of(path)
@@ -52,7 +52,7 @@ def test_gradients_reach_the_photo_and_the_weights() -> None:
 
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "s.safetensors"
-    network_file.write_network(distilled(), network_file.description(DISTILLED), path)
+    network_file.write_network(distilled(), network_file.description(settings_of_student()), path)
     student, expected = load("student", file=str(path)), distilled()
     with torch.inference_mode():
         assert torch.equal(student(PHOTO), expected(PHOTO))
@@ -61,7 +61,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
 def test_untrained_is_the_student_of_a_training(monkeypatch: pytest.MonkeyPatch) -> None:
     student = load("student", style="paprika", pretrained=False)  # none of it in the package
     assert any(isinstance(m, torch.nn.BatchNorm2d) for m in student.modules())
-    assert student.description["style"]["name"] == "paprika"
+    assert student.description.style.name == "paprika"
     photo = PHOTO[..., :64, :64]
     with torch.inference_mode():  # `detail` starts at the photo
         assert (student(photo) - torch.sigmoid(4 * photo - 2)).abs().mean() < 0.1
@@ -86,7 +86,11 @@ def test_real_weights_of_a_teacher(assets: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "words", "line"),
     [
-        ("student", {"style": "paprika"}, r"no student of it in this package \(there are: hayao, "),
+        (
+            "student",
+            {"style": "paprika"},
+            r"no student of this package \(there are: hayao, hayao-sm",
+        ),
         ("student", {"style": "papriko", "pretrained": False}, "no such choice; did you mean"),
         ("student", {"file": "gone.safetensors"}, "gone.safetensors: no such file"),
         ("teacher", {"style": "hayao", "weights": "gone.pt"}, "style.weights=gone.pt: no such fil"),

@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
+from distill.config.settings.training import Training
 from distill.core.errors import DistillError
 from distill.models import checkpoint, network_file
 from distill.models.teachers.trained_run import CheckpointTeacher
 from support.gan_runs import RESNET, SIDE, STUDENT, UNET, built, settings
-from support.students_on_file import DISTILLED, STYLE, distilled
+from support.students_on_file import STYLE, distilled, settings_of_student
 
+DECODER = {"name": "detail", "profile": "strict", "without": []}
 PHOTO = torch.rand(2, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(3))
 
 
@@ -26,7 +28,7 @@ def said(path: Path) -> dict[str, Any]:
         return json.loads(file.metadata()["distill"])
 
 
-def written(path: Path, network: torch.nn.Module, trained: dict[str, Any]) -> Path:
+def written(path: Path, network: torch.nn.Module, trained: Training) -> Path:
     network_file.write_network(network, network_file.description(trained), path)
     return path
 
@@ -44,11 +46,11 @@ def check_same(one: torch.nn.Module, other: torch.nn.Module) -> None:
 @pytest.mark.parametrize("channels", [3, 4])
 def test_a_student_comes_back_bit_for_bit(tmp_path: Path, channels: int) -> None:
     network = distilled(channels)
-    path = written(tmp_path / "s.safetensors", network, DISTILLED | {"channels": channels})
+    path = written(tmp_path / "s.safetensors", network, settings_of_student(channels=channels))
     back, found = checkpoint.read_network(path)
     assert not back.training
     check_same(back, network)
-    assert found["channels"] == channels
+    assert found.channels == channels
     started, folded = checkpoint.student_to_start_from(path)
     check_same(started, network)
     assert not folded
@@ -69,12 +71,14 @@ def test_generators_come_back_too_and_teach(tmp_path: Path, node: dict[str, Any]
 
 def test_the_same_network_is_the_same_bytes(tmp_path: Path) -> None:
     network = distilled()
-    one, two = (written(tmp_path / f"{n}.safetensors", network, DISTILLED) for n in "ab")
+    one, two = (
+        written(tmp_path / f"{n}.safetensors", network, settings_of_student()) for n in "ab"
+    )
     assert one.read_bytes() == two.read_bytes()
 
 
 def test_what_the_file_says_and_what_it_keeps_to_itself(tmp_path: Path) -> None:
-    path = written(tmp_path / "s.safetensors", distilled(), DISTILLED)
+    path = written(tmp_path / "s.safetensors", distilled(), settings_of_student())
     found = said(path)
     assert {key: found[key] for key in ("recipe", "direction", "size", "channels", "form")} == {
         "recipe": "distill", "direction": "AtoB", "size": SIDE, "channels": 3, "form": 1,
@@ -90,8 +94,8 @@ def test_what_the_file_says_and_what_it_keeps_to_itself(tmp_path: Path) -> None:
 
 def test_colours_follow_the_side_of_a_teacher_that_normalises() -> None:
     node = {"_target_": "distill.models.teachers.animegan2.AnimeGANv2"}
-    assert network_file.description(DISTILLED | {"teacher": node})["colours_at"] == SIDE
-    assert network_file.description(DISTILLED | {"teacher": None})["teacher"] is None
+    assert network_file.description(settings_of_student(teacher=node)).colours_at == SIDE
+    assert network_file.description(settings_of_student(teacher=None)).teacher is None
 
 
 def problem(path: Path) -> str:
@@ -103,7 +107,9 @@ def problem(path: Path) -> str:
 
 
 def changed(path: Path, network: torch.nn.Module, **values: Any) -> Path:
-    network_file.write_network(network, network_file.description(DISTILLED) | values, path)
+    """The file of the student where these values stand for what it says."""
+    written(path, network, settings_of_student())
+    save_file(load_file(path), path, {"distill": json.dumps(said(path) | values)})
     return path
 
 
@@ -112,7 +118,7 @@ def test_foreign_and_damaged_files_end_in_one_line(tmp_path: Path) -> None:
     assert "no such file" in problem(path)
     path.write_bytes(b"")
     assert "damaged, or not a network of distill.export" in problem(path)
-    whole = written(tmp_path / "w.safetensors", network, DISTILLED).read_bytes()
+    whole = written(tmp_path / "w.safetensors", network, settings_of_student()).read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     assert "damaged" in problem(path)
     save_file({"weight": torch.ones(2)}, path)
@@ -128,12 +134,13 @@ def test_foreign_and_damaged_files_end_in_one_line(tmp_path: Path) -> None:
     assert "does not fit Student: " in problem(changed(path, network, channels=4))
     for name in ("size", "colours_at"):
         for value in ("64", 8, True):
-            assert "damaged" in problem(changed(path, network, **{name: value}))
-    for name, value in (("resolution", "x"), ("licence", ["MIT"]), ("extra", 1)):
-        assert f": {name}" in problem(changed(path, network, style=STYLE | {name: value}))
-    for teacher in ("toon", {"_target_": 3}, [1]):
-        assert "damaged" in problem(changed(path, network, teacher=teacher))
-    assert "damaged" in problem(changed(path, network, folded=0))
+            assert f": {name}={value!r}: " in problem(changed(path, network, **{name: value}))
+    for name, value in (("resolution", "x"), ("licence", ["MIT"])):
+        style = STYLE | {name: value}
+        assert f": style.{name}={value!r}: " in problem(changed(path, network, style=style))
+    for teacher in ("toon", [1]):
+        assert f": teacher={teacher!r}: " in problem(changed(path, network, teacher=teacher))
+    assert ": folded=0: " in problem(changed(path, network, folded=0))
     header = struct.pack("<Q", 1 << 60)
     path.write_bytes(header + whole[8:])
     assert "damaged" in problem(path)
@@ -147,15 +154,15 @@ def test_no_class_but_ours_is_built_from_a_file(
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "evil.py").write_text("open('owned', 'w')")
     evil: dict[str, Any] = {"_target_": "evil.Thing"}
-    values = {"decoder": {"decoder": {"build": evil}}, "encoder": {"encoder": evil}}[part]
+    values = {"decoder": {"decoder": DECODER | {"build": evil}}, "encoder": {"encoder": evil}}[part]
     line = problem(changed(tmp_path / "x.safetensors", distilled(), **values))
-    assert "refused; only classes of distill." in line
+    assert "refused; only classes of distill and of plug-ins" in line
     assert not (tmp_path / "owned").exists()
 
 
 def test_a_network_alone_is_no_run(tmp_path: Path) -> None:
-    path = written(tmp_path / "s.safetensors", distilled(), DISTILLED)
-    for read in (checkpoint.load_network, checkpoint.load_student, checkpoint.recipe_in):
+    path = written(tmp_path / "s.safetensors", distilled(), settings_of_student())
+    for read in (checkpoint.load_network, checkpoint.load_student):
         with pytest.raises(
             DistillError, match="a network alone; this also needs its run's settings"
         ):

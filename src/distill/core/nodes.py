@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import sys
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import resolve_name
@@ -14,7 +15,10 @@ from typing import Any, get_type_hints
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
-from distill.core.errors import DistillError, lacking
+from distill.core import plugins
+from distill.core.errors import DistillError, lacking, of_the_user, place_of, reason_of
+
+Node = dict[str, Any]  # a class or function by `_target_`, and its arguments
 
 # Where modules of distill lie now whose classes settings name, by the name in earlier runs.
 MOVED = {
@@ -26,9 +30,12 @@ MOVED = {
 def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
     """Check that a Node's class exists and takes these arguments with these types."""
     target = class_of(key, value)
-    signature = inspect.signature(target)
+    signature = inspect.signature(target) if callable(target) else inspect.Signature()
     allowed = [n for n in signature.parameters if n not in given]
-    hints = get_type_hints(target.__init__ if inspect.isclass(target) else target)
+    hints: dict[str, Any] = {}
+    with suppress(NameError, TypeError):  # names for type checkers alone; no function
+        of = target.__init__ if inspect.isclass(target) else target
+        hints = get_type_hints(of, include_extras=True)
     arguments = {k: v for k, v in value.items() if k != "_target_"}
     for name, argument in arguments.items():
         if name not in allowed:
@@ -41,6 +48,8 @@ def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
             pass  # a hint pydantic cannot express says nothing about plain values
         except ValidationError as error:
             said = error.errors()[0]["msg"]  # begins with a capital; values in it stay as they are
+            if isinstance(argument, list) and "valid integer" in said:
+                said = "want one number; of what is no square the longer side"
             message = f"{key}.{name}={argument!r}: {said[0].lower()}{said[1:]}"
             raise DistillError(message) from None
     for name in allowed:
@@ -54,6 +63,29 @@ def build(value: Mapping[str, Any], **given: Any) -> Any:
     """The object a Node describes, with further arguments from code."""
     arguments = {k: v for k, v in value.items() if k != "_target_"}
     return class_of("", value)(**arguments, **given)
+
+
+def part(key: str, value: Mapping[str, Any], base: type, **given: Any) -> Any:
+    """The `base` that a Node describes; one that is no class or function is taken as it is.
+
+    Raises DistillError for anything else, and where code of the user's own raises what it likes.
+    """
+    target, said = class_of(key, value), f"{key}._target_={value.get('_target_')}"
+    wrong = f"{said}: is no {base.__name__}; name a subclass of {base.__module__}.{base.__name__}"
+    if inspect.isclass(target) and not issubclass(target, base):
+        raise DistillError(wrong)
+    if isinstance(target, base):
+        return target
+    with of_the_user(f"{said}: its constructor") if is_own(value) else nullcontext():
+        made = build(value, **given)
+    if not isinstance(made, base):
+        raise DistillError(wrong)
+    return made
+
+
+def is_own(value: Mapping[str, Any]) -> bool:
+    """Whether a Node's class is the user's, not distill's or PyTorch's, which need no trial."""
+    return str(value.get("_target_")).partition(".")[0] not in ("distill", "torch")
 
 
 def takes(value: Mapping[str, Any], argument: str) -> bool:
@@ -88,6 +120,11 @@ def class_of(key: str, value: Mapping[str, Any]) -> Any:
                 if said := lacking(missing):
                     raise DistillError(f"{key}._target_={name}: {said}") from error
         raise DistillError(f"{key}._target_={name}: cannot be imported ({error})") from error
+    except Exception as error:  # a module of the user's raises whatever it likes
+        if name.startswith("distill."):
+            raise
+        why = f"{type(error).__name__}: {reason_of(error, 200)}{place_of(error)}"
+        raise DistillError(f"{key}._target_={name}: cannot be imported ({why})") from error
 
 
 def current_name(name: str) -> str:
@@ -110,14 +147,26 @@ def with_current_names(settings: Any) -> Any:
     return [*map(with_current_names, settings)] if isinstance(settings, list) else settings
 
 
+def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings within settings, by their dotted keys."""
+    found: dict[str, Any] = {}
+    for key, value in tree.items():
+        name = f"{prefix}{key}"
+        found |= flat(value, f"{name}.") if isinstance(value, dict) else {name: value}
+    return found
+
+
 def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
-    """Refuse a Node that came in a file unless it is a `base` that `package` itself defines.
+    """Refuse a Node that came in a file unless it is a `base` of `package`, or of a plug-in.
 
     A config of one's own may name any class; a checkpoint from elsewhere must not, since building
-    `os.system` from it would run whatever it says.
+    `os.system` from it would run whatever it says. Nothing else is even imported.
     """
     name = str(value.get("_target_"))
     module, _, cls = name.rpartition(".")
+    if not name.startswith("distill."):
+        _check_own(name, base)
+        return
     inside = module.startswith(f"{package}.")  # no other module is imported
     found, there = None, False
     # No such module, or none above it: what is above is imported, and what is inside.
@@ -133,6 +182,21 @@ def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
         )
     if not inspect.isclass(found) or not issubclass(found, base) or found.__module__ != module:
         raise DistillError(f"{name}: refused; only classes of {package} are built from a file")
+
+
+def _check_own(name: str, base: type) -> None:
+    top, plugin = name.partition(".")[0], plugins.plugin_of(name)
+    if plugin is None:
+        may = top.isidentifier() and top not in {*sys.stdlib_module_names, "torch"}
+        remedy = f"; if you trust {top}, add plugins=[{top}]" if may and "." in name else ""
+        said = "refused; only classes of distill and of plug-ins are built from a file"
+        raise DistillError(f"{name}: {said}{remedy}")
+    found = class_of("file", {"_target_": name})
+    inside = getattr(found, "__module__", "")  # it may be listed in another module than its own
+    if not inspect.isclass(found) or not f"{inside}.".startswith(f"{plugin}."):
+        raise DistillError(f"{name}: refused; is no class of {plugin}")
+    if not issubclass(found, base):
+        raise DistillError(f"{name}: refused; is no {base.__name__}")
 
 
 def unknown_name(key: str, allowed: list[str], what: str = "setting") -> str:

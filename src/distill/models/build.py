@@ -2,31 +2,111 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from math import lcm
+from typing import Literal
 
-from distill.config.settings.training import StyleSettings
+import torch
+from torch import nn
+
+from distill.config.settings.networks import (
+    GeneratorSettings,
+    NetworkSettings,
+    StudentSettings,
+    StyleSettings,
+)
 from distill.core import nodes, weights
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, of_the_user
+from distill.core.images import form, wrong_pictures
+from distill.core.nodes import Node
 from distill.core.weights import WeightsFile
 from distill.models.students.student import Student, global_statistics
 from distill.models.teachers.teacher import Teacher
 
+# Whose classes a file may name, beside those of plug-ins.
+PACKAGES = ("distill.models.generators", "distill.models.students")
+
+
+def untrained(said: NetworkSettings) -> nn.Module:
+    """The network of a run's settings or of a file, which may come from elsewhere, not trained."""
+    if isinstance(said, StudentSettings):
+        encoder = without_weights(checked_node(said.encoder))
+        decoder = checked_node(said.decoder.build)
+        return build_student(encoder, decoder, said.channels, said.global_statistics)
+    assert isinstance(said, GeneratorSettings)
+    node = checked_node(said.generator.build)
+    return nodes.build(node, size=said.side, in_channels=3, out_channels=said.channels)
+
+
+def checked_node(node: Node) -> Node:
+    """The Node, once the class that it and every Node inside names is checked.
+
+    Raises DistillError for a class outside of `PACKAGES` and plug-ins.
+    """
+    name = str(node.get("_target_"))
+    package = next((p for p in PACKAGES if name.startswith(f"{p}.")), PACKAGES[-1])
+    nodes.check_part(node, package, nn.Module)
+    inner = {k: checked_node(v) for k, v in node.items() if isinstance(v, dict) and "_target_" in v}
+    if "encoder" in inner:
+        inner["encoder"] = without_weights(inner["encoder"])
+    return node | inner
+
 
 def build_student(
-    encoder: dict[str, Any],
-    decoder: dict[str, Any],
+    encoder: Node,
+    decoder: Node,
     channels: int,
     statistics: Literal["none", "thumbnail"] = "none",
 ) -> Student:
-    """Encoder and decoder from their nodes, and what tells the decoder of the whole picture."""
-    built = nodes.build(encoder)
-    out = nodes.build(
-        decoder, channels=built.channels, strides=built.strides, out_channels=channels
-    )
-    return Student(built, out, None if statistics == "none" else global_statistics(built, out))
+    """Encoder and decoder from their nodes, and what tells the decoder of the whole picture.
+
+    Raises DistillError where one is the user's own and they do not give pictures.
+    """
+    built = nodes.part("encoder", encoder, nn.Module)
+    if missing := [name for name in ("channels", "strides") if not hasattr(built, name)]:
+        raise DistillError(
+            f"encoder: {type(built).__name__} has no `{missing[0]}`, a list with a number for each "
+            "of its features, the photo first"
+        )
+    given = {"channels": built.channels, "strides": built.strides, "out_channels": channels}
+    out = nodes.part("decoder.build", decoder, nn.Module, **given)
+    student = Student(built, out, None if statistics == "none" else global_statistics(built, out))
+    both = {"encoder": encoder, "decoder.build": decoder}
+    own = [f"{key}._target_={node['_target_']}" for key, node in both.items() if nodes.is_own(node)]
+    if own:
+        try_network(" with ".join(own), student, channels)
+    return student
 
 
-def load_teacher(style: StyleSettings, node: dict[str, Any] | None) -> Teacher:
+def try_network(said: str, network: nn.Module, channels: int, multiple: int = 32) -> None:
+    """Run a network once on 64 × 64 and on 64 × 96 pixels. Raises DistillError that begins `said`.
+
+    It is left in the mode that it was in, and so are torch's random numbers.
+    """
+    fixed, training, step = getattr(network, "fixed", None), network.training, lcm(32, multiple)
+    low = step * -(-64 // step)
+    with torch.random.fork_rng(devices=[]), torch.inference_mode():
+        network.eval()
+        for size in [fixed] if fixed else [(low, low), (low, low + step)]:
+            photo = torch.rand(1, 3, *size)
+            with of_the_user(f"{said}: a call with {form(photo)}"):
+                output = network(photo)
+            if problem := wrong_pictures(output, (1, channels, *size)):
+                raise DistillError(f"{said}: {problem}, for {tuple(photo.shape)}")
+    network.train(training)
+
+
+def without_weights(encoder: Node) -> Node:
+    """An encoder's Node without weights of its own: all of them come from elsewhere."""
+    return encoder | ({"weights": "none"} if nodes.takes(encoder, "weights") else {})
+
+
+def check_teacher(node: Node | None) -> None:
+    """Refuse a teacher that a run names, before anything imports it; see `nodes.check_part`."""
+    if node is not None:
+        nodes.check_part(node, "distill.models.teachers", Teacher)
+
+
+def load_teacher(style: StyleSettings, node: Node | None) -> Teacher:
     """The style's teacher with its weights found, verified and loaded.
 
     Raises DistillError where they cannot be had, and for pairs of one's own.
@@ -35,17 +115,23 @@ def load_teacher(style: StyleSettings, node: dict[str, Any] | None) -> Teacher:
         raise DistillError(
             f"style={style.name}: pairs of your own, there is no teacher; name one: style=NAME"
         )
-    if style.file is None and style.weights is None:
-        return nodes.build(node)
-    if not nodes.takes(node, "weights"):  # another teacher than the style's own
-        if style.weights:
+    found = {}
+    if style.file is not None or style.weights is not None:
+        if nodes.takes(node, "weights"):
+            file = WeightsFile(style.file or "", style.url, style.sha256, style.git_blob)
+            found = {"weights": weights.find(file, style.weights, "style.weights")}
+        elif style.weights:  # another teacher than the style's own
             raise DistillError(f"style.weights={style.weights}: this teacher takes none; leave it")
-        return nodes.build(node)
-    file = WeightsFile(style.file or "", style.url, style.sha256, style.git_blob)
-    return nodes.build(node, weights=weights.find(file, style.weights, "style.weights"))
+    teacher: Teacher = nodes.part("teacher", node, Teacher, **found)
+    if nodes.is_own(node) and teacher.timed and not teacher.by_name:
+        said = f"teacher._target_={node['_target_']}"
+        if teacher.origin == Teacher.origin:  # it has said nothing better
+            teacher.origin = said
+        try_network(said, teacher.freeze(), 4 if teacher.transparent else 3, teacher.multiple)
+    return teacher
 
 
-def available_teacher(style: StyleSettings, node: dict[str, Any] | None) -> Teacher | None:
+def available_teacher(style: StyleSettings, node: Node | None) -> Teacher | None:
     """The same without a download: None where a published file would have to be fetched first."""
     file = WeightsFile(style.file or "", style.url, style.sha256, style.git_blob)
     if style.file and style.weights is None and weights.find_or_none(file) is None:
@@ -53,7 +139,7 @@ def available_teacher(style: StyleSettings, node: dict[str, Any] | None) -> Teac
     return inference_teacher(style, node)
 
 
-def inference_teacher(style: StyleSettings, node: dict[str, Any] | None) -> Teacher:
+def inference_teacher(style: StyleSettings, node: Node | None) -> Teacher:
     """The teacher for inference on any picture. Raises DistillError as `load_teacher`, and for one
     that only has drawings of certain photos."""
     teacher = load_teacher(style, node)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +19,29 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from distill import __version__
-from distill.config.registry import Direction, recipe_of
-from distill.config.settings.training import StyleSettings
+from distill.config.registry import schema_of
+from distill.config.settings.base import Direction
+from distill.config.settings.networks import (
+    Description,
+    GeneratorDescription,
+    GeneratorSettings,
+    NetworkSettings,
+    StudentDescription,
+    StudentSettings,
+)
+from distill.config.settings.training import Train, Training
 from distill.config.validate import fit
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write
-from distill.core.nodes import class_of
+from distill.core.nodes import class_of, is_own
+from distill.core.plugins import plugin_of
 from distill.core.state_dicts import load_state
+from distill.models.build import check_teacher, untrained, without_weights
 from distill.models.fold import fold_batchnorm
 
 SUFFIX = ".safetensors"
 KEY = "distill"  # of the metadata
 FORM = 1  # of what is under it; a reader refuses a later one
-SMALLEST = 32  # pixels
 
 
 def is_network_file(path: Path) -> bool:
@@ -38,48 +49,58 @@ def is_network_file(path: Path) -> bool:
     return path.suffix.lower() == SUFFIX
 
 
-def description(trained: dict[str, Any], direction: Direction = "AtoB") -> dict[str, Any]:
-    """What a file says of its network, from the settings of its run.
-
-    `size` is the side of the pictures that it learnt on, `colours_at` that of the ones in which
-    its colours are right, or None: in all. `folded`: BatchNorm is, as in what an ONNX file has.
-    """
-    recipe = recipe_of(trained)
-    return recipe.description(trained) | {
+def description(trained: Training, direction: Direction = "AtoB") -> Description:
+    """What a file says of its network, from the settings of its run: no paths."""
+    common: dict[str, Any] = {
         "form": FORM,
         "version": __version__,
-        "recipe": recipe.name,
+        "recipe": trained.recipe,
         "direction": direction,
-        "size": recipe.side(trained),
+        "channels": trained.channels,
+        "size": trained.side,
         "colours_at": colours_at(trained),
         "folded": False,
     }
+    if isinstance(trained, GeneratorSettings):
+        return GeneratorDescription(run=trained.run, generator=trained.generator, **common)
+    assert isinstance(trained, Train)
+    style, teacher = replace(trained.style, weights=None), trained.teacher
+    if own := trained.style.weights:  # not the file that is published under that name
+        style = replace(style, file=Path(own).name, url=None, sha256=None, git_blob=None)
+    return StudentDescription(
+        encoder=without_weights(trained.encoder),
+        decoder=trained.decoder,
+        global_statistics=trained.global_statistics,
+        style=style,
+        teacher=teacher and {key: v for key, v in teacher.items() if key != "path"},
+        **common,
+    )
 
 
-def untrained_network(said: dict[str, Any]) -> nn.Module:
+def untrained_network(said: Description) -> nn.Module:
     """The network of a description, with weights that are none."""
-    network = recipe_of(said).network(said)
-    if not said["folded"]:
+    network = untrained(said)
+    if not said.folded:
         return network
     return fold_batchnorm(network).requires_grad_()  # torch gives new biases none
 
 
-def colours_at(trained: dict[str, Any]) -> int | None:
+def colours_at(trained: NetworkSettings) -> int | None:
     """The side that a student learnt at, where its teacher's colours depend on the whole picture.
 
     Its own depend on what its features see there, which in a larger picture is a part. None for a
     student that is told the whole picture.
     """
-    if trained.get("global_statistics", "none") != "none":
+    if not isinstance(trained, Train) or trained.global_statistics != "none":
         return None
-    recipe = recipe_of(trained)
-    teacher = trained["teacher"] if recipe.has_teacher else None
-    if teacher is None or not class_of("teacher", teacher).normalises:
-        return None
-    return recipe.side(trained)
+    teacher = trained.teacher
+    if teacher is None or (is_own(teacher) and plugin_of(teacher["_target_"]) is None):
+        return None  # a class that is not needed otherwise, and few normalise
+    check_teacher(teacher)
+    return trained.side if class_of("teacher", teacher).normalises else None
 
 
-def write_network(network: nn.Module, said: dict[str, Any], target: Path) -> None:
+def write_network(network: nn.Module, said: Description, target: Path) -> None:
     """Replace `target` by the network's weights and its `description`. The same in, the same bytes.
 
     A second key beside ours would stand before or after it by chance.
@@ -88,10 +109,12 @@ def write_network(network: nn.Module, said: dict[str, Any], target: Path) -> Non
         name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()
     }
     with atomic_write(target) as temporary:
-        save_file(state, temporary, {KEY: json.dumps(said, sort_keys=True, ensure_ascii=False)})
+        save_file(
+            state, temporary, {KEY: json.dumps(asdict(said), sort_keys=True, ensure_ascii=False)}
+        )
 
 
-def read_description(path: Path) -> dict[str, Any]:
+def read_description(path: Path) -> Description:
     """What the file says of its network, the weights unread. Raises DistillError."""
     if not path.is_file():
         raise DistillError(f"{path}: no such file")
@@ -105,26 +128,20 @@ def read_description(path: Path) -> dict[str, Any]:
         said = json.loads(metadata[KEY])
         if said["form"] > FORM:
             raise DistillError(f"made by distill {said['version']}; update this one")
-        # What is read without building: sizes, which only numbers can be, and words of a style.
-        recipe, at = recipe_of(said), said["colours_at"]
-        if recipe.has_teacher:
-            fit(said["style"], StyleSettings)
-        side = recipe.side(said)
-        if any(type(x) is not int or x < SMALLEST for x in (side, said["size"], at or side)):
-            raise ValueError("a size that is none")
-        if type(said["folded"]) is not bool:
-            raise ValueError("folded or not")
-        if recipe.has_teacher and not isinstance((said["teacher"] or {}).get("_target_", ""), str):
-            raise ValueError("a teacher that is none")
-    return said
+        of_student = issubclass(schema_of(said), StudentSettings)
+        schema = StudentDescription if of_student else GeneratorDescription
+        return fit(said, schema, extra="ignore")
 
 
-def read_network_file(path: Path) -> tuple[nn.Module, dict[str, Any]]:
+def read_network_file(path: Path, direction: Direction = "AtoB") -> tuple[nn.Module, Description]:
     """The network in such a file, in evaluation mode, and what the file says of it.
 
     (N, 3, H, W) in [0, 1] to (N, 3 or 4, H, W) in [0, 1]. The file may only name classes of
-    distill.models.generators and distill.models.students. Raises DistillError for any other file.
+    distill.models.generators and distill.models.students. Raises DistillError for any other file,
+    and for another `direction` than the one that each has.
     """
+    if direction != "AtoB":
+        raise DistillError(f"direction={direction}: {path} has one direction; leave it out")
     said = read_description(path)
     with problems_of(path, "network of distill.export"):
         network = untrained_network(said)

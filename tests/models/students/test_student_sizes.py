@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from distill.config import compose
+from distill.config import compose, groups
 from distill.config.settings.training import Train
 from distill.export.onnx import OnnxExporter, parity
 from distill.metrics import complexity
@@ -25,7 +25,7 @@ MACS = {  # at most, and nearly that
     "base_plus": 125e6,
     "wide": 250e6,
 }
-SIZES = compose.choices("student")
+SIZES = groups.choices("student")
 
 
 def settings(*overrides: str) -> Train:

@@ -336,7 +336,7 @@ def test_a_blackened_picture_is_no_label(files, monkeypatch) -> None:
     assert "teacher.safety_checker=false leaves the checker out" in message(files["sd"], **HOW)
     Answer.nsfw_content_detected = None
     Answer.images = np.full((3, 32, 40, 3), np.nan, np.float32)
-    assert "values that are not finite; another teacher.dtype" in message(files["sd"], **HOW)
+    assert "teacher.dtype=float32): gave values that are not finite" in message(files["sd"], **HOW)
 
 
 # The whole way

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -13,7 +14,11 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from distill.core.errors import DistillError
+from distill.core.files import sha256
 from distill.models.teachers.onnx_teacher import OnnxTeacher
+from distill.models.teachers.teacher import BadPicture
+from distill.stylize.onnx_student import OnnxStudent
+from support.labelling import add, make
 
 Shape = Sequence[int | str]
 FREE: Shape = ("n", 3, "h", "w")
@@ -67,8 +72,8 @@ def test_identity_gives_the_photo_back(tmp_path: Path, span: tuple[float, float]
 def test_input_range_is_what_the_network_sees(tmp_path: Path) -> None:
     """Black arrives as -1 and white as 1; read as [0, 1], that is 2p - 1, black below a half."""
     teacher = OnnxTeacher(identity(tmp_path / "i.onnx"), (-1, 1), (0, 1))
-    photo = torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0]).expand(1, 3, 2, 5)
-    expected = torch.tensor([0.0, 0.0, 0.0, 0.5, 1.0]).expand(1, 3, 2, 5)
+    photo = torch.tensor([0.25, 0.5, 0.625, 0.75, 1.0]).expand(1, 3, 2, 5)
+    expected = torch.tensor([0.0, 0.0, 0.25, 0.5, 1.0]).expand(1, 3, 2, 5)
     torch.testing.assert_close(teacher(photo), expected)
 
 
@@ -79,10 +84,68 @@ def test_output_in_0_to_255(tmp_path: Path) -> None:
     torch.testing.assert_close(teacher(photo), photo / 5)
 
 
-def test_output_outside_its_range_is_cut(tmp_path: Path) -> None:
-    teacher = OnnxTeacher(scaled(tmp_path / "m.onnx", np.full(1, 3.0)), **UNIT)
-    photo = torch.rand(1, 3, 16, 16)
-    torch.testing.assert_close(teacher(photo), (photo * 3).clamp(max=1))
+def test_little_of_the_output_outside_its_range_is_cut(tmp_path: Path) -> None:
+    teacher = OnnxTeacher(scaled(tmp_path / "m.onnx", np.full(1, 1.2)), **UNIT)
+    photo = torch.linspace(0, 1, 768).reshape(1, 3, 16, 16)  # a sixth of it
+    torch.testing.assert_close(teacher(photo), (photo * 1.2).clamp(max=1))
+
+
+@pytest.mark.parametrize(
+    ("shape", "layout", "said"),
+    [
+        (("n", "h", "w", 3), "nchw", "takes (?, ?, ?, 3), channels last: set teacher.layout=nhwc"),
+        ((1, 64, 64, 3), "nchw", "takes (1, 64, 64, 3), channels last: set teacher.layout=nhwc"),
+        (FREE, "nhwc", "takes (?, 3, ?, ?), channels first: set teacher.layout=nchw"),
+    ],
+)
+def test_the_other_layout_is_named(tmp_path: Path, shape: Shape, layout: str, said: str) -> None:
+    path = identity(tmp_path / "i.onnx", shape)
+    assert message(path, layout=layout) == f"{path}: {said}"
+
+
+def test_a_range_that_leaves_the_dark_half_empty_is_remarked(tmp_path, capsys) -> None:
+    """A network of [0, 1] whose range was forgotten draws nothing darker than grey."""
+    add(tmp_path / "photos", *range(4))
+    for span, said in (((-1, 1), True), ((0, 1), False)):
+        teacher = OnnxTeacher(identity(tmp_path / "i.onnx"), (0, 1), span)
+        make(tmp_path / "photos", tmp_path / f"set {said}", teacher=teacher)
+        assert ("gave no value below 0 for 4 photos" in capsys.readouterr().out) is said
+
+
+@pytest.mark.parametrize(("field", "what"), [("opset", "opset"), ("ir", "IR version")])
+def test_a_file_newer_than_onnx_runtime_is_told_so(tmp_path: Path, field: str, what: str) -> None:
+    path = identity(tmp_path / "i.onnx")
+    model = onnx.load(path)
+    if field == "opset":
+        model.opset_import[0].version = 99
+    else:
+        model.ir_version = 99
+    onnx.save(model, path)
+    said = message(path)
+    assert said.startswith(f"{path}: is newer than this ONNX Runtime ({onnxruntime.__version__}), ")
+    assert re.search(rf"reads up to {what} \d+; export it with an older one", said)
+    with pytest.raises(DistillError, match=rf"^net: is newer .* up to {what} \d+; "):
+        OnnxStudent(model, "net")
+
+
+@pytest.mark.parametrize(
+    ("gives", "said", "hint"),
+    [
+        ((0, 255), (-1, 1), "values from 0 to 255, want [-1, 1]; try teacher.output_range=[0,255]"),
+        ((0, 255), (0, 1), "values from 0 to 255, want [0, 1]; try teacher.output_range=[0,255]"),
+        ((-1, 1), (0, 1), "values from -1 to 1, want [0, 1]; try teacher.output_range=[-1,1]"),
+        ((-1, 1), (0, 255), "values from -1 to 1, want [0, 255]; try teacher.output_range=[-1,1]"),
+        ((0, 1), (0, 255), "values from 0 to 1, want [0, 255]; try teacher.output_range=[0,1]"),
+    ],
+)
+def test_an_output_range_that_was_forgotten(tmp_path: Path, gives, said, hint: str) -> None:
+    teacher = OnnxTeacher(identity(tmp_path / "i.onnx"), input_range=gives, output_range=said)
+    photos = torch.linspace(0, 1, 192).reshape(1, 3, 8, 8).repeat(2, 1, 1, 1)
+    photos[1] = photos[1].flip(1)
+    with pytest.raises(BadPicture) as error:  # too little of the range is one colour
+        teacher.check_together(teacher(photos), photos)
+    assert str(error.value).startswith(f"{teacher.path}: gave ")
+    assert str(error.value).endswith(hint)
 
 
 @pytest.mark.parametrize(
@@ -258,3 +321,18 @@ def test_a_copy_for_another_machine_needs_no_file(tmp_path: Path) -> None:
     copy = pickle.loads(content)
     assert torch.equal(copy(photo), photo * torch.from_numpy(factors).float())
     assert not copy.training
+
+
+def test_weights_in_another_file_are_in_the_fingerprint(tmp_path: Path) -> None:
+    factors = np.full((1, 3, 1, 1), 0.5)
+    path = scaled(tmp_path / "alone.onnx", factors)
+    alone = OnnxTeacher(path, **UNIT).settings()
+    assert alone.startswith(f"{sha256(path)} [")  # as older versions have it
+    onnx.save(onnx.load(path), path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    before = OnnxTeacher(path, **UNIT)
+    known = before.fingerprint()
+    assert before(torch.ones(1, 3, 8, 8)).mean() == 0.5
+    (tmp_path / "w.bin").write_bytes(factors.astype(np.float32).tobytes()[:8] + b"\0\0\0\0")
+    after = OnnxTeacher(path, **UNIT)
+    assert after(torch.ones(1, 3, 8, 8)).mean() < 0.5
+    assert after.fingerprint() != known

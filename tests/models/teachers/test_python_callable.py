@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import re
@@ -13,7 +14,7 @@ from PIL import Image
 
 from distill.benchmark import __main__ as benchmark
 from distill.core.errors import DistillError
-from distill.core.files import cache_folder
+from distill.core.files import cache_folder, sha256
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.models.teachers.python_callable import CallTeacher
@@ -111,6 +112,38 @@ def test_the_fingerprint_follows_call_code_and_version(module) -> None:
     assert CallTeacher("mine:draw").fingerprint() != known
 
 
+def test_the_fingerprint_follows_own_modules_that_are_imported_anywhere(module) -> None:
+    """By name, by a constant, from a package, inside a function, and by what is imported so."""
+    module("from mine_sums import HALF\nimport mine_kit.more\n\n\ndef draw(photos):\n"
+           "    import mine_late\n    return photos * mine_late.X * HALF\n")  # fmt: skip
+    module("HALF = 0.5\n", "mine_sums")
+    module("from . import deep\nX = deep.X\n", "mine_kit.more")
+    module("X = 1\n", "mine_kit.deep")
+    module("import mine_kit.more as more\nX = more.X\n", "mine_late")
+    modules = ["mine", "mine_sums", "mine_kit.more", "mine_kit.deep", "mine_late"]
+
+    def known() -> str:
+        for name in modules:
+            sys.modules.pop(name, None)
+        return CallTeacher("mine:draw").fingerprint()
+
+    seen = [known()]
+    for name in modules[1:]:
+        path = Path(f"{name.replace('.', '/')}.py")
+        path.write_text(path.read_text() + "# more\n")
+        seen.append(known())
+    assert len({*seen}) == len(modules)
+    module("X = 2\n", "mine_unused")
+    assert known() == seen[-1]
+    assert "teacher.version=WORD" in CallTeacher("mine:draw").unseen
+
+
+def test_the_fingerprint_of_one_file_is_that_of_older_versions(module) -> None:
+    module("import math\nimport numpy\nfrom torch import nn\n\n" + NEGATIVE)
+    code = hashlib.sha256(sha256(Path("mine.py")).encode()).hexdigest()[:16]
+    assert CallTeacher("mine:draw").settings() == f"mine:draw {code} "
+
+
 def test_the_fingerprint_follows_the_file_that_a_name_comes_from(module) -> None:
     module("from mine_other import draw\n")
     module(NEGATIVE, "mine_other")
@@ -161,8 +194,8 @@ BODIES = {
     "photos * 255": "want [0, 1]",
     "photos - 0.5": "want [0, 1]",
     "photos / 0": "gave values that are not finite",
-    "exit(3)": "raised SystemExit for (2, 3, 24, 20) float32 (3",
-    "photos.unknown_name()": "raised AttributeError for (2, 3, 24, 20) float32 (",
+    "exit(3)": "a call with (2, 3, 24, 20) float32 raised SystemExit (3",
+    "photos.unknown_name()": "a call with (2, 3, 24, 20) float32 raised AttributeError (",
 }
 
 

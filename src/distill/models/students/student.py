@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
 from distill.core import nodes
 from distill.core.errors import DistillError
+from distill.core.nodes import Node
 from distill.models.kept_statistics import by_averages
 from distill.models.students.global_statistics import THUMBNAIL, GlobalStatistics, thumbnail_of
 
@@ -21,6 +20,10 @@ class Student(nn.Module):
     With `statistics` the decoder's sums are scaled and shifted by what a thumbnail of the whole
     picture shows, see GlobalStatistics. `photo` is the whole picture then, or a part of it beside
     its `thumbnail` (N, 3, 256, 256).
+
+    >>> student = distill.student_network("toon").student
+    >>> distill.Student(student.encoder, student.decoder)(torch.rand(1, 3, 64, 96)).shape
+    torch.Size([1, 3, 64, 96])
     """
 
     def __init__(
@@ -83,8 +86,8 @@ class StudentGenerator(Student):
 
     def __init__(
         self,
-        encoder: dict[str, Any],
-        decoder: dict[str, Any],
+        encoder: Node,
+        decoder: Node,
         size: int = 256,
         in_channels: int = 3,
         out_channels: int = 3,

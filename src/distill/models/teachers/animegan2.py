@@ -137,6 +137,7 @@ class AnimeGANv2(Teacher):
         )
         self.out_layer = nn.Sequential(nn.Conv2d(32, 3, 1, bias=False), nn.Tanh())
         if weights is not None:
+            self.origin = str(weights)
             state_dicts.load_into(self, weights)
         self.freeze()
 

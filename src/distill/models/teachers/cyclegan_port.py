@@ -44,6 +44,7 @@ class CycleGANTeacher(Teacher):
         if _FIRST not in state:
             raise DistillError(f"{weights}: no generator of CycleGAN: no tensor {_FIRST}")
         blocks, width = sum(key.endswith(_BLOCK) for key in state), len(state[_FIRST])
+        self.origin = str(weights)
         self.net = ResNetGenerator(blocks, width)
         state_dicts.load_state(self.net, state, weights)
         self.freeze()

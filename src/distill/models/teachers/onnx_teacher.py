@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from distill.core.errors import DistillError, reason_of
-from distill.core.files import sha256
+from distill.core.onnx_files import content_hash
 from distill.core.sessions import open_file, open_session
 from distill.models.teachers.teacher import Teacher
 
@@ -27,6 +27,7 @@ class OnnxTeacher(Teacher):
     """
 
     gives_activations = False
+    outside = 0.25  # of a network whose last layer is linear some values always are
 
     def __init__(
         self,
@@ -42,9 +43,10 @@ class OnnxTeacher(Teacher):
         for name, span in (("input_range", input_range), ("output_range", output_range)):
             if len(span) != 2 or span[0] == span[1]:
                 raise DistillError(f"teacher.{name}={list(span)}: want two different values")
-        self.path = weights
+        self.path, self.origin = weights, str(weights)
         self.input_range = [float(v) for v in input_range]
         self.output_range = [float(v) for v in output_range]
+        self.black_white = (self.output_range[0], self.output_range[1])
         self.channels, self.layout = channels, layout
         self._session = open_file(weights, torch.get_num_threads())
         self.input = _pick(input, self._session.get_inputs(), weights, "input")
@@ -52,6 +54,11 @@ class OnnxTeacher(Teacher):
         shape = next(i.shape for i in self._session.get_inputs() if i.name == self.input)
         if len(shape) != 4:
             raise DistillError(f"{weights}: input {self.input} is {shape}, want four dimensions")
+        first, last = (shape[i] == 3 for i in (1, 3))
+        if first != last and last == (layout == "nchw"):
+            wanted = "last: set teacher.layout=nhwc" if last else "first: set teacher.layout=nchw"
+            shown = ", ".join(str(d) if isinstance(d, int) else "?" for d in shape)
+            raise DistillError(f"{weights}: takes ({shown}), channels {wanted}")
         self._batch = shape[0] if isinstance(shape[0], int) else None
         sides = shape[1:3] if layout == "nhwc" else shape[2:4]
         self._size = [d if isinstance(d, int) else None for d in sides]
@@ -71,7 +78,7 @@ class OnnxTeacher(Teacher):
 
     def settings(self) -> str:
         span = f"{self.input_range} {self.output_range} {self.channels} {self.layout}"
-        return f"{sha256(self.path)} {span} {self.input} {self.output}"
+        return f"{content_hash(self.path)} {span} {self.input} {self.output}"
 
     def forward(self, photo: Tensor) -> Tensor:
         if any(w not in (None, h) for w, h in zip(self._size, photo.shape[-2:], strict=True)):
@@ -96,7 +103,7 @@ class OnnxTeacher(Teacher):
         if self.layout == "nhwc":
             y = y.permute(0, 3, 1, 2)
         low, high = self.output_range
-        return self._order(((y - low) / (high - low)).clamp(0, 1)).contiguous()
+        return self._order((y - low) / (high - low)).contiguous()
 
     def _run(self, x: np.ndarray) -> np.ndarray:
         short = (self._batch or len(x)) - len(x)  # a fixed batch is filled up, then cut again

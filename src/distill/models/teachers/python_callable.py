@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import hashlib
 import importlib
+import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,11 +19,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from distill.core.errors import DistillError, reason_of
+from distill.core.errors import DistillError, of_the_user
 from distill.core.files import sha256
+from distill.core.images import form, wrong_pictures
 from distill.models.teachers.teacher import Teacher, check_typed
-
-SLACK = 1e-3  # arithmetic may leave [0, 1] by so much, and is then clamped
 
 
 class CallTeacher(Teacher):
@@ -29,9 +31,9 @@ class CallTeacher(Teacher):
     Both are float32 tensors, of any size; the given one lies on the device that labels, and is the
     callable's own. NAME may have dots. An nn.Module goes to that device, frozen and in evaluation
     mode, and its weights are part of the fingerprint; so are the source files of MODULE and of the
-    callable, and `version`, a word of one's own for what they do not show, as a file that the
-    callable reads. Modules are looked for as Python does, and in the current folder. `typed`: the
-    user has named it, not a run's file.
+    callable, those of one's own that they import, and `version`, a word of one's own for what they
+    do not show, as a file that the callable reads. Modules are looked for as Python does, and in
+    the current folder. `typed`: the user has named it, not a run's file.
 
     Raises DistillError for what cannot be imported, called or used.
     """
@@ -45,9 +47,14 @@ class CallTeacher(Teacher):
                 "teacher.call: missing; name a callable of yours: teacher.call=package.module:name"
             )
         check_typed(f"teacher.call={call}", typed)
-        self.call, self.version = call, version
+        self.call, self.version, self.origin = call, version, f"teacher.call={call}"
         self.folder = os.getcwd()
         found, self._code = _found(call, self.folder)
+        self.unseen = (
+            f"teacher.call={call}: labels are made again where its code changes, also that of your "
+            "own that it imports; for files that it reads, and installed packages, change "
+            "teacher.version=WORD yourself"
+        )
         self._function: Callable[[Tensor], Any] | None = found
         self.net = found if isinstance(found, nn.Module) else None
         self.gives_activations = self.net is not None
@@ -73,37 +80,16 @@ class CallTeacher(Teacher):
     def forward(self, photo: Tensor) -> Tensor:
         assert self._function is not None
         given = photo.detach().float().clone()  # it may write into it
-        try:
-            # It is asked for float32, whatever runs around it.
-            with torch.autocast(photo.device.type, enabled=False):
-                output = self._function(given)
-        except (Exception, SystemExit) as error:  # code of the user's raises whatever it likes
-            raise DistillError(
-                f"teacher.call={self.call}: raised {type(error).__name__} for {_form(photo)} "
-                f"({reason_of(error, 200)}{_place(error)})"
-            ) from error
-        self._check(output, photo)
-        return output.to(photo.device).clamp(0, 1)
-
-    def _check(self, output: Any, photo: Tensor) -> None:
-        """Raises DistillError for what is no picture for each photo."""
-        said = f"teacher.call={self.call}: gave"
-        if not isinstance(output, Tensor):
-            name = f"{type(output).__module__}.{type(output).__qualname__}"
-            raise DistillError(f"{said} a {name.removeprefix('builtins.')}, want a torch.Tensor")
-        if output.shape != photo.shape or output.dtype != torch.float32:
-            raise DistillError(f"{said} {_form(output)}, want {_form(photo)}")
-        if not output.isfinite().all():
-            raise DistillError(f"{said} values that are not finite (NaN or infinite)")
-        low, high = output.aminmax()
-        if low < -SLACK or high > 1 + SLACK:
-            raise DistillError(
-                f"{said} values from {low.item():.4g} to {high.item():.4g}, want [0, 1]"
-            )
-
-
-def _form(tensor: Tensor) -> str:
-    return f"{tuple(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
+        # It is asked for float32, whatever runs around it.
+        with (
+            of_the_user(f"teacher.call={self.call}: a call with {form(photo)}"),
+            torch.autocast(photo.device.type, enabled=False),
+        ):
+            output = self._function(given)
+        picture = isinstance(output, Tensor) and output.dtype == torch.float32
+        if not picture or output.shape != photo.shape:
+            raise DistillError(f"teacher.call={self.call}: {wrong_pictures(output, photo.shape)}")
+        return output.to(photo.device)
 
 
 def _found(call: str, folder: str) -> tuple[Callable[[Tensor], Any], str]:
@@ -132,18 +118,14 @@ def _imported(said: str, name: str, folder: str) -> ModuleType:
         if folder not in sys.path:  # last, and for good: a function may import when it is called
             sys.path.append(folder)
         importlib.invalidate_caches()
-        return importlib.import_module(name)
+        with of_the_user(f"{said}: importing {name}", ModuleNotFoundError):
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and f"{name}.".startswith(f"{error.name}."):
             raise DistillError(
                 f"{said}: there is no module {error.name}, here or where Python looks (PYTHONPATH)"
             ) from error
         raise DistillError(f"{said}: importing {name} needs {error.name}; install it") from error
-    except (Exception, SystemExit) as error:  # a module of the user's raises whatever it likes
-        raise DistillError(
-            f"{said}: importing {name} raised {type(error).__name__} "
-            f"({reason_of(error, 200)}{_place(error)})"
-        ) from error
 
 
 def _code_of(said: str, module: ModuleType, found: Any) -> str:
@@ -157,15 +139,46 @@ def _code_of(said: str, module: ModuleType, found: Any) -> str:
             f"{said}: is built into Python, so nothing tells its code from another's; write a "
             "function of your own that calls it"
         )
-    return hashlib.sha256("".join(map(sha256, known)).encode()).hexdigest()[:16]
+    more = _imported_files(dict.fromkeys([module.__name__, written.__name__])) - {*known}
+    digests = [*map(sha256, known), *sorted(map(sha256, more))]  # of any order, in any folder
+    return hashlib.sha256("".join(digests).encode()).hexdigest()[:16]
 
 
-def _place(error: BaseException) -> str:
-    """Where in the user's code an error was raised, not in a library that this calls."""
-    place, trace = "", error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if file != __file__ and "site-packages" not in file and os.path.isfile(file):
-            place = f", {file}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
+def _imported_files(modules: Iterable[str]) -> set[Path]:
+    """The files of one's own that modules import, inside functions too and at any depth: neither
+    Python's, nor an installed package's, nor ours. They are found in the source, and not run."""
+    files, seen, left = set[Path](), set[str](), [*modules]
+    while left:
+        name = left.pop()
+        if name in seen or not _is_own(name.split(".")[0]):
+            continue
+        seen.add(name)
+        with suppress(Exception):  # no module of that name, or one without source
+            spec = importlib.util.find_spec(name)
+            if spec is None or not spec.origin:  # or a folder without __init__.py
+                continue
+            tree = ast.parse(Path(spec.origin).read_bytes())
+            files.add(Path(spec.origin))
+            for node in ast.walk(tree):
+                found = list[str]()
+                if isinstance(node, ast.Import):
+                    found = [alias.name for alias in node.names]
+                elif isinstance(node, ast.ImportFrom):
+                    dotted = "." * node.level + (node.module or "")
+                    base = importlib.util.resolve_name(dotted, spec.parent)
+                    found = [f"{base}.{alias.name}" for alias in node.names]
+                for parts in (each.split(".") for each in found):
+                    left += [".".join(parts[: end + 1]) for end in range(len(parts))]
+    return files
+
+
+def _is_own(package: str) -> bool:
+    """Whether a module or package is no part of Python, of this package, or of an installed one."""
+    if package == "distill" or package in sys.stdlib_module_names:
+        return False
+    with suppress(Exception):  # a module that was made without a spec
+        if spec := importlib.util.find_spec(package):
+            places = [*(spec.submodule_search_locations or ()), spec.origin or ""]
+            installed = {"site-packages", "dist-packages"}
+            return not any(installed & {*Path(each).parts} for each in places)
+    return False

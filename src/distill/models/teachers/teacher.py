@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Self
+from typing import Any, Self
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
 from distill.core.files import cache_folder, write_whole
+from distill.core.images import SLACK, wrong_pictures
+
+ALIKE = 2 / 255  # no more than the 8 bits of a label can tell apart
+USUAL = ((0.0, 1.0), (-1.0, 1.0), (0.0, 255.0))  # values of black and white of other networks
+
+
+class BadPicture(DistillError):
+    """What a teacher gave is no picture; `index` says of which photo of the batch."""
+
+    def __init__(self, said: str, index: int = 0) -> None:
+        super().__init__(said)
+        self.index = index
 
 
 class Teacher(nn.Module):
@@ -25,8 +39,22 @@ class Teacher(nn.Module):
     `traceable`: following its tensors through one picture shows all that it does to any. `by_name`:
     it only has drawings of certain photos, by their names, and stylizes no others. `timed`: it
     stylizes in seconds at most, on any device. `batch_size`: pictures at once on a GPU, unless one
-    says.
+    says. `unseen`: what besides decides the output, and no fingerprint shows.
+
+    Whatever `forward` gives is checked when the teacher is called, and then clamped to [0, 1]:
+    a BadPicture says what is wrong. `origin` is what it calls the teacher, `black_white` the
+    network's own values of both, of which `outside` may be that share beyond them.
+
+    >>> class Negative(distill.Teacher):
+    ...     def forward(self, photo):
+    ...         return 1 - photo
+    >>> Negative().freeze()(torch.zeros(1, 3, 64, 64)).mean()
+    tensor(1.)
     """
+
+    origin: str = "the teacher"
+    black_white: tuple[float, float] = (0.0, 1.0)
+    outside: float = 0.0
 
     multiple: int = 1
     fixed: tuple[int, int] | None = None
@@ -38,6 +66,60 @@ class Teacher(nn.Module):
     by_name: bool = False
     timed: bool = True
     batch_size: int = 16
+    unseen: str = ""
+
+    def __call__(self, photo: Tensor, *more: Any, **named: Any) -> Any:
+        output = super().__call__(photo, *more, **named)
+        if torch.jit.is_tracing() or torch.compiler.is_compiling():  # values are not known there
+            return output
+        self.check(output, photo)
+        return output.clamp(0, 1)
+
+    def check(self, output: Any, photo: Tensor) -> None:
+        """Raises BadPicture for no tensor, another size or range, or values that are not finite."""
+        want = (len(photo), 3, *photo.shape[2:])
+        if not isinstance(output, Tensor):  # of the user's
+            raise BadPicture(f"{self.origin}: {wrong_pictures(output, want)}")
+        if output.shape not in (want, (len(photo), 4, *photo.shape[2:])):
+            raise BadPicture(f"{self.origin}: gave {tuple(output.shape)}, want {want}")
+        for index, each in enumerate(output.detach()):
+            low, high = (v.item() for v in each.float().aminmax())
+            if not math.isfinite(low) or not math.isfinite(high):
+                said = "gave values that are not finite (NaN or infinite)"
+                raise BadPicture(f"{self.origin}: {said}; drop=FILE leaves photos out", index)
+            if low >= -SLACK and high <= 1 + SLACK:
+                continue
+            share = ((each < -SLACK) | (each > 1 + SLACK)).float().mean().item()
+            if share > self.outside:
+                raise BadPicture(f"{self.origin}: gave {self._values(low, high)}", index)
+
+    def check_together(self, output: Tensor, photos: Tensor) -> None:
+        """Raises BadPicture where outputs for several photos (N, C, H, W) are one and the same, or
+        each is of one colour, although the photos are not."""
+        if len(photos) < 2:  # a single one may well be all white, as a drawing of the sky
+            return
+        flat = bool((output.amax((2, 3)) - output.amin((2, 3))).max() <= ALIKE)
+        flat &= bool(photos.std((2, 3)).amax(1).median() > 0.05)
+        same = bool((output - output[:1]).abs().max() <= ALIKE)
+        same &= bool((photos - photos[:1]).abs().mean((1, 2, 3)).max() > 0.05)
+        if not flat and not same:
+            return
+        what = "one colour all over" if flat else "the same picture"
+        low, high = (v.item() for v in output.aminmax())
+        raise BadPicture(
+            f"{self.origin}: gave {what} for {len(photos)} photos: {self._values(low, high)}"
+        )
+
+    def _values(self, low: float, high: float) -> str:
+        """From [0, 1], as the network gave them, and which range may have been meant."""
+        black, white = self.black_white
+        low, high = (black + (white - black) * v for v in (low, high))
+        said = f"values from {low:.4g} to {high:.4g}, want [{black:g}, {white:g}]"
+        for span in USUAL if hasattr(self, "output_range") else ():
+            tenth, other = (span[1] - span[0]) / 10, span != (black, white)
+            if other and span[0] - tenth < low < high - tenth and high < span[1] + tenth:
+                return f"{said}; try teacher.output_range=[{span[0]:g},{span[1]:g}]"
+        return said
 
     def open_choices(self) -> Mapping[str, Self]:
         """What this teacher could be, by name, where only its output for photos can tell which.

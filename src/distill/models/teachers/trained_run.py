@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
 from torch import Tensor
 
-from distill.config.registry import Direction
+from distill.config.settings.base import Direction
+from distill.config.settings.networks import GeneratorSettings, StudentSettings
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.models.checkpoint import read_network
@@ -36,18 +38,22 @@ class CheckpointTeacher(Teacher):
                 "teacher.path: missing; name the folder of a trained run, or a checkpoint: "
                 "teacher.path=runs/NAME"
             )
-        self.path = _file(home_path(path), checkpoint)
+        self.path = checkpoint_at(home_path(path), checkpoint)
+        self.origin = str(self.path)
         self.net, run = read_network(self.path, direction)
-        self._node = run.get("generator", {}).get("build") or [run["encoder"], run["decoder"]]
-        self.transparent = run["channels"] == 4
+        if isinstance(run, StudentSettings):
+            self._nodes: object = [run.encoder, asdict(run.decoder)]
+        elif isinstance(run, GeneratorSettings):
+            self._nodes = run.generator.build
+        self.transparent = run.channels == 4
         name = type(self.net).__name__
         if name == "UNet":
-            self.fixed = (run["data"]["crop_size"],) * 2
-        self.multiple = {"UNet": run["data"]["crop_size"], "ResNetGenerator": 4}.get(name, 32)
+            self.fixed = (run.side, run.side)
+        self.multiple = {"UNet": run.side, "ResNetGenerator": 4}.get(name, 32)
         self.freeze()
 
     def settings(self) -> str:
-        return json.dumps(self._node, sort_keys=True)
+        return json.dumps(self._nodes, sort_keys=True)
 
     def forward(self, photo: Tensor) -> Tensor:
         height, width = photo.shape[-2:]
@@ -59,7 +65,8 @@ class CheckpointTeacher(Teacher):
         return at_any_size(self.net, photo, self.multiple)
 
 
-def _file(path: Path, which: str) -> Path:
+def checkpoint_at(path: Path, which: str) -> Path:
+    """A file, or in a run's folder best.ckpt or last.ckpt. Raises DistillError."""
     if path.is_file():
         return path
     if not path.is_dir():

@@ -1,0 +1,129 @@
+"""Which packages parts may come from: what is installed, named, made for this contract."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from torch import nn
+
+from distill.core import plugins
+from distill.core.errors import DistillError
+from distill.core.nodes import check_part, part
+from distill.models.teachers.teacher import Teacher
+
+OWN = "from torch import nn\nclass Net(nn.Module): ...\n"
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """A function that puts a package `mylab` into site/, installed or not."""
+    monkeypatch.setenv(plugins.NAMED, "")
+    monkeypatch.chdir(tmp_path)
+
+    def put(installed=True, contract="contract: 1", place="site"):
+        site = tmp_path / place
+        (site / "mylab/conf/decoder").mkdir(parents=True)
+        (site / "mylab/__init__.py").write_text("")
+        (site / "mylab/nets.py").write_text(OWN)
+        (site / "mylab/conf/decoder/mine.yaml").write_text("# Mine.\nname: mine\n")
+        if contract:
+            (site / "mylab/conf/plugin.yaml").write_text(contract)
+        if installed:
+            info = site / "mylab-1.dist-info"
+            info.mkdir()
+            (info / "METADATA").write_text("Name: mylab\nVersion: 1\n")
+            (info / "entry_points.txt").write_text("[distill.plugins]\nmylab = mylab\n")
+        monkeypatch.syspath_prepend(site)
+        return site
+
+    yield put
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mylab"]:
+        del sys.modules[name]
+
+
+def test_an_installed_package_brings_choices_and_classes(lab):
+    site = lab()
+    assert plugins.plugins() == ["mylab"]
+    assert plugins.conf_folders() == [site / "mylab/conf"]
+    assert "mylab" not in sys.modules
+    check_part({"_target_": "mylab.nets.Net"}, "distill.models.students", nn.Module)
+
+
+def test_what_lies_in_the_current_folder_is_not_installed(lab, tmp_path):
+    lab(place=".")
+    assert plugins.plugins() == []
+
+
+def test_a_package_that_is_named_is_trusted_and_one_that_is_not_is_not(lab):
+    site = lab(installed=False)
+    with pytest.raises(DistillError) as error:
+        check_part({"_target_": "mylab.nets.Net"}, "distill.models.students", nn.Module)
+    assert str(error.value).endswith("from a file; if you trust mylab, add plugins=[mylab]")
+    assert "mylab" not in sys.modules
+    plugins.name_plugins(["mylab"])
+    check_part({"_target_": "mylab.nets.Net"}, "distill.models.students", nn.Module)
+    assert plugins.conf_folders() == [site / "mylab/conf"]
+
+
+@pytest.mark.parametrize(
+    ("contract", "said"),
+    [
+        ("contract: 2", "made for contract 2 of distill's plug-ins, and this distill has contract"),
+        ("", "plugin.yaml is missing; it has one line, contract: 1"),
+        (": [", "plugin.yaml is missing"),
+    ],
+)
+def test_a_plug_in_for_another_contract(lab, contract, said, capsys):
+    lab(contract=contract)
+    assert plugins.plugins() == []
+    line = capsys.readouterr().err
+    assert line.startswith("left out: plug-in mylab: ")
+    assert said in line
+    assert line.count("\n") == 1
+    with pytest.raises(DistillError) as error:
+        plugins.name_plugins(["mylab"])
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("my-lab", "plugins=my-lab: there is no such package"),
+        ("", "plugins=: there is no such package"),
+        ("nowhere", "plugins=nowhere: there is no such package; install it, or put"),
+    ],
+)
+def test_names_of_no_package(lab, name, said):
+    with pytest.raises(DistillError, match=said):
+        plugins.name_plugins([name])
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("os.system", "refused; only classes of distill and of plug-ins are built from a file"),
+        ("support.own_parts.system", "refused; is no class of support"),
+        ("support.own_parts.half", "refused; is no class of support"),  # a lambda
+        ("support.own_parts.os.system", "refused; is no class of support"),
+        ("support.own_parts.nn.Linear", "refused; is no class of support"),
+        ("support.own_parts.Half", "refused; is no Teacher"),
+        ("support.own_parts.Gone", "cannot be imported"),
+        ("supporting.own_parts.Half", "refused; only classes"),
+    ],
+)
+def test_a_trusted_package_is_no_way_to_other_code(name, said, monkeypatch):
+    monkeypatch.setenv(plugins.NAMED, "support")
+    check_part({"_target_": "support.own_parts.Dark"}, "distill.models.teachers", Teacher)
+    with pytest.raises(DistillError) as error:
+        check_part({"_target_": name}, "distill.models.teachers", Teacher)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+    assert ("add plugins=" in str(error.value)) == name.startswith("supporting")
+
+
+def test_a_part_may_be_made_by_a_function_or_be_there():
+    node = {"_target_": "support.own_parts.Dark", "factor": 0.25}
+    assert part("teacher", node, Teacher).factor == 0.25
+    with pytest.raises(DistillError, match="is no Teacher"):
+        part("teacher", {"_target_": "support.own_parts.here"}, Teacher)

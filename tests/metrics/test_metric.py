@@ -1,0 +1,32 @@
+"""A metric of the user's own is called once before anything is scored."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from distill.core.errors import DistillError
+from distill.metrics.metric import own_metrics
+
+PARTS = "support.own_parts"
+
+
+def test_a_right_one_is_a_figure_of_each_picture():
+    found = own_metrics({"levels": {"_target_": f"{PARTS}.Levels"}})["levels"]
+    black, white = torch.zeros(2, 3, 4, 4), torch.ones(2, 3, 4, 4)
+    assert found(black, white).tolist() == [255.0, 255.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Mean", "metrics.own: gave () float32, want 2 finite figures for 2 pictures, (2,)"),
+        ("Half", "metrics.own._target_=support.own_parts.Half: "),
+        ("half", "metrics.own._target_=support.own_parts.half: "),
+    ],
+)
+def test_a_wrong_one_is_one_line(name, said):
+    with pytest.raises(DistillError) as error:
+        own_metrics({"own": {"_target_": f"{PARTS}.{name}"}})
+    assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,1 @@
+"""Parts for distill of a laboratory that does not exist."""
