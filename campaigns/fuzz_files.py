@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +18,30 @@ from hypothesis.strategies import SearchStrategy
 from mutations import Step, damage, damaged, edited, edits
 from PIL import Image
 
-from distill.check import check_report, result
+from distill.check import (
+    check_report,
+    coreml_profile,
+    nnapi_profile,
+    result,
+    snapml_profile,
+    web_profile,
+)
 from distill.config import compose, registry
 from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train
 from distill.core import onnx_files, sessions
 from distill.core.state_dicts import load_into
+from distill.core.terms import Licence, Terms
 from distill.data import decode, photos
 from distill.data.decode import BadPhoto
-from distill.models import checkpoint, network_file
-from distill.models.recipes import RECIPES
+from distill.data.terms import terms_of
+from distill.models import build, checkpoint, network_file
 from distill.prepare.sketches import points
 from distill.runs import run_folder
 from distill.stylize.jobs import BadVideo
 from distill.stylize.onnx_student import OnnxStudent
 
 SIDE = 80  # pixels of a valid picture
+TERMS = Terms((Licence.said("teacher", "MIT"),)).permitted("train", True).plain()
 
 
 class DamagedFile(Reader):
@@ -167,7 +177,6 @@ class Checkpoints(DamagedFile):
     name, suffixes = "checkpoints", (".ckpt", ".ckpt", ".ckpt")
 
     def begin(self) -> None:
-        registry.register(*RECIPES)
         self._saved = [_trained(name) for name in ("cyclegan", "pix2pix", "distill")]
         self._valid = [_saved_bytes(each) for each in self._saved]
 
@@ -182,7 +191,7 @@ class Checkpoints(DamagedFile):
             content = damaged(self._valid[which], changes)
         else:
             saved = dict(self._saved[which])
-            plain = {key: saved[key] for key in ("distill", "global_step", "callbacks")}
+            plain = {key: value for key, value in saved.items() if key != "state_dict"}
             found = edited(plain, changes)
             content = _saved_bytes(saved | found if isinstance(found, dict) else found)
         self.file(case, folder).write_bytes(content)
@@ -190,7 +199,7 @@ class Checkpoints(DamagedFile):
     def read(self, case: tuple[int, Any], folder: Path) -> None:
         file = self.file(case, folder)
         wrong = None
-        for read in (run_folder.step_of, checkpoint.recipe_in, checkpoint.load_network):
+        for read in (run_folder.step_of, checkpoint.load_network, terms_of):
             try:
                 read(file)
             except checkpoint.DistillError as error:
@@ -222,11 +231,12 @@ class NetworkFiles(DamagedFile):
     name, suffixes = "networks", (".safetensors", ".safetensors")
 
     def begin(self) -> None:
-        registry.register(*RECIPES)
         self._said, self._tensors = [], []
         for saved in map(_trained, ("pix2pix", "distill")):
-            self._said.append(network_file.description(saved["distill"]))
-            network = registry.recipe_of(saved["distill"]).network(saved["distill"])
+            settings = registry.settings_of(saved["distill"])
+            older = asdict(network_file.description(settings))
+            self._said.append(older | ({"terms": TERMS} if self._said else {}))
+            network = build.untrained(settings)
             self._tensors.append(network.state_dict())
         self._valid = [self._bytes(which, said) for which, said in enumerate(self._said)]
 
@@ -243,6 +253,7 @@ class NetworkFiles(DamagedFile):
 
     def read(self, case: tuple[int, Any], folder: Path) -> None:
         network_file.read_network_file(self.file(case, folder))
+        terms_of(self.file(case, folder)).json()
 
     def _bytes(self, which: int, said: Any) -> bytes:
         from safetensors.torch import save
@@ -312,7 +323,8 @@ def _student() -> onnx.ModelProto:
 
 def _check_onnx(file: Path) -> None:
     """All that reads an ONNX file; the first error of ours is raised at the end."""
-    for profile in result.PROFILES.values():
+    for device in (snapml_profile, coreml_profile, nnapi_profile, web_profile):
+        profile = device.PROFILE
         found = result.check(file, profile)
         check_report.show([found], profile)
         check_report.write([found], profile, str(file.with_suffix(".json")))
@@ -399,8 +411,6 @@ def _change(model: onnx.ModelProto, field: str, which: int, number: int) -> None
 
 def _trained(recipe: str) -> dict[str, Any]:
     """What a checkpoint of a recipe holds, of the smallest networks."""
-    from dataclasses import asdict
-
     small = {
         "cyclegan": ["generator.build.blocks=1", "generator.build.width=2", "data.root=own"],
         "pix2pix": [
@@ -410,13 +420,14 @@ def _trained(recipe: str) -> dict[str, Any]:
         "distill": ["encoder=mobilenetv2_035", "encoder.weights=none", "decoder=residual"],
     }[recipe]
     schema = {"cyclegan": CycleGANTrain, "pix2pix": Pix2PixTrain, "distill": Train}[recipe]
-    said = asdict(compose.load("train", [f"recipe={recipe}", *small], schema))
+    settings = compose.load("train", [f"recipe={recipe}", *small], schema)
     found = registry.recipe_named(recipe)
     state = {}
     for prefix in found.networks.values():
-        for key, value in found.network(said).state_dict().items():
+        for key, value in build.untrained(settings).state_dict().items():
             state[f"{prefix}.{key}"] = value
-    return {"distill": said, "state_dict": state, "global_step": 5, "callbacks": {}}
+    older = {"distill": asdict(settings), "state_dict": state, "global_step": 5, "callbacks": {}}
+    return older if recipe == "distill" else older | {"terms": TERMS}
 
 
 READERS = (Pictures, Videos, OnnxBytes, OnnxFields, Checkpoints, Weights, NetworkFiles, Cats)

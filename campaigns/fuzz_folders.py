@@ -6,6 +6,7 @@ import csv
 import json
 import shutil
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,18 @@ from hypothesis.strategies import SearchStrategy
 from mutations import ODD_TEXT, damage, damaged, edited, edits
 from PIL import Image
 
-from distill.config import compose, registry
+from distill.config import compose
 from distill.config.settings.commands import RunChoice
 from distill.config.settings.training import Prepare, Train
+from distill.core.terms import Terms
 from distill.data import photo_table
 from distill.data.manifest import Manifest
 from distill.data.pairs import find_pairs
-from distill.data.photos import Photo, find_photos, read_photo
+from distill.data.photos import BadPhoto, Photo, find_photos, read_photo
+from distill.data.takedown import report_takedown
+from distill.data.terms import keep_terms, kept_terms
 from distill.eval_fid.line_scores import teacher_of
 from distill.eval_fid.training_pictures import pictures_of
-from distill.models.recipes import RECIPES
 from distill.models.teachers.toon import Toon
 from distill.prepare import labelling
 from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
@@ -100,10 +103,13 @@ class PairSets(TextFiles):
     """A set's index files and a drop list, by what prepares, trains on and evaluates a set."""
 
     name = "sets"
-    names = ("dataset.json", "photos.tsv", "skipped.tsv", "dropped.txt", "teacher.json", "drop.txt")
+    lists = ("drop.txt", "restore.txt")
+    names = (
+        *("dataset.json", "photos.tsv", "skipped.tsv", "dropped.txt", "teacher.json", "terms.json"),
+        *lists,
+    )
 
     def begin(self) -> None:
-        registry.register(*RECIPES)
         _photos(Path("photos"), 7)
         Path("photos/bad.png").write_bytes(b"no picture")
         words = ["photos=photos", "style.resolution=64", "data.val_fraction=0.3"]
@@ -111,20 +117,22 @@ class PairSets(TextFiles):
         self._photos = find_photos(Path("photos"))
         self._manifest = labelling.manifest(self._source, Toon())
         Path("drop.txt").write_text("photo_0.png\nnobody.png\n")
+        Path("restore.txt").write_text("photo_0.png\nsub/nobody.png\n")
         self._build(Path("drop.txt"))
+        keep_terms(Path("set"), self._source)
         Path("set/teacher.json").write_text('{"settings": "", "photos": 4, "mirror_db": 60.0}\n')
         shutil.copytree("set", "kept")
 
     def put(self, case: tuple[str, list], folder: Path) -> None:
         name, changes = case
-        source = Path("drop.txt") if name == "drop.txt" else Path("kept", name)
+        source = Path(name) if name in self.lists else Path("kept", name)
         (folder / name).write_bytes(self.changed(name, source.read_bytes(), changes))
 
     def read(self, case: tuple[str, list], folder: Path) -> None:
         shutil.rmtree("set", ignore_errors=True)
         shutil.copytree("kept", "set")
         name, root = case[0], Path("set")
-        if name != "drop.txt":
+        if name not in self.lists:
             shutil.copyfile(folder / name, root / name)
         manifest: Manifest = labelling.manifest(self._source, Toon())
         manifest.check(root)
@@ -132,10 +140,82 @@ class PairSets(TextFiles):
         photo_table.folders_of(root, ["photo_1.png"])
         teacher_of(root, self._source.style, self._source.teacher)
         find_pairs(root, "toon", 0.3, 0)
-        self._build(folder / name if name == "drop.txt" else None)
+        keep_terms(root, self._source)
+        Terms(kept_terms(root)).json()
+        drop, restore = (folder / each if name == each else None for each in self.lists)
+        self._build(drop, restore)
 
-    def _build(self, drop: Path | None) -> None:
-        build_set(self._photos, Negatives(), self._manifest, Path("set"), drop=drop)
+    def _build(self, drop: Path | None, restore: Path | None = None) -> None:
+        made = (self._photos, Negatives(), self._manifest, Path("set"))
+        report_takedown(Path("set"), build_set(*made, drop=drop, restore=restore).newly, Path("."))
+
+
+class PairFolders(Reader):
+    """A/ and B/ with files of any names, kinds and shapes: no photo has another's target."""
+
+    name = "pair-folders"
+    allowed = (BadPhoto,)
+
+    def begin(self) -> None:
+        kinds = {".png": "PNG", ".JPG": "JPEG", ".tif": "TIFF", ".heic": "PNG", ".txt": "PNG"}
+        for suffix, kind in kinds.items():
+            for shape in ((64, 64), (96, 64)):
+                Image.new("RGB", shape).save(f"{shape[0]}{suffix}", kind)
+
+    def cases(self) -> SearchStrategy:
+        stem = st.sampled_from(
+            ["a", "A", "\xe9", "e\u0301", "\xdf", "ss", "\u0130", "a.b", "-", " "]
+        )
+        suffix = st.sampled_from([".png", ".png", ".JPG", ".tif", ".heic", ".txt"])
+        file = st.tuples(st.sampled_from("AB"), stem, suffix, st.sampled_from([64, 64, 96]))
+        both = st.tuples(stem, suffix, suffix).map(
+            lambda f: [("A", *f[:2], 64), ("B", *f[::2], 64)]
+        )
+        pairs = st.lists(both, min_size=2, max_size=4, unique_by=lambda two: two[0][1])
+        return st.tuples(pairs, st.lists(file, max_size=1)).map(lambda c: {*chain(*c[0]), *c[1]})
+
+    def put(self, case: set[tuple[str, str, str, int]], folder: Path) -> None:
+        for side, stem, suffix, width in case:
+            (folder / side).mkdir(exist_ok=True)
+            shutil.copyfile(f"{width}{suffix}", folder / side / f"{stem}{suffix}")
+
+    def read(self, case: set[tuple[str, str, str, int]], folder: Path) -> None:
+        pairs = [pair for side in find_pairs(folder, None, 0.3, 0).values() for pair in side]
+        assert len({pair.target for pair in pairs}) == len(pairs)
+        for pair in pairs:
+            pair.read()
+
+
+class NetworkOutputs(Reader):
+    """What a teacher's network may give: a picture of values in [0, 1], or one clear line."""
+
+    name = "network-outputs"
+
+    def begin(self) -> None:
+        self._photo = torch.rand(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+
+    def cases(self) -> SearchStrategy:
+        odd = st.sampled_from([float("nan"), float("inf"), -1e-4, 1.0001, 0.5, 1.5, -1.0, 1e38])
+        places = st.lists(st.tuples(st.integers(0, 383), odd), max_size=1)
+        wrong = [(2, 8, 8, 3), (1, 3, 16, 8), (384,), (2, 3, 64)]
+        shape = st.sampled_from([*[(2, 3, 8, 8)] * 6, *wrong])
+        return st.tuples(places, st.sampled_from([0.0, 0.3, 1.0, 1.0, 255.0]), shape)
+
+    def put(self, case: tuple[list, float, tuple[int, ...]], folder: Path) -> None:
+        (folder / "output.txt").write_text(repr(case))
+
+    def read(self, case: tuple[list, float, tuple[int, ...]], folder: Path) -> None:
+        places, factor, shape = case
+        teacher = Toon()
+        given = (self._photo * factor).flatten()
+        for place, value in places:
+            given[place] = value
+        teacher.forward = lambda photo: given.reshape(shape)  # type: ignore[method-assign]
+        output = teacher(self._photo)
+        teacher.check_together(output, self._photo)
+        assert output.shape == self._photo.shape
+        assert output.min() >= 0
+        assert output.max() <= 1
 
 
 class RunFolders(TextFiles):
@@ -145,11 +225,11 @@ class RunFolders(TextFiles):
     names = ("config.yaml", "metrics.csv")
 
     def begin(self) -> None:
-        registry.register(*RECIPES)
         from dataclasses import asdict
 
         settings = compose.load("train", ["data.root=own", "run=kept"], Train)
-        self._config, self._run = asdict(settings), run_folder.Run(Path("runs/kept"))
+        self._settings, self._config = settings, asdict(settings)
+        self._run = run_folder.Run(Path("runs/kept"))
         self._run.last.parent.mkdir(parents=True)
         saved = {"global_step": 4, "callbacks": {}, "state_dict": {}, "distill": self._config}
         torch.save(saved, self._run.last)
@@ -173,7 +253,8 @@ class RunFolders(TextFiles):
         metrics = MetricsTable(self._run.folder / "metrics.csv")
         metrics.on_train_start(_AtStep(4), None)  # type: ignore[arg-type]
         run_folder.find_run(RunChoice(run="kept", runs="runs", checkpoint="best", output=None))
-        self._run.resumable(self._config, resume=True)
+        self._run.resumable(self._settings)
+        report_takedown(Path(), {"photo": "photo.png"}, Path("runs"))
 
 
 class _AtStep:
@@ -195,4 +276,4 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-READERS = (PairSets, RunFolders)
+READERS = (PairSets, PairFolders, NetworkOutputs, RunFolders)

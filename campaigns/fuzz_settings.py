@@ -13,10 +13,10 @@ from kept_yaml import keep_read_files
 from mutations import ODD_TEXT
 from omegaconf import OmegaConf
 
-from distill.config import compose, registry
+from distill.config import compose, groups, registry
 from distill.config.arguments import TypedKeys, split_arguments, split_files
 from distill.config.settings import commands, training
-from distill.models.recipes import RECIPES
+from distill.core.next_step import typed
 from distill.stylize import jobs
 
 SCHEMAS: dict[str, Any] = {
@@ -42,12 +42,11 @@ class Words(Reader):
     command: str
 
     def begin(self) -> None:
-        registry.register(*RECIPES)
         Path("photo.jpg").write_bytes(b"")
         keep_read_files()
 
     def cases(self) -> SearchStrategy:
-        keys = [*_dotted(self.command), *compose._groups(self.command)]
+        keys = [*_dotted(self.command), *groups.groups_of(self.command)]
         key = st.one_of(st.sampled_from(keys), st.sampled_from(keys), st.text(max_size=10))
         value = st.one_of(st.sampled_from(VALUES), st.text(max_size=10), st.integers().map(str))
         choice = st.sampled_from([f"{g}={c}" for g, c in _choices(self.command)] or ["x=y"])
@@ -66,15 +65,38 @@ class Words(Reader):
         schema = SCHEMAS[self.command]
         arguments, given = split_files(case) if self.command in WITH_FILES else (case, None)
         several = bool(compose.MULTIRUN & set(arguments))
-        schemas = [schema] if isinstance(schema, type) else [r.settings for r in RECIPES]
+        schemas = (
+            [schema] if isinstance(schema, type) else [r.settings for r in registry.registered()]
+        )
         overrides, flags = split_arguments(arguments, TypedKeys(*schemas), several)
         if several:
             compose.jobs(self.command, overrides, flags, schema, given)
             return
         settings: Any = compose.load(self.command, overrides, schema, given)
         if self.command == "stylize":
-            found = jobs.find(settings.inputs, settings.output)
+            found, _ = jobs.find(settings.inputs, settings.output)
             jobs.plan(found, settings.inputs, settings.output, "toon", False)
+
+
+class Names(Reader):
+    """Any text as a path, a name and a prompt: what is printed reads as it was."""
+
+    name = "names"
+
+    def cases(self) -> SearchStrategy:
+        letters = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
+        return st.text(st.one_of(letters, st.sampled_from("\\$${}'\",[]:=~() ?null")), max_size=20)
+
+    def put(self, case: str, folder: Path) -> None:
+        (folder / "name.txt").write_text(case)
+
+    def read(self, case: str, folder: Path) -> None:
+        keys, names = TypedKeys(training.Prepare), ("photos", "card.licence", "teacher.prompt")
+        with compose._hydra("prepare") as parser:
+            overrides, _ = split_arguments([f"{k}={typed(case)}" for k in names], keys, False)
+            read = [each.value() for each in parser.parse_overrides(overrides)]
+        found = OmegaConf.to_container(OmegaConf.create(read), resolve=True)
+        assert found == [case] * len(names), f"{found} of {case!r}"
 
 
 def _dotted(command: str) -> list[str]:
@@ -93,7 +115,7 @@ def _keys(tree: Any, prefix: str) -> Iterable[str]:
 
 
 def _choices(command: str) -> list[tuple[str, str]]:
-    return [(g, c) for g in compose._groups(command) for c in compose.choices(g)]
+    return [(g, c) for g in groups.groups_of(command) for c in groups.choices(g)]
 
 
 def _reader(command: str) -> type[Reader]:
@@ -103,4 +125,4 @@ def _reader(command: str) -> type[Reader]:
     )
 
 
-READERS = tuple(_reader(command) for command in SCHEMAS)
+READERS = (Names, *(_reader(command) for command in SCHEMAS))

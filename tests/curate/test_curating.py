@@ -1,7 +1,9 @@
 """distill.curate as it is typed, on sets with known faults."""
 
 import csv
+import shlex
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -110,15 +112,49 @@ def test_training_leaves_out_what_the_set_s_list_names(flawed, capsys):
     (flawed / "dropped.txt").write_text("good5.png\nnot of these pairs.jpg\n")
     assert run(curate, "data.root=set", "apply=true") == 0
     lines = (flawed / "dropped.txt").read_text().splitlines()
-    assert lines[0] == "not of these pairs.jpg"  # it stays; one of ours is judged again
+    assert lines[:2] == ["good5.png", "not of these pairs.jpg"]  # lists add up
     assert {*WRONG} < {*lines}
     assert "next: python -m distill.train data.root=set" in capsys.readouterr().out
     after = find_pairs(flawed, None, 0.2, 0, 0.2)
     for side, pairs in before.items():  # the others keep their sides
         assert [p.name for p in after[side]] == [p.name for p in pairs if p.name not in lines]
-    assert run(curate, "data.root=set", "apply=true", "align=true") == 0
-    assert "shifted.png" not in (flawed / "dropped.txt").read_text()
+    (flawed.parent / "back.txt").write_text("shifted.png\ngood5.png\n")
+    words = ("apply=true", "align=true", "restore=back.txt")
+    assert run(curate, "data.root=set", *words) == 0
+    assert not {"shifted.png", "good5.png"} & {*(flawed / "dropped.txt").read_text().splitlines()}
     assert "data.align=true" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_next_line_keeps_what_was_typed_and_much_left_out_is_said(flawed, capsys):
+    words = ["data.root=set", "output=my page", "limits.shift=9.0", "limits.copies=false"]
+    assert run(curate, *words, "show=5") == 0
+    said = capsys.readouterr().out
+    line = next(line for line in said.splitlines() if line.startswith("next: "))
+    expected = {"next:", "python", "-m", "distill.curate", *words, "show=5", "apply=true"}
+    assert {*shlex.split(line)} == expected
+    assert "warning" not in said  # 3 of 13
+    assert run(curate, *words, "limits.difference=255") == 0
+    assert "warning: that is 100% of the set" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_taking_down_pairs_of_ones_own(flawed, capsys):
+    (flawed / "A/again.png").write_bytes((flawed / "A/good3.png").read_bytes())
+    (flawed / "B/again.png").write_bytes((flawed / "B/good4.png").read_bytes())
+    trained = flawed.parent / "runs/mine"
+    trained.mkdir(parents=True)
+    (trained / "config.yaml").write_text("data: {root: set}\n")
+    (flawed.parent / "drop.txt").write_text("good3.png\n")
+    assert run(curate, "data.root=set", "drop=drop.txt") == 0
+    assert f"run    {Path('runs/mine')}: its student learnt from it" in capsys.readouterr().out
+    sides = find_pairs(flawed, None, 0.2, 0, 0.2)
+    names = {pair.name for pairs in sides.values() for pair in pairs}
+    assert not {"good3.png", "again.png"} & names
+    assert "good4.png" in names
+    assert run(curate, "data.root=set", "restore=drop.txt") == 0
+    sides = find_pairs(flawed, None, 0.2, 0, 0.2)
+    assert {"good3.png", "again.png"} <= {pair.name for pairs in sides.values() for pair in pairs}
 
 
 @pytest.mark.slow

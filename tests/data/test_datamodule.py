@@ -43,6 +43,9 @@ def test_batches_become_pictures_with_their_channels_last(tmp_path):
 
 
 class Fixed(Dataset):
+    def __len__(self) -> int:
+        return 8
+
     def __getitem__(self, position: int) -> dict[str, Any]:
         return {"photo": torch.full((2, 2, 3), position, dtype=torch.uint8), "name": str(position)}
 

@@ -47,6 +47,17 @@ def side(sample):
 # Pairs
 
 
+def test_a_batch_far_larger_than_the_set_is_refused(tmp_path):
+    root = two_folders(tmp_path)
+    paired(root, "data.batch_size=64").check_batch()
+    data = paired(
+        root, "data.batch_size=65"
+    )  # an export of an earlier run still reads its pictures
+    said = r"^data\.batch_size=65: more than there is to learn from, \d+ pictures; set at most 64$"
+    with pytest.raises(DistillError, match=said):
+        data.first_batches(1)
+
+
 @pytest.mark.parametrize(("direction", "photo", "target"), [("AtoB", "A", "B"), ("BtoA", "B", "A")])
 @pytest.mark.campaign
 def test_direction_says_which_side_is_the_target(tmp_path, direction, photo, target):

@@ -109,9 +109,9 @@ def test_a_killed_command_leaves_no_lock(folder, root, tmp_path, workers):
 def test_a_set_that_changed_while_it_was_looked_at_is_left_alone(folder, root, monkeypatch):
     place_photos, others = set_builder.place_photos, []
 
-    def slow(*args):
+    def slow(*args, **named):
         monkeypatch.setattr(set_builder, "place_photos", place_photos)
-        found = place_photos(*args)
+        found = place_photos(*args, **named)
         others.append(make(folder, root))  # another command, from start to end
         return found
 

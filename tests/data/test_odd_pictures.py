@@ -6,6 +6,7 @@ import faulthandler
 import io
 import json
 import os
+import re
 import signal
 import sys
 from dataclasses import replace
@@ -254,6 +255,8 @@ def test_the_whole_folder_is_labelled(everything, tmp_path, capsys):
     photos, root = find_photos(everything), tmp_path / "set"
     report = labelled(photos, root)
     said = capsys.readouterr().out.splitlines()
+    others, *said = said
+    assert re.fullmatch(rf"{everything}: \d+ files? left out: \..*", others)
     assert [line.partition(":")[0] for line in said] == ["teacher"]  # and of no photo
     assert report.skipped.keys() == REASONS.keys()
 
@@ -284,7 +287,8 @@ def test_training_names_every_skipped_photo_on_one_line_once(everything, capsys)
     names = {data[i]["name"] for i in range(len(data))}
     names |= {data[i]["name"] for i in range(len(data))}
     assert names == set(GOOD)
-    lines = capsys.readouterr().out.removesuffix("\n").split("\n")
+    others, *lines = capsys.readouterr().out.removesuffix("\n").split("\n")
+    assert others == f"{everything}: 1 file left out: .gif"
     said = {
         name: f"skipped {str(everything / name)!r}: {reason}" for name, reason in REASONS.items()
     }

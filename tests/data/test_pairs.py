@@ -1,5 +1,7 @@
 import hashlib
 import pickle
+import re
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -200,7 +202,69 @@ def test_targets_may_have_another_suffix_and_photos_without_one_are_said(tmp_pat
         ("a.jpg", "a.png"),
         ("b.jpg", "b.webp"),
     ]
-    assert "1 photos without a target" in capsys.readouterr().out
+    said = f"{tmp_path}: without a partner of the same name, left out (2): "
+    said += f"'val/A/c.jpg', 'val/B/z.png', all listed in {tmp_path / 'unpaired.txt'}\n"
+    assert said in capsys.readouterr().out
+    assert (tmp_path / "unpaired.txt").read_text() == "val/A/c.jpg\nval/B/z.png\n"
+    (tmp_path / "val/A/c.jpg").unlink()
+    (tmp_path / "val/B/z.png").unlink()
+    find_pairs(tmp_path, "hayao", 0.1, 0)
+    assert not (tmp_path / "unpaired.txt").exists()
+
+
+def test_accents_and_capitals_are_no_other_name(tmp_path):
+    decomposed, composed = (unicodedata.normalize(form, "Zoë") for form in ("NFD", "NFC"))
+    for photo, target in ((f"{decomposed}.png", f"{composed}.jpg"), ("IMG_1.JPG", "img_1.png")):
+        colour(tmp_path / "val" / "A" / photo, PHOTO)
+        colour(tmp_path / "val" / "B" / target, TARGET)
+    pairs = find_pairs(tmp_path, None, 0.1, 0)["val"]
+    assert [(p.photo.name, p.target.name) for p in pairs] == [
+        ("IMG_1.JPG", "img_1.png"),
+        (f"{decomposed}.png", f"{composed}.jpg"),
+    ]
+
+
+def test_two_files_of_one_stem_are_not_both_paired_with_one(tmp_path):
+    for name in ("A/a.png", "A/a.jpg", "B/a.png"):
+        colour(tmp_path / "val" / name, PHOTO)
+    said = f"{tmp_path}/val/B: 'a.png' may be of the photo 'a.jpg' and of 'a.png'; rename one"
+    with pytest.raises(DistillError, match=f"^{re.escape(said)}"):
+        find_pairs(tmp_path, None, 0.1, 0)
+    colour(tmp_path / "val/B/a.jpg", TARGET)  # now each has its own
+    pairs = find_pairs(tmp_path, None, 0.1, 0)["val"]
+    assert [(p.photo.name, p.target.name) for p in pairs] == [("a.jpg",) * 2, ("a.png",) * 2]
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_target_of_another_shape_is_told(tmp_path, swap):
+    colour(tmp_path / "a.png", PHOTO, (96, 96))
+    for size, fits in {(64, 96): False, (96, 94): False, (192, 190): True, (64, 64): True}.items():
+        colour(tmp_path / "b.png", TARGET, size)
+        pair = Pair(tmp_path / "a.png", tmp_path / "b.png")
+        if fits:
+            assert pair.read(swap=swap)[1 - swap].size == size
+            continue
+        said = f"is {size[0]}×{size[1]}, which does not fit 96×96"
+        with pytest.raises(BadPhoto, match=said):
+            pair.read(swap=swap)
+        with pytest.raises(BadPhoto, match=said):
+            pair.read_transparent()
+
+
+def test_pictures_of_other_kinds_are_read_or_counted(tmp_path, capsys):
+    for suffix in ("avif", "tif", "bmp", "jfif"):
+        (tmp_path / "val/A").mkdir(parents=True, exist_ok=True)
+        kind = {"jfif": "JPEG", "tif": "TIFF"}.get(suffix, suffix.upper())
+        Image.new("RGB", (64, 64), PHOTO).save(tmp_path / f"val/A/{suffix}.{suffix}", kind)
+        colour(tmp_path / f"val/B/{suffix}.png", TARGET)
+    for name in ("a.GIF", "b.gif", "c.nef", "notes.txt"):
+        (tmp_path / "val/A" / name).write_bytes(b"")
+    pairs = find_pairs(tmp_path, None, 0.1, 0)["val"]
+    assert len(pairs) == 4
+    for pair in pairs:
+        levels = np.asarray(pair.read()[0], np.int16) - PHOTO
+        assert np.abs(levels).max() <= 6, pair.name  # AVIF and JPEG lose a little
+    assert f"{tmp_path}/val/A: 3 files left out: .gif (2), .nef (1)\n" in capsys.readouterr().out
 
 
 def test_hidden_files_are_no_pictures(tmp_path):
@@ -348,3 +412,35 @@ def test_what_the_set_s_list_names_is_left_out_and_the_others_keep_their_sides(
     assert {side: names(pairs) for side, pairs in whole.items()} == {
         side: names(pairs) for side, pairs in before.items()
     }
+
+
+def test_pairs_added_later_move_none_and_are_said(tmp_path, capsys):
+    make, how = two_folders("A", "B"), (None, 0.2, 0, 0.2)
+    make(tmp_path, [f"{i}.png" for i in range(12)])
+    first = find_pairs(tmp_path, *how)  # looking remembers nothing
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
+    assert capsys.readouterr().out == ""
+    find_pairs(tmp_path, *how, remember=True)
+    before = {pair.name: side for side, pairs in first.items() for pair in pairs}
+    make(tmp_path, [f"new{i}.png" for i in range(10)] + ["Anna_0001.png", "Anna_0002.png"])
+    colour(tmp_path / "A/x.png", PHOTO)
+    sides = find_pairs(tmp_path, *how, remember=True)
+    after = {pair.name: side for side, pairs in sides.items() for pair in pairs}
+    assert len(after) == 24
+    assert before.items() <= after.items()
+    assert after["Anna_0001.png"] == after["Anna_0002.png"]
+    counts = {side: sum(own == side for own in after.values()) - len(first[side]) for side in sides}
+    said = ", ".join(f"{count} {side}" for side, count in counts.items() if count)
+    assert (
+        f"{tmp_path}: 12 pairs new: {said}; the others keep their sides" in capsys.readouterr().out
+    )
+    make(tmp_path, ["Anna_0003.png"])  # joins those of its name
+    again = find_pairs(tmp_path, *how)
+    assert "Anna_0003.png" in names(again[after["Anna_0001.png"]])
+    assert (
+        find_pairs(tmp_path, None, 0.2, 1, 0.2).keys() == again.keys()
+    )  # another split is another
+    kept = next(tmp_path.glob("split-*.tsv"))
+    assert kept.name == "split-0.2-0.2-0.tsv"
+    kept.write_bytes(b"\xff\nnowhere\ta\ntrain\t\nval\tnew0.png\n")  # damaged: what it says counts
+    assert "new0.png" in names(find_pairs(tmp_path, *how)["val"])

@@ -410,3 +410,35 @@ def test_a_jpeg_decoded_small_shows_what_the_whole_one_does(tmp_path):
 def test_other_kinds_are_decoded_whole(tmp_path):
     plain(512, 384).save(tmp_path / "x.png")
     assert read_photo(tmp_path / "x.png", enough=64).size == (512, 384)
+
+
+@pytest.mark.parametrize("top", [2**8 - 1, 2**16 - 1, 2**24 - 1, 2**32 - 1])
+def test_a_tiff_of_32_bits_is_as_bright_as_one_of_8(tmp_path, top):
+    levels = np.linspace(0, 1, 96 * 64).reshape(64, 96)
+    pixels = np.round(levels * top).astype(np.uint32)
+    Image.fromarray(pixels.view(np.int32)).save(tmp_path / "a.tif")
+    signed, unsigned = (struct.pack("<HHIHH", 339, 3, 1, kind, 0) for kind in (2, 1))
+    data = (tmp_path / "a.tif").read_bytes()  # Pillow calls all of them signed
+    assert data.count(signed) == 1
+    (tmp_path / "a.tif").write_bytes(data.replace(signed, unsigned))
+    read = np.asarray(read_photo(tmp_path / "a.tif"), np.float64)
+    np.testing.assert_allclose(read, np.repeat(levels[..., None] * 255, 3, 2), atol=0.51)
+
+
+def test_below_black_of_a_signed_tiff_is_black(tmp_path):
+    pixels = np.linspace(-1000, 2**31 - 1, 64 * 64).reshape(64, 64).astype(np.int32)
+    Image.fromarray(pixels).save(tmp_path / "a.tif")
+    read = np.asarray(read_photo(tmp_path / "a.tif"))
+    assert read[0, 0].tolist() == [0, 0, 0]
+    assert read[-1, -1].tolist() == [255, 255, 255]
+    assert (np.diff(read[..., 0].ravel().astype(int)) >= 0).all()
+
+
+def test_a_grey_of_16_bits_keeps_its_transparent_level(tmp_path):
+    pixels = np.full((64, 64), 257 * 128, np.uint16)
+    pixels[:32] = 1000
+    Image.fromarray(pixels).save(tmp_path / "a.png", transparency=1000)
+    read = np.asarray(read_photo(tmp_path / "a.png", alpha=True))
+    assert (read[:32, :, 3] == 0).all()
+    assert (read[32:] == (128, 128, 128, 255)).all()
+    assert (np.asarray(read_photo(tmp_path / "a.png"))[:32] == 255).all()  # over white

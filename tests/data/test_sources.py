@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -160,7 +159,7 @@ def test_evaluation_holds_out_what_training_on_the_fly_held_out(here):
     settings = training("photos=a", "data=photos", "drop=drop", "data.test_fraction=0.3")
     data = data_of(settings)
     assert not names(data.train) & names(data.val)
-    source = source_of(asdict(settings))
+    source = source_of(settings)
     teacher = build.load_teacher(source.style, source.teacher)
     left = {Path(p.key).stem for p in labelling.split_on_the_fly(source, teacher)["test"]}
     add_copies(here / "a", *range(12), name="0 later {}")
@@ -179,7 +178,7 @@ def test_evaluation_holds_out_what_training_on_the_fly_held_out(here):
 def test_evaluation_of_two_sides_holds_out_those_of_validation(here):
     settings = training("photos=a", "data=photos", "data.test_fraction=0")
     data = data_of(settings)
-    source = source_of(asdict(settings))
+    source = source_of(settings)
     teacher = build.load_teacher(source.style, source.teacher)
     root = labelling.prepare_held_out(source, teacher, all_of_them=False)
     found = find_pairs(root, "toon", 0.3, 0)

@@ -71,7 +71,7 @@ def test_unpacked_they_are_the_folder_set_byte_by_byte(folder, root, tmp_path, v
     unpack(Address(root), tmp_path / "back")
     assert contents(tmp_path / "back") == contents(tmp_path / "set")
     assert (report.made, report.counts) == (there.made, there.counts)
-    assert f"1 photos skipped, see {root}/set/skipped.tsv" in str(report)
+    assert f"1 photo skipped, see {root}/set/skipped.tsv" in str(report)
 
 
 def test_the_index_says_what_is_known_of_each_pair(folder, root):

@@ -1,4 +1,5 @@
 import json
+import shutil
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,9 @@ import numpy as np
 import pytest
 
 from distill.core.errors import DistillError
+from distill.core.files import sha256
 from distill.data import duplicates
+from distill.data.photo_table import read_rows
 from distill.data.photos import find_photos
 from distill.prepare import placement
 from distill.prepare.set_builder import split_for
@@ -154,16 +157,61 @@ def test_dropping_removes_the_pairs_and_the_set_remembers(folder, root, tmp_path
     assert stamps(root) == before
 
 
-def test_an_empty_list_takes_all_back_to_where_it_was(folder, root, tmp_path):
+def test_lists_add_up_and_restore_alone_takes_all_back_to_where_it_was(folder, root, tmp_path):
     make(folder, root)
     before = hashes(root)
-    make(folder, root, drop=listed(tmp_path, "3.png", "4.png"))
-    assert hashes(root) != before
-    assert make(folder, root, drop=listed(tmp_path)).made == 2
+    assert [*make(folder, root, drop=listed(tmp_path, "3.png")).newly.values()] == ["3.png"]
+    make(folder, root, drop=listed(tmp_path, "4.png"))
+    assert not {"3", "4"} & {*sides(root)}
+    assert make(folder, root, drop=listed(tmp_path)).made == 0
+    assert make(folder, root, restore=listed(tmp_path, "3.png", "4.png")).made == 2
     after = hashes(root)
     assert (root / "dropped.txt").read_text() == ""
     del after["dropped.txt"]
     assert after == before
+
+
+def test_a_renamed_copy_stays_out_until_it_is_restored(folder, root, tmp_path):
+    make(folder, root)
+    drop = listed(tmp_path, "3.png")
+    assert [*make(folder, root, drop=drop).newly.values()] == ["3.png"]
+    content = sha256(folder / "3.png")
+    assert f"sha256:{content} " in (root / "dropped.txt").read_text()
+    (folder / "3.png").rename(folder / "another name.png")
+    shutil.copy(folder / "4.png", folder / "4 again.png")  # a copy of what nobody dropped
+    report = make(folder, root)
+    assert report.counts["dropped"] == 1
+    assert not {"3", "another_name"} & {*sides(root)}
+    assert "4_again" in sides(root)
+    before = stamps(root)
+    assert make(folder, root).newly == {}
+    assert make(folder, root, drop=drop).newly == {}
+    assert stamps(root) == before
+    assert make(folder, root, restore=listed(tmp_path, "another name.png")).made == 1
+    assert "another_name" in sides(root)
+    assert "sha256" not in (root / "dropped.txt").read_text()
+
+
+def test_a_photo_that_is_gone_from_the_folder_is_dropped_by_its_name(folder, root, tmp_path):
+    make(folder, root)
+    (folder / "3.png").unlink()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make(folder, root, drop=listed(tmp_path, "3.png"))
+    assert "3" not in sides(root)
+
+
+def test_restoring_one_of_a_name_keeps_the_others_out(folder, root, tmp_path):
+    add(folder / "deep", 20)
+    (folder / "deep/20.png").rename(folder / "deep/3.png")
+    make(folder, root)
+    assert make(folder, root, drop=listed(tmp_path, "3.png")).counts["dropped"] == 2
+    make(folder, root, restore=listed(tmp_path, "deep/3.png"))
+    kept = [line for line in (root / "dropped.txt").read_text().splitlines() if ":" not in line]
+    assert kept == ["3.png"]
+    keys = {row.key for row in read_rows(root).values()}
+    assert "'deep/3.png'" in keys
+    assert "'3.png'" not in keys
 
 
 def test_lines_that_name_nothing_are_said_in_one_line(folder, root, tmp_path):

@@ -17,7 +17,6 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from distill.config.settings.training import EngineSettings
 from distill.core.errors import DistillError
 from distill.data.photos import find_photos
 from distill.data.thumbnails import thumbnails
@@ -58,7 +57,7 @@ class Interrupted(RayEngine):
     """Something happens to the cluster after so many shards."""
 
     def __init__(self, cluster, after, act, wait):
-        super().__init__(EngineSettings(name="ray", address=cluster.address, wait=wait))
+        super().__init__(cluster.address, wait=wait)
         self.after, self.act = after, act
 
     def run(self, *args):
@@ -173,7 +172,7 @@ class Visible:
 def test_where_nodes_have_gpus_each_worker_has_one_of_its_own():
     with ray_cluster(nodes=0) as cluster:
         cluster.add(num_cpus=3, num_gpus=2)
-        with RayEngine(EngineSettings(name="ray", address=cluster.address)) as engine:
+        with RayEngine(cluster.address) as engine:
             assert engine.device("auto") == "cuda"
             assert engine.device("cpu") == "cpu"
             seen = [gpu for _, gpu in engine.run(Visible(), range(6), "cuda")]
@@ -187,11 +186,11 @@ def test_a_signal_ends_the_process_as_before_once_a_cluster_was_left():
     pytest.importorskip("ray", reason="needs the extra ray")
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
-        with own_ray(), RayEngine(EngineSettings(name="ray")):
+        with own_ray(), RayEngine():
             pass
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
         with pytest.raises(DistillError):
-            RayEngine(EngineSettings(name="ray", address="127.0.0.1:1")).__enter__()
+            RayEngine("127.0.0.1:1").__enter__()
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -200,7 +199,7 @@ def test_a_signal_ends_the_process_as_before_once_a_cluster_was_left():
 @pytest.fixture(scope="module")
 def engine():
     """A cluster of this machine's cores."""
-    with own_ray(), RayEngine(EngineSettings(name="ray")) as made:
+    with own_ray(), RayEngine() as made:
         yield made
 
 
@@ -306,7 +305,7 @@ def test_a_cluster_is_reached_from_a_notebook_whose_event_loop_runs():
 
 
 WRONG = {
-    "engine=ray": "engine=ray: labels into shards; add data=shards, and",
+    "engine=ray": "engine: RayEngine labels into shards; add data=shards, and",
     "engine=ray data=shards": "engine=ray needs ray: pip install 'distill[ray]'",
     "engine=here engine.address=a": "address",
     "engine=ray recipe=pix2pix": "recipe=pix2pix: sketches are written into a folder on this "

@@ -515,12 +515,22 @@ def test_nothing_placed_moves_as_photos_are_added(tmp_path, root):
 def test_a_set_that_was_only_begun_refuses_another_manifest_too(folder, root):
     class Broken(Teacher):
         def forward(self, photos):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(folder, root, teacher=Broken())
+    with pytest.raises(DistillError, match="size 64 there, 128 now"):
+        replace(MANIFEST, size=128).check(root)
+
+
+def test_a_first_labelling_that_fails_leaves_no_set(folder, root):
+    class Broken(Teacher):
+        def forward(self, photos):
             raise RuntimeError("no")
 
     with pytest.raises(RuntimeError):
         make(folder, root, teacher=Broken())
-    with pytest.raises(DistillError, match="size 64 there, 128 now"):
-        replace(MANIFEST, size=128).check(root)
+    assert not root.exists()
 
 
 WHOLE = {"recipe": {"style": "toon", "teacher": "t"}, "counts": None}

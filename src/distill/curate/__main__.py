@@ -8,9 +8,10 @@ to another photo, are in another style, are missing or repeat each other.
   python -m distill.train data.root=DIR data.align=true
 
 Writes OUTPUT/index.html, a page of pictures sorted by each score, OUTPUT/scores.csv and
-OUTPUT/drop.txt. Nothing in the set is changed; with apply=true the list is put there as
-dropped.txt. Edit that list as you like: training and evaluation leave out the photos that it
-names. Kill it any time: run it again to resume.
+OUTPUT/drop.txt. Nothing in the set is changed; with apply=true the list is added to
+its dropped.txt: training and evaluation leave out the photos that it names. drop=FILE
+adds pairs of your own choice and keeps copies of them out, restore=FILE lets pairs in again.
+Kill it any time: run it again to resume.
 
 Everything, with its value: python -m distill.curate --cfg job
 """

@@ -6,12 +6,13 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 
 import numpy as np
 
-from distill.config.settings.commands import Curate
+from distill.config import compose
+from distill.config.settings.commands import Curate, PairsFolder
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path, room_in, write_whole
 from distill.core.next_step import next_step
@@ -19,13 +20,16 @@ from distill.curate.curation_page import SORTED_BY, write_page
 from distill.curate.pair_scores import available_landmarks, measure
 from distill.curate.style_change import style_change
 from distill.curate.verdicts import Verdict, left_out, verdicts
+from distill.data.dropped import drop_list
 from distill.data.duplicates import find_near_duplicates
 from distill.data.pairs import Pair, find_pairs
 from distill.data.photo_table import DROPPED, read_dropped, write_dropped
 from distill.data.photos import Photo, Side
 from distill.data.split import NO_EDGES
+from distill.data.takedown import report_takedown
 
 OUTPUT = "data/curation"
+MUCH = 0.3  # share left out that is more often wrong limits than a bad set
 COLUMNS = ("pair", "side", "dropped", *SORTED_BY, "down", "right", "copy_of", "reasons")
 
 
@@ -43,7 +47,9 @@ def curate(settings: Curate) -> None:
     if settings.data.root is None:
         raise DistillError("data.root=null: name the set of pairs with data.root=DIR")
     root = home_path(settings.data.root)
-    pairs = _pairs(root, settings)
+    pairs = _pairs(root, settings.data)
+    if settings.drop or settings.restore:
+        _take_down(root, pairs, settings)
     output = home_path(settings.output or f"{OUTPUT}/{real_path(root).name}")
     if real_path(output) == real_path(root):
         raise DistillError(f"output={output}: that is the set itself; name another folder")
@@ -55,15 +61,26 @@ def curate(settings: Curate) -> None:
             output, [each.pair for each in pairs], [each.line for each in pairs], found, settings
         )
         write_whole(output / "drop.txt", "".join(f"{line}\n" for line in drop))
-    if settings.apply:  # replaces what the set's list says of these pairs; its other lines stay
-        ours = {name for each in pairs for name in (each.line, each.pair.name)}
-        others = [line for line in read_dropped(root / DROPPED) if line not in ours]
-        write_dropped(root, [*others, *drop])
+    if settings.apply:
+        write_dropped(root, list(dict.fromkeys([*read_dropped(root / DROPPED), *drop])))
     _say(settings, output, pairs, found)
 
 
-def _pairs(root: Path, settings: Curate) -> list[CuratedPair]:
-    d = settings.data
+def _take_down(root: Path, pairs: Sequence[CuratedPair], settings: Curate) -> None:
+    """Leave out what drop=FILE names, copies of it too, but for what restore=FILE does."""
+    asked = list[list[str]]()
+    for key, file in (("drop", settings.drop), ("restore", settings.restore)):
+        if file and not home_path(file).is_file():
+            raise DistillError(f"{key}={file}: no such file; write the pairs, one a line")
+        asked.append(read_dropped(home_path(file)) if file else [])
+    photos = [Photo(each.pair.photo, each.line) for each in pairs]
+    found = drop_list(read_dropped(root / DROPPED), asked[0], asked[1], photos)
+    write_dropped(root, found.lines)
+    keys = {photo.pair_name: photo.key for photo in photos}
+    report_takedown(root, {pair: keys[pair] for pair in found.new if pair in keys}, Path("runs"))
+
+
+def _pairs(root: Path, d: PairsFolder) -> list[CuratedPair]:
     sides = find_pairs(root, d.style, d.val_fraction, d.split_seed, d.test_fraction, True)
     times = Counter(pair.name for pairs in sides.values() for pair in pairs)
     return [
@@ -119,11 +136,33 @@ def _say(
     for reason, times in reasons.most_common():
         print(f"  {times:5}  {reason}")
     print(f"page           {output / 'index.html'}\ndrop list      {output / 'drop.txt'}")
-    words = {"data.root": str(settings.data.root)}
+    if count > MUCH * len(pairs):
+        print(
+            f"warning: that is {count / len(pairs):.0%} of the set: limits.* may not fit its "
+            "style; look through the page before apply=true"
+        )
+    typed = _typed(settings)
     if settings.apply:
-        print(f"left out       by {home_path(words['data.root']) / DROPPED}")
+        print(f"left out       by {home_path(str(settings.data.root)) / DROPPED}")
+        words = {key: value for key, value in typed.items() if key.startswith("data.")}
         words |= {"data.align": "true"} if settings.align else {}
         print(next_step("train", **words))
     else:
-        words |= {"apply": "true"} | ({"align": "true"} if settings.align else {})
-        print(next_step("curate", **words))
+        print(next_step("curate", **typed, apply="true"))
+
+
+def _typed(settings: Curate) -> dict[str, str]:
+    """The settings that differ from their defaults, as they are typed."""
+    usual, found = compose.load("curate", [], Curate), dict[str, str]()
+    for prefix, now, before in (
+        ("", settings, usual),
+        ("data.", settings.data, usual.data),
+        ("limits.", settings.limits, usual.limits),
+    ):
+        for each in fields(now):
+            value = getattr(now, each.name)
+            if not is_dataclass(value) and value != getattr(before, each.name):
+                found[prefix + each.name] = (
+                    str(value).lower() if value in (True, False) else str(value)
+                )
+    return {key: value for key, value in found.items() if key not in ("apply", "drop", "restore")}

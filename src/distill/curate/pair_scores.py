@@ -55,7 +55,7 @@ def measure(
     A pair that cannot be read has `readable` false and no figures.
     """
     rows = np.zeros(len(pairs), SCORES)
-    how = f"{style is not None} {landmarks is not None}"
+    how = f"{style and style.identity} {landmarks is not None}"
     rows["id"] = [
         id_of_files([path.absolute() for path in (pair.photo, pair.target) if path], how)
         for pair in pairs

@@ -8,6 +8,7 @@ them, see docs/data.md.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
 import numpy as np
@@ -35,6 +36,14 @@ class StyleChange:
 
     def __init__(self, vgg: VGGFeatures, layers: tuple[str, ...]) -> None:
         self.vgg, self.layers = vgg, layers
+
+    @property
+    def identity(self) -> str:
+        """Changes when the network's weights do, or what is read of them."""
+        digest = hashlib.sha256(str(self.layers).encode())
+        for _, weight in sorted(self.vgg.state_dict().items()):
+            digest.update(weight.numpy().tobytes())
+        return digest.hexdigest()
 
     @torch.inference_mode()
     def __call__(self, photos: Tensor, targets: Tensor) -> Vector:

@@ -45,7 +45,7 @@ def verdicts(scores: Scores, edges: Edges, limits: CurationLimits, align: bool) 
     found = [_figures(row, float(away)) for row, away in zip(scores, style, strict=True)]
     for each, row in zip(found, scores, strict=True):
         each.reasons.extend(_reasons(each, bool(row["readable"]), limits, align))
-    return _with_copies(found, edges, limits)
+    return _with_copies(found, edges) if limits.copies else found
 
 
 def _figures(row: np.void, style: float) -> Verdict:
@@ -74,10 +74,8 @@ def _reasons(each: Verdict, readable: bool, limits: CurationLimits, align: bool)
     return said
 
 
-def _with_copies(found: list[Verdict], edges: Edges, limits: CurationLimits) -> list[Verdict]:
+def _with_copies(found: list[Verdict], edges: Edges) -> list[Verdict]:
     """Of near-duplicates one stays: without a reason against it, then of the best agreement."""
-    if not limits.copies:
-        return found
     order = sorted(range(len(found)), key=lambda i: (bool(found[i].reasons), -found[i].agreement))
     rank = {index: place for place, index in enumerate(order)}
     beside: dict[int, list[int]] = {}

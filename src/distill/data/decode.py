@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import stat
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
@@ -12,18 +14,47 @@ from typing import BinaryIO
 import numpy as np
 from PIL import Image, ImageCms
 
+try:  # optional: phones' HEIC
+    import pillow_heif
+except ImportError:
+    HEIF = set[str]()
+else:
+    pillow_heif.register_heif_opener()
+    HEIF = {".heic", ".heif"}
+
+# Suffixes of pictures in a folder, and of those there that are named where they are left out.
+PICTURES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".avif", ".bmp", ".tif", ".tiff"}
+PICTURES |= HEIF
+OTHERS = {
+    *(".heic", ".heif", ".hif", ".gif", ".apng", ".jxl", ".jp2", ".j2k", ".jpx", ".svg", ".psd"),
+    *(".xcf", ".exr", ".hdr", ".tga", ".ico", ".pcx", ".pbm", ".pgm", ".ppm", ".pnm", ".eps"),
+    *(".dng", ".raw", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2", ".raf", ".srw", ".pef"),
+} - PICTURES
 # What Pillow opens and what a camera or a page may have called .jpg. Not EPS and the like, for
 # which Pillow starts another program.
-KINDS = {"JPEG", "MPO", "PNG", "WEBP", "AVIF", "GIF", "BMP", "TIFF"}
+KINDS = {"JPEG", "MPO", "PNG", "WEBP", "AVIF", "GIF", "BMP", "TIFF"} | ({"HEIF"} if HEIF else set())
 
 EMPTY = "not a picture: the file is empty"
 SECTOR = 512  # bytes; what a crash or a broken-off download leaves blank is a multiple of it
 TOLERANCE = 3  # levels of 255: profiles called sRGB differ by rounding, and pixels stay as they are
+_BITS, _SAMPLES, _SIGNED = 258, 339, 2  # TIFF 6.0's BitsPerSample and SampleFormat
 _SEE_THROUGH = ("RGBA", "LA", "PA", "La", "RGBa")
 
 
 class BadPhoto(Exception):
     """This file cannot be used as a photo; the message is the reason."""
+
+
+def left_out(names: Iterable[str]) -> str:
+    """How many of these files are pictures of another kind, by suffix; empty where none is."""
+    suffixes = (os.path.splitext(name)[1].lower() for name in names)
+    found = Counter(suffix for suffix in suffixes if suffix in OTHERS).most_common()
+    if not found:
+        return ""
+    each = [f"{suffix} ({count})" if len(found) > 1 else suffix for suffix, count in found]
+    total, heic = sum(count for _, count in found), {".heic", ".heif"} & dict(found).keys()
+    said = f"{total} file{'s' * (total > 1)} left out: {', '.join(each)}"
+    return said + "; pip install pillow-heif reads HEIC" * bool(heic)
 
 
 def check_file(path: Path) -> None:
@@ -67,8 +98,7 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
         raise ValueError(f"pixels of the kind {image.mode} are not supported")
     picture = image
     if image.mode.startswith("I"):
-        grey = np.asarray(image).astype(np.float64)
-        picture = Image.fromarray((grey / 257).round().clip(0, 255).astype(np.uint8))
+        picture = _grey(image)
     elif image.mode in _SEE_THROUGH or "transparency" in image.info:
         picture = image.convert("RGBA")
     elif image.mode not in ("L", "CMYK"):
@@ -81,6 +111,22 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     plain = picture.convert("RGBA" if alpha else "RGB")
     plain.info = {}  # a profile that is saved with a copy would be applied a second time
     return plain
+
+
+def _grey(image: Image.Image) -> Image.Image:
+    """Grey of 16 or 32 bits as 8, and RGBA where one level of it is transparent."""
+    grey, white = np.asarray(image).astype(np.int64), 2**16 - 1
+    tags = getattr(image, "tag_v2", {})
+    if tags.get(_BITS) == (32,):
+        signed = tags.get(_SAMPLES) == (_SIGNED,)
+        grey = grey if signed else grey % 2**32  # Pillow has no unsigned ones
+        # Few of them use all 32 bits: white is that of the fewest bytes.
+        white = next(2**n - 1 for n in (8, 16, 24, 32 - signed) if grey.max() < 2**n)
+    picture = Image.fromarray((grey * (255 / white)).round().clip(0, 255).astype(np.uint8))
+    if isinstance(level := image.info.get("transparency"), int):
+        picture = picture.convert("RGBA")
+        picture.putalpha(Image.fromarray(np.where(grey == level, 0, 255).astype(np.uint8)))
+    return picture
 
 
 @lru_cache(maxsize=8)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from distill.core.errors import DistillError
-from distill.core.files import real_path
+from distill.core.files import near_name, real_path
 from distill.data.photos import Photo, Side, find_photos, group_of
 from distill.data.split import HELD_OUT, split
 
@@ -45,7 +45,7 @@ def find_unpaired(
     if a or b:
         raise DistillError("data.root and data.a, data.b say where the pictures are: give either")
     if not root.is_dir():
-        raise DistillError(f"data.root={root}: no such folder; {_WANTED}")
+        raise DistillError(f"data.root={root}: no such folder{near_name(root)}; {_WANTED}")
     train, held_out = _two_in(root, ["train", ""]), _two_in(root, HELD_OUT)
     if held_out:
         return {"train": _read(*train) if train else ([], []), "val": _read(*held_out)}

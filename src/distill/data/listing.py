@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import atomic_write, cache_folder
-from distill.data.decode import BadPhoto
+from distill.data.decode import BadPhoto, left_out
 from distill.data.shards.address import Address
 
 Listing = Literal["auto", "new", "kept"]
@@ -104,7 +104,10 @@ def list_photos(folder: Address, suffixes: Set[str], how: Listing = "auto") -> l
     print(f"{folder}: listing what is there", flush=True)
     begun, clock = time.time(), time.monotonic()
     there = folder.find()
-    keys = [key for key in _wanted(there) if Path(key).suffix.lower() in suffixes]
+    wanted = [*_wanted(there)]
+    keys = [key for key in wanted if Path(key).suffix.lower() in suffixes]
+    if others := left_out(wanted):
+        print(f"{folder}: {others}")
     keys.sort(key=lambda key: key.split("/"))  # as paths are
     found = []
     for key in keys:

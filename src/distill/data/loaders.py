@@ -17,8 +17,9 @@ from distill.config.settings.training import (
     Train,
 )
 from distill.core.errors import DistillError
+from distill.core.next_step import assigned
 from distill.data import sources
-from distill.data.datamodule import DistillData
+from distill.data.datamodule import RUN_PAIRS, DistillData
 from distill.data.datasets import HeldOutPairs, MixedPairs, PairSet, PhotoSet, UnpairedSet
 from distill.data.domains import find_unpaired
 from distill.data.manifest import is_complete, manifest_at
@@ -30,7 +31,7 @@ from distill.data.pairs import (
     squares_of,
     whole_of,
 )
-from distill.data.photo_table import folders_of
+from distill.data.photo_table import folders_of, read_sides
 from distill.data.photos import Photo, Side
 from distill.data.sampler import Share, shares_of
 from distill.data.shards.address import Address
@@ -54,6 +55,7 @@ def labelled(settings: Train, split: Split | None = None) -> DistillData:
     check_sizes(settings)
     train: Dataset
     val: Dataset
+    pairs: dict[Side, Pairs] | None = None
     if settings.data.kind == "shards":
         _check_no_align(settings.data, OF_SHARDS)
         train, val = _shard_sets(settings)
@@ -68,8 +70,9 @@ def labelled(settings: Train, split: Split | None = None) -> DistillData:
         assert split is not None
         train, val = _photo_sets(settings, split())
     else:
-        train, val = _pair_sets(settings)
-    return _data_module(train, val, settings.data)
+        pairs = _pairs_of(settings)
+        train, val = _pair_sets(settings, pairs)
+    return _data_module(train, val, settings.data, pairs)
 
 
 def check_sizes(settings: Train) -> None:
@@ -91,9 +94,10 @@ def check_sizes(settings: Train) -> None:
     if lacking := [size for size in asked if size not in there]:
         has = f"whole pictures of {there}" if there else "squares alone, of one size"
         more = f"set data.sizes={there}" if there else "leave data.sizes out"
+        words = assigned("data.root", str(root)), f"'data.sizes={sorted({*asked, *there})}'"
         raise DistillError(
             f"data.sizes={asked}: {root} has {has}; {more}, or label {lacking} too: python -m "
-            f"distill.prepare photos=DIR data.root={root} data.sizes={sorted({*asked, *there})}"
+            f"distill.prepare photos=DIR {' '.join(words)}"
         )
 
 
@@ -111,12 +115,17 @@ def _photo_sets(
     return train, PhotoSet(sides["val"], size, train=False, crop=settings.crop)
 
 
-def _pair_sets(settings: Train) -> tuple[Dataset, Dataset]:
+def _pairs_of(settings: Train) -> dict[Side, Pairs]:
+    root, d = sources.pairs_root(settings), settings.data
+    split = (d.val_fraction, d.split_seed, d.test_fraction)
+    sides = find_pairs(root, settings.style.name, *split, whole=bool(d.sizes), remember=True)
+    _check_some(root, sides["train"])
+    return _of_run(settings, sides)
+
+
+def _pair_sets(settings: Train, sides: dict[Side, Pairs]) -> tuple[Dataset, Dataset]:
     root, d = sources.pairs_root(settings), settings.data
     made = manifest_at(root) or {}
-    split = (d.val_fraction, d.split_seed, d.test_fraction)
-    sides = find_pairs(root, settings.style.name, *split, whole=bool(d.sizes))
-    _check_some(root, sides["train"])
     common: dict[str, Any] = {"size": settings.style.resolution, "alpha": settings.channels == 4}
     varied = _varied(settings)
     varied["flip"] = _mirrors(root, d.flip)
@@ -135,6 +144,27 @@ def _pair_sets(settings: Train) -> tuple[Dataset, Dataset]:
     varied["shares"] = shares(sides["train"], made.get("folders", []))
     train = PairSet(sides["train"], train=True, shifts=off["train"], **varied, **common)
     return train, PairSet(sides["val"], train=False, shifts=off["val"], **common)
+
+
+def _of_run(settings: Train | Pix2PixTrain, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
+    """The pairs that a run began with, where it resumes: those added since count from the next run.
+
+    A new run takes all.
+    """
+    folder = Path(settings.runs) / settings.run
+    resumes = settings.resume and (folder / "checkpoints/last.ckpt").is_file()
+    listed = {*read_sides(folder / RUN_PAIRS)} if resumes else set()
+    if not listed:
+        return sides
+    kept = {
+        side: pairs.take(i for i, pair in enumerate(pairs) if (pair.name, side) in listed)
+        for side, pairs in sides.items()
+    }
+    new = {side: len(sides[side]) - len(kept[side]) for side in ("train", "val")}
+    if any(new.values()):
+        said = ", ".join(f"{count} {side}" for side, count in new.items() if count)
+        print(f"{sum(new.values())} pairs new: {said}, which count from the next run")
+    return kept
 
 
 def _sets_of_sizes(
@@ -232,6 +262,7 @@ def paired(settings: Pix2PixTrain) -> DistillData:
     off: list[Shifts | None] = [None, None]
     pairs: Sequence[ReadablePair]
     held_out: Sequence[ReadablePair]
+    sides: dict[Side, Pairs] | None = None
     if d.kind == "shards":
         _check_no_align(d, OF_SHARDS)
         made, packed = _sides_of_shards(Address(d.root), d.cache)
@@ -245,7 +276,8 @@ def paired(settings: Pix2PixTrain) -> DistillData:
                 f"data.root={root}: a set that is not finished; run the same distill.prepare again "
                 "to resume"
             )
-        sides = find_pairs(root, None, d.val_fraction, d.split_seed, d.test_fraction)
+        split = (d.val_fraction, d.split_seed, d.test_fraction)
+        sides = _of_run(settings, find_pairs(root, None, *split, remember=True))
         pairs, held_out = sides["train"], sides["val"]
         varied["flip"] = _mirrors(root, d.flip)
         off = [shifts_with(d, root, sides[side], swap, d.pad) for side in ("train", "val")]
@@ -256,7 +288,7 @@ def paired(settings: Pix2PixTrain) -> DistillData:
         pairs, d.size, train=True, crop_size=d.crop_size, shifts=off[0], **varied, **common
     )
     val = PairSet(held_out, d.crop_size, train=False, shifts=off[1], **common)
-    return _data_module(train, val, d)
+    return _data_module(train, val, d, sides)
 
 
 def unpaired(settings: CycleGANTrain) -> DistillData:
@@ -272,8 +304,10 @@ def unpaired(settings: CycleGANTrain) -> DistillData:
     return _data_module(train, UnpairedSet(*sides["val"], d.crop_size, train=False, **common), d)
 
 
-def _data_module(train: Dataset, val: Dataset, d: DataConfig) -> DistillData:
-    return DistillData(train, val, d.batch_size, d.workers, d.val_limit)
+def _data_module(
+    train: Dataset, val: Dataset, d: DataConfig, pairs: Mapping[Side, Pairs] | None = None
+) -> DistillData:
+    return DistillData(train, val, d.batch_size, d.workers, d.val_limit, pairs)
 
 
 def _mirrors(root: Path, asked: bool | None) -> bool:

@@ -16,6 +16,7 @@ MANIFEST = "dataset.json"
 PREVIEW = "preview.png"
 DRAWINGS = "drawings.json"
 TEACHER = "teacher.json"  # in a set's folder: the teacher's settings, what `check_teacher` found
+TERMS = "terms.json"  # there too: whose terms it is under, see data.terms
 Precision = Literal["float32", "bfloat16"]
 # What older sets do not say.
 _OLDER = {

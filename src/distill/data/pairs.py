@@ -6,12 +6,14 @@ Below ROOT, or below ROOT/train, ROOT/val (also `valid`) and ROOT/test:
   faces/ + STYLE/       the same file names in both
   pictures only         side by side: photo left, target right
 Two folders may hold train/, val/ and test/ each, too: A/train + B/train, A/val + B/val.
-ROOT/dropped.txt lists pairs to leave out, one a line: a photo's path below ROOT, or its name.
+ROOT/dropped.txt lists pairs to leave out, one a line: a photo's path below ROOT, or its name;
+ROOT/unpaired.txt what was found without a partner.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,12 +24,22 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from distill.core.errors import DistillError
-from distill.data.decode import to_rgb
+from distill.core.errors import DistillError, counted
+from distill.core.files import near_name
+from distill.data.decode import PICTURES, left_out, to_rgb
+from distill.data.dropped import copies
 from distill.data.manifest import manifest_at
-from distill.data.photo_table import DROPPED, SIDES, read_dropped, size_of
-from distill.data.photos import SUFFIXES, BadPhoto, Photo, Side, read_photo
-from distill.data.split import split
+from distill.data.partners import check_shapes, match, tell_alone
+from distill.data.photo_table import (
+    DROPPED,
+    SIDES,
+    read_dropped,
+    read_sides,
+    size_of,
+    write_sides,
+)
+from distill.data.photos import BadPhoto, Photo, Side, read_photo
+from distill.data.split import grown_sides
 
 SAMPLED = 16  # targets that are looked at for transparency
 OPAQUE = 255
@@ -83,8 +95,7 @@ class Pair:
         if self.target is None:
             photo, target = _halves(read_photo(self.photo, alpha=alpha))
             return (to_rgb(target), photo) if swap else (to_rgb(photo), target)
-        photo = read_photo(self.photo, alpha=alpha and swap)
-        target = self._read_target(alpha=alpha and not swap)
+        photo, target = self._read_both(alpha and swap, alpha and not swap)
         return (target, photo) if swap else (photo, target)
 
     def pixels(self, swap: bool = False) -> None:
@@ -94,14 +105,17 @@ class Pair:
         """Photo and target as RGBA. Raises BadPhoto."""
         if self.target is None:
             return _halves(read_photo(self.photo, alpha=True))
-        return read_photo(self.photo, alpha=True), self._read_target(alpha=True)
+        return self._read_both(True, True)
 
-    def _read_target(self, alpha: bool) -> Image.Image:
+    def _read_both(self, *alpha: bool) -> tuple[Image.Image, Image.Image]:
         assert self.target is not None
+        photo, said = read_photo(self.photo, alpha=alpha[0]), f"its target {str(self.target)!r}"
         try:
-            return read_photo(self.target, alpha=alpha)
+            target = read_photo(self.target, alpha=alpha[1])
         except BadPhoto as reason:
-            raise BadPhoto(f"its target {str(self.target)!r}: {reason}") from None
+            raise BadPhoto(f"{said}: {reason}") from None
+        check_shapes(photo.size, target.size, said)
+        return photo, target
 
 
 def _halves(both: Image.Image) -> tuple[Image.Image, Image.Image]:
@@ -178,6 +192,7 @@ def find_pairs(
     test_fraction: float = 0.0,
     with_dropped: bool = False,
     whole: bool = False,
+    remember: bool = False,
 ) -> dict[Side, Pairs]:
     """All sides of a paired folder; without val/ and test/ the split goes by a hash of the names.
 
@@ -186,14 +201,16 @@ def find_pairs(
     training side: it is there to be evaluated on. Without a `style` no folder is called by one.
     What ROOT/dropped.txt names is left out, unless `with_dropped`; the others keep their sides. Of
     a set of several sizes it gives the squares, where it has any, and with `whole` every pair.
+    What the hash has split stays where it was when pairs are added, once a training has them
+    `remember`ed: in ROOT/split-VAL-TEST-SEED.tsv.
 
     Raises DistillError when the folder is missing or holds none of the known layouts.
     """
     if not root.is_dir():
-        raise DistillError(f"data.root={root}: no such folder")
+        raise DistillError(f"data.root={root}: no such folder{near_name(root)}")
     if (root / "shards.parquet").is_file():
         raise DistillError(f"data.root={root}: holds shards; add data=shards, or unpack them")
-    sides = _all_sides(root, style, val_fraction, seed, test_fraction)
+    sides = _all_sides(root, style, val_fraction, seed, test_fraction, remember)
     sides = sides if with_dropped else _without_dropped(root, sides)
     if whole or not (manifest_at(root) or {}).get("sizes"):
         return sides
@@ -213,11 +230,18 @@ def whole_of(pairs: Pairs, sizes: Sequence[int]) -> Pairs:
 
 
 def _all_sides(
-    root: Path, style: str | None, val_fraction: float, seed: int, test_fraction: float
+    root: Path,
+    style: str | None,
+    val_fraction: float,
+    seed: int,
+    test_fraction: float,
+    remember: bool,
 ) -> dict[Side, Pairs]:
+    alone: list[str] = []
     # val/ comes before valid/.
     named: dict[str, Side] = {"train": "train", "valid": "val", "val": "val", "test": "test"}
     two = _two_folders(root, style)
+    found: dict[Side, tuple[Path, Two | None]]
     inside = {
         side: (two[0] / name, two[1] / name)
         for name, side in named.items()
@@ -225,18 +249,32 @@ def _all_sides(
     }
     below = {side: root / name for name, side in named.items() if (root / name).is_dir()}
     if two and inside and not _pictures(two[0]):
-        sides = {side: _pairs_of(root, style, each) for side, each in inside.items()}
+        found = {side: (root, each) for side, each in inside.items()}
     elif not below or (two and "train" not in below):
-        sides = {"train": _pairs_of(root, style, two)}
+        found = {"train": (root, two)}
     else:
-        sides = {
-            side: _pairs_of(each, style, _two_folders(each, style)) for side, each in below.items()
-        }
+        found = {side: (each, _two_folders(each, style)) for side, each in below.items()}
+    sides = {side: _pairs_of(folder, style, each, alone) for side, (folder, each) in found.items()}
+    below_root = [Path(path).relative_to(root).as_posix() for path in alone]
+    tell_alone(root, below_root, "without a partner of the same name")
     if sides.keys() == {"train"}:
         pairs = sides["train"]
-        by_photo = {Photo(pair.photo, pair.name): i for i, pair in enumerate(pairs)}
-        parts = split(by_photo, val_fraction, seed, test_fraction=test_fraction)
-        return {side: pairs.take(by_photo[p] for p in photos) for side, photos in parts.items()}
+        kept = root / f"split-{val_fraction:g}-{test_fraction:g}-{seed}.tsv"
+        known = dict(read_sides(kept))
+        photos = [Photo(pair.photo, pair.name) for pair in pairs]
+        given = grown_sides(photos, known, val_fraction, seed, test_fraction)
+        if remember and (new := [p for p in photos if p.key not in known]):
+            own = dict(zip((photo.key for photo in photos), given, strict=True))
+            if known:
+                counts = Counter(own[photo.key] for photo in new)
+                said = ", ".join(f"{counts[side]} {side}" for side in SIDES if counts[side])
+                print(f"{root}: {len(new)} pairs new: {said}; the others keep their sides")
+            with suppress(OSError):  # then they keep them as long as none is added
+                write_sides(kept, (known | own).items())
+        return {
+            side: pairs.take(i for i, own_side in enumerate(given) if own_side == side)
+            for side in SIDES
+        }
     if "val" not in sides:
         sides["val"] = sides["test"]
         if "train" in sides:  # validation chooses by them, so they are no test
@@ -246,9 +284,13 @@ def _all_sides(
 
 def _without_dropped(root: Path, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
     """The sides without what the set's own list names. Raises DistillError where none is left."""
-    names = {*read_dropped(root / DROPPED)}
-    if not names:
+    lines = read_dropped(root / DROPPED)
+    if not lines:
         return sides
+    names = {*lines}
+    if manifest_at(root) is None:  # pairs of one's own: a copy under another name stays out, too
+        every = (Photo(pair.photo, pair.name) for pairs in sides.values() for pair in pairs)
+        names |= {photo.local.relative_to(root).as_posix() for photo in copies(every, lines)}
     kept = {
         side: pairs.take(
             index
@@ -261,23 +303,20 @@ def _without_dropped(root: Path, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
     if not after:
         raise DistillError(f"{root / DROPPED}: names every pair there is; take lines out of it")
     if before - after:
-        print(f"{root}: {before - after} pairs left out by its {DROPPED}")
+        print(f"{root}: {counted(before - after, 'pair')} left out by its {DROPPED}")
     return kept
 
 
-def _pairs_of(folder: Path, style: str | None, two: Two | None) -> Pairs:
+def _pairs_of(folder: Path, style: str | None, two: Two | None, alone: list[str]) -> Pairs:
     """The pairs of `two` folders, or those that stand side by side in the pictures of `folder`."""
     if two:
         photos, targets = two
-        by_stem = {os.path.splitext(name)[0]: name for name in _pictures(targets)}
-        found = [(name, by_stem.get(os.path.splitext(name)[0])) for name in _pictures(photos)]
-        pairs = Pairs([(name, target) for name, target in found if target], photos, targets)
-        if missing := len(found) - len(pairs):
-            print(
-                f"{photos.parent}: {missing} photos without a target of the same name are left out"
-            )
+        names, others = (_pictures(each, told=True) for each in two)
+        matched, *rest = match(names, others, f"{targets}: ")
+        pairs = Pairs(matched, photos, targets)
+        alone += [os.path.join(d, name) for d, left in zip(two, rest, strict=True) for name in left]
     else:
-        pairs = Pairs(((name, "") for name in _pictures(folder)), folder)
+        pairs = Pairs(((name, "") for name in _pictures(folder, told=True)), folder)
     if not pairs:
         names = ["photo/ + stylized/", "A/ + B/", *([f"faces/ + {style}/"] if style else [])]
         raise DistillError(
@@ -296,15 +335,17 @@ def _two_folders(folder: Path, style: str | None) -> Two | None:
     return None
 
 
-def _pictures(folder: Path) -> list[str]:
-    """Names of picture files, in order; scandir asks the disk nothing more about a plain file."""
-    with os.scandir(folder) as entries:
+def _pictures(folder: Path, told: bool = False) -> list[str]:
+    """Names of picture files, in order; with `told` it prints how many there are of other kinds."""
+    # scandir asks the disk nothing more about a plain file.
+    with os.scandir(folder) as entries:  # not macOS's ._NAME
+        there = [entry for entry in entries if not entry.name.startswith(".")]
+        if told and (others := left_out(entry.name for entry in there)):
+            print(f"{folder}: {others}")
         return sorted(
             entry.name
-            for entry in entries
-            if not entry.name.startswith(".")  # not macOS's ._NAME
-            and os.path.splitext(entry.name)[1].lower() in SUFFIXES
-            and entry.is_file()
+            for entry in there
+            if os.path.splitext(entry.name)[1].lower() in PICTURES and entry.is_file()
         )
 
 

@@ -117,6 +117,17 @@ def write_skipped(root: Path, skipped: dict[str, str]) -> None:
     _write(root / SKIPPED, "".join(["photo\treason\n", *lines]))
 
 
+def read_sides(path: Path) -> list[tuple[str, Side]]:
+    """What `write_sides` wrote: pairs by name, with their side; what is damaged is left out."""
+    rows = (line.partition("\t") for line in _lines(path))
+    return [(name, side) for where, _, name in rows if (side := _SIDE.get(where)) and name]
+
+
+def write_sides(path: Path, sides: Iterable[tuple[str, Side]]) -> None:
+    """A line for each pair, but for names that no line can hold."""
+    _write(path, "".join(f"{side}\t{name}\n" for name, side in sides if "\n" not in name))
+
+
 def png_names(root: Path, side: Side, folder: str) -> set[str]:
     """The PNG files in ROOT/SIDE/FOLDER."""
     path = root / side / folder

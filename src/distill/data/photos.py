@@ -15,7 +15,8 @@ from typing import BinaryIO, Literal
 from PIL import Image, UnidentifiedImageError
 
 from distill.core.errors import DistillError, reason_of
-from distill.core.files import real_path
+from distill.core.files import near_name, real_path
+from distill.data import decode
 from distill.data.decode import EMPTY, BadPhoto, check_file, check_whole, to_rgb
 from distill.data.listing import Listing, StoredPhoto, list_photos
 from distill.data.shards.address import Address, is_address
@@ -23,7 +24,7 @@ from distill.data.shards.address import Address, is_address
 Side = Literal["train", "val", "test"]  # to learn from, to choose by, to report on
 PhotoFile = Path | StoredPhoto
 
-SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}
+SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}  # that pictures are also written with
 MIN_SIDE = 64  # pixels; a smaller picture holds nothing to learn a style from
 MAX_PIXELS = 89_478_485  # Pillow's own bound, 256 MiB as RGB; above it a file is taken for a bomb
 
@@ -87,19 +88,26 @@ def find_photos(
     DistillError for a folder that is missing or holds no jpg, jpeg, png or webp.
     """
     if isinstance(folder, Address):
-        stored = list_photos(folder, SUFFIXES, listing)
+        stored = list_photos(folder, decode.PICTURES, listing)
         if not stored:
             raise _none_in(folder, folder.is_there(), key)
         return [Photo(each, each.key) for each in stored]
     there = folder.is_dir()
-    found = sorted(p for p in walk(folder) if p.suffix.lower() in SUFFIXES) if there else []
+    files = [*walk(folder)] if there else []
+    found = sorted(p for p in files if p.suffix.lower() in decode.PICTURES)
+    others = decode.left_out(path.name for path in files)
     if not found:
-        raise _none_in(folder, there, key)
+        raise _none_in(folder, there, key, others)
+    if others:
+        print(f"{folder}: {others}")
     return [Photo(path, path.relative_to(folder).as_posix()) for path in found]
 
 
-def _none_in(folder: Path | Address, there: bool, key: str) -> DistillError:
+def _none_in(folder: Path | Address, there: bool, key: str, others: str = "") -> DistillError:
     wrong = "no jpg, jpeg, png or webp in it" if there else "no such folder"
+    wrong += f" ({others})" if others else ""
+    if isinstance(folder, Path) and not there:
+        wrong += near_name(folder)
     if isinstance(folder, Address) and not there:
         wrong += " or bucket, or it may not be seen"
     other = ", or name another folder"

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from distill.config.compose import choices
+from distill.config.groups import choices
 from distill.config.settings.training import PairedDataConfig, PhotoSource, Train
 from distill.core.errors import DistillError
-from distill.core.files import real_path
+from distill.core.files import home_path, real_path
 from distill.data.lock import check_writable
 from distill.data.manifest import is_complete, manifest_at
 from distill.data.photos import Photo, check_folders, demo_photos, find_all, folder_names
@@ -106,9 +106,10 @@ def photos_in_manifest(settings: PhotoSource, root: Path) -> dict[str, Any]:
     }
 
 
-def drop_list(settings: PhotoSource) -> Path | None:
-    """The file of drop=FILE, None without one."""
-    return Path(settings.drop) if settings.drop else None
+def drop_lists(settings: PhotoSource) -> dict[str, Path | None]:
+    """The files of drop=FILE and restore=FILE, None without one."""
+    named = {"drop": settings.drop, "restore": settings.restore}
+    return {key: home_path(file) if file else None for key, file in named.items()}
 
 
 def check_photos(settings: PhotoSource, root: Path | None = None) -> None:
@@ -118,20 +119,22 @@ def check_photos(settings: PhotoSource, root: Path | None = None) -> None:
     """
     if settings.data.kind != "demo":
         check_folders(*_folders(settings))
-    drop = drop_list(settings)
-    if drop and not drop.is_file():
-        raise DistillError(
-            f"drop={drop}: no such file; write the pictures to leave out, one a line"
-        )
+    for key, file in drop_lists(settings).items():
+        if file and not file.is_file():
+            what = "leave out" if key == "drop" else "let in again"
+            raise DistillError(
+                f"{key}={file}: no such file; write the pictures to {what}, one a line"
+            )
     if root is not None and not is_complete(root):
         check_writable(root)
 
 
 def needs_labels(settings: Train) -> bool:
     """Whether the teacher is needed: always for photos on the fly, and for a set of ours that is
-    not there yet or not complete. A folder of pairs of one's own and shards are taken as they are.
+    not there yet or not complete. A folder of pairs of one's own, shards and a loader are taken
+    as they are.
     """
-    if settings.teacher is None or settings.data.kind == "shards":
+    if settings.teacher is None or settings.data.kind in ("shards", "loader"):
         return False
     if settings.data.kind == "photos" or settings.data.root is None:
         return True

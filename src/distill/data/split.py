@@ -46,6 +46,24 @@ def split(
     return sides
 
 
+def grown_sides(
+    photos: Sequence[Photo],
+    known: Mapping[str, Side],
+    val_fraction: float,
+    seed: int,
+    test_fraction: float = 0.0,
+) -> list[Side]:
+    """The side of every photo, those `known` by their keys where they were: one that came later
+    joins its name's group, all others are split among themselves."""
+    groups = {group_of(key): side for key, side in known.items()}
+    sides = [known.get(photo.key) or groups.get(group_of(photo.key)) for photo in photos]
+    new = [photo for photo, side in zip(photos, sides, strict=True) if side is None]
+    fresh = iter(
+        new_sides(new, val_fraction, seed, NO_EDGES, test_fraction, bool(known)) if new else ()
+    )
+    return [next(fresh) if side is None else side for side in sides]
+
+
 def new_sides(
     photos: Sequence[Photo],
     val_fraction: float,

@@ -31,18 +31,19 @@ from __future__ import annotations
 from distill.config.compose import entry
 from distill.config.registry import recipe_named
 from distill.config.settings.training import Prepare
-from distill.models.recipes import RECIPES
 
 
-@entry("prepare", Prepare, recipes=RECIPES)
+@entry("prepare", Prepare)
 def main(settings: Prepare) -> None:
     from distill.core.errors import DistillError
+    from distill.core.next_step import same_settings
     from distill.prepare import labelling
     from distill.prepare.sketches import sketch_set
 
     recipe = recipe_named(settings.recipe.name)
     if recipe.learns_from == "photos":
         root = labelling.carry_out(settings)
+        print(same_settings("train", without=("engine", "shard", "card")))
     elif recipe.learns_from == "pairs":
         root = sketch_set.carry_out(settings)
     else:

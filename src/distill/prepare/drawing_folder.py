@@ -6,15 +6,16 @@ folders of photos each has a folder of its own name among the drawings, or all s
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from distill.core.errors import DistillError
 from distill.core.files import real_path
-from distill.data.photos import SUFFIXES, Photo, walk
+from distill.data.decode import PICTURES
+from distill.data.partners import Partners, match, tell_alone
+from distill.data.photos import Photo, walk
 
-KINDS = SUFFIXES | {".avif", ".bmp", ".gif", ".tif", ".tiff"}
+KINDS = PICTURES | {".gif"}
 MISSING = "no drawing of its name"
 
 
@@ -23,17 +24,17 @@ class DrawingFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._by_name: dict[str, list[Path]] = {}
-        for path in sorted(p for p in walk(folder) if p.suffix.lower() in KINDS):
-            name = _name(path.relative_to(folder).as_posix())
-            self._by_name.setdefault(name, []).append(path)
-        if not self._by_name:
+        found = sorted(path for path in walk(folder) if path.suffix.lower() in KINDS)
+        self._names = [path.relative_to(folder).as_posix() for path in found]
+        self._partners = Partners(self._names)
+        if not self._names:
             kinds = ", ".join(sorted(kind[1:] for kind in KINDS))
             raise DistillError(f"teacher.folder={folder}: no drawings in it ({kinds})")
 
     def of(self, photo: Photo) -> Path | None:
         """The photo's drawing, None where it has none."""
-        return next(iter(self._all(photo)), None)
+        found = self._partners.all_of(self._sought(photo))
+        return self.folder / found[0] if found else None
 
     def missing(self, photos: Sequence[Photo]) -> list[Photo]:
         """The photos that have no drawing.
@@ -41,44 +42,24 @@ class DrawingFolder:
         Raises DistillError where none has any, where two drawings may be one photo's or two photos
         one drawing's, and for photos that are themselves in the place of drawings.
         """
-        owners: dict[Path, Photo] = {}
-        lacking = []
-        for photo in photos:
-            drawings = self._all(photo)
-            if len(drawings) > 1:
-                both = " and ".join(repr(self._inside(each)) for each in drawings[:2])
-                raise self._error(f"{both} may both be of the photo {photo.key!r}; keep one")
-            for drawing in drawings:
-                if drawing in owners:
-                    raise self._error(
-                        f"{self._inside(drawing)!r} may be of the photo {owners[drawing].key!r} "
-                        f"and of {photo.key!r}; rename one of them"
-                    )
-                owners[drawing] = photo
-            if not drawings:
-                lacking.append(photo)
-        if photos and not owners:
-            first = self._inside(next(iter(self._by_name.values()))[0])
-            raise self._error(
-                f"none is of a photo: names must be alike without their suffix, as {first!r} here "
-                f"and {photos[0].key!r} among the {len(photos)} photos are not"
+        said, by_key = f"teacher.folder={self.folder}: ", {photo.key: photo for photo in photos}
+        sought = [self._sought(photo) for photo in photos]
+        pairs, lacking, unclaimed = match([*by_key], self._names, said, sought)
+        if photos and not pairs:
+            raise DistillError(
+                f"{said}none is of a photo: names must be alike without their suffix, as "
+                f"{self._names[0]!r} here and {photos[0].key!r} among the {len(photos)} photos "
+                "are not"
             )
-        for drawing, photo in owners.items():
-            if isinstance(photo.path, Path) and real_path(photo.path) == real_path(drawing):
-                raise self._error("holds the photos themselves; name the folder of the drawings")
-        return lacking
+        for key, drawing in pairs:
+            path = by_key[key].path
+            if isinstance(path, Path) and real_path(path) == real_path(self.folder / drawing):
+                it = "holds the photos themselves; name the folder of the drawings"
+                raise DistillError(said + it)
+        tell_alone(self.folder, unclaimed, "drawings of no photo", kept=False)
+        return [by_key[key] for key in lacking]
 
-    def _all(self, photo: Photo) -> list[Path]:
+    def _sought(self, photo: Photo) -> str:
+        """What its drawing is called: as the photo below its folder, which may be named too."""
         inside = photo.key.removeprefix(f"{photo.folder}/") if photo.folder else photo.key
-        return self._by_name.get(_name(photo.key)) or self._by_name.get(_name(inside), [])
-
-    def _inside(self, path: Path) -> str:
-        return path.relative_to(self.folder).as_posix()
-
-    def _error(self, said: str) -> DistillError:
-        return DistillError(f"teacher.folder={self.folder}: {said}")
-
-
-def _name(file: str) -> str:
-    """Without suffix; an accent may be a letter's or a sign of its own, by who wrote the disk."""
-    return unicodedata.normalize("NFC", PurePosixPath(file).with_suffix("").as_posix())
+        return photo.key if self._partners.all_of(photo.key) else inside

@@ -228,6 +228,7 @@ def build_shards(
     engine: Engine,
     labeller: ShardLabeller,
     drop: Path | None = None,
+    restore: Path | None = None,
 ) -> SetReport:
     """Label every shard of the set at `store` that is not there yet; dataset.json comes last.
 
@@ -242,7 +243,9 @@ def build_shards(
     there = PairsInShards(root, form.codec)
     lacking = maker.lacking(photos)
     placed = [photo for photo in photos if photo.key not in lacking]
-    found = place_photos(placed, manifest, desk.folder, drop, there.disk, there.photo, engine)
+    found = place_photos(
+        placed, manifest, desk.folder, drop, there.disk, there.photo, engine, restore
+    )
     stale = there.without(found.unwanted)
     whole = whole_pictures(found.sides, manifest, str(root))
     jobs, disk = plan(found.sides, manifest.views_of, whole.of), there.disk

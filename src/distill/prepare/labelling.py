@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from shlex import quote
 
 import torch
 
 from distill.config.settings.training import PhotoSource, Prepare, Train
-from distill.core.engine import HERE, Engine
+from distill.core.engine import HERE, Engine, Here
 from distill.core.errors import DistillError
-from distill.core.next_step import same_settings
-from distill.core.nodes import class_of
+from distill.core.next_step import assigned
+from distill.core.nodes import class_of, part
 from distill.data import loaders, sources
 from distill.data.datamodule import DistillData
 from distill.data.lock import check_writable
@@ -25,6 +23,8 @@ from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import Photo, Side
 from distill.data.sampler import check_weights
 from distill.data.shards.shard_manifest import SetMetadataStore
+from distill.data.takedown import report_takedown
+from distill.data.terms import keep_terms, kept_terms
 from distill.models import build
 from distill.models.teachers.drawings import FolderTeacher
 from distill.models.teachers.teacher import Teacher
@@ -34,21 +34,23 @@ from distill.prepare.teacher_check import choose, some_squares
 from distill.prepare.teacher_pass import DrawingPass, TeacherPass
 
 
-def carry_out(settings: Prepare) -> Path:
+def carry_out(settings: Prepare, teacher: Teacher | None = None) -> Path:
     """distill.prepare recipe=distill: label what is missing of the settings' set; gives its folder.
 
-    Of shards that of their held-out pairs, which need not be there. Raises DistillError, for what
-    is wrong with the settings before weights are fetched.
+    Of shards that of their held-out pairs, which need not be there. `teacher` is another one than
+    the settings name. Raises DistillError, for what is wrong with the settings before weights are
+    fetched.
     """
     if settings.data.kind != "shards":
-        if settings.engine.name != "here":
+        if (engine := class_of("engine", settings.engine)) is not Here:
             raise DistillError(
-                f"engine={settings.engine.name}: labels into shards; add data=shards, and "
-                "python -m distill.shards to=pairs makes a folder of them"
+                f"engine: {engine.__name__} labels into shards; add data=shards, and python "
+                "-m distill.shards to=pairs makes a folder of them"
             )
         check_labelling(settings)
-        prepare(settings, build.load_teacher(settings.style, settings.teacher))
-        print(same_settings("train", without=("engine", "shard", "card")))
+        if teacher is None:
+            teacher = build.load_teacher(settings.style, settings.teacher)
+        prepare(settings, teacher)
         return sources.pairs_root(settings)
     sources.check_sizes(settings)
     sources.check_photos(settings)
@@ -56,22 +58,19 @@ def carry_out(settings: Prepare) -> Path:
     if root.local is not None:
         check_writable(root.local)
     check_weights(settings.data.weights, len(sources.training_folders(settings)))
-    _label_shards(settings, build.load_teacher(settings.style, settings.teacher))
-    print(same_settings("train", without=("engine", "shard", "card")))
+    if teacher is None:
+        teacher = build.load_teacher(settings.style, settings.teacher)
+    _label_shards(settings, teacher)
     return Path(str(root))  # `pairs_root` would unpack a part of them
 
 
 def _label_shards(settings: Prepare, teacher: Teacher) -> None:
     """On this machine, or on the cluster of the settings. Raises DistillError."""
     desk = SetMetadataStore(sources.shards_root(settings))
-    chosen: AbstractContextManager[Engine] = nullcontext(HERE)
-    if settings.engine.name != "here":
-        from distill.prepare.ray_engine import RayEngine
-
-        chosen = RayEngine(settings.engine)
-    with chosen as engine:
+    with part("engine", settings.engine, Engine) as engine:
         found = sources.photos(settings)
         fast, made_with = teacher.fast(), manifest(settings, teacher, desk.folder, found)
+        before = kept_terms(desk.folder)
         here, there = labelling_device(settings), engine.device(settings.label.device)
         report = build_shards(
             found,
@@ -83,9 +82,13 @@ def _label_shards(settings: Prepare, teacher: Teacher) -> None:
             ShardLabeller(
                 teacher_pass(settings, fast, made_with, there), settings.shard.codec, desk.root
             ),
-            sources.drop_list(settings),
+            **sources.drop_lists(settings),
         )
+        keep_terms(desk.folder, settings)
+        if kept_terms(desk.folder) != before:
+            desk.publish()
     print(report)
+    report_takedown(desk.root.local or desk.folder, report.newly, Path("runs"), desk.folder)
 
 
 def check_labelling(settings: PhotoSource) -> None:
@@ -108,7 +111,7 @@ def check_labelling(settings: PhotoSource) -> None:
         else:
             raise DistillError(
                 f"data.root={d.root}: holds pairs of your own, there is nothing to prepare; python "
-                f"-m distill.train data.root={quote(d.root)} learns from them"
+                f"-m distill.train {assigned('data.root', d.root)} learns from them"
             )
     node = settings.teacher
     if settings.data.kind == "photos" and node and class_of("teacher", node) is FolderTeacher:
@@ -217,7 +220,7 @@ def split_on_the_fly(settings: PhotoSource, teacher: Teacher) -> dict[Side, list
     """The photos of all sides, as the set of their pairs would hold them."""
     root, found = sources.pairs_root(settings), sources.photos(settings)
     made_with = manifest(settings, teacher, root, found)
-    return split_for(found, made_with, root, sources.drop_list(settings))
+    return split_for(found, made_with, root, **sources.drop_lists(settings))
 
 
 def prepare_held_out(
@@ -260,8 +263,10 @@ def _label(
 ) -> SetReport:
     fast, made_with = teacher.fast(), manifest(settings, teacher, found=found)
     maker = teacher_pass(settings, fast, made_with, labelling_device(settings))
-    report = build_set(found, maker, made_with, root, sides, sources.drop_list(settings))
+    report = build_set(found, maker, made_with, root, sides, **sources.drop_lists(settings))
+    keep_terms(root, settings)
     print(report)
+    report_takedown(root, report.newly, Path(getattr(settings, "runs", "runs")))
     return report
 
 

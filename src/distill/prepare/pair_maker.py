@@ -13,11 +13,13 @@ from typing import Any
 from PIL import Image
 
 from distill.core.arrays import save_png
+from distill.core.errors import DistillError
 from distill.core.process import processor, worker_init_fn
 from distill.core.progress import bar
 from distill.core.threads import adapting
 from distill.data.photos import BadPhoto, Photo, Side
 from distill.data.worker_errors import ErrorForwardingLoader, Mapped
+from distill.models.teachers.teacher import BadPicture
 
 Pictures = tuple[Image.Image, Image.Image]
 Keep = Callable[[Sequence["PairJob"], Iterable[Pictures]], None]
@@ -149,7 +151,11 @@ def make_pairs(
             good = [(job, read) for job, read in found if not isinstance(read, str)]
             bad |= {job.photo.key: read for job, read in found if isinstance(read, str)}
             if good:
-                pairs = maker.pairs([read for _, read in good])
+                try:
+                    pairs = maker.pairs([read for _, read in good])
+                except BadPicture as wrong:
+                    name = good[wrong.index][0].photo.key
+                    raise DistillError(f"{wrong} (photo {name!r})") from None
                 if writing:
                     writing.result()  # raises what went wrong with it
                 writing = thread.submit(keep, [job for job, _ in good], pairs)

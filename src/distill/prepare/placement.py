@@ -1,7 +1,6 @@
 """Which side of a set a photo is on: as remembered, by the split, or beside its near-duplicates.
 
-Or on none: drop=FILE lists pictures to leave out, one a line. A line is a photo's path below its
-folder, its bare file name, or the name of a PNG of the set.
+Or on none: drop=FILE lists pictures to leave out, see data.dropped.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import warnings
 from ast import literal_eval
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from distill.core.engine import HERE, Engine
 from distill.data import photo_table
+from distill.data.dropped import drop_list
 from distill.data.duplicates import find_near_duplicates
 from distill.data.manifest import Manifest
 from distill.data.photo_table import SIDES, PhotoRow
@@ -29,9 +29,9 @@ class Placement:
     """The photos of a set in order, the side of each, and what the set shall remember.
 
     `bridging` are photos that belong to two sides (key → reason), `dropped` the list of what to
-    leave out, `left_out` how many photos that is and `unwanted` the names of their pairs,
-    `obsolete` the files of those, `disk` the pairs that are there, `remembered` whether the set
-    holds all this already.
+    leave out, `left_out` how many photos that is, `unwanted` the names of their pairs and `newly`
+    those that were not left out before, with the photos' keys; `obsolete` the files of their pairs,
+    `disk` the pairs that are there, `remembered` whether the set holds all this already.
     """
 
     sides: list[tuple[Photo, Side]]
@@ -40,6 +40,7 @@ class Placement:
     dropped: list[str]
     left_out: int
     unwanted: set[str]
+    newly: dict[str, str]
     obsolete: list[Path]
     disk: dict[Side, set[str]]
     remembered: bool
@@ -58,10 +59,12 @@ def place_photos(
     disk: dict[Side, set[str]] | None = None,
     photo_of: Callable[[Side, str], Path] | None = None,
     engine: Engine = HERE,
+    restore: Path | None = None,
 ) -> Placement:
     """Place every photo; changes nothing on disk but the cache of thumbnails.
 
-    What the set at `root` has placed stays where it is. `drop` replaces its list of dropped ones.
+    What the set at `root` has placed stays where it is. `drop` adds to its list of
+    dropped ones, `restore` takes out of it.
     `disk` are the whole pairs that it has, and `photo_of` gives the photo of one, None: those in
     its folders. `engine` makes the thumbnails.
     """
@@ -70,9 +73,10 @@ def place_photos(
     known = photo_table.read_rows(root)
     there = {photo_table.pair_of(name): side for side in SIDES for name in disk[side]}
     remembered_lines = photo_table.read_dropped(root / photo_table.DROPPED)
-    lines = photo_table.read_dropped(drop) if drop else remembered_lines
-    left_out, unknown = _named(lines, photos, there.keys())
-    if drop and unknown:
+    more, back = (photo_table.read_dropped(each) if each else [] for each in (drop, restore))
+    dropping = drop_list(remembered_lines, more, back, photos, known, there)
+    lines, left_out, unknown = dropping.lines, dropping.pairs, dropping.unknown
+    if unknown:
         first = f"the first: {unknown[0]!r}" if len(unknown) > 1 else repr(unknown[0])
         count = f"{len(unknown)} lines name" if len(unknown) > 1 else "a line names"
         warnings.warn(f"drop: {count} no photo, {first}", stacklevel=2)
@@ -99,31 +103,15 @@ def place_photos(
         dropped=lines,
         left_out=len(photos) - len(kept),
         unwanted=left_out,
+        newly={
+            pair: literal_eval(known[pair].key) if pair in known else pair
+            for pair in sorted(dropping.new)
+        }
+        | {p.pair_name: p.key for p in photos if p.pair_name in dropping.new},
         obsolete=obsolete,
         disk=disk,
         remembered=settled and same and lines == remembered_lines and not obsolete,
     )
-
-
-def _named(
-    lines: Sequence[str], photos: Sequence[Photo], pairs: Set[str]
-) -> tuple[set[str], list[str]]:
-    """The pair names that the lines of a drop list mean, of photos and of pairs whose photo is
-    gone; and the lines that name neither."""
-    wanted, used, found = set(lines), set(), set()
-    as_pair = {photo_table.pair_of(line): line for line in lines if line.endswith(".png")}
-    if wanted:
-        for photo in photos:
-            inside = photo.key.removeprefix(f"{photo.folder}/") if photo.folder else photo.key
-            hits = {photo.key, inside, Path(inside).name} & wanted
-            if photo.pair_name in as_pair:
-                hits.add(as_pair[photo.pair_name])
-            if hits:
-                found.add(photo.pair_name)
-                used |= hits
-    on_disk = as_pair.keys() & pairs
-    used |= {as_pair[pair] for pair in on_disk}
-    return found | on_disk, [line for line in lines if line not in used]
 
 
 def _row(photo: Photo, known: dict[str, PhotoRow], there: dict[str, Side]) -> PhotoRow | None:

@@ -15,10 +15,12 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from distill import __version__
-from distill.config.settings.training import EngineSettings
+from distill.config.settings.base import PathText, Positive
 from distill.core.engine import Engine, Lease, Made, Part
 from distill.core.errors import DistillError, reason_of
 
@@ -47,10 +49,20 @@ class LeaseWorker:
 
 
 class RayEngine(Engine):
-    """The cluster of `settings`, from `with` on. Raises DistillError where it cannot be had."""
+    """The cluster at `address`, from `with` on. Raises DistillError where it cannot be had.
 
-    def __init__(self, settings: EngineSettings) -> None:
-        self.settings = settings
+    `cpus` and `gpus` are those of a worker, None: 1 GPU if the cluster has any; `wait` is how many
+    seconds to wait for nodes where no worker is left.
+    """
+
+    def __init__(
+        self,
+        address: PathText | None = None,
+        cpus: Positive = 1,
+        gpus: Annotated[float, Field(ge=0)] | None = None,
+        wait: Annotated[float, Field(ge=0)] = 600,
+    ) -> None:
+        self.address, self.cpus, self.gpus, self.wait = address, cpus, gpus, wait
         try:
             import ray
         except ImportError as error:
@@ -60,7 +72,7 @@ class RayEngine(Engine):
     def __enter__(self) -> RayEngine:
         # A cluster that starts here asks nobody whether it may report its use.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        address = self.settings.address
+        address = self.address
         start: dict[str, Any] = {} if address else {"include_dashboard": False}
         self.sigterm = signal.getsignal(signal.SIGTERM)
         try:
@@ -92,7 +104,7 @@ class RayEngine(Engine):
         if asked != "auto":
             return asked
         there = any(node["Resources"].get("GPU") for node in self._nodes())
-        return "cuda" if there and self.settings.gpus != 0 else "cpu"
+        return "cuda" if there and self.gpus != 0 else "cpu"
 
     def map(self, fn: Callable[[Part], Made], parts: Iterable[Part]) -> Iterator[Made]:
         # Ray's own retries are enough for a function that leaves nothing behind.
@@ -100,7 +112,7 @@ class RayEngine(Engine):
             num_cpus=1, max_retries=LOSSES, scheduling_strategy="SPREAD"
         )
         called, left, running = self.ray.put(fn), iter(parts), deque[Any]()
-        patience = Patience(self.settings, "")
+        patience = Patience(self.wait, "")
         while True:
             room = self.room(1, 0)
             ahead = islice(left, max(2 * room - len(running), not running))
@@ -109,7 +121,7 @@ class RayEngine(Engine):
                 return
             done, _ = self.ray.wait([running[0]], timeout=LOOK)
             if done:
-                patience = Patience(self.settings, "")
+                patience = Patience(self.wait, "")
                 yield self._result(running.popleft())
             elif not room:
                 patience.check(room)
@@ -148,10 +160,10 @@ class RayEngine(Engine):
 
 
 class Patience:
-    """Says that there is no worker, and then waits `wait` seconds of the settings for one."""
+    """Says that there is no worker, and then waits so many seconds for one."""
 
-    def __init__(self, settings: EngineSettings, done: str) -> None:
-        self.settings, self.done = settings, done
+    def __init__(self, wait: float, done: str) -> None:
+        self.wait, self.done = wait, done
         self._since: float | None = None  # the first look at which nothing was done
         self._said: float | None = None
 
@@ -160,7 +172,7 @@ class Patience:
 
         Raises DistillError when it has been long enough.
         """
-        now, most = time.monotonic(), self.settings.wait
+        now, most = time.monotonic(), self.wait
         self._since = self._since or now
         none = "no node has room for a worker" if not room else "no worker could start"
         if self._said is None:
@@ -185,7 +197,7 @@ class Crew:
         self, engine: RayEngine, worker: Callable[[Any], Any], device: str, count: int
     ) -> None:
         self.engine, self.ray, self.count = engine, engine.ray, count
-        self.cpus, gpus = engine.settings.cpus, engine.settings.gpus
+        self.cpus, gpus = engine.cpus, engine.gpus
         self.gpus = gpus if gpus is not None else float(device == "cuda")
         self._worker = self.ray.put(worker)
         self._actor = self.ray.remote(LeaseWorker).options(
@@ -238,7 +250,7 @@ class Crew:
             self._kill(actor)
 
     def _patience(self) -> Patience:
-        return Patience(self.engine.settings, f", {self.done} of {self.count} shards are done")
+        return Patience(self.engine.wait, f", {self.done} of {self.count} shards are done")
 
     def _hire(self) -> None:
         """As many actors as there are leases and room for; those beyond it could never start."""

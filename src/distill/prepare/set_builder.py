@@ -10,13 +10,15 @@ so whatever kills the process loses no more than the batches in flight.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.progress import bar
 from distill.data import photo_table
 from distill.data.decode import is_whole
@@ -46,7 +48,7 @@ class SetReport:
     near-duplicates of theirs), and those dropped by a list. `untested`: a test side was asked for,
     and no pair is on it. `damaged` is how many pairs were there and no whole pictures; they are
     among the new ones where their photos can be read. `listed` is where below `root` the skipped
-    ones are.
+    ones are, `newly` photos that are left out from now on, by the names of their pairs.
     """
 
     root: Path | str
@@ -56,6 +58,7 @@ class SetReport:
     untested: bool = False
     damaged: int = 0
     listed: str = SKIPPED
+    newly: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         counts = self.counts
@@ -73,7 +76,8 @@ class SetReport:
         if counts["dropped"]:
             text += f"; dropped by the list: {counts['dropped']}"
         if self.skipped:
-            text += f"; {len(self.skipped)} photos skipped, see {self.root}/{self.listed}"
+            skipped = counted(len(self.skipped), "photo")
+            text += f"; {skipped} skipped, see {self.root}/{self.listed}"
         if counts["bridging"]:
             text += f", {counts['bridging']} of them for near-duplicates on two sides"
         return text
@@ -86,17 +90,20 @@ def build_set(
     root: Path,
     sides: Sequence[Side] = SIDES,
     drop: Path | None = None,
+    restore: Path | None = None,
 ) -> SetReport:
     """Make every pair of the manifest that is not there yet, on the `sides` asked for.
 
-    A complete set is left untouched. `drop` lists pictures to leave out, and the set keeps to it.
+    A complete set is left untouched. `drop` lists pictures to leave out, and the set keeps to it
+    until `restore` lists them.
     Raises DistillError when `root` holds another set, another process is at it, nothing can be
     written there, the maker cannot be used, or no photo of a side but the test side can.
     """
     manifest.check(root)
     before = stamp(root)
     lacking = maker.lacking(photos)
-    found = place_photos([p for p in photos if p.key not in lacking], manifest, root, drop)
+    placed = [photo for photo in photos if photo.key not in lacking]
+    found = place_photos(placed, manifest, root, drop, restore=restore)
     whole = whole_pictures(found.sides, manifest, root)
     jobs = [j for j in plan(found.sides, manifest.views_of, whole.of) if j.side in sides]
     broken = _damaged(root, _there(jobs, found.disk), maker.folders)
@@ -116,7 +123,7 @@ def build_set(
     if up_to_date and not todo:
         report = report_of(root, found, found.disk, 0, bad)
     else:
-        with writing(root):
+        with _not_left_empty(root), writing(root):
             devices = _devices(root, found, *([maker.device_name] if todo else []))
             _remember(root, manifest, found, before, devices)
             for job in broken:
@@ -149,7 +156,11 @@ def check_sides(
 
 
 def split_for(
-    photos: Sequence[Photo], manifest: Manifest, root: Path, drop: Path | None = None
+    photos: Sequence[Photo],
+    manifest: Manifest,
+    root: Path,
+    drop: Path | None = None,
+    restore: Path | None = None,
 ) -> dict[Side, list[Photo]]:
     """The split for labelling on the fly: that of the set at `root`, which remembers it.
 
@@ -157,7 +168,7 @@ def split_for(
     """
     manifest.check(root)
     before = stamp(root)
-    found = place_photos(photos, manifest, root, drop)
+    found = place_photos(photos, manifest, root, drop, restore=restore)
     if before is None or not found.remembered:
         with writing(root):
             _remember(root, manifest, found, before, _devices(root, found))
@@ -203,6 +214,18 @@ def _damaged(root: Path, jobs: Sequence[PairJob], folders: Sequence[str]) -> lis
     return found
 
 
+@contextmanager
+def _not_left_empty(root: Path) -> Iterator[None]:
+    """A set whose first labelling fails before any pair is there takes its folder away again."""
+    new = not root.exists()
+    try:
+        yield
+    except Exception:
+        if new and not any(photo_table.pairs_on_disk(root).values()):
+            shutil.rmtree(root, ignore_errors=True)
+        raise
+
+
 def _there(jobs: Sequence[PairJob], disk: dict[Side, set[str]]) -> list[PairJob]:
     return [job for job in jobs if job.name in disk[job.side]]
 
@@ -240,4 +263,4 @@ def report_of(
 ) -> SetReport:
     """What there is to say of a set at `root` with these pairs, of which so many are new."""
     counts = {side: len(disk[side]) for side in SIDES} | {"skipped": len(bad)} | found.counts
-    return SetReport(root, made, bad, counts)
+    return SetReport(root, made, bad, counts, newly=found.newly)

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
@@ -25,11 +24,12 @@ from distill.core.progress import bar
 from distill.data.augment import rng_for, views
 from distill.data.listing import StoredPhoto
 from distill.data.manifest import DRAWINGS, TEACHER, Manifest, manifest_at
+from distill.data.partners import check_shapes
 from distill.data.photo_table import TEACHER_FOLDERS
 from distill.data.photos import BadPhoto, Photo, read_photo
 from distill.data.sampler import of_one_shape
 from distill.models.teachers.drawings import FolderTeacher
-from distill.models.teachers.teacher import Teacher
+from distill.models.teachers.teacher import BadPicture, Teacher
 from distill.prepare.drawing_folder import MISSING, DrawingFolder
 from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
 from distill.prepare.teacher_check import (
@@ -41,8 +41,6 @@ from distill.prepare.teacher_check import (
     some_squares,
 )
 from distill.prepare.whole_photos import whole
-
-SKEWED = 0.02  # a drawing may be this much wider or narrower than its photo: sizes are rounded
 
 
 class TeacherPass(PairMaker):
@@ -76,7 +74,12 @@ class TeacherPass(PairMaker):
         shapes = [pixels.shape[1:3] for pixels in batch]
         for part in of_one_shape(shapes, self.batch_size * self.manifest.size**2):
             photos = from_pixels(torch.cat([batch[i] for i in part]).to(self.device))
-            stylised |= dict(zip(part, self._inference(photos), strict=True))
+            try:
+                output = self._inference(photos)
+                self.teacher.check_together(output, photos.cpu())
+            except BadPicture as bad:  # of this part, and not of the batch
+                raise BadPicture(str(bad), part[bad.index]) from None
+            stylised |= dict(zip(part, output, strict=True))
         return (
             (Image.fromarray(pixels[0].numpy()), to_image(stylised[i]))
             for i, pixels in enumerate(batch)
@@ -87,6 +90,8 @@ class TeacherPass(PairMaker):
         kept = root / TEACHER
         if kept.is_file():
             return
+        if self.teacher.unseen:
+            print(f"teacher: {self.teacher.unseen}")
         found = self.measured([job.photo for job in jobs if job.number == 0 and not job.size])
         if found is not None:
             print(found)
@@ -96,8 +101,26 @@ class TeacherPass(PairMaker):
 
     def measured(self, photos: Sequence[Photo]) -> TeacherCheck | None:
         """What is found of some of the photos; None of too few."""
-        squares = some_squares(photos, self.manifest.size, self.manifest.crop)
-        return None if squares is None else check_teacher(self._inference, squares)
+        squares, drawn = some_squares(photos, self.manifest.size, self.manifest.crop), []
+
+        def drawing(photo: Tensor) -> Tensor:
+            drawn.append(self._inference(photo))
+            return drawn[-1]
+
+        if squares is None:
+            return None
+        try:
+            found = check_teacher(drawing, squares)
+        except BadPicture:  # labelling comes upon it too, and names its photo
+            return None
+        outputs = torch.cat(drawn[::2])  # the others are of mirrored ones
+        self.teacher.check_together(outputs, squares)
+        if self.teacher.black_white == (-1, 1) and outputs.min() >= 0.499 and squares.min() < 0.25:
+            print(
+                f"warning: {self.teacher.origin}: gave no value below 0 for {len(squares)} photos; "
+                "if its black is 0, set teacher.output_range=[0,1]"
+            )
+        return found
 
     def _inference(self, photos: Tensor) -> Tensor:
         """The teacher's output for (N, 3, S, S), in the set's precision, on the CPU."""
@@ -263,12 +286,7 @@ def _pictures(photo: Photo, drawings: DrawingFolder | None) -> list[Image.Image]
         drawing = read_photo(path)
     except BadPhoto as reason:
         raise BadPhoto(f"its drawing {path.name!r}: {reason}") from None
-    skew = drawing.width * picture.height / (drawing.height * picture.width)
-    if abs(np.log(skew)) > SKEWED:
-        raise BadPhoto(
-            f"its drawing is {drawing.width}×{drawing.height}, which does not fit "
-            f"{picture.width}×{picture.height}: it must show all of the photo"
-        )
+    check_shapes(picture.size, drawing.size, "its drawing")
     return [picture, drawing]
 
 

@@ -169,7 +169,7 @@ def test_a_finished_set_says_so_and_stays(cats, capsys):
     make("sketch.points=cat")
     before = {p: p.stat().st_mtime_ns for p in SET.rglob("*") if p.is_file()}
     assert make("sketch.points=cat") == 0
-    assert "0 new; 1 photos skipped" in capsys.readouterr().out.splitlines()[-2]
+    assert "0 new; 1 photo skipped" in capsys.readouterr().out.splitlines()[-2]
     assert {p: p.stat().st_mtime_ns for p in SET.rglob("*") if p.is_file()} == before
     add(0)  # its points arrive
     assert make("sketch.points=cat") == 0

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from distill.core.errors import DistillError
 from distill.core.files import cache_folder, write_whole
-from distill.data.manifest import DRAWINGS, MANIFEST, TEACHER
+from distill.data.manifest import DRAWINGS, MANIFEST, TEACHER, TERMS
 from distill.data.photo_table import DROPPED, PHOTOS, SKIPPED
 from distill.data.photos import Side
 from distill.data.shards.address import Address
@@ -23,7 +23,7 @@ from distill.data.shards.picture_codec import CodecName
 # Of the set that the shards were made of, kept as they are in ROOT/set/, so that it can be whole
 # again: its manifest, what became of each photo, its teacher.
 KEPT = "set"
-SIDECARS = (MANIFEST, PHOTOS, DROPPED, SKIPPED, TEACHER, DRAWINGS)
+SIDECARS = (MANIFEST, PHOTOS, DROPPED, SKIPPED, TEACHER, DRAWINGS, TERMS)
 
 
 @dataclass(frozen=True)

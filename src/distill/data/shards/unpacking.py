@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from distill.core.arrays import save_png
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import cache_folder, write_whole
 from distill.core.progress import bar
 from distill.data.decode import BadPhoto, is_whole
@@ -41,7 +41,7 @@ class UnpackReport:
 
     def __str__(self) -> str:
         text = f"{self.folder}: {self.pairs} pairs as PNG, {self.new} new"
-        return text + (f"; {self.skipped} pairs cannot be read" if self.skipped else "")
+        return text + (f"; cannot be read: {counted(self.skipped, 'pair')}" if self.skipped else "")
 
 
 def unpack(root: Address, folder: Path, sides: Sequence[Side] = SIDES) -> UnpackReport:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -16,13 +17,13 @@ from torch.nn import functional as F
 from distill.core.errors import DistillError
 from distill.core.images import to_tensor
 from distill.core.sessions import open_file
-from distill.data.decode import BadPhoto
-from distill.data.photos import SUFFIXES, read_photo
+from distill.data.decode import PICTURES, BadPhoto
+from distill.data.partners import Partners, check_shapes, match
+from distill.data.photos import read_photo
 
 # Of photographs of ImageNet, as torchvision and U²-Net count them.
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SLACK = 0.1  # probabilities leave [0, 1] by so much where a file resizes them bicubically
-SKEWED = 0.02  # a mask may be this much wider or narrower than its photo: sizes are rounded
 
 
 class SaliencyNetwork:
@@ -81,13 +82,19 @@ class MaskFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         names = sorted(name for name in os.listdir(path) if not name.startswith("."))
-        found = [Path(name) for name in names if Path(name).suffix.lower() in SUFFIXES]
-        self._by_stem = {name.stem: path / name for name in found}
-        if not found:
+        self.names = [name for name in names if Path(name).suffix.lower() in PICTURES]
+        self._partners = Partners(self.names)
+        if not self.names:
             raise DistillError(f"sketch.mask={path}: no masks in it (jpg, jpeg, png or webp)")
 
+    def check(self, photos: Sequence[Path]) -> None:
+        """Raises DistillError where two masks may be one photo's, or two photos one mask's."""
+        said, sought = f"sketch.mask={self.path}: ", [photo.name for photo in photos]
+        match([*map(str, photos)], self.names, said, sought)
+
     def file(self, photo: Path) -> Path | None:
-        return self._by_stem.get(photo.stem)
+        found = self._partners.all_of(photo.name)
+        return self.path / found[0] if found else None
 
     def __call__(self, photo: Path, size: tuple[int, int]) -> Tensor:
         """The mask (1, H, W) in [0, 1] of a photo of that width and height. Raises BadPhoto."""
@@ -98,11 +105,7 @@ class MaskFolder:
             mask = read_photo(path, least=1).convert("L")
         except BadPhoto as reason:
             raise BadPhoto(f"its mask {path.name!r}: {reason}") from None
-        skew = mask.width * size[1] / (mask.height * size[0])
-        if abs(np.log(skew)) > SKEWED:
-            raise BadPhoto(
-                f"its mask is {mask.width}×{mask.height}, which does not fit {size[0]}×{size[1]}"
-            )
+        check_shapes(size, mask.size, "its mask")
         if mask.size != size:
             mask = mask.resize(size, Image.Resampling.BILINEAR)
         return torch.from_numpy(np.asarray(mask, np.float32) / 255)[None]

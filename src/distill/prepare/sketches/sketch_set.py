@@ -20,14 +20,19 @@ from distill.config.settings.sketching import Sketch
 from distill.config.settings.training import Prepare
 from distill.core import weights
 from distill.core.arrays import save_png
+from distill.core.engine import Here
 from distill.core.errors import DistillError
 from distill.core.files import home_path, sha256
 from distill.core.images import to_image, to_pixels
 from distill.core.next_step import next_step
+from distill.core.nodes import class_of, flat
+from distill.core.onnx_files import content_hash
 from distill.data import sources, yunet
 from distill.data.manifest import PREVIEW, Manifest, manifest_at
-from distill.data.photo_table import SKETCH_FOLDERS
+from distill.data.photo_table import SIDES, SKETCH_FOLDERS
 from distill.data.photos import Photo
+from distill.data.takedown import report_takedown
+from distill.data.terms import keep_terms
 from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
 from distill.prepare.set_builder import SetReport, build_set
 from distill.prepare.sketches import hed
@@ -60,7 +65,7 @@ class SketchManifest(Manifest):
         unused |= set() if sketch.points else {"face", "marks"}
         unused |= set() if sketch.mask else {"mask_least", "rgba"}
         unused |= set() if "mask" in hashes else {"saliency"}
-        plain = _flat({k: v for k, v in asdict(sketch).items() if k not in unused})
+        plain = flat({k: v for k, v in asdict(sketch).items() if k not in unused}, "sketch.")
         plain.pop("sketch.size")
         # Paths may change, contents not: a mask's network by its hash, a folder by being one.
         plain.pop("sketch.hed.weights", None)
@@ -81,14 +86,6 @@ class SketchManifest(Manifest):
                 f"{root}: holds the pairs of a teacher; name another folder with data.root=DIR"
             )
         super().check(root)
-
-
-def _flat(values: dict[str, Any], prefix: str = "sketch.") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        name = f"{prefix}{key}"
-        found |= _flat(value, f"{name}.") if isinstance(value, dict) else {name: value}
-    return found
 
 
 class SketchPass(PairMaker):
@@ -159,9 +156,13 @@ def prepare(settings: Prepare) -> SetReport:
         path = home_path(chosen.mask)
         if path.is_dir():
             masks = MaskFolder(path)
+            masks.check([photo.local for photo in photos])
         elif path.is_file():
             masks = SaliencyNetwork(path, chosen.saliency.size, chosen.saliency.norm)
-            hashes["mask"] = sha256(path)
+            try:
+                hashes["mask"] = content_hash(path)
+            except DistillError as error:
+                raise DistillError(f"sketch.mask={error}") from error
         else:
             raise DistillError(f"sketch.mask={chosen.mask}: no such file or folder, and not alpha")
     if chosen.points == "faces":
@@ -175,8 +176,10 @@ def prepare(settings: Prepare) -> SetReport:
     crop = 1.0 if chosen.points else settings.crop
     shared = sources.photos_in_manifest(settings, root)
     manifest = SketchManifest.of(chosen, hashes, crop=crop, **shared)
-    report = build_set(photos, maker, manifest, root, drop=sources.drop_list(settings))
+    report = build_set(photos, maker, manifest, root, SIDES, **sources.drop_lists(settings))
+    keep_terms(root, settings, taught=False)
     print(report)
+    report_takedown(root, report.newly, Path("runs"))
     return report
 
 
@@ -186,7 +189,7 @@ def check(settings: Prepare) -> None:
     Before a network's file is fetched or read.
     """
     chosen = settings.sketch
-    if settings.data.kind == "shards" or settings.engine.name != "here":
+    if settings.data.kind == "shards" or class_of("engine", settings.engine) is not Here:
         raise DistillError(
             "recipe=pix2pix: sketches are written into a folder on this machine; leave "
             "data=shards and engine= out, python -m distill.shards packs them"
