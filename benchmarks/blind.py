@@ -5,9 +5,5 @@ from __future__ import annotations
 from against_teacher.blind import main
 from fidelity import to_graph
 
-from distill.config import registry
-from distill.models.recipes import RECIPES
-
 if __name__ == "__main__":
-    registry.register(*RECIPES)
     main(to_graph)

@@ -6,9 +6,7 @@ import onnx
 from against_teacher.fidelity import main
 from torch import nn
 
-from distill.config import registry
 from distill.export.onnx import OnnxExporter
-from distill.models.recipes import RECIPES
 
 
 def to_graph(network: nn.Module, size: int) -> onnx.ModelProto:
@@ -17,5 +15,4 @@ def to_graph(network: nn.Module, size: int) -> onnx.ModelProto:
 
 
 if __name__ == "__main__":
-    registry.register(*RECIPES)
     main(to_graph)

@@ -15,11 +15,7 @@ from kept_yaml import keep_read_files
 from PIL import Image
 from torch import nn
 
-from distill.config import registry
-from distill.models.recipes import RECIPES
-
 ROOT = Path(__file__).resolve().parents[1]
-registry.register(*RECIPES)  # as every command does
 keep_read_files()
 
 

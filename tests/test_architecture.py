@@ -73,7 +73,9 @@ def test_every_package_has_a_floor():
     assert {path.relative_to(SOURCE).parts[0] for path in FILES if path.parent != SOURCE} == {
         *FLOOR_OF
     }
-    assert {path.name for path in FILES if path.parent == SOURCE} == {"__init__.py", "__main__.py"}
+    # Above them all: what Python and the command `distill` begin with.
+    top = {"__init__.py", "__main__.py", "api.py"}
+    assert {path.name for path in FILES if path.parent == SOURCE} == top
 
 
 def test_every_command_is_a_package_that_starts_lightly():

@@ -36,7 +36,7 @@ def slugs(page: Path) -> set[str]:
 
 def code(page: Path) -> list[str]:
     """Lines of the page's indented blocks, continued ones joined, and what stands in backticks."""
-    text = page.read_text()
+    text = re.sub(r"(?ms)^```.*?^```$", "", page.read_text())  # files, and what a test runs
     blocks = "".join(BLOCK.findall(text)).replace("\\\n", " ")
     inline = [" ".join(each.split()) for each in INLINE.findall(BLOCK.sub("\n", text))]
     return [line.strip() for line in blocks.splitlines()] + inline

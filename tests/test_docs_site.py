@@ -1,4 +1,4 @@
-"""The documentation as a site, and the notebook: both are made, not only written."""
+"""The documentation as a site, and the notebooks: they are made, not only written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOK = ROOT / "notebooks/photo_to_lens.py"
+NOTEBOOKS = {"photo_to_lens": 10, "python_api": 8}  # and their cells of code
 
 
 @pytest.fixture
@@ -66,26 +66,35 @@ def test_the_site_is_built_without_a_warning_and_fetches_nothing():
     assert (place / "gallery/hayao/astronaut.jpg").is_file()
 
 
-def test_the_notebook_for_colab_is_that_of_the_script():
+@pytest.mark.parametrize(("name", "cells"), NOTEBOOKS.items())
+def test_the_notebook_for_colab_is_that_of_the_script(name, cells):
     jupytext = pytest.importorskip("jupytext", reason="no jupytext: pip install 'distill[docs]'")
-    ours, shown = (jupytext.read(NOTEBOOK.with_suffix(suffix)) for suffix in (".py", ".ipynb"))
+    ours, shown = (jupytext.read(ROOT / f"notebooks/{name}.{end}") for end in ("py", "ipynb"))
     kinds_and_sources = [
         [(cell.cell_type, cell.source) for cell in each.cells] for each in (ours, shown)
     ]
     assert kinds_and_sources[0] == kinds_and_sources[1]
     assert not [cell for cell in shown.cells if cell.get("outputs")]
-    badge = "colab.research.google.com/github/OWNER/distill/blob/main/notebooks/photo_to_lens.ipynb"
-    assert badge in shown.cells[0].source
-    assert sum(cell.cell_type == "code" for cell in shown.cells) == 10
+    badge = "colab.research.google.com/github/OWNER/distill/blob/main/notebooks"
+    assert f"{badge}/{name}.ipynb" in shown.cells[0].source
+    assert sum(cell.cell_type == "code" for cell in shown.cells) == cells
 
 
 @pytest.mark.campaign
 @pytest.mark.timeout(900)
-def test_the_notebook_runs_from_photos_to_the_lens(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("photo_to_lens", ["runs/notebook/export/student.onnx", "lens-notebook/index.html"]),
+        ("python_api", ["runs/called/export/student.onnx", "runs/own/checkpoints/best.ckpt"]),
+    ],
+)
+def test_the_notebook_runs_from_its_first_cell_to_its_last(name, files, tmp_path):
     pytest.importorskip("nbmake", reason="no nbmake: pip install 'distill[docs]'")
-    made = tmp_path / "photo_to_lens.ipynb"
+    made = tmp_path / f"{name}.ipynb"
     convert = [sys.executable, "-m", "jupytext", "--to", "notebook", "-o", str(made)]
-    subprocess.run([*convert, str(NOTEBOOK)], check=True, capture_output=True)
+    script = str(ROOT / f"notebooks/{name}.py")
+    subprocess.run([*convert, script], check=True, capture_output=True)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     run = [sys.executable, "-m", "pytest", "-p", "no:xdist", "--nbmake", "--nbmake-timeout=900"]
     done = subprocess.run(
@@ -93,6 +102,5 @@ def test_the_notebook_runs_from_photos_to_the_lens(tmp_path):
         env=os.environ | {"STEPS": "4", "PYTEST_ADDOPTS": ""},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    assert (tmp_path / "runs/notebook/export/student.onnx").is_file()
-    assert (tmp_path / "lens-notebook/index.html").is_file()
+    assert all((tmp_path / file).is_file() for file in files)
     assert '"image/png"' in made.read_text()

@@ -48,7 +48,7 @@ from against_teacher import scores as scoring
 from against_teacher.heldout_set import FidelitySet, Indices
 from against_teacher.scored_students import ScoredStudent, StudentFile, ToGraph
 from against_teacher.scores import PictureFigures
-from distill.config import compose
+from distill.config import compose, groups
 from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError, OneLine
 from distill.core.files import real_path
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace, to_graph: ToGraph) -> Row:
         shown: dict[str, Tensor] = {}
         on_sheet = held.some(args.sheet)
         teacher, style = None, (manifest_at(held.root) or {}).get("style")
-        if args.flicker and style in compose.choices("style"):
+        if args.flicker and style in groups.choices("style"):
             settings = compose.load("prepare", [f"style={style}"], Prepare)
             teacher = teacher_of(held.root, settings.style, settings.teacher)
         at = first_of_each(held, args.flicker)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from pathlib import Path
-from typing import Any
 
 from against_teacher.heldout_set import FidelitySet, persons
+from distill.config.settings.training import Train
 from distill.config.validate import source_of
 from distill.core.errors import DistillError
 from distill.core.files import real_path
@@ -21,7 +21,7 @@ UNKNOWN = "training photos not known"
 CHANCE = 0.01
 
 
-def check(name: str, trained: dict[str, Any], held: FidelitySet) -> str:
+def check(name: str, trained: Train, held: FidelitySet) -> str:
     """What is known of the training photos of a checkpoint and of those it started from.
 
     Raises DistillError as `_check` does.
@@ -31,7 +31,7 @@ def check(name: str, trained: dict[str, Any], held: FidelitySet) -> str:
     return f"{said}; of its start {UNKNOWN}: {unknown}" if unknown else said
 
 
-def _check(name: str, trained: dict[str, Any], held: FidelitySet) -> str:
+def _check(name: str, trained: Train, held: FidelitySet) -> str:
     """What is known of a run's training photos, in a few words, from its settings.
 
     Raises DistillError where a held-out photo, or a picture of the same person, was trained on or

@@ -20,6 +20,7 @@ from distill.core.images import to_float, to_image, to_tensor
 from distill.core.onnx_files import flush_subnormals, load_model
 from distill.core.sessions import open_session, picture_call
 from distill.eval_fid.whole_pictures import Infer
+from distill.hub.published_student import PublishedStudent
 from distill.metrics import complexity, nonzero_weights
 from distill.models import checkpoint
 from distill.models.fold import fold_batchnorm
@@ -102,13 +103,15 @@ def load(given: StudentFile, held: FidelitySet, folder: Path, to_graph: ToGraph)
 
 def _from_checkpoint(given: StudentFile, held: FidelitySet, to_graph: ToGraph) -> ScoredStudent:
     if is_network_file(given.file):
-        network, settings = checkpoint.read_network(given.file)
+        published = PublishedStudent.of(given.file)
+        network, style = published.student, published.description.style.name
         note = overlap.UNKNOWN
     else:
         network, settings = checkpoint.load_student(given.file)
-        _check_size(given, settings["style"]["resolution"], held)
+        style = settings.style.name
+        _check_size(given, settings.side, held)
         note = overlap.check(given.name, settings, held)
-    if (style := settings["style"]["name"]) != held.style:
+    if style != held.style:
         note += f"; learnt another style, {style}"
     folded = fold_batchnorm(network)
     graph = to_graph(folded, held.size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from onnx import helper, numpy_helper
 from PIL import Image
 from torch import Tensor, nn
 
+from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.eval_fid.heldout import infer
 from distill.eval_fid.line_scores import FLICKER
@@ -226,18 +227,18 @@ def test_a_damaged_onnx_file(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def trained(here: Path) -> dict[str, Any]:
+def trained(here: Path) -> Train:
     """Settings of a run on the photos of `here`, and its set."""
     assert go("trainer.max_steps=1", "trainer.val_every=1", "runs=runs") == 0
     return checkpoint.load_student(Path("runs/toon-residual/checkpoints/last.ckpt"))[1]
 
 
 @pytest.mark.campaign
-def test_training_photos_are_searched_here(trained: dict[str, Any], here: Path) -> None:
+def test_training_photos_are_searched_here(trained: Train, here: Path) -> None:
     pictures = heldout_set.read(SET, None)
     assert overlap.check("it", trained, pictures) == "the other side of this set"
 
-    other = trained | {"data": trained["data"] | {"root": "other"}}
+    other = replace(trained, data=replace(trained.data, root="other"))
     assert overlap.check("it", other, pictures) == "training photos not known"
 
     assert run(prepare, "photos=photos", "data.root=other", "data.split_seed=3", *SMALL) == 0
@@ -247,7 +248,7 @@ def test_training_photos_are_searched_here(trained: dict[str, Any], here: Path) 
 
 @pytest.mark.campaign
 def test_the_test_side_is_scored_and_validation_where_there_is_none(
-    trained: dict[str, Any], here: Path
+    trained: Train, here: Path
 ) -> None:
     for asked, side in ((None, "test"), ("test", "test"), ("val", "val")):
         pictures = heldout_set.read(SET, None, asked)
@@ -264,38 +265,36 @@ def test_the_test_side_is_scored_and_validation_where_there_is_none(
 
 
 @pytest.mark.campaign
-def test_what_a_student_started_from_counts_too(trained: dict[str, Any], here: Path) -> None:
+def test_what_a_student_started_from_counts_too(trained: Train, here: Path) -> None:
     """Neither a start on the held-out photos nor one that is gone hides behind another run."""
     pictures = heldout_set.read(SET, None)
     first = here / "runs/toon-residual/checkpoints/last.ckpt"
-    both = trained | {"init": str(first)}
+    both = replace(trained, init=str(first))
     assert overlap.check("it", both, pictures) == "the other side of this set"
 
     assert run(prepare, "photos=photos", "data.root=other", "data.split_seed=3", *SMALL) == 0
-    other = trained | {"data": trained["data"] | {"root": "other"}}
+    other = replace(trained, data=replace(trained.data, root="other"))
     gone = "gone.ckpt"
     with pytest.raises(DistillError, match="are in its training set other"):
-        overlap.check("it", other | {"init": gone}, pictures)
-    said = overlap.check("it", trained | {"init": gone}, pictures)
+        overlap.check("it", replace(other, init=gone), pictures)
+    said = overlap.check("it", replace(trained, init=gone), pictures)
     assert said.startswith("the other side of this set; of its start training photos not known: ")
 
     saved = torch.load(first, weights_only=True)
-    torch.save(saved | {"distill": other}, first)
+    torch.save(saved | {"distill": asdict(other)}, first)
     with pytest.raises(DistillError, match="are in its training set other"):
         overlap.check("it", both, pictures)
 
 
 @pytest.mark.campaign
-def test_renamed_training_photos_are_seen_by_what_they_show(
-    trained: dict[str, Any], here: Path
-) -> None:
+def test_renamed_training_photos_are_seen_by_what_they_show(trained: Train, here: Path) -> None:
     """Held out here, trained on there under names that say nothing."""
     pictures = heldout_set.read(SET, None)
     (here / "renamed").mkdir()
     for i, path in enumerate(sorted((here / "photos").iterdir())):
         shutil.copy(path, here / "renamed" / f"Else_{i}x.png")
     assert run(prepare, "photos=renamed", "data.root=other", *SMALL) == 0
-    other = trained | {"data": trained["data"] | {"root": "other"}}
+    other = replace(trained, data=replace(trained.data, root="other"))
     with pytest.raises(DistillError, match="as they are or as near-duplicates"):
         overlap.check("it", other, pictures)
 
@@ -306,12 +305,12 @@ def test_renamed_training_photos_are_seen_by_what_they_show(
         noise = Image.fromarray(rng.integers(0, 255, (6, 7, 3), dtype=np.uint8))
         noise.resize((90, 80)).save(here / "renamed" / f"Else_{i}x.png")
     assert run(prepare, "photos=renamed", "data.root=another", *SMALL) == 0
-    other = trained | {"data": trained["data"] | {"root": "another"}}
+    other = replace(trained, data=replace(trained.data, root="another"))
     assert "no photo or person shared, 0 look alike" in overlap.check("it", other, pictures)
 
 
 @pytest.mark.campaign
-def test_pictures_of_one_person_are_in_one_half(trained: dict[str, Any], here: Path) -> None:
+def test_pictures_of_one_person_are_in_one_half(trained: Train, here: Path) -> None:
     pictures = heldout_set.read(SET, None, "val")
     persons = [person for _, person in pictures.who]
     changes = sum(a != b for a, b in zip(persons, persons[1:], strict=False))
@@ -424,7 +423,7 @@ def test_the_best_student_is_bold_and_the_photo_never() -> None:
 
 
 @pytest.mark.campaign
-def test_what_is_limited_or_missing_is_said(here: Path, trained: dict[str, Any]) -> None:
+def test_what_is_limited_or_missing_is_said(here: Path, trained: Train) -> None:
     pictures = heldout_set.read(SET, 2)
     args = argparse.Namespace(rounds=7, limit=2)
     said = dict(fidelity.notes(pictures, args, None, "no weights"))

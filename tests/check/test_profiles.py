@@ -5,16 +5,21 @@ from __future__ import annotations
 from importlib.resources import files
 
 import numpy as np
+import onnx
 import pytest
 from onnx import AttributeProto, helper, numpy_helper
 
-from distill.check import coreml_profile, nnapi_profile, web_profile
+from distill.check import coreml_profile, nnapi_profile, snapml_profile, web_profile
 from distill.check.reading import read
-from distill.check.result import PROFILES, check
+from distill.check.result import check
 from distill.check.shared import Profile
 from distill.models import zoo
 from support.device_graphs import CHANNELS, SIZE, build, clean, picture, save, weight
 
+PROFILES = {
+    each.PROFILE.name: each.PROFILE
+    for each in (snapml_profile, coreml_profile, nnapi_profile, web_profile)
+}
 ALWAYS = "NNAPI is deprecated"
 PADS = numpy_helper.from_array(np.zeros(8, np.int64), "p")
 CUT = numpy_helper.from_array(np.array([0, 0, -1, 0, 0, 0, 0, 0], np.int64), "p")
@@ -189,6 +194,15 @@ def test_shipped_students_by_profile():
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_an_opset_of_the_future_keeps_a_file_off(profile, tmp_path):
+    model = conv((CHANNELS, CHANNELS, 1, 1))
+    model.opset_import[0].version = 99
+    newest = onnx.defs.onnx_opset_version()
+    found = check(save(model, tmp_path), PROFILES[profile]).findings
+    assert f"opset 99: ONNX {onnx.__version__} ends at {newest}" in [each.what for each in found]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
 def test_a_picture_that_no_memory_holds_keeps_a_file_off(profile, tmp_path):
     """4 channels of float32 in a page of 4 GiB: at 8192² a tensor has 1 GiB, at 8224² more."""
     for side, wanted in ((8192, []), (8224, ["a tensor of 1.0 GiB, 1 allowed"])):

@@ -105,10 +105,10 @@ def test_a_signal_finishes_the_batch_saves_and_the_same_command_goes_on(tmp_path
     while not table.is_file() and time.monotonic() < deadline:
         time.sleep(0.1)
     os.killpg(running.pid, number)
-    out, _ = running.communicate(timeout=90)
+    _, said = running.communicate(timeout=90)
     assert running.returncode == 130
-    assert "stopped at step" in out
-    step = int(out.split("stopped at step ")[1].split(";")[0])
+    assert "stopped at step" in said
+    step = int(said.split("stopped at step ")[1].split(";")[0])
     assert step > 0
     again = distill("train", *small, f"trainer.max_steps={step + 1}", cwd=tmp_path)
     assert f"resumes at step {step}" in again.stdout

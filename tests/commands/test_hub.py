@@ -17,7 +17,7 @@ from distill.prepare import __main__ as prepare
 from distill.stylize import __main__ as stylize
 from support.commands import SMALL, go, run
 from support.hub_stand_in import HubStandIn, as_typed
-from support.students_on_file import DISTILLED, distilled
+from support.students_on_file import distilled, settings_of_student
 
 SET = "data/pairs/toon-photos-64-crop90"
 CARD = ["card=true", "card.licence=CC BY 4.0", "card.source=https://example.org/photos"]
@@ -41,7 +41,7 @@ def last_line(capsys: pytest.CaptureFixture[str]) -> str:
 def student(here: Path) -> Path:
     """The file of a student, in the working folder."""
     path = here / "mine.safetensors"
-    network_file.write_network(distilled(), network_file.description(DISTILLED), path)
+    network_file.write_network(distilled(), network_file.description(settings_of_student()), path)
     return path
 
 
@@ -61,7 +61,7 @@ def test_the_card_of_a_set(here: Path) -> None:
         assert f"| {side} | {count} |" in body
     assert "style=toon style.resolution=64 data.root=DIR" in body
     assert "- from: https://example.org/photos" in body
-    assert "- the photos: CC BY 4.0" in body
+    assert "| photos | yes | no | yes | CC BY 4.0 (says the publisher) |" in body
     assert json.loads((root / "dataset.json").read_text())["recipe"]["teacher"] in body
     assert str(here) not in head + body
     with Image.open(root / "sheet.jpg") as sheet:
@@ -76,7 +76,8 @@ def test_terms_that_nobody_named_are_other(here: Path) -> None:
     assert prepared("card=true") == 0
     text = (here / SET / "README.md").read_text()
     assert "license: other" in text
-    assert "not said; the publisher of the set is responsible for them" in text
+    assert "| photos | unknown | unknown | unknown | not said |" in text
+    assert "| **the set** | unknown |" in text
 
 
 def test_a_card_of_sketches(here: Path) -> None:
@@ -99,7 +100,7 @@ def test_a_set_goes_to_a_folder_and_comes_back(
     assert prepared(*CARD) == 0
     assert run(hub, *push) == 0
     shared, own = files(here / "shared"), files(here / SET)
-    assert own.keys() - shared.keys() == {"skipped.tsv"}
+    assert own.keys() - shared.keys() == {"skipped.tsv", "published.txt"}
     assert {n for n in shared if shared[n] != own.get(n)} == {"dataset.json", "sha256sums.txt"}
     assert not [name for name in shared if str(here).encode() in shared[name]]
     assert json.loads(shared["dataset.json"])["recipe"]["photos"] == "photos"
@@ -151,7 +152,7 @@ def test_a_student_there_and_back(student: Path, capsys: pytest.CaptureFixture[s
     assert run(stylize, str(photo), "model=got.safetensors", "-o", "drawn.png") == 0
     capsys.readouterr()
 
-    other = network_file.description(DISTILLED)
+    other = network_file.description(settings_of_student())
     network_file.write_network(distilled(seed=1), other, student)
     assert run(hub, "push", "model=mine.safetensors", "repo=./shared") == 1
     assert "are there with other content; replace=true" in last_line(capsys)

@@ -107,7 +107,7 @@ def test_the_card_goes_to_an_address(here: Path) -> None:
 @pytest.mark.slow
 def test_there_and_back(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own, there = visible(shared.parent / ROOT), visible(shared)
-    assert own.keys() - there.keys() == {"set/skipped.tsv"}
+    assert own.keys() - there.keys() == {"set/skipped.tsv", "published.txt"}
     assert there.keys() - own.keys() == {"sha256sums.txt"}
     changed = {name for name in own.keys() & there.keys() if own[name] != there[name]}
     assert changed == {"dataset.json", "set/dataset.json"}

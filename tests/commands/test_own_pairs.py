@@ -55,10 +55,10 @@ def there(trained, monkeypatch):
 
 @pytest.mark.campaign
 def test_the_run_is_named_after_its_folder_and_has_no_teacher(there):
-    config = Run(there / "runs/drawings-residual").config()
-    assert config["teacher"] is None
-    assert config["style"]["name"] == "drawings"
-    assert config["style"]["licence"] == "yours to say"
+    config = Run(there / "runs/drawings-residual").settings()
+    assert config.teacher is None
+    assert config.style.name == "drawings"
+    assert config.style.licence == "yours to say"
 
 
 @pytest.mark.campaign
@@ -77,17 +77,17 @@ def test_a_sweep_over_folders_and_losses_has_no_teacher_either(there):
     words = ["-m", "data.root=drawings,swept", "loss=l1", "sweep=s", *SHORT]
     assert run(train, *words) == 0
     configs = [
-        Run(path.parent).config() for path in sorted(there.glob("runs/sweep-s/*/config.yaml"))
+        Run(path.parent).settings() for path in sorted(there.glob("runs/sweep-s/*/config.yaml"))
     ]
-    assert [config["teacher"] for config in configs] == [None, None]
-    assert {config["style"]["name"] for config in configs} == {"drawings", "swept"}
+    assert [config.teacher for config in configs] == [None, None]
+    assert {config.style.name for config in configs} == {"drawings", "swept"}
 
 
 @pytest.mark.campaign
 def test_a_style_that_is_named_keeps_its_teacher(there):
     assert run(train, "data.root=drawings", "style=toon", "run=typed", *SHORT) == 0
-    assert Run(there / "runs/typed").config()["style"]["name"] == "toon"
-    assert Run(there / "runs/typed").config()["teacher"] is not None
+    assert Run(there / "runs/typed").settings().style.name == "toon"
+    assert Run(there / "runs/typed").settings().teacher is not None
 
 
 @pytest.mark.parametrize(
@@ -101,9 +101,9 @@ def test_a_teacher_s_set_is_of_its_own_style_and_size(tmp_path, monkeypatch, mad
     write_manifest(tmp_path / "set", manifest, {"train": 6, "val": 2, "test": 0})
     words = [word for word in SHORT if not word.startswith("style.resolution")]
     assert run(train, "data.root=set", *words) == 0
-    config = Run(tmp_path / f"runs/{name}-residual").config()
-    assert (config["style"]["name"], config["style"]["resolution"]) == (name, 64)
-    assert (config["teacher"] is not None) is teacher
+    config = Run(tmp_path / f"runs/{name}-residual").settings()
+    assert (config.style.name, config.style.resolution) == (name, 64)
+    assert (config.teacher is not None) is teacher
 
 
 @pytest.mark.campaign

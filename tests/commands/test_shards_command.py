@@ -264,7 +264,7 @@ def test_an_address_of_fsspec_trains_to_the_same_weights_with_and_without_copies
             assert not differences(saved("local")["state_dict"], saved(name)["state_dict"])
     finally:
         fsspec.filesystem("memory").store.clear()
-    assert type(Run(Path("runs/copied")).config()["data"]["cache"]) is int
+    assert type(Run(Path("runs/copied")).settings().data.cache) is int
 
 
 @pytest.mark.slow
@@ -303,14 +303,14 @@ def test_shards_of_one_s_own_pairs_have_no_teacher(here, capsys):
     )
     words = ["data=shards", "data.root=data/shards/drawings", *QUICK, "decoder=residual"]
     assert run(train, *words, "trainer.max_steps=1") == 0
-    assert Run(Path("runs/drawings-residual")).config()["teacher"] is None
+    assert Run(Path("runs/drawings-residual")).settings().teacher is None
     assert run(eval_fid, "features=none", "bootstrap=0", "flicker=0") == 0
 
 
 @pytest.mark.slow
 def test_what_a_run_on_shards_has_seen_is_told_as_far_as_it_is_known(packed):
     assert go("run=seen", *ON, "trainer.max_steps=1") == 0
-    trained = Run(Path("runs/seen")).config()
+    trained = Run(Path("runs/seen")).settings()
     seen = training_pictures.seen_by([trained])
     (pictures,) = seen.sets
     rows = [line.split("\t") for line in Path("set/photos.tsv").read_text().splitlines()[1:]]
@@ -324,7 +324,7 @@ def test_what_a_run_on_shards_has_seen_is_told_as_far_as_it_is_known(packed):
 @pytest.mark.campaign
 def test_fidelity_says_that_looks_are_not_compared(packed):
     assert go("run=seen", *ON, "trainer.max_steps=1") == 0
-    trained = Run(Path("runs/seen")).config()
+    trained = Run(Path("runs/seen")).settings()
     held = heldout_set.read(Path("set"), None)
     assert "looks not compared" in overlap.check("ours", trained, held)
 

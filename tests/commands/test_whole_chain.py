@@ -215,7 +215,7 @@ def test_a_checkpoint_from_elsewhere_cannot_run_code(here, capsys, monkeypatch, 
         }
     torch.save(saved, checkpoint)
     capsys.readouterr()
-    said = "no such class" if part == "decoder" else "refused; only classes of distill."
+    said = "no such class" if part == "decoder" else "refused; only classes of distill"
     for command in (export, eval_fid):
         assert run(command, "checkpoint=last") == 1
         assert said in capsys.readouterr().err
@@ -268,7 +268,7 @@ def test_a_run_starts_from_a_trained_student(here, capsys):
     after, settings = load_student(here / "runs/second/checkpoints/last.ckpt")
     for name, value in before.named_parameters():
         torch.testing.assert_close(after.get_parameter(name), value, atol=1e-7, rtol=0)
-    assert [made["run"] for made in lineage(settings)] == ["second", "first"]
+    assert [made.run for made in lineage(settings)] == ["second", "first"]
 
     capsys.readouterr()
     assert go(*named, "run=third", "decoder=nnconv") == 1

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from omegaconf import OmegaConf
 
+from distill.config import compose
 from distill.config.arguments import TypedKeys, split_arguments
 from distill.config.settings.commands import (
     Benchmark,
@@ -18,36 +24,66 @@ from distill.config.settings.commands import (
 )
 from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Prepare, Train
 from distill.core.errors import DistillError
+from distill.core.next_step import next_step, unquoted
 
-WORDS = {"teacher.prompt", "teacher.negative_prompt"}  # quoted as paths are
-TEACHER = WORDS | {
-    f"teacher.{name}" for name in ("path", "folder", "pipeline", "controlnet", "lora")
+TEACHER = {
+    f"teacher.{name}"
+    for name in (
+        "path",
+        "folder",
+        "pipeline",
+        "controlnet",
+        "lora",
+        "prompt",
+        "negative_prompt",
+        "call",
+        "version",
+        "input",
+        "output",
+        "revision",
+        "variant",
+    )
 }
-LABELLED = {"photos", "val_photos", "drop", "data.root", "style.weights", *TEACHER}
+STYLE = {f"style.{name}" for name in ("name", "file", "url", "sha256", "git_blob", "licence")} | {
+    "style.source"
+}
+LABELLED = {"photos", "val_photos", "drop", "restore", "data.root", "style.weights"}
+RUN = {"run", "runs", "checkpoint", "output"}
 PATHS = {
     (Train, Pix2PixTrain, CycleGANTrain): LABELLED
     | {"data.a", "data.b", "run", "runs", "sweep"},
-    (Prepare,): LABELLED | {"sketch.mask", "sketch.hed.weights", "engine.address"},
-    (Export,): {
-        "run", "runs", "checkpoint", "output", "photos", "calibration", "tflite.python",
-        "style.weights",
-    },
-    (EvalFid,): {"run", "runs", "checkpoint", "output", "photos", "a", "b", "style.weights"},
+    (Prepare,): LABELLED | {"sketch.mask", "sketch.hed.weights"},
+    (Export,): {*RUN, "photos", "calibration", "tflite.python", "style.weights"},
+    (EvalFid,): {*RUN, "photos", "a", "b", "style.weights"},
     (Stylize,): {"model", "run", "runs", "output"},
     (CheckSettings,): {"output"},
-    (Benchmark,): {"model", "run", "runs", "output", *TEACHER, "style.weights"},
+    (Benchmark,): {"model", "run", "runs", "output", "style.weights"},
     (Lens,): {"students", "sketches", "run", "runs", "output"},
     (HubSettings,): {"run", "runs", "model", "data.root", "repo"},
 }  # fmt: skip
-LISTS = {"photos", "val_photos", "students", "sketches"}
+LOGGERS = {"wandb.project", "wandb.entity", "mlflow.experiment", "mlflow.uri"}
+TEXTS = {  # beside the paths
+    Train: TEACHER | STYLE | {"init", "decoder.name", "loss.name", "trainer.strategy"}
+    | {f"logger.{name}" for name in LOGGERS} | {"generator.name", "licence.pictures"},
+    Prepare: TEACHER | STYLE | {"card.licence", "card.source", "recipe.name", "engine.address"},
+    Export: STYLE | {"decoder.name"},
+    EvalFid: STYLE | {"ceiling", "decoder.name"},
+    Stylize: {"style.name"},
+    CheckSettings: set(),
+    Benchmark: TEACHER | STYLE | {"providers"},
+    Lens: {"host", "names", "frames"},
+    HubSettings: {"revision"},
+}  # fmt: skip
+LISTS = {"photos", "val_photos", "students", "sketches", "providers", "names", "frames"}
 
 
 @pytest.mark.parametrize("schemas", PATHS, ids=lambda schemas: schemas[0].__name__)
 def test_the_settings_say_which_of_them_are_paths(schemas):
     keys = TypedKeys(*schemas)
     assert keys.paths == PATHS[schemas]
+    assert keys.texts == PATHS[schemas] | TEXTS[schemas[0]]
     one = {"photos"} if schemas[0] in (Export, EvalFid) else set()
-    assert keys.lists == (LISTS & PATHS[schemas]) - one
+    assert keys.lists == (LISTS & keys.texts) - one
 
 
 def test_the_settings_say_which_of_them_are_names():
@@ -60,10 +96,20 @@ def test_the_settings_say_which_of_them_are_names():
 TYPED = {
     "photos=a/b": "photos=a/b",
     "photos=my faces (2)": "photos='my faces (2)'",
-    "photos=[a b,c]": "photos=['a b','c']",
+    "photos=[a b,c]": "photos=['a b',c]",
     "photos=it's": r"photos='it\'s'",
     "photos='a,b'": "photos='a,b'",
     "photos=": "photos=",
+    "photos=null": "photos=null",
+    "photos=Bücher": "photos='Bücher'",
+    "photos=[Bücher,'a, b', c ]": "photos=['Bücher','a, b',c]",
+    "+photos=a~b": "+photos='a~b'",
+    "photos='Tis": r"photos='\'Tis'",
+    r"photos=C:\out\\": r"photos='C:\out\\\\'",  # Hydra reads two as one only before a quote
+    "photos=${m}": r"photos='\${m}'",
+    "run=007": "run='007'",  # no number
+    "run=true": "run='true'",
+    "crop=ü": "crop='ü'",  # so that it is pydantic which says what is wrong
     "sketch.mask=x,y.onnx": "sketch.mask='x,y.onnx'",
     "run=toon-lines-seed=1": "run='toon-lines-seed=1'",  # as a sweep names it
     "recipe=pix2pix": "recipe.name=pix2pix",
@@ -85,6 +131,7 @@ def test_as_hydra_reads_it(typed):
     [
         ("model=a,b c.onnx", "model=a,'b c.onnx'"),
         ("model=glob(*)", "model=glob(*)"),
+        ("model='a,b',größe", "model='a,b','größe'"),
         ("style=hayao,toon", "style.name=hayao,toon"),
     ],
 )
@@ -107,3 +154,84 @@ def test_a_folder_of_that_very_name_is_one(tmp_path, monkeypatch):
 def test_a_value_without_a_key_ends_in_one_line(typed, several):
     with pytest.raises(DistillError, match=f"^{re.escape(typed)}: names no setting; write KEY="):
         split_arguments(["style=toon", typed], TypedKeys(Train, Prepare), several)
+
+
+GRAMMARS = st.sampled_from("\\$${}'\",[]:=~() ?mnu/")  # what Hydra, OmegaConf and shells read
+ANY_TEXT = st.text(
+    st.one_of(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), GRAMMARS),
+    max_size=12,
+)
+NAMES = [
+    "Bücher",
+    "日本 (2)",
+    "😀👩‍🎤",
+    "שלום",
+    "${m}",
+    r"\\${m}\\",
+    "???",
+    "null",
+    "[a]",
+    "'a'",
+    "1e3",
+    "",
+]
+
+
+@pytest.fixture(scope="module")
+def parser():
+    with compose._hydra("prepare") as found:
+        yield found
+
+
+@settings(deadline=None, max_examples=300, derandomize=True)
+@given(text=ANY_TEXT, several=st.booleans())
+def test_any_text_comes_back_as_it_was_printed(parser, text, several):
+    keys = TypedKeys(Prepare)
+    line = next_step("prepare", **{"photos": text, "card.licence": text})
+    if "=$'" not in line or text.isprintable():  # else Python's shlex cannot read the notation
+        _, *typed = shlex.split(line.removeprefix("next: python -m "))
+        for argument in typed if not several or "," not in text else []:
+            overrides, _ = split_arguments([argument], keys, several)
+            assert split_arguments(overrides, keys, several)[0] == overrides  # a job's, typed anew
+            value = parser.parse_overrides(overrides)[0].value()
+            assert unquoted(value) == text
+            # OmegaConf, which reads every value once more, is the judge of that.
+            assert OmegaConf.to_container(OmegaConf.create([value]), resolve=True) == [text]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_of_any_letters_is_composed_as_it_is(name):
+    line = next_step(
+        "prepare", **{"photos": name, "card.source": name, "style.name": name.strip("\\") or "x"}
+    )
+    overrides, _ = split_arguments(shlex.split(line)[4:], TypedKeys(Prepare), several=False)
+    found = compose.load("prepare", [*overrides, "style.resolution=64"], Prepare)
+    assert (found.photos, found.card.source, found.style.name) == (
+        name,
+        name,
+        name.strip("\\") or "x",
+    )
+
+
+@settings(deadline=None, max_examples=15, derandomize=True)
+@given(
+    texts=st.lists(
+        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
+        min_size=20,
+        max_size=40,
+    )
+)
+@example(texts=["a\nb", "\u202etxt.exe", "\udcff", "\t'\\"])
+def test_a_shell_reads_what_is_printed_as_it_was(texts):
+    words = next_step("stylize", *texts).partition("stylize")[2]
+    assert not re.search("[\\n\\r\\x1b\u2028\u202e]", words)
+    printed = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' x {words}"], capture_output=True, check=True
+    ).stdout
+    assert printed.split(b"\0")[1:-1] == [text.encode(errors="surrogateescape") for text in texts]
+
+
+def test_what_hydra_cannot_read_says_how_a_text_is_typed():
+    said = r"crop=a\(b\)\): is no value that Hydra reads; if it is a text, type "
+    with pytest.raises(DistillError, match=f"^{said}"):
+        compose.load("prepare", ["crop=a(b))"], Prepare)

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from distill.config import compose, registry
+from distill.config.groups import choices, conf_folder
 from distill.config.settings.commands import (
     Benchmark,
     CheckSettings,
@@ -37,7 +38,8 @@ GROUPS = {  # what each command's settings choose from, in train by recipe
     "train recipe=cyclegan": ["generator", "discriminator", "adversarial", "data", "schedule",
                               "trainer"],
     "prepare": ["style", "teacher", "data", "engine"],
-    "export": ["style", "decoder"],
+    "export": ["style", "decoder", "formats"],
+    "check": ["profile"],
     "eval_fid": ["style", "decoder"],
     "benchmark": ["style", "teacher"],
 }  # fmt: skip
@@ -53,7 +55,7 @@ CHOICES = [
     (command, group, choice)
     for command, groups in GROUPS.items()
     for group in groups
-    for choice in compose.choices(group)
+    for choice in choices(group)
     if (command, group, choice) not in ELSEWHERE
 ]
 
@@ -86,21 +88,19 @@ def test_recipes_have_settings_of_their_own(recipe: str):
 
 
 def test_every_group_is_tried():
-    folders = {p.name for p in compose.conf_folder().iterdir() if p.is_dir()}
+    folders = {p.name for p in conf_folder().iterdir() if p.is_dir()}
     assert folders == {group for groups in GROUPS.values() for group in groups}
 
 
 @pytest.mark.parametrize("group", ["style", "decoder"])
 @pytest.mark.campaign
 def test_choices_carry_their_own_name(group: str):
-    for choice in compose.choices(group):
+    for choice in choices(group):
         settings = compose.load("train", [f"{group}={choice}", "data.root=own"], Train)
         assert getattr(settings, group).name == choice  # style=own is called like the folder
 
 
-@pytest.mark.parametrize(
-    "path", sorted(compose.conf_folder().rglob("*.yaml")), ids=lambda p: p.stem
-)
+@pytest.mark.parametrize("path", sorted(conf_folder().rglob("*.yaml")), ids=lambda p: p.stem)
 def test_every_file_says_what_it_is(path):
     comments = [line for line in path.read_text().splitlines() if line.startswith("# ")]
     assert any("@package" not in line for line in comments)
@@ -109,9 +109,9 @@ def test_every_file_says_what_it_is(path):
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_help_names_every_setting(name: str):
     import_module(f"distill.{name}.__main__")
-    content = yaml.safe_load((compose.conf_folder() / f"{name}.yaml").read_text())
+    content = yaml.safe_load((conf_folder() / f"{name}.yaml").read_text())
     text = compose.help_page(name, "", compose.sections(name))
-    recipes = sorted((compose.conf_folder() / "recipe").glob("*.yaml")) if name == "train" else []
+    recipes = sorted((conf_folder() / "recipe").glob("*.yaml")) if name == "train" else []
     keys = {*content, *(key for path in recipes for key in yaml.safe_load(path.read_text()))}
     keys -= {"defaults", "hydra", "discriminator", "optimizer"}  # groups, named above
     assert not [key for key in keys if not re.search(rf"\b{key}\b", text)]
@@ -196,6 +196,8 @@ WRONG = {
     "style=papirka": "style=papirka: no such choice; did you mean style=paprika?",
     "data.batch_sze=3": "data.batch_sze: no such setting; did you mean data.batch_size?",
     "loss.terms.l1.bta=1": "loss.terms.l1.bta: no such setting; did you mean loss.terms.l1.beta?",
+    "resolution=96": "resolution: no such setting; did you mean style.resolution?",
+    "batch_size=8": "batch_size: no such setting; did you mean data.batch_size or label.batch_siz",
     "search.trials=3": "search.trials: no such setting here; it goes with search=optuna",
     "launcher.cpus=3": "launcher.cpus: no such setting here; it goes with launcher=submitit",
     "epochs=3": "epochs: no such setting here; it goes with recipe=cyclegan or recipe=pix2pix",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -17,14 +17,14 @@ import torch.nn.functional as F
 from PIL import Image
 from torch import nn
 
-from distill.config import compose, registry
-from distill.config.registry import Direction
-from distill.config.settings.training import PairedDataConfig, Pix2PixTrain
+from distill.config import compose, groups, registry
+from distill.config.registry import GanRecipe
+from distill.config.settings.base import Direction
+from distill.config.settings.training import Pix2PixTrain, Train
 from distill.core.errors import DistillError
 from distill.data import loaders
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
-from distill.models.recipes.gan_recipe import GanRecipe
 from distill.prepare import __main__ as prepare
 from distill.stylize import __main__ as stylize
 from distill.train import __main__ as train
@@ -73,17 +73,16 @@ class PlainRecipe(GanRecipe):
 
     name = "plain"
     settings = PlainTrain
-    data_settings = PairedDataConfig
     networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "generator"}
     monitor = "val/loss"
     learns_from = "pairs"
 
 
 def train_plain(settings: PlainTrain, run: Any, first: bool) -> None:
-    checkpoint = run.resumable(asdict(settings), settings.resume)
+    checkpoint = run.resumable(settings)
     module = PlainModule(gan_training.generator(settings), settings.lr)
     trainer = make_trainer(settings, run, [])
-    run.start(asdict(settings), settings.resume, checkpoint, "a few steps")
+    run.start(settings, checkpoint, "a few steps")
     fit(trainer, module, loaders.paired(settings), run, checkpoint)
 
 
@@ -91,10 +90,11 @@ def train_plain(settings: PlainTrain, run: Any, first: bool) -> None:
 def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with pairs/ and photos/, and conf/ with one file more."""
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(compose.conf_folder(), tmp_path / "conf")
+    shutil.copytree(groups.conf_folder(), tmp_path / "conf")
     text = (tmp_path / "conf/recipe/pix2pix.yaml").read_text()
     (tmp_path / "conf/recipe/plain.yaml").write_text(text.replace("pix2pix", "plain"))
-    monkeypatch.setattr(compose, "conf_folder", lambda: tmp_path / "conf")
+    for module in (groups, compose):
+        monkeypatch.setattr(module, "conf_folder", lambda: tmp_path / "conf")
     monkeypatch.setattr(registry, "_recipes", dict(registry._recipes))
     registry.register(PlainRecipe())
     monkeypatch.setitem(recipes.TRAIN, "plain", train_plain)
@@ -141,16 +141,8 @@ def test_its_runs_are_swept(plain: Path, capsys: pytest.CaptureFixture[str]):
 
 def test_a_checkpoint_of_an_unknown_recipe_is_refused():
     with pytest.raises(DistillError, match="recipe=other: unknown; there are distill, pix2pix"):
-        registry.recipe_of({"recipe": "other"})
+        registry.settings_of({"recipe": "other"})
 
 
 def test_runs_of_the_first_version_name_no_recipe():
-    assert registry.recipe_of({}).name == "distill"
-
-
-def test_a_script_that_registered_nothing_is_told_what_to_call(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(registry, "_recipes", {})
-    with pytest.raises(
-        DistillError, match=r"registry\.register\(\*RECIPES\) of distill\.models\.recipes"
-    ):
-        registry.recipe_of({})
+    assert registry.schema_of({}) is Train

@@ -52,6 +52,17 @@ def test_one_line_and_status_1(error, said, capsys):
     assert ended(error, capsys) == (1, f"error: {said}\n")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_in_a_word(number, capsys):
+    with pytest.raises(SystemExit) as stop, OneLine():
+        signal.raise_signal(number)
+    assert (stop.value.code, capsys.readouterr().err) == (
+        130,
+        "\nstopped; run it again to resume\n",
+    )
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
 @pytest.mark.parametrize("name", ["torch", "torch.utils.data"])
 def test_a_package_that_is_not_installed_ends_in_one_line(name, capsys):
     """As where an installation is for drawing alone."""

@@ -14,7 +14,7 @@ from distill.config import compose
 from distill.config.settings.commands import EvalFid
 from distill.core.errors import DistillError
 from distill.data.photos import Photo, find_photos
-from distill.eval_fid import feature_sets, paired_scores
+from distill.eval_fid import feature_sets, paired_scores, results
 from distill.eval_fid.feature_sets import features_of_files, features_of_set
 from distill.metrics.features import BATCH
 from support.feature_networks import Corner
@@ -124,6 +124,51 @@ def test_a_file_that_vanishes_is_skipped(folder: Path, capsys: pytest.CaptureFix
     photos = [*find_photos(folder), Photo(folder / "gone.png", "gone.png")]
     assert len(features_of_files(Corner(), photos, "it")) == 21
     assert "gone.png': cannot be read (No such file" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("which", ["a", "b", "both"])
+def test_statistics_from_a_file_stand_for_their_folder(
+    folder: Path, tmp_path: Path, which: str
+) -> None:
+    """As pytorch-fid and clean-fid save them: NumPy's mean and covariance of the features."""
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    one_changed(other)
+    settings = replace(compose.load("eval_fid", [], EvalFid), bootstrap=0, features="mobilenet")
+    sides = {}
+    for name, place in (("a", folder), ("b", other)):
+        x = features_of_files(Corner(), find_photos(place), name)
+        sides[name] = tmp_path / f"{name}.npz"
+        np.savez(sides[name], mu=x.mean(0), sigma=np.cov(x, rowvar=False))
+    a, b = (sides[n] if which in (n, "both") else p for n, p in (("a", folder), ("b", other)))
+    whole = paired_scores.score_folders(folder, other, Corner(), settings)
+    found = paired_scores.score_folders(a, b, Corner(), settings)
+    value = whole["distances"]["a against b"]["value"]
+    assert found["distances"]["a against b"]["value"] == pytest.approx(value, rel=1e-6, abs=1e-6)
+    assert found["distances"]["a against b"]["kid"] is None
+    counts = {"a": [None, 21], "b": [21, None], "both": [None, None]}
+    assert found["pictures"] == counts[which]
+    results.write(found | {"fid_missing": None}, tmp_path / "out")
+    assert "taken to be of the same network" in (tmp_path / "out/results.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"mu": np.zeros(3)}, "holds no statistics, arrays mu and sigma"),
+        ({"mu": np.zeros(3), "sigma": np.zeros((2, 2))}, "mu (3,) and sigma (2, 2) are not"),
+        ({"mu": np.full(2, np.nan), "sigma": np.eye(2)}, "mu (2,) and sigma (2, 2) are not"),
+        ({"mu": np.zeros(5), "sigma": np.eye(5)}, "features of 3 and of 5 values are of different"),
+        ({"mu": np.array([{}]), "sigma": np.eye(1)}, "holds no statistics, arrays mu and sigma"),
+    ],
+)
+def test_other_files_are_no_statistics(folder: Path, tmp_path: Path, arrays, said: str) -> None:
+    np.savez(tmp_path / "s.npz", **arrays)
+    settings = replace(compose.load("eval_fid", [], EvalFid), features="mobilenet")
+    with pytest.raises(DistillError) as error:
+        paired_scores.score_folders(folder, tmp_path / "s.npz", Corner(), settings)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_two_folders_have_one_result_with_and_without_what_is_kept(

@@ -126,7 +126,7 @@ def test_intervals_resample_persons_and_results_say_so(tmp_path, capsys):
     rows = paired_scores.score_pairs(one, None, settings)["similarity"]
     # one person says nothing of others
     assert rows["PSNR (dB), student to teacher"]["interval"] is None
-    results.write(found, tmp_path, "")
+    results.write(found | {"fid_missing": None}, tmp_path)
     assert "intervals: 50 resamples of 4 groups (one person's pictures)" in capsys.readouterr().out
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,7 +39,7 @@ def labelled(*arguments, split=SPLIT):
     """The settings of a run, as its checkpoint keeps them, once its set is made."""
     settings = settings_of(*arguments, split=split)
     labelling.prepare(settings, build.load_teacher(settings.style, settings.teacher))
-    return asdict(settings) | {"run": "it"}
+    return replace(settings, run="it")
 
 
 def on_side(trained, *sides):
@@ -155,7 +155,7 @@ def test_a_set_that_is_gone_is_said(trained):
 @pytest.mark.slow
 def test_what_it_started_from_counts(trained, monkeypatch):
     """A start on [a, b], gone on with on b in another split: that one's test photos were seen."""
-    later = labelled("photos=all/b", "data.split_seed=5") | {"init": "first.ckpt"}
+    later = replace(labelled("photos=all/b", "data.split_seed=5"), init="first.ckpt")
     tested = {f"b/{key}" for key in on_side(later, "test")}
     seen = tested & on_side(trained, "train", "val")
     assert seen
@@ -268,7 +268,7 @@ def test_pairs_of_one_s_own_that_a_teacher_s_student_learnt_from(tmp_path, monke
     for folder, first in (("train", 0), ("val", 10)):
         for side in ("A", "B"):
             add(Path("own", folder, side), *range(first, first + 3))
-    trained = asdict(settings_of("data.root=own")) | {"run": "it"}
+    trained = replace(settings_of("data.root=own"), run="it")
     add(Path("some"), 0, 1, 10, 50, name="x{}")
     found = scored(trained, "photos=some")
     assert len(found.input) == 2

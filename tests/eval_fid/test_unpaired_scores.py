@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -113,7 +114,7 @@ def test_who_is_in_both_domains_is_not_compared_with_himself(trained: dict, tmp_
     for name in ("trainA", "trainB"):
         grey(tmp_path / "both" / name, [1])
     found = unpaired_scores.held_out_domains(
-        Shift(0), Shift(0), trained | {"data": trained["data"] | {"root": "both"}}, chosen()
+        Shift(0), Shift(0), replace(trained, data=replace(trained.data, root="both")), chosen()
     )
     distances = unpaired_scores.score_domains(found, Corner(), chosen("bootstrap=0"))["distances"]
     assert torch.equal(found.translated, found.real)

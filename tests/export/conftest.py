@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
+from distill.core.terms import Licence, Terms
 from distill.export.format import ConversionSource
 from distill.export.onnx import OnnxExporter
 from distill.models.fold import fold_batchnorm
@@ -30,5 +33,7 @@ def source(
         student.decoder.out.weight *= 0.2
     folded = fold_batchnorm(lively(student))
     profile = "strict" if request.param == "nnconv" else "transposed"
-    exporter = OnnxExporter(opset=9, size=SIZE, profile=profile)
-    return ConversionSource(folded, exporter, 3, lambda: photos(48, seed=1), student, {})
+    terms = Terms((Licence.said("teacher", "CC BY-NC 4.0"),))
+    exporter = OnnxExporter(opset=9, size=SIZE, profile=profile, terms=terms.json())
+    said: Any = SimpleNamespace(terms=terms.plain())  # what a format reads of a description
+    return ConversionSource(folded, exporter, 3, lambda: photos(48, seed=1), student, said)

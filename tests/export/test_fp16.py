@@ -8,7 +8,8 @@ import onnxruntime
 import torch
 from onnx import TensorProto, numpy_helper
 
-from distill.core.onnx_files import split_at_summary
+from distill.core.onnx_files import noted, split_at_summary
+from distill.core.terms import NOTE, read_terms
 from distill.export.format import ConversionSource
 from distill.export.fp16 import Float16, halved
 from distill.export.onnx import OnnxExporter
@@ -23,6 +24,7 @@ def test_half_inside_float_outside(source: ConversionSource, tmp_path: Path) -> 
     model = onnx.load(tmp_path / "student_fp16.onnx")
     ends = [*model.graph.input, *model.graph.output]
     assert {v.type.tensor_type.elem_type for v in ends} == {TensorProto.FLOAT}
+    assert read_terms(noted(model, NOTE)).commercial == "no"
     weights = [numpy_helper.to_array(t) for t in model.graph.initializer]
     assert {w.dtype for w in weights if w.ndim == 4} == {np.dtype(np.float16)}
     kinds = [node.op_type for node in model.graph.node]

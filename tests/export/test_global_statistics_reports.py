@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from distill.config import compose
-from distill.config.registry import schema_of
 from distill.config.settings.commands import Export
+from distill.config.settings.training import Train
 from distill.export.float32_export import export_float32
 from distill.export.onnx import OnnxExporter
 from distill.export.subject import Subject
@@ -32,11 +32,12 @@ def test_the_base_student_keeps_its_budget(
     tmp_path: Path, written: dict[str, Any], summary: str
 ) -> None:
     words = ["style=hayao", "encoder.weights=none", "global_statistics=thumbnail"]
-    trained = asdict(compose.load("train", [*words, "decoder=detail"], schema_of))
-    student = build_student(trained["encoder"], trained["decoder"]["build"], 3, "thumbnail")
+    trained = compose.load("train", [*words, "decoder=detail"], Train)
+    student = build_student(trained.encoder, trained.decoder.build, 3, "thumbnail")
     with torch.no_grad():  # a random network's logits are wild, and rounding errors with them
         student.decoder.out.weight *= 0.2
-    subject = Subject(student.eval(), trained | {"teacher": None}, OnnxExporter(**written))
+    trained = replace(trained, teacher=None)
+    subject = Subject(student.eval(), trained, OnnxExporter(**written))
     photos = torch.rand(1, 3, 256, 256)
     export_float32(subject, compose.load("export", [], Export), photos, tmp_path)
     report = json.loads((tmp_path / "report.json").read_text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -47,6 +48,13 @@ def test_a_budget_stands_beside_the_teacher_s_figures(capsys: pytest.CaptureFixt
     assert cells(capsys.readouterr().out)[0] == ["", "generator", "limit"]
 
 
+def test_a_run_without_a_teacher_has_no_column_for_it() -> None:
+    own = [replace(row, teacher=None) for row in (FLOAT, HALF)]
+    assert "to teacher" in Comparison([FLOAT, HALF], FACTS).to_markdown()
+    assert "teacher" not in (said := Comparison(own, FACTS).to_markdown())
+    assert {line.count("|") for line in said.splitlines() if line[:1] == "|"} == {7}
+
+
 @pytest.mark.parametrize(("value", "limit", "ok"), [(5, 5, True), (6, 5, False), (6, None, True)])
 def test_a_limit_may_be_reached(value: int, limit: int | None, ok: bool) -> None:
     assert BudgetCheck.at_most("x", value, limit).ok is ok
@@ -88,7 +96,7 @@ def test_formats_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     Comparison([alone], FACTS, "generator").print()
     said = capsys.readouterr().out
     assert cells(said) == [
-        ["format", "kB", "gzip", "dB to float", "to target", "ms", "verdict"],
-        ["onnx", "2", "1", "equal, 99.9", "–", "5.0", "the measure"],
+        ["format", "kB", "gzip", "dB to float", "ms", "verdict"],
+        ["onnx", "2", "1", "equal, 99.9", "5.0", "the measure"],
     ]
     assert "to the float32 generator in PyTorch on 12 held-out photos" in said  # and no target

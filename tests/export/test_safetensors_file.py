@@ -54,7 +54,7 @@ def test_the_weights_of_the_run_and_what_takes_them(here: Path, capsys) -> None:
     started = [f"init={FILE}", "run=second", "trainer.max_steps=1", "lr=1e-30"]
     assert go(*started, "encoder.weights=missing.safetensors") == 0  # not read
     after, said = load_student(here / "runs/second/checkpoints/last.ckpt")
-    assert said["init"] == FILE
+    assert said.init == FILE
     for name, value in student.named_parameters():
         torch.testing.assert_close(after.get_parameter(name), value, atol=1e-29, rtol=0)
     assert go(*started[:1], "run=third", "decoder=nnconv", "trainer.max_steps=1") == 1

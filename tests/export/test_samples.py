@@ -16,6 +16,7 @@ from distill.core.errors import DistillError
 from distill.export import samples
 from distill.export.onnx import OnnxExporter
 from distill.export.subject import Subject
+from support.students_on_file import settings_of_student
 
 SIDE = 32
 
@@ -23,7 +24,7 @@ SIDE = 32
 @pytest.fixture
 def of() -> Subject:
     """Something to export that has no pictures of its own."""
-    return Subject(nn.Identity(), {"recipe": "distill"}, OnnxExporter(size=SIDE))
+    return Subject(nn.Identity(), settings_of_student(), OnnxExporter(size=SIDE))
 
 
 def grey(folder: Path, levels: list[int]) -> Path:

@@ -11,11 +11,13 @@ from torch import nn
 
 from distill.config import compose
 from distill.config.settings.commands import Export
+from distill.config.settings.training import Budget
 from distill.core import onnx_files
 from distill.export import subject
 from distill.export.onnx import OnnxExporter
 from distill.export.subject import Subject
 from support.gan_runs import RESNET, SIDE, built, settings, write
+from support.students_on_file import settings_of_student
 
 PHOTO = torch.rand(1, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(5))
 
@@ -47,8 +49,8 @@ def test_the_graph_says_at_which_side_its_colours_hold(cyclegan, monkeypatch) ->
 
 
 def of_side(side: int, channels: int, network: nn.Module) -> Subject:
-    budget = {"macs": 100_000_000, "parameters": 400_000, "bytes": None}
-    trained = {"channels": channels, "budget": budget, "recipe": "distill"}
+    budget = Budget(macs=100_000_000, parameters=400_000, bytes=None)
+    trained = settings_of_student(channels=channels, budget=budget)
     return Subject(network, trained, OnnxExporter(size=side), "AtoB")
 
 

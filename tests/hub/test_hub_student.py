@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,12 +15,13 @@ import torch
 import yaml
 
 from distill.core.errors import DistillError
+from distill.core.terms import Licence, Terms
 from distill.data.cards import terms
 from distill.hub.published_student import PublishedStudent
 from distill.hub.student_files import student_card
 from distill.models import network_file
 from support.gan_runs import RESNET, built, settings
-from support.students_on_file import DISTILLED, STYLE, distilled
+from support.students_on_file import distilled, settings_of_student
 
 PHOTO = torch.rand(2, 3, 75, 90, generator=torch.Generator().manual_seed(3))
 
@@ -28,7 +30,7 @@ PHOTO = torch.rand(2, 3, 75, 90, generator=torch.Generator().manual_seed(3))
 def file(tmp_path: Path) -> Path:
     """The safetensors file of a student."""
     path = tmp_path / "s.safetensors"
-    network_file.write_network(distilled(), network_file.description(DISTILLED), path)
+    network_file.write_network(distilled(), network_file.description(settings_of_student()), path)
     return path
 
 
@@ -37,15 +39,7 @@ def run_of(tmp_path: Path) -> Path:
     folder = tmp_path / "runs/mine"
     (folder / "checkpoints").mkdir(parents=True)
     state = {f"student.{key}": value for key, value in distilled().state_dict().items()}
-    said = DISTILLED | {
-        "crop": 1.0, "teacher": None, "photos": "photos",
-        "data": {
-            "root": None, "val_fraction": 0.1, "split_seed": 0, "colour": 0.0, "batch_size": 1,
-            "flip": None, "val_limit": None, "workers": 0, "kind": "pairs", "views": 1,
-            "crop_size": None,
-        },
-        "label": {"batch_size": None, "workers": 0, "device": "auto"},
-    }  # fmt: skip
+    said = asdict(settings_of_student(teacher=None))
     torch.save({"distill": said, "state_dict": state}, folder / "checkpoints/last.ckpt")
     return folder
 
@@ -69,7 +63,7 @@ def test_a_run_a_checkpoint_and_a_file_give_the_same_student(tmp_path: Path, fil
             assert torch.equal(student(PHOTO), expected(padded)[..., :75, :90])
     students[0].save(tmp_path / "again.safetensors")
     again = PublishedStudent.of(tmp_path / "again.safetensors")
-    assert again.description["teacher"] is None
+    assert again.description.teacher is None
     assert same(again.student, expected)
 
 
@@ -91,7 +85,7 @@ def test_what_is_no_student_ends_in_one_line(tmp_path: Path) -> None:
 def test_the_recipes_are_known_without_a_command(file: Path) -> None:
     code = (
         "import sys; from distill.hub.published_student import PublishedStudent as P; "
-        "print(P.of(sys.argv[1]).description['recipe'], 'huggingface_hub' in sys.modules)"
+        "print(P.of(sys.argv[1]).description.recipe, 'huggingface_hub' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True)
     assert done.stdout.split() == ["distill", "False"], done.stderr
@@ -116,12 +110,15 @@ def test_the_card(file: Path) -> None:
     }  # fmt: skip
     assert "# mine\n\n![photo and stylised picture, side by side](sheet.jpg)" in body
     assert 'HubStudent.from_pretrained("me/mine")' in body
-    assert "weights: mine alone. The photos" in body
+    assert "| teacher heavy.pt | unknown | unknown | unknown | mine alone (says the publ" in body
+    assert "| **this student** | unknown |" in body
     count = sum(p.numel() for p in distilled().parameters())
     assert f"- parameters: {count:,}\n" in body
     assert "- teacher: CheckpointTeacher: heavy.pt, https://example.org/heavy\n" in body
     assert "MobileNetV2-0.35, decoder detail" in body
-    student.description["style"] = STYLE | {"name": "a|b\n# c", "licence": "MIT, as this project"}
+    said = Terms((Licence.said("x|y", "MIT, as this project"),)).plain()
+    style = replace(student.description.style, name="a|b\n# c")
+    student.description = replace(student.description, style=style, terms=said)
     head, body = head_of(student_card(student))
     assert head["license"] == "mit"
     assert "\n# a\\|b # c\n" in body
@@ -131,11 +128,10 @@ def test_the_card(file: Path) -> None:
 def test_the_card_of_a_student_of_pairs_names_no_teacher(file: Path) -> None:
     student = PublishedStudent.of(file)
     assert "as its heavy teacher `mine` does" in student_card(student)
-    student.description["teacher"] = None
+    student.description = replace(student.description, teacher=None)
     body = head_of(student_card(student))[1]
     assert "as pairs of pictures showed it" in body
-    assert "Those of the pictures that it learnt from" in body
-    assert "mine alone" not in body
+    assert "The pictures that it learnt from are not in it" in body
 
 
 @pytest.mark.parametrize(
@@ -147,9 +143,25 @@ def test_the_card_of_a_student_of_pairs_names_no_teacher(file: Path) -> None:
     ],
 )  # fmt: skip
 def test_licences_as_the_hub_calls_them(licence: str, name: str) -> None:
-    entries = terms.licence_entries(licence, "my drawer")
+    entries = terms.licence_entries(Terms((Licence.said("x", licence, "my drawer"),)))
     assert entries["license"] == name
     assert entries.get("license_link") == (None if name != "other" else "README.md")
+
+
+def test_one_licence_of_several_where_it_is_all_there_is_to_say() -> None:
+    words = ("MIT", "CC0", "CC BY-NC 4.0", "CC BY-SA 4.0")
+    mit, cc0, ours, alike = (Licence.said("x", text) for text in words)
+    assert terms.licence_entries(Terms((mit, cc0)))["license"] == "mit"
+    assert terms.licence_entries(Terms((cc0,)))["license"] == "cc0-1.0"
+    assert terms.licence_entries(Terms((mit, ours)))["license"] == "cc-by-nc-4.0"
+    assert terms.licence_entries(Terms((alike, ours)))["license"] == "other"
+    assert terms.licence_entries(Terms((mit, Licence("photos"))))["license"] == "other"
+    stated = Licence.said("pairs", "MIT", stated=True)
+    allowed = Terms((ours, Licence("photos"), stated)).permitted("hub", True)
+    assert terms.licence_entries(allowed)["license"] == "mit"
+    section = terms.terms_section(allowed, "this student")
+    assert "licence.i_have_permission=true of distill.hub" in section
+    assert "| photos | unknown | unknown | unknown | not said |  |" in section
 
 
 # The Hub's own library
@@ -175,7 +187,7 @@ def test_there_and_back_in_a_folder(hub: Any, tmp_path: Path, file: Path) -> Non
     ]  # fmt: skip
     assert (folder / "model.safetensors").read_bytes() == file.read_bytes()
     config = json.loads((folder / "config.json").read_text())
-    assert config == {"description": student.description}
+    assert config == {"description": asdict(student.description)}
     assert "# mine" in (folder / "README.md").read_text()
     back = hub.HubStudent.from_pretrained(folder)
     assert type(back) is hub.HubStudent

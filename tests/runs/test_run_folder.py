@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import cache, reduce
 from pathlib import Path
 
 import pytest
 import torch
+import yaml
 
 from distill.config import compose
+from distill.config.registry import schema_of, settings_of
 from distill.config.settings.commands import Export
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError
@@ -62,91 +66,96 @@ def test_no_run_at_all(tmp_path):
         find_run(choice(tmp_path / "runs"))
 
 
+@cache
+def composed(*words):
+    return compose.load("train", ["run=it", *words], Train)
+
+
+def older(*unknown):
+    """The settings of a run that says nothing of these keys."""
+    plain = asdict(composed())
+    for key in unknown:
+        *parts, last = key.split(".")
+        del reduce(dict.get, parts, plain)[last]
+    return settings_of(plain)
+
+
 def test_only_what_decides_the_outcome_must_agree():
-    old = {"lr": 1e-3, "data": {"workers": 2, "flip": True}, "trainer": {"max_steps": 5, "clip": 1}}
-    free = {
-        "lr": 1e-3,
-        "data": {"workers": 0, "flip": True},
-        "trainer": {"max_steps": 9, "clip": 1},
-    }
-    other = {
-        "lr": 2e-3,
-        "data": {"workers": 2, "flip": True},
-        "trainer": {"max_steps": 5, "clip": 2},
-    }
-    assert differences(old, free) == {}
-    assert differences(old, other) == {"lr": (1e-3, 2e-3), "trainer.clip": (1, 2)}
+    free = composed("data.workers=1", "trainer.max_steps=9", "trainer.threads=1")
+    other = composed("data.workers=1", "lr=2e-3", "trainer.clip=2")
+    assert differences(composed(), free) == {}
+    assert differences(composed(), other) == {"lr": (0.003, 0.002), "trainer.clip": (1.0, 2.0)}
 
 
 def test_a_list_that_an_older_run_does_not_know_is_empty():
-    assert differences({"encoder": {}}, {"encoder": {"without": []}}) == {}
-    assert differences({"encoder": {}}, {"encoder": {"without": [3]}}) == {
-        "encoder.without": (None, [3])
+    old, now = composed(), replace(composed(), encoder=composed().encoder | {"more": []})
+    assert differences(old, now) == {}
+    assert differences(old, replace(now, encoder=old.encoder | {"more": [3]})) == {
+        "encoder.more": (None, [3])
     }
 
 
 @pytest.mark.parametrize("argument", ["stages", "expansion", "multiple"])
 def test_an_argument_that_an_older_run_does_not_know_is_its_default(argument):
-    now = compose.load("train", [], Train)
-    new = {"encoder": now.encoder, "decoder": {"build": now.decoder.build}}
-    old = {**new, "encoder": {k: v for k, v in new["encoder"].items() if k != argument}}
+    new = composed()
+    old = replace(new, encoder={k: v for k, v in new.encoder.items() if k != argument})
     assert differences(old, new) == {}
-    other = {**new, "encoder": new["encoder"] | {argument: 4}}
-    assert differences(old, other) == {f"encoder.{argument}": (new["encoder"][argument], 4)}
+    other = replace(new, encoder=new.encoder | {argument: 4})
+    assert differences(old, other) == {f"encoder.{argument}": (new.encoder[argument], 4)}
 
 
 def test_a_run_from_before_there_was_a_test_side_has_none():
-    old = {"data": {"val_fraction": 0.1}}
-    assert differences(old, {"data": {"val_fraction": 0.1, "test_fraction": 0.0}}) == {}
-    assert differences(old, {"data": {"val_fraction": 0.1, "test_fraction": 0.1}}) == {
+    old = older("data.test_fraction")
+    assert differences(old, composed("data.test_fraction=0")) == {}
+    assert differences(old, composed("data.test_fraction=0.1")) == {
         "data.test_fraction": (0.0, 0.1)
     }
 
 
-@pytest.mark.campaign
 def test_what_an_older_run_does_not_name_is_what_it_was_trained_with():
-    new = asdict(compose.load("train", [], Train))
-    unknown = ("batchnorm", "global_statistics", "init")
-    old = {key: value for key, value in new.items() if key not in unknown}
-    younger = ("zoom", "photo_colour", "sizes", "share_of_sizes")
-    old["data"] = {key: value for key, value in new["data"].items() if key not in younger}
-    assert differences(old, new) == {}
-    told = asdict(compose.load("train", ["global_statistics=thumbnail"], Train))
+    unknown = ("batchnorm", "global_statistics", "init", "logger", "recipe", "trainer.num_nodes")
+    younger = ("data.zoom", "data.photo_colour", "data.sizes", "data.share_of_sizes")
+    old = older(*unknown, *younger)
+    assert differences(old, composed()) == {}
+    told = composed("global_statistics=thumbnail")
     assert as_typed(differences(old, told)) == "global_statistics: 'none' then, 'thumbnail' now"
-    sizes = asdict(compose.load("train", ["data.sizes=[512]"], Train))
-    assert differences(old, sizes)["data.sizes"] == (None, [512])
+    assert differences(old, composed("data.sizes=[512]"))["data.sizes"] == (None, [512])
 
 
 def test_the_share_of_sizes_matters_where_there_are_sizes():
-    plain, other = (
-        asdict(compose.load("train", [f"data.share_of_sizes={share}"], Train))
-        for share in (0.57, 0.3)
-    )
-    assert differences(plain, other) == {}
-    for each in (plain, other):
-        each["data"]["sizes"] = [512]
+    shares = [f"data.share_of_sizes={share}" for share in (0.57, 0.3)]
+    assert differences(*map(composed, shares)) == {}
+    plain, other = (composed(share, "data.sizes=[512]") for share in shares)
     assert differences(plain, other) == {"data.share_of_sizes": (0.57, 0.3)}
 
 
-def test_a_run_from_before_there_were_recipes_is_of_the_first():
-    assert differences({}, {"recipe": "distill"}) == {}
-    assert set(differences({}, {"recipe": "pix2pix"})) == {"recipe"}
+def test_keys_that_only_another_version_knows_are_left_out():
+    plain = asdict(composed())
+    plain["data"] |= {"of_tomorrow": 3}
+    assert settings_of(plain | {"of_tomorrow": 1}) == composed()
 
 
-@pytest.mark.parametrize(("then", "now"), [({"x": 1}, 2), (2, {"x": 1})])
-def test_a_part_that_was_no_part_differs(then, now):
-    assert differences({"a": then}, {"a": now}) == (
-        {"a": (None, 2), "a.x": (1, None)} if now == 2 else {"a": (2, None), "a.x": (None, 1)}
-    )
+@pytest.mark.parametrize("recipe", ["distill", "pix2pix", "cyclegan"])
+def test_settings_come_back_from_plain_values(recipe):
+    settings = compose.load("train", [f"recipe={recipe}"], schema_of)
+    assert settings_of(json.loads(json.dumps(asdict(settings)))) == settings
+
+
+def test_runs_of_another_recipe_differ():
+    other = compose.load("train", ["recipe=pix2pix", "data.root=x"], schema_of)
+    assert differences(composed(), other)["recipe"] == ("distill", "pix2pix")
+
+
+def with_loss(**parts):
+    return replace(composed(), loss=replace(composed().loss, **parts))
 
 
 def test_terms_of_which_an_older_run_knows_no_start_begin_with_it():
-    old = {"loss": {"weights": {"l1": 1.0}, "terms": {"l1": {}}}}
-
     def now(**start):
-        terms = {"l1": {}, "ink": {}}
-        return {"loss": {"weights": {"l1": 1.0, "ink": 0.0}, "terms": terms, "start": start}}
+        weights, terms = {"l1": 1.0, "ink": 0.0}, {"l1": {}, "ink": {}}
+        return with_loss(weights=weights, terms=terms, start=start)
 
+    old = with_loss(weights={"l1": 1.0}, terms={"l1": {}}, start={})
     assert differences(old, now(l1=0.0, ink=0.0)) == {}
     assert differences(old, now(l1=0.0, ink=0.5)) == {}  # of a term that is not in use
     assert differences(old, now(l1=0.5)) == {"loss.start.l1": (None, 0.5)}
@@ -174,8 +183,7 @@ def test_terms_of_which_an_older_run_knows_no_start_begin_with_it():
 )
 @pytest.mark.slow
 def test_changed_settings_are_said_as_they_are_typed(then, now, said):
-    a, b = (asdict(compose.load("train", [*words, "run=it"], Train)) for words in (then, now))
-    assert as_typed(differences(a, b)) == said
+    assert as_typed(differences(composed(*then), composed(*now))) == said
 
 
 def test_a_node_further_down_is_no_choice_of_a_group():
@@ -195,26 +203,31 @@ def test_a_class_that_is_no_name_is_told_as_it_is(damaged):
 def test_a_run_of_another_name_goes_on(tmp_path):
     """Copied, or renamed."""
     first, copy = Run(tmp_path / "a"), Run(tmp_path / "b")
-    first.start({"lr": 1, "run": "a"}, True, None, "5 steps")
+    first.start(replace(composed(), run="a"), None, "5 steps")
     first.last.parent.mkdir()
     torch.save({"global_step": 3}, first.last)
     shutil.copytree(first.folder, copy.folder)
-    assert copy.resumable({"lr": 1, "run": "b"}, resume=True) == copy.last
+    assert copy.resumable(replace(composed(), run="b")) == copy.last
 
 
 def test_a_new_run_then_the_same_again_then_anew(tmp_path, capsys):
     folder = tmp_path / "run"
-    run = Run(folder)
-    assert run.resumable({"lr": 1}, resume=True) is None
-    run.start({"lr": 1}, True, None, "5 steps")
+    run, other = Run(folder), composed("lr=2e-3")
+    assert run.resumable(composed()) is None
+    run.start(composed(), None, "5 steps")
     run.last.parent.mkdir()
     torch.save({"global_step": 3}, run.last)
-    assert run.resumable({"lr": 1}, resume=True) == run.last
-    said = r"lr: 1 then, 2 now.*start over with resume=false, or choose another name with run=NAME"
+    assert run.settings() == composed()
+    assert run.resumable(composed()) == run.last
+    said = (
+        r"lr: 0\.003 then, 0\.002 now.*start over with resume=false, or choose another name with "
+        "run=NAME"
+    )
     with pytest.raises(DistillError, match=said):
-        run.resumable({"lr": 2}, resume=True)
-    assert run.resumable({"lr": 2}, resume=False) is None
-    run.start({"lr": 2}, False, None, "5 steps")
+        run.resumable(other)
+    anew = replace(other, resume=False)
+    assert run.resumable(anew) is None
+    run.start(anew, None, "5 steps")
     assert "starts over; the earlier run is kept as" in capsys.readouterr().out
     assert step_of(tmp_path / "run.old-1" / "checkpoints" / "last.ckpt") == 3
 
@@ -263,9 +276,9 @@ def test_what_had_not_fallen_is_named(tmp_path, key, watched):
 
 def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(tmp_path, capsys):
     run = trained(tmp_path / "run")
-    (run.folder / "config.yaml").write_text("lr: 1\n")
+    (run.folder / "config.yaml").write_text(yaml.safe_dump(asdict(composed())))
     torch.save({"global_step": 7}, run.previous)
-    assert run.resumable({"lr": 1}, resume=True) == run.previous
+    assert run.resumable(composed()) == run.previous
     assert "last.ckpt: damaged" in (said := capsys.readouterr().out)
     assert "previous.ckpt, step 7, is used instead" in said
 
@@ -273,11 +286,12 @@ def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(tmp_path, capsys)
 def test_a_run_goes_on_whose_settings_name_a_class_where_an_earlier_version_had_it(tmp_path):
     run = trained(tmp_path / "run")
     torch.save({"global_step": 7}, run.last)
-    (run.folder / "config.yaml").write_text(
-        "schedule: {_target_: distill.training.schedules.linear, hold: 3}\n"
-    )
-    now = {"schedule": {"_target_": "distill.train.schedules.linear", "hold": 3}}
-    assert run.resumable(now, resume=True) == run.last
+    now = composed()
+    assert now.schedule["_target_"] == "distill.train.schedules.cosine"
+    then = asdict(now)
+    then["schedule"]["_target_"] = "distill.training.schedules.cosine"
+    (run.folder / "config.yaml").write_text(yaml.safe_dump(then))
+    assert run.resumable(now) == run.last
 
 
 NO_UTF8, NO_DAY = b"a: \xff", b"a: 2026-99-99"
@@ -288,7 +302,7 @@ NO_UTF8, NO_DAY = b"a: \xff", b"a: 2026-99-99"
 def test_a_damaged_config_is_an_error(tmp_path, content):
     (tmp_path / "config.yaml").write_bytes(content)
     with pytest.raises(DistillError, match=r"config\.yaml: damaged"):
-        Run(tmp_path).config()
+        Run(tmp_path).settings()
 
 
 @pytest.mark.parametrize(
@@ -298,14 +312,14 @@ def test_a_config_of_another_shape_is_damaged_too(tmp_path, content):
     run = trained(tmp_path / "run")
     (run.folder / "config.yaml").write_text(content)
     with pytest.raises(DistillError, match=r"config\.yaml: damaged"):
-        run.resumable({"lr": 1}, resume=True)
+        run.resumable(composed())
 
 
 def test_a_damaged_checkpoint_is_an_error(tmp_path):
     run = trained(tmp_path / "run")
-    (run.folder / "config.yaml").write_text("lr: 1\n")
+    (run.folder / "config.yaml").write_text(yaml.safe_dump(asdict(composed())))
     with pytest.raises(DistillError, match=r"last\.ckpt: damaged .* resume=false"):
-        run.resumable({"lr": 1}, resume=True)
+        run.resumable(composed())
 
 
 @pytest.mark.parametrize("step", [None, "x" * 300, float("inf"), [1]])
@@ -331,7 +345,7 @@ def test_a_checkpoint_that_would_run_code_is_damaged(tmp_path, monkeypatch):
 
 def test_a_run_without_its_settings_is_none(tmp_path):
     with pytest.raises(DistillError, match=r"config\.yaml: missing, so this is no run of distill"):
-        trained(tmp_path / "run").config()
+        trained(tmp_path / "run").settings()
 
 
 def test_last_is_the_last_though_there_is_a_best(tmp_path):
@@ -356,17 +370,18 @@ def test_best_falls_back_to_last(tmp_path):
 
 def test_terms_of_weight_0_decide_nothing():
     """A run from before a term was there goes on, and one that does without it."""
-    old = {"loss": {"weights": {"l1": 1.0}, "terms": {"l1": {"beta": 0.05}}}}
-    weights, terms = {"l1": 1.0, "style": 0.0}, {"l1": {"beta": 0.05}, "style": {"backbone": "x"}}
-    new = {"loss": {"weights": weights, "terms": terms}}
-    assert differences(old, new) == {}
-    weights["style"] = 2.0
-    assert differences(old, new) == {
+    old = with_loss(weights={"l1": 1.0}, terms={"l1": {"beta": 0.05}}, start={})
+
+    def now(style, beta=0.05):
+        terms = {"l1": {"beta": beta}, "style": {"backbone": "x"}}
+        return with_loss(weights={"l1": 1.0, "style": style}, terms=terms, start={})
+
+    assert differences(old, now(0.0)) == {}
+    assert differences(old, now(2.0)) == {
         "loss.weights.style": (None, 2.0),
         "loss.terms.style.backbone": (None, "x"),
     }
-    weights["style"], terms["l1"] = 0.0, {"beta": 1.0}
-    assert differences(old, new) == {"loss.terms.l1.beta": (0.05, 1.0)}
+    assert differences(old, now(0.0, beta=1.0)) == {"loss.terms.l1.beta": (0.05, 1.0)}
 
 
 def test_what_is_refused_leaves_nothing_behind(tmp_path):

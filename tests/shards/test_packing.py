@@ -309,7 +309,7 @@ def test_a_pair_that_cannot_be_read_is_left_out_and_named(made, tmp_path, capsys
     bad.write_bytes(bad.read_bytes()[:100])
     report = packed(made, Address(tmp_path / "shards"))
     assert (report.skipped, report.counts["train"]) == (1, 15)
-    assert "1 pairs cannot be read" in str(report)
+    assert "cannot be read: 1 pair" in str(report)
     assert bad.name in "".join(capsys.readouterr())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from PIL import Image
 from skimage import data
 from torch import Tensor, nn
 
+from distill.config.settings.networks import StyleSettings
 from distill.core import onnx_files
 from distill.export.fp16 import halved
 from distill.export.onnx import OnnxExporter
@@ -21,6 +23,7 @@ from distill.models.teachers.animegan2 import AnimeGANv2
 from distill.models.teachers.toon import Toon
 from distill.stylize import render, tiles
 from distill.stylize.onnx_student import OnnxStudent
+from support.students_on_file import STYLE, settings_of_student
 
 SIDE = 64
 GREY = 160
@@ -144,9 +147,10 @@ def test_only_a_teacher_that_normalises_ties_colours_to_a_side(teacher, side):
         moved = (network(photo) - network(other))[..., :16].abs().mean()
     assert teacher.normalises == (moved > 1e-3)
     node = {"_target_": f"{teacher.__module__}.{teacher.__name__}"}
-    trained = {"recipe": "distill", "teacher": node, "style": {"resolution": 192}}
+    style = StyleSettings(**(STYLE | {"resolution": 192}))
+    trained = settings_of_student(teacher=node, style=style)
     assert network_file.colours_at(trained) == side
-    told = trained | {"global_statistics": "thumbnail"}  # right at every size by itself
+    told = replace(trained, global_statistics="thumbnail")  # right at every size by itself
     assert network_file.colours_at(told) is None
 
 

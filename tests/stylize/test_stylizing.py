@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import signal
@@ -326,6 +327,8 @@ REFUSED = {
     ("empty",): "empty: no jpg, jpeg, png or webp in it",
     (): "no picture named: python -m distill.stylize photo.jpg",
     ("a.png", "style=unknown"): "style=unknown: no such student in this package (there are: hay",
+    ("a.png", "style=hayo"): "style=hayo: no such student in this package (there are: hayao, "
+    "hayao-small, toon, whitebox); did you mean style=hayao? take one of your own",
     ("a.png", "style=paprika"): "style=paprika: no student of it in this package; train one first: "
     "python -m distill.train style=paprika photos=DIR run=paprika, then run=paprika here",
     ("a.png", "style=../toon"): "style=../toon: no such student in this package",
@@ -358,6 +361,35 @@ def test_refused_in_one_line_before_any_work(shipped_students, typed, capsys):
 
 
 # What goes wrong on the way
+
+
+def test_a_single_picture_that_is_not_there_is_one_line(shipped_students, capsys):
+    assert run(stylize, "nothing.png") == 1
+    said = capsys.readouterr()
+    assert said.err == "error: 'nothing.png': cannot be read (No such file or directory)\n"
+    assert said.out == ""
+
+
+def test_pictures_of_other_kinds_are_read_or_counted_at_the_end(shipped_students, capsys):
+    put("in/a.jpg")
+    for name in ("b.jfif", "b.png", "b.bmp", "c.tif"):
+        picture(64, 64).save(f"in/{name}", {"jfif": "JPEG", "tif": "TIFF"}.get(name[2:], name[2:]))
+    for name in ("in/c.gif", "in/d.GIF", "in/e.txt"):
+        Path(name).write_bytes(b"")
+    assert run(stylize, "in", "-o", "out") == 0
+    assert capsys.readouterr().out == "written: 5 pictures, in 'out'; 2 files left out: .gif\n"
+    png = ["b-bmp-hayao.png", "b-hayao.png", "b-jfif-hayao.png", "c-hayao.png"]
+    assert files("out") == ["a-hayao.jpg", *png]
+
+
+def test_a_name_that_no_terminal_can_show_is_written_escaped(shipped_students, monkeypatch):
+    """What a file system holds need not be text, or the terminal's letters fewer."""
+    put("Bücher/a.png")
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert run(stylize, "Bücher", "-o", "Ausgänge") == 0
+    stream.flush()
+    assert stream.buffer.getvalue() == b"written: 'Ausg\\xe4nge/a-hayao.png'\n"
 
 
 def test_bad_files_are_skipped_and_counted(shipped_students, capsys):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,9 @@ import torch
 import yaml
 from torch import nn
 
+from distill.config import compose, registry
+from distill.config.settings.networks import Generator
+from distill.config.settings.training import Adversarial, Budget, Training
 from distill.core import nodes
 
 SIDE = 64
@@ -23,8 +28,7 @@ STUDENT = {
     "decoder": {"_target_": "distill.models.students.decoders.residual.Residual"},
 }  # fmt: skip
 DATA = {
-    "root": None, "val_fraction": 0.5, "split_seed": 0, "size": SIDE, "crop_size": SIDE,
-    "pad": None, "colour": 0.0, "flip": True, "batch_size": 1, "val_limit": None, "workers": 0,
+    "val_fraction": 0.5, "colour": 0.0, "flip": True, "batch_size": 1, "workers": 0,
 }  # fmt: skip
 
 
@@ -39,24 +43,29 @@ def built(node: dict[str, Any], side: int = SIDE, channels: int = 3, seed: int =
     return network.eval()
 
 
+@cache
+def composed(recipe: str) -> Adversarial:
+    return compose.load("train", [f"recipe={recipe}"], registry.schema_of)
+
+
 def settings(
     recipe: str, node: dict[str, Any], channels: int = 3, side: int = SIDE, **data: Any
-) -> dict[str, Any]:
-    """What a checkpoint says of such a run."""
-    own = {"kind": "pairs", "direction": "AtoB"} if recipe == "pix2pix" else {"kind": "unpaired"}
-    domains = {} if recipe == "pix2pix" else {"a": None, "b": None}
-    name = node["_target_"].rpartition(".")[2].lower()
-    return {
-        "recipe": recipe,
-        "run": f"{recipe}-x",
-        "channels": channels,
-        "generator": {"name": name, "profile": "unet", "build": node},
-        "budget": {"macs": None, "parameters": None, "bytes": None},
-        "data": DATA | {"size": side, "crop_size": side} | own | domains | data,
-    }
+) -> Any:
+    """Those of such a run."""
+    run = composed(recipe)
+    return replace(
+        run,
+        run=f"{recipe}-x",
+        channels=channels,
+        generator=Generator(
+            name=node["_target_"].rpartition(".")[2].lower(), profile="unet", build=node
+        ),
+        budget=Budget(macs=None, parameters=None, bytes=None),
+        data=replace(run.data, size=side, crop_size=side, **(DATA | data)),
+    )
 
 
-def write(folder: Path, said: dict[str, Any], **networks: nn.Module) -> Path:
+def write(folder: Path, settings: Training, **networks: nn.Module) -> Path:
     """A run's folder with a checkpoint of these networks, by their names in the recipe."""
     state = {
         f"{n}.{key}": value
@@ -65,6 +74,7 @@ def write(folder: Path, said: dict[str, Any], **networks: nn.Module) -> Path:
     }
     state["pool_a.pictures"] = torch.zeros(0, 3, 8, 8)
     (folder / "checkpoints").mkdir(parents=True)
+    said = asdict(settings)
     saved = {"distill": said, "state_dict": state, "global_step": 5, "callbacks": {}}
     torch.save(saved, folder / "checkpoints" / "last.ckpt")
     (folder / "config.yaml").write_text(yaml.safe_dump(said))

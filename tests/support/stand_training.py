@@ -12,7 +12,6 @@ from types import SimpleNamespace
 
 from distill.config import compose, registry
 from distill.core.errors import INTERRUPTED
-from distill.models.recipes import RECIPES
 from distill.train import trainer
 from distill.train.search import study_sweep
 from support.commands import run
@@ -50,7 +49,7 @@ class Stand:
 
     def typed(self, *words):
         """The exit status of distill.train with this in the training's place."""
-        made = compose.entry("train", registry.schema_of, study_sweep.StudySweep(), recipes=RECIPES)
+        made = compose.entry("train", registry.schema_of, study_sweep.StudySweep())
         return run(SimpleNamespace(__name__="distill.train", main=made(self)), *words)
 
 

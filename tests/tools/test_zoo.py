@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.summary.writer.record_writer import RecordWriter
 
+from distill.config import compose
+from distill.config.settings.training import Prepare
 from distill.data.photo_table import HEAD, PHOTOS
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
@@ -129,8 +132,9 @@ def test_scores_are_kept_for_the_same_run_and_students(zoo: Any, tmp_path: Path)
 
 
 def test_weights_of_one_s_own_are_named_in_the_card(card: Any) -> None:
-    style = {"file": "known.pt", "sha256": "ab", "source": "here", "licence": "by", "weights": None}
+    style = compose.load("prepare", ["style=hayao"], Prepare).style
+    style = replace(style, file="known.pt", sha256="ab", source="here", licence="by", weights=None)
     known = {"file": "known.pt", "sha256": "ab", "source": "here", "licence": "by"}
     assert card.teacher_of(style) == known
-    own = card.teacher_of(style | {"weights": "folder/mine.onnx"})
+    own = card.teacher_of(replace(style, weights="folder/mine.onnx"))
     assert own == known | {"file": "mine.onnx", "sha256": None}

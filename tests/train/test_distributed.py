@@ -191,6 +191,7 @@ def test_alone_nothing_is_waited_for(monkeypatch):
 
 
 MACHINE = launch.Machine(
-    accelerator="cpu", devices=1, num_nodes=1, strategy="auto", precision="32-true", val_every=1,
-    log_every=1, clip=None, accumulate=1, patience=None, compile=False, fused=True, threads=None,
+    max_steps=1, accelerator="cpu", devices=1, num_nodes=1, strategy="auto", precision="32-true",
+    val_every=1, log_every=1, clip=None, accumulate=1, patience=None, compile=False, fused=True,
+    threads=None,
 )  # fmt: skip

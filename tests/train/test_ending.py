@@ -43,6 +43,12 @@ def test_a_student_no_better_than_the_photos_is_told_what_to_do(tmp_path, studen
     assert lines[-1] == f"next: python -m distill.export run=a runs='{tmp_path}/my runs'"
 
 
+def test_a_job_of_a_sweep_is_not_exported_by_itself(tmp_path):
+    lines = outcome(run_with(tmp_path / "sweep-lr/a", "5,,1,21,0.7,18.2,0.66"), "student")
+    assert len(lines) == 1
+    assert lines[0].startswith("validation at step 5: ")
+
+
 def test_runs_of_other_recipes_and_older_ones(tmp_path):
     pairs = run_with(tmp_path / "a", "5,,1,21,0.7", head="step,train/loss,val/l1,val/psnr,val/ssim")
     assert outcome(pairs, "generator")[0] == "validation at step 5: generator 21.00 dB, SSIM 0.700"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from distill.models.network_file import description, untrained_network, write_ne
 from distill.models.students.student import Student
 from distill.stylize.onnx_student import OnnxStudent
 from distill.train.student_training import check, new_student
+from support.students_on_file import settings_of_student
 
 
 def started(*words: str) -> Student:
@@ -53,8 +54,8 @@ def test_a_student_of_the_package_draws_as_its_file_does(name: str, photo: torch
 def test_an_exported_file_is_as_good(photo: torch.Tensor, tmp_path) -> None:
     """As ONNX, or with its weights as they are there in a safetensors file."""
     (tmp_path / "mine.onnx").write_bytes(zoo.find("hayao").read_bytes())
-    trained = asdict(compose.load("train", ["style=hayao", *OWN["hayao"]], Train))
-    said = description(trained) | {"folded": True}
+    trained = compose.load("train", ["style=hayao", *OWN["hayao"]], Train)
+    said = replace(description(trained), folded=True)
     folded = untrained_network(said)
     load_state(folded, tensors_in_graph(zoo.find("hayao")), tmp_path)
     write_network(folded, said, tmp_path / "mine.safetensors")
@@ -68,7 +69,21 @@ def test_an_exported_file_is_as_good(photo: torch.Tensor, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("init", "more", "said"),
     [
-        ("zoo:nobody", [], "init=zoo:nobody: no such student in this package; there are zoo:hayao"),
+        (
+            "zoo:nobody",
+            [],
+            "init=zoo:nobody: no such student here; allowed: hayao, hayao-small, toon, ",
+        ),
+        (
+            "zoo:hayo",
+            [],
+            "init=zoo:hayo: no such student here; did you mean hayao?",
+        ),
+        (
+            "zoo:hayao",
+            ["decoder=nnconv"],
+            "init=zoo:hayao: a student with decoder=detail, and this",
+        ),
         ("zoo:toon", ["decoder=nnconv"], "init=zoo:toon: another network than this run's"),
         ("zoo:toon", [], "init=zoo:toon: has 0 wide blocks and this run's student 2; add "),
         ("nowhere.onnx", [], "nowhere.onnx"),
@@ -83,7 +98,7 @@ def test_refused_in_one_line(init: str, more: list[str], said: str) -> None:
 
 def test_it_does_not_say_what_it_learnt_from() -> None:
     with pytest.raises(DistillError, match=r"^zoo:toon: a network alone"):
-        checkpoint.lineage({"init": "zoo:toon"})
+        checkpoint.lineage(settings_of_student(init="zoo:toon"))
 
 
 def test_averages_that_were_never_measured_are_not_kept():

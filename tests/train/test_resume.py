@@ -62,7 +62,7 @@ def test_a_signal_ends_after_the_running_step_and_says_where(here, signal_at, ca
     signal_at(2, signal.SIGTERM)
     assert go("run=stopped", *LENGTH) == 130
     said = capfd.readouterr()
-    assert "stopped at step 2; run it again to resume" in said.out
+    assert "stopped at step 2; run it again to resume" in said.err
     assert "\nfinishing the step, then saving; once more: ends at once\n" in said.err
     assert saved("stopped")["distill"]["trainer"]["threads"] == 1  # the settings, as plain values
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL  # handlers of before are back

@@ -61,13 +61,13 @@ class Figures:
         return best
 
 
-def providers(settings: Benchmark) -> tuple[list[str], list[str]]:
-    """The providers that are there, and a line for each that is not, which is said too.
+def providers(wanted: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Those of the providers that are there, and a line for each that is not, which is said too.
 
     Raises DistillError where none is there.
     """
     there, missing = [], []
-    for name in settings.providers:
+    for name in wanted:
         try:
             sessions.require_provider(name)
             there.append(name)

@@ -15,8 +15,9 @@ from onnx import numpy_helper
 from torch import nn
 
 from distill.benchmark.graphs import at_size, traced_graph
-from distill.config.registry import recipe_of
 from distill.config.settings.commands import Benchmark
+from distill.config.settings.training import PhotoSource
+from distill.config.validate import source_of
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.onnx_files import count_subnormals, flush_subnormals, load_model
@@ -89,12 +90,10 @@ def teacher(settings: Benchmark, checkpoint: Path | None) -> TimedModel | None:
     style, node = settings.style, settings.teacher
     if checkpoint and not is_network_file(checkpoint):
         trained = load_network(checkpoint)[1]
-        own = recipe_of(trained).photo_source(trained)
-        if own is None:
-            print(
-                f"no teacher: {checkpoint}: recipe={trained['recipe']} learns from pictures alone"
-            )
+        if not isinstance(trained, PhotoSource):
+            print(f"no teacher: {checkpoint}: recipe={trained.recipe} learns from pictures alone")
             return None
+        own = source_of(trained)
         if own.teacher is None:
             print(f"no teacher: {checkpoint}: learnt from the pairs in {own.data.root}")
             return None

@@ -28,17 +28,19 @@ from distill.config.compose import entry
 from distill.config.settings.commands import CheckSettings
 from distill.core.errors import DistillError
 from distill.core.files import home_path
+from distill.core.nodes import part
 
 
 @entry("check", CheckSettings, inputs=True)
 def main(settings: CheckSettings) -> None:
     from distill.check import check_report
-    from distill.check.result import PROFILES, check
+    from distill.check.result import check
+    from distill.check.shared import Profile
     from distill.core.next_step import next_step
 
     if not settings.inputs:
         raise DistillError("no file named: python -m distill.check MODEL.onnx profile=snapml")
-    profile = PROFILES[settings.profile]
+    profile = part("profile", settings.profile, Profile)
     results = [check(home_path(each), profile) for each in settings.inputs]
 
     check_report.show(results, profile)

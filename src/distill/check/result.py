@@ -1,4 +1,4 @@
-"""The profiles by name, and one file held against one of them."""
+"""One file held against a profile."""
 
 from __future__ import annotations
 
@@ -6,23 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from distill.check import (
-    coreml_profile,
-    lens_studio,
-    nnapi_profile,
-    shared,
-    snapml_profile,
-    web_profile,
-)
+from distill.check import lens_studio, shared
 from distill.check.onnx_graph import Graph
 from distill.check.reading import read
 from distill.check.shared import Finding, Profile
 from distill.core.errors import DistillError
-
-PROFILES: dict[str, Profile] = {
-    each.PROFILE.name: each.PROFILE
-    for each in (snapml_profile, coreml_profile, nnapi_profile, web_profile)
-}
 
 
 @dataclass(frozen=True)

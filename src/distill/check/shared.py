@@ -8,7 +8,8 @@ from math import prod
 from operator import itemgetter
 from typing import Literal
 
-from onnx import checker
+import onnx
+from onnx import checker, defs
 
 from distill.check.onnx_graph import Graph, Node, Shape
 from distill.core.errors import reason_of
@@ -107,6 +108,12 @@ def invalid(graph: Graph) -> list[Finding]:
         checker.check_model(str(graph.path))
     except Exception as error:  # its own class, and protobuf's
         return [INVALID.at(None, f"no valid ONNX: {reason_of(error, 200)}", "file")]
+    if graph.opset > (newest := defs.onnx_opset_version()):  # which the checker does not mind
+        return [
+            INVALID.at(
+                None, f"opset {graph.opset}: ONNX {onnx.__version__} ends at {newest}", "file"
+            )
+        ]
     return []
 
 

@@ -13,10 +13,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import hydra
 from hydra import compose, initialize_config_dir
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString, Transformer
-from hydra.errors import HydraException
+from hydra.core.plugins import Plugins
+from hydra.errors import HydraException, OverrideParseException
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -30,22 +33,38 @@ from distill.config.arguments import (
     check_flags,
     split_arguments,
     split_files,
+    split_folders,
+    words_of,
 )
-from distill.config.help import Row, Section, comments, page, rows
-from distill.config.registry import Recipe, register
+from distill.config.groups import (
+    choices,
+    conf_files,
+    conf_folder,
+    conf_folders,
+    described,
+    dotted,
+    every_group,
+    groups_of,
+    keys_of,
+    typed_folders,
+)
+from distill.config.help import Section, page, rows
+from distill.config.registry import recipe_named, registered
 from distill.config.search_space import Axis, Space
 from distill.config.settings.searching import Searching, SearchingOnCluster
 from distill.config.validate import check
 from distill.core.deferred_imports import defer_torchmetrics
 from distill.core.errors import DistillError, OneLine
 from distill.core.files import real_path
-from distill.core.nodes import unknown_name
+from distill.core.next_step import for_shell, unquoted
+from distill.core.nodes import class_of, takes, unknown_name
 from distill.core.process import keep_freed_memory
 
 S = TypeVar("S")
 Task = Callable[[Any], None]
 Schema = type[S] | Callable[[Mapping[str, Any]], type[S]]  # a class, or how to choose one
-Given = Mapping[str, Any] | None
+Keywords = Mapping[str, Any]
+Given = Keywords | None
 Implied = Callable[[Mapping[str, Any]], list[str]]  # settings typed, by key, to words that follow
 SEARCHING = ("search", "launcher")  # groups of the jobs together
 
@@ -54,18 +73,18 @@ class Command(NamedTuple):
     """What is listed of a command's settings; `schema` is None where the recipe decides it."""
 
     schema: type | None
-    recipes: tuple[Recipe, ...]
     searches: bool
 
 
 COMMANDS: dict[str, Command] = {}  # those that were imported
 
 
-def conf_folder() -> Path:
-    """conf/ inside the package (wheel) or two levels up (checkout)."""
-    package = Path(__file__).resolve().parents[1]
-    places = (package / "conf", package.parents[1] / "conf")
-    return next(folder for folder in places if folder.is_dir())
+class OwnFolders(SearchPathPlugin):
+    """Shows the further ones to Hydra, which takes the first file of a name."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        for folder in conf_folders()[1:]:
+            search_path.append("distill", f"file://{folder}")
 
 
 def entry(
@@ -73,7 +92,6 @@ def entry(
     schema: Schema,
     sweep: multirun.Sweep = multirun.NO_FOLDERS,
     inputs: bool = False,
-    recipes: Sequence[Recipe] = (),
     implied: Implied | None = None,
 ) -> Callable[[Task], Callable[[], None]]:
     """Make a task a command: `conf/NAME.yaml` plus overrides, checked, as a `schema` instance.
@@ -81,12 +99,11 @@ def entry(
     A `schema` that is no class chooses one by the composed values. A DistillError ends the command
     with its one line on standard error and exit status 1. With -m it runs once for every
     combination of the values given; `sweep` says what is around that. With `inputs` files may stand
-    beside the settings. `recipes` are those that a run may be of. `implied` gives words that follow
-    from those typed, where a default would be wrong.
+    beside the settings. `implied` gives words that follow from those typed, where a default would
+    be wrong.
     """
-    register(*recipes)
     own = schema if isinstance(schema, type) else None
-    COMMANDS[name] = Command(own, tuple(recipes), sweep.searches)
+    COMMANDS[name] = Command(own, sweep.searches)
 
     def decorate(task: Task) -> Callable[[], None]:
         @functools.wraps(task)
@@ -94,10 +111,11 @@ def entry(
             keep_freed_memory()
             defer_torchmetrics()
             with OneLine():
-                typed = sys.argv[1:]
+                typed, typed_folders[:] = split_folders(sys.argv[1:])
                 arguments, given = split_files(typed) if inputs else (typed, None)
                 several = bool(MULTIRUN & set(arguments))
-                schemas = [schema] if isinstance(schema, type) else [r.settings for r in recipes]
+                recipes: list[type] = [recipe.settings for recipe in registered()]
+                schemas = [schema] if isinstance(schema, type) else recipes
                 if sweep.searches:
                     schemas.append(Searching)
                 overrides, flags = split_arguments(arguments, TypedKeys(*schemas), several)
@@ -268,7 +286,7 @@ def _following(name: str, overrides: list[str], implied: Implied | None) -> list
         return []
     with _hydra(name, overrides) as parser:
         typed = {each.key_or_group: each.value() for each in parser.parse_overrides(overrides)}
-    return implied(typed)
+    return implied({k: unquoted(v) if isinstance(v, str) else v for k, v in typed.items()})
 
 
 def _values(override: Override) -> list[tuple[str, str]]:
@@ -289,7 +307,9 @@ def _both(value: Any) -> tuple[str, str]:
     text = Transformer.str(value)
     if isinstance(value, str) and text != value:  # its escapes would not survive our own quoting
         value = QuotedString(value, Quote.single)
-    return (value.text, value.with_quotes()) if isinstance(value, QuotedString) else (text, text)
+    if isinstance(value, QuotedString):
+        return unquoted(value.text), value.with_quotes()
+    return text, text
 
 
 def load(
@@ -304,7 +324,37 @@ def load(
             composed = compose(name, overrides)
         except (ValueError, TypeError) as error:  # Hydra's for GROUP=5 and GROUP=[5]
             raise DistillError(_explain(name, error, overrides)) from error
-        return _checked(_plain(composed, given), schema)
+        values = _plain(composed, given)
+    return _checked(_without_leftovers(values, overrides), schema)
+
+
+def _without_leftovers(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """The values; a `_target_` that is typed leaves its Node no arguments of the class before."""
+    keys = [word.partition("=")[0].lstrip("+") for word in overrides]
+    for key in (key.removesuffix("._target_") for key in keys if key.endswith("._target_")):
+        node: Any = values
+        for name in key.split("."):
+            node = node.get(name, {}) if isinstance(node, dict) else {}
+        class_of(key, node)  # raises
+        typed = {each.removeprefix(f"{key}.").partition(".")[0] for each in keys}
+        for name in [name for name in node if name not in typed and not takes(node, name)]:
+            del node[name]
+    return values
+
+
+def from_keywords(
+    name: str,
+    schema: Schema[S],
+    first: Keywords,
+    settings: Keywords,
+    implied: Implied | None = None,
+) -> S:
+    """A command's settings by Python's keywords, see `words_of`; `settings` go before `first`."""
+    every = [schema] if isinstance(schema, type) else [r.settings for r in registered()]
+    kept = {k: v for k, v in first.items() if isinstance(settings.get(k, {}), Mapping)}
+    names = TypedKeys(*every).names
+    words = words_of(kept, names) + words_of(settings, names)
+    return load(name, [*words, *_following(name, words, implied)], schema)
 
 
 def _checked(values: dict[str, Any], schema: Schema[S]) -> S:
@@ -335,18 +385,22 @@ def _hydra(name: str, overrides: Iterable[str] = ()) -> Iterator[OverridesParser
 
 def _register_resolvers() -> None:
     OmegaConf.register_new_resolver("name_of", _name_of, replace=True)
+    if OwnFolders not in Plugins.instance().discover(SearchPathPlugin):
+        Plugins.instance().register(OwnFolders)
 
 
 def help_page(name: str, about: str, listed: Sequence[Section]) -> str:
     """The text of --help."""
-    groups = [g for g in sorted(_every_group(name)) if (conf_folder() / g).is_dir()]
-    return page(about, [f"{group}: {', '.join(choices(group))}" for group in groups], listed)
+    groups = [g for g in sorted(every_group(name)) if choices(g)]
+    said = [f"{group}: {', '.join(choices(group))}" for group in groups]
+    said += ["plugins=[PACKAGE] adds the parts of an own package, --config-dir DIR choices of DIR"]
+    return page(about, said, listed)
 
 
 def sections(name: str, overrides: Sequence[str] = ()) -> list[Section]:
     """The settings of a command, of train by recipe, with their defaults beside `overrides`."""
     command = COMMANDS[name]
-    said = {row.key: row.about for path in _conf_files() for row in described(path) if row.about}
+    said = {row.key: row.about for path in conf_files() for row in described(path) if row.about}
 
     def composed(*words: str) -> Mapping[str, Any]:
         with _hydra(name, words):
@@ -360,6 +414,7 @@ def sections(name: str, overrides: Sequence[str] = ()) -> list[Section]:
     if command.schema:
         return [Section("Settings, KEY=VALUE", [*rows(command.schema, values, said)])]
     recipe = [word for word in overrides if word.startswith("recipe=")]
+    recipes = (recipe_named(values["recipe"]),) if recipe else registered()
     by_recipe = {
         f"recipe={each.name}": [
             *rows(
@@ -368,8 +423,7 @@ def sections(name: str, overrides: Sequence[str] = ()) -> list[Section]:
                 said,
             )
         ]
-        for each in command.recipes
-        if not recipe or recipe == [f"recipe={each.name}"]
+        for each in recipes
     }
     first, *others = by_recipe.values()
     shared = [row for row in first if all(row in other for other in others)] if others else []
@@ -387,20 +441,6 @@ def sections(name: str, overrides: Sequence[str] = ()) -> list[Section]:
     return found
 
 
-def _conf_files() -> list[Path]:
-    """The files of conf/, commands before groups."""
-    folder = conf_folder()
-    return sorted(folder.rglob("*.yaml"), key=lambda path: (path.parent != folder, path))
-
-
-def described(path: Path) -> list[Row]:
-    """Keys, as typed, defaults and comments of a file of conf/."""
-    text = path.read_text(encoding="utf-8")
-    whole = path.parent == conf_folder() or text.startswith("# @package _global_")
-    prefix = "" if whole else f"{path.parent.name}."
-    return [row._replace(key=f"{prefix}{row.key}") for row in comments(text)]
-
-
 def _name_of(folder: Any) -> str:
     """A folder's own name, as a part of a run's name: ${name_of:${data.root}}."""
     return real_path(Path(str(folder))).name if folder else "data"
@@ -408,6 +448,10 @@ def _name_of(folder: Any) -> str:
 
 def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
     text = str(error)
+    if isinstance(error, OverrideParseException):
+        key, _, value = error.override.partition("=")
+        inside = for_shell(f"{key}='{value}'")
+        return f"{error.override}: is no value that Hydra reads; if it is a text, type {inside}"
     # The second is Hydra's of a group that takes several choices at once.
     if found := re.search(r"Could not (?:find|load) '([^']+)/([^'/]+)'", text):
         group, choice = found.groups()
@@ -416,11 +460,14 @@ def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
         key = next(filter(None, found.groups()))
         full = re.search(r"full_key: (\S+)", text)
         key = full.group(1) if full else key
-        groups = [g for g in _every_group(name) if (conf_folder() / g).is_dir()]
-        bringing = [f"{g}={c}" for g in groups for c in choices(g) if key in _keys_of(g, c)]
+        groups = [g for g in every_group(name) if choices(g)]
+        bringing = [f"{g}={c}" for g in groups for c in choices(g) if key in keys_of(g, c)]
         if elsewhere := [each for each in bringing if each not in overrides]:
             return f"{key}: no such setting here; it goes with {' or '.join(elsewhere)}"
-        return unknown_name(key, _all_keys(name, key, overrides))
+        known = _all_keys(name, key, overrides)
+        if deeper := [each for each in known if each.endswith(f".{key}")]:
+            return f"{key}: no such setting; did you mean {' or '.join(deeper[:3])}?"
+        return unknown_name(key, [each for each in known if "." in key or "." not in each])
     if "Config group override must be" in text or isinstance(error, TypeError):
         for typed in overrides:  # it does not say of which
             group, _, choice = typed.partition("=")
@@ -432,36 +479,14 @@ def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
     return " ".join(text.split())
 
 
-def _keys_of(group: str, choice: str) -> set[str]:
-    """The dotted keys that a choice's file sets, and those of the choices it builds on."""
-    path = conf_folder() / group / f"{choice}.yaml"
-    content: Any = OmegaConf.to_container(OmegaConf.load(path))
-    below = content.pop("defaults", [])
-    prefix = "" if path.read_text().startswith("# @package _global_") else f"{group}."
-    inherited = [_keys_of(group, c) for c in below if isinstance(c, str) and c in choices(group)]
-    return {f"{prefix}{key}" for key in _dotted(content)}.union(*inherited)
-
-
-def _dotted(tree: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    for key, value in tree.items():
-        yield f"{prefix}{key}"
-        if isinstance(value, Mapping):
-            yield from _dotted(value, f"{prefix}{key}.")
-
-
-def choices(group: str) -> list[str]:
-    """The choices of a config group: its YAML files."""
-    return sorted(p.stem for p in (conf_folder() / group).glob("*.yaml"))
-
-
 def _all_keys(name: str, key: str, overrides: Iterable[str]) -> list[str]:
     """The keys that could have been meant: siblings of the wrong one, in what was chosen."""
-    groups = [each for each in overrides if (conf_folder() / each.partition("=")[0]).is_dir()]
+    groups = [each for each in overrides if choices(each.partition("=")[0])]
     try:
         chosen = compose(name, groups)
     except HydraException:  # the wrong one is among them, or is a group of another command
         recipe = [each for each in groups if each.startswith("recipe=")]
-        chosen = compose(name, recipe if "recipe" in _groups(name) else [])
+        chosen = compose(name, recipe if "recipe" in groups_of(name) else [])
     tree: Any = OmegaConf.to_container(chosen, resolve=False)
     *parents, _ = key.split(".")
     for parent in parents:
@@ -469,19 +494,4 @@ def _all_keys(name: str, key: str, overrides: Iterable[str]) -> list[str]:
     keys = [str(k) for k in tree] if isinstance(tree, dict) else []
     if parents:
         return [".".join([*parents, k]) for k in keys]
-    return list(dict.fromkeys([*_groups(name), *keys]))
-
-
-def _every_group(name: str) -> list[str]:
-    """The config groups a command takes, whatever its recipe."""
-    groups = dict.fromkeys(_groups(name))
-    if "recipe" in groups:
-        groups |= dict.fromkeys(g for r in choices("recipe") for g in _groups(f"recipe/{r}"))
-    return list(groups)
-
-
-def _groups(name: str) -> list[str]:
-    """The config groups a command takes, also those that are empty by default."""
-    defaults: Any = OmegaConf.load(conf_folder() / f"{name}.yaml").defaults
-    named = [str(key) for item in defaults if isinstance(item, Mapping) for key in item]
-    return [key.lstrip("/") for key in named if not key.startswith("override ")]
+    return list(dict.fromkeys([*groups_of(name), *keys, *map(str, dotted(tree))]))

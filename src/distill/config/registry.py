@@ -1,7 +1,8 @@
 """Training recipes: what is known of a run by the `recipe` in its settings.
 
-A recipe is one object of distill.models.recipes. Commands register those they know; every other
-module asks the recipe of a run what it needs to know, and never which recipe it is.
+A recipe is one object here, or a class of a plug-in, whose dotted name is a run's `recipe`; every
+other module asks the recipe of a run what it needs to know, and never which recipe it is. What a
+run has, the class of its settings says.
 """
 
 from __future__ import annotations
@@ -10,75 +11,97 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from distill.config.settings.training import PhotoSource
+from distill.config.settings.base import Direction
+from distill.config.settings.networks import NetworkSettings
+from distill.config.settings.training import (
+    Adversarial,
+    CycleGANTrain,
+    Pix2PixTrain,
+    Train,
+    Training,
+)
+from distill.config.validate import fit
+from distill.core import nodes
 from distill.core.errors import DistillError
+from distill.core.nodes import with_current_names
 
-Direction = Literal["AtoB", "BtoA"]
 Side = Literal["train", "val"]  # of a run's pictures: learnt from, chosen by
 # Photos that a teacher labels (or labelled), pairs of pictures, or two domains without pairs.
 Material = Literal["photos", "pairs", "domains"]
-FIRST = "distill"  # the recipe of runs that are older than the setting `recipe`
-
-_recipes: dict[str, Recipe] = {}
 
 
 class Recipe(ABC):
-    """A training algorithm's settings and networks; distill.train.recipes has the training itself.
-
-    `trained` is a run's settings as plain values, as its checkpoint holds them. What a method needs
-    is imported inside it, so that a command starts quickly.
-    """
+    """A training algorithm's settings and networks; distill.train.recipes has the training."""
 
     name: ClassVar[str]
-    settings: ClassVar[type]  # schema of `distill.train recipe=NAME`
+    settings: ClassVar[type[Training]]  # schema of `distill.train recipe=NAME`
     networks: ClassVar[Mapping[Direction, str]]  # by direction, the network's name in checkpoints
     monitor: ClassVar[str]  # the metric of the best checkpoint, the lower the better
     learns_from: ClassVar[Material]
     stem: ClassVar[str] = "generator"  # what an exported network's files are called
     published_macs: ClassVar[bool] = False  # report the papers' count of MACs beside ours
+    half_precision: ClassVar[bool] = False  # of a U-Net or ResNet a lens loads that file
 
-    @property
-    def has_teacher(self) -> bool:
-        return self.learns_from == "photos"
+    def train(self, settings: Any, run: Any, first: bool) -> None:
+        """Train into a `Run`, or resume, as a plug-in does; the `first` process alone writes."""
+        raise NotImplementedError
 
     @abstractmethod
     def folder_parts(self, settings: Any, swept: Mapping[str, str]) -> dict[str, str]:
         """What a sweep calls a run's folder: config groups and how each is named, in order."""
 
-    @abstractmethod
-    def check(self, trained: dict[str, Any]) -> None:
-        """Refuse settings of a checkpoint that no run of this recipe has; builds nothing."""
 
-    @abstractmethod
-    def network(self, trained: dict[str, Any]) -> Any:
-        """The run's network (an nn.Module) without its weights, of classes of distill.models."""
+class DistilRecipe(Recipe):
+    """Photos are labelled by a teacher; the student alone is kept."""
 
-    @abstractmethod
-    def description(self, trained: dict[str, Any]) -> dict[str, Any]:
-        """What an exported network says of its run: enough for `network` and `side`, no paths.
+    name = "distill"
+    settings = Train
+    networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "student"}
+    monitor = "val/loss"
+    learns_from = "photos"
+    stem = "student"
 
-        Plain values: the network's nodes, style, teacher and terms where there are such.
-        """
+    def folder_parts(self, settings: Train, swept: Mapping[str, str]) -> dict[str, str]:
+        return {key: getattr(settings, key).name for key in ("style", "decoder", "loss")}
 
-    @abstractmethod
-    def side(self, trained: dict[str, Any]) -> int:
-        """Pixels of the square pictures that the run learnt on."""
 
-    def photo_source(self, trained: dict[str, Any]) -> PhotoSource | None:
-        """Photos and teacher of a run; None without a teacher."""
-        return None
+class GanRecipe(Recipe):
+    """Networks that train against each other, on pictures that need no teacher."""
 
-    @abstractmethod
-    def profile(self, trained: dict[str, Any]) -> Any:
-        """The set of operators that the run's network exports to."""
+    def folder_parts(self, settings: Adversarial, swept: Mapping[str, str]) -> dict[str, str]:
+        loss = swept.get("adversarial", settings.adversarial["kind"])  # two choices have a kind
+        return {"recipe": self.name, "generator": settings.generator.name, "adversarial": loss}
 
-    def half_precision(self, trained: dict[str, Any]) -> bool:
-        """Whether the budget's bytes are those of the half-precision file."""
-        return False
 
-    @abstractmethod
-    def facts(self, trained: dict[str, Any], direction: Direction) -> dict[str, Any]:
-        """What an export's report says of the run."""
+class Pix2PixRecipe(GanRecipe):
+    """A generator learns from pairs of pictures (Isola et al. 2017).
+
+    One generator and one discriminator, which sees input and picture together.
+    """
+
+    name = "pix2pix"
+    settings = Pix2PixTrain
+    networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "generator"}
+    monitor = "val/l1"
+    learns_from = "pairs"
+    half_precision = True
+
+
+class CycleGANRecipe(GanRecipe):
+    """Two generators learn from two domains without pairs (Zhu et al. 2017).
+
+    There is a discriminator for each direction.
+    """
+
+    name = "cyclegan"
+    settings = CycleGANTrain
+    networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "a_to_b", "BtoA": "b_to_a"}
+    monitor = "val/frechet"
+    learns_from = "domains"
+    published_macs = True
+
+
+_recipes: dict[str, Recipe] = {}
 
 
 def register(*recipes: Recipe) -> None:
@@ -86,26 +109,39 @@ def register(*recipes: Recipe) -> None:
     _recipes.update({recipe.name: recipe for recipe in recipes})
 
 
+register(DistilRecipe(), Pix2PixRecipe(), CycleGANRecipe())
+
+
 def registered() -> tuple[Recipe, ...]:
-    """All recipes known, in the order of their registration."""
+    """All recipes registered, in the order of their registration; a plug-in's class is not."""
     return tuple(_recipes.values())
 
 
-def schema_of(values: Mapping[str, Any]) -> type:
+def schema_of(values: Mapping[str, Any]) -> type[Training]:
     """The settings of distill.train that plain values are meant for, by their `recipe`."""
-    return recipe_of(values).settings
+    return recipe_named(values.get("recipe", "distill")).settings  # the first runs name none
 
 
-def recipe_of(trained: Mapping[str, Any]) -> Recipe:
-    """The recipe of a run, by its settings as plain values. Raises DistillError for an unknown."""
-    return recipe_named(trained.get("recipe", FIRST))
+def settings_of(saved: Mapping[str, Any]) -> Training:
+    """A run's settings from the plain values in its checkpoint or config.yaml.
+
+    Of another version: what it did not know has the field's default, what this one does not know is
+    left out, and classes have the names of now. What nodes name is neither imported nor built.
+    Raises DistillError in one line.
+    """
+    return fit(with_current_names(saved), schema_of(saved), extra="ignore")
+
+
+def recipe_of(settings: NetworkSettings) -> Recipe:
+    """The recipe of a run, or of a network file. Raises DistillError for an unknown one."""
+    return recipe_named(settings.recipe)
 
 
 def recipe_named(name: str) -> Recipe:
-    """The recipe of that name. Raises DistillError for an unknown one."""
+    """The recipe of that name, or a plug-in's class. Raises DistillError for an unknown one."""
+    if isinstance(name, str) and "." in name:
+        nodes.check_part({"_target_": name}, __name__, Recipe)
+        return nodes.part("recipe", {"_target_": name}, Recipe)
     if not isinstance(name, str) or name not in _recipes:
-        known = (
-            ", ".join(_recipes) or "none yet: registry.register(*RECIPES) of distill.models.recipes"
-        )
-        raise DistillError(f"recipe={name}: unknown; there are {known}")
+        raise DistillError(f"recipe={name}: unknown; there are {', '.join(_recipes)}")
     return _recipes[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, prod
 
 from distill.config.multirun import Job
 
@@ -49,6 +50,12 @@ class Space:
     axes: Sequence[Axis]
     fixed: Sequence[str]
     make: Callable[[Mapping[str, str]], Job]
+
+    @property
+    def count(self) -> float:
+        """How many combinations there are; infinite where an axis has any number between two."""
+        steps = ((a.high - a.low) // a.step + 1 if a.step else inf for a in self.axes)
+        return prod(len(a.choices) or n for a, n in zip(self.axes, steps, strict=True))
 
     def swept(self, values: Mapping[str, float | str]) -> dict[str, str]:
         """Values by key as people read them."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from distill.config.settings.base import Given
 from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
-from distill.core.nodes import bind, takes, unknown_name
+from distill.core.nodes import Node, bind, takes, unknown_name
 
 S = TypeVar("S")
 
@@ -28,46 +28,59 @@ def check(values: Any, schema: type[S]) -> S:
     return checked
 
 
-def fit(values: Any, schema: type[S]) -> S:
-    """Plain values as a `schema` instance; what their Nodes name is neither looked at nor built."""
+def fit(values: Any, schema: type[S], extra: Literal["forbid", "ignore"] = "forbid") -> S:
+    """Plain values as a `schema` instance; what their Nodes name is neither looked at nor built.
+
+    extra="ignore" leaves out keys that `schema` does not know: another version wrote them.
+    """
     try:
-        return TypeAdapter(schema).validate_python(values)
+        return TypeAdapter(schema).validate_python(values, extra=extra)
     except ValidationError as error:
         raise DistillError(_explain(error, schema)) from None
 
 
-def source_of(trained: dict[str, Any], photos: str | None = None) -> PhotoSource:
-    """The photos, teacher and set of a trained run, checked again; or the same with other photos.
+def source_of(trained: PhotoSource, photos: str | None = None) -> PhotoSource:
+    """The photos, teacher and set of a trained run, its teacher checked; or with other photos.
 
     Those of a run without a teacher are another folder of pairs.
     """
-    kept = {key: trained[key] for key in ("crop", "style", "data", "label", "teacher")}
-    if photos and kept["teacher"] is None:
-        kept["data"] = kept["data"] | {"root": photos}
+    data, teacher = trained.data, trained.teacher
+    if photos and teacher is None:
+        data = replace(data, root=photos)
     elif photos:
-        kept["data"] = kept["data"] | {"root": None, "kind": "pairs", "weights": None}
-    kept["photos"] = photos or trained["photos"]
-    kept["val_photos"] = None if photos else trained.get("val_photos")
-    source = check(kept | {"drop": None}, PhotoSource)  # the set remembers what was dropped
-    if source.teacher is not None and takes(source.teacher, "typed"):
-        # The run may be somebody else's: what it names has not been typed by the one at work here.
-        return replace(source, teacher=source.teacher | {"typed": False})
-    return source
+        data = replace(data, root=None, kind="pairs", weights=None)
+    if teacher is not None:
+        bind("teacher", teacher, ("weights", "typed"))
+        if takes(teacher, "typed"):
+            # The run may be somebody else's: what it names was not typed by the one at work here.
+            teacher = teacher | {"typed": False}
+    return replace(
+        trained,
+        photos=photos or trained.photos,
+        val_photos=None if photos else trained.val_photos,
+        drop=None,  # the set remembers what was dropped
+        restore=None,
+        data=data,
+        teacher=teacher,
+    )
 
 
-def _nodes(
-    settings: Any, prefix: str = ""
-) -> Iterable[tuple[str, dict[str, Any], tuple[str, ...]]]:
+def _nodes(settings: Any, prefix: str = "") -> Iterable[tuple[str, Node, tuple[str, ...]]]:
     hints = get_type_hints(type(settings), include_extras=True)
     for item in fields(settings):
         value, key = getattr(settings, item.name), f"{prefix}{item.name}"
-        given = [m for m in getattr(hints[item.name], "__metadata__", ()) if isinstance(m, Given)]
+        kinds = (hints[item.name], *get_args(hints[item.name]))
+        several = [part for part in kinds if get_origin(part) is dict]  # Nodes by names
         if is_dataclass(value):
             yield from _nodes(value, f"{key}.")
-        elif given and value is not None:
-            yield key, value, given[0].names
-        elif item.name == "terms":
-            yield from ((f"{key}.{name}", term, ()) for name, term in value.items())
+        elif value is not None and (given := _given(kinds[0])):
+            yield key, value, given.names
+        elif value and several and (given := _given(get_args(several[0])[1])):
+            yield from ((f"{key}.{name}", each, given.names) for name, each in value.items())
+
+
+def _given(hint: Any) -> Given | None:
+    return next((m for m in getattr(hint, "__metadata__", ()) if isinstance(m, Given)), None)
 
 
 def _explain(error: ValidationError, schema: type) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 import torch
@@ -14,10 +15,13 @@ Lease = TypeVar("Lease")
 Made = TypeVar("Made")
 
 
-class Engine(ABC):
+class Engine(AbstractContextManager["Engine"]):
     """`threads` is how many a part of `map` may use."""
 
     threads: int = 1
+
+    def __exit__(self, *_: object) -> None:
+        return None  # what is held from `with` on is let go
 
     @abstractmethod
     def map(self, fn: Callable[[Part], Made], parts: Iterable[Part]) -> Iterator[Made]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import shutil
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 INTERRUPTED = 130  # exit status after Ctrl-C or SIGTERM
 SIGPIPE = 141  # what a shell gives for a command whose reader has gone
 EVERYTHING = "pip install distill"  # what an installation for inference alone leaves out
+_HERE, _PYTHON = str(Path(__file__).parents[1]), str(Path(os.__file__).parent)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -24,6 +29,12 @@ class DistillError(Exception):
     Entry points print it without a traceback and exit with status 1; anything else that escapes is
     a bug and keeps its traceback. What cannot be printed, as a line break in a file's name, is
     shown as Python writes it (\\n): the message stays one line, and moves no terminal's cursor.
+
+    >>> try:
+    ...     distill.load("toon", size=16)
+    ... except distill.DistillError as error:
+    ...     print(error)
+    size=16: input should be greater than or equal to 32
     """
 
     def __init__(self, message: str) -> None:
@@ -36,6 +47,35 @@ def reason_of(error: BaseException, most: int | None = None) -> str:
     For a DistillError's message; the name of the error's class where it says nothing.
     """
     return " ".join(str(error).split())[:most] or type(error).__name__
+
+
+def counted(count: int, what: str) -> str:
+    """1 photo, 2 photos."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def place_of(error: BaseException) -> str:
+    """`, FILE:LINE` of the user's code in which an error was raised; empty where none took part."""
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        ours = file.startswith((_HERE, _PYTHON)) or "site-packages" in file
+        if not ours and os.path.isfile(file):
+            place = f", {file}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+@contextmanager
+def of_the_user(said: str, *others: type[Exception]) -> Iterator[None]:
+    """Around code of the user's, which raises what it likes; `others` are told elsewhere."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        if isinstance(error, (DistillError, *others)):
+            raise
+        why = f"{reason_of(error, 200)}{place_of(error)}"
+        raise DistillError(f"{said} raised {type(error).__name__} ({why})") from error
 
 
 @contextmanager
@@ -83,19 +123,27 @@ def _of_the_system(error: OSError) -> str:
 class OneLine:
     """Turns what a user can cause into one line on standard error and exit status 1.
 
-    Ctrl-C ends with 130. Warnings are shown as one line too, without the place in the code.
+    Ctrl-C and SIGTERM end with 130. Warnings are one line too, without the place in the code.
     `reason` is the line of the error that ended the block, empty where none did.
     """
 
     reason = ""
 
     def __enter__(self) -> OneLine:
+        if isinstance(sys.stdout, io.TextIOWrapper):  # a file's name may be none of its letters
+            sys.stdout.reconfigure(errors="backslashreplace")
+        own_thread = threading.current_thread() is threading.main_thread()
+        self._asked = own_thread and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        if self._asked:  # a batch system ends a command as Ctrl-C does
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
         self._format = warnings.formatwarning
         warnings.formatwarning = lambda message, *_args, **_more: f"warning: {message}\n"
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         warnings.formatwarning = self._format
+        if self._asked:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if isinstance(error, DistillError):
             self._end(str(error))
         if isinstance(error, BrokenPipeError):  # whoever read our output has enough
@@ -111,7 +159,8 @@ class OneLine:
                 "run it again to resume; with data.workers=0 (label.workers=0) there is none"
             )
         if isinstance(error, KeyboardInterrupt):
-            print("\nstopped; run it again to resume", file=sys.stderr)
+            said = str(error) or "stopped; run it again to resume"
+            print(f"\n{said}", file=sys.stderr)
             sys.exit(INTERRUPTED)
 
     def _end(self, reason: str) -> None:

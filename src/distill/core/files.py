@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import hashlib
 import json
@@ -35,6 +36,14 @@ def home_path(typed: str | Path) -> Path:
     Path.expanduser raises where there is no such user; a file may be called that, too.
     """
     return Path(os.path.expanduser(typed))
+
+
+def near_name(path: Path) -> str:
+    """`; did you mean NAME?` where something of nearly that name lies there; else empty."""
+    with suppress(OSError):
+        near = difflib.get_close_matches(path.name, os.listdir(path.parent), n=1, cutoff=0.75)
+        return f"; did you mean {path.with_name(near[0])}?" if near else ""
+    return ""
 
 
 @contextmanager

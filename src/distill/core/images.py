@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,6 +11,8 @@ from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
 from distill.core.arrays import over_white, to_picture
+
+SLACK = 1e-3  # arithmetic may leave [0, 1] by so much, and is then clamped
 
 
 def to_uint8(values: Tensor) -> Tensor:
@@ -40,6 +43,26 @@ def to_tensor(image: Image.Image) -> Tensor:
 def to_image(picture: Tensor) -> Image.Image:
     """(C, H, W) in [0, 1], C = 3 or 4, as an 8-bit picture, rounded to the nearest."""
     return to_picture(picture.detach().float().cpu().numpy())
+
+
+def wrong_pictures(output: Any, shape: Sequence[int]) -> str:
+    """What keeps the user's output from being float32 pictures in [0, 1]; empty where nothing."""
+    if not isinstance(output, Tensor):
+        name = f"{type(output).__module__}.{type(output).__qualname__}"
+        return f"gave a {name.removeprefix('builtins.')}, want a torch.Tensor"
+    if output.shape != tuple(shape) or output.dtype != torch.float32:
+        return f"gave {form(output)}, want {tuple(shape)} float32"
+    if not output.isfinite().all():
+        return "gave values that are not finite (NaN or infinite)"
+    low, high = output.aminmax()
+    if low < -SLACK or high > 1 + SLACK:
+        return f"gave values from {low.item():.4g} to {high.item():.4g}, want [0, 1]"
+    return ""
+
+
+def form(tensor: Tensor) -> str:
+    """A tensor's shape and kind, for messages."""
+    return f"{tuple(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
 
 
 def batches(pictures: Iterable[Tensor], size: int) -> Iterator[Tensor]:

@@ -13,6 +13,7 @@ from onnx.shape_inference import infer_shapes
 from onnx.utils import Extractor
 
 from distill.core.errors import DistillError
+from distill.core.files import sha256
 
 # In a graph's metadata: the side of the pictures whose colours larger outputs take, in pixels.
 COLOURS_AT = "distill.colours_at"
@@ -94,6 +95,12 @@ def external_files(model: onnx.ModelProto) -> tuple[str, ...]:
             if tensor.data_location == TensorProto.EXTERNAL:
                 found.add(next((e.value for e in tensor.external_data if e.key == "location"), "?"))
     return tuple(sorted(found))
+
+
+def content_hash(path: Path) -> str:
+    """SHA-256 of an ONNX file, with those of the files that its weights lie in, if any."""
+    beside = [path.parent / file for file in external_files(read_graph(path))]
+    return " ".join(sha256(each) for each in (path, *beside) if each.is_file())
 
 
 def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from math import prod
 from pathlib import Path
@@ -89,9 +90,21 @@ def open_file(path: Path, threads: int, name: str = "") -> onnxruntime.Inference
     try:
         return open_session(path, threads)
     except Exception as error:  # see open_session
+        if newer := too_new(error):
+            raise DistillError(f"{name or path}: {newer}") from error
         check_whole(path, read_graph(path, name), name)
         reason = reason_of(error)
         raise DistillError(f"{name or path}: not a readable ONNX file ({reason})") from error
+
+
+def too_new(error: Exception) -> str:
+    """What a file says that is newer than this ONNX Runtime; empty where that is not the error."""
+    found = re.search(r"till (opset \d+)|max supported (IR version): (\d+)", str(error))
+    newest = " ".join(filter(None, found.groups())) if found else ""
+    return newest and (
+        f"is newer than this ONNX Runtime ({onnxruntime.__version__}), which reads up to {newest}; "
+        "export it with an older one, or pip install -U onnxruntime"
+    )
 
 
 def picture_call(session: onnxruntime.InferenceSession) -> Callable[[np.ndarray], np.ndarray]:

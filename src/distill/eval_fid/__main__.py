@@ -16,17 +16,16 @@ was chosen. The photos are split into halves A and B; T is the teacher, S the st
   ceiling  FID(T(A), photos B), or against another style
   paired   FID(T(B), S(B))   the same photos on both sides
 Of lines, thin and dark: ink recall (share of the teacher's that the student drew within a
-pixel), precision (share of the student's that the teacher drew), depth (darkness of
-the student's lines as a share of the teacher's), mass (amount of black as a share of the
-teacher's), sharpness, chamfer distance; displacement; flicker
-under noise, a step of 1 px and a slow pan. Of a set with whole pictures (data.sizes) also
-all of this by long side, beside the photo and the teacher at 256, enlarged.
+pixel), precision (share of the student's that the teacher drew), depth (darkness of its
+lines as a share of the teacher's), mass (amount of black as a share of the teacher's), sharpness,
+chamfer distance; displacement; flicker under noise, a step of 1 px and a slow pan; the metrics
+of plug-ins. Of a set with whole pictures (data.sizes) also all of this by long side, beside
+the photo and the teacher at 256, enlarged.
 A run of recipe=cyclegan, without pairs: B(1), B(2) are halves of the real pictures of B:
   floor     FID(B(1), B(2))      generator  FID(B(1), A → B)      ceiling  FID(B(1), A)
   cycle and identity, by picture: A → B → A to A, and B → B to B
-Writes RUN/eval/results.json, results.md and contact_sheet.png.
-
-Exit status 3: everything but FID was computed, its network's weights are missing.
+Writes RUN/eval/results.json, results.md and contact_sheet.png. Exit status 3: all but FID was
+computed, its network's weights are missing.
 
 Everything, with its value: python -m distill.eval_fid --cfg job
 """
@@ -37,42 +36,19 @@ import sys
 
 from distill.config.compose import entry
 from distill.config.settings.commands import EvalFid
-from distill.models.recipes import RECIPES
 
 
-@entry("eval_fid", EvalFid, recipes=RECIPES)
+@entry("eval_fid", EvalFid)
 def main(settings: EvalFid) -> None:
-    from pathlib import Path
-
-    from distill.core.errors import DistillError
     from distill.core.next_step import next_step
-    from distill.data.photos import check_local
-    from distill.eval_fid import paired_scores, results, run_scores
-    from distill.runs.run_folder import find_run
+    from distill.eval_fid import paired_scores, run_scores
 
-    for key in ("photos", "a", "b"):
-        check_local(getattr(settings, key), f"{key}=")
-    run = None
-    features, missing = paired_scores.features_or_reason(settings.features)
-    if settings.a or settings.b:
-        if not (settings.a and settings.b):
-            raise DistillError("two folders are compared: name both, a=DIR b=DIR")
-        folder = Path(settings.output or "runs/eval")
-        scores = paired_scores.score_folders(Path(settings.a), Path(settings.b), features, settings)
-    else:
-        run = find_run(settings)
-        checkpoint = run.checkpoint(settings.checkpoint)
-        pictures, scores = run_scores.score_run(checkpoint, settings, features)
-        own = Path("eval") if settings.direction == "AtoB" else Path("eval", settings.direction)
-        folder = Path(settings.output) if settings.output else run.folder / own
-        results.write_sheet(pictures.columns, pictures.titles, settings.sheet, folder)
-
-    results.write(scores, folder, missing)
+    run, scores = run_scores.carry_out(settings)
     if run and run.is_there:
         way = {} if settings.direction == "AtoB" else {"direction": settings.direction}
         print(next_step("stylize", "PHOTO.jpg", **run.words, **way))
-    if missing:
-        print(f"error: FID is missing: {missing}", file=sys.stderr)
+    if scores["fid_missing"]:
+        print(f"error: FID is missing: {scores['fid_missing']}", file=sys.stderr)
         sys.exit(paired_scores.FID_MISSING)
 
 

@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from distill.config import compose
+from distill.config.groups import choices
 from distill.config.settings.commands import EvalFid
 from distill.config.settings.training import (
     Pad,
-    PairedDataConfig,
     PhotoSource,
+    Pix2PixTrain,
     Prepare,
     SplitConfig,
+    Train,
 )
-from distill.config.validate import check, source_of
+from distill.config.validate import source_of
 from distill.core.arrays import over_white
 from distill.core.errors import DistillError
 from distill.core.files import real_path
@@ -76,7 +78,7 @@ class HeldOut:
         return self.input, self.target, self.output
 
 
-def held_out_photos(student: nn.Module, trained: dict[str, Any], settings: EvalFid) -> HeldOut:
+def held_out_photos(student: nn.Module, trained: Train, settings: EvalFid) -> HeldOut:
     """The held-out photos of a student's run, or other photos, with its and the teacher's output.
 
     Raises DistillError where they cannot be labelled.
@@ -87,7 +89,7 @@ def held_out_photos(student: nn.Module, trained: dict[str, Any], settings: EvalF
     ours = source.data.root is None or manifest_at(root) is not None
     here = source.data.root is None and sources.has_photos(source)
     own = source.teacher is None
-    others = _are_others(settings.photos, trained["data"]["root"] if own else trained["photos"])
+    others = _are_others(settings.photos, trained.data.root or "" if own else trained.photos)
     runs, unknown = training_pictures.runs_behind(trained)
     # The sides of the run's own set share nothing; what it started from may have seen them.
     seen = training_pictures.seen_by(runs if others else runs[1:], unknown)
@@ -106,18 +108,19 @@ def held_out_photos(student: nn.Module, trained: dict[str, Any], settings: EvalF
         names, said = excluded(seen, found.pictures if found else {}, settings.photos)
     kept = [pair for pair in sides[side] if square_name(pair.name) not in names]
     pairs = [pair for pair in kept if size_of(pair.name) is None]
-    data = _in_groups(pairs, source.style.resolution, trained, root, d)
-    about = {key: trained[key]["name"] for key in ("style", "decoder")}
+    data = _in_groups(pairs, source.style.resolution, trained.channels, root, d)
+    about = {"run": trained.run, "style": trained.style.name, "decoder": trained.decoder.name}
     about |= said | ({} if others else about_side(side))
     titles = ("photo", "target" if own else "teacher", "student")
-    squares = _with_output(student, data, settings, {"run": trained["run"]} | about, titles)
+    squares = _with_output(student, data, settings, about, titles)
     return replace(squares, wholes=by_size(sorted(kept, key=_by_group)))
 
 
-def held_out_pairs(network: nn.Module, trained: dict[str, Any], settings: EvalFid) -> HeldOut:
+def held_out_pairs(network: nn.Module, trained: Pix2PixTrain, settings: EvalFid) -> HeldOut:
     """The held-out pairs of a run that learnt from pairs, or of another folder of pairs."""
-    other = {"root": settings.photos, "kind": "pairs"} if settings.photos else {}
-    d = check(trained["data"] | other, PairedDataConfig)
+    d = trained.data
+    if settings.photos:
+        d = replace(d, root=settings.photos, kind="pairs")
     root = sources.folder_of_pairs(d)
     if root is None:
         raise DistillError(
@@ -125,18 +128,18 @@ def held_out_pairs(network: nn.Module, trained: dict[str, Any], settings: EvalFi
         )
     sides = find_pairs(root, None, d.val_fraction, d.split_seed, d.test_fraction)
     side = scored_side(sides)
-    others = _are_others(settings.photos, trained["data"]["root"] or "")
+    others = _are_others(settings.photos, trained.data.root or "")
     seen = training_pictures.SeenPictures([], "")
     if others:
-        seen = training_pictures.seen_by_pairs(check(trained["data"], PairedDataConfig))
+        seen = training_pictures.seen_by_pairs(trained.data)
     by_name = {pair.name: Photo(pair.photo, pair.name) for pair in sides[side]}
     names, said = excluded(seen, by_name, settings.photos)
     pairs = [pair for pair in sides[side] if pair.name not in names]
     swap = d.direction == "BtoA"
-    data = _in_groups(pairs, d.crop_size, trained, root, d, swap=swap, pad=d.pad)
-    about = {key: trained[key] for key in ("run", "recipe")} | said
+    data = _in_groups(pairs, d.crop_size, trained.channels, root, d, swap=swap, pad=d.pad)
+    about = {"run": trained.run, "recipe": trained.recipe} | said
     about |= {} if others else about_side(side)
-    about["generator"] = trained["generator"]["name"]
+    about["generator"] = trained.generator.name
     return _with_output(network, data, settings, about, ("input", "target", "generator"))
 
 
@@ -222,7 +225,7 @@ def _labelled(
 def _in_groups(
     pairs: Sequence[Pair],
     size: int,
-    trained: dict[str, Any],
+    channels: int,
     root: Path,
     d: SplitConfig,
     swap: bool = False,
@@ -230,8 +233,9 @@ def _in_groups(
 ) -> PairSet:
     ordered = sorted(pairs, key=_by_group)
     shifts = shifts_with(d, root, ordered, swap, pad)
-    how: dict[str, Any] = {"alpha": trained["channels"] == 4, "swap": swap, "pad": pad}
-    return PairSet(ordered, size, train=False, shifts=shifts, **how)
+    return PairSet(
+        ordered, size, train=False, shifts=shifts, alpha=channels == 4, swap=swap, pad=pad
+    )
 
 
 def _by_group(pair: ReadablePair) -> tuple[float, str]:
@@ -259,8 +263,8 @@ def _with_output(
     output = infer(network, pictures, settings.batch_size, f"inference of the {titles[2]}")
     ceiling, ceiling_name = pictures, f"{titles[0]}s(B)"
     if (style := settings.ceiling) != "photos":  # the output of that style's teacher
-        if style not in compose.choices("style"):
-            known = ", ".join(["photos", *compose.choices("style")])
+        if style not in choices("style"):
+            known = ", ".join(["photos", *choices("style")])
             raise DistillError(f"ceiling={style}: no such style; allowed: {known}")
         other = compose.load("prepare", [f"style={style}"], Prepare)
         teacher = build.load_teacher(other.style, other.teacher).fast()

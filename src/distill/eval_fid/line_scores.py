@@ -14,11 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from distill.config.settings.training import StyleSettings
+from distill.config.settings.networks import StyleSettings
+from distill.config.settings.training import Train
 from distill.config.validate import source_of
 from distill.core.arrays import over_white
 from distill.core.errors import DistillError
 from distill.core.images import batches
+from distill.core.nodes import Node
 from distill.core.progress import bar
 from distill.core.threads import adapting
 from distill.data import sources
@@ -95,16 +97,14 @@ def by_kind(scores: Mapping[str, Mapping[str, Row]]) -> dict[str, dict[str, dict
     return {title: part for title, part in parts.items() if part}
 
 
-def networks_of(
-    student: nn.Module, trained: dict[str, Any], photos: str | None
-) -> dict[str, nn.Module]:
+def networks_of(student: nn.Module, trained: Train, photos: str | None) -> dict[str, nn.Module]:
     """A run's student, and its teacher where that is available and labelled the scored set."""
     source = source_of(trained, photos)
     teacher = teacher_of(sources.pairs_root(source), source.style, source.teacher)
     return {"student": student} | ({"teacher": teacher} if teacher else {})
 
 
-def teacher_of(root: Path, style: StyleSettings, node: dict[str, Any] | None) -> Teacher | None:
+def teacher_of(root: Path, style: StyleSettings, node: Node | None) -> Teacher | None:
     """The style's teacher in its fastest form, where it labelled the set at `root`.
 
     None where its weights are not available, and where another one labelled the set.

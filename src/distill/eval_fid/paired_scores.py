@@ -22,7 +22,8 @@ from distill.eval_fid.heldout import HeldOut
 from distill.eval_fid.picture_scores import interval, per_picture
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureName, FeatureNetwork, feature_network
-from distill.metrics.frechet import Groups
+from distill.metrics.frechet import Gaussian, Groups, read_statistics
+from distill.metrics.metric import own_metrics
 
 FID_MISSING = 3  # exit status: everything else was computed
 ENOUGH = 2048  # pictures a side below which an FID is strongly biased upwards
@@ -55,7 +56,7 @@ def score_pairs(
         f"{given} to {target}": (pictures.input, pictures.target),
     }
     results: Row = {"pictures": len(pictures.input)} | pictures.about
-    results |= resampling(settings, pictures.groups)
+    results |= resampling(settings.bootstrap, pictures.groups)
     results |= {"similarity": picture_by_picture(compared, settings, pictures.groups)}
     results |= {"drawing": line_figures(compared, settings, pictures.groups)}
     results["drawing"] |= flickering(pictures, networks or {}, settings)
@@ -71,38 +72,59 @@ def score_pairs(
 
 
 def score_folders(a: Path, b: Path, network: FeatureNetwork | None, settings: EvalFid) -> Row:
-    """Fréchet and kernel distance of any two folders of pictures."""
-    found = [find_photos(folder, key="a= or b=") for folder in (a, b)]
+    """Fréchet and kernel distance of any two folders, or the former by files of statistics."""
+    found = [
+        read_statistics(f) if f.suffix == ".npz" else find_photos(f, "a= or b=") for f in (a, b)
+    ]
     if settings.features == "none":
         raise DistillError("features=none: leaves nothing to compare two folders by")
     if network is None:
         return {"a": str(a), "b": str(b), "features": None, "distances": None}
     first, second = (
-        features_of_files(network, photos, str(folder))
-        for photos, folder in zip(found, (a, b), strict=True)
+        each if isinstance(each, Gaussian) else features_of_files(network, each, str(folder))
+        for each, folder in zip(found, (a, b), strict=True)
     )
-    facts = feature_facts(network, min(len(first), len(second)))
-    counts = {"pictures": [len(first), len(second)]}
-    row = distance(first, second, settings)
-    found_so = counts | facts | resampling(settings) | {"distances": {"a against b": row}}
-    return {"a": str(a), "b": str(b)} | found_so
+    counts = [None if isinstance(each, Gaussian) else len(each) for each in (first, second)]
+    facts: Row = {"pictures": counts} | feature_facts(
+        network, min(filter(None, counts), default=ENOUGH)
+    )
+    if isinstance(first, Gaussian) or isinstance(second, Gaussian):
+        row = _by_statistics(first, second, f"{a} and {b}")
+        facts["remark"] = "statistics of a file are taken to be of the same network and resize"
+    else:
+        row, facts = distance(first, second, settings), facts | resampling(settings.bootstrap)
+    return {"a": str(a), "b": str(b)} | facts | {"distances": {"a against b": row}}
 
 
-def resampling(settings: EvalFid, *groups: Groups) -> Row:
+def _by_statistics(first: Features | Gaussian, second: Features | Gaussian, where: str) -> Row:
+    a, b = (each if isinstance(each, Gaussian) else frechet.fit(each) for each in (first, second))
+    if len(a.mean) != len(b.mean):
+        raise DistillError(
+            f"{where}: features of {len(a.mean)} and of {len(b.mean)} values are of different "
+            "networks; features=inception gives 2048, as pytorch-fid does"
+        )
+    return {"value": frechet.frechet_distance(a, b), "kid": None, "interval": None}
+
+
+def resampling(rounds: int, *groups: Groups) -> Row:
     """What results say of their intervals, `groups` being those of the pictures of each kind;
     without any the pictures themselves are resampled."""
     count = sum(len(set(each)) for each in groups if each is not None)
-    return {"resampled": {"rounds": settings.bootstrap, "groups": count}}
+    return {"resampled": {"rounds": rounds, "groups": count}}
 
 
 def picture_by_picture(
     compared: dict[str, tuple[Tensor, Tensor]], settings: EvalFid, groups: Groups = None
 ) -> Row:
-    """PSNR, SSIM and LPIPS where it is available, each a mean over 8-bit pictures (n, 3, H, W)."""
+    """PSNR, SSIM, LPIPS where it is available and the user's metrics, of uint8 (n, 3, H, W).
+
+    Each is a mean over the pictures.
+    """
     how: Row = {"rounds": settings.bootstrap, "seed": settings.seed}
     measures: dict[str, Any] = {"PSNR (dB)": similarity.psnr, "SSIM": similarity.ssim}
     if lpips := similarity.lpips_or_none():
         measures["LPIPS"] = lpips
+    measures |= own_metrics(settings.metrics)
     rows: Row = {}
     for name, measure in measures.items():
         for what, (a, b) in compared.items():

@@ -18,9 +18,8 @@ from distill.eval_fid import whole_pictures
 Row = dict[str, Any]
 
 
-def write(results: Row, folder: Path, missing: str) -> None:
+def write(results: Row, folder: Path) -> None:
     """results.json, results.md and the same table on the terminal."""
-    results = results | {"fid_missing": missing or None}
     lines = _lines(results)
     write_json(folder / "results.json", results)
     table = markdown([("figure", "value", "95 % interval"), *lines])
@@ -62,7 +61,8 @@ def _lines(results: Row) -> list[tuple[str, str, str]]:
     lines = []
     for name, row in (results.get("distances") or {}).items():
         lines.append((f"{results['fid_name']}, {name}", f"{row['value']:.3f}", _span(row)))
-        lines.append((f"{results['kid_name']}, {name}", f"{1000 * row['kid']:.3f}", ""))
+        if row["kid"] is not None:
+            lines.append((f"{results['kid_name']}, {name}", f"{1000 * row['kid']:.3f}", ""))
     for name, row in (results.get("similarity", {}) | results.get("drawing", {})).items():
         lines.append((name, f"{row['value']:.4g}", _span(row)))
     if results["fid_missing"]:

@@ -10,11 +10,16 @@ from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from distill.config.settings.training import PairedDataConfig, PhotoSource, UnpairedDataConfig
+from distill.config.settings.training import (
+    PairedDataConfig,
+    PhotoSource,
+    SplitConfig,
+    Train,
+    UnpairedDataConfig,
+)
 from distill.config.validate import source_of
 from distill.core.errors import DistillError
 from distill.core.files import real_path
@@ -79,7 +84,7 @@ def near_duplicates(
     return np.unique(edges[:, 0]).tolist()
 
 
-def runs_behind(trained: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
+def runs_behind(trained: Train) -> tuple[list[Train], str]:
     """The settings of a run and of those whose students it started from.
 
     Where one of those is gone, the run's own alone, and the reason.
@@ -90,7 +95,7 @@ def runs_behind(trained: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
         return [trained], str(error)
 
 
-def seen_by(runs: Iterable[dict[str, Any]], unknown: str = "") -> SeenPictures:
+def seen_by(runs: Iterable[Train], unknown: str = "") -> SeenPictures:
     """What distilled students have seen, from their settings."""
     found: dict[Path, SetPictures] = {}
     gone = [unknown] if unknown else []
@@ -171,7 +176,7 @@ def seen_sides(there: Set[Side]) -> Set[Side]:
 
 
 def _of_folder(
-    root: Path, style: str | None, how: Any, sides: Set[Side] | None
+    root: Path, style: str | None, how: SplitConfig, sides: Set[Side] | None
 ) -> SetPictures | None:
     """The inputs of pairs of one's own, or of a set that does not say which photos it is of."""
     split = (how.val_fraction, how.split_seed, how.test_fraction)

@@ -9,7 +9,7 @@ the way back should lead to it (cycle), and a picture of the target domain shoul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from distill.config.registry import Direction
+from distill.config.settings.base import Direction
 from distill.config.settings.commands import EvalFid
-from distill.config.settings.training import UnpairedDataConfig
-from distill.config.validate import check
+from distill.config.settings.training import CycleGANTrain, UnpairedDataConfig
 from distill.core.errors import DistillError
 from distill.core.files import real_path
 from distill.core.images import to_pixels
@@ -81,7 +80,7 @@ class Translations:
 
 
 def held_out_domains(
-    there: nn.Module, back: nn.Module, trained: dict[str, Any], settings: EvalFid
+    there: nn.Module, back: nn.Module, trained: CycleGANTrain, settings: EvalFid
 ) -> Translations:
     """All held-out pictures of a run, or of another folder, and the output of both generators.
 
@@ -89,10 +88,11 @@ def held_out_domains(
     """
     if settings.ceiling != "photos":
         raise DistillError(
-            f"ceiling={settings.ceiling}: not for recipe={trained['recipe']}; leave it out"
+            f"ceiling={settings.ceiling}: not for recipe={trained.recipe}; leave it out"
         )
-    other = {"root": settings.photos, "a": None, "b": None} if settings.photos else {}
-    own, d = (check(trained["data"] | more, UnpairedDataConfig) for more in ({}, other))
+    own = d = trained.data
+    if settings.photos:
+        d = replace(own, root=settings.photos, a=None, b=None)
     root, a, b = (Path(each) if each else None for each in (d.root, d.a, d.b))
     found = find_unpaired(root, a, b, d.val_fraction, d.split_seed)["val"]
     photos: Domains = dict(zip("AB", found, strict=True))
@@ -109,8 +109,8 @@ def held_out_domains(
     translated = infer(there, source, settings.batch_size, f"{x} to {y}")
     back_again = infer(back, translated, settings.batch_size, f"and back to {x}")
     identity = infer(there, real, settings.batch_size, f"{y} to {y}")
-    about |= {"run": trained["run"], "recipe": trained["recipe"], "direction": settings.direction}
-    about["generator"] = trained["generator"]["name"]
+    about |= {"run": trained.run, "recipe": trained.recipe, "direction": settings.direction}
+    about["generator"] = trained.generator.name
     about |= {} if settings.photos else about_side("val")
     groups = of_x, of_y
     return Translations(x, y, source, translated, back_again, real, identity, about, groups)
@@ -143,7 +143,7 @@ def score_domains(pictures: Translations, network: FeatureNetwork | None, settin
     of_x, of_y = pictures.groups
     counts = {x: len(pictures.source), y: len(pictures.real)}
     results: Row = {"pictures": counts} | pictures.about
-    results |= resampling(settings, of_x, of_y)
+    results |= resampling(settings.bootstrap, of_x, of_y)
     rows = picture_by_picture(cycle, settings, of_x)
     results["similarity"] = rows | picture_by_picture(identity, settings, of_y)
     if network is None:

@@ -19,28 +19,14 @@ from __future__ import annotations
 
 from distill.config.compose import entry
 from distill.config.settings.commands import Export
-from distill.models.recipes import RECIPES
 
 
-@entry("export", Export, recipes=RECIPES)
+@entry("export", Export)
 def main(settings: Export) -> None:
-    from distill.core.files import home_path
     from distill.core.next_step import next_step
-    from distill.data.photos import check_local
-    from distill.export import conversion, samples, subject
-    from distill.runs.run_folder import find_run
+    from distill.export import conversion
 
-    conversion.chosen(settings.formats or "onnx")  # a typo ends here, before anything is read
-    check_local(settings.photos, "photos=")
-    check_local(settings.calibration, "calibration=")
-    run = find_run(settings)
-    checkpoint = run.checkpoint(settings.checkpoint)
-    trained = subject.load(checkpoint, settings)
-    photos = samples.parity(trained, settings.photos)
-    folder = home_path(settings.output) if settings.output else trained.folder(run.folder)
-
-    print(f"exporting {checkpoint}")
-    conversion.export_formats(trained, settings, photos, folder)
+    run, _ = conversion.carry_out(settings)
     if run.is_there:
         way = {} if settings.direction == "AtoB" else {"direction": settings.direction}
         print(next_step("eval_fid", **run.words, **way))

@@ -69,7 +69,12 @@ class Comparison:
     @property
     def heads(self) -> tuple[str, ...]:
         wanted = "to teacher" if self.what == "student" else "to target"
-        return ("format", "kB", "gzip", "dB to float", wanted, "ms", "verdict")
+        target = (wanted,) if self._has_target else ()
+        return ("format", "kB", "gzip", "dB to float", *target, "ms", "verdict")
+
+    @property
+    def _has_target(self) -> bool:
+        return any(row.teacher is not None for row in self.rows)
 
     @property
     def lines(self) -> list[str]:
@@ -107,15 +112,14 @@ class Comparison:
             _thousands(row.bytes),
             _thousands(row.gzip),
             "equal" if like == "equal, equal" else like,
-            _decibels(row.teacher),
+            *([_decibels(row.teacher)] if self._has_target else []),
             NONE if row.ms is None else f"{row.ms:.1f}",
             row.verdict(self.rows[0]),
         ]
 
     def _caption(self) -> str:
-        known = any(row.teacher is not None for row in self.rows)
         wanted = "the teacher" if self.what == "student" else "the pair's other side"
-        also = f", mean to {wanted}," if known else ""
+        also = f", mean to {wanted}," if self._has_target else ""
         return (
             f"PSNR: mean and worst to the float32 {self.what} in PyTorch{also} on "
             f"{self.facts['pictures']} held-out photos ({self.facts['photos']}) of "

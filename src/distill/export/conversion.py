@@ -5,41 +5,36 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from distill.config.groups import nodes_of
+from distill.config.settings.base import Node
 from distill.config.settings.commands import Export
 from distill.core.arrays import over_white
 from distill.core.errors import DistillError, reason_of
-from distill.core.files import scratch_folder, sha256, write_json, write_whole
-from distill.core.nodes import unknown_name
+from distill.core.files import home_path, scratch_folder, sha256, write_json, write_whole
+from distill.core.nodes import class_of, part
+from distill.data.photos import check_local
 from distill.export import samples, sizes
 from distill.export.budget import compressed_size
 from distill.export.comparison import Comparison, FormatRow
-from distill.export.coreml import CoreML
 from distill.export.float32_export import export_float32
 from distill.export.format import ConversionSource, ConvertedFormat, Float32, Format, Inference
-from distill.export.fp16 import Float16
-from distill.export.int8 import Int8
-from distill.export.ncnn import Ncnn
-from distill.export.safetensors import Safetensors
 from distill.export.samples import Samples
-from distill.export.subject import Subject
-from distill.export.tflite import TfLite
+from distill.export.subject import Subject, load
 from distill.metrics.similarity import psnr
 from distill.metrics.timing import Times, interleave, ratio
 from distill.models.fold import fold_batchnorm
 from distill.models.network_file import description
+from distill.runs.run_folder import Run, find_run
 
-FORMATS: dict[str, type[Format]] = {
-    each.name: each for each in (Float32, Float16, Int8, CoreML, Ncnn, TfLite, Safetensors)
-}
 PAGES = ("formats.json", "formats.md")
 ROUNDS = 15  # of timing
 
@@ -53,26 +48,41 @@ class Made:
     run: Inference | None
 
 
-def chosen(names: str | Sequence[str], stem: str = "student") -> list[Format]:
-    """The formats of these names, each once, float32 first: it is always made.
-
-    Raises DistillError for an unknown name.
-    """
-    typed = [names] if isinstance(names, str) else list(names)
-    for name in typed:
-        if name not in FORMATS:
-            raise DistillError(unknown_name(f"formats={name}", list(FORMATS), "format"))
-    return [FORMATS[name](stem) for name in FORMATS if name == "onnx" or name in typed]
+def chosen(nodes: Mapping[str, Node], stem: str = "student") -> list[Format]:
+    """The formats of these Nodes, float32 first: it is always made. Raises DistillError."""
+    others = [(name, node) for name, node in nodes.items() if name != "onnx"]
+    made = [part(f"formats.{name}", node, Format, stem=stem) for name, node in others]
+    if wrong := next((each for each in made if not hasattr(each, "name")), None):
+        raise DistillError(f"formats: {type(wrong).__name__} has no `name`; files and rows need it")
+    return [Float32(stem), *made]
 
 
-def export_formats(subject: Subject, settings: Export, photos: Tensor, folder: Path) -> None:
+def carry_out(settings: Export) -> tuple[Run, dict[str, Path]]:
+    """distill.export: the run that the settings name, and the files written, by format."""
+    chosen(settings.formats or {})  # what is wrong ends here, before anything is read
+    check_local(settings.photos, "photos=")
+    check_local(settings.calibration, "calibration=")
+    run = find_run(settings)
+    checkpoint = run.checkpoint(settings.checkpoint)
+    subject = load(checkpoint, settings)
+    folder = home_path(settings.output) if settings.output else subject.folder(run.folder)
+    print(f"exporting {checkpoint}")
+    return run, export_formats(subject, settings, folder)
+
+
+def export_formats(subject: Subject, settings: Export, folder: Path) -> dict[str, Path]:
     """Write the float32 ONNX file, then the other formats, formats.json and formats.md.
 
-    Other formats that an earlier network left in the folder are removed. Raises DistillError when
-    the float32 file is over a limit (then there is no format at all), and at the end when a format
-    could not be made or its output differs too much. A U-Net's sizes are printed in any case.
+    Gives each format's file, of several the first. Other formats that an earlier network left in
+    the folder are removed. Raises DistillError when the float32 file is over a limit (then there is
+    no format at all), and at the end when a format could not be made or its output differs too
+    much. A U-Net's sizes are printed in any case.
     """
-    formats = chosen(settings.formats or subject.formats, subject.stem)
+    photos = samples.parity(subject, settings.photos)
+    every = nodes_of("formats")
+    asked = settings.formats or {name: every[name] for name in subject.formats}
+    formats = chosen(asked, subject.stem)
+    files = {each.name: folder / each.files[0] for each in formats}
     held_out = samples.measured(subject, settings.photos) if len(formats) > 1 else None
     try:
         target = export_float32(subject, settings, photos, folder)
@@ -87,14 +97,14 @@ def export_formats(subject: Subject, settings: Export, photos: Tensor, folder: P
         _remove_others(folder, subject.stem)
     if held_out is None:
         sizes.report_sizes(subject, folder)
-        return
+        return files
     source = ConversionSource(
         fold_batchnorm(subject.network),
         subject.exporter,
-        subject.trained["channels"],
+        subject.trained.channels,
         cache(partial(samples.calibration, subject, settings.calibration)),
         subject.network,
-        description(subject.trained, subject.direction),
+        replace(description(subject.trained, subject.direction), terms=subject.terms.plain()),
         settings.tflite.python,
     )
     remove(folder, PAGES)  # they would speak of files that are gone
@@ -108,6 +118,7 @@ def export_formats(subject: Subject, settings: Export, photos: Tensor, folder: P
     print(f"formats: {folder / PAGES[0]}, {folder / PAGES[1]}")
     if lines := comparison.lines:
         raise DistillError("; ".join(lines))
+    return files
 
 
 def compare(
@@ -152,9 +163,9 @@ def remove(folder: Path, names: Iterable[str]) -> None:
 
 def _remove_others(folder: Path, stem: str) -> None:
     """Remove all formats but the float32 file, which its own step removes, and their pages."""
-    for each in FORMATS.values():
-        if each.name != "onnx":
-            remove(folder, each(stem).files)
+    for name, node in nodes_of("formats").items():
+        if name != "onnx":
+            remove(folder, [stem + ending for ending in class_of("formats", node).endings])
     remove(folder, PAGES)
 
 

@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from distill.config.settings.commands import Export
+from distill.config.settings.networks import GeneratorSettings
+from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write, write_json
 from distill.core.onnx_files import load_model, summary_file
@@ -53,8 +55,9 @@ def export_float32(subject: Subject, settings: Export, photos: Tensor, folder: P
             told_by = stack.enter_context(atomic_write(beside))
             told_by.write_bytes(exporter.export_summary(folded).SerializeToString())
         checks = list(_checks(subject, model, temporary, settings, photos, told_by))
-        facts = subject.recipe.facts(subject.trained, subject.direction) | {
-            "exporter": asdict(subject.exporter),
+        facts = _facts(subject) | {
+            "exporter": asdict(replace(subject.exporter, terms="")),
+            "terms": subject.terms.plain(),
             "input": {"name": model.graph.input[0].name, "range": [0, 1], "channels": "rgb"},
             "output": {"name": model.graph.output[0].name, "range": [0, 1]},
         }
@@ -68,10 +71,22 @@ def export_float32(subject: Subject, settings: Export, photos: Tensor, folder: P
             over = ", ".join(check.name for check in checks if not check.ok)
             raise DistillError(f"over the limit: {over}; no file written, see {folder / REPORT}")
     print(f"{f'{subject.stem}:':8} {target}")
+    print(f"terms:   {subject.terms.line}")
     if told_by:
         print(f"summary: {beside}, from a picture of {SIDE}×{SIDE} to the student's second input")
     print(f"report:  {folder / REPORT}")
     return target
+
+
+def _facts(subject: Subject) -> dict[str, Any]:
+    """What the report says of the run."""
+    trained = subject.trained
+    if isinstance(trained, GeneratorSettings):
+        of = {"recipe": trained.recipe, "run": trained.run, "direction": subject.direction}
+        return of | {"network": asdict(trained.generator)}
+    assert isinstance(trained, Train)
+    decoder, encoder = trained.decoder.name, trained.encoder
+    return {"style": asdict(trained.style), "decoder": decoder, "encoder": encoder}
 
 
 def _checks(
@@ -129,7 +144,7 @@ def _checks(
 
 def _teacher_figures(subject: Subject) -> dict[str, Any]:
     """What the same picture costs with the teacher; nothing where it cannot be had here."""
-    source, size = subject.recipe.photo_source(subject.trained), subject.side
+    source, size = subject.source, subject.side
     if source is None or source.teacher is None:
         return {}
     try:

@@ -15,9 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 from torch import Tensor, nn
 
+from distill.config.settings.networks import Description
 from distill.core.errors import DistillError
 from distill.core.sessions import open_session, picture_call
-from distill.export.onnx import OnnxExporter
+from distill.export.onnx import OnePass, OnnxExporter
+from distill.models.students.global_statistics import THUMBNAIL
+from distill.models.students.student import Student
 
 # (1, 3, S, S) float32 in [0, 1] to (1, 3 or 4, S, S) float32 in [0, 1], on one thread.
 Inference = Callable[[np.ndarray], np.ndarray]
@@ -38,7 +41,7 @@ class ConversionSource:
     channels: int
     calibration: Callable[[], Tensor]
     network: nn.Module
-    description: dict[str, Any]
+    description: Description
     python: str | None = None
 
 
@@ -86,6 +89,22 @@ class ConvertedFormat(Format, ABC):
     @abstractmethod
     def convert(self, source: ConversionSource, folder: Path) -> None:
         """Write `files` into an empty folder. Raises DistillError in one line."""
+
+    def traceable(self, source: ConversionSource) -> nn.Module:
+        """The folded network as other converters than ONNX's take it, at the exporter's size.
+
+        Raises DistillError for a student that makes a thumbnail: of these converters coremltools
+        drops its antialiasing, and the others have no operator for it.
+        """
+        network, side = source.folded, source.exporter.side
+        if not isinstance(network, Student) or network.statistics is None:
+            return network
+        if side != THUMBNAIL:
+            raise DistillError(
+                f"{self.name}: has no antialiased resize for the thumbnail that global statistics "
+                f"need at {side}×{side}; take exporter.size={THUMBNAIL}, or formats=onnx"
+            )
+        return OnePass(network.encoder, network.decoder, network.statistics).eval()
 
     def package(self, module: str) -> Any:
         """An optional package. Raises DistillError that says what to install."""

@@ -23,6 +23,7 @@ from distill.core import onnx_files
 from distill.core.errors import DistillError
 from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, flush_subnormals, note
 from distill.core.sessions import open_session
+from distill.core.terms import NOTE
 from distill.export.graph.operator_sets import APART, STATIC, Profile
 from distill.export.graph.strict import doubles, in_strict_operators
 from distill.export.graph.tidy import tidy
@@ -43,7 +44,8 @@ class OnnxExporter:
     `opset` None: 11, or 18 where the graph makes a thumbnail. `size` None: 256, or what the network
     was trained for. `profile` names the operators that may be in the file; None: what the network's
     own settings say. `colours_at`: distill.stylize takes the colours of larger outputs from one of
-    that side; None: where the teacher normalises, the side that the student learnt at.
+    that side; None: where the teacher normalises, the side that the student learnt at. `terms` is
+    the JSON of core.terms that the file carries.
 
     A student with statistics of the whole picture has the value `summary` in its graph. At 256² it
     takes them from its own features; at another size, or at any, it makes a thumbnail of the photo.
@@ -54,6 +56,7 @@ class OnnxExporter:
     dynamic: bool = False
     profile: Profile | None = None
     colours_at: int | None = None
+    terms: str = ""
 
     def __post_init__(self) -> None:
         if self.opset not in (None, *OPSETS):
@@ -169,6 +172,8 @@ class OnnxExporter:
             note(model, GLOBAL_STATISTICS, "thumbnail")
         if self.colours_at:
             note(model, COLOURS_AT, self.colours_at)
+        if self.terms:
+            note(model, NOTE, self.terms)
         onnx.checker.check_model(model, full_check=True)
         return model
 
@@ -210,6 +215,13 @@ class _Traced(Student):
 
     def forward(self, *given: Tensor) -> Any:  # type: ignore[override]
         return self._call(self, *given)
+
+
+class OnePass(Student):
+    """A student with statistics, for photos of the thumbnail's size: tracers meet no branch."""
+
+    def forward(self, photo: Tensor) -> Tensor:  # type: ignore[override]
+        return _told_by_itself(self, photo)[0]
 
 
 def _told_by_thumbnail(student: Student, photo: Tensor, thumbnail: Tensor) -> tuple[Tensor, Tensor]:

@@ -14,15 +14,14 @@ from PIL import Image
 from torch import Tensor
 
 from distill.config.registry import Side
-from distill.config.settings.training import PhotoSource
-from distill.config.validate import fit
+from distill.config.settings.training import Adversarial, CycleGANTrain, PhotoSource
 from distill.core.errors import DistillError
 from distill.core.images import from_pixels, to_tensor
 from distill.data import loaders, sources
-from distill.data.datamodule import spread
+from distill.data.datamodule import DistillData, spread
 from distill.data.datasets import UnpairedSet
 from distill.data.pairs import find_pairs
-from distill.data.photos import BadPhoto, Photo, centre_square, find_photos, read_photo
+from distill.data.photos import BadPhoto, Photo, centre_square, demo_photos, find_photos, read_photo
 from distill.export.subject import Subject
 
 PARITY, MEASURED, CALIBRATION = 4, 64, 96  # pictures at most, for each use
@@ -60,7 +59,15 @@ class RunPictures:
 
 
 def labelled(source: PhotoSource, side: Side, size: int, alpha: bool) -> RunPictures:
-    """Those of a set that a teacher labelled; targets only at the size that they were made at."""
+    """Those of a set that a teacher labelled; targets only at the size that they were made at.
+
+    Of a student that learnt from a loader those of scikit-image, which are too few to calibrate on.
+    """
+    if source.data.kind == "loader" and side == "val":
+        found = demo_photos()
+        return RunPictures(
+            "scikit-image", len(found), lambda i: (_square(read_photo(found[i].path), size), None)
+        )
     root = sources.pairs_root(source)
     if not root.is_dir():
         raise DistillError(
@@ -84,14 +91,14 @@ def labelled(source: PhotoSource, side: Side, size: int, alpha: bool) -> RunPict
 
 def learnt(subject: Subject, side: Side) -> RunPictures:
     """Those of a run without a teacher, as its training or its validation sees them."""
-    settings: Any = fit(subject.trained, subject.recipe.settings)  # classes it names: not imported
-    d, domain, size = settings.data, subject.direction[0].lower(), subject.side
-    settings = replace(settings, data=replace(d, crop_size=size, size=max(size, d.size)))
+    trained, domain, size = subject.trained, subject.direction[0].lower(), subject.side
+    assert isinstance(trained, Adversarial)
+    d = replace(trained.data, crop_size=size, size=max(size, trained.data.size))
     where = d.root or getattr(d, domain, None) or "?"
+    load: Any = loaders.unpaired if isinstance(trained, CycleGANTrain) else loaders.paired
     dataset: Any = ()
     with suppress(DistillError):
-        load = loaders.unpaired if subject.recipe.learns_from == "domains" else loaders.paired
-        data = load(settings)
+        data: DistillData = load(replace(trained, data=d))
         dataset = data.train if side == "train" else data.val
     if not len(dataset):
         raise DistillError(
@@ -132,10 +139,11 @@ def calibration(subject: Subject, folder: str | None) -> Tensor:
 
 def parity(subject: Subject, folder: str | None) -> Tensor:
     """Real photos (n, 3, S, S), the last one with a black border, where padding shows."""
-    source = subject.recipe.photo_source(subject.trained)
+    source = subject.source
+    gone = source and source.data.root is None and source.data.kind != "loader"
     if folder:
         photos = photos_of(find_photos(Path(folder)), subject.side)
-    elif source and source.data.root is None and not sources.pairs_root(source).is_dir():
+    elif source and gone and not sources.pairs_root(source).is_dir():
         photos = photos_of(sources.photos(source), subject.side)  # all, as the pairs are gone
     else:  # pairs that were named by their folder and are gone: photos=DIR need not be theirs
         photos = (photo for photo, _ in _pictures(subject, "val").some())
@@ -156,8 +164,8 @@ def photos_of(found: Iterable[Photo], size: int) -> Iterator[Tensor]:
 
 
 def _pictures(subject: Subject, side: Side) -> RunPictures:
-    if source := subject.recipe.photo_source(subject.trained):
-        return labelled(source, side, subject.side, subject.trained["channels"] == 4)
+    if source := subject.source:
+        return labelled(source, side, subject.side, subject.trained.channels == 4)
     return learnt(subject, side)
 
 

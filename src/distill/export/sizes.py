@@ -11,8 +11,9 @@ import torch
 from rich.console import Console
 from rich.table import Column, Table
 
+from distill.config.settings.networks import GeneratorSettings
 from distill.core.files import write_json
-from distill.core.nodes import build
+from distill.core.nodes import Node, build
 from distill.export.budget import REPORT
 from distill.export.format import Float32
 from distill.export.fp16 import Float16
@@ -51,9 +52,9 @@ def sizes(subject: Subject, folder: Path | None) -> Iterator[dict[str, Any]]:
 
     `bytes` are of a network's trained values, `file` those of what was written.
     """
-    node, side = subject.trained["generator"]["build"], subject.side
-    channels = subject.trained["channels"]
-    own = node | {"size": side, "out_channels": channels}
+    assert isinstance(subject.trained, GeneratorSettings)
+    node, side = subject.trained.generator.build, subject.side
+    own = node | {"size": side, "out_channels": subject.trained.channels}
     yield _float(f"U-Net-{side} of the paper", {"_target_": node["_target_"], "size": side} | PAPER)
     factors = f"width factors {own.get('encoder', 1.0):g} and {own.get('decoder', 1.0):g}"
     separable = own.get("separable", False)
@@ -71,7 +72,7 @@ def sizes(subject: Subject, folder: Path | None) -> Iterator[dict[str, Any]]:
         }
 
 
-def _float(name: str, node: dict[str, Any]) -> dict[str, Any]:
+def _float(name: str, node: Node) -> dict[str, Any]:
     """Built without memory for its weights: only shapes are looked at."""
     with torch.device("meta"):
         network = build(node).eval()

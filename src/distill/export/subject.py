@@ -7,19 +7,32 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-from torch import nn
+import torch
+from torch import Tensor, nn
 
-from distill.config.registry import Direction, Recipe, recipe_of
+from distill.config import compose
+from distill.config.registry import Recipe, recipe_of, schema_of
+from distill.config.settings.base import Direction
 from distill.config.settings.commands import Export
-from distill.config.settings.training import Budget
+from distill.config.settings.networks import Description, NetworkSettings, StudentSettings
+from distill.config.settings.training import Adversarial, Budget, PhotoSource, Train, Training
+from distill.config.validate import source_of
 from distill.core.errors import DistillError
+from distill.core.images import SLACK
 from distill.core.nodes import build as build_node
+from distill.core.nodes import check_part
+from distill.core.terms import Licence, Terms
+from distill.data.terms import described_terms, terms_of
 from distill.export.onnx import SIDE, OnnxExporter, has_statistics
 from distill.models.checkpoint import load_network, read_network
 from distill.models.fold import fold_batchnorm
 from distill.models.generators.unet import UNet
-from distill.models.network_file import colours_at, is_network_file
+from distill.models.network_file import colours_at, is_network_file, read_network_file
+from distill.models.students.student import Student
+from distill.models.teachers.teacher import Teacher
 
+NO_LIMITS = Budget(macs=None, parameters=None, bytes=None)
+OF_LOADER = ["style=own", "data.kind=loader"]  # of a student without pictures of its own
 RGBA_EXTRA = {"macs": 3_300_000, "parameters": 64, "bytes": 1_000}  # a fourth output channel
 
 
@@ -27,17 +40,23 @@ RGBA_EXTRA = {"macs": 3_300_000, "parameters": 64, "bytes": 1_000}  # a fourth o
 class Subject:
     """A trained network and its run's settings; `exporter` knows the profile and the size.
 
-    `direction` is that of a generator of recipe=cyclegan.
+    `direction` is that of a generator of recipe=cyclegan, `terms` are what the files are under.
     """
 
     network: nn.Module
-    trained: dict[str, Any]
+    trained: Training
     exporter: OnnxExporter
     direction: Direction = "AtoB"
+    terms: Terms = Terms(())
 
     @property
     def recipe(self) -> Recipe:
         return recipe_of(self.trained)
+
+    @property
+    def source(self) -> PhotoSource | None:
+        """Photos and teacher of its run; None without a teacher."""
+        return source_of(self.trained) if isinstance(self.trained, PhotoSource) else None
 
     @property
     def stem(self) -> str:
@@ -51,7 +70,7 @@ class Subject:
     @property
     def halved(self) -> bool:
         """Whether its limit of bytes is for the half-precision file: a lens loads that one."""
-        return self.recipe.half_precision(self.trained)
+        return self.recipe.half_precision and not isinstance(self.network, Student)
 
     @property
     def parity(self) -> float:
@@ -75,8 +94,52 @@ class Subject:
 
 
 def load(checkpoint: Path, settings: Export) -> Subject:
-    """The checkpoint's network, ready to be exported. Raises DistillError in one line."""
+    """The network of a checkpoint or safetensors file, to be exported. Raises DistillError."""
+    if is_network_file(checkpoint):
+        network, said = read_network_file(checkpoint, settings.direction)
+        return subject_of(network, with_settings(said), settings, described_terms(said))
     network, trained = load_network(checkpoint, settings.direction)
+    return subject_of(network, trained, settings, terms_of(checkpoint))
+
+
+def of_module(network: nn.Module, settings: Export) -> Subject:
+    """Any network, (1, 3, H, W) in [0, 1] to (1, 3 or 4, H, W) in [0, 1]. Raises DistillError."""
+    if "safetensors" in (settings.formats or ()):
+        raise DistillError("formats=safetensors: of distill's own networks; use torch.save here")
+    name, side = type(network).__name__, build_node(settings.exporter).side
+    photo = torch.rand(1, 3, side, side)
+    with torch.inference_mode():
+        output = network(photo)
+    if not isinstance(output, Tensor) or output.shape not in [(1, c, side, side) for c in (3, 4)]:
+        gave = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+        raise DistillError(f"{name}: gave {gave} for {tuple(photo.shape)}, want as large a picture")
+    low, high = output.aminmax()
+    if not (low >= -SLACK and high <= 1 + SLACK):  # true for NaN too
+        raise DistillError(f"{name}: gave values from {low:.4g} to {high:.4g}, want [0, 1]")
+    own = compose.load("train", OF_LOADER, Train)
+    any_profile: Any = "any"
+    decoder = replace(own.decoder, name=name, profile=any_profile)
+    said: Any = {"channels": output.shape[1], "decoder": decoder, "encoder": {}}
+    trained = replace(own, budget=NO_LIMITS, **said)
+    return subject_of(network, trained, settings, Terms((Licence(name),)))
+
+
+def with_settings(said: Description) -> Training:
+    """The settings of a run that a network without one has: no limits, no pictures of its own."""
+    student = isinstance(said, StudentSettings)
+    words = OF_LOADER if student else [f"recipe={said.recipe}"]
+    own = compose.load("train", words, schema_of)
+    same = {name: value for name, value in vars(said).items() if hasattr(own, name)}
+    trained = replace(own, budget=NO_LIMITS, **{n: v for n, v in same.items() if n != "side"})
+    if isinstance(trained, Adversarial):
+        trained = replace(trained, data=replace(trained.data, crop_size=said.size))
+    if isinstance(trained, PhotoSource) and trained.teacher is not None:
+        check_part(trained.teacher, "distill.models.teachers", Teacher)
+    return trained
+
+
+def subject_of(network: nn.Module, trained: Training, settings: Export, terms: Terms) -> Subject:
+    """A network and its run's settings, ready to be exported. Raises DistillError."""
     exporter: OnnxExporter = build_node(settings.exporter)
     own = _own_size(trained)
     if isinstance(network, UNet) and exporter.size not in (None, own):
@@ -85,12 +148,13 @@ def load(checkpoint: Path, settings: Export) -> Subject:
             f"{own}×{own}; leave it out"
         )
     told = has_statistics(network)
-    profile = exporter.profile or ("global" if told else recipe_of(trained).profile(trained))
+    profile = exporter.profile or ("global" if told else trained.profile)
     at = exporter.colours_at or colours_at(trained)
     size = exporter.size or own
-    exporter = replace(exporter, profile=profile, size=size, colours_at=at)
+    terms = terms.permitted("export", settings.licence.i_have_permission)
+    exporter = replace(exporter, profile=profile, size=size, colours_at=at, terms=terms.json())
     exporter = replace(exporter, opset=exporter.opset_of(network))
-    return Subject(network, trained, exporter, settings.direction)
+    return Subject(network, trained, exporter, settings.direction, terms)
 
 
 def limits(subject: Subject, settings: Export) -> Budget:
@@ -102,8 +166,8 @@ def limits(subject: Subject, settings: Export) -> Budget:
     own = {key: value for key, value in asdict(settings.budget).items() if value is not None}
     if settings.limit is not None:
         own["bytes"] = int(settings.limit)
-    budget = dict(subject.trained["budget"])
-    if subject.trained["channels"] == 4 and not subject.halved:
+    budget = asdict(subject.trained.budget)
+    if subject.trained.channels == 4 and not subject.halved:
         for key, extra in RGBA_EXTRA.items():
             budget[key] = budget[key] and budget[key] + extra
     budget["macs"] = budget["macs"] and round(budget["macs"] * (subject.side / SIDE) ** 2)
@@ -114,18 +178,14 @@ def inference_graph(checkpoint: Path, direction: Direction = "AtoB") -> onnx.Mod
     """The network of a run of any recipe as an ONNX graph, unchecked, of the size it takes.
 
     `checkpoint` may be an exported safetensors file. `direction` chooses one of CycleGAN's two
-    generators. Raises DistillError.
+    generators. Of what a run's settings name, only the network is built. Raises DistillError.
     """
-    if is_network_file(checkpoint):
-        network, said = read_network(checkpoint, direction)
-        exporter = OnnxExporter(size=_own_size(said), colours_at=said["colours_at"])
-    else:
-        network, trained = load_network(checkpoint, direction)
-        exporter = OnnxExporter(size=_own_size(trained), colours_at=colours_at(trained))
+    network, said = read_network(checkpoint, direction)
+    at = said.colours_at if isinstance(said, Description) else colours_at(said)
+    exporter = OnnxExporter(size=_own_size(said), colours_at=at, terms=terms_of(checkpoint).json())
     return exporter.export(fold_batchnorm(network))
 
 
-def _own_size(trained: dict[str, Any]) -> int:
+def _own_size(said: NetworkSettings) -> int:
     """A student is exported at 256², whatever it learnt on; a generator at the size that it did."""
-    recipe = recipe_of(trained)
-    return SIDE if recipe.has_teacher else recipe.side(trained)
+    return SIDE if isinstance(said, StudentSettings) else said.side

@@ -21,10 +21,9 @@ from __future__ import annotations
 
 from distill.config.compose import entry
 from distill.config.settings.commands import HubSettings
-from distill.models.recipes import RECIPES
 
 
-@entry("hub", HubSettings, inputs=True, recipes=RECIPES)
+@entry("hub", HubSettings, inputs=True)
 def main(settings: HubSettings) -> None:
     from distill.hub import pushing
 

@@ -17,7 +17,7 @@ from distill.core.files import scratch_folder, write_json, write_whole
 from distill.core.next_step import next_step
 from distill.data.cards.set_card import CARD, SHEET
 from distill.data.lock import writing
-from distill.data.manifest import MANIFEST, PREVIEW, TEACHER, is_complete
+from distill.data.manifest import MANIFEST, PREVIEW, TEACHER, TERMS, is_complete
 from distill.data.photo_table import PAIR_FOLDERS, PHOTOS, SIDES, png_names
 from distill.data.shards.address import Address
 from distill.data.shards.shard_index import (
@@ -30,6 +30,7 @@ from distill.data.shards.shard_index import (
     write_part,
 )
 from distill.data.shards.shard_manifest import KEPT, finished_shards, shard_manifest_at
+from distill.data.takedown import note_published
 from distill.hub import transfer
 from distill.hub.remotes import Remote
 from distill.hub.transfer import SUMS
@@ -55,11 +56,11 @@ def push_set(root: Path, place: Remote, replace: bool) -> None:
         )
     with scratch_folder(root.with_name(f"{root.name}.pushed")) as scratch:
         if sharded:
-            files = _beside(root, (CARD, SHEET, CATALOGUE, f"{KEPT}/{PHOTOS}"))
+            files = _beside(root, (CARD, SHEET, CATALOGUE, f"{KEPT}/{PHOTOS}", f"{KEPT}/{TERMS}"))
             files |= _shards_and_index(root, scratch)
             told = _beside(root, (MANIFEST, f"{KEPT}/{MANIFEST}", f"{KEPT}/{TEACHER}"))
         else:
-            files = _beside(root, (CARD, SHEET, PHOTOS, PREVIEW))
+            files = _beside(root, (CARD, SHEET, PHOTOS, PREVIEW, TERMS))
             for side in SIDES:
                 for folders in PAIR_FOLDERS:
                     both = set.intersection(*(png_names(root, side, each) for each in folders))
@@ -81,6 +82,7 @@ def push_set(root: Path, place: Remote, replace: bool) -> None:
         (scratch / SUMS).write_bytes(sums.encode())
         files[SUMS] = scratch / SUMS
         count = transfer.push(files, place, LAST, replace)
+    note_published(root, place.name)
     print(f"{place.name}: {len(files):,} files, {count:,} of them new")
 
 

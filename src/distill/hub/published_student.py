@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from torch import Tensor, nn
 
-from distill.config.registry import recipe_of, register
+from distill.config import compose
+from distill.config.settings.networks import Description, StudentDescription
+from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.core.files import home_path
+from distill.core.state_dicts import load_state, tensors_in_graph
+from distill.data.terms import terms_of
+from distill.models import zoo
 from distill.models.checkpoint import load_student
 from distill.models.network_file import (
     description,
@@ -18,12 +25,10 @@ from distill.models.network_file import (
     untrained_network,
     write_network,
 )
-from distill.models.recipes import RECIPES
 from distill.models.students.student import Student
 from distill.models.teachers.teacher import at_any_size
 from distill.runs.run_folder import Run
 
-register(*RECIPES)  # whoever imports this has started no command
 STRIDE = 32  # that the sides of a student's pictures divide by
 
 
@@ -33,17 +38,20 @@ class PublishedStudent(nn.Module):
     `description` says what builds the student and where it comes from, as models.network_file has
     it; `student` is the network itself, None: an untrained one. Sides that 32 does not divide are
     filled up at the right and lower edge, and cut again.
+
+    >>> photo = torch.rand(1, 3, 100, 90)
+    >>> distill.student_network("hayao")(photo).shape
+    torch.Size([1, 3, 100, 90])
     """
 
-    def __init__(self, description: dict[str, Any], student: nn.Module | None = None) -> None:
+    def __init__(self, description: Description, student: nn.Module | None = None) -> None:
         super().__init__()
-        self.description = description
         network = student or untrained_network(description)
-        if not isinstance(network, Student) or not recipe_of(description).has_teacher:
+        if not isinstance(network, Student) or not isinstance(description, StudentDescription):
             raise DistillError(
-                f"a network of recipe={description['recipe']}, expected a student, of "
-                "recipe=distill"
+                f"a network of recipe={description.recipe}, expected a student, of recipe=distill"
             )
+        self.description = description
         self.student = network
         self.eval()
 
@@ -63,12 +71,23 @@ class PublishedStudent(nn.Module):
             network, said = read_network_file(where)
         else:
             network, trained = load_student(where)
-            said = description(trained)
+            said = replace(description(trained), terms=terms_of(where).plain())
         try:
             return cls(said, network)
         except DistillError as error:
             raise DistillError(f"{where}: {error}") from error
 
-    def save(self, target: Path) -> None:
+    @classmethod
+    def shipped(cls, name: str) -> Self:
+        """That of the package with this name, as its ONNX file has it: BatchNorm is folded."""
+        path = zoo.find(name)
+        words = json.loads(path.with_suffix(".json").read_text())["settings"]
+        settings = compose.load("train", ["encoder.weights=none", *words], Train)
+        said = replace(description(settings), folded=True, terms=terms_of(path).plain())
+        network = untrained_network(said)
+        load_state(network, tensors_in_graph(path), path)
+        return cls(said, network)
+
+    def save(self, target: str | Path) -> None:
         """Write the file that `of` reads, and `init=FILE` of distill.train."""
-        write_network(self.student, self.description, target)
+        write_network(self.student, self.description, home_path(target))

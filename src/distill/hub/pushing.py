@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from distill.config.settings.commands import HubSettings
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.next_step import next_step
 from distill.data.shards.address import is_address
+from distill.data.takedown import note_published
+from distill.data.terms import described_terms
 from distill.hub.published_set import pull_set, push_set
 from distill.hub.published_student import PublishedStudent
 from distill.hub.remotes import remote_of
@@ -19,12 +23,14 @@ def carry_out(settings: HubSettings) -> None:
     if settings.inputs not in (("push",), ("pull",)):
         typed = " ".join(settings.inputs) or "nothing"
         raise DistillError(f"want push or pull, got {typed}: python -m distill.hub push …")
-    push = settings.inputs == ("push",)
+    push, permitted = settings.inputs == ("push",), settings.licence.i_have_permission
     root, model = settings.data.root, settings.model
     named = {"run": settings.run, "model": model, "data.root": root}
     given = [f"{key}={value}" for key, value in named.items() if value is not None]
     if len(given) > 1:
         raise DistillError(f"{' and '.join(given)}: name one student, or one set of pairs")
+    if permitted and (root is not None or not push):
+        raise DistillError("licence.i_have_permission: of a student that is pushed; leave it out")
     if settings.repo is None:
         raise DistillError("repo: missing; repo=USER/NAME on the Hub, or a folder: repo=./DIR")
     if root is not None and is_address(root):
@@ -46,7 +52,13 @@ def carry_out(settings: HubSettings) -> None:
         else:  # run=NAME, or the latest one
             run = run_named(settings.run, settings.runs)
             student = PublishedStudent.of(run.checkpoint(settings.checkpoint))
+        terms = described_terms(student.description).permitted("hub", permitted)
+        if permitted:  # else the file goes as it is
+            student.description = replace(student.description, terms=terms.plain())
+        print(f"terms: {terms.line}")
         push_student(student, place, settings.replace)
+        if model is None:
+            note_published(run.folder, place.name)
     elif root is not None:
         pull_set(place, home_path(root), settings.replace)
     elif model is not None:

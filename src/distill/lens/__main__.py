@@ -22,10 +22,9 @@ from __future__ import annotations
 
 from distill.config.compose import entry
 from distill.config.settings.commands import Lens
-from distill.models.recipes import RECIPES
 
 
-@entry("lens", Lens, recipes=RECIPES)
+@entry("lens", Lens)
 def main(settings: Lens) -> None:
     from distill.lens import lens_folder, page_students, server, webpage
 

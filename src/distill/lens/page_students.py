@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Literal
 
 from distill.config.settings.commands import Lens
 from distill.core.errors import DistillError
 from distill.core.files import home_path
+from distill.core.onnx_files import noted
+from distill.core.terms import NOTE, Terms, read_terms
 from distill.models import zoo
 from distill.runs import run_folder
 from distill.stylize.onnx_student import OnnxStudent
@@ -25,7 +26,12 @@ class PageStudent:
     name: str
     kind: Literal["photo", "sketch"]
     network: OnnxStudent
-    licence: str = ""
+
+    @property
+    def licence(self) -> str:
+        """The terms that the file is under, in a line."""
+        said = noted(self.network.model, NOTE)
+        return (read_terms(said) if said is not None else Terms(())).line
 
     @property
     def side(self) -> int:
@@ -67,6 +73,4 @@ def _open(item: str, kind: Literal["photo", "sketch"]) -> PageStudent:
             f"students={item}: no such student in this package (there are: "
             f"{', '.join(shipped) or 'none'}) and no .onnx, .ckpt or .safetensors file"
         )
-    card = zoo.FOLDER / f"{item}.json"
-    teacher = json.loads(card.read_text())["teacher"] if card.is_file() else {}
-    return PageStudent(item, kind, open_student(shipped[item]), teacher.get("licence") or "")
+    return PageStudent(item, kind, open_student(shipped[item]))

@@ -29,7 +29,10 @@ def find() -> Path:
     Raises DistillError where there is neither a page nor what it takes to build one.
     """
     if not (SOURCES / "package.json").is_file():  # installed from a wheel
-        return _there("this installation came without its page; reinstall distill from a wheel")
+        return _there(
+            "this installation came without its page: install distill from a wheel, or from a "
+            "checkout with pip install -e ., which builds it with npm (Node.js 20 or later)"
+        )
     digest = fingerprint(SOURCES)
     if _stamp() == digest:
         return PAGE

@@ -25,6 +25,12 @@ class LossTerm(nn.Module):
     Its random numbers come from torch's global generators, which every batch of a run sets
     again, so that a resumed run has the same. Any other module of two pictures is a term too:
     these are the values for what it does not state.
+
+    >>> class Paler(distill.LossTerm):
+    ...     def forward(self, student, target):
+    ...         return (student - target).relu().mean()
+    >>> Paler()(torch.ones(2, 3, 64, 64), torch.zeros(2, 3, 64, 64))
+    tensor(1.)
     """
 
     reads: ClassVar[Reads] = Reads.PICTURES

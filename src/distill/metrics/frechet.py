@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, reason_of
+from distill.core.files import near_name
 
 Array = NDArray[np.floating]
 Counts = NDArray[np.intp]
@@ -34,6 +36,24 @@ def fit(features: Array, times: Counts | None = None) -> Gaussian:
         )
     cov = np.cov(x, rowvar=False, fweights=times)
     return Gaussian(np.average(x, axis=0, weights=times), np.atleast_2d(cov))
+
+
+def read_statistics(path: Path) -> Gaussian:
+    """Mean `mu` (d,) and covariance `sigma` (d, d) of an .npz, as pytorch-fid and clean-fid save
+    them. Raises DistillError for any other file."""
+    try:
+        with np.load(path, allow_pickle=False) as saved:
+            mean, cov = (np.asarray(saved[name], np.float64) for name in ("mu", "sigma"))
+    except FileNotFoundError:
+        raise DistillError(f"{path}: no such file{near_name(path)}") from None
+    except Exception as error:  # zipfile's, NumPy's, a name that is missing
+        why = f"holds no statistics, arrays mu and sigma ({reason_of(error, 100)})"
+        raise DistillError(f"{path}: {why}") from error
+    shaped = mean.ndim == 1 and cov.shape == (len(mean), len(mean))
+    if not shaped or not (np.isfinite(mean).all() and np.isfinite(cov).all()):
+        shapes = f"mu {mean.shape} and sigma {cov.shape}"
+        raise DistillError(f"{path}: {shapes} are not (d,) and (d, d), all finite")
+    return Gaussian(mean, cov)
 
 
 def frechet_distance(a: Gaussian, b: Gaussian) -> float:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
-from distill.config.registry import FIRST
-from distill.core.nodes import defaults
+from distill.config.settings.training import Train, Training
+from distill.core.nodes import defaults, flat
 
 # What may differ when a run resumes: its length, the machine, what it is called and what it says.
 _FREE = (
     *("trainer.max_steps", "trainer.accelerator", "trainer.devices", "trainer.strategy"),
     *("trainer.num_nodes", "trainer.threads", "trainer.log_every", "data.workers", "data.cache"),
-    *("label", "budget", "run", "resume", "runs", "sweep", "logger"),
+    *("label", "budget", "run", "resume", "runs", "sweep", "logger", "licence"),
     *("decoder.profile", "generator.profile"),
 )
 _BROUGHT = {  # by a choice, beside what stands below its name
@@ -20,43 +21,36 @@ _BROUGHT = {  # by a choice, beside what stands below its name
     "teacher": ("gka_layers",),
     "decoder": ("encoder.without",),
 }
-# What an older run, which does not say so, was trained with.
-_OLDER = {"recipe": FIRST, "batchnorm": "learnt", "global_statistics": "none"}
-_OLDER_DATA = {"test_fraction": 0.0, "align": False, "zoom": 0.0, "photo_colour": 0.0}
 _CALLS = ("name", "_target_", "kind")  # what says which choice a part is
 
 Changes = Mapping[str, tuple[Any, Any]]
 
 
-def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+def differences(old: Training, new: Training) -> dict[str, tuple[Any, Any]]:
     """Settings that decide the outcome and differ, by dotted name.
 
     A list that an older run does not know of is one that is empty, a term of the loss one of
     weight 0, which does not matter, and its start 0. An argument that it does not know of is what
     the same class has by default.
     """
-    a, b = _flat(_in_use(_completed(old, new))), _flat(_in_use(new))
+    then, now = _in_use(old), _in_use(new)
+    both = flat(_completed(then, now)), flat(now)
+    a, b = ({key: value for key, value in each.items() if value != []} for each in both)
     keys = [key for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)]
-    matter = [key for key in keys if not _below(key, _FREE)]
-    return {key: (a.get(key), b.get(key)) for key in matter}
+    return {key: (a.get(key), b.get(key)) for key in keys if not _below(key, _FREE)}
 
 
-def _in_use(config: dict[str, Any]) -> dict[str, Any]:
-    """The settings, older ones with what they do not name, without loss terms of weight 0 and the
-    share of sizes where there are none."""
-    loss = config.get("loss") or {}
-    used = {name for name, weight in loss.get("weights", {}).items() if weight}
-    kept = {
-        key: {name: value for name, value in part.items() if name in used}
-        for key, part in loss.items()
-        if key in ("weights", "terms")
-    }
-    late = loss.get("start", {})
-    kept["start"] = {name: share for name, share in late.items() if share and name in used}
-    data = _OLDER_DATA | (config.get("data") or {})
-    if not data.get("sizes"):
-        data.pop("share_of_sizes", None)
-    return _OLDER | config | {"loss": loss | kept, "data": data}
+def _in_use(settings: Training) -> dict[str, Any]:
+    """Plain values, without loss terms of weight 0, starts of 0, and the share of sizes where there
+    are none."""
+    plain = asdict(settings)
+    if isinstance(settings, Train):
+        loss, weights = plain["loss"], settings.loss.weights
+        for key in ("weights", "terms", "start"):
+            loss[key] = {n: value for n, value in loss[key].items() if weights.get(n) and value}
+        if not settings.data.sizes:
+            del plain["data"]["share_of_sizes"]
+    return plain
 
 
 def _completed(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
@@ -67,16 +61,6 @@ def _completed(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     }
     inner = {key: _completed(old[key], new[key]) for key in both}
     return {k: v for k, v in known.items() if k in new} | old | inner
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{key}.")
-        elif value != []:
-            flat[prefix + key] = value
-    return flat
 
 
 def as_typed(changed: Changes) -> str:

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ from typing import Any
 import yaml
 from filelock import FileLock, Timeout
 
+from distill.config.registry import settings_of
 from distill.config.settings.commands import RunChoice
+from distill.config.settings.training import Training
 from distill.core.errors import DistillError
 from distill.core.files import write_whole
-from distill.core.nodes import with_current_names
 from distill.runs.changed_settings import as_typed, differences
 
 RUNS = Path("runs")  # the folder of runs that every command looks into
@@ -31,7 +32,11 @@ RUNS = Path("runs")  # the folder of runs that every command looks into
 
 @dataclass(frozen=True)
 class Run:
-    """One run's folder."""
+    """One run's folder.
+
+    >>> distill.Run(Path("runs/mine")).checkpoint("last")
+    PosixPath('runs/mine/checkpoints/last.ckpt')
+    """
 
     folder: Path
 
@@ -69,21 +74,18 @@ class Run:
         """What Weights & Biases and MLflow call this run."""
         return self.folder / "loggers.yaml"
 
-    def config(self) -> dict[str, Any]:
-        """The settings the run was started with, as plain values; classes by their names now."""
-        path = self.folder / "config.yaml"
+    def settings(self) -> Training:
+        """The settings the run was started with."""
+        path, why = self.folder / "config.yaml", ""
         if not path.is_file():
             raise DistillError(f"{path}: missing, so this is no run of distill.train")
         try:
-            config = with_current_names(yaml.safe_load(path.read_text()))
-        except (yaml.YAMLError, ValueError, RecursionError):  # bytes, a day that is none, a circle
-            config = None
-        if not isinstance(config, dict):
-            raise self._damaged()
-        return config
-
-    def _damaged(self) -> DistillError:
-        return DistillError(f"{self.folder / 'config.yaml'}: damaged; start over with resume=false")
+            return settings_of(yaml.safe_load(path.read_text()))
+        except DistillError as error:
+            why = f" ({error})"
+        except (yaml.YAMLError, ValueError, RecursionError, AttributeError):
+            pass  # bytes, a day that is none, a circle, a list
+        raise DistillError(f"{path}: damaged{why}; start over with resume=false")
 
     def checkpoint(self, which: str) -> Path:
         """`best`, `last` or a path; best falls back to last. DistillError when there is none."""
@@ -95,19 +97,15 @@ class Run:
             raise DistillError(f"{path}: no such checkpoint; train first: python -m distill.train")
         return path
 
-    def resumable(self, config: dict[str, Any], resume: bool) -> Path | None:
+    def resumable(self, settings: Training) -> Path | None:
         """The checkpoint to resume from, None for a new run; changes nothing.
 
         It is the last one, or the one before it where a crash damaged the last. Raises DistillError
         when settings that decide the outcome differ from the earlier run's.
         """
-        if not resume or not self.last.is_file():
+        if not settings.resume or not self.last.is_file():
             return None
-        try:
-            changed = differences(self.config(), config)
-        except (AttributeError, TypeError, ValueError, RecursionError):  # what is no mapping there
-            raise self._damaged() from None
-        if changed:
+        if changed := differences(self.settings(), settings):
             raise DistillError(
                 f"{self.folder}: this run has other settings ({as_typed(changed)}); use them "
                 "again, start over with resume=false, or choose another name with run=NAME"
@@ -153,20 +151,18 @@ class Run:
                         for folder in new:  # empty ones alone, the innermost first
                             folder.rmdir()
 
-    def start(
-        self, config: dict[str, Any], resume: bool, checkpoint: Path | None, length: str
-    ) -> None:
+    def start(self, settings: Training, checkpoint: Path | None, length: str) -> None:
         """Ready the folder, and print whether training resumes from `checkpoint` or begins.
 
-        `length` is that of a new run in words. With `resume=False` an earlier run is renamed, not
+        `length` is that of a new run in words. With `resume=false` an earlier run is renamed, not
         deleted.
         """
-        if self.last.is_file() and not resume:
+        if self.last.is_file() and not settings.resume:
             numbered = (self.folder.with_name(f"{self.folder.name}.old-{n}") for n in count(1))
             kept = next(folder for folder in numbered if not folder.exists())
             self.folder.rename(kept)
             print(f"{self.folder}: starts over; the earlier run is kept as {kept}")
-        write_whole(self.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False))
+        write_whole(self.folder / "config.yaml", yaml.safe_dump(asdict(settings), sort_keys=False))
         if checkpoint:
             step = step_of(checkpoint)
             print(f"{self.folder}: resumes at step {step} (resume=false starts over)")

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock, Timeout
 
-from distill.config.compose import choices
+from distill.config.groups import choices
 from distill.config.settings.commands import ShardSettings
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import home_path, real_path
 from distill.core.next_step import next_step
 from distill.core.process import worker_init_fn
@@ -148,7 +148,7 @@ class PackReport:
         sides = ", ".join(f"{self.counts[side]} {side}" for side in SIDES)
         text = f"{self.root}: {self.shards} shards of {sum(self.counts.values())} pairs ({sides}) "
         text += f"as {self.codec}, {self.bytes / 1e6:,.1f} MB; {self.made} new"
-        return text + (f"; {self.skipped} pairs cannot be read" if self.skipped else "")
+        return text + (f"; cannot be read: {counted(self.skipped, 'pair')}" if self.skipped else "")
 
 
 def pack(

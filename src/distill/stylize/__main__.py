@@ -35,22 +35,21 @@ from __future__ import annotations
 
 from distill.config.compose import entry
 from distill.config.settings.commands import Stylize
-from distill.models.recipes import RECIPES
 
 
-@entry("stylize", Stylize, inputs=True, recipes=RECIPES)
+@entry("stylize", Stylize, inputs=True)
 def main(settings: Stylize) -> None:
     from distill.stylize import render, stylizing
     from distill.stylize.jobs import find, plan
 
-    found = find(settings.inputs, settings.output)
+    found, left_out = find(settings.inputs, settings.output)
     student, name = stylizing.choose(settings)
     render.check_size(settings.size, student, settings.upscale)
     ending = f"{name}-compare" if settings.compare else name
     alpha = student.channels == 4
     jobs = plan(found, settings.inputs, settings.output, ending, alpha)
 
-    stylizing.stylise_all(jobs, student, settings)
+    stylizing.stylise_all(jobs, student, settings, left_out)
 
 
 if __name__ == "__main__":

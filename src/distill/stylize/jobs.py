@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from tqdm import tqdm
 
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
+from distill.data.decode import PICTURES, left_out
 from distill.data.photos import SUFFIXES, check_local, walk
 
 DEFAULT = "stylized"  # the folder for outputs without -o
@@ -60,12 +62,12 @@ class StylizeJob:
         tqdm.write(f"{str(self.source)!r}: {text}", file=sys.stderr)
 
 
-def find(inputs: Sequence[str], output: str | None) -> list[FoundInput]:
+def find(inputs: Sequence[str], output: str | None) -> tuple[list[FoundInput], str]:
     """The pictures and videos that files, folders (with all below them) and patterns name, once.
 
     What lies in the folder for outputs is left out where that is below a folder or a pattern's
     root. A name that fits nothing is kept: reading it says so. Raises DistillError for nothing
-    named, and for a folder without any.
+    named, and for a folder without any. Also how many pictures of other kinds are in the folders.
     """
     if not inputs:
         raise DistillError("no picture named: python -m distill.stylize photo.jpg; see --help")
@@ -74,28 +76,31 @@ def find(inputs: Sequence[str], output: str | None) -> list[FoundInput]:
     several = sum(os.path.isdir(home_path(typed)) for typed in inputs) > 1
     out = Path(os.path.abspath(home_path(output or DEFAULT)))
     found: dict[str, FoundInput] = {}
+    others: list[str] = []
     for typed in inputs:
         check_local(typed)
         path = root = home_path(typed)
         files, within = list[Path](), ""
         if folder := os.path.isdir(path):
             within = real_path(path).name if several else ""
-            wanted = SUFFIXES | VIDEO_SUFFIXES
-            files = sorted(p for p in walk(path) if p.suffix.lower() in wanted)
+            there, wanted = [*walk(path)], PICTURES | VIDEO_SUFFIXES
+            files = sorted(p for p in there if p.suffix.lower() in wanted)
+            others += [p.name for p in there]
             if not files:
-                raise DistillError(f"{path}: no jpg, jpeg, png or webp in it, and no video")
+                said = f" ({said})" if (said := left_out(others)) else ""
+                raise DistillError(f"{path}: no jpg, jpeg, png or webp in it, and no video{said}")
         elif glob.has_magic(typed) and not os.path.lexists(path):
             while glob.has_magic(str(root)):
                 root = root.parent
-            there = sorted(glob.glob(str(path), recursive=True))
-            files = [Path(p) for p in there if not os.path.isdir(p)]
+            fitting = sorted(glob.glob(str(path), recursive=True))
+            files = [Path(p) for p in fitting if not os.path.isdir(p)]
         absolute = Path(os.path.abspath(root))
         if out != absolute and out.is_relative_to(absolute):  # it has the outputs of earlier runs
             files = [p for p in files if not Path(os.path.abspath(p)).is_relative_to(out)]
         new = [FoundInput(file, within / file.relative_to(root)) for file in files]
         for each in new if new or folder else [FoundInput(path, Path(path.name))]:
             found.setdefault(os.path.abspath(each.path), each)
-    return list(found.values())
+    return list(found.values()), left_out(others)
 
 
 def plan(
@@ -108,15 +113,25 @@ def plan(
     other video becomes mp4. Raises DistillError where two would get one name or an input would be
     written over.
     """
-    alone = len(found) == 1 and not any(os.path.isdir(home_path(typed)) for typed in inputs)
+    folders = any(os.path.isdir(home_path(typed)) for typed in inputs)
+    alone = len(found) == 1 and not folders
     out = folder = home_path(output or DEFAULT)
     if _names_a_file(output or DEFAULT, alone, found):
         jobs, folder = [StylizeJob(found[0].path, out)], out.parent
     else:
-        jobs = [
-            StylizeJob(f.path, out / f.place.with_name(_name(f.place, ending, alpha)))
-            for f in found
-        ]
+
+        def named(place: Path) -> Path:
+            return place.with_name(_name(place, ending, alpha))
+
+        # Of a folder a.bmp and a.tif are a-bmp and a-tif: both become png.
+        times = Counter(named(f.place) for f in found if folders)
+        jobs = []
+        for each in found:
+            place, suffix = each.place, each.place.suffix
+            kept = suffix.lower() in SUFFIXES or _is_video(place)
+            if times[named(place)] > 1 and not kept:
+                place = place.with_stem(f"{place.stem}-{suffix[1:]}")
+            jobs.append(StylizeJob(each.path, out / named(place)))
     _check(jobs)
     there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
     if not there.is_dir():

@@ -20,7 +20,7 @@ from distill.core.onnx_files import (
     noted,
     split_at_summary,
 )
-from distill.core.sessions import CPU, open_session, picture_call
+from distill.core.sessions import CPU, open_session, picture_call, too_new
 from distill.data.photos import BadPhoto
 from distill.stylize import execution
 
@@ -119,13 +119,16 @@ class OnnxStudent:
         return picture_call(self._teller)(photo)
 
     def __call__(self, photo: np.ndarray, summary: np.ndarray | None = None) -> np.ndarray:
-        """Raises BadPhoto where the memory does not suffice."""
+        """Raises BadPhoto where the memory does not suffice, and for values that are not finite."""
         try:
-            return self._run(photo, summary)
+            output = self._run(photo, summary)
         except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
             size = f"{photo.shape[-1]}×{photo.shape[-2]}"
             reason = f"cannot be stylised at {size}; try a smaller size=N ({reason_of(error)})"
             raise BadPhoto(reason) from error
+        if not np.isfinite(output).all():
+            raise BadPhoto(f"{self._name} gives values for it that are not finite")
+        return output
 
     @cached_property
     def reach(self) -> int:
@@ -159,7 +162,9 @@ class OnnxStudent:
             self._session = open_session(model, self._threads)
             wedge = np.linspace(0, 1, width, dtype=np.float32)  # black to white, left to right
             output = self._run(np.broadcast_to(wedge, (1, 3, height, width)).copy())
-        except Exception:  # see __call__
+        except Exception as error:  # see __call__
+            if newer := too_new(error):
+                raise DistillError(f"{self._name}: {newer}") from error
             return None
         fits = output.shape in ((1, 3, height, width), (1, 4, height, width))
         if not fits or output.dtype != np.float32:
@@ -180,12 +185,12 @@ def _check_input(value: onnx.ValueInfoProto, name: str) -> None:
     """
     tensor = value.type.tensor_type
     sides = [dim.dim_value for dim in tensor.shape.dim]  # 0 where left open
-    fits = not sides or (len(sides) == 4 and sides[0] in (0, 1) and sides[1] in (0, 3))
+    last = len(sides) == 4 and sides[3] in (1, 3, 4) and sides[1] not in (1, 3, 4)
+    fits = not sides or (len(sides) == 4 and sides[0] in (0, 1) and sides[1] in (0, 3) and not last)
     if tensor.elem_type == TensorProto.FLOAT and fits:
         return
     kind = TensorProto.DataType.Name(tensor.elem_type).lower()
     kind = {"float": "float32", "double": "float64"}.get(kind, kind)
     shape = ", ".join(str(dim.dim_value or dim.dim_param or "?") for dim in tensor.shape.dim)
-    last = len(sides) == 4 and sides[3] in (1, 3, 4) and sides[1] not in (1, 3, 4)
     hint = "; channels last: export it with channels first" if last else ""
     raise DistillError(f"{name}: its input is {kind} ({shape}), want {WANTED}{hint}")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from distill.config import compose
-from distill.config.registry import Direction
+from distill.config import groups
+from distill.config.settings.base import Direction
 from distill.config.settings.commands import Stylize
 from distill.core import onnx_files
 from distill.core.errors import DistillError, needed
@@ -43,7 +43,7 @@ def choose(settings: Stylize) -> tuple[OnnxStudent, str]:
         name = path.stem
     else:
         name = settings.style.name or DEFAULT_STYLE
-        if name not in zoo.shipped() and name in compose.choices("style"):
+        if name not in zoo.shipped() and name in groups.choices("style"):
             raise DistillError(
                 f"style={name}: no student of it in this package; train one first: python -m "
                 f"distill.train style={name} photos=DIR run={name}, then run={name} here"
@@ -85,9 +85,12 @@ def open_student(
     return OnnxStudent(model, str(path), threads, device, told_by)
 
 
-def stylise_all(jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Stylize) -> None:
+def stylise_all(
+    jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Stylize, left_out: str = ""
+) -> None:
     """Stylise every picture and video; one that cannot be is skipped with a line.
 
+    `left_out` is what the last line also says.
     Raises DistillError (exit status 1) when any was skipped, and without weights that are needed.
     """
     kinds = {job.is_video for job in jobs}
@@ -114,6 +117,8 @@ def stylise_all(jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Styl
             try:
                 stylise_file(job, setup)
             except (BadPhoto, BadVideo) as reason:
+                if not several:
+                    raise DistillError(f"{str(job.source)!r}: {reason}") from None
                 tqdm.write(f"skipped {str(job.source)!r}: {reason}", file=sys.stderr)
                 failed += 1
             except videos.NotWhole as reason:
@@ -121,11 +126,12 @@ def stylise_all(jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Styl
                 partly += 1
             if progress is not None:
                 progress.update()
-    if len(jobs) == 1 and not failed:
-        print(f"written: {str(jobs[0].target)!r}")
+    ending = f"; {left_out}" if left_out else ""
+    if len(jobs) == 1:
+        print(f"written: {str(jobs[0].target)!r}{ending}")
     elif done := len(jobs) - failed:
         folder = os.path.commonpath([os.path.abspath(job.target.parent) for job in jobs])
-        print(f"written: {done} {what}, in {os.path.relpath(folder)!r}")
+        print(f"written: {done} {what}, in {os.path.relpath(folder)!r}{ending}")
     if failed:
         raise DistillError(f"{failed} of {len(jobs)} {what} skipped")
     if partly:

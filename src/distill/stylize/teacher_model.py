@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import torch
 
-from distill.config import compose
-from distill.config.registry import recipe_of
+from distill.config import compose, groups
 from distill.config.settings.commands import Stylize
-from distill.config.settings.training import Prepare
+from distill.config.settings.training import PhotoSource, Prepare
+from distill.config.validate import source_of
 from distill.core.errors import DistillError
 from distill.data import sources
 from distill.models import build
@@ -41,11 +41,12 @@ class TeacherModel:
 def find(settings: Stylize, style: str) -> TeacherModel | None:
     """Of a run, or of the style, where it is available; a line says where it is not."""
     if settings.run is not None:
-        run = run_folder.run_named(settings.run, settings.runs).config()
-        source = recipe_of(run).photo_source(run)
-        if source is None:
-            print(f"compare=true: recipe={run['recipe']} has no teacher", file=sys.stderr)
+        trained = run_folder.run_named(settings.run, settings.runs).settings()
+        if not isinstance(trained, PhotoSource):
+            print(f"compare=true: recipe={trained.recipe} has no teacher", file=sys.stderr)
             return None
+        build.check_teacher(trained.teacher)
+        source = source_of(trained)
         if source.teacher is None:
             root = source.data.root
             print(
@@ -53,7 +54,7 @@ def find(settings: Stylize, style: str) -> TeacherModel | None:
                 file=sys.stderr,
             )
             return None
-    elif style in compose.choices("style"):
+    elif style in groups.choices("style"):
         source = compose.load("prepare", [f"style={style}"], Prepare)
     else:
         return None

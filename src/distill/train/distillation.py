@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -11,10 +13,13 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from distill.config.settings.training import Train
 from distill.core.arrays import over_white
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, of_the_user
+from distill.core.images import form
 from distill.data.augment import rng_for
 from distill.losses.criterion import Criterion
+from distill.losses.term import LossTerm, Reads
 from distill.metrics.ink_figures import FIGURES, ink_sums, ratios
 from distill.metrics.similarity import psnr, ssim
 from distill.models.kept_statistics import normalise_by_averages, statistics_kept
@@ -32,6 +37,9 @@ class DistillModule(pl.LightningModule):
     `keep_averages` BatchNorm normalises by the averages that the student came with, which stay as
     they are. Logs every term raw and weighted, PSNR (dB), SSIM and the figures of ink and sharpness
     against the target.
+
+    >>> module, data = distill.lightning_parts("pairs", encoder={"weights": "none"}, loss="l1")
+    >>> pl.Trainer(max_steps=1, logger=False, enable_checkpointing=False).fit(module, data)
     """
 
     def __init__(
@@ -51,6 +59,7 @@ class DistillModule(pl.LightningModule):
         self.criterion, self.teacher = criterion, teacher
         self.make_optimizer, self.make_schedule, self.lr = make_optimizer, make_schedule, lr
         self.seed, self.keep_averages = seed, keep_averages
+        self.settings: Train | None = None  # of a run, by which its checkpoints load
         self._ink = torch.zeros(len(FIGURES), 2)  # of a validation so far, as `ink_sums` gives it
         self._sizes = torch.zeros(0)  # by long side in 32 pixels: sums of PSNR and SSIM, pictures
         self._compiled: tuple[Callable[..., Any], Callable[..., Any]] | None = None
@@ -142,8 +151,12 @@ class DistillModule(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         optimizer = self.make_optimizer(self.student.parameters(), self.lr)
-        val_every = int(self.trainer.val_check_interval)
-        schedule = self.make_schedule(optimizer, self.trainer.max_steps, val_every)
+        val_every, steps = int(self.trainer.val_check_interval), self.trainer.max_steps
+        if steps < 0:  # of a trainer of one's own, which counts epochs
+            steps = self.trainer.estimated_stepping_batches  # type: ignore[assignment]
+        if not math.isfinite(steps):
+            raise DistillError("the schedule needs the run's length: pl.Trainer(max_steps=N)")
+        schedule = self.make_schedule(optimizer, steps, val_every)
         return {"optimizer": optimizer, "lr_scheduler": schedule} if schedule else optimizer
 
     def configure_gradient_clipping(
@@ -164,6 +177,8 @@ class DistillModule(pl.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["loss_factors"] = self.criterion.factors
+        if self.settings is not None:
+            checkpoint["distill"] = asdict(self.settings)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.criterion.rescale(checkpoint.get("loss_factors", {}))
@@ -203,6 +218,36 @@ class DistillModule(pl.LightningModule):
             total, raw = criterion(output, target, seen, self._teacher_layers.outputs, further)
         return total, raw, (output, target)
 
+    def try_term(self, name: str) -> None:
+        """Compute a loss term once. Raises DistillError where it gives nothing to learn by.
+
+        Weights, averages and torch's random numbers stay as they are.
+        """
+        said, training = f"loss.terms.{name}", self.training
+        found: Iterable[Tensor | None] = ()
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            photo = torch.rand(max(2, self.criterion.min_batch), 3, 64, 64)
+            output = self.eval().student(photo)
+            if self._teacher_layers.wanted:
+                self._teacher_output(photo)
+            term = self.criterion.terms[name]
+            given = {
+                Reads.PICTURES: (output, torch.rand_like(output)),
+                Reads.ACTIVATIONS: (self._student_layers.outputs, self._teacher_layers.outputs),
+                Reads.NETWORK: (self.student, photo, output),
+            }
+            with of_the_user(f"{said}: a call with {form(photo)}"):
+                value: Any = term(*given[getattr(term, "reads", LossTerm.reads)])
+                if not isinstance(value, Tensor) or value.shape != () or not value.isfinite():
+                    gave = value if isinstance(value, Tensor) else type(value).__name__
+                    raise DistillError(f"{said}: gave {gave}, want one finite number, of shape ()")
+                if value.requires_grad:
+                    weights = [each for each in self.student.parameters() if each.requires_grad]
+                    found = torch.autograd.grad(value, weights, allow_unused=True)
+            self.train(training)
+        if not any(each is not None and each.isfinite().all() and each.any() for each in found):
+            raise DistillError(f"{said}: has no gradient; compute with tensors, without .item()")
+
     def _seed_step(self, index: int) -> None:
         """Begin the random numbers of a batch, so that a resumed run has the same.
 
@@ -223,7 +268,8 @@ class DistillModule(pl.LightningModule):
         output for 8 photographs, on a CPU: hayao 75 dB (bfloat16 57), toon 55 (39); writing it
         to 8-bit files costs 59. Hayao's largest value is 197, far from float16's limit.
         """
-        assert self.teacher is not None
+        if self.teacher is None:
+            raise DistillError("a batch: a photo has no target, and there is no teacher to give it")
         kind = photo.device.type
         mixed = kind == "cuda" and torch.is_autocast_enabled(kind)
         # Not inference mode: the losses keep the target for their backward pass.

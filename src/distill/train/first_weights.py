@@ -1,4 +1,4 @@
-"""init=…: which trained student a run starts from, and its weights in the run's own network."""
+"""The student as a run begins: new, or by init=… with the weights of one that was trained."""
 
 from __future__ import annotations
 
@@ -7,18 +7,34 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.images import to_tensor
+from distill.core.nodes import unknown_name
 from distill.core.state_dicts import tensors_in_graph
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.models import zoo
+from distill.models.build import build_student, without_weights
 from distill.models.checkpoint import student_to_start_from
 from distill.models.fold import unfold_batchnorm
 from distill.models.students.student import Student
 
 ZOO = "zoo:"
 SIDE = 256  # of the photographs by which BatchNorm is measured again
+
+
+def new_student(settings: Train) -> Student:
+    """The student as its training begins: with its encoder's weights, or as `init` has it."""
+    encoder = settings.encoder
+    if settings.init is not None:
+        encoder = without_weights(encoder)  # all of them come from `init`
+    made = build_student(
+        encoder, settings.decoder.build, settings.channels, settings.global_statistics
+    )
+    if settings.init is not None:
+        start_from(made, settings.init)
+    return made
 
 
 def start_from(student: Student, init: str) -> None:
@@ -30,12 +46,14 @@ def start_from(student: Student, init: str) -> None:
     """
     state, folded = _weights(init)
     there, here = _wide_blocks(state), _wide_blocks(student.state_dict())
+    told = any(name.startswith("statistics.") for name in state)
+    if (there or told) and not hasattr(student.decoder, "context"):
+        raise DistillError(f"init={init}: a student with decoder=detail, and this run's is another")
     if there != here:
         raise DistillError(
             f"init={init}: has {there} wide blocks and this run's student {here}; add "
             f"decoder.build.context={there}"
         )
-    told = any(name.startswith("statistics.") for name in state)
     if told and student.statistics is None:
         raise DistillError(f"init={init}: uses global statistics; add global_statistics=thumbnail")
     if student.statistics is not None and not told:
@@ -54,6 +72,13 @@ def start_from(student: Student, init: str) -> None:
         ) from error
 
 
+def check_name(init: str | None) -> None:
+    """Raises DistillError for a student of the package that there is none of."""
+    name = (init or "").removeprefix(ZOO)
+    if init and init.startswith(ZOO) and name not in zoo.shipped():
+        raise DistillError("init=zoo:" + unknown_name(name, [*zoo.shipped()], "student here"))
+
+
 def _wide_blocks(state: Mapping[str, Tensor]) -> int:
     """How many blocks of decoder=detail see all of the picture: the default has changed."""
     return len({name.split(".")[2] for name in state if name.startswith("decoder.context.")})
@@ -62,14 +87,8 @@ def _wide_blocks(state: Mapping[str, Tensor]) -> int:
 def _weights(init: str) -> tuple[dict[str, Tensor], bool]:
     """The weights by name, and whether BatchNorm is folded into them."""
     if init.startswith(ZOO):
-        there = zoo.shipped()
-        name = init.removeprefix(ZOO)
-        if name not in there:
-            raise DistillError(
-                f"init={init}: no such student in this package; there are "
-                f"{', '.join(ZOO + each for each in there)}"
-            )
-        return tensors_in_graph(there[name]), True
+        check_name(init)
+        return tensors_in_graph(zoo.shipped()[init.removeprefix(ZOO)]), True
     path = home_path(init)
     if path.suffix.lower() == ".onnx":
         return tensors_in_graph(path), True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,9 +36,9 @@ def train(
     check(settings)
     pictures = data(settings)
     settings = with_length(settings, pictures)
-    steps, plain = settings.trainer.max_steps, asdict(settings)
+    steps = settings.trainer.max_steps
     assert steps is not None
-    checkpoint = run.resumable(plain, settings.resume)
+    checkpoint = run.resumable(settings)
     if checkpoint and (end := finished_message(checkpoint, steps)):
         print("\n".join([f"{run.folder}: {end}", *outcome(run, "generator")]))
         return
@@ -62,7 +62,7 @@ def train(
         )
     trainer = make_trainer(settings, run, [distance] if distance else [], monitor)
     passes = steps / pictures.batches_per_pass
-    run.start(plain, settings.resume, checkpoint, f"{steps} batches ({passes:.3g} epochs)")
+    run.start(settings, checkpoint, f"{steps} batches ({passes:.3g} epochs)")
     fit(trainer, made, pictures, run, checkpoint, "generator")
 
 

@@ -22,6 +22,7 @@ from torchvision.transforms.functional import pil_to_tensor
 from distill.config.settings.training import Loggers, MLflowSettings, WandbSettings
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import write_whole
+from distill.core.nodes import part, takes
 from distill.runs.run_folder import Run
 from distill.train.ending import final_figures
 
@@ -43,7 +44,7 @@ def of_the_folder(loggers: Loggers, run: Run) -> Sequence[Logger]:
 
 
 def open_external(loggers: Loggers, run: Run, settings: Mapping[str, Any]) -> list[Logger]:
-    """Weights & Biases and MLflow where they are wanted, with the run's settings told.
+    """Weights & Biases, MLflow and the user's own where they are wanted, with the settings told.
 
     A run that they know is resumed there. Raises DistillError where one cannot be opened.
     """
@@ -70,6 +71,10 @@ def open_external(loggers: Loggers, run: Run, settings: Mapping[str, Any]) -> li
         opened.append(logger)
     if opened:
         write_whole(run.logged, yaml.safe_dump(known))
+    for name, node in loggers.own.items():
+        place = {"save_dir": str(run.folder)} if takes(node, "save_dir") else {}
+        opened.append(part(f"logger.own.{name}", node, Logger, **place))
+        opened[-1].log_hyperparams(dict(settings))
     return opened
 
 
@@ -84,9 +89,10 @@ class ExternalLoggers(pl.Callback):
         self.loggers, self.run, self.settings = loggers, run, settings
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        told = self.loggers
         if trainer.is_global_zero:
             trainer.loggers += open_external(self.loggers, self.run, self.settings)
-        elif not trainer.loggers and (self.loggers.wandb or self.loggers.mlflow):
+        elif not trainer.loggers and (told.wandb or told.mlflow or told.own):
             trainer.loggers = [DummyLogger()]
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

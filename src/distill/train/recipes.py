@@ -6,20 +6,39 @@ What a function needs is imported inside it, so that the command starts quickly.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from distill.config.registry import recipe_named
 from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train
 
 if TYPE_CHECKING:
+    from distill.data.datamodule import LoaderData
     from distill.runs.run_folder import Run
     from distill.train.cyclegan import CycleGAN
     from distill.train.pix2pix import Pix2Pix
 
 
-def distill(settings: Train, run: Run, first: bool) -> None:
+def carry_out(settings: Any, data: LoaderData | None = None) -> Run:
+    """distill.train: train into the settings' run, or resume; gives that run.
+
+    `data` are pictures of one's own, in the place of those that the settings of a student name.
+    """
+    from distill.runs.run_folder import Run
+    from distill.train.launch import is_rank_zero, rank_zero_first
+
+    run, first = Run(Path(settings.runs) / settings.run), is_rank_zero()
+    with run.alone() if first else nullcontext(), rank_zero_first(first, settings.trainer):
+        train = TRAIN.get(settings.recipe) or recipe_named(settings.recipe).train
+        train(settings, run, first) if data is None else distill(settings, run, first, data)
+    return run
+
+
+def distill(settings: Train, run: Run, first: bool, data: LoaderData | None = None) -> None:
     from distill.train.student_training import train
 
-    train(settings, run, first)
+    train(settings, run, first, data)
 
 
 def pix2pix(settings: Pix2PixTrain, run: Run, first: bool) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any
 
 from torch import nn
@@ -15,28 +16,28 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
 from distill.core import nodes
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, of_the_user
+from distill.core.nodes import Node
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter], float], Optimizer]
 MakeSchedule = Callable[[Optimizer, int, int], dict[str, Any] | None]
 DEFAULT_RATE = 1e-3  # where lr=auto finds none
 
 
-def make_optimizer(
-    node: dict[str, Any], parameters: Iterable[nn.Parameter], lr: float
-) -> Optimizer:
+def make_optimizer(node: Node, parameters: Iterable[nn.Parameter], lr: float) -> Optimizer:
     """The optimiser of a node over these parameters. Raises DistillError for a value it refuses."""
     try:
-        return nodes.build(node, params=parameters, lr=lr)
+        return nodes.part("optimizer", node, Optimizer, params=parameters, lr=lr)
     except (ValueError, TypeError) as error:
         raise DistillError(f"optimizer: {error}") from error
 
 
 def make_schedule(
-    node: dict[str, Any], optimizer: Optimizer, total_steps: int, val_every: int
+    node: Node, optimizer: Optimizer, total_steps: int, val_every: int
 ) -> dict[str, Any] | None:
     """The schedule of a node, as Lightning takes it; None for a rate that stays."""
-    return nodes.build(node, optimizer=optimizer, total_steps=total_steps, val_every=val_every)
+    with of_the_user("schedule: its constructor") if nodes.is_own(node) else nullcontext():
+        return nodes.build(node, optimizer=optimizer, total_steps=total_steps, val_every=val_every)
 
 
 def clip_gradients(optimizer: Optimizer, norm: float) -> None:

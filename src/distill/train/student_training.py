@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
 
 import pytorch_lightning as pl
+from torch import nn
 
 from distill.config.settings.training import Train
 from distill.core import nodes
 from distill.core.errors import DistillError
+from distill.core.files import home_path, near_name
 from distill.data import loaders, sources
+from distill.data.datamodule import DistillData, Pictures
 from distill.data.shards.shard_manifest import finished_shards
 from distill.losses.criterion import Criterion
 from distill.losses.term import Reads
-from distill.models.build import build_student, load_teacher
-from distill.models.students.student import Student
+from distill.models.build import load_teacher
 from distill.models.teachers.teacher import Teacher
 from distill.prepare import labelling
 from distill.runs.run_folder import Run, finished_message
@@ -26,16 +27,20 @@ from distill.train import tuning
 from distill.train.callbacks.student import Health, LateTerms, StudentEMA
 from distill.train.distillation import DistillModule
 from distill.train.ending import outcome
-from distill.train.first_weights import start_from
+from distill.train.first_weights import check_name, new_student
 from distill.train.schedules import DEFAULT_RATE, make_optimizer, make_schedule
 from distill.train.trainer import fit, make_trainer
 
 
-def train(settings: Train, run: Run, first: bool) -> None:
-    """Train a student, or resume; only the `first` of several processes prints and writes."""
+def train(settings: Train, run: Run, first: bool, data: Pictures | None = None) -> None:
+    """Train a student, or resume; only the `first` of several processes prints and writes.
+
+    `data` are pictures of one's own, in the place of those that the settings name.
+    """
     # All that can be wrong is found out before the teacher labels, which may take hours.
-    plain, steps = asdict(settings), settings.trainer.max_steps
-    checkpoint = run.resumable(plain, settings.resume)
+    check_name(settings.init)  # a run that is there would only say that its settings are others
+    steps = settings.trainer.max_steps
+    checkpoint = run.resumable(settings)
     if checkpoint and (end := finished_message(checkpoint, steps)):
         print("\n".join([f"{run.folder}: {end}", *outcome(run, "student")]))
         return
@@ -45,10 +50,10 @@ def train(settings: Train, run: Run, first: bool) -> None:
     module = student_module(settings, teacher)
     watching = [*([StudentEMA(settings.ema)] if settings.ema else []), LateTerms(), Health()]
     trainer = make_trainer(settings, run, watching, clip=settings.trainer.clip)
-    data = labelling.training_data(settings, teacher)
+    data = data or labelling.training_data(settings, teacher)
 
     if first:
-        run.start(plain, settings.resume, checkpoint, f"{steps} steps")
+        run.start(settings, checkpoint, f"{steps} steps")
         if not checkpoint:
             tuning.measure(module, data, settings, run, trainer.strategy.root_device)
     else:
@@ -56,10 +61,20 @@ def train(settings: Train, run: Run, first: bool) -> None:
     fit(trainer, module, data, run, checkpoint, "student")
 
 
+def parts(settings: Train) -> tuple[DistillModule, DistillData]:
+    """What Lightning trains, for whoever has a trainer already; labels what is missing."""
+    check(settings)
+    teacher = needed_teacher(settings)
+    pl.seed_everything(settings.seed, verbose=False)
+    module = student_module(settings, teacher)
+    return module, labelling.training_data(settings, teacher)
+
+
 def check(settings: Train) -> None:
     """Raises DistillError, before anything is computed, for photos, pairs or channels of no use."""
+    own = settings.data.kind == "loader"
     no_pairs = not settings.data.root or settings.data.kind not in ("pairs", "shards")
-    if settings.teacher is None and no_pairs:
+    if settings.teacher is None and no_pairs and not own:
         raise DistillError(
             f"style={settings.style.name}: is of pairs of your own; name their folder with "
             "data.root=DIR, or a style with a teacher"
@@ -73,17 +88,27 @@ def check(settings: Train) -> None:
         finished_shards(sources.shards_root(settings))
     loaders.check_sizes(settings)
     if not sources.needs_labels(settings):
+        for key, file in sources.drop_lists(settings).items():
+            if file:
+                raise DistillError(
+                    f"{key}={file}: nothing is labelled here, the pairs are taken as they are; "
+                    f"python -m distill.curate data.root={settings.data.root} {key}={file} or, of "
+                    f"a set of distill.prepare, that command with {key}={file} changes them"
+                )
         return
     root = settings.data.root
     if root and not sources.has_photos(settings):
-        raise DistillError(
-            f"data.root={root}: no such folder, and no photos={settings.photos} to make it from"
-        )
+        near = near_name(home_path(root))
+        other = near or f", and no photos={settings.photos} to make it from"
+        raise DistillError(f"data.root={root}: no such folder{other}")
     labelling.check_labelling(settings)
     if settings.channels == 4 and settings.teacher is not None:
-        # Of all teachers only a trained run may give transparency, and it is available.
-        of_run = settings.teacher["_target_"].startswith("distill.models.teachers.trained_run.")
-        if not (of_run and load_teacher(settings.style, settings.teacher).transparent):
+        # Of all teachers only a trained run and the user's own may give transparency.
+        target = settings.teacher["_target_"]
+        may = target.startswith("distill.models.teachers.trained_run.") or nodes.is_own(
+            settings.teacher
+        )
+        if not (may and load_teacher(settings.style, settings.teacher).transparent):
             raise DistillError(
                 "channels=4: the teacher's output is RGB; name RGBA pictures of your own with "
                 "data.root=DIR"
@@ -97,7 +122,8 @@ def needed_teacher(settings: Train) -> Teacher | None:
             "GKA needs the teacher's activations, and pairs of your own have no teacher; set "
             "loss.weights.gka=0"
         )
-    if sources.needs_labels(settings) or _reads_activations(settings):
+    own = settings.data.kind == "loader" and settings.teacher is not None  # for photos alone
+    if own or sources.needs_labels(settings) or _reads_activations(settings):
         return load_teacher(settings.style, settings.teacher)
     return None
 
@@ -116,6 +142,7 @@ def student_module(settings: Train, teacher: Teacher | None) -> DistillModule:
             f"data.batch_size={settings.data.batch_size}: GKA compares pictures within a batch and "
             f"needs at least {loss.min_batch}; raise it or set loss.weights.gka=0"
         )
+    live = settings.data.kind in ("photos", "loader")
     made = DistillModule(
         student,
         loss,
@@ -123,11 +150,16 @@ def student_module(settings: Train, teacher: Teacher | None) -> DistillModule:
         partial(make_schedule, settings.schedule),
         DEFAULT_RATE if settings.lr == "auto" else settings.lr,
         # Fast before its layers are hooked: that replaces some, and labelling would do it later.
-        teacher.fast() if teacher and (activations or settings.data.kind == "photos") else None,
+        teacher.fast() if teacher and (activations or live) else None,
         settings.seed,
         keep_averages=settings.batchnorm != "learnt",
     )
-    made.make_optimizer(made.student.parameters(), made.lr)  # shows a bad value at once
+    made.settings = settings
+    for name in made.criterion.terms:
+        if nodes.is_own(settings.loss.terms[name]):
+            made.try_term(name)
+    optimizer = made.make_optimizer(made.student.parameters(), made.lr)  # shows a bad value at once
+    made.make_schedule(optimizer, settings.trainer.max_steps, settings.trainer.val_every)
     if settings.trainer.compile:
         _need_compiler(settings.trainer.accelerator)
         made.compile_training()
@@ -142,19 +174,6 @@ def _reads_activations(settings: Train) -> bool:
     return Reads.ACTIVATIONS in stated
 
 
-def new_student(settings: Train) -> Student:
-    """The student as its training begins: with its encoder's weights, or as `init` has it."""
-    encoder = settings.encoder
-    if settings.init is not None:
-        encoder = encoder | {"weights": "none"}  # all of them come from `init`
-    made = build_student(
-        encoder, settings.decoder.build, settings.channels, settings.global_statistics
-    )
-    if settings.init is not None:
-        start_from(made, settings.init)
-    return made
-
-
 def criterion(settings: Train) -> Criterion:
     """The terms whose weight is above 0."""
     loss = settings.loss
@@ -163,7 +182,11 @@ def criterion(settings: Train) -> Criterion:
             raise DistillError(
                 f"loss.{key}.{unknown[0]}: no such term; there are {', '.join(sorted(loss.terms))}"
             )
-    used = {name: nodes.build(loss.terms[name]) for name, w in loss.weights.items() if w > 0}
+    used = {
+        name: nodes.part(f"loss.terms.{name}", loss.terms[name], nn.Module)
+        for name, w in loss.weights.items()
+        if w > 0
+    }
     return Criterion(used, loss.weights, loss.start)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +13,9 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import EarlyStopping, LearningRateMonitor, ModelCheckpoint
 
-from distill.config.settings.training import Adversarial, Train
-from distill.core.errors import INTERRUPTED, DistillError
+from distill.config.settings.training import Training
+from distill.core.errors import DistillError
+from distill.core.nodes import part
 from distill.core.threads import process_tuner
 from distill.runs.run_folder import Run, finished_message
 from distill.train.callbacks.checkpoints import AtomicCheckpoints, Checkpoints, Interrupted
@@ -39,7 +39,7 @@ def also_called(callback: pl.Callback) -> Iterator[None]:
 
 
 def make_trainer(
-    settings: Train | Adversarial,
+    settings: Training,
     run: Run,
     own: Sequence[pl.Callback],
     monitor: str | None = "val/loss",
@@ -57,6 +57,7 @@ def make_trainer(
     _mute_known_noise()
     _check(settings)
     assert t.max_steps is not None
+    users = [part(f"callbacks.{n}", node, pl.Callback) for n, node in settings.callbacks.items()]
     try:
         trainer = pl.Trainer(
             accelerator=t.accelerator,
@@ -78,7 +79,7 @@ def make_trainer(
             enable_model_summary=False,
             enable_progress_bar=False,
             logger=of_the_folder(settings.logger, run),
-            callbacks=[*own, *_callbacks(settings, run, monitor)],
+            callbacks=[*own, *users, *_callbacks(settings, run, monitor)],
             plugins=[AtomicCheckpoints()],
         )
     except (ValueError, RuntimeError, pl.utilities.exceptions.MisconfigurationException) as error:
@@ -102,7 +103,7 @@ def fit(
     checkpoint: Path | None,
     network: str = "network",
 ) -> None:
-    """Train to the end, or to a signal (exit status 130), and leave last.ckpt there.
+    """Train to the end, or to a signal (KeyboardInterrupt), and leave last.ckpt there.
 
     At the end it says what came out of the `network`: student or generator.
     """
@@ -112,9 +113,9 @@ def fit(
         with ctrl_c():
             trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
     except Interrupted:
-        print(f"{run.folder}: stopped at step {trainer.global_step}; run it again to resume")
         close(trainer.loggers, "KILLED")
-        sys.exit(INTERRUPTED)
+        said = f"{run.folder}: stopped at step {trainer.global_step}; run it again to resume"
+        raise KeyboardInterrupt(said) from None
     except BaseException:
         close(trainer.loggers, "FAILED")
         raise
@@ -135,7 +136,7 @@ def ctrl_c() -> Iterator[None]:
         raise KeyboardInterrupt from None
 
 
-def _check(settings: Train | Adversarial) -> None:
+def _check(settings: Training) -> None:
     """Refuse settings of the trainer that do not go together, or not on this machine."""
     check_installed(settings.logger)
     t = settings.trainer
@@ -161,7 +162,7 @@ def _check(settings: Train | Adversarial) -> None:
         )
 
 
-def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> list[pl.Callback]:
+def _callbacks(settings: Training, run: Run, monitor: str | None) -> list[pl.Callback]:
     threads = settings.trainer.threads
     callbacks: list[pl.Callback] = [
         *([FixedThreads(threads)] if threads else []),
@@ -173,14 +174,16 @@ def _callbacks(settings: Train | Adversarial, run: Run, monitor: str | None) -> 
         ExternalLoggers(settings.logger, run, asdict(settings)),
     ]
     told = settings.logger
-    if told.tensorboard or told.wandb or told.mlflow:  # without a logger it refuses to start
+    if (
+        told.tensorboard or told.wandb or told.mlflow or told.own
+    ):  # without a logger it refuses to start
         callbacks.append(LearningRateMonitor("step"))
     if monitor:
         best = run.best.parent, run.best.stem
         callbacks.append(ModelCheckpoint(*best, monitor=monitor, enable_version_counter=False))
         if settings.trainer.patience:
             callbacks.append(EarlyStopping(monitor, patience=settings.trainer.patience))
-    return [*callbacks, Checkpoints(run, asdict(settings)), *further]
+    return [*callbacks, Checkpoints(run, settings), *further]
 
 
 def _mute_known_noise() -> None:
@@ -188,10 +191,12 @@ def _mute_known_noise() -> None:
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     for text in (
         ".*does not have many workers.*",
+        ".*worker processes in total.*",  # torch's, in each process of each loader
         ".*exists and is not empty.*",
         ".*treespec, LeafSpec.*",
         ".*module.s. in eval mode at the start.*",  # the frozen ones
         ".*your dataloader is not resumable.*",  # it is: the stream starts at the right picture
+        ".*is smaller than the logging interval.*",  # which counts the steps of all passes
         ".*ReduceLROnPlateau conditioned on metric val/loss.*",  # done before the checkpoint
     ):
         warnings.filterwarnings("ignore", message=text)

@@ -18,9 +18,9 @@ from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.tuner.tuning import Tuner
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from distill.config.settings.training import Train
+from distill.config.settings.training import Machine, Train
 from distill.core.files import atomic_write, write_whole
-from distill.data.datamodule import DistillData
+from distill.data.datamodule import Pictures
 from distill.models.kept_statistics import statistics_measured
 from distill.runs.run_folder import Run
 from distill.train.distillation import DistillModule
@@ -36,7 +36,7 @@ SMOOTH = 3.0  # steps, the width of the symmetric smoothing
 
 
 def measure(
-    module: DistillModule, data: DistillData, settings: Train, run: Run, device: torch.device
+    module: DistillModule, data: Pictures, settings: Train, run: Run, device: torch.device
 ) -> None:
     """Balance the loss and find the rate, as the settings ask, and keep both in the run.
 
@@ -52,7 +52,7 @@ def measure(
         listed = ", ".join(f"{name} ×{v:g}" for name, v in module.criterion.factors.items())
         print(f"loss.balance: factors {listed}")
     if settings.lr == "auto":
-        curve = find_rate(module, data, settings)
+        curve = find_rate(module, data, settings.trainer)
         module.lr = curve.rate or DEFAULT_RATE
         found |= {"lr": module.lr, "lr_suggested": curve.rate is not None}
         curve.save(run.folder / "lr_finder.png")
@@ -61,7 +61,7 @@ def measure(
         write_whole(run.measured, yaml.safe_dump(found, sort_keys=False))
 
 
-def measure_statistics(module: DistillModule, data: DistillData, device: torch.device) -> None:
+def measure_statistics(module: DistillModule, data: Pictures, device: torch.device) -> None:
     """Give the student's BatchNorm the statistics of the first batches of the training."""
     module.to(device).train()
     for norm in (norms := [m for m in module.student.modules() if isinstance(m, _BatchNorm)]):
@@ -81,7 +81,7 @@ def load_measured(module: DistillModule, run: Run) -> None:
         module.lr = found.get("lr", module.lr)
 
 
-def balance(module: DistillModule, data: DistillData, device: torch.device) -> dict[str, float]:
+def balance(module: DistillModule, data: Pictures, device: torch.device) -> dict[str, float]:
     """Powers of ten that bring every weighted term to the order of magnitude of the first.
 
     The paper's rule, measured on the first batches of the untrained student, terms that start late
@@ -156,12 +156,11 @@ class Curve:
             figure.savefig(temporary, format="png", dpi=120)
 
 
-def find_rate(module: DistillModule, data: DistillData, settings: Train) -> Curve:
+def find_rate(module: DistillModule, data: Pictures, t: Machine) -> Curve:
     """Lightning's learning-rate finder on one device; student and data are as before afterwards.
 
     It watches the loss that the run begins with: a term that came in would pass for a rise.
     """
-    t = settings.trainer
     module.criterion.advance(0.0)
     with tempfile.TemporaryDirectory() as folder:
         trainer = pl.Trainer(

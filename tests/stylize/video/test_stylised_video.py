@@ -51,6 +51,14 @@ def close_to(seen, pictures, levels=6):
         assert np.abs(have - want.astype(int)).mean() < levels
 
 
+@pytest.mark.parametrize("kind", ["yuva420p", "yuv420p"])
+def test_transparency_that_is_lost_is_said(tmp_path, stylise, kind):
+    """FFmpeg's decoder of VP9 does not even give it."""
+    how = {"codec": "libvpx-vp9", "pix_fmt": kind, "time_base": Fraction(1, 1000)}
+    remarks = stylise(small_videos.make(tmp_path / "in.webm", **how), "out.webm")[2]
+    assert remarks == ["has transparency, which its stylised video has not"] * (kind[3] == "a")
+
+
 # Times
 
 

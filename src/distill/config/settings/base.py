@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
+
+from distill.core.nodes import Node
 
 # Scheme, host (`*.` before it: every host below it) and perhaps a port, as browsers compare them.
 _ORIGIN = re.compile(
@@ -25,7 +27,7 @@ def _origins(given: Any) -> list[Any]:
     return origins
 
 
-Node = dict[str, Any]  # a class or function by `_target_`, and its arguments
+Direction = Literal["AtoB", "BtoA"]
 Positive = Annotated[int, Field(gt=0)]
 Name = Annotated[str, Field(min_length=1, pattern=r"^[^/\\]*[^/\\.][^/\\]*$")]  # of a folder
 HostName = Annotated[str, Field(pattern=r"^([A-Za-z0-9._-]+|[0-9A-Fa-f.:]+)$")]  # no port
@@ -35,16 +37,18 @@ Fraction = Annotated[float, Field(gt=0, le=1)]
 
 @dataclass(frozen=True)
 class Given:
-    """Marks a Node and names the arguments that code adds to it, which a config must not set."""
+    """Marks a Node: arguments that code adds, which no config may set, and those that are texts."""
 
     names: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+
+
+Nodes = dict[str, Annotated[Node, Given()]]  # by names of the user's choice
 
 
 @dataclass(frozen=True)
 class PathMark:
-    """Marks a path or the name of a folder, or of a Node such arguments: quoted for Hydra."""
-
-    arguments: tuple[str, ...] = ()
+    """Marks a path or the name of a folder."""
 
 
 def _without_null(text: str) -> str:
@@ -58,10 +62,9 @@ PathText = Annotated[str, AfterValidator(_without_null), PathMark()]
 RunName = Annotated[Name, AfterValidator(_without_null), PathMark()]  # a sweep's have a = in it
 Paths = PathText | list[PathText]  # one, or several as [A,B]
 Folders = PathText | Annotated[list[PathText], Field(min_length=1)]
+_TEXTS = "path folder pipeline prompt negative_prompt controlnet lora call version input output"
 TeacherNode = Annotated[  # None: of pairs of one's own, whose targets nobody can make again
-    Node | None,
-    Given(("weights", "typed")),
-    PathMark(("path", "folder", "pipeline", "prompt", "negative_prompt", "controlnet", "lora")),
+    Node | None, Given(("weights", "typed"), (*_TEXTS.split(), "revision", "variant"))
 ]
 
 
@@ -80,6 +83,16 @@ class Settings:
     not_used: ClassVar[frozenset[str]] = frozenset()
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid", coerce_numbers_to_str=True, arbitrary_types_allowed=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LicenceSettings(Settings):
+    """What only the user knows of the terms that a network is under."""
+
+    i_have_permission: bool = setting(
+        "true: all whose terms the card names permit what you state instead, which it records",
+        default=False,
     )
 
 

@@ -10,8 +10,10 @@ from pydantic import ByteSize, Field
 from distill.config.settings.base import (
     Given,
     HostName,
+    LicenceSettings,
     NameSetting,
     Node,
+    Nodes,
     Origins,
     Paths,
     PathText,
@@ -21,7 +23,8 @@ from distill.config.settings.base import (
     TeacherNode,
     setting,
 )
-from distill.config.settings.training import Budget, Decoder, StyleSettings
+from distill.config.settings.networks import Decoder, StyleSettings
+from distill.config.settings.training import Budget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +55,8 @@ class Export(RunChoice):
     """distill.export"""
 
     direction: Literal["AtoB", "BtoA"] = setting("BtoA: the other generator of recipe=cyclegan")
-    formats: str | Annotated[list[str], Field(min_length=1)] | None = setting(
-        "formats to write, one or several: onnx, onnx_fp16, onnx_int8, coreml, ncnn, tflite, "
-        "safetensors; null: onnx, of a U-Net onnx_fp16 too"
+    formats: Nodes | None = setting(
+        "formats to write, one or several; left out: onnx, of a U-Net onnx_fp16 too", default=None
     )
     limit: Annotated[ByteSize, Field(gt=0)] | None = setting(
         "budget.bytes as people write them, 10MB or 10MiB; of a U-Net for its half-precision file"
@@ -70,7 +72,8 @@ class Export(RunChoice):
         "largest difference between PyTorch and ONNX Runtime; null: 1e-4, with InstanceNorm 1e-3"
     )
     budget: Budget
-    exporter: Annotated[Node, Given()]
+    licence: LicenceSettings
+    exporter: Annotated[Node, Given(("terms",))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +84,10 @@ class EvalFid(RunChoice):
         "other photos (pairs, two domains), without those the run was trained on; null: its "
         "own held-out ones"
     )
-    a: PathText | None = setting("two folders of pictures to compare instead of a run")
+    a: PathText | None = setting(
+        "two folders of pictures to compare instead of a run; or statistics, an .npz of "
+        "pytorch-fid or clean-fid"
+    )
     b: PathText | None = setting("the other one")
     features: Literal["inception", "mobilenet", "none"] = setting(
         "network of the distances: inception is pytorch-fid's, as papers use it; none: only "
@@ -93,6 +99,7 @@ class EvalFid(RunChoice):
     direction: Literal["AtoB", "BtoA"] = setting("BtoA: the other generator of recipe=cyclegan")
     bootstrap: Annotated[int, Field(ge=0)] = setting("resamples of the 95 % intervals; 0: none")
     flicker: Annotated[int, Field(ge=0)] = setting("photos that flicker is measured on; 0: none")
+    metrics: Nodes = setting("metrics of the user's own, by a name", default_factory=dict)
     batch_size: Positive = setting("pictures at once")
     sheet: Positive = setting("rows of the contact sheet")
     seed: int = setting("of the intervals")
@@ -193,7 +200,7 @@ class Lens(Settings):
 class CheckSettings(Settings):
     """distill.check; `inputs` are no setting but what stands beside the settings."""
 
-    profile: Literal["snapml", "coreml", "nnapi", "web"] = setting("the device")
+    profile: Annotated[Node, Given()] = setting("the device")
     output: PathText | None = setting("a .json file for the report; also -o FILE")
     inputs: tuple[str, ...] = ()
 
@@ -265,9 +272,9 @@ class Curate(Settings):
     align: bool = setting(
         "the set will be trained with data.align=true: a shift is no reason to leave a pair out"
     )
-    apply: bool = setting(
-        "also write the list into the set as dropped.txt, which training keeps to"
-    )
+    apply: bool = setting("also add the list to the set's dropped.txt, which training keeps to")
+    drop: PathText | None = setting("file that lists pairs to add to it, and to keep copies of out")
+    restore: PathText | None = setting("file that lists pairs to take out of it: the only way back")
     show: Positive = setting("pictures of each score on the page, the worst first")
 
 
@@ -295,6 +302,7 @@ class HubSettings(Settings):
     revision: str | None = setting("branch, tag or commit there; null: main")
     private: bool = setting("of a repository that the push creates; false: everybody sees it")
     replace: bool = setting("replace files of other content")
+    licence: LicenceSettings
     inputs: tuple[str, ...] = ()
 
 

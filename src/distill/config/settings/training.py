@@ -19,16 +19,23 @@ from distill.config.settings.base import (
     Folders,
     Fraction,
     Given,
+    LicenceSettings,
     ListSetting,
-    Name,
     NameSetting,
     Node,
+    Nodes,
     PathText,
     Positive,
     RunName,
     Settings,
     TeacherNode,
     setting,
+)
+from distill.config.settings.networks import (
+    GeneratorSettings,
+    NetworkSettings,
+    StudentSettings,
+    StyleSettings,
 )
 from distill.config.settings.sketching import PairsRecipe, Sketch
 
@@ -39,45 +46,6 @@ def _bytes(value: Any) -> Any:
 
 
 ByteCount = Annotated[int, BeforeValidator(_bytes), Field(ge=0)]  # as people write it, 20GB
-
-
-@dataclass(frozen=True, kw_only=True)
-class EngineSettings(Settings):
-    """What labels: this process, or workers of a Ray cluster."""
-
-    name: Literal["here", "ray"]
-    address: PathText | None = setting(
-        "the Ray cluster: HOST:PORT, auto or ray://HOST:PORT; null: one that is started here",
-        default=None,
-    )
-    cpus: Positive = setting("cores of a worker", default=1)
-    gpus: Annotated[float, Field(ge=0)] | None = setting(
-        "GPUs of a worker; null: 1 if the cluster has any", default=None
-    )
-    wait: Annotated[float, Field(ge=0)] = setting(
-        "seconds to wait for nodes where no worker is left", default=600
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class StyleSettings(Settings):
-    """What to imitate: the teacher's weights file, where it comes from and under which terms."""
-
-    name: Name = setting("the style's name, which also names sets and runs")
-    resolution: Annotated[int, Field(ge=64, multiple_of=32)] = setting(
-        "side in pixels of the square pictures that the teacher labels"
-    )
-    weights: PathText | None = setting(
-        "the teacher's weights file, if you have it yourself; null: `file` is looked for"
-    )
-    file: str | None = setting(
-        "name of the weights file, looked for in DISTILL_WEIGHTS, the cache and at `url`"
-    )
-    url: str | None = setting("address to download it from")
-    sha256: str | None = setting("its hash")
-    git_blob: str | None = setting("or its hash as git's blob")
-    licence: str = setting("terms of the weights")
-    source: str = setting("where the weights come from")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +92,7 @@ class SplitConfig(DataConfig):
         "share held out to report on, in the same way; 0: none, validation serves for both",
         default=0.0,
     )
-    # runs from before them have neither
+    # runs from before them have none of these
     align: bool = setting(
         "shift targets that are a few pixels off onto their photos (see distill.curate)",
         default=False,
@@ -149,7 +117,7 @@ Sizes = Annotated[
 class Data(SplitConfig):
     """Photos that a teacher labels, or has labelled."""
 
-    kind: Literal["pairs", "photos", "demo", "shards"]
+    kind: Literal["pairs", "photos", "demo", "shards", "loader"]  # loader: Python's, not named here
     views: Positive | Annotated[list[Positive], Field(min_length=1)] = setting(
         "pictures taken of each training photo, the first the plain centre square; [1,8] for "
         "two folders"
@@ -164,7 +132,7 @@ class Data(SplitConfig):
         "disk space for remote shards on this machine, the least recently used go; 0: none",
         default=None,
     )
-    # runs from before them have neither
+    # runs from before them have none of these
     zoom: Annotated[float, Field(ge=0, le=1)] = setting(
         "0.3: pairs are shown 1/1.3 to 1.3 times as large, both sides alike", default=0.0
     )
@@ -197,7 +165,7 @@ class Loss(Settings):
     balance: bool = setting(
         "measure every term before the first step and scale all to one order of magnitude"
     )
-    terms: dict[str, Node]
+    terms: Nodes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,11 +179,14 @@ class Budget(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Machine(Settings):
-    """The machine that trains, and how often it looks at the result."""
+    """The machine that trains, how long, and how often it looks at the result."""
 
+    max_steps: Positive | None = setting("length of the run in batches; null: all epochs")
     accelerator: Literal["cpu", "gpu", "mps", "auto"] = setting("what to train on")
     devices: int | Literal["auto"] = setting("processes on this machine, one a device")
-    num_nodes: Positive = setting("machines; torchrun or srun starts the command on each")
+    num_nodes: Positive = setting(  # runs from before it have none
+        "machines; torchrun or srun starts the command on each", default=1
+    )
     strategy: str = setting("Lightning's strategy")
     precision: Literal["32-true", "16-mixed", "bf16-mixed"] = setting(
         "of the arithmetic; bf16-mixed is slow on CPUs without hardware for it"
@@ -240,7 +211,7 @@ class Machine(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Trainer(Machine):
-    """The machine and the length of a run; steps are optimiser steps."""
+    """The same where a step may take several batches."""
 
     max_steps: Positive = setting("length of the run in optimiser steps")
 
@@ -281,6 +252,9 @@ class PhotoSource(Settings):
         "file that lists pictures to leave out, one a line: names of photos or of pairs",
         default=None,
     )
+    restore: PathText | None = setting(
+        "file that lists pictures to take back what an earlier drop=FILE left out", default=None
+    )
     crop: Fraction = setting("share of the photo's short side that the centre square takes")
     style: StyleSettings
     data: Data
@@ -319,21 +293,8 @@ class Prepare(PhotoSource):
     recipe: PairsRecipe
     sketch: Sketch
     shard: ShardFormat
-    engine: EngineSettings
+    engine: Annotated[Node, Given(texts=("address",))]
     card: SetCard
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decoder(Settings):
-    """A decoder's name, which also names the run, its class, and what it asks of others.
-
-    `profile` says which operators it exports to, `without` which encoder blocks it needs not.
-    """
-
-    name: Name
-    profile: Literal["strict", "transposed"] = setting("operators of its export")
-    without: list[int] = setting("blocks of the encoder that it does without")
-    build: Annotated[Node, Given(("channels", "strides", "out_channels"))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -365,11 +326,24 @@ class Loggers(ListSetting):
     csv: bool = False
     wandb: WandbSettings | None = None
     mlflow: MLflowSettings | None = None
+    own: dict[str, Annotated[Node, Given(("save_dir",))]] = setting(
+        "further loggers of Lightning, by a name", default_factory=dict
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training(Settings):
-    """What every recipe of distill.train takes."""
+class LicenceOfRun(LicenceSettings):
+    """The same of a run, and of the pictures that its user brings."""
+
+    pictures: str | None = setting(
+        "terms of your photos, pairs or style pictures, as in 'CC BY 4.0'; null: not said",
+        default=None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(NetworkSettings):
+    """What every recipe of distill.train takes; a run's checkpoint and config.yaml give it back."""
 
     not_used = frozenset({"search", "launcher"})  # of the jobs of -m together, not of a run
 
@@ -382,14 +356,18 @@ class Training(Settings):
         "resume an earlier run of this name; false: start over, the old run is kept"
     )
     seed: int = setting("of the order, the augmentation and the initial weights")
+    trainer: Machine
     budget: Budget
     optimizer: Annotated[Node, Given(("params", "lr"))]
     schedule: Annotated[Node, Given(("optimizer", "total_steps", "val_every"))]
-    logger: Loggers = field(default_factory=Loggers)  # runs from before it have none
+    # runs from before them have none of these
+    logger: Loggers = field(default_factory=Loggers)
+    licence: LicenceOfRun = field(default_factory=LicenceOfRun)
+    callbacks: Nodes = setting("callbacks of Lightning, by a name", default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(PhotoSource, Training):
+class Train(PhotoSource, StudentSettings, Training):
     """distill.train recipe=distill"""
 
     recipe: Literal["distill"] = "distill"  # runs from before there were others have none
@@ -405,12 +383,6 @@ class Train(PhotoSource, Training):
         "again once, then kept",
         default="learnt",
     )
-    # nor this
-    global_statistics: Literal["none", "thumbnail"] = setting(
-        "thumbnail: statistics of the whole picture scale and shift features, so that larger "
-        "pictures come out right",
-        default="none",
-    )
     lr: Annotated[float, Field(gt=0)] | Literal["auto"] = setting(
         "learning rate at its highest; auto: found before the first step, with its curve as a"
         " picture"
@@ -418,17 +390,18 @@ class Train(PhotoSource, Training):
     ema: Annotated[float, Field(ge=0, lt=1)] = setting(
         "decay of the student's averaged weights; 0: none"
     )
-    channels: Literal[3, 4] = setting("of the output; 4 adds transparency and needs RGBA targets")
     style_backbone: Literal["vgg16", "vgg19_relu3_1"] = setting(
         "network of the losses style and features"
     )
     gka_layers: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = setting(
         "pairs of student layer and teacher layer for the GKA loss: [[A,B]]"
     )
-    decoder: Decoder
     loss: Loss
     trainer: Trainer
-    encoder: Annotated[Node, Given()]
+
+    @property
+    def side(self) -> int:
+        return self.style.resolution
 
 
 Pad = Literal["white", "black", "edge"]
@@ -477,40 +450,22 @@ class UnpairedDataConfig(AdversarialDataConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdversarialTrainer(Machine):
-    """The machine and the length of a run in batches."""
-
-    max_steps: Positive | None = setting("length of the run in batches; null: all epochs")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Generator(Settings):
-    """A generator's name, its class, and which operators it exports to."""
-
-    name: Name
-    profile: Literal["strict", "transposed", "unet", "cyclegan", "any"] = setting(
-        "operators of its export"
-    )
-    build: Annotated[Node, Given(("size", "in_channels", "out_channels"))]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Adversarial(Training):
+class Adversarial(GeneratorSettings, Training):
     """What recipe=pix2pix and recipe=cyclegan share."""
 
-    recipe: str
     data: AdversarialDataConfig
     lr: Annotated[float, BeforeValidator(_no_search), Field(gt=0)] = setting(
         "learning rate of both optimisers"
     )
     epochs: Positive = setting("passes over the pictures at that rate")
     decay_epochs: Annotated[int, Field(ge=0)] = setting("further ones, in which it falls to zero")
-    channels: Literal[3, 4] = setting("of the output; 4 adds transparency and needs RGBA targets")
     distance: Feature = setting("network of the Fréchet distance that shows progress")
-    generator: Generator
-    trainer: AdversarialTrainer
     discriminator: Annotated[Node, Given(("channels",))]
     adversarial: Annotated[Node, Given()]
+
+    @property
+    def side(self) -> int:
+        return self.data.crop_size
 
 
 @dataclass(frozen=True, kw_only=True)

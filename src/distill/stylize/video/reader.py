@@ -219,6 +219,10 @@ class Reader:
         )
         if frame.interlaced_frame:
             self.remarks.append("is interlaced, and stylised as it is")
+        # FFmpeg's own decoder of VP9 leaves it out, which lies beside the colours.
+        told = stream.metadata.get("alpha_mode") == "1"
+        if told or any(part.is_alpha for part in frame.format.components):
+            self.remarks.append("has transparency, which its stylised video has not")
         if self.facts.colours.hdr:
             self.remarks.append("is HDR, of which eight bits a colour are kept")
 

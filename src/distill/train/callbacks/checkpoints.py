@@ -7,7 +7,9 @@ import os
 import shutil
 import signal
 import time
+from dataclasses import asdict
 from pathlib import Path
+from threading import current_thread, main_thread
 from types import FrameType
 from typing import Any
 
@@ -15,7 +17,11 @@ import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 
+from distill.config.settings.training import Training
 from distill.core.files import atomic_write, write_whole
+from distill.core.terms import Terms, read_terms
+from distill.data.datamodule import RUN_PAIRS, DistillData
+from distill.data.terms import terms_of_run
 from distill.runs.run_folder import Run
 
 EVERY = 30  # seconds between checkpoints: what a killed run loses at most
@@ -32,15 +38,24 @@ class Checkpoints(pl.Callback):
     validation and what follows from it too. (At the end of a batch, where Lightning saves, a
     validation that is due would be lost, and with it a plateau schedule's step.) A second signal
     ends the process at once. Every checkpoint has the run's `settings`, as plain values, under
-    `distill`.
+    `distill`, and under `terms` whose terms it is under, those of an earlier part of it among them.
     """
 
-    def __init__(self, run: Run, settings: dict[str, Any]) -> None:
+    def __init__(self, run: Run, settings: Training) -> None:
         self.run, self.settings, self.asked = run, settings, False
+        self._terms = Terms(())
         self._saved_at = time.monotonic()
         self._between_steps = False
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        found = self._terms.beside(*terms_of_run(self.settings).chain)
+        self._terms = found.permitted("train", self.settings.licence.i_have_permission)
+
+        data = getattr(trainer, "datamodule", None)
+        begins = trainer.global_step == 0 or not (self.run.folder / RUN_PAIRS).is_file()
+        if isinstance(data, DistillData) and begins and trainer.is_global_zero:
+            data.remember(self.run.folder)
+
         # Here, not earlier: Lightning has set its own handler for SIGTERM, which saves nothing.
         def ask(number: int, _frame: FrameType | None) -> None:
             self.asked = True
@@ -48,8 +63,9 @@ class Checkpoints(pl.Callback):
             # Not print: the signal may have come in the middle of one.
             os.write(2, b"\nfinishing the step, then saving; once more: ends at once\n")
 
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, ask)
+        if current_thread() is main_thread():  # Python's rule for handlers
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, ask)
 
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
@@ -67,12 +83,19 @@ class Checkpoints(pl.Callback):
     def on_save_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        checkpoint["distill"] = self.settings
+        checkpoint["distill"] = asdict(self.settings)
+        checkpoint["terms"] = self._terms.plain()
         if self._between_steps:
             # The next batch is announced but not trained: as if it had not been fetched yet.
             progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
             for count in ("total", "current"):
                 progress[count]["ready"] = progress[count]["completed"]
+
+    def on_load_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        if "terms" in checkpoint:  # a run from before there were any has none
+            self._terms = read_terms(checkpoint["terms"])
 
     def save(self, trainer: pl.Trainer) -> None:
         """Write last.ckpt whole; the earlier one becomes previous.ckpt, in case of a crash."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
 
 from optuna.trial import FrozenTrial, TrialState
 from rich.box import SIMPLE_HEAD
@@ -15,7 +14,7 @@ from rich.table import Table
 from distill.config.multirun import Job, Outcome
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write, write_whole
-from distill.core.next_step import next_step
+from distill.core.next_step import assigned, for_shell, next_step
 from distill.runs.run_folder import Run
 from distill.train.search import summary
 from distill.train.search.objectives import RISING
@@ -130,9 +129,9 @@ def commands(trial: FrozenTrial, trials: Trials) -> list[str]:
     """How to export a trial's run, and how to train its values again, for longer say."""
     run = Run(trials.folder / trial.user_attrs[RUN])
     typed = trials.job(trial).overrides
-    name = f"run={trials.folder.name.removeprefix('sweep-')}-{run.folder.name}"
+    name = assigned("run", f"{trials.folder.name.removeprefix('sweep-')}-{run.folder.name}")
     words = [word for word in typed if not word.startswith(("sweep=", "runs="))]
-    train = " ".join(["python -m distill.train", *map(quote, words), quote(name)])
+    train = " ".join(["python -m distill.train", *map(for_shell, words), name])
     return [next_step("export", **run.words).removeprefix("next: "), train]
 
 

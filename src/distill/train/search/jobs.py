@@ -20,6 +20,7 @@ from filelock import FileLock
 
 from distill.config.multirun import Job, Outcome, attempt
 from distill.config.settings.searching import Launcher, SubmititLauncher
+from distill.config.settings.training import Training
 from distill.core.errors import INTERRUPTED, DistillError, reason_of
 from distill.core.process import exit_with_parent
 from distill.train.trainer import also_called
@@ -51,7 +52,7 @@ def run_one(task: Callable[[Any], None], job: Job) -> int:
     """One job of a grid, in a process that another one started; gives its exit status."""
     start = StaggeredStart(Path(job.settings.runs))
 
-    def held(settings: Any) -> None:
+    def held(settings: Training) -> None:
         with start, also_called(start):
             task(settings)
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from distill.config.registry import recipe_of
 from distill.config.settings.searching import COSTS
 from distill.core.errors import DistillError
 from distill.metrics import complexity
@@ -56,12 +55,11 @@ def _costs(run: Run, timed: bool) -> dict[str, float]:
     from distill.models.fold import fold_batchnorm
 
     network, trained = checkpoint.load_network(run.checkpoint("best"))
-    recipe = recipe_of(trained)
-    side = recipe.side(trained)
+    side = trained.side
     network.eval()
     found = counted_costs(network, side)
     if timed:
-        exporter = OnnxExporter(size=side, profile=recipe.profile(trained))
+        exporter = OnnxExporter(size=side, profile=trained.profile)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "network.onnx"
             path.write_bytes(exporter.export(fold_batchnorm(network)).SerializeToString())

@@ -14,6 +14,7 @@ from distill.config import multirun
 from distill.config.multirun import Job
 from distill.config.search_space import Space
 from distill.config.settings.searching import Search, Searching
+from distill.config.settings.training import Training
 from distill.core.errors import DistillError
 from distill.train.search.sweep import SweepFolders, sweep_folder
 
@@ -66,7 +67,7 @@ class StudySweep(SweepFolders):
             sys.exit(status)
 
 
-def _check(search: Search, settings: Any) -> None:
+def _check(search: Search, settings: Training) -> None:
     """Raises DistillError for a search that cannot do what it is told."""
     if search.pruner != "none" and len(search.objectives) > 1:
         raise DistillError(

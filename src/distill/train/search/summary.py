@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from distill.config.multirun import Job, Outcome
-from distill.config.registry import recipe_of, registered
+from distill.config.registry import registered
 from distill.core.errors import INTERRUPTED, DistillError
 from distill.core.files import atomic_write, write_whole
 from distill.metrics import complexity
@@ -106,7 +106,7 @@ def figures(run: Run, table: Sequence[dict[str, float]]) -> Row:
     with suppress(DistillError):  # no checkpoint, or a damaged one
         row["steps"] = step_of(run.checkpoint("last"))
         network, trained = checkpoint.load_network(run.checkpoint("best"))
-        row["MACs"] = complexity.module_macs(network, recipe_of(trained).side(trained))
+        row["MACs"] = complexity.module_macs(network, trained.side)
         row["parameters"] = complexity.parameters(network)
     row[DISTANCE] = min((r["val/frechet"] for r in table if "val/frechet" in r), default=None)
     if table := [r for r in table if "val/psnr" in r]:
@@ -132,7 +132,8 @@ def state(run: Run, job: Job, outcome: Outcome) -> str:
     except DistillError as error:
         return f"failed: {error}"
     # The settings of a run that was given in epochs have no length; the run's own have.
-    if early or step >= (job.settings.trainer.max_steps or run.config()["trainer"]["max_steps"]):
+    end = job.settings.trainer.max_steps or run.settings().trainer.max_steps or math.inf
+    if early or step >= end:
         return "finished"
     return f"stopped at step {step}"
 

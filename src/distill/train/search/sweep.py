@@ -7,11 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from distill.config.multirun import Job, Outcome, Sweep
 from distill.config.registry import recipe_named
+from distill.config.settings.training import Training
 from distill.core.errors import DistillError
+from distill.core.next_step import quoted
+from distill.core.next_step import typed as as_typed
 
 LONGEST = 40  # characters of one value in a folder's name
 
@@ -20,7 +22,7 @@ LONGEST = 40  # characters of one value in a folder's name
 class SweepFolders(Sweep):
     """A run's folder for each job, RUNS/sweep-NAME/STYLE-DECODER-LOSS/, and a summary of all."""
 
-    def alone(self, settings: Any) -> None:
+    def alone(self, settings: Training) -> None:
         if settings.sweep is not None:
             raise DistillError(
                 f"sweep={settings.sweep}: names the folder of several jobs; add -m and give a "
@@ -61,7 +63,7 @@ def into(folder: str, job: Job, name: str) -> Job:
     # Processes that Lightning starts for further devices are given this command line.
     typed = [o for o in job.overrides if _key(o) not in ("runs", "sweep")]
     own = replace(job.settings, run=name, runs=folder, sweep=None)
-    return Job(job.swept, [*typed, f"run='{name}'", f"runs={folder}"], own, name)
+    return Job(job.swept, [*typed, f"run={quoted(name)}", f"runs={as_typed(folder)}"], own, name)
 
 
 def folder_name(job: Job) -> str:

@@ -13,9 +13,10 @@ from optuna import TrialPruned
 from optuna.trial import Trial, TrialState
 
 from distill.config.multirun import attempt
-from distill.config.registry import recipe_of
 from distill.config.settings.searching import Launcher, Search
+from distill.config.settings.training import Training
 from distill.core.errors import INTERRUPTED, DistillError
+from distill.models.build import untrained
 from distill.runs.run_folder import Run
 from distill.train.search.jobs import (
     ClusterJob,
@@ -88,7 +89,11 @@ def next_within(trials: Trials) -> Trial | None:
     Raises DistillError where none is found in many attempts.
     """
     why: str | None = None
+    space = trials.space
+    beyond: set[tuple[str, ...]] = set()
     for _ in range(ATTEMPTS):
+        if len(beyond) == space.count:
+            break
         trial = trials.take()
         if trial is None:
             return None
@@ -99,13 +104,14 @@ def next_within(trials: Trials) -> Trial | None:
         if why is None:
             return trial
         trials.tell(trial, TrialState.PRUNED, outside=why)  # counts for the sampler only
+        beyond.add(tuple(space.typed(trial.params).values()))
     raise DistillError(
-        f"search.most, search.least: not one of {ATTEMPTS} combinations is within them (the last: "
-        f"{why}); widen the limits or what is searched"
+        f"search.most, search.least: not one of {len(beyond)} combinations is within them (the "
+        f"last: {why}); widen the limits or what is searched"
     )
 
 
-def outside(search: Search, settings: Any) -> str | None:
+def outside(search: Search, settings: Training) -> str | None:
     """Which cost of a run's network is beyond the search's limits, in words; None where none is.
 
     The network is built without weights and runs once, at the run's own resolution. Raises
@@ -119,9 +125,7 @@ def outside(search: Search, settings: Any) -> str | None:
     ]
     if not limits:
         return None
-    trained = asdict(settings)
-    recipe = recipe_of(trained)
-    costs = counted_costs(recipe.network(trained).eval(), recipe.side(trained))
+    costs = counted_costs(untrained(settings).eval(), settings.side)
     for name, limit, sign, word in limits:
         if sign * (costs[name] - limit) > 0:
             return f"{costs[name]:,.0f} {name}, at {word} {limit:,.0f}"
@@ -137,7 +141,7 @@ def run_trial(task: Callable[[Any], None], trials: Trials, trial: Trial) -> int:
     run, objectives = Run(trials.folder / trial.user_attrs[RUN]), trials.search.objectives
     watch = TrialWatch(trial, objectives, run)
 
-    def watched(settings: Any) -> None:
+    def watched(settings: Training) -> None:
         with watch, also_called(watch):
             task(settings)
 

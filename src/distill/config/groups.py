@@ -1,0 +1,101 @@
+"""Where the files of settings lie, and which choices the config groups have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from distill.config.help import Row, comments
+from distill.core import plugins
+from distill.core.errors import DistillError, reason_of
+
+typed_folders: list[Path] = []  # of --config-dir
+
+
+def conf_folder() -> Path:
+    """conf/ inside the package (wheel) or two levels up (checkout)."""
+    package = Path(__file__).resolve().parents[1]
+    places = (package / "conf", package.parents[1] / "conf")
+    return next(folder for folder in places if folder.is_dir())
+
+
+def conf_folders() -> list[Path]:
+    """Where choices are looked for: in conf/, in folders that were typed, and in plug-ins'."""
+    return [conf_folder(), *typed_folders, *plugins.conf_folders()]
+
+
+def conf_files() -> list[Path]:
+    """The files of settings, commands before groups."""
+    folders = conf_folders()
+    found = [path for folder in folders for path in folder.rglob("*.yaml")]
+    return sorted(found, key=lambda path: (path.parent not in folders, path))
+
+
+def described(path: Path) -> list[Row]:
+    """Keys, as typed, defaults and comments of a file of settings."""
+    text = path.read_text(encoding="utf-8")
+    whole = path.parent in conf_folders() or text.startswith("# @package _global_")
+    prefix = "" if whole else f"{path.parent.name}."
+    return [row._replace(key=f"{prefix}{row.key}") for row in comments(text)]
+
+
+def keys_of(group: str, choice: str) -> set[str]:
+    """The dotted keys that a choice's file sets, and those of the choices it builds on."""
+    path = file_at(f"{group}/{choice}.yaml")
+    content = _content(path)
+    below = content.pop("defaults", [])
+    prefix = "" if path.read_text().startswith("# @package _global_") else f"{group}."
+    inherited = [keys_of(group, c) for c in below if isinstance(c, str) and c in choices(group)]
+    return {f"{prefix}{key}" for key in dotted(content)}.union(*inherited)
+
+
+def dotted(tree: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """The keys of a tree of settings, at any depth."""
+    for key, value in tree.items():
+        yield f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from dotted(value, f"{prefix}{key}.")
+
+
+def choices(group: str) -> list[str]:
+    """The choices of a config group: its YAML files."""
+    if "\0" in group:
+        return []
+    return sorted({p.stem for folder in conf_folders() for p in (folder / group).glob("*.yaml")})
+
+
+def nodes_of(group: str) -> dict[str, Any]:
+    """The Nodes of all choices of a group that takes several."""
+    found = [_content(file_at(f"{group}/{choice}.yaml")) for choice in choices(group)]
+    return {name: node for each in found for name, node in each.items()}
+
+
+def file_at(place: str) -> Path:
+    """The first file of that place below a folder of settings."""
+    return next(file for folder in conf_folders() if (file := folder / place).is_file())
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DistillError(f"{path}: no YAML ({reason_of(error, 200)})") from error
+    return found if isinstance(found, dict) else {}
+
+
+def every_group(name: str) -> list[str]:
+    """The config groups a command takes, whatever its recipe."""
+    groups = dict.fromkeys(groups_of(name))
+    if "recipe" in groups:
+        groups |= dict.fromkeys(g for r in choices("recipe") for g in groups_of(f"recipe/{r}"))
+    return list(groups)
+
+
+def groups_of(name: str) -> list[str]:
+    """The config groups a command takes, also those that are empty by default."""
+    defaults = _content(file_at(f"{name}.yaml")).get("defaults", [])
+    named = [str(key) for item in defaults if isinstance(item, Mapping) for key in item]
+    return [key.lstrip("/") for key in named if not key.startswith("override ")]
