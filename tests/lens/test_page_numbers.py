@@ -21,7 +21,7 @@ from distill.lens import webpage
 from distill.models.students.global_statistics import thumbnail_of
 from distill.models.students.student import Student
 from distill.stylize import render
-from distill.stylize.video.smoothing import Smoother
+from distill.stylize.video.stylised_video import Smoother
 from support.told_students import told_student
 
 TSC = webpage.SOURCES / "node_modules" / ".bin" / "tsc"

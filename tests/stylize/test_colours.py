@@ -21,7 +21,7 @@ from distill.export.onnx import OnnxExporter
 from distill.models import network_file, zoo
 from distill.models.teachers.animegan2 import AnimeGANv2
 from distill.models.teachers.toon import Toon
-from distill.stylize import render, tiles
+from distill.stylize import render
 from distill.stylize.onnx_student import OnnxStudent
 from support.students_on_file import STYLE, settings_of_student
 
@@ -100,7 +100,7 @@ def test_strips_leave_no_seam(monkeypatch):
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.slow
 def test_a_large_output_has_the_colours_of_the_side_learnt_at(upscale, dynamic, monkeypatch):
-    monkeypatch.setattr(tiles, "TILE", 128)
+    monkeypatch.setattr(render, "TILE", 128)
     photo = Image.new("RGB", (320, 256), (GREY,) * 3)
     right = values(render.stylise_rgb(photo.resize((SIDE, 51)), student())).mean()
     own = values(render.stylise_rgb(photo, student(), 320, upscale)).mean()

@@ -10,9 +10,8 @@ from distill.core import sessions
 from distill.core.errors import DistillError
 from distill.export.onnx import OnnxExporter
 from distill.stylize import __main__ as stylize
-from distill.stylize import execution
-from distill.stylize.execution import TOLERANCE
-from distill.stylize.onnx_student import OnnxStudent
+from distill.stylize import onnx_student
+from distill.stylize.onnx_student import TOLERANCE, OnnxStudent
 from support.commands import run
 from support.stylize_setup import Negative, Reshaped, files, pixels, put
 
@@ -29,7 +28,7 @@ def machine(monkeypatch):
 
     def make(**adds):
         added = {sessions.CPU: 0.0}
-        added |= {execution.PROVIDERS[device]: add for device, add in adds.items()}
+        added |= {onnx_student.PROVIDERS[device]: add for device, add in adds.items()}
         real, ran = sessions.onnxruntime.InferenceSession, []
 
         class StandIn:
@@ -83,7 +82,7 @@ FALLBACK = "This session contains graph nodes that are assigned to fallback to t
 )
 def test_the_best_that_agrees_is_taken(machine, negative, adds, device, provider, said):
     machine(**adds)
-    assert execution.choose(negative, device, 1) == (provider, said)
+    assert onnx_student.choose_provider(negative, device, 1) == (provider, said)
 
 
 @pytest.mark.parametrize(
@@ -98,13 +97,13 @@ def test_the_best_that_agrees_is_taken(machine, negative, adds, device, provider
 )
 def test_one_that_does_not_fit_is_left_and_why_is_said(machine, negative, add, reason):
     machine(cuda=add)
-    provider, said = execution.choose(negative, "auto", 1)
+    provider, said = onnx_student.choose_provider(negative, "auto", 1)
     assert provider == sessions.CPU
     assert said.startswith("device: cpu; cuda: ")
     assert reason in said
     assert "\n" not in said
     with pytest.raises(DistillError, match=r"^device=cuda: .*; take device=auto or device=cpu$"):
-        execution.choose(negative, "cuda", 1)
+        onnx_student.choose_provider(negative, "cuda", 1)
 
 
 @pytest.mark.parametrize("network", [Negative, Reshaped], ids=["any size", "one size"])

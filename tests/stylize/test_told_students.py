@@ -20,10 +20,10 @@ from distill.models.students.decoders.detail import Detail
 from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.global_statistics import thumbnail_of
 from distill.models.students.student import Student, global_statistics
-from distill.stylize import render, tiles
+from distill.stylize import render
 from distill.stylize.onnx_student import OnnxStudent
 from distill.stylize.stylizing import open_student
-from distill.stylize.video.smoothing import SmoothSummary
+from distill.stylize.video.stylised_video import SmoothSummary
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_a_part_is_drawn_by_the_summary_of_the_whole(
 
 
 def test_tiles_equal_the_whole(student: OnnxStudent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "TILE", 256)
+    monkeypatch.setattr(render, "TILE", 256)
     photo = Image.fromarray(data.astronaut()).crop((0, 0, 500, 400))
     whole = np.asarray(render.stylise_rgb(photo, student), int)
     tiled = np.asarray(render.stylise_rgb(photo, student, upscale="tiles"), int)
@@ -87,7 +87,7 @@ def test_a_large_picture_keeps_its_size_and_is_drawn_in_tiles(
     seen = []
     monkeypatch.setattr(render, "PIECE", 100 * 100)
     monkeypatch.setattr(
-        tiles, "stylise_tiled", lambda picture, *_: seen.append(picture.size) or picture
+        render, "stylise_tiled", lambda picture, *_: seen.append(picture.size) or picture
     )
     assert render.stylise_rgb(Image.new("RGB", (120, 100)), student).size == (120, 100)
     assert seen == [(160, 160)]

@@ -15,7 +15,7 @@ from distill.core import onnx_files
 from distill.export.onnx import OnnxExporter
 from distill.models import zoo
 from distill.stylize import __main__ as stylize
-from distill.stylize import guided, onnx_student, render, tiles
+from distill.stylize import guided, onnx_student, render
 from distill.stylize.onnx_student import OnnxStudent
 from support.commands import run
 from support.stylize_setup import Negative, Reshaped, close, files, picture, pixels, put
@@ -69,8 +69,8 @@ def test_reach_within_one_size():
 def test_tiles_keep_clear_of_what_a_shipped_student_depends_on(name):
     student = OnnxStudent(onnx_files.load_model(SHIPPED[name]), name, 1)
     assert 128 <= student.reach <= 384  # deepest features of stride 32, and context around them
-    felt = min(student.reach, tiles.MOST - tiles.BLEND)  # what is further changes no level of 255
-    assert tiles.margin(student, tiles.TILE) - tiles.BLEND // 2 > felt
+    felt = min(student.reach, render.OVERLAP - render.BLEND)  # what is further changes no level of 255
+    assert render.margin(student, render.TILE) - render.BLEND // 2 > felt
 
 
 # Tiles
@@ -78,7 +78,7 @@ def test_tiles_keep_clear_of_what_a_shipped_student_depends_on(name):
 
 def test_every_pixel_of_every_tile_comes_once(monkeypatch):
     """Whatever comes out, the shares of what overlaps add up to the picture itself."""
-    monkeypatch.setattr(tiles, "TILE", 128)
+    monkeypatch.setattr(render, "TILE", 128)
     negative = model_of(Negative())
     for width, height in ((400, 300), (129, 128), (128, 1000), (90, 40)):
         photo = picture(width, height)
@@ -100,8 +100,8 @@ def test_tiles_are_the_whole_picture(name):
 
 @pytest.mark.slow
 def test_without_overlap_there_would_be_seams(monkeypatch):
-    monkeypatch.setattr(tiles, "TILE", 128)
-    monkeypatch.setattr(tiles, "MOST", 16)
+    monkeypatch.setattr(render, "TILE", 128)
+    monkeypatch.setattr(render, "OVERLAP", 16)
     blur, photo = model_of(Blur(20)), large(400, 200)
     whole = np.asarray(render.stylise_rgb(photo, blur, 400)).astype(int)
     tiled = np.asarray(render.stylise_rgb(photo, blur, upscale="tiles")).astype(int)
@@ -110,7 +110,7 @@ def test_without_overlap_there_would_be_seams(monkeypatch):
 
 def test_tiles_blend_where_a_network_depends_on_everything(monkeypatch):
     """Each tile has a tone of its own; what shows is a slope over BLEND pixels, no edge."""
-    monkeypatch.setattr(tiles, "TILE", 128)
+    monkeypatch.setattr(render, "TILE", 128)
     photo = Image.fromarray(
         np.repeat(np.linspace(0, 255, 1000).astype(np.uint8)[None, :, None], 96, 0).repeat(3, 2)
     )
@@ -140,7 +140,7 @@ def test_memory_is_that_of_one_tile(monkeypatch):
         Image.new("RGB", (6000, 4000), (9, 9, 9)), model_of(Negative()), None, "tiles"
     )
     assert stylised.size == (6000, 4000)
-    assert set(seen) == {(1, 3, tiles.TILE, tiles.TILE)}
+    assert set(seen) == {(1, 3, render.TILE, render.TILE)}
     assert stylised.getextrema() == ((246, 246),) * 3
 
 
@@ -233,9 +233,9 @@ def test_transparency_goes_along(shipped_students, upscale):
 
 def test_tiles_are_of_the_picture_s_own_size(shipped_students, monkeypatch):
     seen = []
-    stylise_tiled = tiles.stylise_tiled
+    stylise_tiled = render.stylise_tiled
     monkeypatch.setattr(
-        tiles, "stylise_tiled", lambda p, *h: (seen.append(p.size), stylise_tiled(p, *h))[1]
+        render, "stylise_tiled", lambda p, *h: (seen.append(p.size), stylise_tiled(p, *h))[1]
     )
     put("photo.png", picture(1500, 40))
     assert run(stylize, "photo.png", "upscale=tiles") == 0

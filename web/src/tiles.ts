@@ -1,6 +1,6 @@
 /**
  * A large picture in tiles that overlap by what a pixel depends on, and are blended where they meet:
- * distill.stylize's upscale=tiles (stylize/tiles.py), whose numbers these are. In the worker.
+ * distill.stylize's upscale=tiles (stylize/render.py), whose numbers these are. In the worker.
  */
 import type { Size } from "./protocol";
 import { rounded } from "./resample";

@@ -37,6 +37,10 @@ class BadVideo(Exception):
     """This file cannot be used as a video; the message is the reason."""
 
 
+class NotWhole(Exception):
+    """The video is written, but for what the message says."""
+
+
 @dataclass(frozen=True)
 class FoundInput:
     """A picture or video and the path that it keeps below the folder for outputs."""

@@ -21,8 +21,8 @@ from distill.core.progress import bar
 from distill.data.photos import BadPhoto
 from distill.models import zoo
 from distill.runs import run_folder
-from distill.stylize import pictures, portraits, videos
-from distill.stylize.jobs import BadVideo, StylizeJob
+from distill.stylize import pictures, portraits
+from distill.stylize.jobs import BadVideo, NotWhole, StylizeJob
 from distill.stylize.onnx_student import OnnxStudent
 from distill.stylize.pictures import InferenceSetup
 
@@ -94,8 +94,10 @@ def stylise_all(
     Raises DistillError (exit status 1) when any was skipped, and without weights that are needed.
     """
     kinds = {job.is_video for job in jobs}
-    if True in kinds and find_spec("av") is None:
-        raise DistillError("videos need PyAV: pip install 'distill[video]'")
+    if True in kinds:
+        if find_spec("av") is None:
+            raise DistillError("videos need PyAV: pip install 'distill[video]'")
+        from distill.stylize.video import stylised_video
     what = "files" if len(kinds) > 1 else "videos" if True in kinds else "pictures"
     find_faces = None if settings.face == "off" else portraits.finder(settings.detector)
     teacher = None
@@ -113,7 +115,7 @@ def stylise_all(
     several = len(jobs) > 1
     with bar(len(jobs), what[:-1], "stylising") if several else nullcontext() as progress:
         for job in jobs:
-            stylise_file = videos.stylise_file if job.is_video else pictures.stylise_file
+            stylise_file = stylised_video.stylise_file if job.is_video else pictures.stylise_file
             try:
                 stylise_file(job, setup)
             except (BadPhoto, BadVideo) as reason:
@@ -121,7 +123,7 @@ def stylise_all(
                     raise DistillError(f"{str(job.source)!r}: {reason}") from None
                 tqdm.write(f"skipped {str(job.source)!r}: {reason}", file=sys.stderr)
                 failed += 1
-            except videos.NotWhole as reason:
+            except NotWhole as reason:
                 job.say(f"stylised, but {reason}")
                 partly += 1
             if progress is not None:

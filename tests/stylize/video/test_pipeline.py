@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from distill.stylize.video.pipeline import Pipeline
+from distill.stylize.video.stylised_video import Pipeline
 
 PATIENCE = 20  # seconds after which a test that waits for another thread gives up
 

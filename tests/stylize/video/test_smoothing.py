@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from distill.stylize.video.smoothing import BLOCK, STILL, Smoother
+from distill.stylize.video.stylised_video import BLOCK, STILL, Smoother
 
 GREY = np.full((40, 56, 3), 120, np.uint8)
 

@@ -2,21 +2,76 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from PIL import Image
+from scipy.ndimage import maximum_filter
+from tqdm import tqdm
 
 from distill.core.errors import needed
+from distill.core.files import write_json
 from distill.core.progress import bar
-from distill.stylize.video.pipeline import Pipeline
+from distill.data.decode import to_rgb
+from distill.stylize import render
+from distill.stylize.jobs import BadVideo, NotWhole, StylizeJob
+from distill.stylize.pictures import InferenceSetup
 from distill.stylize.video.reader import Reader, VideoFrame
-from distill.stylize.video.smoothing import Smoother
 from distill.stylize.video.writer import Writer, locked_write
+
+
+def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
+    """One video, read, stylised and written whole.
+
+    Raises BadVideo with the reason where it is not, NotWhole where frames of it could not be read.
+    """
+    settings = setup.settings
+    if settings.face != "off":
+        raise BadVideo(f"face={settings.face} is for pictures; leave it off")
+    student, smooth = setup.student, settings.smooth
+    summarise = SmoothSummary(student.summary, smooth) if student.told else None
+
+    def stylise(frame: np.ndarray) -> np.ndarray:
+        picture = Image.fromarray(frame)
+        stylised = render.stylise_rgb(picture, student, settings.size, settings.upscale, summarise)
+        return np.asarray(to_rgb(stylised))  # what is see-through becomes white
+
+    try:
+        report = stylise_video(
+            *(job.source, job.target, stylise, job.say),
+            *(settings.crf, smooth, settings.stability, settings.compare),
+        )
+        if found := report.stability:
+            values = {**asdict(found), "ratio": found.ratio, "smooth": smooth}
+            write_json(job.target.with_name(f"{job.target.stem}.stability.json"), values)
+            ratio = "" if found.ratio is None else f", {found.ratio:.2f} times as much"
+            before = f"; {found.unsmoothed:.2f} before smooth={smooth:g}" if smooth else ""
+            tqdm.write(
+                f"stability: outputs change by {found.drawings:.2f} levels of 255 beyond the "
+                f"motion, inputs by {found.pictures:.2f}{ratio}{before}",
+                file=sys.stdout,
+            )
+        elif settings.stability:
+            tqdm.write("stability: no two frames show the same", file=sys.stdout)
+    except OSError as error:
+        temporary = str(error.filename or "").endswith(".part")
+        where = str(job.target) if temporary else error.filename or str(job.target)
+        reason = (error.strerror or str(error)).lower()
+        raise BadVideo(f"{where!r} cannot be written ({reason})") from error
+    shares = ", ".join(f"{stage} {share:.0%}" for stage, share in report.busy.items())
+    pace = report.frames / report.seconds
+    tqdm.write(f"{report.frames} frames, {pace:.1f} a second; busy: {shares}", file=sys.stdout)
+    if missing := report.missing:
+        raise NotWhole(missing)
+
 
 if TYPE_CHECKING:
     from distill.stylize.video.stability import Stability
@@ -119,3 +174,122 @@ def stylise_video(
     busy = {stage: spent / seconds for stage, spent in stages}
     measured = meter.result() if meter else None
     return VideoReport(written, seconds, busy, reader.lost, writer.dropped, reader.cut, measured)
+
+
+DEPTH = 12  # items on their way: enough against hiccups; a 4K picture is 25 MB
+_END = object()
+
+
+class Pipeline:
+    """What `source` yields, through every step in turn and in order; a step maps one item to one.
+
+        with Pipeline(source, [stylise, smooth]) as items:
+            for item in items: ...
+
+    At most `depth` items are on their way to the caller. Leaving the block, for whatever reason,
+    stops all threads. What a step or the source raises is raised to the caller, after the items
+    before it. `busy` holds the seconds that the source and each step have worked, without their
+    waiting.
+    """
+
+    def __init__(
+        self, source: Iterable[Any], steps: Sequence[Callable[[Any], Any]], depth: int = DEPTH
+    ) -> None:
+        items = iter(source)
+        self._steps = [lambda _: next(items, _END), *steps]
+        self._threads = [ThreadPoolExecutor(1) for _ in self._steps]
+        self._depth, self.busy = depth, [0.0] * len(self._steps)
+
+    def __enter__(self) -> Iterator[Any]:
+        return self._items()
+
+    def __exit__(self, *_: object) -> None:
+        for thread in self._threads:
+            thread.shutdown(wait=False, cancel_futures=True)
+        for thread in self._threads:
+            thread.shutdown()
+
+    def _items(self) -> Iterator[Any]:
+        coming: deque[Future[Any]] = deque()
+        while True:
+            while len(coming) < self._depth:
+                item: Future[Any] | None = None
+                for number, thread in enumerate(self._threads):
+                    item = thread.submit(self._work, number, item)
+                assert item is not None
+                coming.append(item)
+            if (done := coming.popleft().result()) is _END:
+                return
+            yield done
+
+    def _work(self, number: int, before: Future[Any] | None) -> Any:
+        item = before.result() if before else None
+        if item is _END:
+            return item
+        start = time.perf_counter()
+        try:
+            return self._steps[number](item)
+        finally:
+            self.busy[number] += time.perf_counter() - start
+
+
+BLOCK = 8  # pixels a side whose mean is compared: an eighth of the sensor's noise is left
+SCENE = 0.2  # of its length that a summary may change by and still be mixed by a third
+STILL = 3.0  # levels of 255 that a block's mean may change by and still be mixed by a third
+
+
+class Smoother:
+    """Mixes a stylised frame with the last result by `strength` (0 to below 1) where nothing moves.
+
+    out = stylised + w · (last - stylised), w = strength · exp(-(d / 3)²), d the change of the input
+    in levels of 255: of the means of blocks of 8×8 pixels, the largest of three colours and of the
+    block's neighbours. d is taken to the input mixed by the same weights, so that slow changes,
+    each too small to notice, end the mixing before a trail can be seen. Only the past counts, and
+    one picture is kept.
+    """
+
+    def __init__(self, strength: float) -> None:
+        self._strength = strength
+        self._last: np.ndarray | None = None
+        self._reference: np.ndarray = np.zeros(0)
+
+    def __call__(self, picture: np.ndarray, stylised: np.ndarray) -> np.ndarray:
+        """A frame and its output, both uint8 (height, width, 3); gives the mixed output."""
+        means = np.asarray(Image.fromarray(picture).reduce(BLOCK), np.float32)
+        result = stylised.astype(np.float32)
+        if self._last is None or self._last.shape != stylised.shape:
+            self._last, self._reference = result, means
+            return stylised
+        change = maximum_filter(np.abs(means - self._reference).max(2), 3)
+        weight = self._strength * np.exp(-((change / STILL) ** 2))  # of every block
+        self._reference = means + weight[..., None] * (self._reference - means)
+        size = weight.shape[1] * BLOCK, weight.shape[0] * BLOCK
+        pixels = np.asarray(Image.fromarray(weight).resize(size, Image.Resampling.BILINEAR))
+        high, wide = stylised.shape[:2]  # the last blocks may reach beyond the edge
+        self._last -= result
+        self._last *= pixels[:high, :wide, None]
+        self._last += result
+        return (self._last + 0.5).astype(np.uint8)
+
+
+class SmoothSummary:
+    """A student's summary of a frame, mixed with the last frames' by `strength` (0 to below 1).
+
+    What it is told of the whole picture then neither flickers nor, since the weight falls with the
+    change, lasts from one scene into the next.
+    """
+
+    def __init__(self, summarise: Callable[[np.ndarray], np.ndarray], strength: float) -> None:
+        self._summarise, self._strength = summarise, strength
+        self._last: np.ndarray | None = None
+
+    def __call__(self, photo: np.ndarray) -> np.ndarray:
+        """(1, 3, H, W) in [0, 1] to (1, 64, 1, 1), frame after frame."""
+        summary = self._summarise(photo)
+        if self._last is not None:
+            length = max(float(np.linalg.norm(summary)), 1e-12)
+            change = float(np.linalg.norm(summary - self._last)) / length
+            weight = self._strength * np.float32(np.exp(-((change / SCENE) ** 2)))
+            summary = summary + weight * (self._last - summary)
+        self._last = summary
+        return summary

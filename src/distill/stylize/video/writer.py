@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,9 +16,8 @@ from filelock import FileLock, Timeout
 
 from distill.core.errors import DistillError
 from distill.stylize.jobs import VIDEO_OUTPUTS, BadVideo
-from distill.stylize.video import pixels
+from distill.stylize.video import reader
 from distill.stylize.video.reader import Reader
-from distill.stylize.video.tracks import tracks
 
 WIDEST = 16384  # pixels a side: H.264's and VP9's encoders end there
 _VP9 = {"deadline": "good", "cpu-used": "4", "row-mt": "1", "b": "0"}
@@ -119,7 +119,7 @@ class Writer:
 
     def write(self, pts: int, duration: int, picture: np.ndarray) -> None:
         """The next frame, uint8 (height, width, 3)."""
-        frame = pixels.to_frame(picture, self.facts.colours)
+        frame = reader.to_frame(picture, self.facts.colours)
         base = self.facts.time_base
         frame.pts, frame.time_base = pts - round(self._start / base), base
         frame.duration = duration
@@ -177,3 +177,82 @@ def _disk(path: Path) -> Iterator[None]:
     except av.FFmpegError as error:
         reason = error.strerror or type(error).__name__
         raise OSError(error.errno, reason, str(path)) from error
+
+
+class Track:
+    """One stream. `target` is None where it is not in the new file; `remark` says so if changed."""
+
+    def __init__(self, source: Any, target: Any, remark: str | None = None) -> None:
+        self.source, self.target, self.remark = source, target, remark
+
+    def taken(self, packet: Any) -> Iterable[Any]:
+        """What to write for a packet: itself, its bytes untouched."""
+        packet.stream = self.target
+        return [packet]
+
+    def rest(self) -> Iterable[Any]:
+        """What to write at the end."""
+        return []
+
+
+class Encoded(Track):
+    """Sound of a kind that the container does not take, encoded again."""
+
+    def __init__(self, source: Any, target: Any, encoder: str) -> None:
+        name = source.codec_context.name
+        remark = f"its sound ({name}) does not go into this kind of file: now {encoder}"
+        super().__init__(source, target, remark)
+        context = target.codec_context
+        self._resampler = av.AudioResampler(
+            context.format.name, context.layout.name, context.rate, context.frame_size or 960
+        )
+
+    def taken(self, packet: Any) -> Iterator[Any]:
+        """Raises ValueError for a packet that is damaged."""
+        try:
+            frames = packet.decode()
+        except av.FFmpegError as error:  # of whatever class
+            raise ValueError("damaged sound") from error
+        for frame in frames:
+            for part in self._resampler.resample(frame):
+                yield from self.target.encode(part)
+
+    def rest(self) -> Iterator[Any]:
+        for frame in self.source.codec_context.decode(None):
+            for part in self._resampler.resample(frame):
+                yield from self.target.encode(part)
+        for part in self._resampler.resample(None):
+            yield from self.target.encode(part)
+        yield from self.target.encode(None)
+
+
+def tracks(container: Any, sources: Iterable[Any], encoder: str) -> Iterator[Track]:
+    """A track for every stream, added to the container."""
+    for source in sources:
+        context = source.codec_context
+        if context is not None and _takes(container.format.name, source):
+            track = Track(source, container.add_stream_from_template(source))
+        elif context is not None and source.type == "audio" and context.sample_rate:
+            rate = 48_000 if encoder == "libopus" else context.sample_rate
+            target = container.add_stream(encoder, rate=rate, layout=context.layout.name)
+            track = Encoded(source, target, encoder)
+        else:
+            name = context.name if context else "of an unknown kind"
+            kind = "sound" if source.type == "audio" else "subtitles"
+            yield Track(source, None, f"its {kind} ({name}) cannot be kept in this kind of file")
+            continue
+        if source.language:
+            track.target.metadata["language"] = source.language
+        track.target.disposition = source.disposition
+        yield track
+
+
+def _takes(muxer: str, source: Any) -> bool:
+    """Whether that kind of file can hold the stream: some refuse it only with their header."""
+    try:
+        with av.open(io.BytesIO(), "w", muxer) as trial:
+            trial.add_stream_from_template(source)
+            trial.start_encoding()
+    except (ValueError, av.FFmpegError):
+        return False
+    return True
