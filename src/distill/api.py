@@ -88,8 +88,8 @@ def load(student: str | Path | Run = "hayao", **settings: Any) -> Stylizer:
 
     `student` is one of `students()`, a file (.onnx, .ckpt, .safetensors), a run or its folder, or
     hub:USER/NAME of the Hugging Face Hub (hub:./DIR, a folder), which is kept in the cache.
-    `settings` are those of distill.stylize: size, device, upscale, threads, direction. An ONNX file
-    needs no PyTorch. Raises DistillError.
+    `settings` are those of distill.stylize: size, device, upscale, threads, direction; of an ONNX
+    file also input_range, output_range, channels, layout. It needs no PyTorch. Raises DistillError.
 
     >>> stylize = distill.load("toon", size=64, device="cpu")
     >>> stylize(PIL.Image.new("RGB", (96, 64))).size
@@ -100,7 +100,7 @@ def load(student: str | Path | Run = "hayao", **settings: Any) -> Stylizer:
 
     chosen = compose.from_keywords("stylize", Stylize, {}, settings)
     path = _file_of(student)
-    found = stylizing.open_student(path, chosen.threads, chosen.direction, chosen.device)
+    found = stylizing.open_student(path, chosen.threads, chosen.direction, chosen.device, chosen)
     return Stylizer(found, chosen, str(student))
 
 

@@ -13,6 +13,7 @@ from distill.config.settings.training import Train
 from distill.core import onnx_files
 from distill.core.errors import DistillError
 from distill.core.images import to_tensor
+from distill.core.sessions import open_session, picture_call
 from distill.core.state_dicts import load_state, tensors_in_graph
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.models import checkpoint, zoo
@@ -104,3 +105,21 @@ def test_it_does_not_say_what_it_learnt_from() -> None:
 def test_averages_that_were_never_measured_are_not_kept():
     with pytest.raises(DistillError, match="batchnorm=kept: a student that was never trained"):
         check(compose.load("train", ["photos=x", "batchnorm=kept"], Train))
+
+
+def test_the_weights_that_the_paper_released(photo: torch.Tensor, assets) -> None:
+    made = started(f"init={assets / 'peer/paprika.pth'}", "decoder=nnconv")
+    wanted = open_session(onnx_files.load_model(assets / "peer/paprika.onnx"), 1)
+    with torch.inference_mode():
+        output = made.eval()(photo).numpy()
+    np.testing.assert_allclose(output, picture_call(wanted)(photo.numpy()) / 255, atol=2e-3)
+    with pytest.raises(DistillError, match="another network than this run's"):
+        started(f"init={assets / 'peer/paprika.pth'}", "decoder=fastdepth")
+
+
+def test_other_pth_files_are_refused(tmp_path) -> None:
+    torch.save({"other.weight": torch.ones(1)}, tmp_path / "a.pth")
+    with pytest.raises(
+        DistillError, match=r"a\.pth: damaged, or not a file of the paper's weights"
+    ):
+        started(f"init={tmp_path / 'a.pth'}")

@@ -45,8 +45,8 @@ def choose(settings: Lens) -> list[PageStudent]:
     photo = _listed(settings.students)
     if settings.students is None and settings.run is None:
         photo = sorted(zoo.shipped(), key=lambda name: name != FIRST)
-    students = [_open(item, "photo") for item in photo]
-    students += [_open(item, "sketch") for item in _listed(settings.sketches)]
+    students = [_open(item, "photo", settings) for item in photo]
+    students += [_open(item, "sketch", settings) for item in _listed(settings.sketches)]
     if settings.run is not None:
         best = run_folder.run_named(settings.run, settings.runs).checkpoint("best")
         students.insert(0, PageStudent(settings.run, "photo", open_student(best)))
@@ -62,11 +62,11 @@ def _listed(given: str | list[str] | None) -> list[str]:
     return [given] if isinstance(given, str) else list(given or [])
 
 
-def _open(item: str, kind: Literal["photo", "sketch"]) -> PageStudent:
+def _open(item: str, kind: Literal["photo", "sketch"], settings: Lens) -> PageStudent:
     """A name of the zoo, or a file."""
     path = home_path(item)
     if path.suffix.lower() in (".ckpt", ".onnx", ".safetensors") or "/" in item:
-        return PageStudent(path.stem, kind, open_student(path))
+        return PageStudent(path.stem, kind, open_student(path, said=settings))
     shipped = zoo.shipped()
     if item not in shipped:
         raise DistillError(

@@ -171,8 +171,8 @@ class OnnxStudent:
         low, high = float(output.min()), float(output.max())
         if not (low >= -BEYOND and high <= 1 + BEYOND):  # true for NaN too
             raise DistillError(
-                f"{self._name}: gives values from {low:.3g} to {high:.3g}; its input and output "
-                "must be RGB in [0, 1]"
+                f"{self._name}: gives values from {low:.3g} to {high:.3g}, want RGB in [0, 1]; "
+                "say input_range=[BLACK,WHITE] and output_range=[BLACK,WHITE] where it has others"
             )
         return output.shape[1]
 

@@ -13,20 +13,23 @@ from tqdm import tqdm
 
 from distill.config import groups
 from distill.config.settings.base import Direction
-from distill.config.settings.commands import Stylize
+from distill.config.settings.commands import Stylize, TakesOnnxFiles
 from distill.core import onnx_files
 from distill.core.errors import DistillError, needed
 from distill.core.files import home_path, real_path
 from distill.core.progress import bar
+from distill.core.terms import NOTE
 from distill.data.photos import BadPhoto
 from distill.models import zoo
 from distill.runs import run_folder
 from distill.stylize import pictures, portraits
+from distill.stylize.conventions import adapt
 from distill.stylize.jobs import BadVideo, NotWhole, StylizeJob
 from distill.stylize.onnx_student import OnnxStudent
 from distill.stylize.pictures import InferenceSetup
 
 DEFAULT_STYLE = "hayao"
+OURS = {NOTE, onnx_files.COLOURS_AT, onnx_files.GLOBAL_STATISTICS}  # an exported file has one
 
 
 def choose(settings: Stylize) -> tuple[OnnxStudent, str]:
@@ -49,7 +52,7 @@ def choose(settings: Stylize) -> tuple[OnnxStudent, str]:
                 f"distill.train style={name} photos=DIR run={name}, then run={name} here"
             )
         path = zoo.find(name)
-    student = open_student(path, settings.threads, settings.direction, settings.device)
+    student = open_student(path, settings.threads, settings.direction, settings.device, settings)
     if settings.device != "auto" or student.ran_by != "device: cpu":  # as if there were no choice
         print(student.ran_by)
     return student, name if settings.direction == "AtoB" else f"{name}-{settings.direction}"
@@ -60,12 +63,13 @@ def open_student(
     threads: int | None = None,
     direction: Direction = "AtoB",
     device: str = "cpu",
+    said: TakesOnnxFiles | None = None,
 ) -> OnnxStudent:
     """A network in an ONNX file, a checkpoint or what distill.export wrote as safetensors.
 
     Raises DistillError for any other file. Weights are exported in memory, by PyTorch: ONNX Runtime
     is faster, and there is one way of inference. `direction` chooses one of CycleGAN's two
-    generators, `device` what runs it.
+    generators, `device` what runs it, `said` another ONNX file's convention.
     """
     if path.suffix.lower() in (".ckpt", ".safetensors"):
         with needed(f"{path}: a checkpoint is exported by PyTorch"):
@@ -82,6 +86,10 @@ def open_student(
                 "put it there"
             )
         told_by = onnx_files.load_model(beside)
+    elif said and not {each.key for each in model.metadata_props} & OURS:
+        model, found = adapt(model, said, str(path))
+        if found:
+            print(found)
     return OnnxStudent(model, str(path), threads, device, told_by)
 
 

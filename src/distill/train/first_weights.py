@@ -18,9 +18,16 @@ from distill.models import zoo
 from distill.models.build import build_student, without_weights
 from distill.models.checkpoint import student_to_start_from
 from distill.models.fold import unfold_batchnorm
+from distill.models.network_file import problems_of
 from distill.models.students.student import Student
 
 ZOO = "zoo:"
+# Names of the paper's released weights (dhrits/Anime), which are a student with decoder=nnconv.
+PAPER = {
+    "features": "encoder.blocks", "upscale0": "decoder.deep", "upscale1": "decoder.up16",
+    "upscale2": "decoder.up8", "upscale3": "decoder.up4", "upscale4": "decoder.up2",
+    "upscale5": "decoder.out",
+}  # fmt: skip
 SIDE = 256  # of the photographs by which BatchNorm is measured again
 
 
@@ -40,9 +47,10 @@ def new_student(settings: Train) -> Student:
 def start_from(student: Student, init: str) -> None:
     """Give `student` the weights that `init` names.
 
-    FILE.ckpt of distill.train, a .safetensors or .onnx file of distill.export, or zoo:NAME, a
-    student of the package. Where BatchNorm is folded, scikit-image's photographs are what it is
-    measured by. Raises DistillError for what is no student, or another one.
+    FILE.ckpt of distill.train, a .safetensors or .onnx file of distill.export, zoo:NAME, a student
+    of the package, or a .pth that the paper released (decoder=nnconv). Where BatchNorm is folded,
+    scikit-image's photographs are what it is measured by. Raises DistillError for what is no
+    student, or another one.
     """
     state, folded = _weights(init)
     there, here = _wide_blocks(state), _wide_blocks(student.state_dict())
@@ -92,5 +100,10 @@ def _weights(init: str) -> tuple[dict[str, Tensor], bool]:
     path = home_path(init)
     if path.suffix.lower() == ".onnx":
         return tensors_in_graph(path), True
+    if path.suffix.lower() == ".pth":
+        with problems_of(path, "file of the paper's weights"):
+            saved = torch.load(path, map_location="cpu", weights_only=True)
+            parts = [(name.partition("."), value) for name, value in saved.items()]
+            return {f"{PAPER[first]}.{rest}": value for (first, _, rest), value in parts}, False
     student, folded = student_to_start_from(path)
     return dict(student.state_dict()), folded

@@ -118,7 +118,22 @@ StylizeDevice = Literal[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stylize(Settings):
+class TakesOnnxFiles(Settings):
+    """Of commands that open ONNX files of anybody's."""
+
+    input_range: tuple[float, float] | None = setting(
+        "an ONNX file's values for black and white, [-1,1]; null: found by photographs, else [0,1]",
+        default=None,
+    )
+    output_range: tuple[float, float] | None = setting("those of its output", default=None)
+    channels: Literal["rgb", "bgr"] = setting("order of an ONNX file's channels", default="rgb")
+    layout: Literal["nchw", "nhwc"] | None = setting(
+        "order of its dimensions; null: seen in its shape", default=None
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stylize(TakesOnnxFiles):
     """distill.stylize; `inputs` are no setting but what stands beside the settings."""
 
     style: ShippedStudent
@@ -161,7 +176,7 @@ class Stylize(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lens(Settings):
+class Lens(TakesOnnxFiles):
     """distill.lens"""
 
     students: Paths | None = setting(

@@ -374,7 +374,7 @@ class Train(PhotoSource, StudentSettings, Training):
     # runs from before it have none
     init: str | None = setting(
         "student to start from: zoo:NAME of the package, a .ckpt, or an exported .safetensors"
-        " or .onnx",
+        " or .onnx, a .pth of the paper's",
         default=None,
     )
     # nor this
