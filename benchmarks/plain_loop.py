@@ -83,7 +83,7 @@ def plain(root: Path, workers: int, batch: int, warm: int, steps: int, size: int
 def loss_difference(size: int) -> float:
     """Of the two losses, on random pictures: nothing but rounding."""
     output, target = photos(4, size), photos(4, size)
-    ours, _ = student_training.criterion(settings_of(size))(output, target)
+    ours, _ = student_training.criterion(settings_of(size).loss)(output, target)
     return abs(float(ours - plain_loss(output, target)))
 
 

@@ -18,14 +18,7 @@ from hypothesis.strategies import SearchStrategy
 from mutations import Step, damage, damaged, edited, edits
 from PIL import Image
 
-from distill.check import (
-    check_report,
-    coreml_profile,
-    nnapi_profile,
-    result,
-    snapml_profile,
-    web_profile,
-)
+from distill.check import check_report, coreml_profile, nnapi_profile, snapml_profile, web_profile
 from distill.config import compose, registry
 from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train
 from distill.core import onnx_files, sessions
@@ -35,7 +28,7 @@ from distill.data import decode, photos
 from distill.data.decode import BadPhoto
 from distill.data.terms import terms_of
 from distill.models import build, checkpoint, network_file
-from distill.prepare.sketches import points
+from distill.prepare.sketches import framing
 from distill.runs import run_folder
 from distill.stylize.jobs import BadVideo
 from distill.stylize.onnx_student import OnnxStudent
@@ -270,7 +263,7 @@ class Cats(DamagedFile):
         return [b"9 20 30 50 30 35 50 10 10 15 5 20 12 50 12 55 5 60 10\n"]
 
     def read(self, case: tuple[int, Any], folder: Path) -> None:
-        points.read_cat(self.file(case, folder), (SIDE, SIDE))
+        framing.read_cat(self.file(case, folder), (SIDE, SIDE))
 
 
 def _profile() -> bytes:
@@ -325,7 +318,7 @@ def _check_onnx(file: Path) -> None:
     """All that reads an ONNX file; the first error of ours is raised at the end."""
     for device in (snapml_profile, coreml_profile, nnapi_profile, web_profile):
         profile = device.PROFILE
-        found = result.check(file, profile)
+        found = check_report.check(file, profile)
         check_report.show([found], profile)
         check_report.write([found], profile, str(file.with_suffix(".json")))
     model = onnx_files.load_model(file)

@@ -60,18 +60,24 @@ PARTS = {
     ),
     "split": Part(
         (
-            *_in("src/distill/data", "split", "duplicates", "register", "thumbnails"),
+            *_in("src/distill/data", "split", "duplicates", "shifts", "thumbnails"),
             "src/distill/prepare/placement.py",
         ),
         # Without those that start processes: half of the time, for nothing that others miss.
         (
-            *_in("tests/data", "test_split", "test_duplicates", "test_register", "test_thumbnails"),
+            *_in(
+                "tests/data",
+                "test_split",
+                "test_duplicates",
+                "test_registration",
+                "test_thumbnails",
+            ),
             *_in("tests/prepare", "test_placement", "test_set_builder", "test_side_placer"),
         ),
     ),
     "resume": Part(
         (
-            *_in("src/distill/runs", "run_folder", "changed_settings"),
+            *_in("src/distill/runs", "run_folder"),
             *_in("src/distill/train", "callbacks/*checkpoints", "ending"),
             "src/distill/data/sampler.py",
             "src/distill/core/files.py",

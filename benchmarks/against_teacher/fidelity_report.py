@@ -20,7 +20,7 @@ from distill.core.process import cores
 from distill.eval_fid.line_scores import INK, by_kind
 from distill.eval_fid.results import markdown
 from distill.eval_fid.whole_pictures import table
-from distill.metrics.machine import load_average
+from distill.metrics.timing import load_average
 
 Row = dict[str, Any]
 Scores = Mapping[str, Mapping[str, Row]]  # student → figure → value, interval, pictures

@@ -23,7 +23,7 @@ from distill.eval_fid.whole_pictures import Infer
 from distill.hub.published_student import PublishedStudent
 from distill.metrics import complexity, nonzero_weights
 from distill.models import checkpoint
-from distill.models.fold import fold_batchnorm
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.network_file import is_network_file
 from distill.models.teachers.onnx_teacher import OnnxTeacher
 from distill.stylize.render import stylise_rgb

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from against_teacher.heldout_set import FidelitySet, Indices
 from distill.eval_fid import line_scores
-from distill.eval_fid.feature_sets import Features, features_of_set
-from distill.eval_fid.picture_scores import Values, interval, per_picture
+from distill.eval_fid.feature_sets import Features, Values, features_of_set, interval, per_picture
 from distill.eval_fid.whole_pictures import SIMILARITY
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureNetwork

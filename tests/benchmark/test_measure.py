@@ -10,7 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from distill.benchmark import __main__ as benchmark
-from distill.benchmark import graphs, speed_report, timed_models
+from distill.benchmark import speed_report, timed_models
 from distill.benchmark.measure import Figures
 from distill.config import compose
 from distill.config.settings.commands import Benchmark
@@ -76,9 +76,9 @@ def test_subnormals_are_said_and_only_the_flushed_file_is_compared_with(folder):
 
 def test_the_flushed_graph_has_zeros_and_the_same_output():
     model = tiny(1e-39, 1e-30)
-    both = [graphs.at_size(model, 64)]
+    both = [timed_models.at_size(model, 64)]
     flush_subnormals(model)
-    both.append(graphs.at_size(model, 64))
+    both.append(timed_models.at_size(model, 64))
     raw, flushed = (sessions.sample_call(sessions.open_session(graph, 1))()[0] for graph in both)
     assert count_subnormals(map(numpy_helper.to_array, both[1].graph.initializer)) == 0
     np.testing.assert_array_equal(raw, flushed)
@@ -106,7 +106,7 @@ def test_every_size_is_timed_on_every_number_of_threads(folder):
 
 @pytest.mark.campaign
 def test_all_cores_are_counted_once(folder, monkeypatch):
-    monkeypatch.setattr("distill.metrics.machine.cores", lambda: 1)
+    monkeypatch.setattr("distill.metrics.timing.cores", lambda: 1)
     assert run(benchmark, "style=hayao", *QUICK[:2], "with_teacher=false") == 0
     assert [row["threads"] for row in figures(folder)["rows"]] == [1]
 
@@ -175,8 +175,8 @@ def test_a_teacher_s_graph_is_used_only_if_its_output_is_the_same():
             self.calls += 1
             return photo * float(self.calls)
 
-    assert graphs.traced_graph(Honest(), 32) is not None
-    assert graphs.traced_graph(Changing(), 32) is None
+    assert timed_models.traced_graph(Honest(), 32) is not None
+    assert timed_models.traced_graph(Changing(), 32) is None
 
 
 def test_a_style_without_a_shipped_student_says_what_to_name(folder, capsys):
@@ -278,7 +278,7 @@ def test_at_size(kind):
     given, expected = SHAPES[kind]
     node = helper.make_node("Relu", ["x"], ["y"])
     model = build([node], inputs=[picture("x", *given)], outputs=[picture("y", *given)])
-    fixed = graphs.at_size(model, 32)
+    fixed = timed_models.at_size(model, 32)
     assert [d.dim_value for d in fixed.graph.input[0].type.tensor_type.shape.dim] == expected
     assert list(sessions.sample_call(sessions.open_session(fixed, 1))()[0].shape) == expected
 
@@ -293,7 +293,7 @@ def test_a_busy_machine_is_warned_of():
 def test_a_real_teacher_as_a_graph(assets):
     from distill.models.teachers.animegan2 import AnimeGANv2
 
-    graph = graphs.traced_graph(AnimeGANv2(assets / "teachers/animegan2_hayao.pt"), 64)
+    graph = timed_models.traced_graph(AnimeGANv2(assets / "teachers/animegan2_hayao.pt"), 64)
     assert graph is not None
 
 

@@ -10,7 +10,7 @@ import torch
 
 from distill.check.coreml_profile import PROFILE as COREML
 from distill.check.nnapi_profile import PROFILE as NNAPI
-from distill.check.reading import read
+from distill.check.onnx_graph import read
 from distill.check.shared import Profile
 from distill.check.snapml_profile import PROFILE as SNAPML
 from distill.export.onnx import OnnxExporter

@@ -7,7 +7,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from distill.check import lens_studio
-from distill.check.reading import read
+from distill.check.onnx_graph import read
 from distill.models import zoo
 from support.device_graphs import build, picture, save
 

@@ -6,7 +6,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from distill.check.reading import read
+from distill.check.onnx_graph import read
 from distill.core.errors import DistillError
 from support.device_graphs import build, clean, picture, save, weight
 

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from distill.check.reading import read
+from distill.check.onnx_graph import read
 from distill.check.snapml_profile import LIMIT, PROFILE
 from distill.models import zoo
 from support.device_graphs import CHANNELS, SIZE, build, clean, picture, save, weight

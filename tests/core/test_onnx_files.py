@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from distill.check import reading
+from distill.check import onnx_graph
 from distill.core import onnx_files, sessions
 from distill.core.errors import DistillError
 
@@ -60,7 +60,7 @@ def test_a_missing_file_of_weights_is_named(split: Path, open_it) -> None:
     (split.parent / "weights.bin").unlink()
     with pytest.raises(DistillError, match=r"its weights lie in weights\.bin, which is not beside"):
         open_it(split)
-    assert reading.read(split).external == ("weights.bin",)  # distill.check says it by a rule
+    assert onnx_graph.read(split).external == ("weights.bin",)  # distill.check says it by a rule
 
 
 @pytest.mark.parametrize("open_it", [onnx_files.load_model, lambda p: sessions.open_file(p, 1)])
@@ -98,7 +98,7 @@ def test_what_is_no_network_is_said_alike(tmp_path: Path, content: bytes | None,
     path = tmp_path / "some.onnx"
     if content is not None:
         path.write_bytes(content)
-    for read in (onnx_files.load_model, reading.read):
+    for read in (onnx_files.load_model, onnx_graph.read):
         with pytest.raises(DistillError) as ended:
             read(path)
         assert str(ended.value).startswith(f"{path}: {said}")

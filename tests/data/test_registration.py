@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from distill.data.registration import FARTHEST, register
+from distill.data.shifts import FARTHEST, register
 from support.textures import texture
 
 

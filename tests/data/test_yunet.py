@@ -15,7 +15,7 @@ from torchvision.ops import nms
 
 from distill.core.errors import DistillError
 from distill.core.weights import matches
-from distill.data.yunet import FILE, OUTPUTS, OVERLAP, SIDE, STRIDES, YuNet, decode, strongest
+from distill.data.faces import OUTPUTS, OVERLAP, SIDE, STRIDES, YUNET, YuNet, decode, strongest
 
 WIDTHS = {"cls": 1, "obj": 1, "bbox": 4, "kps": 10}
 
@@ -149,8 +149,8 @@ def test_another_network_is_refused(tmp_path):
 def test_the_real_network_sees_what_opencv_sees_with_it():
     path = os.environ.get("DISTILL_YUNET")
     if path is None:
-        pytest.skip(f"no DISTILL_YUNET, which names the file {FILE.name}")
-    assert matches(Path(path), FILE)
+        pytest.skip(f"no DISTILL_YUNET, which names the file {YUNET.name}")
+    assert matches(Path(path), YUNET)
     (face,) = YuNet(Path(path))(astronaut())
     # FaceDetectorYN of OpenCV 5.0.0, the photo in the corner of a black 640².
     assert face.box == pytest.approx((62.9, 178.2, 113.3, 89.9), abs=1)

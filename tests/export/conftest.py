@@ -11,7 +11,7 @@ from torch import nn
 from distill.core.terms import Licence, Terms
 from distill.export.format import ConversionSource
 from distill.export.onnx import OnnxExporter
-from distill.models.fold import fold_batchnorm
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.students.decoders.detail import Detail
 from distill.models.students.decoders.nnconv import NNConv
 from distill.models.students.encoder import MobileNetV2Encoder

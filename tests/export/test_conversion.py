@@ -18,8 +18,8 @@ from distill.core.errors import DistillError
 from distill.data.datamodule import spread
 from distill.export import __main__ as export
 from distill.export import conversion, samples
-from distill.export.comparison import Comparison, FormatRow
 from distill.export.format import Float32
+from distill.export.reports import Comparison, FormatRow
 from support.commands import go, run
 from support.export_photos import photos
 

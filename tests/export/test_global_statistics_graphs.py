@@ -31,7 +31,7 @@ from distill.export.tflite import TfLite
 from distill.hub.published_student import PublishedStudent
 from distill.metrics.complexity import graph_macs
 from distill.metrics.similarity import psnr
-from distill.models.fold import fold_batchnorm
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.students.decoders.detail import Detail
 from distill.models.students.decoders.nnconv import NNConv
 from distill.models.students.encoder import MobileNetV2Encoder

@@ -17,7 +17,7 @@ from distill.core.errors import DistillError
 from distill.core.onnx_files import FLUSH, flush_subnormals
 from distill.export.graph.operator_sets import foreign_operators
 from distill.export.onnx import OnnxExporter, parity
-from distill.models.fold import fold_batchnorm
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.students.decoders.nnconv import NNConv
 from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.student import Student

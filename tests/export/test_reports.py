@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from distill.export.budget import BudgetCheck, BudgetReport
-from distill.export.comparison import Comparison, FormatRow
+from distill.export.reports import BudgetCheck, BudgetReport, Comparison, FormatRow
 
 BOLD_RED = "\x1b[1;31m"
 FACTS = {"pictures": 12, "photos": "data/pairs/toon", "size": 64}

@@ -84,7 +84,7 @@ def test_an_address_has_many_forms():
 
 @pytest.mark.parametrize("names", ["a.example", "[a.example,fd00::7]"])
 def test_one_name_or_several_are_set(names):
-    added = added_names(load("lens", [f"names={names}"], Lens))
+    added = added_names(load("lens", [f"names={names}"], Lens).names)
     assert added == names.strip("[]").split(",")
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from distill.models.fold import fold_batchnorm
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.generators.unet import UNet, Upsampling
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from distill.models.kept_statistics import statistics_kept, statistics_measured
+from distill.models.batchnorm import statistics_kept, statistics_measured
 
 
 def network() -> nn.Module:

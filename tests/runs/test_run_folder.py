@@ -16,8 +16,16 @@ from distill.config.registry import schema_of, settings_of
 from distill.config.settings.commands import Export
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError
-from distill.runs.changed_settings import as_typed, differences
-from distill.runs.run_folder import Run, ended_early, find_run, finished_message, run_named, step_of
+from distill.runs.run_folder import (
+    Run,
+    as_typed,
+    differences,
+    ended_early,
+    find_run,
+    finished_message,
+    run_named,
+    step_of,
+)
 
 
 def choice(runs, *overrides):

@@ -10,8 +10,7 @@ from PIL import Image
 from skimage import data
 
 from distill.data import faces
-from distill.data.faces import Box, Face
-from distill.data.yunet import FILE
+from distill.data.faces import YUNET, Box, Face
 from distill.stylize import __main__ as stylize
 from distill.stylize import portraits
 from distill.stylize.portraits import SHARE, Square
@@ -224,7 +223,7 @@ def test_yunet_without_its_file(shipped_students, no_downloads, capsys):
     put("photo.png")
     assert run(stylize, "photo.png", "face=crop", "detector=yunet") == 1
     said = capsys.readouterr().err
-    assert said.startswith(f"error: weights file {FILE.name}: cannot be downloaded")
+    assert said.startswith(f"error: weights file {YUNET.name}: cannot be downloaded")
     assert "DISTILL_WEIGHTS" in said
     assert len(said.splitlines()) == 1
     assert run(stylize, "photo.png", "detector=yunet") == 0  # not wanted: not looked for

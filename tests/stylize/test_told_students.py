@@ -15,7 +15,7 @@ from torch import nn
 from distill.core.errors import DistillError
 from distill.core.onnx_files import split_at_summary
 from distill.export.onnx import OnnxExporter
-from distill.models.fold import fold_batchnorm
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.students.decoders.detail import Detail
 from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.global_statistics import thumbnail_of

@@ -11,7 +11,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from distill.export.onnx import OnnxExporter
-from distill.models.fold import fold_batchnorm
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.students.decoders.residual import Residual
 from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.student import Student

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from distill.models.fold import fold_batchnorm
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.students.decoders.detail import Detail
 from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.student import Student, global_statistics

@@ -17,7 +17,7 @@ from distill.config.settings.commands import Benchmark
 from distill.core import sessions
 from distill.core.errors import DistillError, reason_of
 from distill.core.progress import bar
-from distill.metrics import complexity, footprint, machine, timing
+from distill.metrics import complexity, footprint, timing
 from distill.metrics.timing import Times
 
 Row = dict[str, Any]
@@ -81,9 +81,9 @@ def providers(wanted: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def measure(models: Sequence[TimedModel], settings: Benchmark, there: Sequence[str]) -> Figures:
     """All models on every provider that is there, at every size, on every number of threads."""
-    load = machine.load_average()
-    figures = Figures(machine.facts() | {"rounds": settings.rounds, "load_before": load})
-    counts = [machine.cores() if n == "all" else n for n in settings.threads]
+    load = timing.load_average()
+    figures = Figures(timing.facts() | {"rounds": settings.rounds, "load_before": load})
+    counts = [timing.cores() if n == "all" else n for n in settings.threads]
     before = torch.get_num_threads()
     try:
         for provider in dict.fromkeys(there):
@@ -97,7 +97,7 @@ def measure(models: Sequence[TimedModel], settings: Benchmark, there: Sequence[s
     for line in figures.rows:  # what share of the fastest product, on as many threads, it comes to
         peak, rate = peaks.get((line["provider"], line["threads"])), line["gmacs_per_s"]
         line["share_of_peak"] = rate / peak if rate and peak else None
-    figures.machine["load_after"] = machine.load_average()
+    figures.machine["load_after"] = timing.load_average()
     return figures
 
 
@@ -111,7 +111,7 @@ def _measure_under(
     if not ready:
         return
     try:
-        products = machine.products(threads, provider)
+        products = timing.products(threads, provider)
     except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
         figures.skipped.append(f"no peak on {provider}: {reason_of(error)}")
         products = {}
@@ -120,7 +120,7 @@ def _measure_under(
     what = f"{size}², {threads} thread{'s'[: threads != 1]}"
     with bar(rounds * len(calls), "turn", what, leave=False) as progress, torch.inference_mode():
         times = timing.interleave(calls, rounds, progress.update)
-    rates = [machine.rate(side**3, min(times[library, side].runs)) for library, side in products]
+    rates = [timing.rate(side**3, min(times[library, side].runs)) for library, side in products]
     figures.peaks.append(asdict(conditions) | {"gmacs_per_s": max(rates, default=None)})
     figures.rows += [row(each, conditions, times[each.model.name]) for each in ready]
     figures.ratios += ratios([each.model for each in ready], conditions, times)
@@ -172,7 +172,7 @@ def row(ready: ReadyModel, conditions: Conditions, times: Times) -> Row:
         "fps": times.fps,
         "runs": len(times.runs),
         "macs": macs,
-        "gmacs_per_s": machine.rate(macs, times.median) if macs else None,
+        "gmacs_per_s": timing.rate(macs, times.median) if macs else None,
         "share_of_peak": None,  # when all is measured
         "memory_mib": memory,
         "parameters": parameters,

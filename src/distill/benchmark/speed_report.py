@@ -14,7 +14,7 @@ from rich.table import Table
 
 from distill.benchmark.measure import Figures, Row
 from distill.core.files import atomic_write, write_whole
-from distill.metrics import machine
+from distill.metrics import timing
 
 ENOUGH = 6  # rounds for an interval of 95 %, see timing.median_interval
 BUSY = 0.5  # of a core wanted by others before the start: figures are then not to be trusted
@@ -102,7 +102,7 @@ def _notes(figures: Figures) -> list[str]:
     """What is to be known beside the tables."""
     peaks = [
         f"peak: {rate:.1f} GMAC/s on {threads} thread{'s'[: threads != 1]} of {provider}, the "
-        f"fastest float32 product of {' or '.join(f'{side}²' for side in machine.SIDES)} matrices"
+        f"fastest float32 product of {' or '.join(f'{side}²' for side in timing.SIDES)} matrices"
         for (provider, threads), rate in figures.best_peaks().items()
         if rate
     ]

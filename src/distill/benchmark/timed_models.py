@@ -1,23 +1,31 @@
-"""What distill.benchmark times: a teacher, a student, and any other ONNX files, at any size."""
+"""What distill.benchmark times: a teacher, a student, any other ONNX files, at any size."""
 
 from __future__ import annotations
 
+import io
+import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import onnx
+import torch
 from onnx import numpy_helper
 from torch import nn
 
-from distill.benchmark.graphs import at_size, traced_graph
+from distill.config.settings.base import TeacherNode
 from distill.config.settings.commands import Benchmark
+from distill.config.settings.networks import StyleSettings
 from distill.config.settings.training import PhotoSource
 from distill.config.validate import source_of
+from distill.core import onnx_files, sessions
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.onnx_files import count_subnormals, flush_subnormals, load_model
@@ -28,6 +36,7 @@ from distill.models.checkpoint import load_network
 from distill.models.network_file import is_network_file
 from distill.models.students.global_statistics import THUMBNAIL
 from distill.models.teachers.onnx_teacher import OnnxTeacher
+from distill.models.teachers.teacher import Teacher
 from distill.runs import run_folder
 
 Role = Literal["teacher", "student", "file", "file, unflushed"]
@@ -66,7 +75,7 @@ def find_models(settings: Benchmark) -> tuple[list[TimedModel], list[str]]:
         path = home_path(settings.model)
         if path.suffix.lower() == ".ckpt" or is_network_file(path):
             checkpoint = path
-    own = teacher(settings, checkpoint) if settings.with_teacher else None
+    own = teacher(settings.style, settings.teacher, checkpoint) if settings.with_teacher else None
     found, skipped = [own] if own else [], []
     found.append(student(settings, checkpoint))
     for each in settings.inputs:
@@ -85,9 +94,8 @@ def find_models(settings: Benchmark) -> tuple[list[TimedModel], list[str]]:
     return list(named.values()), skipped
 
 
-def teacher(settings: Benchmark, checkpoint: Path | None) -> TimedModel | None:
+def teacher(style: StyleSettings, node: TeacherNode, checkpoint: Path | None) -> TimedModel | None:
     """A trained run's own teacher, else the style's, where it can be had; else says so."""
-    style, node = settings.style, settings.teacher
     if checkpoint and not is_network_file(checkpoint):
         trained = load_network(checkpoint)[1]
         if not isinstance(trained, PhotoSource):
@@ -175,3 +183,69 @@ def models_of_file(path: Path, role: Role) -> Iterator[TimedModel]:
         name, as_it_is = f"{path.stem}, as it is", partial(at_size, model)
         yield TimedModel(name, "file, unflushed", as_it_is, size, tiny)
     yield TimedModel(f"{path.stem}, flushed", role, partial(at_size, flushed), size, tiny, count)
+
+
+TEACHER_OPSET = 17
+SAME = 1e-3  # largest difference of a teacher's graph from PyTorch, of values in [0, 1]
+PICTURE = (1, 3, 4)  # channels by which a picture is known among an input's dimensions
+
+
+def traced_graph(network: Teacher, size: int) -> onnx.ModelProto | None:
+    """The teacher's own graph, if it can be traced and its output is that of PyTorch; else None."""
+    buffer = io.BytesIO()
+    photo = torch.rand(1, 3, size, size, generator=torch.Generator().manual_seed(0))
+    try:
+        with warnings.catch_warnings(), torch.inference_mode(), _silent():
+            warnings.simplefilter("ignore")
+            torch.onnx.export(
+                network, (photo,), buffer,  # type: ignore[arg-type]  # see OnnxExporter
+                input_names=["photo"], output_names=["stylized"], opset_version=TEACHER_OPSET,
+                dynamo=False,
+            )  # fmt: skip
+            expected = network(photo).numpy()
+        model = onnx.load_from_string(buffer.getvalue())
+        session = sessions.open_session(model, torch.get_num_threads())
+        output = np.asarray(session.run(None, {"photo": photo.numpy()})[0])
+    except Exception:  # whatever a tracer raises at what it cannot trace
+        return None
+    return model if np.abs(output - expected).max() <= SAME else None
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Nothing on the terminal: the tracer prints the whole graph where it fails, from C++."""
+    sys.stdout.flush()
+    kept = [os.dup(standard) for standard in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for standard in (1, 2):
+            os.dup2(nowhere, standard)
+        yield
+    finally:
+        for standard, own in zip((1, 2), kept, strict=True):
+            os.dup2(own, standard)
+        for each in (nowhere, *kept):
+            os.close(each)
+
+
+def at_size(model: onnx.ModelProto, size: int) -> onnx.ModelProto:
+    """A copy for one picture of size×size: batch 1, its height and width set or changed.
+
+    Inputs that are no pictures keep their dimensions; what is not fixed there becomes 1.
+    """
+    fixed = deepcopy(model)
+    changed = False
+    for value in onnx_files.model_inputs(fixed):
+        dims = value.type.tensor_type.shape.dim
+        before = [dim.dim_value for dim in dims]
+        sides: tuple[int, ...] = ()
+        if len(dims) == 4:
+            sides = (2, 3) if before[1] in PICTURE else (1, 2) if before[3] in PICTURE else ()
+        for index, dim in enumerate(dims):
+            dim.dim_value = size if index in sides else max(before[index], 1)
+        changed |= before != [dim.dim_value for dim in dims]
+    if changed:  # what was inferred from the old size
+        del fixed.graph.value_info[:]
+        for output in fixed.graph.output:
+            output.type.tensor_type.ClearField("shape")
+    return fixed

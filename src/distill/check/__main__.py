@@ -34,7 +34,7 @@ from distill.core.nodes import part
 @entry("check", CheckSettings, inputs=True)
 def main(settings: CheckSettings) -> None:
     from distill.check import check_report
-    from distill.check.result import check
+    from distill.check.check_report import check
     from distill.check.shared import Profile
     from distill.core.next_step import next_step
 

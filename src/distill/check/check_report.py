@@ -1,4 +1,4 @@
-"""What distill.check found, for people and as JSON."""
+"""Files held against a profile, and what was found, for people and as JSON."""
 
 from __future__ import annotations
 
@@ -6,19 +6,56 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from distill.check import lens_studio
-from distill.check.result import Result
+from distill.check import lens_studio, shared
+from distill.check.onnx_graph import Graph, read
 from distill.check.shared import Finding, Profile
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import home_path, write_whole
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found in a file; `graph` is None and `error` says why where it cannot be read."""
+
+    path: Path
+    graph: Graph | None
+    found: Sequence[Finding] = ()
+    settings: lens_studio.ImportSettings | None = None
+    error: str = ""
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [each for each in self.found if each.level == "finding"]
+
+    @property
+    def ok(self) -> bool:
+        return not self.error and not self.findings
+
+
+def check(path: Path, profile: Profile) -> Result:
+    """One file against the rules; a file that cannot be read is a result too."""
+    try:
+        graph = read(path)
+    except DistillError as error:
+        return Result(path, None, error=str(error))
+    try:
+        settings = lens_studio.settings(graph) if profile.name == "snapml" else None
+        return Result(path, graph, profile.check(graph), settings)
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
+        # Attributes of another kind than their operator's: no rule can be asked about such a file.
+        if found := shared.invalid(graph):
+            return Result(path, graph, found)
+        raise
+
 
 SIGNS = {"finding": "[bold red]✗[/]", "note": "[yellow]•[/]"}
 NAMED = 2  # nodes of one finding that the table names; the rest are counted
@@ -32,19 +69,15 @@ def show(results: Sequence[Result], profile: Profile) -> None:
             print(f"skipped: {result.error}", file=sys.stderr)
             continue
         graph, count = result.graph, len(result.findings)
-        verdict = f"{_several(count, 'finding')}, " if count else "fits, "
-        facts = f"{graph.size:,} bytes, opset {graph.opset}, {_several(len(graph.nodes), 'node')}"
-        said = f"{profile.name}: {verdict}{_several(len(result.found) - count, 'note')}"
+        verdict = f"{counted(count, 'finding')}, " if count else "fits, "
+        facts = f"{graph.size:,} bytes, opset {graph.opset}, {counted(len(graph.nodes), 'node')}"
+        said = f"{profile.name}: {verdict}{counted(len(result.found) - count, 'note')}"
         headline = escape(f"{result.path} · {facts} · {said}")
         console.print(f"\n{headline}", highlight=False, soft_wrap=True)
         if result.found:
             _show_found(console, result.found)
         if result.settings:
             console.print(_settings_text(result.settings), highlight=False)
-
-
-def _several(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _show_found(console: Console, found: Sequence[Finding]) -> None:

@@ -49,8 +49,8 @@ from distill.config.groups import (
     typed_folders,
 )
 from distill.config.help import Section, page, rows
+from distill.config.multirun import Axis, Space
 from distill.config.registry import recipe_named, registered
-from distill.config.search_space import Axis, Space
 from distill.config.settings.searching import Searching, SearchingOnCluster
 from distill.config.validate import check
 from distill.core.deferred_imports import defer_torchmetrics

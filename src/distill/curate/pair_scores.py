@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from distill.core import weights as weights_files
 from distill.core.progress import bar
 from distill.curate.style_change import BLOCK, StyleChange
-from distill.data import yunet
+from distill.data import faces
 from distill.data.faces import Face
 from distill.data.pairs import Pair
 from distill.data.photos import BadPhoto, centre_square
-from distill.data.registration import COARSE, SIDE, Registration, register
 from distill.data.row_cache import id_of_files, load_rows, save_rows
+from distill.data.shifts import COARSE, SIDE, Registration, register
 
 BATCH = 4  # pairs whose style is measured at once
 SAVE_EVERY = 200  # pairs; a kill loses at most so many
@@ -87,10 +87,10 @@ def registration_of(row: np.void, kind: str = "") -> Registration:
 
 def available_landmarks() -> FindLandmarks | None:
     """By YuNet, where its file is available (nothing is downloaded for it); else None."""
-    file = weights_files.find_or_none(yunet.FILE)
+    file = weights_files.find_or_none(faces.YUNET)
     if file is None:
         return None
-    find = yunet.YuNet(file)
+    find = faces.YuNet(file)
     return lambda photo, target: moved(find(photo), find(target))
 
 

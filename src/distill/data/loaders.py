@@ -33,12 +33,11 @@ from distill.data.pairs import (
 )
 from distill.data.photo_table import folders_of, read_sides
 from distill.data.photos import Photo, Side
-from distill.data.sampler import Share, shares_of
+from distill.data.sampler import ShardOrder, Share, shares_of
 from distill.data.shards.address import Address
 from distill.data.shards.node_cache import NodeCache
 from distill.data.shards.shard_index import Catalogue
 from distill.data.shards.shard_manifest import ShardManifest, finished_shards
-from distill.data.shards.shard_order import ShardOrder
 from distill.data.shards.sharded_pairs import ShardedPairs
 from distill.data.shifts import Shifts, shifts_with
 

@@ -1,13 +1,17 @@
 """data.align=true: targets that are a few pixels off are shifted onto their photos.
 
-Every pair is registered once; the cache keeps its shift. Reading a pair then cuts what both show
-out of each, at the fraction of a pixel, while it is scaled: nothing is resampled twice.
+A target shares its edges with the photo, not its colours: what is compared is the strength of the
+gradient of the luma, blurred, by the phase of both spectra (Kuglin and Hines 1975; refined by
+Guizar-Sicairos et al. 2008, scikit-image). Every pair is registered once; the cache keeps its
+shift. Reading a pair then cuts what both show out of each, at the fraction of a pixel, while it is
+scaled: nothing is resampled twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +21,10 @@ from PIL import Image
 from distill.config.settings.training import Pad, SplitConfig
 from distill.core.errors import DistillError
 from distill.core.files import real_path
+from distill.core.filters import REC_601
 from distill.core.progress import bar
 from distill.data.pairs import ReadablePair
 from distill.data.photos import BadPhoto, centre_square
-from distill.data.registration import SIDE, register
 from distill.data.row_cache import cache_file, id_of_files, load_rows, save_rows
 
 LEAST = 0.4  # agreement of outlines below which a pair is left as it is
@@ -102,3 +106,75 @@ def _cut(image: Image.Image, top: float, left: float, side: float, size: int) ->
     box = (max(0.0, x), max(0.0, y), x + side * whole, y + side * whole)
     box = (*box[:2], min(image.width, box[2]), min(image.height, box[3]))  # of rounding
     return image.resize((size, size), Image.Resampling.LANCZOS, box=box)
+
+
+SIDE = 256  # pixels of the squares that are compared
+FARTHEST = 12.0  # pixels; what seems to lie further off is taken for another picture
+FINE, COARSE = 1.5, 6.0  # pixels of blur: outlines; where light and dark areas meet
+FLAT = 1e-6  # deviation of the edges of a picture that has none
+STEPS = 20  # parts of a pixel that are told apart
+ROUNDS = 3  # the window pulls towards no shift at all: a shifted picture is measured again
+
+Pixels = NDArray[np.uint8]
+Grey = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Registration:
+    """How far the target lies below (`down`) and to the right of its photo, in pixels at SIDE.
+
+    `agreement` is the correlation of their edges once it is put back, -1 to 1; of a flat picture,
+    and of one that fits nowhere, it is that of the pair as it is, with no shift.
+    """
+
+    down: float
+    right: float
+    agreement: float
+
+
+def register(photo: Pixels, target: Pixels, blur: float = FINE) -> Registration:
+    """Measure a pair of squares, uint8 (SIDE, SIDE, 3)."""
+    from skimage.registration import phase_cross_correlation  # heavy: SciPy comes with it
+
+    first, second = (_edges(each, blur) for each in (photo, target))
+    window = np.outer(np.hanning(SIDE), np.hanning(SIDE))
+    if min(first.std(), second.std()) < FLAT:
+        return Registration(0.0, 0.0, 0.0)
+    shift = np.zeros(2)
+    for _ in range(ROUNDS):
+        moved = _moved(second, -shift)
+        windowed = ((each - each.mean()) * window for each in (first, moved))
+        found, _, _ = phase_cross_correlation(*windowed, upsample_factor=STEPS, normalization=None)
+        shift = shift - found
+        if np.hypot(*shift) > FARTHEST:
+            return Registration(0.0, 0.0, _agreement(first, second))
+        if np.abs(found).max() < 1.5 / STEPS:
+            break
+    agreement = _agreement(first, _moved(second, -shift))
+    as_it_is = _agreement(first, second)
+    if agreement <= as_it_is:
+        return Registration(0.0, 0.0, as_it_is)
+    return Registration(float(shift[0]), float(shift[1]), agreement)
+
+
+def _edges(picture: Pixels, blur: float) -> Grey:
+    from scipy import ndimage
+
+    grey = picture @ (np.array(REC_601) / 255)
+    return ndimage.gaussian_gradient_magnitude(grey, blur, mode="nearest")
+
+
+def _moved(edges: Grey, shift: NDArray[np.float64]) -> Grey:
+    """Moved down and right by `shift` pixels, linearly; edges are blurred already."""
+    from scipy import ndimage
+
+    return ndimage.shift(edges, shift, order=1, mode="nearest") if shift.any() else edges
+
+
+def _agreement(first: Grey, second: Grey) -> float:
+    """The correlation of both, without the rim that a shift may bring in from outside."""
+    rim = int(FARTHEST)
+    a, b = (each[rim:-rim, rim:-rim].ravel() for each in (first, second))
+    a, b = a - a.mean(), b - b.mean()
+    norm = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / norm if norm > FLAT**2 else 0.0  # where only the rim shows anything

@@ -1,9 +1,10 @@
-"""Sets of pictures to features: each set goes through a network once, and is remembered."""
+"""Sets of pictures to features, remembered, and to figures picture by picture, with intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -59,3 +60,27 @@ def _readable(photos: Sequence[Photo], what: str) -> Iterator[Tensor]:
         yield torch.from_numpy(np.array(picture)).permute(2, 0, 1)
     if count < 2:
         raise DistillError(f"{what}: needs at least 2 readable pictures")
+
+
+Values = NDArray[np.float64]
+
+
+@torch.inference_mode()
+def per_picture(
+    measure: Callable[[Tensor, Tensor], Tensor], a: Tensor, b: Tensor, batch_size: int
+) -> Values:
+    """Figures of every picture, (n, …), of uint8 (n, 3, H, W) against others of the same size."""
+    pairs = zip(batches(a, batch_size), batches(b, batch_size), strict=True)
+    return np.concatenate([measure(x, y).double().numpy() for x, y in pairs])
+
+
+def interval(
+    method: Callable[..., tuple[float, float]], *values: Values, rounds: int, **options: Any
+) -> list[float] | None:
+    """The ends of a 95 % interval by that many resamples; None without any, or of one picture or
+    one of the `groups`."""
+    groups = options.get("groups")
+    each = groups if isinstance(groups, tuple) else (groups,) * len(values)
+    counts = [len(v) if g is None else len(set(g)) for v, g in zip(values, each, strict=True)]
+    enough = rounds and min(counts) > 1
+    return list(method(*values, rounds=rounds, **options)) if enough else None

@@ -25,7 +25,7 @@ from distill.core.progress import bar
 from distill.core.threads import adapting
 from distill.data import sources
 from distill.data.manifest import manifest_at
-from distill.eval_fid.picture_scores import Values, interval, per_picture
+from distill.eval_fid.feature_sets import Values, interval, per_picture
 from distill.metrics import frechet
 from distill.metrics.displacement import displacement, typical
 from distill.metrics.flicker import KINDS, MARGIN, flicker

@@ -17,9 +17,14 @@ from distill.config.settings.commands import EvalFid
 from distill.core.errors import DistillError
 from distill.data.photos import find_photos
 from distill.eval_fid import line_scores
-from distill.eval_fid.feature_sets import Features, features_of_files, features_of_set
+from distill.eval_fid.feature_sets import (
+    Features,
+    features_of_files,
+    features_of_set,
+    interval,
+    per_picture,
+)
 from distill.eval_fid.heldout import HeldOut
-from distill.eval_fid.picture_scores import interval, per_picture
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureName, FeatureNetwork, feature_network
 from distill.metrics.frechet import Gaussian, Groups, read_statistics

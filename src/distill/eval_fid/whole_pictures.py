@@ -22,7 +22,7 @@ from distill.core.progress import bar
 from distill.data.pairs import ReadablePair
 from distill.data.photo_table import size_of
 from distill.eval_fid import line_scores
-from distill.eval_fid.picture_scores import Values, interval
+from distill.eval_fid.feature_sets import Values, interval
 from distill.metrics import frechet, similarity
 from distill.metrics.displacement import displacement
 from distill.metrics.features import BATCH, FeatureNetwork

@@ -23,15 +23,14 @@ from distill.core.files import home_path, scratch_folder, sha256, write_json, wr
 from distill.core.nodes import class_of, part
 from distill.data.photos import check_local
 from distill.export import samples, sizes
-from distill.export.budget import compressed_size
-from distill.export.comparison import Comparison, FormatRow
 from distill.export.float32_export import export_float32
 from distill.export.format import ConversionSource, ConvertedFormat, Float32, Format, Inference
+from distill.export.reports import Comparison, FormatRow, compressed_size
 from distill.export.samples import Samples
 from distill.export.subject import Subject, load
 from distill.metrics.similarity import psnr
 from distill.metrics.timing import Times, interleave, ratio
-from distill.models.fold import fold_batchnorm
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.network_file import description
 from distill.runs.run_folder import Run, find_run
 

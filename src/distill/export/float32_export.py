@@ -19,14 +19,14 @@ from distill.core.errors import DistillError
 from distill.core.files import atomic_write, write_json
 from distill.core.onnx_files import load_model, summary_file
 from distill.export import sizes
-from distill.export.budget import REPORT, BudgetCheck, BudgetReport, compressed_size
 from distill.export.fp16 import Float16
 from distill.export.graph.operator_sets import foreign_operators
 from distill.export.onnx import SIDE, has_statistics, parity
+from distill.export.reports import REPORT, BudgetCheck, BudgetReport, compressed_size
 from distill.export.subject import Subject, limits
 from distill.metrics import complexity, timing
 from distill.models import build
-from distill.models.fold import fold_batchnorm
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.students.student import Student
 from distill.models.teachers.onnx_teacher import OnnxTeacher
 from distill.models.teachers.teacher import Teacher

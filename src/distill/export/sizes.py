@@ -14,10 +14,10 @@ from rich.table import Column, Table
 from distill.config.settings.networks import GeneratorSettings
 from distill.core.files import write_json
 from distill.core.nodes import Node, build
-from distill.export.budget import REPORT
 from distill.export.format import Float32
 from distill.export.fp16 import Float16
 from distill.export.int8 import Int8
+from distill.export.reports import REPORT
 from distill.export.subject import Subject
 from distill.metrics import complexity
 from distill.models.generators.unet import UNet

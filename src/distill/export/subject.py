@@ -24,8 +24,8 @@ from distill.core.nodes import check_part
 from distill.core.terms import Licence, Terms
 from distill.data.terms import described_terms, terms_of
 from distill.export.onnx import SIDE, OnnxExporter, has_statistics
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.checkpoint import load_network, read_network
-from distill.models.fold import fold_batchnorm
 from distill.models.generators.unet import UNet
 from distill.models.network_file import colours_at, is_network_file, read_network_file
 from distill.models.students.student import Student

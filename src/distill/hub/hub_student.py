@@ -51,7 +51,7 @@ class HubStudent(  # type: ignore[call-arg]  # the library's own, which mypy doe
         words = {"repo": repo_id} | dict(more.pop("model_card_kwargs", None) or {})
         return super().push_to_hub(repo_id, model_card_kwargs=words, **more)
 
-    def generate_model_card(self, *_: Any, **words: str) -> ModelCard:
+    def generate_model_card(self, *_: object, **words: str) -> ModelCard:
         """The card of `student_card`, whose `repo` and `sheet` may be given."""
         return ModelCard(student_card(self, **words))
 

@@ -29,10 +29,10 @@ def main(settings: Lens) -> None:
     from distill.lens import lens_folder, page_students, server, webpage
 
     students = page_students.choose(settings)
-    lens_folder.check_replaceable(settings)
+    lens_folder.check_replaceable(settings.output)
     page = webpage.find()  # builds it, and so comes after all that can be refused
     folder = lens_folder.build(page, students, settings)
-    print(lens_folder.summary(folder, students, settings), flush=True)
+    print(lens_folder.summary(folder, students, settings.embed), flush=True)
 
     if settings.serve:
         server.serve(folder, settings)

@@ -47,7 +47,7 @@ def build(page: Path, students: Sequence[PageStudent], settings: Lens) -> Path:
 
     Raises DistillError for a folder of something else, and for a full disk.
     """
-    target = check_replaceable(settings)
+    target = check_replaceable(settings.output)
     with room_in(target, ELSEWHERE):
         target.parent.mkdir(parents=True, exist_ok=True)
         with scratch_folder(target) as scratch:
@@ -100,9 +100,9 @@ def _place_element(folder: Path, wanted: bool) -> None:
     shutil.rmtree(built, ignore_errors=True)
 
 
-def check_replaceable(settings: Lens) -> Path:
+def check_replaceable(output: str) -> Path:
     """The folder to build. Raises DistillError but for a new, an empty or an earlier lens's one."""
-    target = real_path(home_path(settings.output))
+    target = real_path(home_path(output))
     above = next(each for each in target.parents if each.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         reason = "permission denied" if above.is_dir() else "not a directory"
@@ -167,11 +167,11 @@ def _write_thumbnail(network: OnnxStudent, path: Path) -> None:
     path.write_bytes(content.getvalue())
 
 
-def summary(folder: Path, students: Sequence[PageStudent], settings: Lens) -> str:
+def summary(folder: Path, students: Sequence[PageStudent], embed: bool) -> str:
     """What was built, in a line, and in another how a page takes the element."""
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     names = ", ".join(each.name for each in students)
     built = f"built: {str(folder)!r} ({size / 1e6:.0f} MB) with {names}"
-    if not settings.embed:
+    if not embed:
         return built
     return f'{built}\nembed: <script type="module" src="{folder.name}/{EMBED}/{MODULE}"></script>'

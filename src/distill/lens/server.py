@@ -215,7 +215,7 @@ class Server(ThreadingHTTPServer):
             self.address_family = socket.AF_INET6
         # A page of any name that is made to lead to this machine (DNS rebinding) could read it, so
         # nothing is answered but what was offered: by names of its own, as printed, by the user's.
-        offered = {*LOCAL, settings.host, *addresses, *added_names(settings)} - https.ANY
+        offered = {*LOCAL, settings.host, *addresses, *added_names(settings.names)} - https.ANY
         self.hosts = {plain_host(each) for each in offered}
         self.policy = f"{POLICY}; frame-ancestors " + (" ".join(settings.frames) or "'none'")
         super().__init__((settings.host, settings.port), partial(Handler, directory=str(folder)))
@@ -237,7 +237,7 @@ class Server(ThreadingHTTPServer):
 def serve(folder: Path, settings: Lens) -> None:
     """Serve until Ctrl-C. Raises DistillError where the address or the port cannot be had."""
     addresses = [] if settings.host in LOCAL else https.addresses(settings.host, settings.https)
-    certified = ["localhost", "127.0.0.1", *addresses, *added_names(settings)]
+    certified = ["localhost", "127.0.0.1", *addresses, *added_names(settings.names)]
     context = https.context(certified) if settings.https else None
     with bind(folder, settings, context, addresses) as server:
         for line in _start_lines(settings, server.server_port, addresses):
@@ -245,7 +245,7 @@ def serve(folder: Path, settings: Lens) -> None:
         # On Linux without a display, `webbrowser` would start one in the terminal.
         display = environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")
         if settings.open and (sys.platform != "linux" or display):
-            webbrowser.open(_url(settings, _here(settings), server.server_port))
+            webbrowser.open(_url(settings.https, _here(settings.host), server.server_port))
         try:
             server.serve_forever()
         except KeyboardInterrupt:
@@ -268,8 +268,8 @@ def bind(
 
 
 def _start_lines(settings: Lens, port: int, addresses: list[str]) -> list[str]:
-    lines = [f"open:  {_url(settings, _here(settings), port)}   (Ctrl-C ends it)"]
-    urls = [_url(settings, address, port) for address in addresses]
+    lines = [f"open:  {_url(settings.https, _here(settings.host), port)}   (Ctrl-C ends it)"]
+    urls = [_url(settings.https, address, port) for address in addresses]
     lines += [f"other devices:  {url}" for url in urls]
     if urls and settings.https:
         lines.append("The browser warns of the certificate, which is this machine's own: go on.")
@@ -279,19 +279,19 @@ def _start_lines(settings: Lens, port: int, addresses: list[str]) -> list[str]:
     return lines
 
 
-def _here(settings: Lens) -> str:
+def _here(host: str) -> str:
     """Where this machine itself finds the page: one address alone is not localhost."""
-    return "localhost" if settings.host in LOCAL | https.ANY else settings.host
+    return "localhost" if host in LOCAL | https.ANY else host
 
 
-def _url(settings: Lens, host: str, port: int) -> str:
+def _url(secure: bool, host: str, port: int) -> str:
     place = f"[{host}]" if ":" in host else host
-    return f"{'https' if settings.https else 'http'}://{place}:{port}/"
+    return f"{'https' if secure else 'http'}://{place}:{port}/"
 
 
-def added_names(settings: Lens) -> list[str]:
+def added_names(names: str | list[str]) -> list[str]:
     """The user's own, say of a tunnel."""
-    return [settings.names] if isinstance(settings.names, str) else settings.names
+    return [names] if isinstance(names, str) else names
 
 
 def host_of(text: str) -> str | None:

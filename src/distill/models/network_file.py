@@ -36,8 +36,8 @@ from distill.core.files import atomic_write
 from distill.core.nodes import class_of, is_own
 from distill.core.plugins import plugin_of
 from distill.core.state_dicts import load_state
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.build import check_teacher, untrained, without_weights
-from distill.models.fold import fold_batchnorm
 
 SUFFIX = ".safetensors"
 KEY = "distill"  # of the metadata

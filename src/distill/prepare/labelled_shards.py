@@ -30,8 +30,7 @@ from distill.data.manifest import MANIFEST, Manifest, is_complete, manifest_at, 
 from distill.data.photo_table import SIDES, SKIPPED, PhotoRow
 from distill.data.photos import Photo, Side
 from distill.data.shards.address import Address
-from distill.data.shards.pair_record import decode_pair
-from distill.data.shards.picture_codec import CodecName, codec_named
+from distill.data.shards.pair_record import CodecName, codec_named, decode_pair
 from distill.data.shards.shard_index import (
     ShardRow,
     part_path,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from distill.config.settings.training import PhotoSource, Prepare, Train
+from distill.config.settings.training import Labelling, PhotoSource, Prepare, Train
 from distill.core.engine import HERE, Engine, Here
 from distill.core.errors import DistillError
 from distill.core.next_step import assigned
@@ -71,16 +71,18 @@ def _label_shards(settings: Prepare, teacher: Teacher) -> None:
         found = sources.photos(settings)
         fast, made_with = teacher.fast(), manifest(settings, teacher, desk.folder, found)
         before = kept_terms(desk.folder)
-        here, there = labelling_device(settings), engine.device(settings.label.device)
+        here, there = HERE.device(settings.label.device), engine.device(settings.label.device)
         report = build_shards(
             found,
-            teacher_pass(settings, fast, made_with, here),
+            teacher_pass(settings.label, fast, made_with, here),
             made_with,
             desk,
             settings.shard,
             engine,
             ShardLabeller(
-                teacher_pass(settings, fast, made_with, there), settings.shard.codec, desk.root
+                teacher_pass(settings.label, fast, made_with, there),
+                settings.shard.codec,
+                desk.root,
             ),
             **sources.drop_lists(settings),
         )
@@ -202,13 +204,8 @@ def _precision(settings: PhotoSource, teacher: Teacher, root: Path) -> Precision
         return made["precision"]
     # Matrix units (Intel's AMX): 2.4 times as fast. Without them bfloat16 is the slower one.
     units = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-    fast = labelling_device(settings) == "cpu" and units()
+    fast = HERE.device(settings.label.device) == "cpu" and units()
     return "bfloat16" if fast and teacher.takes_bfloat16 else "float32"
-
-
-def labelling_device(settings: PhotoSource) -> str:
-    """What this machine labels on: cpu, cuda or mps."""
-    return HERE.device(settings.label.device)
 
 
 def prepare(settings: PhotoSource, teacher: Teacher) -> SetReport:
@@ -242,11 +239,8 @@ def prepare_held_out(
     return root
 
 
-def teacher_pass(
-    settings: PhotoSource, teacher: Teacher, made_with: Manifest, device: str
-) -> TeacherPass:
+def teacher_pass(how: Labelling, teacher: Teacher, made_with: Manifest, device: str) -> TeacherPass:
     """How the settings have a teacher label on a device."""
-    how = settings.label
     if isinstance(teacher, FolderTeacher):
         return DrawingPass(teacher, made_with, how.workers)
     # One picture at a time is the fastest form of the teacher on a CPU (0.28 s against 0.35).
@@ -262,7 +256,7 @@ def _label(
     sides: Sequence[Side],
 ) -> SetReport:
     fast, made_with = teacher.fast(), manifest(settings, teacher, found=found)
-    maker = teacher_pass(settings, fast, made_with, labelling_device(settings))
+    maker = teacher_pass(settings.label, fast, made_with, HERE.device(settings.label.device))
     report = build_set(found, maker, made_with, root, sides, **sources.drop_lists(settings))
     keep_terms(root, settings)
     print(report)

@@ -31,7 +31,7 @@ from distill.data.pairs import Pair, Pairs, find_pairs
 from distill.data.photo_table import PAIR_FOLDERS, SIDES, PhotoRow, pair_of, read_rows, size_of
 from distill.data.photos import Side
 from distill.data.shards.address import Address
-from distill.data.shards.picture_codec import CodecName, codec_named
+from distill.data.shards.pair_record import CodecName, codec_named
 from distill.data.shards.shard_index import (
     Catalogue,
     ShardRow,

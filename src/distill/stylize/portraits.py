@@ -37,9 +37,9 @@ def finder(detector: Detector) -> FindFaces:
     if detector == "lbp":
         cascade()
         return lbp_faces
-    from distill.data.yunet import FILE, YuNet
+    from distill.data.faces import YUNET, YuNet
 
-    return YuNet(weights.find(FILE))
+    return YuNet(weights.find(YUNET))
 
 
 def squares(

@@ -116,7 +116,9 @@ def stylise_all(
         except DistillError as error:
             print(error, file=sys.stderr)
         else:
-            teacher = teacher_model.find(settings, settings.style.name or DEFAULT_STYLE)
+            teacher = teacher_model.find(
+                settings.run, settings.runs, settings.style.name or DEFAULT_STYLE
+            )
     taken = frozenset(real_path(path) for job in jobs for path in (job.source, job.target))
     setup = InferenceSetup(settings, student, teacher, find_faces, taken)
     failed = partly = 0

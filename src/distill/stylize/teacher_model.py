@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from distill.config import compose, groups
-from distill.config.settings.commands import Stylize
 from distill.config.settings.training import PhotoSource, Prepare
 from distill.config.validate import source_of
 from distill.core.errors import DistillError
@@ -38,10 +37,10 @@ class TeacherModel:
         return self._teacher(torch.from_numpy(photo)).numpy()
 
 
-def find(settings: Stylize, style: str) -> TeacherModel | None:
+def find(run: str | None, runs: str, style: str) -> TeacherModel | None:
     """Of a run, or of the style, where it is available; a line says where it is not."""
-    if settings.run is not None:
-        trained = run_folder.run_named(settings.run, settings.runs).settings()
+    if run is not None:
+        trained = run_folder.run_named(run, runs).settings()
         if not isinstance(trained, PhotoSource):
             print(f"compare=true: recipe={trained.recipe} has no teacher", file=sys.stderr)
             return None

@@ -22,7 +22,7 @@ from distill.losses.criterion import Criterion
 from distill.losses.term import LossTerm, Reads
 from distill.metrics.ink_figures import FIGURES, ink_sums, ratios
 from distill.metrics.similarity import psnr, ssim
-from distill.models.kept_statistics import normalise_by_averages, statistics_kept
+from distill.models.batchnorm import normalise_by_averages, statistics_kept
 from distill.models.teachers.teacher import Teacher
 from distill.train.schedules import MakeOptimizer, MakeSchedule, clip_gradients
 

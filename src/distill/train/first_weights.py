@@ -15,9 +15,9 @@ from distill.core.nodes import unknown_name
 from distill.core.state_dicts import tensors_in_graph
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.models import zoo
+from distill.models.batchnorm import unfold_batchnorm
 from distill.models.build import build_student, without_weights
 from distill.models.checkpoint import student_to_start_from
-from distill.models.fold import unfold_batchnorm
 from distill.models.network_file import problems_of
 from distill.models.students.student import Student
 

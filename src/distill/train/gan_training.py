@@ -14,6 +14,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from distill.config.settings.training import Adversarial
 from distill.core import nodes
 from distill.core.errors import DistillError
+from distill.core.nodes import Node
 from distill.data.datamodule import DistillData
 from distill.data.datasets import UnpairedSet
 from distill.losses.adversarial import Adversary
@@ -137,6 +138,6 @@ def generator(settings: Adversarial) -> nn.Module:
     return made if isinstance(made, Student) else initialise(made)  # a student initialises itself
 
 
-def discriminator(settings: Adversarial, channels: int) -> nn.Module:
-    """A discriminator of the settings for that many channels, with its first weights."""
-    return initialise(nodes.build(settings.discriminator, channels=channels))
+def discriminator(node: Node, channels: int) -> nn.Module:
+    """A discriminator for that many channels, with its first weights."""
+    return initialise(nodes.build(node, channels=channels))

@@ -53,7 +53,7 @@ def pix2pix_module(settings: Pix2PixTrain) -> Pix2Pix:
     from distill.train.pix2pix import Pix2Pix
 
     # First: in the other order a seed would give the networks of earlier runs other weights.
-    discriminator = gan_training.discriminator(settings, 3 + settings.channels)
+    discriminator = gan_training.discriminator(settings.discriminator, 3 + settings.channels)
     return Pix2Pix(
         gan_training.generator(settings),
         discriminator,
@@ -76,8 +76,8 @@ def cyclegan_module(settings: CycleGANTrain) -> CycleGAN:
     return CycleGAN(
         gan_training.generator(settings),
         gan_training.generator(settings),
-        gan_training.discriminator(settings, 3),
-        gan_training.discriminator(settings, 3),
+        gan_training.discriminator(settings.discriminator, 3),
+        gan_training.discriminator(settings.discriminator, 3),
         cycle=settings.cycle,
         identity=settings.identity,
         pool=settings.pool,

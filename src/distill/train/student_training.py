@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import pytorch_lightning as pl
 from torch import nn
 
-from distill.config.settings.training import Train
+from distill.config.settings.training import Loss, Train
 from distill.core import nodes
 from distill.core.errors import DistillError
 from distill.core.files import home_path, near_name
@@ -117,26 +117,26 @@ def check(settings: Train) -> None:
 
 def needed_teacher(settings: Train) -> Teacher | None:
     """The style's teacher; None where pairs of one's own and the loss need none."""
-    if settings.teacher is None and _reads_activations(settings):
+    if settings.teacher is None and _reads_activations(settings.loss):
         raise DistillError(
             "GKA needs the teacher's activations, and pairs of your own have no teacher; set "
             "loss.weights.gka=0"
         )
     own = settings.data.kind == "loader" and settings.teacher is not None  # for photos alone
-    if own or sources.needs_labels(settings) or _reads_activations(settings):
+    if own or sources.needs_labels(settings) or _reads_activations(settings.loss):
         return load_teacher(settings.style, settings.teacher)
     return None
 
 
 def student_module(settings: Train, teacher: Teacher | None) -> DistillModule:
     """Student, criterion and how they are optimised. Raises DistillError for what does not fit."""
-    activations = _reads_activations(settings)
+    activations = _reads_activations(settings.loss)
     if activations and (teacher is None or not teacher.gives_activations):
         raise DistillError(
             "GKA needs the teacher's activations and this teacher only gives pictures; "
             "set loss.weights.gka=0"
         )
-    student, loss = new_student(settings), criterion(settings)
+    student, loss = new_student(settings), criterion(settings.loss)
     if settings.data.batch_size < loss.min_batch:
         raise DistillError(
             f"data.batch_size={settings.data.batch_size}: GKA compares pictures within a batch and "
@@ -166,17 +166,15 @@ def student_module(settings: Train, teacher: Teacher | None) -> DistillModule:
     return made
 
 
-def _reads_activations(settings: Train) -> bool:
+def _reads_activations(loss: Loss) -> bool:
     """Whether a loss term in use reads activations, as its class states; builds none."""
-    loss = settings.loss
     used = [term for name, term in loss.terms.items() if loss.weights.get(name, 0) > 0]
     stated = (getattr(nodes.class_of("loss.terms", term), "reads", None) for term in used)
     return Reads.ACTIVATIONS in stated
 
 
-def criterion(settings: Train) -> Criterion:
+def criterion(loss: Loss) -> Criterion:
     """The terms whose weight is above 0."""
-    loss = settings.loss
     for key, named in (("weights", loss.weights), ("start", loss.start)):
         if unknown := sorted(named.keys() - loss.terms.keys()):
             raise DistillError(

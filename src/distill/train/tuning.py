@@ -21,7 +21,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from distill.config.settings.training import Machine, Train
 from distill.core.files import atomic_write, write_whole
 from distill.data.datamodule import Pictures
-from distill.models.kept_statistics import statistics_measured
+from distill.models.batchnorm import statistics_measured
 from distill.runs.run_folder import Run
 from distill.train.distillation import DistillModule
 from distill.train.schedules import DEFAULT_RATE

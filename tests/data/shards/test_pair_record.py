@@ -9,8 +9,14 @@ import pytest
 from PIL import Image
 
 from distill.data.decode import BadPhoto
-from distill.data.shards.pair_record import END, decode_pair, encode_pair, key_of
-from distill.data.shards.picture_codec import CodecName, codec_named
+from distill.data.shards.pair_record import (
+    END,
+    CodecName,
+    codec_named,
+    decode_pair,
+    encode_pair,
+    key_of,
+)
 
 pytest.importorskip("qoi", reason="needs the extra shards")
 

@@ -18,7 +18,7 @@ from distill.export.graph.operator_sets import (
 )
 from distill.export.onnx import OnnxExporter
 from distill.metrics.complexity import operators
-from distill.models.fold import fold_batchnorm
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.generators.resnet import ResNetGenerator
 from distill.models.generators.unet import UNet
 

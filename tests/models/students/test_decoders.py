@@ -18,7 +18,7 @@ from distill.core.errors import DistillError
 from distill.export.graph.operator_sets import STRICT_OPERATORS, foreign_operators
 from distill.export.onnx import OnnxExporter, parity
 from distill.metrics import complexity
-from distill.models.fold import fold_batchnorm
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.students.decoders.detail import Detail
 from distill.models.students.decoders.nnconv import NNConv
 from distill.models.students.encoder import MobileNetV2Encoder

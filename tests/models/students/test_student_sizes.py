@@ -14,8 +14,8 @@ from distill.config import compose, groups
 from distill.config.settings.training import Train
 from distill.export.onnx import OnnxExporter, parity
 from distill.metrics import complexity
+from distill.models.batchnorm import fold_batchnorm
 from distill.models.build import build_student
-from distill.models.fold import fold_batchnorm
 from distill.models.students.student import Student
 
 MACS = {  # at most, and nearly that

@@ -19,7 +19,7 @@ from PIL import Image, ImageDraw
 from distill.data.pairs import find_pairs
 from distill.data.photo_table import SIDES
 from distill.prepare import __main__ as prepare
-from distill.prepare.sketches.hed import HED
+from distill.prepare.sketches.lines import HED
 from support.commands import run
 from support.saliency_networks import brightness
 

@@ -27,8 +27,7 @@ from distill.data.photo_table import (
 )
 from distill.data.photos import Side
 from distill.data.shards.address import Address
-from distill.data.shards.pair_record import PHOTO, STYLIZED
-from distill.data.shards.picture_codec import codec_named
+from distill.data.shards.pair_record import PHOTO, STYLIZED, codec_named
 from distill.data.shards.shard_index import Catalogue
 from distill.data.shards.shard_manifest import SetMetadataStore, finished_shards, shard_manifest_at
 from distill.data.shards.sharded_pairs import ShardedPairs

@@ -18,7 +18,7 @@ from distill.data.manifest import DRAWINGS, MANIFEST, TEACHER, TERMS
 from distill.data.photo_table import DROPPED, PHOTOS, SKIPPED
 from distill.data.photos import Side
 from distill.data.shards.address import Address
-from distill.data.shards.picture_codec import CodecName
+from distill.data.shards.pair_record import CodecName
 
 # Of the set that the shards were made of, kept as they are in ROOT/set/, so that it can be whole
 # again: its manifest, what became of each photo, its teacher.

@@ -15,8 +15,7 @@ from PIL import Image
 from distill.data.photo_table import PhotoRow
 from distill.data.photos import Side, group_of
 from distill.data.shards.address import Address
-from distill.data.shards.pair_record import END, encode_pair, key_of
-from distill.data.shards.picture_codec import PictureCodec
+from distill.data.shards.pair_record import END, PictureCodec, encode_pair, key_of
 from distill.data.shards.shard_index import (
     IndexRow,
     ShardRow,

@@ -17,8 +17,7 @@ from distill.data.decode import BadPhoto, to_rgb
 from distill.data.photos import Side
 from distill.data.shards.address import Address
 from distill.data.shards.node_cache import NodeCache
-from distill.data.shards.pair_record import decode_pair, decoded
-from distill.data.shards.picture_codec import ArrayCodec, codec_named
+from distill.data.shards.pair_record import ArrayCodec, codec_named, decode_pair, decoded
 from distill.data.shards.shard_index import Catalogue, ShardPart, part_path, read_part, shard_path
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows reads text where that is not said

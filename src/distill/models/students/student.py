@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from distill.core import nodes
 from distill.core.errors import DistillError
 from distill.core.nodes import Node
-from distill.models.kept_statistics import by_averages
+from distill.models.batchnorm import by_averages
 from distill.models.students.global_statistics import THUMBNAIL, GlobalStatistics, thumbnail_of
 
 SMALLEST = 64  # the deepest layer has then 2×2 values: BatchNorm needs more than one of a picture

@@ -13,21 +13,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from PIL import Image
+import torch
+from PIL import Image, ImageDraw
 from torch import Tensor
 
 from distill.config.settings.sketching import Sketch
 from distill.config.settings.training import Prepare
 from distill.core import weights
-from distill.core.arrays import save_png
+from distill.core.arrays import over_white, save_png
 from distill.core.engine import Here
 from distill.core.errors import DistillError
 from distill.core.files import home_path, sha256
-from distill.core.images import to_image, to_pixels
+from distill.core.images import sheet, to_image, to_pixels, to_tensor
 from distill.core.next_step import next_step
 from distill.core.nodes import class_of, flat
 from distill.core.onnx_files import content_hash
-from distill.data import sources, yunet
+from distill.data import faces, sources
 from distill.data.manifest import PREVIEW, Manifest, manifest_at
 from distill.data.photo_table import SIDES, SKETCH_FOLDERS
 from distill.data.photos import Photo
@@ -35,10 +36,10 @@ from distill.data.takedown import report_takedown
 from distill.data.terms import keep_terms
 from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
 from distill.prepare.set_builder import SetReport, build_set
-from distill.prepare.sketches import hed
+from distill.prepare.sketches import lines
+from distill.prepare.sketches.framing import cut, in_the_middle
 from distill.prepare.sketches.masks import MaskFolder, SaliencyNetwork
-from distill.prepare.sketches.preview import preview
-from distill.prepare.sketches.sketcher import Masks, Sketcher
+from distill.prepare.sketches.sketcher import Masks, Sketcher, Steps
 
 SHOWN = 8
 # Fields that dataset.json of a sketch set leaves out: those of teachers, and `sketch`, whose
@@ -166,11 +167,11 @@ def prepare(settings: Prepare) -> SetReport:
         else:
             raise DistillError(f"sketch.mask={chosen.mask}: no such file or folder, and not alpha")
     if chosen.points == "faces":
-        files["detector"] = weights.find(yunet.FILE)
+        files["detector"] = weights.find(faces.YUNET)
     if chosen.outline == "hed":
         own, key = chosen.hed.weights, "sketch.hed.weights"
-        there = None if own else weights.find_or_none(hed.FILE, hed.PORT)
-        files["hed"] = there or weights.find(hed.FILE, own, key)
+        there = None if own else weights.find_or_none(lines.HED_FILE, lines.HED_PORT)
+        files["hed"] = there or weights.find(lines.HED_FILE, own, key)
         hashes["hed"] = sha256(files["hed"])
     maker = SketchPass(Sketcher(chosen, settings.crop, masks, **files), settings.label.workers)
     crop = 1.0 if chosen.points else settings.crop
@@ -219,3 +220,38 @@ def sketches_root(settings: Prepare) -> Path:
     if settings.data.root:
         return Path(settings.data.root)
     return Path("data/sketches") / f"{sources.set_name(settings)}-{settings.sketch.size}"
+
+
+TITLES = ("photo", "square, points", "cut out", "all edges", "outline (A)", "A on B")
+DOT = 3  # radius of a point in pixels
+TILE = 16  # side of the squares behind what is transparent
+
+
+def preview(rows: list[tuple[str, Steps]]) -> Image.Image:
+    """A row of steps for each (name, steps), under titles; the name is on its first picture."""
+    return sheet([_row(name, steps) for name, steps in rows], TITLES)
+
+
+def _row(name: str, steps: Steps) -> list[Tensor]:
+    height, width = steps.whole.shape[-2:]
+    square = in_the_middle(width, height, max(width, height) / min(width, height))
+    photo = to_image(cut(steps.whole, square, steps.square.shape[-1], 1))
+    draw = ImageDraw.Draw(photo)
+    draw.rectangle((0, photo.height - 13, photo.width, photo.height), "white")
+    draw.text((2, photo.height - 13), name.encode("latin-1", "replace").decode("latin-1"), "black")
+    dotted = to_image(steps.square)
+    draw = ImageDraw.Draw(dotted)
+    for number, (x, y) in enumerate(steps.spots):
+        colour = "red" if number < 3 else "yellow"
+        draw.ellipse((x - DOT, y - DOT, x + DOT, y + DOT), colour, "black")
+    shown, mask = over_white(steps.target[None])[0], steps.mask
+    at = torch.arange(shown.shape[-1]) // TILE
+    tiles = 1 - 0.2 * ((at[:, None] + at) % 2)  # grey ones, where the mask leaves nothing
+    return [
+        to_tensor(photo),
+        to_tensor(dotted),
+        shown * mask.clamp(min=0) + shown * tiles * (1 - mask),
+        1 - torch.from_numpy(steps.found).float().expand(3, -1, -1),
+        steps.outline,
+        shown * steps.outline,
+    ]

@@ -17,13 +17,22 @@ from distill.config.settings.sketching import Sketch
 from distill.core.images import to_tensor
 from distill.core.state_dicts import load_into
 from distill.data.decode import BadPhoto
+from distill.data.faces import YuNet
 from distill.data.photos import Photo, read_photo
-from distill.data.yunet import YuNet
 from distill.prepare.sketches import lines
-from distill.prepare.sketches.framing import SquareFrame, around_face, cut, in_the_middle
-from distill.prepare.sketches.hed import HED
+from distill.prepare.sketches.framing import (
+    Points,
+    Spot,
+    SquareFrame,
+    around_face,
+    cat_file,
+    cut,
+    in_the_middle,
+    of_face,
+    read_cat,
+)
+from distill.prepare.sketches.lines import HED
 from distill.prepare.sketches.masks import MaskFolder, SaliencyNetwork, of_alpha
-from distill.prepare.sketches.points import Points, Spot, cat_file, of_face, read_cat
 
 Masks = SaliencyNetwork | MaskFolder | None
 

@@ -14,6 +14,7 @@ import numpy as np
 from av.format import Flags
 from av.sidedata.sidedata import Type
 from av.stream import Disposition
+from av.video import VideoStream
 from av.video.reformatter import ColorRange, Colorspace, Interpolation
 
 from distill.stylize.jobs import BadVideo
@@ -42,7 +43,7 @@ def open_video(path: Path) -> Any:
         raise BadVideo(f"not a video, or damaged at its start or end ({_reason(error)})") from None
 
 
-def first_video(container: Any, remarks: list[str]) -> Any:
+def first_video(container: Any, remarks: list[str]) -> VideoStream:
     """The first video stream that is no cover picture; `remarks` gets a line where there are more.
 
     Raises BadVideo where there is none.
@@ -106,7 +107,9 @@ class Reader:
             self._interlaced = self._guessed = False
             self._reached = Fraction(0)
             self._items = self._read()
-            self._first: list[Any] = []  # up to the first frame, whose facts are the video's
+            self._first: list[
+                VideoFrame | av.Packet
+            ] = []  # up to the first frame, whose facts are the video's
             for item in self._items:
                 self._first.append(item)
                 if isinstance(item, VideoFrame):
@@ -127,12 +130,12 @@ class Reader:
             return Fraction(0)
         return Fraction(self.container.start_time or 0, av.time_base)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[VideoFrame | av.Packet]:
         yield from self._first
         self._first.clear()
         yield from self._items
 
-    def _read(self) -> Iterator[Any]:
+    def _read(self) -> Iterator[VideoFrame | av.Packet]:
         for packet in self._packets():
             if packet.stream is not self._stream:
                 if packet.size:  # an empty one is the end
@@ -151,7 +154,7 @@ class Reader:
         if end is not None and not self.cut and end - self._reached > _TOLERANCE:
             self.cut = f"breaks off at {float(self._reached):.1f} s of {float(end):.1f} s"
 
-    def _packets(self) -> Iterator[Any]:
+    def _packets(self) -> Iterator[av.Packet]:
         """A file that breaks off, or whose middle cannot be read, ends there."""
         try:
             for packet in self.container.demux([self._stream, *self.others]):
@@ -169,7 +172,7 @@ class Reader:
             flush.stream = self._stream
             yield flush
 
-    def _kept(self, frame: Any) -> Iterator[VideoFrame]:
+    def _kept(self, frame: av.VideoFrame) -> Iterator[VideoFrame]:
         """The frame, if it is whole and later than the one before."""
         self._interlaced = self._interlaced or frame.interlaced_frame
         pts = self._time(frame)
@@ -183,7 +186,7 @@ class Reader:
         picture = turned(to_rgb(frame, self._stored), self._turn)
         yield VideoFrame(pts, frame.duration, picture)
 
-    def _time(self, frame: Any) -> int | None:
+    def _time(self, frame: av.VideoFrame) -> int | None:
         """When a frame is shown, in time bases.
 
         Decoders give frames in the order that they are shown in. Where a file stores no times, as
@@ -200,7 +203,7 @@ class Reader:
             return last + int(frame.duration or 1)
         return int(pts)
 
-    def _take_facts(self, frame: Any) -> None:
+    def _take_facts(self, frame: av.VideoFrame) -> None:
         """From the first frame. Later ones of another size are scaled to it."""
         stream = self._stream
         self._stored = (frame.width, frame.height)
@@ -211,7 +214,7 @@ class Reader:
         estimated = round(rate * length / av.time_base) if rate and length else None
         self.facts = VideoFacts(
             self._stored[::-1] if swapped else self._stored,
-            stream.time_base,
+            frame.time_base,
             rate or stream.guessed_rate,
             1 / shape if swapped else shape,
             colours_of(frame),
@@ -274,14 +277,14 @@ class Colours:
     full: bool
 
 
-def colours_of(frame: Any) -> Colours:
+def colours_of(frame: av.VideoFrame) -> Colours:
     """A decoded frame's. RGB video, which has no matrix, gets that of HD."""
     matrix = frame.colorspace if frame.colorspace in {*_MATRICES, _UNSAID} else _BT709
     full = frame.color_range == ColorRange.JPEG or frame.format.name.startswith("yuvj")
     return Colours(matrix, frame.color_primaries, frame.color_trc, full)
 
 
-def to_rgb(frame: Any, size: tuple[int, int]) -> np.ndarray:
+def to_rgb(frame: av.VideoFrame, size: tuple[int, int]) -> np.ndarray:
     """A decoded frame as uint8 (height, width, 3); `size` is width and height as stored."""
     colours = colours_of(frame)
     rgb = frame.format.is_rgb
@@ -298,7 +301,7 @@ def to_rgb(frame: Any, size: tuple[int, int]) -> np.ndarray:
     )
 
 
-def to_frame(picture: np.ndarray, colours: Colours) -> Any:
+def to_frame(picture: np.ndarray, colours: Colours) -> av.VideoFrame:
     """uint8 (height, width, 3) as a yuv420p frame of even sides: the last line is repeated."""
     height, width = picture.shape[:2]
     even = np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
@@ -315,7 +318,7 @@ def to_frame(picture: np.ndarray, colours: Colours) -> Any:
     return frame
 
 
-def turn_of(frame: Any) -> tuple[bool, bool, bool]:
+def turn_of(frame: av.VideoFrame) -> tuple[bool, bool, bool]:
     """How a frame is set upright: rows and columns swapped, then mirrored left-right, top-bottom.
 
     From its display matrix (ISO 14496-12, 8.5.2: x' = a·x + c·y, y' = b·x + d·y), nearest quarter.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from av import Packet
 from PIL import Image
 from scipy.ndimage import maximum_filter
 from tqdm import tqdm
@@ -129,12 +130,12 @@ def stylise_video(
                 from distill.stylize.video.stability import StabilityMeter
             meter = StabilityMeter(1 + (frames or 0) // PAIRS)
 
-        def infer(item: Any) -> Any:
+        def infer(item: VideoFrame | Packet) -> VideoFrame | Packet:
             if not isinstance(item, VideoFrame):
                 return item
             return replace(item, stylised=stylise(item.picture))
 
-        def finish(item: Any) -> Any:
+        def finish(item: VideoFrame | Packet) -> VideoFrame | Packet:
             if not isinstance(item, VideoFrame) or item.stylised is None:
                 return item
             output = smoother(item.picture, item.stylised) if smoother else item.stylised

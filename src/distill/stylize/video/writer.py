@@ -12,6 +12,7 @@ from typing import Any
 import av
 import numpy as np
 from av.codec.context import Flags
+from av.video import VideoStream
 from filelock import FileLock, Timeout
 
 from distill.core.errors import DistillError
@@ -97,7 +98,7 @@ class Writer:
             raise
         self._start = source.start
 
-    def _add_video(self, encoder: str, size: tuple[int, int], crf: float) -> Any:
+    def _add_video(self, encoder: str, size: tuple[int, int], crf: float) -> VideoStream:
         try:
             stream = self._container.add_stream(encoder, rate=self.facts.rate or 25)
         except av.codec.codec.UnknownCodecError:
@@ -125,7 +126,7 @@ class Writer:
         frame.duration = duration
         self._mux(self._video.encode(frame))
 
-    def copy(self, packet: Any) -> None:
+    def copy(self, packet: av.Packet) -> None:
         """A packet of another stream; those of a stream that is left out are dropped.
 
         So are those that the container refuses: damaged, or of a clock that jumps back. `dropped`
@@ -152,7 +153,7 @@ class Writer:
         with suppress(Exception):
             self._container.close()
 
-    def _mux(self, packets: Iterable[Any]) -> None:
+    def _mux(self, packets: Iterable[av.Packet]) -> None:
         with _disk(self._path):
             for packet in packets:
                 try:
@@ -160,7 +161,7 @@ class Writer:
                 except av.InvalidDataError:  # of a damaged sound packet that waited for this one
                     self.dropped += 1
 
-    def _mux_other(self, packets: Iterable[Any]) -> None:
+    def _mux_other(self, packets: Iterable[av.Packet]) -> None:
         with _disk(self._path):
             try:
                 for packet in packets:
@@ -185,12 +186,12 @@ class Track:
     def __init__(self, source: Any, target: Any, remark: str | None = None) -> None:
         self.source, self.target, self.remark = source, target, remark
 
-    def taken(self, packet: Any) -> Iterable[Any]:
+    def taken(self, packet: av.Packet) -> Iterable[av.Packet]:
         """What to write for a packet: itself, its bytes untouched."""
         packet.stream = self.target
         return [packet]
 
-    def rest(self) -> Iterable[Any]:
+    def rest(self) -> Iterable[av.Packet]:
         """What to write at the end."""
         return []
 
@@ -207,7 +208,7 @@ class Encoded(Track):
             context.format.name, context.layout.name, context.rate, context.frame_size or 960
         )
 
-    def taken(self, packet: Any) -> Iterator[Any]:
+    def taken(self, packet: av.Packet) -> Iterator[av.Packet]:
         """Raises ValueError for a packet that is damaged."""
         try:
             frames = packet.decode()
@@ -217,7 +218,7 @@ class Encoded(Track):
             for part in self._resampler.resample(frame):
                 yield from self.target.encode(part)
 
-    def rest(self) -> Iterator[Any]:
+    def rest(self) -> Iterator[av.Packet]:
         for frame in self.source.codec_context.decode(None):
             for part in self._resampler.resample(frame):
                 yield from self.target.encode(part)

@@ -104,7 +104,7 @@ class Distance(pl.Callback):
         self._seen: set[tuple[str, bytes]] = set()
 
     def on_validation_batch_end(
-        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, *_rest: Any
+        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, *_rest: object
     ) -> None:
         if trainer.sanity_checking:
             return

@@ -85,7 +85,7 @@ class Previews(pl.Callback):
         outputs: Any,
         batch: Any,
         batch_idx: int,
-        *_rest: Any,
+        *_rest: object,
     ) -> None:
         if not trainer.is_global_zero:
             return
@@ -121,13 +121,13 @@ class Progress(pl.Callback):
         self.bar = bar(trainer.max_steps, "step", "training")
         self.bar.initial = self.bar.n = self.bar.last_print_n = trainer.global_step
 
-    def on_train_batch_start(self, trainer: pl.Trainer, *_rest: Any) -> None:
+    def on_train_batch_start(self, trainer: pl.Trainer, *_rest: object) -> None:
         # What TensorBoard's curves go by. Lightning counts the step before a validation twice in a
         # run that resumes right after it.
         trainer.fit_loop.epoch_loop._batches_that_stepped = trainer.global_step
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, *_rest: Any
+        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, *_rest: object
     ) -> None:
         shown = not self.bar.disable and (  # when it is time, and at the end
             time.time() - self.bar.last_print_t >= self.bar.mininterval
@@ -141,8 +141,8 @@ class Progress(pl.Callback):
             self.bar.set_postfix(figures, refresh=False)
         self.bar.update(trainer.global_step - self.bar.n)
 
-    def on_train_end(self, *_args: Any) -> None:
+    def on_train_end(self, *_args: object) -> None:
         self.bar.close()
 
-    def on_exception(self, *_args: Any) -> None:
+    def on_exception(self, *_args: object) -> None:
         self.bar.close()  # so that the message starts on a line of its own

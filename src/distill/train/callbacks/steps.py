@@ -24,7 +24,7 @@ class AdaptiveThreads(pl.Callback):
         self.tuner, self._said = tuner, tuner.most
         self._begun = 0.0
 
-    def on_train_batch_start(self, trainer: pl.Trainer, *_rest: Any) -> None:
+    def on_train_batch_start(self, trainer: pl.Trainer, *_rest: object) -> None:
         threads, before = self.tuner.next(), self._said
         torch.set_num_threads(threads)
         if threads != before:
@@ -34,10 +34,10 @@ class AdaptiveThreads(pl.Callback):
             self._said = threads
         self._begun = time.perf_counter()
 
-    def on_train_batch_end(self, *_args: Any) -> None:
+    def on_train_batch_end(self, *_args: object) -> None:
         self.tuner.took(time.perf_counter() - self._begun)
 
-    def teardown(self, *_args: Any, **_named: Any) -> None:
+    def teardown(self, *_args: object, **_named: object) -> None:
         torch.set_num_threads(self.tuner.most)
 
 
@@ -48,7 +48,7 @@ class FixedThreads(pl.Callback):
     def __init__(self, threads: int) -> None:
         self.threads = threads
 
-    def setup(self, *_args: Any, **_named: Any) -> None:
+    def setup(self, *_args: object, **_named: object) -> None:
         torch.set_num_threads(self.threads)
 
 
@@ -59,7 +59,7 @@ class Finite(pl.Callback):
     """
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, batch: Any, *_rest: Any
+        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, batch: Any, *_rest: object
     ) -> None:
         loss = outputs["loss"]
         if torch.isfinite(loss):
@@ -82,6 +82,6 @@ class LastValidation(pl.Callback):
     Lightning validates before it stops, when it is asked to stop; of itself it ends without.
     """
 
-    def on_train_batch_end(self, trainer: pl.Trainer, *_rest: Any) -> None:
+    def on_train_batch_end(self, trainer: pl.Trainer, *_rest: object) -> None:
         if trainer.global_step >= trainer.max_steps:
             trainer.should_stop = True

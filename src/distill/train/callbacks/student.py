@@ -14,7 +14,7 @@ from distill.metrics.nonzero_weights import (
     nonzero_weight_share,
     subnormal_share,
 )
-from distill.models.fold import fold_batchnorm
+from distill.models.batchnorm import fold_batchnorm
 
 
 class StudentEMA(pl.Callback):
@@ -38,7 +38,7 @@ class StudentEMA(pl.Callback):
         self.average = {k: v.to(pl_module.device) for k, v in self.average.items()}
 
     @torch.no_grad()
-    def on_train_batch_end(self, trainer: pl.Trainer, *_rest: Any) -> None:
+    def on_train_batch_end(self, trainer: pl.Trainer, *_rest: object) -> None:
         if trainer.global_step <= self.updates:
             return  # gradients are being accumulated: no step was taken
         self.updates = trainer.global_step
@@ -93,5 +93,5 @@ class LateTerms(pl.Callback):
     learning-rate finder's steps do not count as steps of the run.
     """
 
-    def on_train_batch_start(self, trainer: pl.Trainer, pl_module: Any, *_rest: Any) -> None:
+    def on_train_batch_start(self, trainer: pl.Trainer, pl_module: Any, *_rest: object) -> None:
         pl_module.criterion.advance(trainer.global_step / trainer.max_steps)

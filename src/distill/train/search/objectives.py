@@ -5,7 +5,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+from torch import nn
 
 from distill.config.settings.searching import COSTS
 from distill.core.errors import DistillError
@@ -42,7 +43,7 @@ def values(run: Run, names: Sequence[str]) -> list[float]:
     return [found[name] for name in names]
 
 
-def counted_costs(network: Any, side: int) -> dict[str, float]:
+def counted_costs(network: nn.Module, side: int) -> dict[str, float]:
     """What can be counted without a clock: MACs of one side×side picture, and parameters."""
     return {
         "macs": complexity.module_macs(network, side) or 0,
@@ -52,7 +53,7 @@ def counted_costs(network: Any, side: int) -> dict[str, float]:
 
 def _costs(run: Run, timed: bool) -> dict[str, float]:
     from distill.export.onnx import OnnxExporter
-    from distill.models.fold import fold_batchnorm
+    from distill.models.batchnorm import fold_batchnorm
 
     network, trained = checkpoint.load_network(run.checkpoint("best"))
     side = trained.side

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from distill.config import multirun
-from distill.config.multirun import Job
-from distill.config.search_space import Space
+from distill.config.multirun import Job, Space
 from distill.config.settings.searching import Search, Searching
 from distill.config.settings.training import Training
 from distill.core.errors import DistillError

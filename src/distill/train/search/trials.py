@@ -19,8 +19,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import DBAPIError
 
-from distill.config.multirun import Job, Outcome
-from distill.config.search_space import Space
+from distill.config.multirun import Job, Outcome, Space
 from distill.config.settings.searching import Search
 from distill.core.errors import INTERRUPTED, DistillError, reason_of
 from distill.core.files import home_path
