@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 import distill
+from distill.core import plugins
 from distill.core.errors import DistillError
 from distill.data.terms import terms_of
 from distill.models import zoo
@@ -290,10 +291,33 @@ def test_a_network_in_memory_keeps_the_terms_that_it_is_under(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     shipped = distill.export_student(distill.student_network("whitebox"), out="shipped")
     assert terms_of(shipped["onnx"]).chain == terms_of(zoo.find("whitebox")).chain
+    pixels = np.random.default_rng(0).integers(0, 255, (64, 64, 3), np.uint8)
+    folded = distill.student_network("toon")  # and again by its file
+    for student in (folded, "again/student.safetensors"):
+        words = {"formats": "safetensors", "out": "again", "exporter": {"size": 64}}
+        file = distill.export_student(student, **words)["safetensors"]
+        np.testing.assert_array_equal(
+            distill.load(file, device="cpu")(pixels), distill.load("toon", device="cpu")(pixels)
+        )
     own = distill.export_student(Levels(), out="own")
     assert [each.commercial for each in terms_of(own["onnx"]).chain] == ["unknown"]
     new = distill.student_network(**SMALL)
     assert new.description.terms is not None
+
+
+def test_a_package_is_named_as_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.setenv(plugins.NAMED, "")
+    node = {"_target_": "support.own_parts.Half"}
+    keys = {"decoder.build._target_": node["_target_"], "decoder.name": "half", **SMALL}
+    distill.student_network(**keys).save(tmp_path / "own.safetensors")
+    for call in (distill.load, distill.student_network):
+        with pytest.raises(DistillError, match=r"if you trust support, add plugins=\[support\]"):
+            call(tmp_path / "own.safetensors")
+    assert distill.student_network(tmp_path / "own.safetensors", plugins="support")
+    monkeypatch.setenv(plugins.NAMED, "")
+    assert distill.load(tmp_path / "own.safetensors", plugins=["support"], device="cpu")
+    with pytest.raises(DistillError, match="plugins=gone: there is no such package"):
+        distill.load("toon", plugins="gone")
 
 
 def refused(line: str, call: Callable[..., Any], *args: Any, **settings: Any) -> Any:

@@ -23,6 +23,7 @@ from distill.config.settings.commands import EvalFid, Export, Stylize
 from distill.config.settings.training import Prepare, Train
 from distill.core.errors import DistillError
 from distill.core.files import cache_folder, home_path
+from distill.core.plugins import name_plugins
 from distill.models import zoo
 from distill.runs.run_folder import Run
 
@@ -201,6 +202,7 @@ def student_network(student: str | Path | Run | None = None, **settings: Any) ->
         chosen = compose.from_keywords("train", Train, _OF_LOADER, settings)
         said = replace(description(chosen), terms=terms_of_run(chosen).plain())
         return PublishedStudent(said, new_student(chosen)).train()
+    name_plugins(settings.pop("plugins", ()))
     if settings:
         raise DistillError(f"{min(settings)}: is for a new student, and {student} is as it is")
     if student in zoo.shipped():
@@ -300,16 +302,15 @@ def _file_of(student: str | Path | Run) -> Path:
 
 def _subject(student: nn.Module, settings: Export) -> Any:
     """What is exported of a network in memory, whose mode and device stay as they are."""
-    from distill.data.terms import described_terms, terms_of_run
+    from distill.data.terms import terms_of_run
     from distill.export import subject
     from distill.hub.published_student import PublishedStudent
     from distill.models.build import untrained
     from distill.train.distillation import DistillModule
 
     if isinstance(student, PublishedStudent):
-        said, network = student.description, deepcopy(student.student).cpu().eval()
-        terms, trained = described_terms(said), subject.with_settings(said)
-        return subject.subject_of(network, trained, settings, terms)
+        network = deepcopy(student.student).cpu().eval()
+        return subject.of_described(network, student.description, settings)
     if isinstance(student, DistillModule) and student.settings is not None:
         trained = student.settings
         whole = untrained(trained)  # a copy would have hooks, and their tensors

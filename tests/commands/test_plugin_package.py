@@ -132,16 +132,20 @@ def test_without_it_only_what_needs_it_is_refused(lab: Path, site: Path):
     (lab / "mylab").mkdir()
     (lab / "mylab/__init__.py").write_text("open('owned', 'w')")
 
-    def stylized(name: str, *more: str) -> str:
+    def said(*words: str) -> str:
         paths = [path for path in sys.path if path and path != str(site)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-        words = [sys.executable, "-m", "distill", "stylize", "photos/Person_1_0001.png", *more]
-        asked = [*words, f"run={name}"]
+        asked = [sys.executable, "-m", "distill", *words]
         done = subprocess.run(asked, env=environment, capture_output=True, text=True)
-        return done.stderr if done.returncode else "done"
+        return done.stderr if done.returncode else f"done: {done.stdout}"
 
-    assert stylized("shipped") == "done"
-    refused = stylized("own")
+    picture = "photos/Person_1_0001.png"
+    assert said("stylize", picture, "run=shipped").startswith("done: ")
+    for command, words in (("export", ["exporter.size=64"]), ("eval_fid", ["features=none"])):
+        told = said(command, "run=shipped", *words)  # the pairs are there, and no teacher is needed
+        assert told.startswith("done: ")
+        assert "mylab.networks.Negative: refused; only classes of distill" in told
+    refused = said("stylize", picture, "run=own")
     assert refused.count("\n") == 1
     assert "mylab.networks.Tiny: refused; only classes of distill and of plug-ins" in refused
     assert refused.endswith("if you trust mylab, add plugins=[mylab]\n")

@@ -7,6 +7,7 @@ import sys
 import pytest
 from torch import nn
 
+from distill.config import groups
 from distill.core import plugins
 from distill.core.errors import DistillError
 from distill.core.nodes import check_part, part
@@ -48,6 +49,22 @@ def test_an_installed_package_brings_choices_and_classes(lab):
     assert plugins.conf_folders() == [site / "mylab/conf"]
     assert "mylab" not in sys.modules
     check_part({"_target_": "mylab.nets.Net"}, "distill.models.students", nn.Module)
+
+
+def test_of_two_choices_of_one_name_the_one_that_is_taken_is_said_once(lab, tmp_path, capsys):
+    site = lab()
+    (tmp_path / "own/decoder").mkdir(parents=True)
+    for name in ("nnconv", "mine"):
+        (tmp_path / f"own/decoder/{name}.yaml").write_text("name: mine\n")
+    for _ in range(2):
+        groups.tell_hidden((groups.conf_folder(), tmp_path / "own", *plugins.conf_folders()))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        f"decoder=nnconv: {groups.conf_folder()}/decoder/nnconv.yaml is taken, "
+        f"{tmp_path}/own/decoder/nnconv.yaml has the same name",
+        f"decoder=mine: {tmp_path}/own/decoder/mine.yaml is taken, "
+        f"{site}/mylab/conf/decoder/mine.yaml has the same name",
+    ]
 
 
 def test_what_lies_in_the_current_folder_is_not_installed(lab, tmp_path):

@@ -112,6 +112,16 @@ def test_the_enlarged_baseline_is_the_teacher_s_small_picture() -> None:
     assert ENLARGED not in score_sizes(by_size([*flat, other]), {}, None, group)["320"]["scores"]
 
 
+def test_a_metric_of_one_s_own_has_its_figure_at_every_size() -> None:
+    own = {"levels": lambda output, target: 255 * (output - target).abs().mean((1, 2, 3))}
+    sizes = by_size([pair(256), pair(384)])
+    found = score_sizes(sizes, {"student": brighter}, None, group, own=own)
+    for row in found.values():
+        assert row["scores"][PHOTO]["levels"]["value"] == pytest.approx(51, abs=1e-3)
+        assert row["scores"]["student"]["levels"]["value"] == pytest.approx(0, abs=1e-3)
+    assert table(found)[0][2:5] == ["PSNR (dB)", "SSIM", "levels"]
+
+
 def test_kernel_distance_of_crops_and_flicker() -> None:
     rng = np.random.default_rng(0)
     noise = [rng.integers(60, 200, (96, 128, 3), dtype=np.uint8) for _ in range(3)]

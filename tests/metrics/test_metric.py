@@ -17,6 +17,14 @@ def test_a_right_one_is_a_figure_of_each_picture():
     assert found(black, white).tolist() == [255.0, 255.0]
 
 
+def test_what_it_gives_later_is_checked_too():
+    found = own_metrics({"own": {"_target_": f"{PARTS}.PerRange"}})["own"]
+    white = torch.ones(1, 3, 4, 4)
+    assert not found(torch.rand(1, 3, 4, 4), white).requires_grad
+    with pytest.raises(DistillError, match=r"metrics\.own: gave \(1,\) float32, want 1 finite"):
+        found(white, white)
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -316,6 +316,24 @@ def test_a_full_disk_is_one_line_and_the_rest_is_drawn_later(folder, root, tmp_p
     assert contents(root) == contents(tmp_path / "whole")
 
 
+@pytest.mark.parametrize("there", ["{}/shards", "memory://{}"])
+def test_a_first_labelling_that_fails_leaves_nothing(folder, tmp_path, there):
+    class Fails(Inverted):
+        def forward(self, photos):
+            raise DistillError("no such layer")
+
+    root = there.format(tmp_path if "{}/" in there else tmp_path.name)
+    with pytest.raises(DistillError, match="no such layer"):
+        make_shards(folder, root, teacher=Fails())
+    assert not Address(root).find()
+    assert not (tmp_path / "shards").exists()
+    assert make_shards(folder, root).made == 20
+    add(folder, 90)
+    with pytest.raises(DistillError, match="no such layer"):
+        make_shards(folder, root, teacher=Fails())
+    assert len(Address(root).names("shards")) == 8  # what was there stays
+
+
 def test_without_a_photo_that_can_be_read_it_is_one_line(tmp_path, root):
     (tmp_path / "photos").mkdir()
     for name in "abcdef":

@@ -119,6 +119,16 @@ class Levels(Metric):
         return 255 * (output - target).abs().mean((1, 2, 3))
 
 
+class PerRange(Metric):
+    """Not finite where all pixels are equal."""
+
+    def __init__(self):
+        self.weight = torch.ones((), requires_grad=True)
+
+    def __call__(self, output, target):
+        return self.weight * (output - target).mean((1, 2, 3)) / output.std((1, 2, 3))
+
+
 class Mean(Metric):
     def __call__(self, output, target):
         return (output - target).abs().mean()

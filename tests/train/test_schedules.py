@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from distill.train.schedules import constant, cosine, linear, plateau
+from distill.train.schedules import constant, cosine, linear, make_schedule, plateau
 
 
 def optimizer():
@@ -58,3 +58,18 @@ def test_plateau_and_constant():
         schedule["scheduler"].step(loss)
     assert of.param_groups[0]["lr"] == 0.5
     assert constant(of, 9, 7) is None
+
+
+def halved(optimizer, total_steps, val_every):
+    return torch.optim.lr_scheduler.StepLR(optimizer, total_steps // 2, 0.5)
+
+
+def test_a_scheduler_alone_of_one_s_own_is_of_steps():
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(()))], 0.8)
+    found = make_schedule({"_target_": f"{__name__}.halved"}, optimizer, 4, 2)
+    assert found["interval"] == "step"
+    for _ in range(2):
+        optimizer.step()
+        found["scheduler"].step()
+    assert optimizer.param_groups[0]["lr"] == 0.4
+    assert make_schedule({"_target_": "distill.train.schedules.constant"}, optimizer, 4, 2) is None

@@ -46,6 +46,7 @@ from distill.config.groups import (
     every_group,
     groups_of,
     keys_of,
+    tell_hidden,
     typed_folders,
 )
 from distill.config.help import Section, page, rows
@@ -58,6 +59,7 @@ from distill.core.errors import DistillError, OneLine
 from distill.core.files import real_path
 from distill.core.next_step import for_shell, unquoted
 from distill.core.nodes import class_of, takes, unknown_name
+from distill.core.plugins import name_plugins
 from distill.core.process import keep_freed_memory
 
 S = TypeVar("S")
@@ -83,7 +85,8 @@ class OwnFolders(SearchPathPlugin):
     """Shows the further ones to Hydra, which takes the first file of a name."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        for folder in conf_folders()[1:]:
+        tell_hidden(tuple(folders := conf_folders()))
+        for folder in folders[1:]:
             search_path.append("distill", f"file://{folder}")
 
 
@@ -350,6 +353,7 @@ def from_keywords(
     implied: Implied | None = None,
 ) -> S:
     """A command's settings by Python's keywords, see `words_of`; `settings` go before `first`."""
+    name_plugins((settings := dict(settings)).pop("plugins", ()))
     every = [schema] if isinstance(schema, type) else [r.settings for r in registered()]
     kept = {k: v for k, v in first.items() if isinstance(settings.get(k, {}), Mapping)}
     names = TypedKeys(*every).names

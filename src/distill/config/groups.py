@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,16 @@ def conf_folder() -> Path:
 def conf_folders() -> list[Path]:
     """Where choices are looked for: in conf/, in folders that were typed, and in plug-ins'."""
     return [conf_folder(), *typed_folders, *plugins.conf_folders()]
+
+
+@cache  # said once
+def tell_hidden(folders: tuple[Path, ...]) -> None:
+    """A line for each choice whose name a folder before its own has too: that one is taken."""
+    first: dict[str, Path] = {}
+    for path in (path for folder in folders for path in sorted(folder.glob("*/*.yaml"))):
+        choice = f"{path.parent.name}={path.stem}"
+        if (taken := first.setdefault(choice, path)) != path:
+            print(f"{choice}: {taken} is taken, {path} has the same name", file=sys.stderr)
 
 
 def conf_files() -> list[Path]:

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from distill.config.settings.base import Given
 from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
-from distill.core.nodes import Node, bind, takes, unknown_name
+from distill.core.nodes import Node, bind, unknown_name
 
 S = TypeVar("S")
 
@@ -40,20 +40,16 @@ def fit(values: Any, schema: type[S], extra: Literal["forbid", "ignore"] = "forb
 
 
 def source_of(trained: PhotoSource, photos: str | None = None) -> PhotoSource:
-    """The photos, teacher and set of a trained run, its teacher checked; or with other photos.
+    """The photos, teacher and set of a trained run; or with other photos.
 
-    Those of a run without a teacher are another folder of pairs.
+    Those of a run without a teacher are another folder of pairs. The run may be somebody else's, so
+    that `build.load_teacher` has to know: nobody typed what it names.
     """
     data, teacher = trained.data, trained.teacher
     if photos and teacher is None:
         data = replace(data, root=photos)
     elif photos:
         data = replace(data, root=None, kind="pairs", weights=None)
-    if teacher is not None:
-        bind("teacher", teacher, ("weights", "typed"))
-        if takes(teacher, "typed"):
-            # The run may be somebody else's: what it names was not typed by the one at work here.
-            teacher = teacher | {"typed": False}
     return replace(
         trained,
         photos=photos or trained.photos,
@@ -61,7 +57,7 @@ def source_of(trained: PhotoSource, photos: str | None = None) -> PhotoSource:
         drop=None,  # the set remembers what was dropped
         restore=None,
         data=data,
-        teacher=teacher,
+        teacher=teacher and teacher | {"typed": False},
     )
 
 

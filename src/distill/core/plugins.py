@@ -25,9 +25,9 @@ CONTRACT = 1  # raised when a plug-in has to change to go on working
 NAMED = "DISTILL_PLUGINS"  # of the environment: what the user named, for processes started here too
 
 
-def name_plugins(packages: Sequence[str]) -> None:
+def name_plugins(packages: str | Sequence[str]) -> None:
     """Trust these packages from now on, as `plugins=[A,B]` does. Raises DistillError."""
-    for package in packages:
+    for package in (packages := [packages] if isinstance(packages, str) else packages):
         if not _places(package):
             remedy = "install it, or put the folder that it lies in on PYTHONPATH"
             raise DistillError(f"plugins={package}: there is no such package; {remedy}")

@@ -20,6 +20,7 @@ from distill.eval_fid import (
 from distill.eval_fid.heldout import HeldOut
 from distill.eval_fid.unpaired_scores import Translations
 from distill.metrics.features import FeatureNetwork
+from distill.metrics.metric import own_metrics
 from distill.models.checkpoint import load_network
 from distill.runs.run_folder import Run, find_run
 
@@ -35,7 +36,7 @@ def carry_out(settings: EvalFid) -> tuple[Run | None, dict[str, Any]]:
     for key in ("photos", "a", "b"):
         check_local(getattr(settings, key), f"{key}=")
     run = None
-    paired_scores.own_metrics(settings.metrics)  # what is wrong with them ends here
+    own_metrics(settings.metrics)  # what is wrong with them ends here
     features, missing = paired_scores.features_or_reason(settings.features)
     if settings.a or settings.b:
         if not (settings.a and settings.b):
@@ -76,6 +77,6 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
     if pictures.wholes:
         scores["sizes"] = whole_pictures.score_sizes(
             pictures.wholes, {"student": network}, features, heldout.group_of_pair,
-            settings.bootstrap, settings.seed, settings.flicker,
+            settings.bootstrap, settings.seed, settings.flicker, own_metrics(settings.metrics),
         )  # fmt: skip
     return pictures, scores

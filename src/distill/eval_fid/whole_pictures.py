@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,10 @@ from distill.metrics import frechet, similarity
 from distill.metrics.displacement import displacement
 from distill.metrics.features import BATCH, FeatureNetwork
 from distill.metrics.flicker import MARGIN, flicker
+from distill.metrics.metric import Measure
 
 PHOTO, ENLARGED = "photo", "teacher at 256, enlarged"  # what a student must beat
 THUMBNAIL, CROP = 256, 256  # pixels: long side of what is enlarged, side of the crops
-SIMILARITY = ("PSNR (dB)", "SSIM")
 _WHOLE = re.compile(r"(-[0-9a-f]{8})-s(\d+)(\.\w+)$")  # behind the name that Photo.pair_name gives
 
 Row = dict[str, Any]
@@ -59,13 +60,15 @@ def score_sizes(
     rounds: int = 0,
     seed: int = 0,
     flickering: int = 0,
+    own: Mapping[str, Measure] = MappingProxyType({}),
 ) -> dict[str, Row]:
     """{size: {pictures, scores: {name: {figure: row}}}} of networks, the photo and the thumbnail.
 
     The thumbnail is the teacher's output at long side 256, enlarged by bicubic interpolation, where
     the set has all of them. Means of PSNR and SSIM; ink, sharpness and chamfer distance of all
     pictures together; kernel distance of four crops each; flicker of the first `flickering`
-    pictures. Intervals resample the groups that `group_of` names.
+    pictures; means of the user's `own` metrics. Intervals resample the groups that `group_of`
+    names.
     """
     small = {square_name(pair.name): pair for pair in pairs.get(THUMBNAIL, ())}
     results: dict[str, Row] = {}
@@ -74,7 +77,7 @@ def score_sizes(
         has_small = all(square_name(pair.name) in small for pair in each)
         if has_small and size > THUMBNAIL:
             compared = {PHOTO: compared[PHOTO], ENLARGED: compared[PHOTO], **networks}
-        figures = {name: _Figures() for name in compared}
+        figures = {name: _Figures(own) for name in compared}
         wanted: list[Tensor] = []  # the teacher's crops
         with bar(len(each), "picture", f"long side {size}", leave=False) as progress:
             for number, pair in enumerate(each):
@@ -138,7 +141,8 @@ def table(sizes: Mapping[str, Row]) -> list[list[str]]:
 class _Figures:
     """What is kept of one network's outputs for the pictures of one size."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: Mapping[str, Measure]) -> None:
+        self.measures = {"PSNR (dB)": similarity.psnr, "SSIM": similarity.ssim, **own}
         self.similar: list[Values] = []
         self.ink: list[Values] = []
         self.places: list[Values] = []
@@ -148,8 +152,8 @@ class _Figures:
     def add(self, output: Tensor, target: Tensor, crops: bool) -> None:
         """Of uint8 (3, H, W)."""
         a, b = to_float(output)[None], to_float(target)[None]
-        both = similarity.psnr(a, b), similarity.ssim(a, b)
-        self.similar.append(torch.cat(both).double().numpy())
+        found = [measure(a, b) for measure in self.measures.values()]
+        self.similar.append(torch.cat(found).double().numpy())
         self.ink.append(line_scores.ink_of(output[None], target[None], 1)[0])
         self.places.append(displacement(a, b)[0].double().numpy())
         self.crops += _crops(output) if crops else []
@@ -161,7 +165,7 @@ class _Figures:
 
     def rows(self, how: Row) -> dict[str, Row]:
         found: dict[str, Row] = {}
-        for name, values in zip(SIMILARITY, np.stack(self.similar).T, strict=True):
+        for name, values in zip(self.measures, np.stack(self.similar).T, strict=True):
             spread = interval(frechet.bootstrap, values, **how)
             mean = float(values.mean())
             found[name] = {"value": mean, "pictures": len(values), "interval": spread}

@@ -103,7 +103,11 @@ def export_formats(subject: Subject, settings: Export, folder: Path) -> dict[str
         subject.trained.channels,
         cache(partial(samples.calibration, subject, settings.calibration)),
         subject.network,
-        replace(description(subject.trained, subject.direction), terms=subject.terms.plain()),
+        replace(
+            description(subject.trained, subject.direction),
+            terms=subject.terms.plain(),
+            folded=subject.folded,
+        ),
         settings.tflite.python,
     )
     remove(folder, PAGES)  # they would speak of files that are gone

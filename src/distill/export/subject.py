@@ -20,7 +20,6 @@ from distill.config.validate import source_of
 from distill.core.errors import DistillError
 from distill.core.images import SLACK
 from distill.core.nodes import build as build_node
-from distill.core.nodes import check_part
 from distill.core.terms import Licence, Terms
 from distill.data.terms import described_terms, terms_of
 from distill.export.onnx import SIDE, OnnxExporter, has_statistics
@@ -29,7 +28,6 @@ from distill.models.checkpoint import load_network, read_network
 from distill.models.generators.unet import UNet
 from distill.models.network_file import colours_at, is_network_file, read_network_file
 from distill.models.students.student import Student
-from distill.models.teachers.teacher import Teacher
 
 NO_LIMITS = Budget(macs=None, parameters=None, bytes=None)
 OF_LOADER = ["style=own", "data.kind=loader"]  # of a student without pictures of its own
@@ -48,6 +46,7 @@ class Subject:
     exporter: OnnxExporter
     direction: Direction = "AtoB"
     terms: Terms = Terms(())
+    folded: bool = False  # BatchNorm is, as in a student of the package
 
     @property
     def recipe(self) -> Recipe:
@@ -96,8 +95,7 @@ class Subject:
 def load(checkpoint: Path, settings: Export) -> Subject:
     """The network of a checkpoint or safetensors file, to be exported. Raises DistillError."""
     if is_network_file(checkpoint):
-        network, said = read_network_file(checkpoint, settings.direction)
-        return subject_of(network, with_settings(said), settings, described_terms(said))
+        return of_described(*read_network_file(checkpoint, settings.direction), settings)
     network, trained = load_network(checkpoint, settings.direction)
     return subject_of(network, trained, settings, terms_of(checkpoint))
 
@@ -124,8 +122,8 @@ def of_module(network: nn.Module, settings: Export) -> Subject:
     return subject_of(network, trained, settings, Terms((Licence(name),)))
 
 
-def with_settings(said: Description) -> Training:
-    """The settings of a run that a network without one has: no limits, no pictures of its own."""
+def of_described(network: nn.Module, said: Description, settings: Export) -> Subject:
+    """A network without a run: no limits, no pictures of its own. Raises DistillError."""
     student = isinstance(said, StudentSettings)
     words = OF_LOADER if student else [f"recipe={said.recipe}"]
     own = compose.load("train", words, schema_of)
@@ -133,9 +131,9 @@ def with_settings(said: Description) -> Training:
     trained = replace(own, budget=NO_LIMITS, **{n: v for n, v in same.items() if n != "side"})
     if isinstance(trained, Adversarial):
         trained = replace(trained, data=replace(trained.data, crop_size=said.size))
-    if isinstance(trained, PhotoSource) and trained.teacher is not None:
-        check_part(trained.teacher, "distill.models.teachers", Teacher)
-    return trained
+    return replace(
+        subject_of(network, trained, settings, described_terms(said)), folded=said.folded
+    )
 
 
 def subject_of(network: nn.Module, trained: Training, settings: Export, terms: Terms) -> Subject:

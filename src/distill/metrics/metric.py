@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -12,6 +12,8 @@ from torch import Tensor
 from distill.core.errors import DistillError, of_the_user
 from distill.core.images import form
 from distill.core.nodes import part
+
+Measure = Callable[[Tensor, Tensor], Tensor]
 
 
 class Metric(ABC):
@@ -29,16 +31,27 @@ class Metric(ABC):
         """A figure (N,) for each of (N, 3, H, W) RGB in [0, 1]; both are of one size."""
 
 
-def own_metrics(nodes: Mapping[str, dict[str, Any]]) -> dict[str, Metric]:
-    """The user's metrics by their names, each called once. Raises DistillError for a wrong one."""
-    made: dict[str, Metric] = {n: part(f"metrics.{n}", node, Metric) for n, node in nodes.items()}
-    first, second = torch.rand(2, 2, 3, 64, 96, generator=torch.Generator().manual_seed(0))
-    for name, metric in made.items():
-        with of_the_user(f"metrics.{name}: a call with {form(first)}"):
-            found: Any = metric(first, second)
-        if not isinstance(found, Tensor) or found.shape != (2,) or not found.isfinite().all():
+def own_metrics(nodes: Mapping[str, dict[str, Any]]) -> dict[str, Measure]:
+    """The user's metrics by their names, each tried, and checked when it is called.
+
+    Raises DistillError for a wrong one.
+    """
+
+    def checked(name: str, metric: Metric) -> Measure:
+        @torch.inference_mode()
+        def call(output: Tensor, target: Tensor) -> Tensor:
+            with of_the_user(f"metrics.{name}: a call with {form(output)}"):
+                found: Any = metric(output, target)
+            count = len(output)
+            if isinstance(found, Tensor) and found.shape == (count,) and found.isfinite().all():
+                return found
             gave = form(found) if isinstance(found, Tensor) else type(found).__name__
-            raise DistillError(
-                f"metrics.{name}: gave {gave}, want 2 finite figures for 2 pictures, (2,)"
-            )
+            want = f"{count} finite figures for {count} pictures, ({count},)"
+            raise DistillError(f"metrics.{name}: gave {gave}, want {want}")
+
+        return call
+
+    made = {name: checked(name, part(f"metrics.{name}", nodes[name], Metric)) for name in nodes}
+    for measure in made.values():
+        measure(*torch.rand(2, 2, 3, 64, 96, generator=torch.Generator().manual_seed(0)))
     return made

@@ -24,6 +24,7 @@ from distill.models.teachers.teacher import Teacher
 
 # Whose classes a file may name, beside those of plug-ins.
 PACKAGES = ("distill.models.generators", "distill.models.students")
+TEACHERS = "distill.models.teachers"
 
 
 def untrained(said: NetworkSettings) -> nn.Module:
@@ -100,21 +101,21 @@ def without_weights(encoder: Node) -> Node:
     return encoder | ({"weights": "none"} if nodes.takes(encoder, "weights") else {})
 
 
-def check_teacher(node: Node | None) -> None:
-    """Refuse a teacher that a run names, before anything imports it; see `nodes.check_part`."""
-    if node is not None:
-        nodes.check_part(node, "distill.models.teachers", Teacher)
-
-
 def load_teacher(style: StyleSettings, node: Node | None) -> Teacher:
     """The style's teacher with its weights found, verified and loaded.
 
-    Raises DistillError where they cannot be had, and for pairs of one's own.
+    Raises DistillError where they cannot be had, for pairs of one's own, and before anything is
+    imported for a teacher that a run names (`validate.source_of`) and that may not be built.
     """
     if node is None:
         raise DistillError(
             f"style={style.name}: pairs of your own, there is no teacher; name one: style=NAME"
         )
+    if "typed" in node:
+        nodes.check_part(node, TEACHERS, Teacher)
+        if not nodes.takes(node, "typed"):
+            node = {key: value for key, value in node.items() if key != "typed"}
+        nodes.bind("teacher", node, ("weights",))
     found = {}
     if style.file is not None or style.weights is not None:
         if nodes.takes(node, "weights"):

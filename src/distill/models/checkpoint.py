@@ -10,11 +10,10 @@ from torch import nn
 from distill.config.registry import recipe_of, settings_of
 from distill.config.settings.base import Direction
 from distill.config.settings.networks import NetworkSettings, StudentDescription
-from distill.config.settings.training import PhotoSource, Train, Training
-from distill.config.validate import source_of
+from distill.config.settings.training import Train, Training
 from distill.core.errors import DistillError
 from distill.core.files import home_path
-from distill.models.build import check_teacher, untrained
+from distill.models.build import untrained
 from distill.models.network_file import is_network_file, problems_of, read_network_file
 from distill.models.students.student import Student
 
@@ -22,22 +21,16 @@ NO_STUDENT = "{}: a run of recipe={}, expected a student, of recipe=distill"
 
 
 def load_network(checkpoint: Path, direction: Direction = "AtoB") -> tuple[nn.Module, Training]:
-    """The network of a run of any recipe and the run's settings, which commands may rely on.
+    """The network of a run of any recipe and the run's settings.
 
-    As `read_network`, and everything else that the settings name is checked too. Raises
-    DistillError for an exported network, which has no run behind it.
+    As `read_network`, but raises DistillError for an exported network, which has no run behind it.
     """
     if is_network_file(checkpoint):
         raise DistillError(
             f"{checkpoint}: a network alone; this also needs its run's settings, so name a "
             "checkpoint of distill.train"
         )
-    network, trained = _read(checkpoint, direction)
-    with problems_of(checkpoint, "checkpoint of distill.train"):
-        if isinstance(trained, PhotoSource):
-            check_teacher(trained.teacher)
-            source_of(trained)
-    return network, trained
+    return _read(checkpoint, direction)
 
 
 def load_student(checkpoint: Path) -> tuple[Student, Train]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -33,11 +33,11 @@ from distill.config.settings.training import Train, Training
 from distill.config.validate import fit
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write
-from distill.core.nodes import class_of, is_own
-from distill.core.plugins import plugin_of
+from distill.core.nodes import check_part, class_of
 from distill.core.state_dicts import load_state
 from distill.models.batchnorm import fold_batchnorm
-from distill.models.build import check_teacher, untrained, without_weights
+from distill.models.build import TEACHERS, untrained, without_weights
+from distill.models.teachers.teacher import Teacher
 
 SUFFIX = ".safetensors"
 KEY = "distill"  # of the metadata
@@ -94,10 +94,11 @@ def colours_at(trained: NetworkSettings) -> int | None:
     if not isinstance(trained, Train) or trained.global_statistics != "none":
         return None
     teacher = trained.teacher
-    if teacher is None or (is_own(teacher) and plugin_of(teacher["_target_"]) is None):
-        return None  # a class that is not needed otherwise, and few normalise
-    check_teacher(teacher)
-    return trained.side if class_of("teacher", teacher).normalises else None
+    with suppress(DistillError):  # one that is not trusted is not needed otherwise
+        if teacher is not None:
+            check_part(teacher, TEACHERS, Teacher)
+            return trained.side if class_of("teacher", teacher).normalises else None
+    return None
 
 
 def write_network(network: nn.Module, said: Description, target: Path) -> None:

@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePath
 
 from PIL import Image
@@ -49,7 +50,13 @@ from distill.data.shards.shard_manifest import (
 from distill.data.shards.shard_writer import ShardWriter, write_set
 from distill.prepare.pair_maker import PairJob, Pictures, make_pairs, plan
 from distill.prepare.placement import place_photos
-from distill.prepare.set_builder import SetReport, check_sides, listed_as_bad, report_of
+from distill.prepare.set_builder import (
+    SetReport,
+    check_sides,
+    listed_as_bad,
+    not_left_empty,
+    report_of,
+)
 from distill.prepare.teacher_pass import TeacherPass
 from distill.prepare.whole_photos import whole_pictures
 
@@ -277,7 +284,8 @@ def build_shards(
     else:
         rows = {row.pair: row for row in found.rows}
         leases = deal(todo, rows, manifest, form.codec, form.pairs)
-        with writing(root.local or desk.folder, folders=False):
+        filled = partial(root.names, "index")
+        with not_left_empty(root, filled), writing(root.local or desk.folder, folders=False):
             write_shard_manifest(root, made)  # without counts: training must not begin
             write_manifest(desk.folder, manifest, None)
             photo_table.write_dropped(desk.folder, found.dropped)

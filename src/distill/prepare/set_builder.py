@@ -10,9 +10,8 @@ so whatever kills the process loses no more than the batches in flight.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -33,6 +32,7 @@ from distill.data.manifest import (
 )
 from distill.data.photo_table import SIDES, SKIPPED
 from distill.data.photos import Photo, Side
+from distill.data.shards.address import Address
 from distill.prepare.pair_maker import PairJob, PairMaker, make_pairs, plan, write_pngs
 from distill.prepare.placement import Placement, place_photos
 from distill.prepare.whole_photos import whole_pictures
@@ -123,7 +123,8 @@ def build_set(
     if up_to_date and not todo:
         report = report_of(root, found, found.disk, 0, bad)
     else:
-        with _not_left_empty(root), writing(root):
+        filled = lambda: any(photo_table.pairs_on_disk(root).values())  # noqa: E731
+        with not_left_empty(Address(root), filled), writing(root):
             devices = _devices(root, found, *([maker.device_name] if todo else []))
             _remember(root, manifest, found, before, devices)
             for job in broken:
@@ -215,14 +216,15 @@ def _damaged(root: Path, jobs: Sequence[PairJob], folders: Sequence[str]) -> lis
 
 
 @contextmanager
-def _not_left_empty(root: Path) -> Iterator[None]:
+def not_left_empty(root: Address, filled: Callable[[], object]) -> Iterator[None]:
     """A set whose first labelling fails before any pair is there takes its folder away again."""
-    new = not root.exists()
+    new = not root.is_there()
     try:
         yield
     except Exception:
-        if new and not any(photo_table.pairs_on_disk(root).values()):
-            shutil.rmtree(root, ignore_errors=True)
+        with suppress(DistillError):  # a store may be what failed
+            if new and not filled():
+                root.clear()
         raise
 
 

@@ -44,7 +44,6 @@ def find(run: str | None, runs: str, style: str) -> TeacherModel | None:
         if not isinstance(trained, PhotoSource):
             print(f"compare=true: recipe={trained.recipe} has no teacher", file=sys.stderr)
             return None
-        build.check_teacher(trained.teacher)
         source = source_of(trained)
         if source.teacher is None:
             root = source.data.root

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
+from torch.optim.lr_scheduler import LambdaLR, LRScheduler, ReduceLROnPlateau
 
 from distill.core import nodes
 from distill.core.errors import DistillError, of_the_user
@@ -35,9 +35,13 @@ def make_optimizer(node: Node, parameters: Iterable[nn.Parameter], lr: float) ->
 def make_schedule(
     node: Node, optimizer: Optimizer, total_steps: int, val_every: int
 ) -> dict[str, Any] | None:
-    """The schedule of a node, as Lightning takes it; None for a rate that stays."""
+    """The schedule of a node, as Lightning takes it; None for a rate that stays.
+
+    A scheduler alone is one of steps: the whole run is a single epoch.
+    """
     with of_the_user("schedule: its constructor") if nodes.is_own(node) else nullcontext():
-        return nodes.build(node, optimizer=optimizer, total_steps=total_steps, val_every=val_every)
+        made = nodes.build(node, optimizer=optimizer, total_steps=total_steps, val_every=val_every)
+    return {"scheduler": made, "interval": "step"} if isinstance(made, LRScheduler) else made
 
 
 def clip_gradients(optimizer: Optimizer, norm: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -160,6 +161,14 @@ class Address:
         elif self.size(path) is not None:
             with self._told():
                 self._fs().rm_file(self._at(path))
+
+    def clear(self) -> None:
+        """Remove the folder and all that lies in it."""
+        if self.local is not None:
+            shutil.rmtree(self.local, ignore_errors=True)
+        else:
+            for path in self.find():
+                self.remove(path)
 
     def _at(self, path: str) -> str:
         return f"{self._root()[1]}/{path}"
