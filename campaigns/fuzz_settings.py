@@ -66,7 +66,7 @@ class Words(Reader):
         arguments, given = split_files(case) if self.command in WITH_FILES else (case, None)
         several = bool(compose.MULTIRUN & set(arguments))
         schemas = (
-            [schema] if isinstance(schema, type) else [r.settings for r in registry.registered()]
+            [schema] if isinstance(schema, type) else [r.settings for r in registry.RECIPES.values()]
         )
         overrides, flags = split_arguments(arguments, TypedKeys(*schemas), several)
         if several:

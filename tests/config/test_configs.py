@@ -80,7 +80,7 @@ def test_a_choice_of_another_recipe_is_refused(command: str, group: str, choice:
         compose.load(name, [*recipe, f"{group}={choice}"], SCHEMAS[name])
 
 
-@pytest.mark.parametrize("recipe", [recipe.name for recipe in registry.registered()])
+@pytest.mark.parametrize("recipe", registry.RECIPES)
 def test_recipes_have_settings_of_their_own(recipe: str):
     settings = compose.load("train", [f"recipe={recipe}"], registry.schema_of)
     assert type(settings) is registry.recipe_named(recipe).settings

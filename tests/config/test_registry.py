@@ -95,8 +95,7 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "conf/recipe/plain.yaml").write_text(text.replace("pix2pix", "plain"))
     for module in (groups, compose):
         monkeypatch.setattr(module, "conf_folder", lambda: tmp_path / "conf")
-    monkeypatch.setattr(registry, "_recipes", dict(registry._recipes))
-    registry.register(PlainRecipe())
+    monkeypatch.setitem(registry.RECIPES, "plain", PlainRecipe())
     monkeypatch.setitem(recipes.TRAIN, "plain", train_plain)
     rng = np.random.default_rng(0)
     for folder in ("pairs/A", "pairs/B", "photos"):

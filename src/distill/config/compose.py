@@ -51,7 +51,7 @@ from distill.config.groups import (
 )
 from distill.config.help import Section, page, rows
 from distill.config.multirun import Axis, Space
-from distill.config.registry import recipe_named, registered
+from distill.config.registry import RECIPES, recipe_named
 from distill.config.settings.searching import Searching, SearchingOnCluster
 from distill.config.validate import check
 from distill.core.deferred_imports import defer_torchmetrics
@@ -117,7 +117,7 @@ def entry(
                 typed, typed_folders[:] = split_folders(sys.argv[1:])
                 arguments, given = split_files(typed) if inputs else (typed, None)
                 several = bool(MULTIRUN & set(arguments))
-                recipes: list[type] = [recipe.settings for recipe in registered()]
+                recipes: list[type] = [recipe.settings for recipe in RECIPES.values()]
                 schemas = [schema] if isinstance(schema, type) else recipes
                 if sweep.searches:
                     schemas.append(Searching)
@@ -354,7 +354,7 @@ def from_keywords(
 ) -> S:
     """A command's settings by Python's keywords, see `words_of`; `settings` go before `first`."""
     name_plugins((settings := dict(settings)).pop("plugins", ()))
-    every = [schema] if isinstance(schema, type) else [r.settings for r in registered()]
+    every = [schema] if isinstance(schema, type) else [r.settings for r in RECIPES.values()]
     kept = {k: v for k, v in first.items() if isinstance(settings.get(k, {}), Mapping)}
     names = TypedKeys(*every).names
     words = words_of(kept, names) + words_of(settings, names)
@@ -418,7 +418,7 @@ def sections(name: str, overrides: Sequence[str] = ()) -> list[Section]:
     if command.schema:
         return [Section("Settings, KEY=VALUE", [*rows(command.schema, values, said)])]
     recipe = [word for word in overrides if word.startswith("recipe=")]
-    recipes = (recipe_named(values["recipe"]),) if recipe else registered()
+    recipes = (recipe_named(values["recipe"]),) if recipe else RECIPES.values()
     by_recipe = {
         f"recipe={each.name}": [
             *rows(

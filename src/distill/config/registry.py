@@ -101,20 +101,8 @@ class CycleGANRecipe(GanRecipe):
     published_macs = True
 
 
-_recipes: dict[str, Recipe] = {}
-
-
-def register(*recipes: Recipe) -> None:
-    """Make recipes known by their names; one of the same name is replaced."""
-    _recipes.update({recipe.name: recipe for recipe in recipes})
-
-
-register(DistilRecipe(), Pix2PixRecipe(), CycleGANRecipe())
-
-
-def registered() -> tuple[Recipe, ...]:
-    """All recipes registered, in the order of their registration; a plug-in's class is not."""
-    return tuple(_recipes.values())
+# By name; a plug-in's class is not among them.
+RECIPES = {each.name: each for each in (DistilRecipe(), Pix2PixRecipe(), CycleGANRecipe())}
 
 
 def schema_of(values: Mapping[str, Any]) -> type[Training]:
@@ -142,6 +130,6 @@ def recipe_named(name: str) -> Recipe:
     if isinstance(name, str) and "." in name:
         nodes.check_part({"_target_": name}, __name__, Recipe)
         return nodes.part("recipe", {"_target_": name}, Recipe)
-    if not isinstance(name, str) or name not in _recipes:
-        raise DistillError(f"recipe={name}: unknown; there are {', '.join(_recipes)}")
-    return _recipes[name]
+    if not isinstance(name, str) or name not in RECIPES:
+        raise DistillError(f"recipe={name}: unknown; there are {', '.join(RECIPES)}")
+    return RECIPES[name]

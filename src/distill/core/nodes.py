@@ -167,15 +167,11 @@ def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
     if not name.startswith("distill."):
         _check_own(name, base)
         return
-    inside = module.startswith(f"{package}.")  # no other module is imported
-    found, there = None, False
-    # No such module, or none above it: what is above is imported, and what is inside.
-    with suppress(ModuleNotFoundError):
-        if inside:
-            found = vars(import_module(module)).get(cls)
-        elif module.startswith("distill."):
-            there = find_spec(module) is not None
-    if found is None and (inside or (module.startswith("distill.") and not there)):
+    found: Any = None
+    with suppress(ModuleNotFoundError):  # no such module, or none above it
+        inside = module.startswith(f"{package}.")  # of others what is above is imported at most
+        found = vars(import_module(module)).get(cls) if inside else find_spec(module)
+    if found is None:
         raise DistillError(
             f"{name}: no such class; a run names the classes of the version that trained it, so "
             "use it with that version, or train again"

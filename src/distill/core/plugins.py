@@ -78,13 +78,13 @@ def _installed(paths: tuple[str, ...]) -> tuple[str, ...]:
 def _places(package: str) -> list[Path]:
     """The folders of a package, or none; it is not imported, nor what is above it."""
     top, *inner = package.split(".")
-    try:
+    spec = None
+    with suppress(ImportError, ValueError):
         spec = find_spec(top)
-    except (ImportError, ValueError):
-        spec = None
-    if spec is not None and spec.submodule_search_locations is None:  # a module of one file
-        return [] if inner else [Path(spec.origin or top).with_suffix("")]
-    folders = [Path(place, *inner) for place in (spec and spec.submodule_search_locations) or ()]
+    places = (spec and spec.submodule_search_locations) or ()
+    if spec is not None and not places and not inner:  # a module of one file
+        return [Path(spec.origin or top).with_suffix("")]
+    folders = [Path(place, *inner) for place in places]
     return [each for each in folders if each.is_dir() or each.with_suffix(".py").is_file()]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import ByteSize, Field
+from pydantic import ByteSize, Field, NonNegativeInt, PositiveFloat
 
 from distill.config.settings.base import (
+    Direction,
     Given,
     HostName,
     LicenceSettings,
@@ -54,7 +55,7 @@ class TfLiteSettings(Settings):
 class Export(RunChoice):
     """distill.export"""
 
-    direction: Literal["AtoB", "BtoA"] = setting("BtoA: the other generator of recipe=cyclegan")
+    direction: Direction = setting("BtoA: the other generator of recipe=cyclegan")
     formats: Nodes | None = setting(
         "formats to write, one or several; left out: onnx, of a U-Net onnx_fp16 too", default=None
     )
@@ -68,7 +69,7 @@ class Export(RunChoice):
         "folder of 40 photos or more to calibrate int8 on; null: the run's training photos"
     )
     tflite: TfLiteSettings
-    parity: Annotated[float, Field(gt=0)] | None = setting(
+    parity: PositiveFloat | None = setting(
         "largest difference between PyTorch and ONNX Runtime; null: 1e-4, with InstanceNorm 1e-3"
     )
     budget: Budget
@@ -96,9 +97,9 @@ class EvalFid(RunChoice):
     ceiling: str = setting(
         "what a student that learnt nothing would score: photos, or another style's name"
     )
-    direction: Literal["AtoB", "BtoA"] = setting("BtoA: the other generator of recipe=cyclegan")
-    bootstrap: Annotated[int, Field(ge=0)] = setting("resamples of the 95 % intervals; 0: none")
-    flicker: Annotated[int, Field(ge=0)] = setting("photos that flicker is measured on; 0: none")
+    direction: Direction = setting("BtoA: the other generator of recipe=cyclegan")
+    bootstrap: NonNegativeInt = setting("resamples of the 95 % intervals; 0: none")
+    flicker: NonNegativeInt = setting("photos that flicker is measured on; 0: none")
     metrics: Nodes = setting("metrics of the user's own, by a name", default_factory=dict)
     batch_size: Positive = setting("pictures at once")
     sheet: Positive = setting("rows of the contact sheet")
@@ -140,7 +141,7 @@ class Stylize(TakesOnnxFiles):
     model: PathText | None = setting("a student of your own: .onnx, .ckpt or .safetensors")
     run: PathText | None = setting("or a trained run's best checkpoint")
     runs: PathText = setting("folder of all runs")
-    direction: Literal["AtoB", "BtoA"] = setting("BtoA: the other generator of recipe=cyclegan")
+    direction: Direction = setting("BtoA: the other generator of recipe=cyclegan")
     output: PathText | None = setting(
         "folder, or a file for one picture; null: stylized; also -o OUT"
     )
@@ -249,7 +250,7 @@ class ShardSettings(Settings):
         "raw loads fastest, qoi takes half the space, webp the least without loss; jpeg loses"
     )
     pairs: Positive = setting("pairs in a shard")
-    workers: Annotated[int, Field(ge=0)] = setting("processes that pack")
+    workers: NonNegativeInt = setting("processes that pack")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,16 +260,14 @@ class CurationLimits(Settings):
     agreement: Annotated[float, Field(ge=0, le=1)] = setting(
         "least correlation of edges once the target is shifted onto the photo, -1 to 1; 0: any"
     )
-    shift: Annotated[float, Field(gt=0)] = setting(
-        "largest displacement of a target, in pixels at 256"
-    )
-    style: Annotated[float, Field(gt=0)] = setting(
+    shift: PositiveFloat = setting("largest displacement of a target, in pixels at 256")
+    style: PositiveFloat = setting(
         "largest distance from the set's median style, in usual distances"
     )
     difference: Annotated[float, Field(ge=0, le=255)] = setting(
         "least mean difference from the photo in levels of 255; 0: any"
     )
-    landmarks: Annotated[float, Field(gt=0)] = setting(
+    landmarks: PositiveFloat = setting(
         "largest move of eyes, nose and mouth, in widths of the face; measured if YuNet is "
         "available"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, NonNegativeInt, PositiveFloat
 from pydantic_core import PydanticCustomError
 
 from distill.config.settings.base import PathText, Positive, Settings, setting
@@ -28,10 +28,8 @@ def _one_is_validated(names: list[str]) -> list[str]:
 class Costs(Settings):
     """Limits on what a network costs: one beyond them is not trained. None: no limit."""
 
-    macs: Annotated[float, Field(gt=0)] | None = setting(
-        "limit on the MACs at the run's resolution"
-    )
-    parameters: Annotated[float, Field(gt=0)] | None = setting("limit on the parameters")
+    macs: PositiveFloat | None = setting("limit on the MACs at the run's resolution")
+    parameters: PositiveFloat | None = setting("limit on the parameters")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +38,7 @@ class Search(Settings):
 
     name: Literal["optuna"]
     trials: Positive = setting("of the whole study; run it again with more to resume")
-    seed: Annotated[int, Field(ge=0)] = setting("of what is sampled")
+    seed: NonNegativeInt = setting("of what is sampled")
     sampler: Literal["auto", "tpe", "nsga2", "random"] = setting(
         "auto: tpe for one objective, nsga2 for several"
     )
@@ -55,9 +53,7 @@ class Search(Settings):
     )
     most: Costs = setting("a network that costs more is not trained")
     least: Costs = setting("nor one that costs less")
-    timeout: Annotated[float, Field(gt=0)] | None = setting(
-        "seconds after which no further trial starts"
-    )
+    timeout: PositiveFloat | None = setting("seconds after which no further trial starts")
     storage: PathText | None = setting(
         "a file, or the URL of a database for several machines; null: study.journal beside the runs"
     )
@@ -70,9 +66,7 @@ class Launcher(Settings):
     name: Literal["local", "submitit"]
     jobs: Positive = setting("runs at once, each a process with its share of the threads")
     report: bool = setting("summary, front and plot at the end; false: another process writes them")
-    only: Annotated[int, Field(ge=0)] | None = setting(
-        "number of the one job that this process is for"
-    )
+    only: NonNegativeInt | None = setting("number of the one job that this process is for")
 
     @property
     def sequential(self) -> bool:
@@ -93,10 +87,8 @@ class SubmititLauncher(Launcher):
         "time limit of a job; shortly before it saves, and resumes in another one"
     )
     cpus: Positive = setting("of a job")
-    gpus: Annotated[int, Field(ge=0)] = setting("of a job")
-    memory: Annotated[float, Field(gt=0)] | None = setting(
-        "GB of a job; null: as the partition has it"
-    )
+    gpus: NonNegativeInt = setting("of a job")
+    memory: PositiveFloat | None = setting("GB of a job; null: as the partition has it")
     more: dict[str, Any] | None = setting(
         "other parameters of submitit, such as {slurm_constraint: a100}"
     )

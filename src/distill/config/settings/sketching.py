@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt, PositiveFloat
 
 from distill.config.settings.base import (
     Fraction,
@@ -15,8 +15,6 @@ from distill.config.settings.base import (
     Settings,
     setting,
 )
-
-Length = Annotated[float, Field(gt=0)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +30,8 @@ class PairsRecipe(NameSetting):
 class FaceSquare(Settings):
     """The square around a face, in distances between its eyes."""
 
-    least: Length = setting("pixels between the eyes; a smaller face is dropped")
-    side: Length = setting("side of the square around a face, in distances between its eyes")
+    least: PositiveFloat = setting("pixels between the eyes; a smaller face is dropped")
+    side: PositiveFloat = setting("side of the square around a face, in distances between its eyes")
     eyes: Annotated[float, Field(ge=0, le=1)] = setting("share of the square above the eyes")
 
 
@@ -49,7 +47,7 @@ class Saliency(Settings):
 class Canny(Settings):
     """Canny's edges: blur in pixels, and both thresholds of the steepness."""
 
-    sigma: Length = setting("blur in pixels")
+    sigma: PositiveFloat = setting("blur in pixels")
     low: Fraction = setting("lower threshold of the gradient")
     high: Fraction = setting("and the higher one; fewer lines: raise it")
 
@@ -66,7 +64,7 @@ class Hed(Settings):
 class Stroke(Settings):
     """The pen, in pixels: the shortest line that is drawn, and how wide it is."""
 
-    least: Annotated[int, Field(ge=0)] = setting("shortest line in pixels")
+    least: NonNegativeInt = setting("shortest line in pixels")
     width: Annotated[float, Field(ge=1)] = setting("width of the pen in pixels")
 
 

@@ -10,12 +10,16 @@ from pydantic import (
     BeforeValidator,
     ByteSize,
     Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
     TypeAdapter,
     ValidationInfo,
 )
 from pydantic_core import PydanticCustomError
 
 from distill.config.settings.base import (
+    Direction,
     Folders,
     Fraction,
     Given,
@@ -69,7 +73,7 @@ class DataConfig(Settings):
         "of a mirrored photo differs"
     )
     val_limit: Positive | None = setting("pictures per validation; null: all")
-    workers: Annotated[int, Field(ge=0)] = setting("processes that load pictures")
+    workers: NonNegativeInt = setting("processes that load pictures")
 
 
 def _leaves_some(test: float, info: ValidationInfo) -> float:
@@ -125,7 +129,7 @@ class Data(SplitConfig):
     crop_size: Annotated[int, Field(ge=32, multiple_of=32)] | None = setting(
         "train on random crops of this side; null: whole pictures"
     )
-    weights: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] | None = setting(
+    weights: Annotated[list[PositiveFloat], Field(min_length=1)] | None = setting(
         "share of each folder of photos=[A,B] in training; null: by its size", default=None
     )
     cache: ByteCount | None = setting(
@@ -155,7 +159,7 @@ class Loss(Settings):
     """Terms by name, the weight of each, and when it starts to count."""
 
     name: str
-    weights: dict[str, Annotated[float, Field(ge=0)]] = setting(
+    weights: dict[str, NonNegativeFloat] = setting(
         "weight of each loss term; a term of weight 0 is not computed"
     )
     start: dict[str, Annotated[float, Field(ge=0, lt=1)]] = setting(
@@ -193,9 +197,7 @@ class Machine(Settings):
     )
     val_every: Positive = setting("steps between validations, previews and health checks")
     log_every: Positive = setting("steps between rows of metrics.csv")
-    clip: Annotated[float, Field(gt=0)] | None = setting(
-        "largest norm of the gradient; null: no clipping"
-    )
+    clip: PositiveFloat | None = setting("largest norm of the gradient; null: no clipping")
     accumulate: Positive = setting("batches per step")
     patience: Positive | None = setting(
         "validations without progress before the run ends early; null: never"
@@ -223,7 +225,7 @@ class Labelling(Settings):
     batch_size: Positive | None = setting(
         "pictures that the teacher labels at once; null: 1 on a CPU, 16 elsewhere"
     )
-    workers: Annotated[int, Field(ge=0)] = setting("processes that read photos")
+    workers: NonNegativeInt = setting("processes that read photos")
     device: Literal["auto", "cpu", "cuda", "mps"] = setting("what the teacher runs on")
     # runs from before it have none
     precision: Literal["auto", "float32", "bfloat16"] = setting(
@@ -383,7 +385,7 @@ class Train(PhotoSource, StudentSettings, Training):
         "again once, then kept",
         default="learnt",
     )
-    lr: Annotated[float, Field(gt=0)] | Literal["auto"] = setting(
+    lr: PositiveFloat | Literal["auto"] = setting(
         "learning rate at its highest; auto: found before the first step, with its curve as a"
         " picture"
     )
@@ -435,7 +437,7 @@ class PairedDataConfig(AdversarialDataConfig, SplitConfig):
     """Pairs of pictures."""
 
     kind: Literal["pairs", "shards"]
-    direction: Literal["AtoB", "BtoA"] = setting("which side is the input and which the target")
+    direction: Direction = setting("which side is the input and which the target")
     cache: ByteCount | None = setting("disk space for remote shards on this machine", default=None)
 
 
@@ -458,7 +460,7 @@ class Adversarial(GeneratorSettings, Training):
         "learning rate of both optimisers"
     )
     epochs: Positive = setting("passes over the pictures at that rate")
-    decay_epochs: Annotated[int, Field(ge=0)] = setting("further ones, in which it falls to zero")
+    decay_epochs: NonNegativeInt = setting("further ones, in which it falls to zero")
     distance: Feature = setting("network of the Fréchet distance that shows progress")
     discriminator: Annotated[Node, Given(("channels",))]
     adversarial: Annotated[Node, Given()]
@@ -474,7 +476,7 @@ class Pix2PixTrain(Adversarial):
 
     recipe: Literal["pix2pix"]
     data: PairedDataConfig
-    l1: Annotated[float, Field(ge=0)] = setting(
+    l1: NonNegativeFloat = setting(
         "weight of the difference to the target, beside the discriminator's loss of 1"
     )
 
@@ -486,10 +488,8 @@ class CycleGANTrain(Adversarial):
     recipe: Literal["cyclegan"]
     data: UnpairedDataConfig
     channels: Literal[3]  # pictures of both domains are a generator's input, too
-    cycle: Annotated[float, Field(ge=0)] = setting("weight of the difference after there and back")
-    identity: Annotated[float, Field(ge=0)] = setting(
+    cycle: NonNegativeFloat = setting("weight of the difference after there and back")
+    identity: NonNegativeFloat = setting(
         "weight of the change to pictures that are in the wanted domain already"
     )
-    pool: Annotated[int, Field(ge=0)] = setting(
-        "earlier fakes that each discriminator is shown; 0: none"
-    )
+    pool: NonNegativeInt = setting("earlier fakes that each discriminator is shown; 0: none")
