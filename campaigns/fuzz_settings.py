@@ -65,12 +65,11 @@ class Words(Reader):
         schema = SCHEMAS[self.command]
         arguments, given = split_files(case) if self.command in WITH_FILES else (case, None)
         several = bool(compose.MULTIRUN & set(arguments))
-        schemas = (
-            [schema] if isinstance(schema, type) else [r.settings for r in registry.RECIPES.values()]
-        )
-        overrides, flags = split_arguments(arguments, TypedKeys(*schemas), several)
+        every = [each.settings for each in registry.RECIPES.values()]
+        schemas = [schema] if isinstance(schema, type) else every
+        overrides, _ = split_arguments(arguments, TypedKeys(*schemas), several)
         if several:
-            compose.jobs(self.command, overrides, flags, schema, given)
+            compose.jobs(self.command, overrides, compose.maker(self.command, schema, given))
             return
         settings: Any = compose.load(self.command, overrides, schema, given)
         if self.command == "stylize":

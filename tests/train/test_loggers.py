@@ -52,7 +52,7 @@ def test_a_comma_names_several_loggers_with_m_too(several):
 
 def test_with_m_the_loggers_are_of_every_job():
     words = typed("logger=csv,wandb", "lr=1e-3,1e-2", several=True)
-    found = compose.jobs("train", words, ["-m"], registry.schema_of)
+    found = compose.jobs("train", words, compose.maker("train", registry.schema_of))
     assert [job.settings.lr for job in found] == [1e-3, 1e-2]
     assert all(job.settings.logger.csv and job.settings.logger.wandb for job in found)
     assert not any(job.settings.logger.tensorboard for job in found)

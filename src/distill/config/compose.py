@@ -68,6 +68,7 @@ Schema = type[S] | Callable[[Mapping[str, Any]], type[S]]  # a class, or how to 
 Keywords = Mapping[str, Any]
 Given = Keywords | None
 Implied = Callable[[Mapping[str, Any]], list[str]]  # settings typed, by key, to words that follow
+Make = Callable[[Mapping[str, str], Sequence[str]], multirun.Job]  # of what is swept and typed
 SEARCHING = ("search", "launcher")  # groups of the jobs together
 
 
@@ -117,43 +118,38 @@ def entry(
                 typed, typed_folders[:] = split_folders(sys.argv[1:])
                 arguments, given = split_files(typed) if inputs else (typed, None)
                 several = bool(MULTIRUN & set(arguments))
-                recipes: list[type] = [recipe.settings for recipe in RECIPES.values()]
-                schemas = [schema] if isinstance(schema, type) else recipes
-                if sweep.searches:
-                    schemas.append(Searching)
+                schemas = [*_schemas(schema), *([Searching] if sweep.searches else [])]
                 overrides, flags = split_arguments(arguments, TypedKeys(*schemas), several)
                 check_flags(flags)
+                make = maker(name, schema, given, implied)
                 if VERSION & set(flags):
                     print(f"distill {__version__}")
                 elif HELP & set(arguments):
                     about = sys.modules[task.__module__].__doc__ or ""
                     asked_for = [word for word in overrides if "," not in word]
                     print(help_page(name, about, sections(name, asked_for)))
-                elif several and sweep.searches:
-                    _settings_alone(flags)
-                    asked, own = _searching(name, overrides), _of_runs(overrides)
-                    if asked.search:
-                        checked = asked.launcher.only is None  # else who started it has done that
-                        drawn = space(name, own, schema, given, implied, checked)
-                        sweep.search(name, task, drawn, asked)
-                    else:
-                        only = asked.launcher.only
-                        each = jobs(name, own, flags, schema, given, implied, only)
-                        sweep.grid(name, task, each, asked)
                 elif several:
-                    each = jobs(name, overrides, flags, schema, given, implied)
-                    multirun.run(task, each, sweep)
-                else:
-                    # A typo ends in our one line.
-                    overrides += _following(name, overrides, implied)
-                    settings: Any = load(name, overrides, schema, given)
-                    if flags:  # --cfg and others
-                        _hydra_main(name, schema, task, [*overrides, *flags], given)
+                    if other := [flag for flag in flags if flag not in MULTIRUN]:
+                        beside = "beside -m only settings can stand (KEY=VALUE,VALUE)"
+                        raise DistillError(f"{other[0]}: {beside}")
+                    if not sweep.searches:
+                        multirun.run(task, jobs(name, overrides, make), sweep)
+                        return
+                    asked, own = _searching(name, overrides), _of_runs(overrides)
+                    only = asked.launcher.only  # who started this one has checked all
+                    if asked.search:
+                        sweep.search(name, task, space(name, own, make, only is None), asked)
                     else:
-                        sweep.alone(settings)
-                        if sweep.searches and (words := set(overrides) - {*_of_runs(overrides)}):
-                            raise DistillError(f"{min(words)}: is for several jobs; add -m")
-                        task(settings)
+                        sweep.grid(name, task, jobs(name, own, make, only), asked)
+                else:
+                    job = make({}, overrides)  # a typo ends in our one line
+                    if flags:  # --cfg and others
+                        _hydra_main(name, schema, task, [*job.overrides, *flags], given)
+                        return
+                    sweep.alone(job.settings)
+                    if sweep.searches and (words := set(overrides) - {*_of_runs(overrides)}):
+                        raise DistillError(f"{min(words)}: is for several jobs; add -m")
+                    task(job.settings)
 
         return command
 
@@ -170,20 +166,27 @@ def _hydra_main(name: str, schema: Schema, task: Task, arguments: list[str], giv
     hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=name)(run)()
 
 
+def maker(name: str, schema: Schema, given: Given = None, implied: Implied | None = None) -> Make:
+    """How words that are typed become a job; its settings are composed and checked."""
+
+    def make(swept: Mapping[str, str], typed: Sequence[str]) -> multirun.Job:
+        words = list(typed)
+        if implied:
+            with _hydra(name, words) as parser:
+                read = {each.key_or_group: each.value() for each in parser.parse_overrides(words)}
+            words += implied({k: unquoted(v) if isinstance(v, str) else v for k, v in read.items()})
+        return multirun.Job(swept, words, load(name, words, schema, given))
+
+    return make
+
+
 def jobs(
-    name: str,
-    overrides: list[str],
-    flags: list[str],
-    schema: Schema,
-    given: Given = None,
-    implied: Implied | None = None,
-    only: int | None = None,
+    name: str, overrides: list[str], make: Make, only: int | None = None
 ) -> list[multirun.Job]:
     """Every combination of the values given, in the order typed; all are checked here.
 
     `only` is the number, from 0, of the one that is wanted.
     """
-    _settings_alone(flags)
     with _hydra(name) as parser:
         parsed = parser.parse_overrides(overrides)
         values = [_values(override) for override in parsed]
@@ -191,25 +194,11 @@ def jobs(
     found = []
     for chosen in islice(product(*values), only or 0, None if only is None else only + 1):
         swept = {key: shown for key, (shown, _) in zip(keys, chosen, strict=True) if key}
-        typed = [override for _, override in chosen]
-        typed += _following(name, typed, implied)
-        found.append(multirun.Job(swept, typed, load(name, typed, schema, given)))
+        found.append(make(swept, [override for _, override in chosen]))
     return found
 
 
-def _settings_alone(flags: list[str]) -> None:
-    if other := [flag for flag in flags if flag not in MULTIRUN]:
-        raise DistillError(f"{other[0]}: beside -m only settings can stand (KEY=VALUE,VALUE)")
-
-
-def space(
-    name: str,
-    overrides: list[str],
-    schema: Schema,
-    given: Given = None,
-    implied: Implied | None = None,
-    checked: bool = True,
-) -> Space:
+def space(name: str, overrides: list[str], make: Make, checked: bool = True) -> Space:
     """The search space; every value of a list and both ends of numbers are checked here."""
     with _hydra(name) as parser:
         parsed = parser.parse_overrides(overrides)
@@ -217,22 +206,20 @@ def space(
     if not axes:
         raise DistillError("-m: no setting has several values; KEY=VALUE,VALUE, or leave -m out")
 
-    def make(chosen: Mapping[str, str]) -> multirun.Job:
+    def drawn(chosen: Mapping[str, str]) -> multirun.Job:
         typed = [
             f"{o.get_key_element()}={chosen[o.key_or_group]}"
             if o.is_sweep_override()
             else str(o.input_line)
             for o in parsed
         ]
-        typed += _following(name, typed, implied)
         swept = {axis.key: axis.choices.get(chosen[axis.key], chosen[axis.key]) for axis in axes}
-        return multirun.Job(swept, typed, load(name, typed, schema, given))
+        return make(swept, typed)
 
     fixed = [str(o.input_line) for o in parsed if not o.is_sweep_override()]
-    found = Space(axes, fixed, make)
-    if checked:
-        for chosen in found.probes():
-            make(chosen)
+    found = Space(axes, fixed, drawn)
+    for chosen in found.probes() if checked else ():
+        drawn(chosen)
     return found
 
 
@@ -281,15 +268,6 @@ def _searching(name: str, overrides: list[str]) -> Searching:
 def _of_runs(overrides: Iterable[str]) -> list[str]:
     """The words that are no setting of the search, which are of all jobs together."""
     return [word for word in overrides if re.split(r"[.=]", word)[0] not in SEARCHING]
-
-
-def _following(name: str, overrides: list[str], implied: Implied | None) -> list[str]:
-    """The words that follow from what was typed."""
-    if implied is None:
-        return []
-    with _hydra(name, overrides) as parser:
-        typed = {each.key_or_group: each.value() for each in parser.parse_overrides(overrides)}
-    return implied({k: unquoted(v) if isinstance(v, str) else v for k, v in typed.items()})
 
 
 def _values(override: Override) -> list[tuple[str, str]]:
@@ -354,11 +332,14 @@ def from_keywords(
 ) -> S:
     """A command's settings by Python's keywords, see `words_of`; `settings` go before `first`."""
     name_plugins((settings := dict(settings)).pop("plugins", ()))
-    every = [schema] if isinstance(schema, type) else [r.settings for r in RECIPES.values()]
     kept = {k: v for k, v in first.items() if isinstance(settings.get(k, {}), Mapping)}
-    names = TypedKeys(*every).names
+    names = TypedKeys(*_schemas(schema)).names
     words = words_of(kept, names) + words_of(settings, names)
-    return load(name, [*words, *_following(name, words, implied)], schema)
+    return maker(name, schema, None, implied)({}, words).settings
+
+
+def _schemas(schema: Schema) -> list[type]:
+    return [schema] if isinstance(schema, type) else [each.settings for each in RECIPES.values()]
 
 
 def _checked(values: dict[str, Any], schema: Schema[S]) -> S:
@@ -417,31 +398,20 @@ def sections(name: str, overrides: Sequence[str] = ()) -> list[Section]:
         overrides, values = [], composed()
     if command.schema:
         return [Section("Settings, KEY=VALUE", [*rows(command.schema, values, said)])]
-    recipe = [word for word in overrides if word.startswith("recipe=")]
-    recipes = (recipe_named(values["recipe"]),) if recipe else RECIPES.values()
-    by_recipe = {
-        f"recipe={each.name}": [
-            *rows(
-                each.settings,
-                values if recipe else composed(*overrides, f"recipe={each.name}"),
-                said,
-            )
-        ]
-        for each in recipes
-    }
-    first, *others = by_recipe.values()
-    shared = [row for row in first if all(row in other for other in others)] if others else []
+    if any(word.startswith("recipe=") for word in overrides):
+        by_recipe = {recipe_named(values["recipe"]): values}
+    else:
+        by_recipe = {r: composed(*overrides, f"recipe={name}") for name, r in RECIPES.items()}
+    listed = {r.name: [*rows(r.settings, found, said)] for r, found in by_recipe.items()}
+    first, *others = listed.values()
+    shared = [row for row in first if others and all(row in other for other in others)]
     found = [Section("Settings of every recipe, KEY=VALUE", shared)] if shared else []
-    for title, each_row in by_recipe.items():
-        found.append(Section(title, [row for row in each_row if row not in shared]))
+    for title, own in listed.items():
+        found.append(Section(f"recipe={title}", [row for row in own if row not in shared]))
     if command.searches:
-        jobs_values = composed("search=optuna", "launcher=submitit")
-        found.append(
-            Section(
-                "With -m search=optuna (search), and for all jobs of -m (launcher)",
-                [*rows(SearchingOnCluster, jobs_values, said)],
-            )
-        )
+        together = rows(SearchingOnCluster, composed("search=optuna", "launcher=submitit"), said)
+        title = "With -m search=optuna (search), and for all jobs of -m (launcher)"
+        found.append(Section(title, [*together]))
     return found
 
 

@@ -46,7 +46,7 @@ def summed(folder="runs/sweep-x"):
 
 
 def space(*words):
-    return compose.space("train", list(words), registry.schema_of)
+    return compose.space("train", list(words), compose.maker("train", registry.schema_of))
 
 
 # What may be drawn

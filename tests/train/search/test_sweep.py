@@ -31,7 +31,7 @@ TINY = ["photos=photos", *QUICK, "trainer.max_steps=2", "trainer.val_every=1"]
 
 
 def jobs(*overrides):
-    return compose.jobs("train", list(overrides), ["-m"], Train)
+    return compose.jobs("train", list(overrides), compose.maker("train", Train))
 
 
 def swept(*overrides):
@@ -155,9 +155,8 @@ def test_names_never_collide():
 @pytest.mark.slow
 def test_adversarial_losses_of_one_kind_have_folders_of_their_own():
     both = "adversarial=wasserstein,wasserstein_clip"
-    listed = compose.jobs(
-        "train", ["recipe=cyclegan", both, "cycle=5,10"], ["-m"], registry.schema_of
-    )
+    make = compose.maker("train", registry.schema_of)
+    listed = compose.jobs("train", ["recipe=cyclegan", both, "cycle=5,10"], make)
     assert [job.name for job in SweepFolders().place(listed)] == [
         "cyclegan-resnet-wasserstein-cycle=5",
         "cyclegan-resnet-wasserstein-cycle=10",
