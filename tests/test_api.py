@@ -353,7 +353,7 @@ def refused(line: str, call: Callable[..., Any], *args: Any, **settings: Any) ->
         ),
         refused("Levels: gave values", distill.export_student, Levels(lambda x: x + 9), out="out"),
         refused(
-            "Levels: gave values from nan",
+            "Levels: gave values that are not finite",
             distill.export_student,
             Levels(lambda x: x * torch.nan),
             out="o",
@@ -361,7 +361,7 @@ def refused(line: str, call: Callable[..., Any], *args: Any, **settings: Any) ->
         refused(
             r"Levels: gave (1, 1, 256", distill.export_student, Levels(lambda x: x[:, :1]), out="o"
         ),
-        refused("Levels: gave tuple", distill.export_student, Levels(lambda x: (x,)), out="out"),
+        refused("Levels: gave a tuple", distill.export_student, Levels(lambda x: (x,)), out="out"),
         refused("runs/gone: no such run", distill.evaluate_student, "runs/gone"),
         refused("a= or b=gone: no such folder", distill.evaluate_student, "gone", "gone too"),
     ],

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, product
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import hydra
 from hydra import compose, initialize_config_dir
@@ -38,7 +38,6 @@ from distill.config.arguments import (
 )
 from distill.config.groups import (
     choices,
-    conf_files,
     conf_folder,
     conf_folders,
     described,
@@ -72,14 +71,7 @@ Make = Callable[[Mapping[str, str], Sequence[str]], multirun.Job]  # of what is 
 SEARCHING = ("search", "launcher")  # groups of the jobs together
 
 
-class Command(NamedTuple):
-    """What is listed of a command's settings; `schema` is None where the recipe decides it."""
-
-    schema: type | None
-    searches: bool
-
-
-COMMANDS: dict[str, Command] = {}  # those that were imported
+COMMANDS = dict[str, tuple[Schema[Any], bool]]()  # those imported; whether they search
 
 
 class OwnFolders(SearchPathPlugin):
@@ -106,8 +98,7 @@ def entry(
     beside the settings. `implied` gives words that follow from those typed, where a default would
     be wrong.
     """
-    own = schema if isinstance(schema, type) else None
-    COMMANDS[name] = Command(own, sweep.searches)
+    COMMANDS[name] = schema, sweep.searches
 
     def decorate(task: Task) -> Callable[[], None]:
         @functools.wraps(task)
@@ -280,17 +271,15 @@ def _values(override: Override) -> list[tuple[str, str]]:
     found = list(override.sweep_iterator())
     if not found:
         raise DistillError(f"{override.input_line}: no value fits; there is nothing to run")
-    element = override.get_key_element()
-    return [(shown, f"{element}={typed}") for shown, typed in map(_both, found)]
-
-
-def _both(value: Any) -> tuple[str, str]:
-    text = Transformer.str(value)
-    if isinstance(value, str) and text != value:  # its escapes would not survive our own quoting
-        value = QuotedString(value, Quote.single)
-    if isinstance(value, QuotedString):
-        return unquoted(value.text), value.with_quotes()
-    return text, text
+    both = []
+    for value in found:
+        text = typed = Transformer.str(value)
+        if isinstance(value, str) and text != value:  # its escapes would not survive our quoting
+            value = QuotedString(value, Quote.single)  # type: ignore[assignment]
+        if isinstance(value, QuotedString):
+            text, typed = unquoted(value.text), value.with_quotes()
+        both.append((text, f"{override.get_key_element()}={typed}"))
+    return both
 
 
 def load(
@@ -369,7 +358,10 @@ def _hydra(name: str, overrides: Iterable[str] = ()) -> Iterator[OverridesParser
 
 
 def _register_resolvers() -> None:
-    OmegaConf.register_new_resolver("name_of", _name_of, replace=True)
+    def name_of(folder: Any) -> str:  # as a part of a run's name: ${name_of:${data.root}}
+        return real_path(Path(str(folder))).name if folder else "data"
+
+    OmegaConf.register_new_resolver("name_of", name_of, replace=True)
     if OwnFolders not in Plugins.instance().discover(SearchPathPlugin):
         Plugins.instance().register(OwnFolders)
 
@@ -384,8 +376,15 @@ def help_page(name: str, about: str, listed: Sequence[Section]) -> str:
 
 def sections(name: str, overrides: Sequence[str] = ()) -> list[Section]:
     """The settings of a command, of train by recipe, with their defaults beside `overrides`."""
-    command = COMMANDS[name]
-    said = {row.key: row.about for path in conf_files() for row in described(path) if row.about}
+    schema, searches = COMMANDS[name]
+    # Commands before groups.
+    files = [
+        file
+        for glob in ("*", "*/*")
+        for each in conf_folders()
+        for file in each.glob(f"{glob}.yaml")
+    ]
+    said = {row.key: row.about for file in files for row in described(file) if row.about}
 
     def composed(*words: str) -> Mapping[str, Any]:
         with _hydra(name, words):
@@ -396,8 +395,8 @@ def sections(name: str, overrides: Sequence[str] = ()) -> list[Section]:
         values = composed(*overrides)
     except DistillError:  # help comes whatever was typed
         overrides, values = [], composed()
-    if command.schema:
-        return [Section("Settings, KEY=VALUE", [*rows(command.schema, values, said)])]
+    if isinstance(schema, type):
+        return [Section("Settings, KEY=VALUE", [*rows(schema, values, said)])]
     if any(word.startswith("recipe=") for word in overrides):
         by_recipe = {recipe_named(values["recipe"]): values}
     else:
@@ -408,16 +407,11 @@ def sections(name: str, overrides: Sequence[str] = ()) -> list[Section]:
     found = [Section("Settings of every recipe, KEY=VALUE", shared)] if shared else []
     for title, own in listed.items():
         found.append(Section(f"recipe={title}", [row for row in own if row not in shared]))
-    if command.searches:
+    if searches:
         together = rows(SearchingOnCluster, composed("search=optuna", "launcher=submitit"), said)
         title = "With -m search=optuna (search), and for all jobs of -m (launcher)"
         found.append(Section(title, [*together]))
     return found
-
-
-def _name_of(folder: Any) -> str:
-    """A folder's own name, as a part of a run's name: ${name_of:${data.root}}."""
-    return real_path(Path(str(folder))).name if folder else "data"
 
 
 def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:

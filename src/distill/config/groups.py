@@ -39,13 +39,6 @@ def tell_hidden(folders: tuple[Path, ...]) -> None:
             print(f"{choice}: {taken} is taken, {path} has the same name", file=sys.stderr)
 
 
-def conf_files() -> list[Path]:
-    """The files of settings, commands before groups."""
-    folders = conf_folders()
-    found = [path for folder in folders for path in folder.rglob("*.yaml")]
-    return sorted(found, key=lambda path: (path.parent not in folders, path))
-
-
 def described(path: Path) -> list[Row]:
     """Keys, as typed, defaults and comments of a file of settings."""
     text = path.read_text(encoding="utf-8")

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from distill.config.settings.base import Direction
-from distill.config.settings.networks import NetworkSettings
 from distill.config.settings.training import (
     Adversarial,
     CycleGANTrain,
@@ -118,11 +117,6 @@ def settings_of(saved: Mapping[str, Any]) -> Training:
     Raises DistillError in one line.
     """
     return fit(with_current_names(saved), schema_of(saved), extra="ignore")
-
-
-def recipe_of(settings: NetworkSettings) -> Recipe:
-    """The recipe of a run, or of a network file. Raises DistillError for an unknown one."""
-    return recipe_named(settings.recipe)
 
 
 def recipe_named(name: str) -> Recipe:

@@ -93,12 +93,6 @@ def takes(value: Mapping[str, Any], argument: str) -> bool:
     return argument in inspect.signature(class_of("", value)).parameters
 
 
-def defaults(value: Mapping[str, Any]) -> dict[str, Any]:
-    """What a Node's class takes where the Node does not say, by argument."""
-    parameters = inspect.signature(class_of("", value)).parameters.values()
-    return {p.name: p.default for p in parameters if p.default is not p.empty}
-
-
 def class_of(key: str, value: Mapping[str, Any]) -> Any:
     """The class or function that a Node names; `key` is the setting, for messages.
 
@@ -181,7 +175,8 @@ def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
 
 
 def _check_own(name: str, base: type) -> None:
-    top, plugin = name.partition(".")[0], plugins.plugin_of(name)
+    top = name.partition(".")[0]
+    plugin = next((each for each in plugins.plugins() if name.startswith(f"{each}.")), None)
     if plugin is None:
         may = top.isidentifier() and top not in {*sys.stdlib_module_names, "torch"}
         remedy = f"; if you trust {top}, add plugins=[{top}]" if may and "." in name else ""

@@ -48,11 +48,6 @@ def plugins() -> list[str]:
     return list(dict.fromkeys([*named_plugins(), *_installed(paths)]))
 
 
-def plugin_of(name: str) -> str | None:
-    """The plug-in that a class of this dotted name belongs to."""
-    return next((each for each in plugins() if name.startswith(f"{each}.")), None)
-
-
 def conf_folders() -> list[Path]:
     """The folders conf/ of all plug-ins."""
     folders = (place / "conf" for package in plugins() for place in _places(package))

@@ -11,14 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from distill.config import compose
-from distill.config.registry import Recipe, recipe_of, schema_of
+from distill.config.registry import Recipe, recipe_named, schema_of
 from distill.config.settings.base import Direction
 from distill.config.settings.commands import Export
 from distill.config.settings.networks import Description, NetworkSettings, StudentSettings
 from distill.config.settings.training import Adversarial, Budget, PhotoSource, Train, Training
 from distill.config.validate import source_of
-from distill.core.errors import DistillError
-from distill.core.images import SLACK
+from distill.core.errors import DistillError, of_the_user
+from distill.core.images import form, wrong_pictures
 from distill.core.nodes import build as build_node
 from distill.core.terms import Licence, Terms
 from distill.data.terms import described_terms, terms_of
@@ -50,7 +50,7 @@ class Subject:
 
     @property
     def recipe(self) -> Recipe:
-        return recipe_of(self.trained)
+        return recipe_named(self.trained.recipe)
 
     @property
     def source(self) -> PhotoSource | None:
@@ -106,18 +106,15 @@ def of_module(network: nn.Module, settings: Export) -> Subject:
         raise DistillError("formats=safetensors: of distill's own networks; use torch.save here")
     name, side = type(network).__name__, build_node(settings.exporter).side
     photo = torch.rand(1, 3, side, side)
-    with torch.inference_mode():
+    with torch.inference_mode(), of_the_user(f"{name}: a call with {form(photo)}"):
         output = network(photo)
-    if not isinstance(output, Tensor) or output.shape not in [(1, c, side, side) for c in (3, 4)]:
-        gave = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
-        raise DistillError(f"{name}: gave {gave} for {tuple(photo.shape)}, want as large a picture")
-    low, high = output.aminmax()
-    if not (low >= -SLACK and high <= 1 + SLACK):  # true for NaN too
-        raise DistillError(f"{name}: gave values from {low:.4g} to {high:.4g}, want [0, 1]")
+    channels = 4 if isinstance(output, Tensor) and output.shape[1:2] == (4,) else 3
+    if problem := wrong_pictures(output, (1, channels, side, side)):
+        raise DistillError(f"{name}: {problem}, for {tuple(photo.shape)}")
     own = compose.load("train", OF_LOADER, Train)
     any_profile: Any = "any"
     decoder = replace(own.decoder, name=name, profile=any_profile)
-    said: Any = {"channels": output.shape[1], "decoder": decoder, "encoder": {}}
+    said: Any = {"channels": channels, "decoder": decoder, "encoder": {}}
     trained = replace(own, budget=NO_LIMITS, **said)
     return subject_of(network, trained, settings, Terms((Licence(name),)))
 

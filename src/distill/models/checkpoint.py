@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from distill.config.registry import recipe_of, settings_of
+from distill.config.registry import recipe_named, settings_of
 from distill.config.settings.base import Direction
 from distill.config.settings.networks import NetworkSettings, StudentDescription
 from distill.config.settings.training import Train, Training
@@ -99,7 +99,7 @@ def _read(checkpoint: Path, direction: Direction) -> tuple[nn.Module, Training]:
     with problems_of(checkpoint, "checkpoint of distill.train"):
         saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
         trained = settings_of(saved["distill"])
-        recipe = recipe_of(trained)
+        recipe = recipe_named(trained.recipe)
         if direction not in recipe.networks:
             raise DistillError(
                 f"direction={direction}: recipe={recipe.name} trains one network, which goes one "

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from inspect import signature
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from distill.config.settings.commands import RunChoice
 from distill.config.settings.training import Train, Training
 from distill.core.errors import DistillError
 from distill.core.files import write_whole
-from distill.core.nodes import defaults, flat
+from distill.core.nodes import class_of, flat
 
 RUNS = Path("runs")  # the folder of runs that every command looks into
 
@@ -290,7 +291,10 @@ def _in_use(settings: Training) -> dict[str, Any]:
 
 def _completed(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """The older settings, with the defaults of what the newer ones' classes take besides."""
-    known = defaults(new) if "_target_" in new and old.get("_target_") == new["_target_"] else {}
+    known = {}
+    if "_target_" in new and old.get("_target_") == new["_target_"]:
+        parameters = signature(class_of("", new)).parameters.values()
+        known = {p.name: p.default for p in parameters if p.default is not p.empty}
     both = {
         k for k in old.keys() & new.keys() if isinstance(old[k], dict) and isinstance(new[k], dict)
     }
