@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shutil
+from pathlib import Path
 
 import onnx
 import pytest
@@ -16,14 +17,39 @@ from distill.check import __main__ as check
 from distill.core.errors import DistillError
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
+from distill.lens import __main__ as lens
 from distill.models.checkpoint import lineage, load_student
 from distill.prepare import __main__ as prepare
+from distill.stylize import __main__ as stylize
 from distill.train import __main__ as train
 from support.commands import QUICK, SMALL, go, run
 
 
 def said(capsys):
     return capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_run_is_used_from_another_folder_and_copied(here, monkeypatch, capsys):
+    assert go("trainer.max_steps=2", "run=mine") == 0
+    (here / "other").mkdir()
+    monkeypatch.chdir(here / "other")
+    asked = f"run={here / 'runs/mine'}"
+    assert run(export, asked, "exporter.size=64") == 0
+    assert run(eval_fid, asked, "features=none", "flicker=0", "bootstrap=10") == 0
+    assert run(stylize, str(here / "photos/Person_1_0001.png"), asked, "threads=1") == 0
+    assert (here / "other/stylized/Person_1_0001-mine.png").is_file()
+    assert run(lens, asked, "serve=false", "output=page") == 0
+    assert sorted(path.name for path in Path().iterdir()) == ["page", "stylized"]
+
+    shutil.move(here / "runs/mine", here / "other/mine")
+    for name in ("photos", "data"):
+        shutil.rmtree(here / name)
+    assert run(export, "run=mine", "runs=.", "exporter.size=64") == 0
+    assert run(stylize, "page/index.html", "run=mine", "runs=.") == 1
+    capsys.readouterr()
+    assert run(eval_fid, "run=mine", "runs=.", "features=none") == 1
+    assert "photos=photos: no such folder" in capsys.readouterr().err
 
 
 @pytest.mark.slow

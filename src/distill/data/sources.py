@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from distill.config.groups import choices
-from distill.config.settings.training import PairedDataConfig, PhotoSource, Train
+from distill.config.settings.training import (
+    Adversarial,
+    PairedDataConfig,
+    PhotoSource,
+    Train,
+    Training,
+)
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
 from distill.data.lock import check_writable
 from distill.data.manifest import is_complete, manifest_at
 from distill.data.photos import Photo, check_folders, demo_photos, find_all, folder_names
-from distill.data.shards.address import Address, folder_at
+from distill.data.shards.address import Address, folder_at, is_address
 from distill.data.shards.shard_manifest import shard_manifest_at
 from distill.data.shards.unpacking import held_out_folder
 
@@ -228,6 +235,38 @@ def pairs_root(settings: PhotoSource) -> Path:
     if settings.data.root:
         return Path(settings.data.root)
     return Path("data/pairs") / _usual_name(settings)
+
+
+def seen_from_here(trained: Training, checkpoint: Path) -> Any:
+    """A run's settings, for a command in another folder than the run was trained in.
+
+    Paths that lead nowhere from here are taken from the folder that its `runs` lay in, where they
+    lead somewhere. A set without a data.root gets one then.
+    """
+    runs = Path(trained.runs)
+    above = real_path(checkpoint).parents[len(runs.parts) + 2 :]
+    if runs.is_absolute() or not above:
+        return trained
+
+    def found(path: Any) -> Any:
+        if isinstance(path, list):
+            return [found(each) for each in path]
+        if path is None or is_address(str(path)) or home_path(path).exists():
+            return path
+        there = above[0] / path
+        return str(there) if there.exists() else path
+
+    assert isinstance(trained, PhotoSource | Adversarial)
+    given: Any = {key: found(getattr(trained.data, key, None)) for key in ("root", "a", "b")}
+    data = replace(trained.data, **{k: given[k] for k in given.keys() & vars(trained.data).keys()})
+    if isinstance(trained, Adversarial):
+        return replace(trained, data=data)
+    usual = Path(f"data/{'shards' if data.kind == 'shards' else 'pairs'}") / _usual_name(trained)
+    if data.root is None and (there := found(usual)) != usual:
+        data = replace(data, root=there)
+    style = replace(trained.style, weights=found(trained.style.weights))
+    folders = {"photos": found(trained.photos), "val_photos": found(trained.val_photos)}
+    return replace(trained, data=data, style=style, **folders)
 
 
 def folder_of_pairs(learnt: PairedDataConfig) -> Path | None:

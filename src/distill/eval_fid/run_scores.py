@@ -8,6 +8,7 @@ from typing import Any
 from distill.config.settings.commands import EvalFid
 from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train
 from distill.core.errors import DistillError
+from distill.data import sources
 from distill.data.photos import check_local
 from distill.eval_fid import (
     heldout,
@@ -61,6 +62,7 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
     Raises DistillError, as `load_network` does too.
     """
     network, trained = load_network(checkpoint, settings.direction)
+    trained = sources.seen_from_here(trained, checkpoint)
     if isinstance(trained, CycleGANTrain):
         back, _ = load_network(checkpoint, unpaired_scores.OTHER[settings.direction])
         translated = unpaired_scores.held_out_domains(network, back, trained, settings)

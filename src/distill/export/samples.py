@@ -138,13 +138,17 @@ def calibration(subject: Subject, folder: str | None) -> Tensor:
 
 
 def parity(subject: Subject, folder: str | None) -> Tensor:
-    """Real photos (n, 3, S, S), the last one with a black border, where padding shows."""
+    """Real photos (n, 3, S, S), the last one with a black border, where padding shows.
+
+    Those of scikit-image where the run's pairs and photos are not here.
+    """
     source = subject.source
     gone = source and source.data.root is None and source.data.kind != "loader"
     if folder:
         photos = photos_of(find_photos(Path(folder)), subject.side)
     elif source and gone and not sources.pairs_root(source).is_dir():
-        photos = photos_of(sources.photos(source), subject.side)  # all, as the pairs are gone
+        there = sources.has_photos(source)
+        photos = photos_of(sources.photos(source) if there else demo_photos(), subject.side)
     else:  # pairs that were named by their folder and are gone: photos=DIR need not be theirs
         photos = (photo for photo, _ in _pictures(subject, "val").some())
     pictures = list(islice(photos, PARITY))

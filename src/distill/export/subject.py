@@ -21,6 +21,7 @@ from distill.core.errors import DistillError, of_the_user
 from distill.core.images import form, wrong_pictures
 from distill.core.nodes import build as build_node
 from distill.core.terms import Licence, Terms
+from distill.data import sources
 from distill.data.terms import described_terms, terms_of
 from distill.export.onnx import SIDE, OnnxExporter, has_statistics
 from distill.models.batchnorm import fold_batchnorm
@@ -97,6 +98,7 @@ def load(checkpoint: Path, settings: Export) -> Subject:
     if is_network_file(checkpoint):
         return of_described(*read_network_file(checkpoint, settings.direction), settings)
     network, trained = load_network(checkpoint, settings.direction)
+    trained = sources.seen_from_here(trained, checkpoint)
     return subject_of(network, trained, settings, terms_of(checkpoint))
 
 

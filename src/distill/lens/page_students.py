@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from distill.config.settings.commands import Lens
@@ -49,7 +50,7 @@ def choose(settings: Lens) -> list[PageStudent]:
     students += [_open(item, "sketch", settings) for item in _listed(settings.sketches)]
     if settings.run is not None:
         best = run_folder.run_named(settings.run, settings.runs).checkpoint("best")
-        students.insert(0, PageStudent(settings.run, "photo", open_student(best)))
+        students.insert(0, PageStudent(Path(settings.run).name, "photo", open_student(best)))
     if not students:
         raise DistillError("students=[]: no student for the page; name one, or leave it out")
     names = [each.name for each in students]

@@ -40,7 +40,7 @@ def choose(settings: Stylize) -> tuple[OnnxStudent, str]:
         raise DistillError(f"{' and '.join(named)}: name one student only")
     if settings.run is not None:
         path = run_folder.run_named(settings.run, settings.runs).checkpoint("best")
-        name = settings.run
+        name = Path(settings.run).name
     elif settings.model is not None:
         path = home_path(settings.model)
         name = path.stem

@@ -185,7 +185,7 @@ class Lens(TakesOnnxFiles):
         "of the package and the run"
     )
     sketches: Paths = setting("files of sketch-to-image students, for the drawing mode")
-    run: RunName | None = setting("a trained run's best checkpoint")
+    run: PathText | None = setting("a trained run's best checkpoint")
     runs: PathText = setting("folder of all runs")
     output: Annotated[PathText, Field(min_length=1)] = setting(
         "folder of the page; an earlier one is replaced"
