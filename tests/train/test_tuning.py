@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,26 @@ def test_lr_auto_finds_writes_and_uses_a_rate(here, capsys):
     assert Path("runs/found/measured.yaml").stat().st_mtime_ns == stamp
     saved = torch.load("runs/found/checkpoints/last.ckpt", weights_only=True)
     assert saved["optimizer_states"][0]["param_groups"][0]["lr"] == pytest.approx(found["lr"])
+
+
+@pytest.mark.slow
+def test_what_was_measured_is_kept_by_a_run_without_a_checkpoint(here, capsys, monkeypatch):
+    """As after a kill between the finder and the first checkpoint."""
+    words = ["run=found", "loss=l1", "lr=auto", "loss.balance=true", "trainer.max_steps=1"]
+    assert go(*words) == 0
+    kept = Path("runs/found/measured.yaml").read_bytes()
+    shutil.rmtree("runs/found/checkpoints")
+    measured = []
+    for name in ("find_rate", "balance"):
+        monkeypatch.setattr(tuning, name, lambda *_, name=name: measured.append(name) or {})
+    assert go(*words) == 0
+    assert (measured, Path("runs/found/measured.yaml").read_bytes()) == ([], kept)
+    saved = torch.load("runs/found/checkpoints/last.ckpt", weights_only=True)
+    assert saved["loss_factors"] == yaml.safe_load(kept)["loss_factors"]
+    shutil.rmtree("runs/found/checkpoints")
+    monkeypatch.setattr(tuning, "find_rate", lambda *_: Curve(RATES[:2], [1.0, 1.0]))
+    assert go(*words, "seed=1") == 0  # other settings: measured again
+    assert measured == ["balance"]
 
 
 @pytest.mark.slow

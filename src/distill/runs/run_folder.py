@@ -88,6 +88,12 @@ class Run:
             pass  # bytes, a day that is none, a circle, a list
         raise DistillError(f"{path}: damaged{why}; start over with resume=false")
 
+    def has_settings(self, settings: Training) -> bool:
+        """Whether it was started with the same settings, as far as they decide the outcome."""
+        with suppress(DistillError):
+            return not differences(self.settings(), settings)
+        return False
+
     def checkpoint(self, which: str) -> Path:
         """`best`, `last` or a path; best falls back to last. DistillError when there is none."""
         if which not in ("best", "last"):

@@ -53,9 +53,10 @@ def train(settings: Train, run: Run, first: bool, data: Pictures | None = None) 
     data = data or labelling.training_data(settings, teacher)
 
     if first:
+        kept = settings.resume and run.has_settings(settings)
         run.start(settings, checkpoint, f"{steps} steps")
         if not checkpoint:
-            tuning.measure(module, data, settings, run, trainer.strategy.root_device)
+            tuning.measure(module, data, settings, run, trainer.strategy.root_device, kept)
     else:
         tuning.load_measured(module, run)
     fit(trainer, module, data, run, checkpoint, "student")

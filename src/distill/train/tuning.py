@@ -36,29 +36,44 @@ SMOOTH = 3.0  # steps, the width of the symmetric smoothing
 
 
 def measure(
-    module: DistillModule, data: Pictures, settings: Train, run: Run, device: torch.device
+    module: DistillModule,
+    data: Pictures,
+    settings: Train,
+    run: Run,
+    device: torch.device,
+    kept: bool = False,
 ) -> None:
     """Balance the loss and find the rate, as the settings ask, and keep both in the run.
 
-    For a new run only: a checkpoint brings both along. Writes RUN/measured.yaml and lr_finder.png.
+    For a new run only: a checkpoint brings both along. `kept`: what RUN/measured.yaml has holds,
+    as a run with these settings ended before its first checkpoint. Writes that file and
+    lr_finder.png.
     """
-    found: dict[str, Any] = {}
-    run.measured.unlink(missing_ok=True)
+    if not kept:
+        run.measured.unlink(missing_ok=True)
+    found: dict[str, Any] = (
+        yaml.safe_load(run.measured.read_text()) if run.measured.is_file() else {}
+    )
+    if found:
+        print(f"{run.measured}: measured before, {', '.join(found)}")
     if settings.batchnorm == "measured":
         measure_statistics(module, data, device)
     if settings.loss.balance:
-        module.criterion.rescale(balance(module, data, device))
-        found["loss_factors"] = module.criterion.factors
-        listed = ", ".join(f"{name} ×{v:g}" for name, v in module.criterion.factors.items())
-        print(f"loss.balance: factors {listed}")
+        factors = found.get("loss_factors") or balance(module, data, device)
+        module.criterion.rescale(factors)
+        if "loss_factors" not in found:
+            found["loss_factors"] = module.criterion.factors
+            write_whole(run.measured, yaml.safe_dump(found, sort_keys=False))
+            listed = ", ".join(f"{name} ×{v:g}" for name, v in module.criterion.factors.items())
+            print(f"loss.balance: factors {listed}")
     if settings.lr == "auto":
-        curve = find_rate(module, data, settings.trainer)
-        module.lr = curve.rate or DEFAULT_RATE
-        found |= {"lr": module.lr, "lr_suggested": curve.rate is not None}
-        curve.save(run.folder / "lr_finder.png")
-        print(f"lr=auto: {curve}; the curve: {run.folder / 'lr_finder.png'}")
-    if found:
-        write_whole(run.measured, yaml.safe_dump(found, sort_keys=False))
+        if "lr" not in found:
+            curve = find_rate(module, data, settings.trainer)
+            found |= {"lr": curve.rate or DEFAULT_RATE, "lr_suggested": curve.rate is not None}
+            curve.save(run.folder / "lr_finder.png")
+            write_whole(run.measured, yaml.safe_dump(found, sort_keys=False))
+            print(f"lr=auto: {curve}; the curve: {run.folder / 'lr_finder.png'}")
+        module.lr = found["lr"]
 
 
 def measure_statistics(module: DistillModule, data: Pictures, device: torch.device) -> None:
