@@ -17,7 +17,7 @@ from distill.core.images import sheet, to_tensor
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.eval_fid.line_scores import by_kind
-from distill.eval_fid.results import markdown
+from distill.eval_fid.run_scores import markdown
 from distill.eval_fid.whole_pictures import table
 from distill.models.build import load_teacher
 from distill.models.checkpoint import load_student

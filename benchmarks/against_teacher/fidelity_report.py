@@ -18,7 +18,7 @@ from distill.core.files import write_json, write_whole
 from distill.core.images import sheet, to_float
 from distill.core.process import cores
 from distill.eval_fid.line_scores import INK, by_kind
-from distill.eval_fid.results import markdown
+from distill.eval_fid.run_scores import markdown
 from distill.eval_fid.whole_pictures import table
 from distill.metrics.timing import load_average
 

@@ -284,8 +284,8 @@ def _file_of(student: str | Path | Run) -> Path:
     if student in zoo.shipped():
         return zoo.find(str(student))
     if isinstance(student, str) and student.startswith("hub:"):
+        from distill.hub.published_student import pull_student
         from distill.hub.remotes import remote_of
-        from distill.hub.student_files import pull_student
 
         repo = student.removeprefix("hub:")
         path = cache_folder() / "hub" / f"{repo.replace('/', '--')}.safetensors"

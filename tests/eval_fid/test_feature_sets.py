@@ -14,7 +14,7 @@ from distill.config import compose
 from distill.config.settings.commands import EvalFid
 from distill.core.errors import DistillError
 from distill.data.photos import Photo, find_photos
-from distill.eval_fid import feature_sets, paired_scores, results
+from distill.eval_fid import feature_sets, paired_scores, run_scores
 from distill.eval_fid.feature_sets import features_of_files, features_of_set
 from distill.metrics.features import BATCH
 from support.feature_networks import Corner
@@ -148,7 +148,7 @@ def test_statistics_from_a_file_stand_for_their_folder(
     assert found["distances"]["a against b"]["kid"] is None
     counts = {"a": [None, 21], "b": [21, None], "both": [None, None]}
     assert found["pictures"] == counts[which]
-    results.write(found | {"fid_missing": None}, tmp_path / "out")
+    run_scores.write(found | {"fid_missing": None}, tmp_path / "out")
     assert "taken to be of the same network" in (tmp_path / "out/results.md").read_text()
 
 

@@ -13,7 +13,7 @@ from distill.config.settings.commands import EvalFid
 from distill.config.settings.training import Prepare
 from distill.core.images import to_uint8
 from distill.data.manifest import Manifest, write_manifest
-from distill.eval_fid import line_scores, paired_scores, results
+from distill.eval_fid import line_scores, paired_scores, run_scores
 from distill.eval_fid.heldout import HeldOut
 from distill.models import build
 
@@ -126,7 +126,7 @@ def test_intervals_resample_persons_and_results_say_so(tmp_path, capsys):
     rows = paired_scores.score_pairs(one, None, settings)["similarity"]
     # one person says nothing of others
     assert rows["PSNR (dB), student to teacher"]["interval"] is None
-    results.write(found | {"fid_missing": None}, tmp_path)
+    run_scores.write(found | {"fid_missing": None}, tmp_path)
     assert "intervals: 50 resamples of 4 groups (one person's pictures)" in capsys.readouterr().out
 
 

@@ -17,8 +17,7 @@ import yaml
 from distill.core.errors import DistillError
 from distill.core.terms import Licence, Terms
 from distill.data.cards import terms
-from distill.hub.published_student import PublishedStudent
-from distill.hub.student_files import student_card
+from distill.hub.published_student import PublishedStudent, student_card
 from distill.models import network_file
 from support.gan_runs import RESNET, built, settings
 from support.students_on_file import distilled, settings_of_student

@@ -10,13 +10,13 @@ from typing import Any, Self
 
 from distill.core.errors import needed
 from distill.core.files import write_whole
-from distill.hub.published_student import PublishedStudent
-from distill.hub.student_files import (
+from distill.hub.published_student import (
     CARD,
     LIBRARY,
     TAGS,
     TASK,
     WEIGHTS,
+    PublishedStudent,
     student_card,
     write_weights,
 )
