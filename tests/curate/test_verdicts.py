@@ -36,13 +36,15 @@ FREELY = "another picture, or far from the photo"
     ("figures", "reasons"),
     [
         ({}, []),
-        ({"agreement": 0.41, "difference": 2.1, "right": 1.4}, []),
-        ({"agreement": 0.39}, [FREELY]),
+        ({"agreement": 0.33, "difference": 2.1, "right": 1.4}, []),
+        ({"agreement": 0.19}, [FREELY]),
+        ({"agreement": 0.19, "coarse_agreement": 0.21}, []),  # thick lines beside their edges
+        ({"agreement": 0.31, "down": 3}, []),  # may be an accident of such lines
         ({"down": 1.6}, ["lies 1.6 px off"]),
         ({"difference": 1.9}, ["the target is the photo itself"]),
         ({"landmarks": 0.11}, ["its face has moved"]),
         ({"landmarks": np.inf}, []),  # a drawn face need not be seen
-        ({"agreement": 0.2, "coarse_agreement": 0.8, "coarse_down": 7}, [FREELY]),
+        ({"agreement": 0.1, "coarse_agreement": 0.15, "coarse_down": 7}, [FREELY]),
     ],
 )
 @pytest.mark.slow

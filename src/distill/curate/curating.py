@@ -6,16 +6,15 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from distill.config import compose
 from distill.config.settings.commands import Curate, PairsFolder
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import home_path, real_path, room_in, write_whole
-from distill.core.next_step import next_step
+from distill.core.next_step import same_settings
 from distill.curate.curation_page import SORTED_BY, write_page
 from distill.curate.pair_scores import available_landmarks, measure
 from distill.curate.style_change import style_change
@@ -30,6 +29,7 @@ from distill.data.takedown import report_takedown
 
 OUTPUT = "data/curation"
 MUCH = 0.3  # share left out that is more often wrong limits than a bad set
+NOT_TRAINED = ("output", "limits", "align", "apply", "drop", "restore", "show")  # of Curate
 COLUMNS = ("pair", "side", "dropped", *SORTED_BY, "down", "right", "copy_of", "reasons")
 
 
@@ -132,7 +132,10 @@ def _say(
         for reason in each.reasons
     )
     count = sum(bool(each.reasons) for each in found)
-    print(f"{len(pairs)} pairs, {count} to leave out" + (":" if reasons else ""))
+    unsure = sum(each.uncertain for each in found)
+    look = f", {unsure} uncertain (first on the page)" if unsure else ""
+    said = f"{counted(len(pairs), 'pair')}{look}, {count} to leave out"
+    print(said + (":" if reasons else ""))
     for reason, times in reasons.most_common():
         print(f"  {times:5}  {reason}")
     print(f"page           {output / 'index.html'}\ndrop list      {output / 'drop.txt'}")
@@ -141,28 +144,8 @@ def _say(
             f"warning: that is {count / len(pairs):.0%} of the set: limits.* may not fit its "
             "style; look through the page before apply=true"
         )
-    typed = _typed(settings)
     if settings.apply:
         print(f"left out       by {home_path(str(settings.data.root)) / DROPPED}")
-        words = {key: value for key, value in typed.items() if key.startswith("data.")}
-        words |= {"data.align": "true"} if settings.align else {}
-        print(next_step("train", **words))
+        print(same_settings("train", without=NOT_TRAINED) + " data.align=true" * settings.align)
     else:
-        print(next_step("curate", **typed, apply="true"))
-
-
-def _typed(settings: Curate) -> dict[str, str]:
-    """The settings that differ from their defaults, as they are typed."""
-    usual, found = compose.load("curate", [], Curate), dict[str, str]()
-    for prefix, now, before in (
-        ("", settings, usual),
-        ("data.", settings.data, usual.data),
-        ("limits.", settings.limits, usual.limits),
-    ):
-        for each in fields(now):
-            value = getattr(now, each.name)
-            if not is_dataclass(value) and value != getattr(before, each.name):
-                found[prefix + each.name] = (
-                    str(value).lower() if value in (True, False) else str(value)
-                )
-    return {key: value for key, value in found.items() if key not in ("apply", "drop", "restore")}
+        print(same_settings("curate", without=("drop", "restore")) + " apply=true")

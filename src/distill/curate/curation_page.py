@@ -15,6 +15,7 @@ import numpy as np
 from PIL import Image
 
 from distill.config.settings.commands import Curate
+from distill.core.errors import counted
 from distill.core.files import atomic_write, write_whole
 from distill.core.progress import bar
 from distill.curate.verdicts import Verdict
@@ -24,66 +25,13 @@ from distill.data.photos import BadPhoto, centre_square
 SHOWN = 200  # pixels of a picture's side on the page
 SORTED_BY = ("agreement", "shift", "style", "difference", "landmarks")
 TITLES = {
-    "agreement": ("Outlines that agree", "the lowest first; limit {:g}"),
+    "agreement": ("Outlines or areas that agree", "the lowest first; limit {:g}"),
     "shift": ("Off its photo, pixels at 256", "the farthest first; limit {:g}"),
     "style": ("Away from the set's style", "1 is usual, the farthest first; limit {:g}"),
     "difference": ("Difference from the photo, of 255", "the smallest first; limit {:g}"),
     "landmarks": ("Points of the face moved, in its widths", "the farthest first; limit {:g}"),
 }
 _LOWEST_FIRST = {"agreement", "difference"}
-
-_PAGE = Template("""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$title</title>
-<style>
-:root { color-scheme: light dark; --line: #8884; --out: #c33 }
-body { font: 15px/1.45 system-ui, sans-serif; margin: 0 1.25rem 5rem }
-h1 { font-size: 1.3rem; margin: 1rem 0 .2rem } h2 { font-size: 1.05rem; margin: 2rem 0 .1rem }
-p { margin: 0 0 .6rem; opacity: .8 }
-nav a { margin-right: 1rem }
-.grid { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)) }
-label { border: 2px solid var(--line); border-radius: 8px; padding: .5rem; cursor: pointer }
-label.out { border-color: var(--out) }
-img { width: 100%; height: auto; display: block; border-radius: 4px }
-.name { overflow-wrap: anywhere } .why { color: var(--out) } .why:empty { display: none }
-small { opacity: .8 }
-footer { position: fixed; inset: auto 0 0; padding: .6rem 1.25rem; display: flex; gap: 1rem;
-  align-items: center; background: Canvas; border-top: 1px solid var(--line) }
-button { font: inherit; padding: .3rem .9rem }
-</style></head><body>
-<h1>$title</h1>
-<p>$summary</p>
-<nav>$links</nav>
-<main>$sections</main>
-<footer><output id="count" aria-live="polite"></output>
-<button id="save">Save dropped.txt</button><small>$place</small></footer>
-<script>
-const out = new Set($drop);
-const boxes = [...document.querySelectorAll("input[data-line]")];
-function show() {
-  for (const box of boxes) {
-    box.checked = out.has(box.dataset.line);
-    box.closest("label").classList.toggle("out", box.checked);
-  }
-  document.getElementById("count").textContent = out.size + " of $total pairs left out";
-}
-addEventListener("change", (event) => {
-  const line = event.target.dataset.line;
-  event.target.checked ? out.add(line) : out.delete(line);
-  show();
-});
-document.getElementById("save").addEventListener("click", () => {
-  const text = [...out].map((line) => line + "\\n").join("");
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
-  link.download = "dropped.txt";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-});
-show();
-</script></body></html>
-""")
 
 
 def write_page(
@@ -106,9 +54,10 @@ def write_page(
         parts.append(f'<h2 id="{key}">{title}</h2><p>{remark}</p><div class="grid">{cards}</div>\n')
     drop = [line for line, each in zip(lines, found, strict=True) if each.reasons]
     root = html.escape(str(settings.data.root))
+    page = Template(Path(__file__).with_suffix(".html").read_text())
     write_whole(
         output / "index.html",
-        _PAGE.substitute(
+        page.substitute(
             title=f"Pairs of {root}",
             summary="Photo and target side by side. Tick pairs to leave out; those beyond a limit "
             "are ticked already.",
@@ -125,7 +74,11 @@ def write_page(
 def _sections(found: Sequence[Verdict], settings: Curate) -> list[tuple[str, str, str, list[int]]]:
     """Name, title, remark and pairs of each part of the page, as far as there is one to show."""
     out = [i for i, each in enumerate(found) if each.reasons]
-    sections = [("out", "Left out", f"{len(out)} pairs", out[: settings.show])]
+    look = [i for i, each in enumerate(found) if each.uncertain]
+    sections = [
+        ("look", "Uncertain", "kept unless you tick them", look[: settings.show]),
+        ("out", "Left out", counted(len(out), "pair"), out[: settings.show]),
+    ]
     for name in SORTED_BY:
         values = np.array([getattr(each, name) for each in found])
         order = np.argsort(values if name in _LOWEST_FIRST else -values, kind="stable")

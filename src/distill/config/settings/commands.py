@@ -258,7 +258,8 @@ class CurationLimits(Settings):
     """Beyond which a pair is left out."""
 
     agreement: Annotated[float, Field(ge=0, le=1)] = setting(
-        "least correlation of edges once the target is shifted onto the photo, -1 to 1; 0: any"
+        "least correlation of outlines, or of large areas if that is more, once the target is "
+        "shifted onto the photo, -1 to 1; 0: any"
     )
     shift: PositiveFloat = setting("largest displacement of a target, in pixels at 256")
     style: PositiveFloat = setting(
