@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,29 @@ def test_the_citation_credits_the_paper_its_release_and_every_shipped_teacher():
     assert "The paper" in said
     for path in (ROOT / "src/distill/models/zoo").glob("*.md"):
         assert path.stem in said or path.stem == "toon", path.stem  # which is ours
+
+
+COUNTED = "batch|channel|drawing|file|frame|group|image|input|job|layer|line|note|output|pair|photo"
+COUNTED += "|picture|place|run|shard|step|student|trial|worker"
+
+
+def test_what_is_counted_is_said_in_one_way():
+    """`counted(1, "photo")` says 1 photo; an f-string's "{count} photos" says 1 photos.
+
+    A name in capitals is a number of our own, and text or a KEY= before `photos=` no number.
+    """
+    plural = re.compile(
+        rf" (?:(?:new|held-out|training|validation|test|damaged) )?(?:{COUNTED})e?s\b(?!=)"
+    )
+    found = []
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        parts = (
+            n.values for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.JoinedStr)
+        )
+        for number, text in (each for values in parts for each in pairwise(values)):
+            if not (isinstance(number, ast.FormattedValue) and isinstance(text, ast.Constant)):
+                continue
+            value = ast.unparse(number.value)
+            if plural.match(str(text.value)) and not value.split(".")[-1].isupper():
+                found.append(f"{path.name}:{text.lineno}: {value}{text.value}")
+    assert found == []

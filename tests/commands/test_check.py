@@ -112,5 +112,5 @@ def test_nothing_named_and_an_unknown_profile_are_one_line(graph_files, capsys):
     assert capsys.readouterr().err.startswith("error: no file named")
     assert run(check, "good.onnx", "profile=palm") == 1
     said = capsys.readouterr().err
-    assert said.startswith("error: profile=palm: no such choice; did you mean profile=")
+    assert said.startswith("error: profile=palm: no such choice; allowed: profile=coreml, profile=")
     assert len(said.splitlines()) == 1

@@ -121,6 +121,6 @@ def test_no_photos_says_what_to_put_where(tmp_path):
     done = distill("train", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr == (
-        "error: photos=data/photos: no jpg, jpeg, png or webp in it; put photos there, name "
-        "another folder with photos=DIR, or try data=demo\n"
+        "error: photos=data/photos: no pictures in it (jpg, png, webp, avif, tiff, bmp); "
+        "put photos there, name another folder with photos=DIR, or try data=demo\n"
     )

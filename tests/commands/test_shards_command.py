@@ -281,7 +281,7 @@ def test_a_run_on_shards_is_exported_and_scored_like_any_other(packed, capsys):
     assert "PSNR (dB), student to teacher" in results["similarity"]
     assert "unpacks its held-out pairs" in capsys.readouterr().out
     assert run(export, "run=scored", "exporter.size=64", "formats=[onnx,onnx_int8]") == 1
-    assert "no training pictures of the run are here; name photos with calibration=DIR" in (
+    assert "no picture of the run (training) is here; name photos with calibration=DIR" in (
         capsys.readouterr().err
     )
     Path("packed").rename("away-packed")

@@ -190,9 +190,9 @@ def test_the_port_s_weights(style: str):
 WRONG = {
     "stlye=paprika": "stlye: no such setting; did you mean style?",
     "student=smal": "student=smal: no such choice; did you mean student=small?",
-    "style=5": "style=5: no such choice; did you mean style=",
-    "logger=nope": "logger=nope: no such choice; did you mean logger=",
-    "logger=[csv,5]": "logger=5: no such choice; did you mean logger=",
+    "style=5": "style=5: no such choice; allowed: style=",
+    "logger=nope": "logger=nope: no such choice; allowed: logger=csv",
+    "logger=[csv,5]": "logger=5: no such choice; allowed: logger=",
     "style=papirka": "style=papirka: no such choice; did you mean style=paprika?",
     "data.batch_sze=3": "data.batch_sze: no such setting; did you mean data.batch_size?",
     "loss.terms.l1.bta=1": "loss.terms.l1.bta: no such setting; did you mean loss.terms.l1.beta?",

@@ -170,6 +170,10 @@ def test_a_tilde_is_a_home_only_where_there_is_one(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert home_path("~/a") == tmp_path / "a"
     assert home_path("~no such user/a") == Path("~no such user/a")
+    monkeypatch.chdir(tmp_path)
+    assert home_path("~root/a") != Path("~root/a")
+    (tmp_path / "~root").mkdir()
+    assert home_path("~root/a") == Path("~root/a")
 
 
 def test_the_cache_is_in_the_users_cache_folder_unless_named(monkeypatch, tmp_path):

@@ -195,7 +195,7 @@ def test_where_nothing_is_it_is_one_line(address):
         with pytest.raises(DistillError, match="nowhere: no such folder or bucket, or it may not"):
             look(nowhere)
     write(address, "texts/a.txt")
-    with pytest.raises(DistillError, match="texts: no jpg, jpeg, png or webp in it"):
+    with pytest.raises(DistillError, match="texts: no pictures in it"):
         find_photos(Address(f"{address}/texts"))
 
 

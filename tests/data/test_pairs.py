@@ -432,7 +432,7 @@ def test_pairs_added_later_move_none_and_are_said(tmp_path, capsys):
     counts = {side: sum(own == side for own in after.values()) - len(first[side]) for side in sides}
     said = ", ".join(f"{count} {side}" for side, count in counts.items() if count)
     assert (
-        f"{tmp_path}: 12 pairs new: {said}; the others keep their sides" in capsys.readouterr().out
+        f"{tmp_path}: 12 new pairs: {said}; the others keep their sides" in capsys.readouterr().out
     )
     make(tmp_path, ["Anna_0003.png"])  # joins those of its name
     again = find_pairs(tmp_path, *how)

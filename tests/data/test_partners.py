@@ -52,6 +52,11 @@ def test_the_nearest_name_wins(photos, others):
         (["a.jpg", "a.png"], ["a.png"], "B: 'a.png' may be of the photo 'a.jpg' and of 'a.png'"),
         (["a.png"], ["a.png", "a.webp"], "B: 'a.png' and 'a.webp' may both be of the photo"),
         (["a.jpg", "A.jpg"], ["a.png"], "B: 'a.png' may be of the photo 'a.jpg' and of 'A.jpg'"),
+        (
+            ["\u00e9.png", "e\u0301.png"],
+            ["\u00e9.png"],
+            "B: '\u00e9.png' may be of the photo '\u00e9.png' and of 'e\\u0301.png'",
+        ),
         (["a.jpg", "a.bmp"], ["a.png", "A.png"], "B: 'a.png' may be of the photo 'a.jpg' and of"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from distill.core.errors import DistillError
+from distill.data import decode
 from distill.data import photos as module
 from distill.data.photos import (
     BadPhoto,
@@ -442,3 +443,12 @@ def test_a_grey_of_16_bits_keeps_its_transparent_level(tmp_path):
     assert (read[:32, :, 3] == 0).all()
     assert (read[32:] == (128, 128, 128, 255)).all()
     assert (np.asarray(read_photo(tmp_path / "a.png"))[:32] == 255).all()  # over white
+
+
+def test_what_would_read_a_heic_is_said_wherever_one_is_named(tmp_path):
+    if decode.HEIF:
+        pytest.skip("pillow-heif is installed")
+    (tmp_path / "IMG.HEIC").write_bytes(b"\0\0\0\x18ftypheic" + bytes(99))
+    with pytest.raises(BadPhoto, match="unknown kind; pip install pillow-heif reads HEIC"):
+        read_photo(tmp_path / "IMG.HEIC")
+    assert decode.left_out(["IMG.HEIC"]).endswith("; pip install pillow-heif reads HEIC")

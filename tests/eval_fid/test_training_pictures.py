@@ -214,7 +214,7 @@ def test_a_set_of_photos_that_were_never_drawn_is_known_by_its_list(trained):
     assert not seen_by([trained]).unknown
     Path("all").rename("elsewhere")
     count = len(pictures.pictures)
-    assert f"{count} of {count} training photos of" in seen_by([trained]).unknown
+    assert f"{count} of {count} training photos" in seen_by([trained]).unknown
 
 
 def test_pairs_of_one_s_own(tmp_path, monkeypatch):

@@ -28,7 +28,7 @@ def test_what_it_gives_later_is_checked_too():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("Mean", "metrics.own: gave () float32, want 2 finite figures for 2 pictures, (2,)"),
+        ("Mean", "metrics.own: gave () float32, want 2 finite figures, one a picture, (2,)"),
         ("Half", "metrics.own._target_=support.own_parts.Half: "),
         ("half", "metrics.own._target_=support.own_parts.half: "),
     ],

@@ -135,7 +135,7 @@ def test_a_changed_drawing_is_said(tmp_path):
     picture(9).save(tmp_path / "drawn/2.png")
     before = stamps(tmp_path / "set")
     said = message(tmp_path / "photos", tmp_path / "set", tmp_path / "drawn")
-    assert "the drawings of 1 of its photos have changed, the first is that of '2.png'" in said
+    assert "changed since: 1 drawing, the first is that of '2.png'" in said
     assert stamps(tmp_path / "set") == before
 
 
@@ -292,7 +292,7 @@ def test_shards_hold_what_folders_do(tmp_path):
     maker = pickle.dumps(DrawingPass(teacher, MANIFEST, 0))
     assert make_shards(tmp_path / "photos", tmp_path / "shards", **by).made == 1
     picture(9).save(tmp_path / "drawn/2.png")
-    with pytest.raises(DistillError, match="the drawings of 1 of its photos have changed"):
+    with pytest.raises(DistillError, match="changed since: 1 drawing"):
         make_shards(tmp_path / "photos", tmp_path / "shards", **by)
 
 

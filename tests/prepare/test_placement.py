@@ -169,6 +169,13 @@ def test_lists_add_up_and_restore_alone_takes_all_back_to_where_it_was(folder, r
     assert (root / "dropped.txt").read_text() == ""
     del after["dropped.txt"]
     assert after == before
+    (tmp_path / "both").mkdir()
+    back = listed(tmp_path / "both", "3.png", "5.png")
+    make(folder, root, drop=listed(tmp_path, "3.png"), restore=back)  # a takedown comes first
+    assert "3" not in sides(root)
+    everything = listed(tmp_path, *(path.name for path in folder.iterdir()))
+    with pytest.raises(DistillError, match=r"no train photo is left: .* dropped; restore=FILE"):
+        make(folder, root, drop=everything)
 
 
 def test_a_renamed_copy_stays_out_until_it_is_restored(folder, root, tmp_path):

@@ -112,7 +112,7 @@ def test_without_a_node_it_says_so_and_ends_and_goes_on_later(folder, tmp_path, 
             draw(folder, root, cluster, after=3, act=dies, wait=3)
         assert "no node has room for a worker for" in str(error.value)
         # One more may have been on its way when the node died.
-        told = r"[34] of 13 shards are done; add nodes with ray start --address=HOST:PORT, run it"
+        told = r"done: [34] of 13 shards; add nodes with ray start --address=HOST:PORT, run it"
         assert re.search(told, str(error.value))
         said = "engine=ray: no node has room for a worker; waits 3 seconds for nodes"
         assert said in capfd.readouterr().out

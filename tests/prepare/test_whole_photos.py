@@ -174,9 +174,8 @@ def test_photos_that_are_too_small_have_their_square_alone(folder, root, capsys)
     small = [n for n, (side, _) in there.items() if side == "train" and max(PHOTOS[n]) < 140]
     trained = [n for n, (side, _) in there.items() if side == "train"]
     assert small
-    assert f"{len(small)} of {len(trained)} training photos are smaller than 140" in (
-        capsys.readouterr().out
-    )
+    said = f"smaller than 140 pixels on the long side: {len(small)} of {len(trained)} training"
+    assert said in capsys.readouterr().out
     assert all(not there[name][1] for name in small)
     assert len([*root.glob("*/photo/[a-h]-????????.png")]) == len(PHOTOS)
 

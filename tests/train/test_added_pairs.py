@@ -33,7 +33,7 @@ def test_a_run_keeps_its_pairs_and_the_next_takes_all(tmp_path, monkeypatch, cap
     capsys.readouterr()
     assert run(train, *SHORT, "run=one", "trainer.max_steps=2") == 0
     said = capsys.readouterr().out
-    assert "mine: 10 pairs new: " in said
+    assert "mine: 10 new pairs: " in said
     assert ", which count from the next run" in said
     assert (tmp_path / "runs/one/pairs.tsv").read_text() == began
     assert run(train, *SHORT, "run=two", "trainer.max_steps=1") == 0

@@ -15,7 +15,7 @@ import torch
 from distill.benchmark.timed_models import TimedModel
 from distill.config.settings.commands import Benchmark
 from distill.core import sessions
-from distill.core.errors import DistillError, reason_of
+from distill.core.errors import DistillError, counted, reason_of
 from distill.core.progress import bar
 from distill.metrics import complexity, footprint, timing
 from distill.metrics.timing import Times
@@ -117,7 +117,7 @@ def _measure_under(
         products = {}
     calls: dict[Hashable, Callable[[], object]] = {each.model.name: each.call for each in ready}
     calls.update(products.items())
-    what = f"{size}², {threads} thread{'s'[: threads != 1]}"
+    what = f"{size}², {counted(threads, 'thread')}"
     with bar(rounds * len(calls), "turn", what, leave=False) as progress, torch.inference_mode():
         times = timing.interleave(calls, rounds, progress.update)
     rates = [timing.rate(side**3, min(times[library, side].runs)) for library, side in products]

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from distill.benchmark.measure import Figures, Row
+from distill.core.errors import counted
 from distill.core.files import atomic_write, write_whole
 from distill.metrics import timing
 
@@ -86,7 +87,7 @@ def show(figures: Figures) -> None:
 
 
 def _conditions(row: Row) -> tuple[str, ...]:
-    threads = f"{row['threads']} thread{'s'[: row['threads'] != 1]}"
+    threads = f"{counted(row['threads'], 'thread')}"
     return f"{row['size']}²", threads, row["provider"].removesuffix("ExecutionProvider")
 
 
@@ -101,7 +102,7 @@ def _machine(figures: Figures) -> str:
 def _notes(figures: Figures) -> list[str]:
     """What is to be known beside the tables."""
     peaks = [
-        f"peak: {rate:.1f} GMAC/s on {threads} thread{'s'[: threads != 1]} of {provider}, the "
+        f"peak: {rate:.1f} GMAC/s on {counted(threads, 'thread')} of {provider}, the "
         f"fastest float32 product of {' or '.join(f'{side}²' for side in timing.SIDES)} matrices"
         for (provider, threads), rate in figures.best_peaks().items()
         if rate
@@ -140,7 +141,8 @@ def _markdown(figures: Figures) -> str:
     threads = min((row["threads"] for row in figures.rows), default=1)
     same = {"threads": threads, "provider": first.get("provider"), "size": first.get("size", "")}
     rows = [row for row in figures.rows if same.items() <= row.items()]
-    title = f"The paper's Table 3 on this machine: {same['size']}², batch 1, {threads} thread(s)"
+    how = f"{same['size']}², batch 1, {counted(threads, 'thread')}"
+    title = f"The paper's Table 3 on this machine: {how}"
     parts = [
         "# Speed", _machine(figures),
         "## All figures", _table((*NAME, *WHERE, *SPEED), figures.rows),

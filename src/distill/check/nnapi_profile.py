@@ -13,6 +13,7 @@ import numpy as np
 from distill.check import operators, shared
 from distill.check.onnx_graph import Graph
 from distill.check.shared import Cause, Finding, Profile
+from distill.core.errors import counted
 
 TABLE = 'ONNX Runtime 1.31.1, "NNAPI Execution Provider", table of supported operators'
 RESIZE = "ONNX Runtime, resize_op_builder.cc of the NNAPI provider (read 2026-11)"
@@ -63,7 +64,7 @@ def dilated_groups(graph: Graph) -> Iterator[Finding]:
         group, dilations = node.get("group", 1), node.get("dilations", [])
         grouped = group not in (1, operators.incoming(graph, node))
         if grouped and any(value != 1 for value in dilations):
-            yield DILATED.at(node, f"{group} groups with dilations {dilations}")
+            yield DILATED.at(node, f"{counted(group, 'group')} with dilations {dilations}")
 
 
 def negative_pads(graph: Graph) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from distill.check import operators, shared
 from distill.check.onnx_graph import Graph, Node
 from distill.check.shared import Cause, Finding, Profile
+from distill.core.errors import counted
 
 TABLE = 'Snap, Lens Studio 5.x documentation, SnapML, "Compatibility" (read 2026-11)'
 STORAGE = 'Snap, Lens Studio documentation, "Remote Assets", Storage Limits: 10 MB (read 2026-11)'
@@ -113,8 +114,8 @@ def grouping(graph: Graph) -> Iterator[Finding]:
     for node in graph.of(*operators.CHANNELS):
         group, channels = node.get("group", 1), operators.incoming(graph, node)
         if group != 1 and group != channels:
-            of = f" of {channels} channels" if channels else ""
-            yield GROUPS.at(node, f"{group} groups{of}: neither plain nor depthwise")
+            of = f" of {counted(channels, 'channel')}" if channels else ""
+            yield GROUPS.at(node, f"{counted(group, 'group')}{of}: neither plain nor depthwise")
 
 
 def undilated(graph: Graph) -> Iterator[Finding]:

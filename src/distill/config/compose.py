@@ -460,6 +460,6 @@ def _all_keys(name: str, key: str, overrides: Iterable[str]) -> list[str]:
     for parent in parents:
         tree = tree.get(parent, {}) if isinstance(tree, dict) else {}
     keys = [str(k) for k in tree] if isinstance(tree, dict) else []
-    if parents:
+    if parents and keys:
         return [".".join([*parents, k]) for k in keys]
     return list(dict.fromkeys([*groups_of(name), *keys, *map(str, dotted(tree))]))

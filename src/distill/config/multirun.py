@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Any, ClassVar
 
-from distill.core.errors import INTERRUPTED, DistillError, OneLine
+from distill.core.errors import INTERRUPTED, DistillError, OneLine, counted
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,9 @@ def run(
         sys.exit(INTERRUPTED)
     failed = [job.name for job, outcome in zip(jobs, outcomes, strict=True) if outcome.status]
     if failed:
-        raise DistillError(f"{len(failed)} of {len(jobs)} jobs failed: {', '.join(failed)}")
+        raise DistillError(
+            f"{len(failed)} of {counted(len(jobs), 'job')} failed: {', '.join(failed)}"
+        )
 
 
 def attempt(task: Callable[[Any], None], job: Job) -> Outcome:

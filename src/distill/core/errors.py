@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import io
 import os
@@ -11,7 +12,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,17 @@ def reason_of(error: BaseException, most: int | None = None) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """1 photo, 2 photos."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    """1 photo, 2 photos, 2 batches."""
+    several = "es" if what.endswith("ch") else "s"
+    return f"{count:,} {what}{'' if count == 1 else several}"
+
+
+def did_you_mean(name: str, there: Iterable[str], shown: str = "{}") -> str:
+    """`did you mean NAME?` where one is nearly called so; else empty. Only what parts it from the
+    others counts, the ends behind the last dot or equals sign."""
+    ends = {re.split("[.=]", each)[-1]: each for each in there}
+    near = difflib.get_close_matches(re.split("[.=]", name)[-1], ends, n=1, cutoff=0.66)
+    return f"did you mean {shown.format(ends[near[0]])}?" if near else ""
 
 
 def place_of(error: BaseException) -> str:

@@ -31,11 +31,13 @@ def real_path(path: Path) -> Path:
 
 
 def home_path(typed: str | Path) -> Path:
-    """A path as people type it, with ~ and ~USER spelled out.
+    """A path as people type it, with ~ and ~USER spelled out, but for a ~NAME that lies here.
 
     Path.expanduser raises where there is no such user; a file may be called that, too.
     """
-    return Path(os.path.expanduser(typed))
+    first = Path(typed).parts[:1]
+    here = first and first[0] != "~" and os.path.lexists(first[0])
+    return Path(typed) if here else Path(os.path.expanduser(typed))
 
 
 def near_name(path: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import sys
 from collections.abc import Iterable, Mapping
@@ -16,7 +15,14 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
 from distill.core import plugins
-from distill.core.errors import DistillError, lacking, of_the_user, place_of, reason_of
+from distill.core.errors import (
+    DistillError,
+    did_you_mean,
+    lacking,
+    of_the_user,
+    place_of,
+    reason_of,
+)
 
 Node = dict[str, Any]  # a class or function by `_target_`, and its arguments
 
@@ -192,8 +198,5 @@ def _check_own(name: str, base: type) -> None:
 
 def unknown_name(key: str, allowed: list[str], what: str = "setting") -> str:
     """The one line for a name that does not exist: what was meant or, if unclear, what there is."""
-    if near := difflib.get_close_matches(key, allowed, n=1, cutoff=0.75):
-        return f"{key}: no such {what}; did you mean {near[0]}?"
-    far = difflib.get_close_matches(key, allowed, n=1, cutoff=0.5)
-    guess = f"did you mean {far[0]}? " if far else ""
-    return f"{key}: no such {what}; {guess}allowed: {', '.join(allowed) or 'nothing here'}"
+    meant = did_you_mean(key, allowed) or f"allowed: {', '.join(allowed) or 'nothing here'}"
+    return f"{key}: no such {what}; {meant}"

@@ -10,7 +10,7 @@ from onnx import numpy_helper
 from safetensors.torch import load_file
 from torch import Tensor
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.onnx_files import load_model
 
 
@@ -56,7 +56,7 @@ def load_state(module: torch.nn.Module, state: dict[str, Tensor], path: Path) ->
     wrong = sorted((expected.keys() ^ state.keys()) | shapes)
     if wrong:
         raise DistillError(
-            f"{path}: does not fit {type(module).__name__}: {len(wrong)} tensors are missing, "
-            f"unknown or of another shape, first {wrong[0]}"
+            f"{path}: does not fit {type(module).__name__}: missing, unknown or of "
+            f"another shape: {counted(len(wrong), 'tensor')}, first {wrong[0]}"
         )
     module.load_state_dict(state)

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.progress import bar
 from distill.data.split import NO_EDGES, Edges
 from distill.data.thumbnails import (
@@ -51,7 +51,7 @@ def faiss_library(count: int) -> Any:
         import faiss
     except ImportError as error:
         raise DistillError(
-            f"{count:,} photos: near-duplicates among so many are looked for with the package "
+            f"{counted(count, 'photo')}: among so many near-duplicates are looked for with "
             "faiss-cpu; pip install 'distill[scale]', or take fewer photos"
         ) from error
     return faiss

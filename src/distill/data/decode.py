@@ -14,6 +14,8 @@ from typing import BinaryIO
 import numpy as np
 from PIL import Image, ImageCms
 
+from distill.core.errors import counted
+
 try:  # optional: phones' HEIC
     import pillow_heif
 except ImportError:
@@ -34,6 +36,7 @@ OTHERS = {
 # which Pillow starts another program.
 KINDS = {"JPEG", "MPO", "PNG", "WEBP", "AVIF", "GIF", "BMP", "TIFF"} | ({"HEIF"} if HEIF else set())
 
+NONE = "no pictures in it (jpg, png, webp, avif, tiff, bmp)"  # of a folder
 EMPTY = "not a picture: the file is empty"
 SECTOR = 512  # bytes; what a crash or a broken-off download leaves blank is a multiple of it
 TOLERANCE = 3  # levels of 255: profiles called sRGB differ by rounding, and pixels stay as they are
@@ -52,9 +55,15 @@ def left_out(names: Iterable[str]) -> str:
     if not found:
         return ""
     each = [f"{suffix} ({count})" if len(found) > 1 else suffix for suffix, count in found]
-    total, heic = sum(count for _, count in found), {".heic", ".heif"} & dict(found).keys()
-    said = f"{total} file{'s' * (total > 1)} left out: {', '.join(each)}"
-    return said + "; pip install pillow-heif reads HEIC" * bool(heic)
+    total = sum(count for _, count in found)
+    said = f"{counted(total, 'file')} left out: {', '.join(each)}"
+    return said + advice(suffix for suffix, _ in found)
+
+
+def advice(suffixes: Iterable[str]) -> str:
+    """What would read one of these, where something would."""
+    heic = ({".heic", ".heif"} - HEIF) & {*suffixes}
+    return "; pip install pillow-heif reads HEIC" * bool(heic)
 
 
 def check_file(path: Path) -> None:

@@ -43,14 +43,16 @@ def drop_list(
     rows: Mapping[str, PhotoRow] = MappingProxyType({}),
     pairs: Iterable[str] = (),
 ) -> DropList:
-    """The `kept` lines of a set, `drop` added, without what `restore` names.
+    """The `kept` lines of a set, without what `restore` names and `drop` does not, `drop` added.
 
     `photos` are those there now, `rows` what the set knows of photos, `pairs` its pairs. What
     `drop` names is read once, for its content; others where they have as many bytes. Of pairs that
     distill.curate leaves out the content is not kept: of two copies it may leave out one.
     """
     meant = _meant({*kept, *drop, *restore}, photos, rows, {*pairs})
+    restore = [each for each in restore if each not in drop]  # of both, out is meant
     lines, back = list(dict.fromkeys([*kept, *drop])), {p for each in restore for p in meant[each]}
+    back -= {p for each in drop for p in meant[each]}
     again = {(size, digest) for size, digest, name in _contents(lines) if name in restore}
     again |= {of for photo in photos if photo.pair_name in back and (of := _content(photo))}
     # Of a bare name that several photos have, the others stay out by their own.

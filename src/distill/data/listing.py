@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from distill.core.errors import DistillError, reason_of
+from distill.core.errors import DistillError, counted, reason_of
 from distill.core.files import atomic_write, cache_folder
 from distill.data.decode import BadPhoto, left_out
 from distill.data.shards.address import Address
@@ -96,7 +96,7 @@ def list_photos(folder: Address, suffixes: Set[str], how: Listing = "auto") -> l
     if kept and (how == "kept" or kept[0]["seconds"] > LONG):
         about, found = kept
         print(
-            f"{folder}: {len(found):,} photos as listed on "
+            f"{folder}: {counted(len(found), 'photo')} as listed on "
             f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(about['begun']))}, which took "
             f"{about['seconds']:.0f} s; label.listing=new lists them again"
         )

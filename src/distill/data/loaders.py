@@ -16,7 +16,7 @@ from distill.config.settings.training import (
     SplitConfig,
     Train,
 )
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.next_step import assigned
 from distill.data import sources
 from distill.data.datamodule import RUN_PAIRS, DistillData
@@ -162,7 +162,7 @@ def _of_run(settings: Train | Pix2PixTrain, sides: dict[Side, Pairs]) -> dict[Si
     new = {side: len(sides[side]) - len(kept[side]) for side in ("train", "val")}
     if any(new.values()):
         said = ", ".join(f"{count} {side}" for side, count in new.items() if count)
-        print(f"{sum(new.values())} pairs new: {said}, which count from the next run")
+        print(f"{counted(sum(new.values()), 'new pair')}: {said}, which count from the next run")
     return kept
 
 

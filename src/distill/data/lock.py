@@ -10,7 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.data import photo_table
 
 LOCK = ".lock"
@@ -55,6 +55,6 @@ def writing(root: Path, folders: bool = True) -> Iterator[None]:
         said = f"cannot be written to ({reason}); {_ELSEWHERE}"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             done = sum(map(len, photo_table.pairs_on_disk(root).values()))
-            kept = f", {done} pairs are done" if folders else ""
+            kept = f", {counted(done, 'pair')} done" if folders else ""
             said = f"the disk is full{kept}; free some space and run it again to resume"
         raise DistillError(f"{root}: {said}") from error

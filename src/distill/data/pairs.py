@@ -268,7 +268,9 @@ def _all_sides(
             if known:
                 counts = Counter(own[photo.key] for photo in new)
                 said = ", ".join(f"{counts[side]} {side}" for side in SIDES if counts[side])
-                print(f"{root}: {len(new)} pairs new: {said}; the others keep their sides")
+                print(
+                    f"{root}: {counted(len(new), 'new pair')}: {said}; the others keep their sides"
+                )
             with suppress(OSError):  # then they keep them as long as none is added
                 write_sides(kept, (known | own).items())
         return {
@@ -321,7 +323,8 @@ def _pairs_of(folder: Path, style: str | None, two: Two | None, alone: list[str]
         names = ["photo/ + stylized/", "A/ + B/", *([f"faces/ + {style}/"] if style else [])]
         raise DistillError(
             f"{folder}: no pairs found; wanted {', '.join(names[:-1])} or {names[-1]} "
-            "with the same file names, or pictures with photo and target side by side"
+            "with the same file names (folders in them are not read), or pictures with photo and "
+            "target side by side"
         )
     if not two:
         _check_side_by_side(pairs, style)

@@ -57,12 +57,12 @@ def match(
             lacking.append(photo)
             continue
         if (owner := owners.setdefault(found[0], photo)) != photo:
-            both = f"{found[0]!r} may be of the photo {owner!r} and of {photo!r}"
+            both = f"{found[0]!r} may be of the photo {_told(owner)} and of {_told(photo)}"
             raise DistillError(f"{where}{both}; rename one of them")
         several |= dict.fromkeys(found[1:], (found[0], photo))
     for other, (first, photo) in several.items():
         if other not in owners:
-            both = " and ".join(map(repr, sorted((first, other))))
+            both = " and ".join(map(_told, sorted((first, other))))
             raise DistillError(f"{where}{both} may both be of the photo {photo!r}; keep one")
     pairs = [(photo, other) for other, photo in owners.items()]
     return pairs, lacking, [other for other in others if other not in owners]
@@ -93,6 +93,11 @@ def tell_alone(root: Path, alone: Sequence[str], what: str, kept: bool = True) -
         some = ", ".join(map(repr, alone[:NAMED])) + (", …" if len(alone) > NAMED else "")
         listed = f", all listed in {file}" if kept and file.is_file() else ""
         print(f"{root}: {what}, left out ({len(alone)}): {some}{listed}")
+
+
+def _told(name: str) -> str:
+    """In quotes; an accent that is a sign behind its letter is shown as one (\\u0301)."""
+    return repr(name) if unicodedata.is_normalized("NFC", name) else ascii(name)
 
 
 def _stem(name: str) -> str:

@@ -79,13 +79,13 @@ class Photo:
 
 
 def find_photos(
-    folder: Path | Address, key: str = "photos=", listing: Listing = "auto"
+    folder: Path | Address, key: str = "photos=", listing: Listing = "auto", told: bool = True
 ) -> list[Photo]:
     """Every picture file below a folder or an address, sorted by name; links to folders are not
     followed.
 
     `listing` says whether that of an address may be one that is kept, see `list_photos`. Raises
-    DistillError for a folder that is missing or holds no jpg, jpeg, png or webp.
+    DistillError for a folder that is missing or holds no picture.
     """
     if isinstance(folder, Address):
         stored = list_photos(folder, decode.PICTURES, listing)
@@ -98,13 +98,13 @@ def find_photos(
     others = decode.left_out(path.name for path in files)
     if not found:
         raise _none_in(folder, there, key, others)
-    if others:
+    if others and told:
         print(f"{folder}: {others}")
     return [Photo(path, path.relative_to(folder).as_posix()) for path in found]
 
 
 def _none_in(folder: Path | Address, there: bool, key: str, others: str = "") -> DistillError:
-    wrong = "no jpg, jpeg, png or webp in it" if there else "no such folder"
+    wrong = decode.NONE if there else "no such folder"
     wrong += f" ({others})" if others else ""
     if isinstance(folder, Path) and not there:
         wrong += near_name(folder)
@@ -160,7 +160,7 @@ def check_folders(train: Sequence[Path | Address], val: Sequence[Path | Address]
     _check_different([*train, *val])
     for folder, key in [*((f, "photos=") for f in train), *((f, "val_photos=") for f in val)]:
         if not isinstance(folder, Address):
-            find_photos(folder, key)
+            find_photos(folder, key, told=False)
         elif not folder.is_there():
             raise _none_in(folder, False, key)
 
@@ -247,7 +247,9 @@ def read_photo(
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise BadPhoto(f"larger than {MAX_PIXELS} pixels") from None
     except UnidentifiedImageError:
-        raise BadPhoto("not a picture, or of an unknown kind") from None
+        name = path.key if isinstance(path, StoredPhoto) else path.name
+        more = decode.advice([os.path.splitext(name)[1].lower()])
+        raise BadPhoto(f"not a picture, or of an unknown kind{more}") from None
     except Exception as error:  # decoders raise whatever a damaged file makes them raise
         if why := isinstance(error, OSError) and error.strerror:
             raise BadPhoto(f"cannot be read ({why})") from None

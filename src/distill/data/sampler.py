@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch.utils.data import Dataset, Sampler
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.data.augment import rng_for
 from distill.data.decode import BadPhoto
 
@@ -177,8 +177,8 @@ def check_weights(weights: Sequence[float] | None, folders: int) -> None:
     """Raises DistillError where there is not one weight for every folder of photos."""
     if weights is not None and len(weights) != folders:
         raise DistillError(
-            f"data.weights: {len(weights)} weights, but the photos come from {folders} "
-            f"folder{'s' * (folders > 1)}; give one weight for each folder of photos=[A,B]"
+            f"data.weights: {counted(len(weights), 'weight')}, but the photos come from "
+            f"{counted(folders, 'folder')}; give one weight for each folder of photos=[A,B]"
         )
 
 

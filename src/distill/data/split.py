@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.data.photos import Photo, Side, group_of
 
 Edges = NDArray[np.int32]  # (n, 2): indices of two photos that are near-duplicates
@@ -109,9 +109,7 @@ def _few(
         raise DistillError("one photo alone cannot be split into training and validation; add more")
     labels = _smallest_names(names, edges)
     if len(set(labels)) == 1:
-        print(
-            f"all {len(photos)} photos are one group by name or look, so they are split one by one"
-        )
+        print(f"{counted(len(photos), 'photo')}: one group by name or look, so split one by one")
         keys = [photo.key for photo in photos]
         labels = _smallest_names(keys, edges)
         if len(set(labels)) == 1:

@@ -17,7 +17,7 @@ import yaml
 
 from distill.config.registry import settings_of
 from distill.config.settings.training import PhotoSource
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import cache_folder, home_path, real_path, write_whole
 from distill.data import sources
 from distill.data.photo_table import pair_of, read_rows
@@ -38,7 +38,9 @@ def report_takedown(
     folder = own or root
     sets = dict(_sets_with(root, pictures))
     trained = _trained_on({real_path(each) for each in (root, *sets)}, runs)
-    places = [f"set    {each}: {count} pairs of these names" for each, count in sets.items()]
+    places = [
+        f"set    {each}: {counted(count, 'pair')} of these names" for each, count in sets.items()
+    ]
     for run, why in trained.items():
         exported = ", its exports too" if (run / "export").is_dir() else ""
         places.append(f"run    {run}: its student {why}{exported}; its previews may show them")
@@ -48,7 +50,7 @@ def report_takedown(
     page = [path for path in (Path("data/curation") / root.name,) if path.is_dir()]
     places += [f"copy   {path}" for path in (*kept, *page)]
     told = f"left out {len(pictures)}, {', '.join(sorted(pictures.values())[:3])}"
-    head = f"{time.strftime('%Y-%m-%d %H:%M')} {told}: still in {len(places)} places known here"
+    head = f"{time.strftime('%Y-%m-%d %H:%M')} {told}; places known to hold it: {len(places)}"
     with suppress(OSError):
         lines = [*_lines(folder / TAKEDOWN), head, *places]
         write_whole(folder / TAKEDOWN, "".join(f"{line}\n" for line in lines))

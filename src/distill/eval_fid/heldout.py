@@ -26,7 +26,7 @@ from distill.config.settings.training import (
 )
 from distill.config.validate import source_of
 from distill.core.arrays import over_white
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import real_path
 from distill.core.images import batches, from_pixels, to_uint8
 from distill.core.progress import bar
@@ -161,8 +161,8 @@ def excluded(
     about = {}
     if names:
         about["left_out"] = (
-            f"{len(names)} of {len(pictures)} photos left out: the run was trained on them or "
-            "near-duplicates of them"
+            f"{len(names)} of {counted(len(pictures), 'photo')} left out: the run was trained "
+            "on them or near-duplicates of them"
         )
     if seen.unknown:
         about["unchecked"] = f"could not be checked for training photos: {seen.unknown}"

@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from distill.config.settings.commands import EvalFid
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.data.photos import find_photos
 from distill.eval_fid import line_scores
 from distill.eval_fid.feature_sets import (
@@ -69,8 +69,8 @@ def score_pairs(
         return results | {"features": None, "distances": None}
     if pictures.half < 2:
         raise DistillError(
-            f"{len(pictures.input)} held-out pictures are too few for two halves of at least 2; "
-            "add photos, or use features=none"
+            f"{counted(len(pictures.input), 'held-out picture')}: too few for two halves of at "
+            "least 2; add photos, or use features=none"
         )
     facts = feature_facts(network, pictures.half)
     return results | facts | {"distances": _distances(pictures, network, settings)}
@@ -192,9 +192,8 @@ def feature_facts(network: FeatureNetwork, count: int) -> Row:
     row: Row = {"features": network.title, "resize": network.resize, "pictures_per_side": count}
     row |= {"fid_name": network.fid, "kid_name": network.kid}
     if count < ENOUGH:
-        row["warning"] = (
-            f"{count} pictures a side: under {ENOUGH} a Fréchet distance is biased upwards"
-        )
+        each = counted(count, "picture")
+        row["warning"] = f"{each} a side: under {ENOUGH} a Fréchet distance is biased upwards"
     return row
 
 

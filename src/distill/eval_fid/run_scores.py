@@ -13,7 +13,7 @@ from torch import Tensor
 from distill.config.settings.commands import EvalFid
 from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train
 from distill.core.arrays import save_png
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import write_json, write_whole
 from distill.core.images import sheet, to_float
 from distill.data import sources
@@ -149,7 +149,8 @@ def _notes(results: Row) -> list[str]:
     notes += [results[key] for key in ("left_out", "unchecked") if key in results]
     how = results.get("resampled")
     if how and how["rounds"]:
-        of = f"{how['groups']} groups (one person's pictures)" if how["groups"] else "the pictures"
+        groups = f"{counted(how['groups'], 'group')} (one person's pictures)"
+        of = groups if how["groups"] else "the pictures"
         said = f"intervals: {how['rounds']} resamples of {of}"
         if results.get("distances"):
             said += "; that of a distance is of its value at so few pictures, not of all there are"

@@ -21,7 +21,7 @@ from distill.config.settings.training import (
     UnpairedDataConfig,
 )
 from distill.config.validate import source_of
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import real_path
 from distill.data import sources
 from distill.data.domains import find_unpaired
@@ -110,7 +110,9 @@ def seen_by(runs: Iterable[Train], unknown: str = "") -> SeenPictures:
             continue
         found[pictures.root] = pictures
         if lost := sum(not photo.local.is_file() for photo in pictures.pictures.values()):
-            gone.append(f"{lost} of {len(pictures.pictures)} training photos of {root} are gone")
+            gone.append(
+                f"gone of {root}: {lost} of {counted(len(pictures.pictures), 'training photo')}"
+            )
     return SeenPictures([*found.values()], "; ".join(dict.fromkeys(gone)))
 
 

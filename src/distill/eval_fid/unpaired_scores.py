@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from distill.config.settings.base import Direction
 from distill.config.settings.commands import EvalFid
 from distill.config.settings.training import CycleGANTrain, UnpairedDataConfig
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import real_path
 from distill.core.images import to_pixels
 from distill.data.augment import as_square
@@ -150,8 +150,8 @@ def score_domains(pictures: Translations, network: FeatureNetwork | None, settin
         return results | {"features": None, "distances": None}
     if pictures.count < 2:
         raise DistillError(
-            f"{counts[x]} held-out pictures of {x} and {counts[y]} of {y}: too few for 2 and two "
-            "halves of 2; hold out more, or use features=none"
+            f"{counted(counts[x], 'held-out picture')} of {x} and {counts[y]} of {y}: too few "
+            "for 2 and two halves of 2; hold out more, or use features=none"
         )
     facts = feature_facts(network, pictures.count)
     return results | facts | {"distances": _distances(pictures, network, settings)}

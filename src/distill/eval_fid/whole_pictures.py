@@ -18,6 +18,7 @@ from PIL import Image
 from torch import Tensor
 
 from distill.core.arrays import over_white
+from distill.core.errors import counted
 from distill.core.images import batches, to_float, to_pixels, to_uint8
 from distill.core.progress import bar
 from distill.data.pairs import ReadablePair
@@ -130,7 +131,7 @@ def table(sizes: Mapping[str, Row]) -> list[list[str]]:
     lines = [["long side", "output", *columns]]
     for size, row in sizes.items():
         for name, scores in row["scores"].items():
-            line = [f"{size} ({row['pictures']} pictures)", name]
+            line = [f"{size} ({counted(row['pictures'], 'picture')})", name]
             for figures in columns.values():
                 values = [f"{scores[f]['value']:.3g}" if scores.get(f) else "–" for f in figures]
                 line.append("/".join(values) if any(map(scores.get, figures)) else "–")

@@ -11,6 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Column, Table
 
+from distill.core.errors import counted
+
 REPORT = "report.json"
 
 
@@ -187,7 +189,7 @@ class Comparison:
         also = f", mean to {wanted}," if self._has_target else ""
         return (
             f"PSNR: mean and worst to the float32 {self.what} in PyTorch{also} on "
-            f"{self.facts['pictures']} held-out photos ({self.facts['photos']}) of "
+            f"{counted(self.facts['pictures'], 'held-out photo')} ({self.facts['photos']}) of "
             f"{self.facts['size']}×{self.facts['size']}. ms: one thread, all formats in turn, "
             "median; faster means with 95 % confidence."
         )

@@ -79,7 +79,7 @@ def labelled(source: PhotoSource, side: Side, size: int, alpha: bool) -> RunPict
     if not pairs:  # of shards, the held-out ones alone are unpacked
         what = "training" if side == "train" else "held-out"
         raise DistillError(
-            f"{root}: no {what} pictures of the run are here; name photos with {KEY[side]}=DIR"
+            f"{root}: no picture of the run ({what}) is here; name photos with {KEY[side]}=DIR"
         )
 
     def read(number: int) -> tuple[Tensor, Tensor | None]:

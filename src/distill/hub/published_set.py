@@ -12,7 +12,7 @@ from dataclasses import replace as replaced
 from pathlib import Path, PurePath
 from typing import Any
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import scratch_folder, write_json, write_whole
 from distill.core.next_step import next_step
 from distill.data.cards.set_card import CARD, SHEET
@@ -83,7 +83,7 @@ def push_set(root: Path, place: Remote, replace: bool) -> None:
         files[SUMS] = scratch / SUMS
         count = transfer.push(files, place, LAST, replace)
     note_published(root, place.name)
-    print(f"{place.name}: {len(files):,} files, {count:,} of them new")
+    print(f"{place.name}: {counted(len(files), 'file')}, {count:,} of them new")
 
 
 def pull_set(place: Remote, root: Path, replace: bool) -> None:
@@ -112,7 +112,7 @@ def pull_set(place: Remote, root: Path, replace: bool) -> None:
                 if path.relative_to(root).as_posix() not in expected:
                     path.unlink()
         write_whole(root / SUMS, text)
-    print(f"{root}: {len(expected):,} files, {count:,} of them new")
+    print(f"{root}: {counted(len(expected), 'file')}, {count:,} of them new")
     print(next_step("train", **({"data": "shards"} if sharded else {}), **{"data.root": str(root)}))
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from distill.config import compose
 from distill.config.settings.networks import Description, StudentDescription
 from distill.config.settings.training import Train
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import home_path, scratch_folder, write_json, write_whole
 from distill.core.images import sheet, to_tensor
 from distill.core.state_dicts import load_state, tensors_in_graph
@@ -145,7 +145,7 @@ def push_student(student: PublishedStudent, place: Remote, replace: bool) -> Non
         write_whole(folder / CARD, student_card(student, repo, SHEET))
         files = {path.name: path for path in sorted(folder.iterdir())}
         count = transfer.push(files, place, (WEIGHTS,), replace)
-    print(f"{place.name}: {len(files)} files, {count} of them new")
+    print(f"{place.name}: {counted(len(files), 'file')}, {count} of them new")
 
 
 def pull_student(place: Remote, target: Path, replace: bool) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import scratch_folder, sha256
 from distill.core.progress import bar
 from distill.hub.remotes import Remote
@@ -62,7 +62,7 @@ def push(files: Mapping[str, Path], place: Remote, last: Sequence[str], replace:
     sizes = {name: files[name].stat().st_size for name in missing}
     with bar(len(missing), "file", "pushing", leave=False) as progress:
         for names in _batches(sizes, last):
-            message = f"{len(names)} files" if len(names) > 1 else names[0]
+            message = counted(len(names), "file") if len(names) > 1 else names[0]
             place.put({name: files[name] for name in names}, message)
             progress.update(len(names))
     return len(missing)

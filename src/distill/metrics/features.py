@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from distill.core import weights as weights_files
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import atomic_write, cache_folder
 from distill.core.progress import bar
 from distill.core.state_dicts import load_tensors
@@ -187,7 +187,7 @@ def cached_features(name: str, what: str, compute: Callable[[], Array]) -> Array
     path = cache_folder() / "features" / f"{name}.npz"
     with suppress(Exception), np.load(path) as archive:  # no file, or a damaged one
         kept = archive["features"].astype(np.float64)  # reading checks the archive's checksum
-        print(f"features of {what}: {len(kept)} pictures, kept from an earlier run")
+        print(f"features of {what}: {counted(len(kept), 'picture')}, kept from an earlier run")
         return kept
     features = compute()
     try:

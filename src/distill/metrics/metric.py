@@ -46,7 +46,7 @@ def own_metrics(nodes: Mapping[str, dict[str, Any]]) -> dict[str, Measure]:
             if isinstance(found, Tensor) and found.shape == (count,) and found.isfinite().all():
                 return found
             gave = form(found) if isinstance(found, Tensor) else type(found).__name__
-            want = f"{count} finite figures for {count} pictures, ({count},)"
+            want = f"{count} finite figures, one a picture, ({count},)"
             raise DistillError(f"metrics.{name}: gave {gave}, want {want}")
 
         return call

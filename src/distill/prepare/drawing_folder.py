@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import real_path
 from distill.data.decode import PICTURES
 from distill.data.partners import Partners, match, tell_alone
@@ -48,8 +48,8 @@ class DrawingFolder:
         if photos and not pairs:
             raise DistillError(
                 f"{said}none is of a photo: names must be alike without their suffix, as "
-                f"{self._names[0]!r} here and {photos[0].key!r} among the {len(photos)} photos "
-                "are not"
+                f"{self._names[0]!r} here and {photos[0].key!r} (of "
+                f"{counted(len(photos), 'photo')}) are not"
             )
         for key, drawing in pairs:
             path = by_key[key].path

@@ -11,7 +11,7 @@ import torch
 
 from distill.config.settings.training import Labelling, PhotoSource, Prepare, Train
 from distill.core.engine import HERE, Engine, Here
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.next_step import assigned
 from distill.core.nodes import class_of, part
 from distill.data import loaders, sources
@@ -142,8 +142,8 @@ def manifest(
     views, folders = settings.data.views, sources.training_folders(settings)
     if not isinstance(views, int) and len(views) != len(folders):
         raise DistillError(
-            f"data.views: {len(views)} numbers, but the photos come from {len(folders)} "
-            f"folder{'s' * (len(folders) > 1)}; give one number, or one for each folder of "
+            f"data.views: {counted(len(views), 'number')}, but the photos come from "
+            f"{counted(len(folders), 'folder')}; give one number, or one for each folder of "
             "photos=[A,B]"
         )
     # The sizes asked for, and those that the existing set was made with.

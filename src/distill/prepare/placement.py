@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from distill.core.engine import HERE, Engine
+from distill.core.errors import counted
 from distill.data import photo_table
 from distill.data.dropped import drop_list
 from distill.data.duplicates import find_near_duplicates
@@ -78,7 +79,7 @@ def place_photos(
     lines, left_out, unknown = dropping.lines, dropping.pairs, dropping.unknown
     if unknown:
         first = f"the first: {unknown[0]!r}" if len(unknown) > 1 else repr(unknown[0])
-        count = f"{len(unknown)} lines name" if len(unknown) > 1 else "a line names"
+        count = f"{counted(len(unknown), 'line')} name" if len(unknown) > 1 else "a line names"
         warnings.warn(f"drop: {count} no photo, {first}", stacklevel=2)
     kept = [photo for photo in photos if photo.pair_name not in left_out]
     rows = {p.pair_name: row for p in kept if (row := _row(p, known, there))}

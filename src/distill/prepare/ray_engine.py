@@ -22,7 +22,7 @@ from pydantic import Field
 from distill import __version__
 from distill.config.settings.base import PathText, Positive
 from distill.core.engine import Engine, Lease, Made, Part
-from distill.core.errors import DistillError, reason_of
+from distill.core.errors import DistillError, counted, reason_of
 
 LOOK = 1.0  # seconds between two looks at the nodes
 REACH = 10.0  # seconds for a cluster's head to answer
@@ -250,7 +250,7 @@ class Crew:
             self._kill(actor)
 
     def _patience(self) -> Patience:
-        return Patience(self.engine.wait, f", {self.done} of {self.count} shards are done")
+        return Patience(self.engine.wait, f", done: {self.done} of {counted(self.count, 'shard')}")
 
     def _hire(self) -> None:
         """As many actors as there are leases and room for; those beyond it could never start."""

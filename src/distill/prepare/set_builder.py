@@ -62,10 +62,10 @@ class SetReport:
 
     def __str__(self) -> str:
         counts = self.counts
-        sides = f"{counts['train']} training and {counts['val']} validation pairs"
+        sides = f"{counts['train']} training and {counted(counts['val'], 'validation pair')}"
         if counts["test"]:
             sides = f"{counts['train']} training, {counts['val']} validation and "
-            sides += f"{counts['test']} test pairs"
+            sides += counted(counts["test"], "test pair")
         text = f"{self.root}: {sides}, {self.made} new"
         if self.damaged:
             text += f"; {self.damaged} that were damaged are gone, and made again from their photos"
@@ -153,6 +153,8 @@ def check_sides(
         if side != "test" and not report.counts[side]:
             others = sum(report.counts[each] for each in SIDES)
             said = maker.nothing_usable(Path(f"{report.root}/{report.listed}"), others)
+            if report.counts["dropped"] and not report.skipped:
+                said = f"is left: {report.counts['dropped']} dropped; restore=FILE, or add others"
             raise DistillError(f"{report.root}: no {side} photo {said}")
 
 

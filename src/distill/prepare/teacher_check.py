@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from distill.core.arrays import over_white
+from distill.core.errors import counted
 from distill.core.images import from_pixels, to_pixels
 from distill.core.progress import bar
 from distill.data.augment import rng_for
@@ -71,10 +72,10 @@ class TeacherCheck:
         if self.displacement is not None:
             off = f"{self.displacement:.2f} px"
         if self.mirror is None:
-            return f"drawings: {off} off the photos ({self.photos} photos)"
+            return f"drawings: {off} off the photos ({counted(self.photos, 'photo')})"
         return (
             f"teacher: {off} off the photos, {self.mirror:.1f} dB to itself on mirrored ones "
-            f"({self.photos} photos)"
+            f"({counted(self.photos, 'photo')})"
         )
 
 

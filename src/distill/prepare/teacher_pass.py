@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import sha256, write_json
 from distill.core.images import from_pixels, to_image, to_pixels
 from distill.core.progress import bar
@@ -117,8 +117,9 @@ class TeacherPass(PairMaker):
         self.teacher.check_together(outputs, squares)
         if self.teacher.black_white == (-1, 1) and outputs.min() >= 0.499 and squares.min() < 0.25:
             print(
-                f"warning: {self.teacher.origin}: gave no value below 0 for {len(squares)} photos; "
-                "if its black is 0, set teacher.output_range=[0,1]"
+                f"warning: {self.teacher.origin}: gave no value below 0 for "
+                f"{counted(len(squares), 'photo')}; if its black is 0, set "
+                "teacher.output_range=[0,1]"
             )
         return found
 
@@ -231,8 +232,8 @@ class DrawingPass(TeacherPass):
         known, now = _hashes(own or Path(root)), self._hash([job.photo for job in done])
         if changed := [key for key in now if key in known and now[key] != known[key]]:
             raise DistillError(
-                f"{root}: the drawings of {len(changed)} of its photos have changed, the first is "
-                f"that of {changed[0]!r}; delete this set and make it again, or name another with "
+                f"{root}: changed since: {counted(len(changed), 'drawing')}, the first is that "
+                f"of {changed[0]!r}; delete this set and make it again, or name another with "
                 "data.root=DIR"
             )
         self._done = set(now)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.progress import bar
 from distill.data.decode import check_file
 from distill.data.listing import StoredPhoto
@@ -78,9 +78,9 @@ class WholePictures:
             )
         if small:
             print(
-                f"{small} of {len(trained)} training photos are smaller than {needed} pixels on "
-                f"the long side: their centre squares are labelled, and no whole picture of "
-                f"{least} or more"
+                f"smaller than {needed} pixels on the long side: {small} of "
+                f"{counted(len(trained), 'training photo')}, of which only the centre squares are "
+                f"labelled, and no whole picture of {least} or more"
             )
 
 

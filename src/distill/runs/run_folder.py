@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from distill.config.registry import settings_of
 from distill.config.settings.commands import RunChoice
 from distill.config.settings.training import Train, Training
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import write_whole
 from distill.core.nodes import class_of, flat
 
@@ -224,7 +224,7 @@ def ended_early(checkpoint: Path) -> str | None:
         if key.startswith("EarlyStopping") and state["wait_count"] >= state["patience"]:
             watched = re.search(r"'monitor': '([^']+)'", key)
             name = watched.group(1) if watched else "val/loss"
-            return f"{name} had not fallen for {state['patience']} validations"
+            return f"{name} had not fallen for {counted(state['patience'], 'validation')}"
     return None
 
 

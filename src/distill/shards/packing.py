@@ -146,7 +146,8 @@ class PackReport:
 
     def __str__(self) -> str:
         sides = ", ".join(f"{self.counts[side]} {side}" for side in SIDES)
-        text = f"{self.root}: {self.shards} shards of {sum(self.counts.values())} pairs ({sides}) "
+        text = f"{self.root}: {counted(self.shards, 'shard')} of "
+        text += f"{counted(sum(self.counts.values()), 'pair')} ({sides}) "
         text += f"as {self.codec}, {self.bytes / 1e6:,.1f} MB; {self.made} new"
         return text + (f"; cannot be read: {counted(self.skipped, 'pair')}" if self.skipped else "")
 

@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
-from distill.data.decode import PICTURES, left_out
+from distill.data.decode import NONE, PICTURES, left_out
 from distill.data.photos import SUFFIXES, check_local, walk
 
 DEFAULT = "stylized"  # the folder for outputs without -o
@@ -92,7 +92,7 @@ def find(inputs: Sequence[str], output: str | None) -> tuple[list[FoundInput], s
             others += [p.name for p in there]
             if not files:
                 said = f" ({said})" if (said := left_out(others)) else ""
-                raise DistillError(f"{path}: no jpg, jpeg, png or webp in it, and no video{said}")
+                raise DistillError(f"{path}: {NONE}, and no video{said}")
         elif glob.has_magic(typed) and not os.path.lexists(path):
             while glob.has_magic(str(root)):
                 root = root.parent

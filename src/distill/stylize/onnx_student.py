@@ -83,7 +83,7 @@ class OnnxStudent:
             parts, inputs = (told_by, model), [i for i in inputs if i.name != SUMMARY]
         self.told, drawn = parts is not None, parts[1] if parts else model
         if len(inputs) != 1:
-            raise DistillError(f"{name}: has {len(inputs)} inputs, want one: the picture")
+            raise DistillError(f"{name}: inputs: {len(inputs)}, want one: the picture")
         self.model, self.input = model, inputs[0]
         _check_input(self.input, name)
         side = noted(model, COLOURS_AT) or ""  # a file from anywhere may name whatever it likes

@@ -13,6 +13,7 @@ from PIL import Image
 
 from distill.config.settings.commands import Stylize
 from distill.core.arrays import PNG
+from distill.core.errors import counted
 from distill.core.files import real_path, write_whole
 from distill.data.decode import to_rgb
 from distill.data.faces import FindFaces
@@ -51,7 +52,7 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
     with suppress(Exception), Image.open(job.source) as image:  # later pictures may be damaged
         count = getattr(image, "n_frames", 1) if image.format in ANIMATED else 1
     if count > 1:
-        job.say(f"the first of its {count} pictures is stylised")
+        job.say(f"the first of its {counted(count, 'picture')} is stylised")
     squares: list[Square] = []
     if setup.find_faces is not None:
         everyone = setup.settings.faces == "all"

@@ -13,7 +13,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from distill.config.settings.training import Adversarial
 from distill.core import nodes
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.nodes import Node
 from distill.data.datamodule import DistillData
 from distill.data.datasets import UnpairedSet
@@ -63,7 +63,7 @@ def train(
         )
     trainer = make_trainer(settings, run, [distance] if distance else [], monitor)
     passes = steps / pictures.batches_per_pass
-    run.start(settings, checkpoint, f"{steps} batches ({passes:.3g} epochs)")
+    run.start(settings, checkpoint, f"{counted(steps, 'batch')} ({passes:.3g} epochs)")
     fit(trainer, made, pictures, run, checkpoint, "generator")
 
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from distill.config.settings.training import Loss, Train
 from distill.core import nodes
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import home_path, near_name
 from distill.data import loaders, sources
 from distill.data.datamodule import DistillData, Pictures
@@ -54,7 +54,7 @@ def train(settings: Train, run: Run, first: bool, data: Pictures | None = None) 
 
     if first:
         kept = settings.resume and run.has_settings(settings)
-        run.start(settings, checkpoint, f"{steps} steps")
+        run.start(settings, checkpoint, counted(steps, "step"))
         if not checkpoint:
             tuning.measure(module, data, settings, run, trainer.strategy.root_device, kept)
     else:

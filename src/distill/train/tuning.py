@@ -19,6 +19,7 @@ from pytorch_lightning.tuner.tuning import Tuner
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from distill.config.settings.training import Machine, Train
+from distill.core.errors import counted
 from distill.core.files import atomic_write, write_whole
 from distill.data.datamodule import Pictures
 from distill.models.batchnorm import statistics_measured
@@ -85,7 +86,7 @@ def measure_statistics(module: DistillModule, data: Pictures, device: torch.devi
         for batch in data.first_batches(STATISTICS):
             module.compare(data.on_after_batch_transfer(move_data_to_device(batch, device), 0))
     module.train()
-    print(f"batchnorm=measured: {len(norms)} layers, {STATISTICS} batches")
+    print(f"batchnorm=measured: {counted(len(norms), 'layer')}, {STATISTICS} batches")
 
 
 def load_measured(module: DistillModule, run: Run) -> None:

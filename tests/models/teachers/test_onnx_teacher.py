@@ -231,7 +231,7 @@ def test_wrong_range(tmp_path: Path, key: str, span: tuple[float, ...]) -> None:
 
 
 def test_input_that_is_no_picture(tmp_path: Path) -> None:
-    assert "want four dimensions" in message(identity(tmp_path / "i.onnx", ("n", 10)))
+    assert "float16 in four dimensions" in message(identity(tmp_path / "i.onnx", ("n", 10)))
 
 
 def test_wrong_size(tmp_path: Path) -> None:
@@ -336,3 +336,26 @@ def test_weights_in_another_file_are_in_the_fingerprint(tmp_path: Path) -> None:
     after = OnnxTeacher(path, **UNIT)
     assert after(torch.ones(1, 3, 8, 8)).mean() < 0.5
     assert after.fingerprint() != known
+
+
+def _of_type(path: Path, kind: int, *more: str) -> Path:
+    model = onnx.load(identity(path))
+    for name in more:
+        model.graph.input.append(helper.make_tensor_value_info(name, kind, FREE))
+        model.graph.node.append(helper.make_node("Identity", [name], [f"{name}_out"]))
+        model.graph.output.append(helper.make_tensor_value_info(f"{name}_out", kind, FREE))
+    for tensor in (*model.graph.input, *model.graph.output):
+        tensor.type.tensor_type.elem_type = kind
+    onnx.save(model, path)
+    return path
+
+
+def test_half_precision_is_fed_and_other_inputs_are_refused(tmp_path: Path):
+    half = OnnxTeacher(_of_type(tmp_path / "half.onnx", TensorProto.FLOAT16), **UNIT)
+    photo = torch.rand(1, 3, 4, 4)
+    torch.testing.assert_close(half(photo), photo, atol=5e-4, rtol=0)
+    found = message(_of_type(tmp_path / "bytes.onnx", TensorProto.UINT8))
+    assert found.endswith("want one picture, float32 or float16 in four dimensions")
+    assert "photo: tensor(uint8)" in found
+    two = _of_type(tmp_path / "two.onnx", TensorProto.FLOAT, "more")
+    assert "more: tensor(float)" in message(two)

@@ -21,7 +21,7 @@ import yaml
 from distill import __version__
 from distill.config.settings.networks import StyleSettings
 from distill.config.settings.training import Prepare
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.images import sheet, to_tensor
 from distill.core.terms import Terms
 from distill.data.cards.set_formats import SetFormat, form_at
@@ -122,7 +122,7 @@ def set_card(settings: Prepare, form: SetFormat) -> str:
     parts = [
         front_matter(_head(terms, name, counts, form)) + f"\n# {one_line(name)}",
         f"![sample pairs]({SHEET})",
-        f"{_total(counts):,} pairs of pictures, {sizes}, made with distill {__version__}.",
+        f"{counted(_total(counts), 'pair')} of pictures, {sizes}, made with distill {__version__}.",
         "| side | pairs |\n| --- | ---: |\n"
         + "\n".join(f"| {side} | {counts.get(side, 0):,} |" for side in SIDES),
         FILES,
@@ -170,7 +170,7 @@ def _sources(source: str | None, root: Path, counts: Mapping[str, int]) -> dict[
     return {
         "from": one_line(source or "not said (card.source of distill.prepare)"),
         **named,
-        "skipped": f"{counts.get('skipped', 0):,} photos that could not be used",
+        "skipped": f"{counted(counts.get('skipped', 0), 'photo')} that could not be used",
     }
 
 
@@ -180,8 +180,8 @@ def _taught(style: StyleSettings, made: Mapping[str, Any], root: Path) -> dict[s
     said = {
         "teacher": f"{one_line(file or 'built in')}, {one_line(style.source)}{sha256}",
         "its fingerprint": f"{made['teacher']}, drawn in {made['precision']}",
-        "square": f"the centre {made['crop']:.0%} of the short side; {made['views']} "
-        f"picture(s) of a training photo; seed {made['seed']}",
+        "square": f"the centre {made['crop']:.0%} of the short side; pictures of a training photo: "
+        f"{made['views']}; seed {made['seed']}",
     }
     with suppress(OSError, ValueError, KeyError, TypeError):  # there were too few photos
         found = json.loads((root / TEACHER).read_text())
@@ -189,7 +189,7 @@ def _taught(style: StyleSettings, made: Mapping[str, Any], root: Path) -> dict[s
         off = "too few details to measure" if far is None else f"{far:g} px"
         said["measured"] = (
             f"drawn {off} off the photos, {mirror:g} dB to itself on mirrored ones "
-            f"({photos} photos)"
+            f"({counted(photos, 'photo')})"
         )
     return said
 

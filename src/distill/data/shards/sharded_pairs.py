@@ -143,7 +143,7 @@ class ShardedPairs(Sequence[ShardedPair]):
             part = read_part(self.root, self.shard_name(shard))
             if len(part.names) != self.sizes[shard]:
                 raise DistillError(
-                    f"{self.root}/{part_path(self.shard_name(shard))}: {len(part.names)} pairs, "
+                    f"{self.root}/{part_path(self.shard_name(shard))}: pairs: {len(part.names)}, "
                     f"{self.sizes[shard]} in the catalogue; run the command that made the "
                     "set again to repair it"
                 )

@@ -40,7 +40,7 @@ class UnpackReport:
     skipped: int
 
     def __str__(self) -> str:
-        text = f"{self.folder}: {self.pairs} pairs as PNG, {self.new} new"
+        text = f"{self.folder}: {counted(self.pairs, 'pair')} as PNG, {self.new} new"
         return text + (f"; cannot be read: {counted(self.skipped, 'pair')}" if self.skipped else "")
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from distill.core import nodes
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.nodes import Node
 from distill.models.batchnorm import by_averages
 from distill.models.students.global_statistics import THUMBNAIL, GlobalStatistics, thumbnail_of
@@ -95,7 +95,7 @@ class StudentGenerator(Student):
         if in_channels != 3 or size % 32 or size < SMALLEST:
             raise DistillError(
                 f"generator=student: takes RGB of {SMALLEST} pixels a side or more that divide by "
-                f"32, not {in_channels} channels of {size}×{size}"
+                f"32, not {counted(in_channels, 'channel')} of {size}×{size}"
             )
         for node in (encoder, decoder):
             nodes.check_part(node, "distill.models.students", nn.Module)

@@ -16,6 +16,8 @@ from distill.core.onnx_files import content_hash
 from distill.core.sessions import open_file, open_session
 from distill.models.teachers.teacher import Teacher
 
+TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}  # of its input
+
 
 class OnnxTeacher(Teacher):
     """A network in an ONNX file: (N, 3, H, W) RGB in [0, 1] to the same, on the CPU.
@@ -51,14 +53,19 @@ class OnnxTeacher(Teacher):
         self._session = open_file(weights, torch.get_num_threads())
         self.input = _pick(input, self._session.get_inputs(), weights, "input")
         self.output = _pick(output, self._session.get_outputs(), weights, "output")
-        shape = next(i.shape for i in self._session.get_inputs() if i.name == self.input)
-        if len(shape) != 4:
-            raise DistillError(f"{weights}: input {self.input} is {shape}, want four dimensions")
+        wanted, *others = sorted(self._session.get_inputs(), key=lambda i: i.name != self.input)
+        shape, self._type = wanted.shape, TYPES.get(wanted.type)
+        if others or len(shape) != 4 or self._type is None:
+            has = "; ".join(f"{i.name}: {i.type} {i.shape}" for i in (wanted, *others))
+            said = (
+                f"{weights}: takes {has}; want one picture, float32 or float16 in four dimensions"
+            )
+            raise DistillError(said)
         first, last = (shape[i] == 3 for i in (1, 3))
         if first != last and last == (layout == "nchw"):
-            wanted = "last: set teacher.layout=nhwc" if last else "first: set teacher.layout=nchw"
+            remedy = "last: set teacher.layout=nhwc" if last else "first: set teacher.layout=nchw"
             shown = ", ".join(str(d) if isinstance(d, int) else "?" for d in shape)
-            raise DistillError(f"{weights}: takes ({shown}), channels {wanted}")
+            raise DistillError(f"{weights}: takes ({shown}), channels {remedy}")
         self._batch = shape[0] if isinstance(shape[0], int) else None
         sides = shape[1:3] if layout == "nhwc" else shape[2:4]
         self._size = [d if isinstance(d, int) else None for d in sides]
@@ -90,7 +97,7 @@ class OnnxTeacher(Teacher):
         given = self._order(photo * (high - low) + low)
         if self.layout == "nhwc":
             given = given.permute(0, 2, 3, 1)
-        x = given.cpu().numpy().astype(np.float32)
+        x = given.cpu().numpy().astype(self._type)
         step = self._batch or len(x)
         parts = [self._run(x[i : i + step]) for i in range(0, len(x), step)]
         output = np.concatenate(parts)
@@ -112,7 +119,7 @@ class OnnxTeacher(Teacher):
             output = self._session.run([self.output], {self.input: full})[0]
         except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
             raise DistillError(
-                f"{self.path}: cannot run on {full.shape} float32 ({reason_of(error)})"
+                f"{self.path}: cannot run on {full.shape} {full.dtype} ({reason_of(error)})"
             ) from error
         return np.atleast_1d(np.asarray(output))[: len(x)]
 

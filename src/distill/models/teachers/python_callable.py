@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import hashlib
 import importlib
 import importlib.util
@@ -19,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from distill.core.errors import DistillError, of_the_user
+from distill.core.errors import DistillError, did_you_mean, of_the_user
 from distill.core.files import sha256
 from distill.core.images import form, wrong_pictures
 from distill.models.teachers.teacher import Teacher, check_typed
@@ -104,9 +103,8 @@ def _found(call: str, folder: str) -> tuple[Callable[[Tensor], Any], str]:
     for part in name.split("."):
         if not hasattr(found, part):
             where = getattr(found, "__name__", part)
-            close = difflib.get_close_matches(part, dir(found), n=1, cutoff=0.6)
-            guess = f"; did you mean {close[0]}?" if close else ""
-            raise DistillError(f"{said}: there is no {part} in {where}{guess}")
+            guess = did_you_mean(part, dir(found))
+            raise DistillError(f"{said}: there is no {part} in {where}; {guess}".rstrip("; "))
         found = getattr(found, part)
     if not callable(found):
         raise DistillError(f"{said}: is a {type(found).__name__}, which cannot be called")

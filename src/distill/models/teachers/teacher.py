@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.files import cache_folder, write_whole
 from distill.core.images import SLACK, wrong_pictures
 
@@ -106,9 +106,8 @@ class Teacher(nn.Module):
             return
         what = "one colour all over" if flat else "the same picture"
         low, high = (v.item() for v in output.aminmax())
-        raise BadPicture(
-            f"{self.origin}: gave {what} for {len(photos)} photos: {self._values(low, high)}"
-        )
+        those = counted(len(photos), "photo")
+        raise BadPicture(f"{self.origin}: gave {what} for {those}: {self._values(low, high)}")
 
     def _values(self, low: float, high: float) -> str:
         """From [0, 1], as the network gave them, and which range may have been meant."""

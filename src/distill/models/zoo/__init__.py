@@ -6,10 +6,9 @@ of (1, 3, 256, 256) beside it, NAME-256.onnx; the others name that size themselv
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, did_you_mean
 
 FOLDER = Path(__file__).resolve().parent
 STATIC = "-256"  # what the name of a file of one size ends with
@@ -32,10 +31,9 @@ def find(name: str) -> Path:
     there = shipped()
     if name not in there:
         listed = ", ".join(there) or "none"
-        near = difflib.get_close_matches(name, there, n=1)
-        meant = f"did you mean style={near[0]}? " if near else ""
+        meant = did_you_mean(name, there, "style={}")
         raise DistillError(
             f"style={name}: no such student in this package (there are: {listed}); "
-            f"{meant}take one of your own: model=FILE or run=NAME"
+            f"{meant}{' ' * bool(meant)}take one of your own: model=FILE or run=NAME"
         )
     return there[name]

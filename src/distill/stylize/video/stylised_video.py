@@ -18,7 +18,7 @@ from PIL import Image
 from scipy.ndimage import maximum_filter
 from tqdm import tqdm
 
-from distill.core.errors import needed
+from distill.core.errors import counted, needed
 from distill.core.files import write_json
 from distill.core.progress import bar
 from distill.data.decode import to_rgb
@@ -69,7 +69,9 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
         raise BadVideo(f"{where!r} cannot be written ({reason})") from error
     shares = ", ".join(f"{stage} {share:.0%}" for stage, share in report.busy.items())
     pace = report.frames / report.seconds
-    tqdm.write(f"{report.frames} frames, {pace:.1f} a second; busy: {shares}", file=sys.stdout)
+    tqdm.write(
+        f"{counted(report.frames, 'frame')}, {pace:.1f} a second; busy: {shares}", file=sys.stdout
+    )
     if missing := report.missing:
         raise NotWhole(missing)
 
@@ -99,8 +101,8 @@ class VideoReport:
     @property
     def missing(self) -> str:
         """What of the video is not in the output; empty where that is whole."""
-        lost = f"{self.lost} damaged frame{'s' * (self.lost > 1)} left out" if self.lost else ""
-        pieces = f"{self.dropped} piece{'s' * (self.dropped > 1)} of its sound or subtitles"
+        lost = f"{counted(self.lost, 'damaged frame')} left out" if self.lost else ""
+        pieces = f"{counted(self.dropped, 'piece')} of its sound or subtitles"
         dropped = f"{pieces} left out (damaged, or out of time)" if self.dropped else ""
         return "; ".join(filter(None, [lost, dropped, self.cut]))
 

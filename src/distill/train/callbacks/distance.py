@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 
 from distill.core import weights
 from distill.core.arrays import over_white
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.images import to_uint8
 from distill.core.weights import WeightsFile
 from distill.metrics import frechet
@@ -142,7 +142,7 @@ class Distance(pl.Callback):
             fid = frechet.frechet_from_features(x, y)
             kid = frechet.kid(x, y, paired=real == "target")
             pl_module.log_dict({f"val/frechet{ending}": fid, f"val/kid{ending}": kid})
-            count = f"{len(x)} outputs, {len(y)} real"
+            count = f"{counted(len(x), 'output')}, {len(y)} real"
             line = f"{self.network.fid} {fid:.2f}, {self.network.kid} {1000 * kid:.2f} ({count})"
             tqdm.write(f"step {trainer.global_step}, {TITLES[output]}: {line}")
         self._begin()

@@ -9,7 +9,7 @@ import pytorch_lightning as pl
 import torch
 from tqdm.auto import tqdm
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, counted
 from distill.core.threads import ThreadTuner
 
 
@@ -29,7 +29,7 @@ class AdaptiveThreads(pl.Callback):
         torch.set_num_threads(threads)
         if threads != before:
             why = "other programs use the cores" if threads < before else "the cores are free"
-            now = f"{threads} thread{'s'[: threads != 1]} instead of {before}"
+            now = f"{counted(threads, 'thread')} instead of {before}"
             tqdm.write(f"step {trainer.global_step}: {why}, {now} (trainer.threads=N: always N)")
             self._said = threads
         self._begun = time.perf_counter()

@@ -64,7 +64,7 @@ def report(trials: Trials, probe: Job) -> None:
             )
         return
     if failed:
-        print(f"{len(failed)} of {len(found)} trials failed; summary.md says why")
+        print(f"trials that failed: {len(failed)} of {len(found)}; summary.md says why")
     plot(finished, best, names, trials.folder / "front.png")
     show(best, trials)
 

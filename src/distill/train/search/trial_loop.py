@@ -15,7 +15,7 @@ from optuna.trial import Trial, TrialState
 from distill.config.multirun import attempt
 from distill.config.settings.searching import Launcher, Search
 from distill.config.settings.training import Training
-from distill.core.errors import INTERRUPTED, DistillError
+from distill.core.errors import INTERRUPTED, DistillError, counted
 from distill.models.build import untrained
 from distill.runs.run_folder import Run
 from distill.train.search.jobs import (
@@ -106,8 +106,8 @@ def next_within(trials: Trials) -> Trial | None:
         trials.tell(trial, TrialState.PRUNED, outside=why)  # counts for the sampler only
         beyond.add(tuple(space.typed(trial.params).values()))
     raise DistillError(
-        f"search.most, search.least: not one of {len(beyond)} combinations is within them (the "
-        f"last: {why}); widen the limits or what is searched"
+        f"search.most, search.least: not one of {counted(len(beyond), 'combination')} is within "
+        f"them (the last: {why}); widen the limits or what is searched"
     )
 
 

@@ -1,0 +1,138 @@
+"""The files of a student on the Hub: weights, config.json, a sheet of samples and the card.
+
+The card says what it is, how it is used and whose terms it is under.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from distill.core.errors import DistillError, counted
+from distill.core.files import scratch_folder, write_json, write_whole
+from distill.core.images import sheet, to_tensor
+from distill.data.cards.terms import front_matter, licence_entries, one_line, terms_section
+from distill.data.photos import centre_square, demo_photos, read_photo
+from distill.data.terms import described_terms
+from distill.hub import transfer
+from distill.hub.published_student import PublishedStudent
+from distill.hub.remotes import FolderRemote, Remote
+from distill.metrics import complexity
+from distill.models.network_file import read_network_file
+
+WEIGHTS, CONFIG, CARD, SHEET = "model.safetensors", "config.json", "README.md", "sheet.jpg"
+SIDE, SHOWN = 256, 4  # pixels of the sheet's photos, and that MACs are counted at; photos
+TAGS = ["image-to-image", "knowledge-distillation", "stylization"]
+LIBRARY, TASK = "distill", "image-to-image"
+
+INHERITED = (
+    "It inherits the terms of all that it was made from. The pictures that it learnt from are not "
+    "in it and not shipped. What is unknown whoever publishes it answers for."
+)
+USE = """\
+```python
+from distill.hub.hub_student import HubStudent  # pip install 'distill[hub]'
+
+student = HubStudent.from_pretrained("{repo}")  # or the folder these files lie in
+stylised = student(photo)  # (N, 3, H, W) RGB in [0, 1], any size
+```
+
+`model.safetensors` by itself: `distill stylize photo.jpg model=model.safetensors`, and
+`distill train photos=DIR init=model.safetensors` goes on from it."""
+
+
+def write_weights(student: PublishedStudent, folder: Path) -> None:
+    """The weights, and config.json, which says the same to the Hub."""
+    student.save(folder / WEIGHTS)
+    write_json(folder / CONFIG, {"description": asdict(student.description)})
+
+
+def push_student(student: PublishedStudent, place: Remote, replace: bool) -> None:
+    """Publish a student. Raises DistillError where another one is there, unless replaced."""
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        write_weights(student, folder)
+        rows = []  # photographs that scikit-image carries beside what the student makes of them
+        for photo in demo_photos()[:SHOWN]:
+            picture = to_tensor(centre_square(read_photo(photo.path), SIDE))
+            with torch.inference_mode():
+                rows.append([picture, student(picture[None])[0]])
+        names = ("photo", student.description.style.name)
+        sheet(rows, names).save(folder / SHEET, "JPEG")
+        repo = "USER/NAME" if isinstance(place, FolderRemote) else place.name
+        write_whole(folder / CARD, student_card(student, repo, SHEET))
+        files = {path.name: path for path in sorted(folder.iterdir())}
+        count = transfer.push(files, place, (WEIGHTS,), replace)
+    print(f"{place.name}: {counted(len(files), 'file')}, {count} of them new")
+
+
+def pull_student(place: Remote, target: Path, replace: bool) -> None:
+    """Fetch a published student as one safetensors file.
+
+    Raises DistillError for a damaged one, and where another is at `target`, unless replaced.
+    """
+    there = place.hashes([WEIGHTS])
+    if WEIGHTS not in there:
+        raise DistillError(f"repo={place.name}: no student is there ({WEIGHTS} is missing)")
+    if target.exists() and there[WEIGHTS].fits(target):
+        print(f"{target}: is there")
+        return
+    if target.exists() and not replace:
+        raise DistillError(
+            f"model={target}: exists with other content; replace=true replaces it, another "
+            "name keeps it"
+        )
+    with scratch_folder(target.with_name(f"{target.name}.pulled")) as scratch:
+        place.fetch([WEIGHTS], scratch)
+        if not there[WEIGHTS].fits(scratch / WEIGHTS):
+            raise DistillError(f"repo={place.name}: {WEIGHTS} was damaged in transfer; pull again")
+        read_network_file(scratch / WEIGHTS)
+        (scratch / WEIGHTS).replace(target)
+    print(f"student: {target}")
+
+
+def student_card(student: PublishedStudent, repo: str = "USER/NAME", sheet: str = "") -> str:
+    """The card as Markdown; `sheet` is a picture beside it, "" where there is none."""
+    said = student.description
+    style, terms = said.style, described_terms(said)
+    name = one_line(style.name)
+    head = licence_entries(terms) | {
+        "library_name": LIBRARY,
+        "pipeline_tag": TASK,
+        "tags": TAGS,
+    }
+    model = f"its heavy teacher `{name}` does" if said.teacher else "pairs of pictures showed it"
+    parts = [
+        front_matter(head) + f"\n# {name}",
+        *([f"![photo and stylised picture, side by side]({sheet})"] if sheet else []),
+        f"A small network that stylises photos as {model}, made with distill "
+        f"{one_line(said.version)}.",
+        USE.format(repo=repo),
+        "## What it is",
+        "\n".join(f"- {key}: {value}" for key, value in _facts(student).items()),
+        "## Terms",
+        INHERITED,
+        terms_section(terms, "this student"),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _facts(student: PublishedStudent) -> dict[str, str]:
+    said = student.description
+    style, decoder = said.style, one_line(said.decoder.name)
+    teacher = str((said.teacher or {}).get("_target_", ""))
+    file = f"{one_line(style.file)}, " if style.file else ""
+    sha256 = f", sha256 {one_line(style.sha256)}" if style.sha256 else ""
+    macs = complexity.module_macs(student.student, SIDE) or 0
+    return {
+        "student": f"MobileNetV2-{student.student.encoder.width}, decoder {decoder}",
+        "parameters": f"{complexity.parameters(student.student):,}",
+        f"MACs at {SIDE}²": f"{macs:,}",
+        "input": f"RGB in [0, 1]; it learnt at {said.size}×{said.size}",
+        "output": "RGB" if said.channels == 3 else "RGBA",
+        "teacher": f"{teacher.rpartition('.')[2] or 'none'}: {file}"
+        f"{one_line(style.source)}{sha256}",
+    }
