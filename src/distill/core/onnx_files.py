@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,52 @@ def free_size(model: onnx.ModelProto) -> onnx.ModelProto:
         for dim, name in zip(dims, ("height", "width"), strict=False):
             dim.dim_param = name
     return free
+
+
+Step = tuple[str, np.ndarray | None, dict[str, Any]]  # an operator, its constant, its attributes
+
+
+def wrapped(
+    model: onnx.ModelProto,
+    before: Sequence[Step],
+    behind: Sequence[Step],
+    entry: onnx.ValueInfoProto,
+    exit: onnx.ValueInfoProto,
+) -> onnx.ModelProto:
+    """A copy with operators before its first input and behind its first output, its only one then.
+
+    `entry` and `exit` say what it takes and gives; the names stay those of the model.
+    """
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    graph = made.graph
+    taken, given = model_inputs(made)[0], graph.output[0]
+    names = [name for node in graph.node for name in node.output]
+    tags = (f"/inside{number}" for number in count())  # one that is wrapped may be wrapped again
+    tag = next(each for each in tags if not any(each in name for name in names))
+    inside = {value.name: value.name + tag for value in (taken, given)}
+    for node in (node for each in graphs(graph) for node in each.node):
+        node.input[:] = [inside.get(name, name) for name in node.input]
+        node.output[:] = [inside.get(name, name) for name in node.output]
+    identity: Sequence[Step] = [("Identity", None, {})]
+
+    def chain(source: str, steps: Sequence[Step], target: str) -> Iterator[onnx.NodeProto]:
+        for number, (operator, constant, attributes) in enumerate(steps, 1):
+            into = target if number == len(steps) else f"{target}{tag}/{number}"
+            names = [source] if constant is None else [source, f"{target}{tag}/{number}/constant"]
+            if constant is not None:
+                graph.initializer.append(numpy_helper.from_array(constant, names[1]))
+            yield onnx.helper.make_node(operator, names, [into], **attributes)
+            source = into
+
+    for node in reversed([*chain(taken.name, before or identity, inside[taken.name])]):
+        graph.node.insert(0, node)
+    graph.node.extend(chain(inside[given.name], behind or identity, given.name))
+    for old, new in ((taken, entry), (given, exit)):
+        new.name = old.name
+        old.CopyFrom(new)
+    del graph.output[1:], graph.value_info[:]
+    return made
 
 
 def split_at_summary(model: onnx.ModelProto) -> tuple[onnx.ModelProto, onnx.ModelProto] | None:

@@ -11,21 +11,19 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from distill.config.settings.commands import TakesOnnxFiles
 from distill.core.errors import DistillError
-from distill.core.onnx_files import model_inputs
+from distill.core.onnx_files import Step, model_inputs, wrapped
 from distill.core.sessions import open_session
 from distill.data.photos import centre_square, demo_photos, read_photo
 
 Range = tuple[float, float]
-Step = tuple[str, np.ndarray | None, dict[str, Any]]  # an operator, its constant, its attributes
 
 OURS: tuple[Range, Range] = ((0, 1), (0, 1))
 KEYS = ("input_range", "output_range")
-BYTES: tuple[Range, ...] = ((0, 255),)
-RANGES: tuple[Range, ...] = ((0, 1), (-1, 1), *BYTES)
+RANGES: tuple[Range, ...] = ((0, 1), (-1, 1), (0, 255))
 SIDE = 256  # pixels of the photographs that ranges are found by, where the file names no size
 CELL = 16  # pixels: colours are compared by the means of such squares, whatever the lines are like
 NEAR = 0.15  # mean distance of these colours from the photo's: a stylised photo is like it
@@ -44,9 +42,15 @@ def adapt(model: onnx.ModelProto, said: TakesOnnxFiles, name: str) -> tuple[onnx
     for key, span in zip(KEYS, (said.input_range, said.output_range), strict=True):
         if span and span[0] == span[1]:
             raise DistillError(f"{key}={list(span)}: want two different values, black and white")
-    if said.input_range and said.output_range:
-        return _adapted(model, said, said.input_range, said.output_range), ""
-    found = _ranges(model, said)
+    taken, given = (
+        span or ((0.0, 255.0) if _kind(value) == TensorProto.UINT8 else None)
+        for span, value in (
+            (said.input_range, model_inputs(model)[0]), (said.output_range, model.graph.output[0])
+        )
+    )  # fmt: skip
+    if taken and given:
+        return _adapted(model, said, taken, given), ""
+    found = _ranges(model, said, taken, given)
     if found is None and (said.input_range or said.output_range):
         missing = "output_range" if said.input_range else "input_range"
         raise DistillError(f"{name}: say {missing}=[BLACK,WHITE] too; photographs do not tell it")
@@ -58,10 +62,8 @@ def adapt(model: onnx.ModelProto, said: TakesOnnxFiles, name: str) -> tuple[onnx
 
 def _adapted(model: onnx.ModelProto, said: TakesOnnxFiles, taken: Range, given: Range) -> Any:
     """The graph with the nodes that its ranges, channels, layout and element types ask for."""
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    graph, entry, exit = made.graph, model_inputs(made)[0], made.graph.output[0]
-    from_kind, to_kind = _kind(exit), _kind(entry)
+    entry = model_inputs(model)[0]
+    to_kind, from_kind = _kind(entry), _kind(model.graph.output[0])
     last = _channels_last(entry, said)
     order = np.array([2, 1, 0], np.int64)
     reverse: list[Step] = [("Gather", order, {"axis": 1})] if said.channels == "bgr" else []
@@ -73,7 +75,7 @@ def _adapted(model: onnx.ModelProto, said: TakesOnnxFiles, taken: Range, given: 
     if taken != (0, 1):
         before += [("Mul", number(taken[1] - taken[0]), {}), ("Add", number(taken[0]), {})]
     before += [("Transpose", None, {"perm": [0, 2, 3, 1]})] if last else []
-    before += [("Round", None, {})] if to_kind == TensorProto.UINT8 else []
+    before += [("Add", number(0.5), {})] if to_kind == TensorProto.UINT8 else []
     before += [("Cast", None, {"to": to_kind})] if to_kind != TensorProto.FLOAT else []
     behind: list[Step] = []
     if from_kind != TensorProto.FLOAT:
@@ -82,38 +84,19 @@ def _adapted(model: onnx.ModelProto, said: TakesOnnxFiles, taken: Range, given: 
     if given != (0, 1):
         behind += [("Sub", number(given[0]), {}), ("Div", number(given[1] - given[0]), {})]
     behind += reverse
-
-    def chain(source: str, steps: list[Step], target: str) -> list[onnx.NodeProto]:
-        nodes = []
-        for index, (kind, constant, attributes) in enumerate(steps, 1):
-            into = target if index == len(steps) else f"{target}/{index}"
-            names = [source] if constant is None else [source, f"{into}/constant"]
-            if constant is not None:
-                graph.initializer.append(numpy_helper.from_array(constant, names[1]))
-            nodes.append(helper.make_node(kind, names, [into], **attributes))
-            source = into
-        return nodes
-
-    if before:
-        dims = entry.type.tensor_type.shape.dim
-        sides = [dim.dim_value or None for dim in (dims[1:3] if last else dims[2:4])]
-        fresh = helper.make_tensor_value_info("photo/rgb", TensorProto.FLOAT, [1, 3, *sides])
-        nodes = [*chain("photo/rgb", before, entry.name), *graph.node]
-        kept = [fresh if value.name == entry.name else value for value in graph.input]
-        for field, values in ((graph.input, kept), (graph.node, nodes)):
-            copies = [type(value).FromString(value.SerializeToString()) for value in values]
-            del field[:]
-            field.extend(copies)
-    if behind:
-        graph.node.extend(chain(exit.name, behind, "stylised/rgb"))
-        shape = [1, None, None, None]
-        fresh = helper.make_tensor_value_info("stylised/rgb", TensorProto.FLOAT, shape)
-        del graph.output[:]
-        graph.output.append(fresh)
-    return made
+    dims = entry.type.tensor_type.shape.dim
+    sides = [dim.dim_value or None for dim in (dims[1:3] if last else dims[2:4])]
+    ours = helper.make_tensor_value_info("", TensorProto.FLOAT, [1, 3, *sides])
+    stylised = helper.make_tensor_value_info("", TensorProto.FLOAT, [1, None, None, None])
+    return wrapped(model, before, behind, ours, stylised) if before or behind else model
 
 
-def _ranges(model: onnx.ModelProto, said: TakesOnnxFiles) -> tuple[Range, Range] | None:
+def _ranges(
+    model: onnx.ModelProto,
+    said: TakesOnnxFiles,
+    input_range: Range | None,
+    output_range: Range | None,
+) -> tuple[Range, Range] | None:
     """The ranges with which outputs have nearly the colours of photographs; None if in doubt.
 
     Colours are means of squares, which a style of lines changes little. The photographs are
@@ -132,13 +115,8 @@ def _ranges(model: onnx.ModelProto, said: TakesOnnxFiles) -> tuple[Range, Range]
         cut = picture[0, :3, :rows, :columns].reshape(3, rows // CELL, CELL, -1, CELL)
         return cut.mean((2, 4))
 
-    spans = zip((said.input_range, said.output_range), (entry, model.graph.output[0]), strict=True)
-    to_try = [
-        [span] if span else BYTES if _kind(value) == TensorProto.UINT8 else RANGES
-        for span, value in spans
-    ]
     distances = dict[tuple[Range, Range], float]()
-    for taken in to_try[0]:
+    for taken in [input_range] if input_range else RANGES:
         try:
             session = open_session(_adapted(model, said, taken, (0, 1)), threads=1)
             name = session.get_inputs()[0].name
@@ -148,7 +126,7 @@ def _ranges(model: onnx.ModelProto, said: TakesOnnxFiles) -> tuple[Range, Range]
             return None
         if any(o.shape[2:] != each.shape[2:] for o, each in zip(outputs, cut, strict=True)):
             return None
-        for given in to_try[1]:
+        for given in [output_range] if output_range else RANGES:
             scaled = [(output - given[0]) / (given[1] - given[0]) for output in outputs]
             edges = np.array([np.quantile(each, (0.005, 0.995)) for each in scaled])
             if edges.min() >= -BEYOND and edges.max() <= 1 + BEYOND:  # false for NaN too

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
+import onnx
 from tqdm import tqdm
 
 from distill.config import groups
@@ -29,7 +30,6 @@ from distill.stylize.onnx_student import OnnxStudent
 from distill.stylize.pictures import InferenceSetup
 
 DEFAULT_STYLE = "hayao"
-OURS = {NOTE, onnx_files.COLOURS_AT, onnx_files.GLOBAL_STATISTICS}  # an exported file has one
 
 
 def choose(settings: Stylize) -> tuple[OnnxStudent, str]:
@@ -86,11 +86,18 @@ def open_student(
                 "put it there"
             )
         told_by = onnx_files.load_model(beside)
-    elif said and not {each.key for each in model.metadata_props} & OURS:
+    elif said and not _is_ours(model):
         model, found = adapt(model, said, str(path))
         if found:
             print(found)
     return OnnxStudent(model, str(path), threads, device, told_by)
+
+
+def _is_ours(model: onnx.ModelProto) -> bool:
+    """Whether distill.export wrote it, from float32 in [0, 1] to the same."""
+    ours = {NOTE, onnx_files.COLOURS_AT, onnx_files.GLOBAL_STATISTICS}
+    kind = onnx_files.model_inputs(model)[0].type.tensor_type.elem_type
+    return kind == onnx.TensorProto.FLOAT and bool({p.key for p in model.metadata_props} & ours)
 
 
 def stylise_all(
