@@ -1,0 +1,50 @@
+"""`neon`: glowing tubes in the photo's hues along its edges, at night.
+
+Lines are flow-based XDoG (Kang, Lee, Chui 2007; Winnemöller, Kyprianidis, Olsen 2012) of lightness
+normalised in its surroundings, so that faint edges glow too; light adds up as on film, 1 − exp(−x).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import kornia
+import torch
+from torch import Tensor
+
+from distill.models.teachers import abstraction as ab
+from distill.models.teachers.abstraction import Amount, Colour, Positive
+
+
+@dataclass(eq=False, repr=False)
+class NeonSign(ab.Classical):
+    """Photo to neon sign.
+
+    Tubes are `width` wide and the more, the higher `lines`; `glow` is their light on what is
+    around, `scene` what is seen of the photo.
+    """
+
+    width: Positive = 1.2
+    lines: Positive = 14.0
+    glow: Amount = 1.0
+    scene: Amount = 0.16
+    night: Colour = "#0a0618"
+
+    def draw(self, photo: Tensor, unit: float) -> Tensor:
+        sigma = self.width * unit
+        smooth = ab.flattened(photo, 4 * unit, 0.002)
+        light = ab.exposed(ab.lightness(smooth), 0.6)
+        off = light - ab.blur(light, 10 * unit)
+        spread = ab.blur(off.square(), 16 * unit).sqrt()
+        tangent, _ = ab.flow(ab.structure(ab.blur(photo, 0.7 * sigma), 3 * sigma))
+        tube = 1 - ab.pen(0.6 + 0.18 * off / (spread + 0.08), tangent, sigma, self.lines, 0.3)
+        # Hues at full strength; what is grey turns violet.
+        hue = kornia.color.rgb_to_lab(ab.blur(smooth, 4 * unit))[:, 1:]
+        hue = hue + torch.tensor([8.0, -12.0], device=photo.device).view(1, 2, 1, 1)
+        hue = 85 * hue / (hue.norm(dim=1, keepdim=True) + 3)
+        colour = kornia.color.lab_to_rgb(torch.cat([torch.full_like(light, 68), hue], 1), clip=True)
+        lit = tube * colour
+        around = 1.6 * ab.blur(lit, 3 * unit) + 1.8 * ab.blur(lit, 12 * unit)
+        shine = 0.9 * lit + 0.25 * ab.blur(tube, 0.6 * unit) + self.glow * around
+        night = ab.colour(self.night, photo) + self.scene * light * colour
+        return 1 - (1 - night) * torch.exp(-1.3 * shine)
