@@ -4,7 +4,7 @@ VENV ?= .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all test-long campaign killpoints fuzz mutants lint format train prepare export eval zoo benchmark lens page element docs clean
+.PHONY: help install demo test test-all test-long coverage campaign killpoints fuzz mutants lint format train prepare export eval zoo benchmark lens page element docs clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,7 +41,10 @@ test-all: $(VENV)/.everything  ## and the slow ones, as CI does: a quarter of an
 test-long: $(VENV)/.everything  ## the tests that CI leaves out
 	$(RUN) -m pytest -n 2 -m campaign
 
-campaign: test-long killpoints fuzz mutants  ## hours: what a scheduled workflow runs every week
+coverage: $(VENV)/.everything  ## the share of src/ that CI's tests run, without what processes of their own run
+	$(RUN) -m pytest -n 2 -m "not campaign" --cov=distill --cov-report=term:skip-covered
+
+campaign: coverage test-long killpoints fuzz mutants  ## hours: what a scheduled workflow runs every week
 
 killpoints: install  ## kill every command at random moments; ARGS="--commands lens --kills 50"
 	$(RUN) campaigns/kill_points.py $(ARGS)
