@@ -88,7 +88,7 @@ def _kind(hint: Any) -> tuple[str, str]:
     return {bool: "true|false", int: "N", float: "X", list: "[...]"}.get(hint, "TEXT"), ""
 
 
-def _limit(mark: Any) -> str:
+def _limit(mark: object) -> str:
     match mark:
         case Ge(ge=0) | Gt(gt=0) | Le(le=1) | Lt(lt=1):
             return ""
@@ -105,7 +105,7 @@ def _limit(mark: Any) -> str:
     return ""
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """A value as it is typed."""
     if isinstance(value, str):
         return value

@@ -17,7 +17,7 @@ from distill.core.nodes import Node, bind, unknown_name
 S = TypeVar("S")
 
 
-def check(values: Any, schema: type[S]) -> S:
+def check(values: object, schema: type[S]) -> S:
     """Plain values as a `schema` instance, every Node bound to its constructor's signature.
 
     That imports what the Nodes name: not for values out of a file from elsewhere.
@@ -28,7 +28,7 @@ def check(values: Any, schema: type[S]) -> S:
     return checked
 
 
-def fit(values: Any, schema: type[S], extra: Literal["forbid", "ignore"] = "forbid") -> S:
+def fit(values: object, schema: type[S], extra: Literal["forbid", "ignore"] = "forbid") -> S:
     """Plain values as a `schema` instance; what their Nodes name is neither looked at nor built.
 
     extra="ignore" leaves out keys that `schema` does not know: another version wrote them.

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 INTERRUPTED = 130  # exit status after Ctrl-C or SIGTERM
 SIGPIPE = 141  # what a shell gives for a command whose reader has gone
@@ -150,7 +149,7 @@ class OneLine:
         warnings.formatwarning = lambda message, *_args, **_more: f"warning: {message}\n"
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         warnings.formatwarning = self._format
         if self._asked:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from distill.core.errors import FULL, DistillError, first_of
 
@@ -57,7 +56,7 @@ def atomic_write(target: Path, private: bool = False) -> Iterator[Path]:
     target.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary, handle = _temporary_file(target)
+    temporary, handle = _temporary(target)
     try:
         temporary.chmod(0o600)  # whatever a killed process made of it
         yield temporary
@@ -87,7 +86,7 @@ def scratch_folder(target: Path) -> Iterator[Path]:
     So does what a killed process left there.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    folder, handle = _temporary_folder(target)
+    folder, handle = _temporary(target, folder=True)
     try:
         for left in folder.iterdir():
             shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
@@ -98,41 +97,32 @@ def scratch_folder(target: Path) -> Iterator[Path]:
             os.close(handle)
 
 
-def _temporary_file(target: Path) -> tuple[Path, int | None]:
-    """A new file beside `target`, and the handle of its lock, which the system drops at a kill.
+def _temporary(target: Path, folder: bool = False) -> tuple[Path, int | None]:
+    """A new file beside `target`, or a folder in which there may be something still; and the handle
+    of its lock, which the system drops at a kill.
 
     Its name is always the same, so that the next process takes over what a killed one left. Where
     a living one has it, or the file system has no locks, it is a name of its own.
     """
-    usual = _part(target)
+    usual, new = target.with_name(f".{target.name}.part"), False
     if fcntl:
-        handle = _lock(usual, os.O_RDWR | os.O_CREAT)
+        if folder:
+            with suppress(OSError):
+                usual.mkdir()
+                new = True
+        handle = _lock(usual, os.O_RDONLY | os.O_DIRECTORY if folder else os.O_RDWR | os.O_CREAT)
         if handle is not None:
-            os.ftruncate(handle, 0)
-            return usual, handle
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    os.close(handle)
-    return Path(name), None
-
-
-def _temporary_folder(target: Path) -> tuple[Path, int | None]:
-    """The same with a folder, in which there may be something still."""
-    usual, new = _part(target), False
-    if fcntl:
-        with suppress(OSError):
-            usual.mkdir()
-            new = True
-        handle = _lock(usual, os.O_RDONLY | os.O_DIRECTORY)
-        if handle is not None:
+            if not folder:
+                os.ftruncate(handle, 0)
             return usual, handle
         if new:
             usual.rmdir()
-    name = tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    own = ".part", f".{target.name}.", str(target.parent)
+    if folder:
+        return Path(tempfile.mkdtemp(*own)), None
+    handle, name = tempfile.mkstemp(*own)
+    os.close(handle)
     return Path(name), None
-
-
-def _part(target: Path) -> Path:
-    return target.with_name(f".{target.name}.part")
 
 
 def _lock(path: Path, flags: int) -> int | None:
@@ -168,7 +158,7 @@ def write_whole(target: Path, content: str | bytes | memoryview, private: bool =
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def write_json(target: Path, values: Any) -> None:
+def write_json(target: Path, values: object) -> None:
     """Replace a file by plain values as indented JSON, with `atomic_write`."""
     write_whole(target, json.dumps(values, indent=2) + "\n")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -45,7 +44,7 @@ def to_image(picture: Tensor) -> Image.Image:
     return to_picture(picture.detach().float().cpu().numpy())
 
 
-def wrong_pictures(output: Any, shape: Sequence[int]) -> str:
+def wrong_pictures(output: object, shape: Sequence[int]) -> str:
     """What keeps the user's output from being float32 pictures in [0, 1]; empty where nothing."""
     if not isinstance(output, Tensor):
         name = f"{type(output).__module__}.{type(output).__qualname__}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pytorch_lightning as pl
@@ -25,12 +25,13 @@ from distill.data.shared_batches import SharedBatchLoader
 from distill.data.worker_errors import ErrorForwardingLoader
 from distill.models.students.global_statistics import THUMBNAIL
 
+Item = TypeVar("Item")
 REPEATED = 64  # pictures of a batch that may come from fewer
 RUN_PAIRS = "pairs.tsv"  # in a run's folder: the pairs that it began with
 PICTURES = ("photo", "thumbnail", "target", "a", "b")  # of a batch
 
 
-def spread(items: Sequence[Any], count: int) -> list[Any]:
+def spread(items: Sequence[Item], count: int) -> list[Item]:
     """At most `count` of a sequence, evenly from first to last."""
     chosen = np.linspace(0, len(items) - 1, min(count, len(items))).round().astype(int)
     return [items[int(i)] for i in chosen]

@@ -100,7 +100,7 @@ def _read(root: Path) -> dict[str, Any] | None:
     return content
 
 
-def _is_ours(content: Any) -> bool:
+def _is_ours(content: object) -> bool:
     """Whether everything is there, and of its kind, that others take from it unasked."""
     if not isinstance(content, dict) or "counts" not in content:
         return False

@@ -55,7 +55,7 @@ class _ErrorForwardingDataset(Dataset):
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int) -> Any:
         try:
             return self.dataset[index]
         except DistillError as error:

@@ -70,7 +70,7 @@ def compressed_size(path: Path) -> int:
     return len(gzip.compress(path.read_bytes(), mtime=0))
 
 
-def _number(value: Any) -> str:
+def _number(value: float | str) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) else str(value)

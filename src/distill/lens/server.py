@@ -228,7 +228,7 @@ class Server(ThreadingHTTPServer):
         TCPServer.server_bind(self)  # HTTPServer would ask the name server who we are
         self.server_name, self.server_port = "localhost", self.server_address[1]
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: Any, client_address: object) -> None:
         """A browser that leaves in mid-reply, or that trusts no certificate yet, is no error."""
         if not isinstance(sys.exc_info()[1], ssl.SSLError | ConnectionError | TimeoutError):
             super().handle_error(request, client_address)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distill.config.registry import recipe_named
-from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train
+from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train, Training
 
 if TYPE_CHECKING:
     from distill.data.datamodule import LoaderData
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from distill.train.pix2pix import Pix2Pix
 
 
-def carry_out(settings: Any, data: LoaderData | None = None) -> Run:
+def carry_out(settings: Training, data: LoaderData | None = None) -> Run:
     """distill.train: train into the settings' run, or resume; gives that run.
 
     `data` are pictures of one's own, in the place of those that the settings of a student name.
@@ -30,8 +30,11 @@ def carry_out(settings: Any, data: LoaderData | None = None) -> Run:
 
     run, first = Run(Path(settings.runs) / settings.run), is_rank_zero()
     with run.alone() if first else nullcontext(), rank_zero_first(first, settings.trainer):
-        train = TRAIN.get(settings.recipe) or recipe_named(settings.recipe).train
-        train(settings, run, first) if data is None else distill(settings, run, first, data)
+        if data is not None and isinstance(settings, Train):
+            distill(settings, run, first, data)
+        else:
+            train = TRAIN.get(settings.recipe) or recipe_named(settings.recipe).train
+            train(settings, run, first)
     return run
 
 

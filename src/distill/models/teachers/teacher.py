@@ -75,7 +75,7 @@ class Teacher(nn.Module):
         self.check(output, photo)
         return output.clamp(0, 1)
 
-    def check(self, output: Any, photo: Tensor) -> None:
+    def check(self, output: object, photo: Tensor) -> None:
         """Raises BadPicture for no tensor, another size or range, or values that are not finite."""
         want = (len(photo), 3, *photo.shape[2:])
         if not isinstance(output, Tensor):  # of the user's

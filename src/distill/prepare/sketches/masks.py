@@ -6,10 +6,11 @@ import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
+from onnxruntime import InferenceSession
 from PIL import Image
 from torch import Tensor
 from torch.nn import functional as F
@@ -63,7 +64,7 @@ class SaliencyNetwork:
         return F.interpolate(values, size, mode="bilinear", antialias=True)[0].clamp(0, 1)
 
     @cached_property
-    def _opened(self) -> tuple[Any, str, int]:
+    def _opened(self) -> tuple[InferenceSession, str, int]:
         """The session, the name of its input, and the side of the picture that it takes."""
         session = open_file(self.path, torch.get_num_threads(), self._named)
         inputs = session.get_inputs()

@@ -12,6 +12,8 @@ from typing import Any
 import av
 import numpy as np
 from av.codec.context import Flags
+from av.container import OutputContainer
+from av.stream import Stream
 from av.video import VideoStream
 from filelock import FileLock, Timeout
 
@@ -183,7 +185,7 @@ def _disk(path: Path) -> Iterator[None]:
 class Track:
     """One stream. `target` is None where it is not in the new file; `remark` says so if changed."""
 
-    def __init__(self, source: Any, target: Any, remark: str | None = None) -> None:
+    def __init__(self, source: Stream, target: Any, remark: str | None = None) -> None:
         self.source, self.target, self.remark = source, target, remark
 
     def taken(self, packet: av.Packet) -> Iterable[av.Packet]:
@@ -227,7 +229,7 @@ class Encoded(Track):
         yield from self.target.encode(None)
 
 
-def tracks(container: Any, sources: Iterable[Any], encoder: str) -> Iterator[Track]:
+def tracks(container: OutputContainer, sources: Iterable[Any], encoder: str) -> Iterator[Track]:
     """A track for every stream, added to the container."""
     for source in sources:
         context = source.codec_context
@@ -248,7 +250,7 @@ def tracks(container: Any, sources: Iterable[Any], encoder: str) -> Iterator[Tra
         yield track
 
 
-def _takes(muxer: str, source: Any) -> bool:
+def _takes(muxer: str, source: Stream) -> bool:
     """Whether that kind of file can hold the stream: some refuse it only with their header."""
     try:
         with av.open(io.BytesIO(), "w", muxer) as trial:

@@ -48,7 +48,7 @@ class StaggeredStart(pl.Callback):
         self._lock.release(force=True)
 
 
-def run_one(task: Callable[[Any], None], job: Job) -> int:
+def run_one(task: Callable[[Training], None], job: Job) -> int:
     """One job of a grid, in a process that another one started; gives its exit status."""
     start = StaggeredStart(Path(job.settings.runs))
 

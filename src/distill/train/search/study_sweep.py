@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from distill.config import multirun
 from distill.config.multirun import Job, Space
@@ -17,7 +17,7 @@ from distill.config.settings.training import Training
 from distill.core.errors import DistillError
 from distill.train.search.sweep import SweepFolders, sweep_folder
 
-Task = Callable[[Any], None]
+Task = Callable[[Training], None]
 
 
 @dataclass(frozen=True)

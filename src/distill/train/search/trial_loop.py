@@ -35,7 +35,7 @@ from distill.train.trainer import also_called
 ATTEMPTS = 200  # half a second each: with all outside, limits and space hardly meet
 
 
-def run_sequential(task: Callable[[Any], None], trials: Trials) -> int:
+def run_sequential(task: Callable[[Training], None], trials: Trials) -> int:
     """Trials one after the other in this process; gives 0, or the status of an interrupted one."""
     next_trial = _trial_source(trials)
     while trial := next_trial():
@@ -132,7 +132,7 @@ def outside(search: Search, settings: Training) -> str | None:
     return None
 
 
-def run_trial(task: Callable[[Any], None], trials: Trials, trial: Trial) -> int:
+def run_trial(task: Callable[[Training], None], trials: Trials, trial: Trial) -> int:
     """Train, score and report one; gives the exit status that the run alone would have had.
 
     One that was interrupted is queued again.
