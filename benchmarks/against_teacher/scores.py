@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from against_teacher.heldout_set import FidelitySet, Indices
 from distill.eval_fid import line_scores
 from distill.eval_fid.feature_sets import Features, Values, features_of_set, interval, per_picture
-from distill.eval_fid.whole_pictures import SIMILARITY
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureNetwork
 from distill.metrics.frechet import Groups
@@ -20,7 +19,7 @@ from distill.metrics.similarity import grid
 
 ENOUGH = 1000  # pictures from which on a Fréchet distance is given; below, it is mostly bias
 BATCH = 16
-PSNR = SIMILARITY[0]
+PSNR = "PSNR (dB)"
 GRID = "grid above teacher's (1/255)"
 Row = dict[str, Any]  # value, interval (None where none can be had), pictures
 Measure = Callable[[Tensor, Tensor], Tensor]
