@@ -285,7 +285,7 @@ def _file_of(student: str | Path | Run) -> Path:
         return zoo.find(str(student))
     if isinstance(student, str) and student.startswith("hub:"):
         from distill.hub.published_student import pull_student
-        from distill.hub.remotes import remote_of
+        from distill.hub.transfer import remote_of
 
         repo = student.removeprefix("hub:")
         path = cache_folder() / "hub" / f"{repo.replace('/', '--')}.safetensors"

@@ -19,7 +19,7 @@ from distill.data.shards.address import Address
 from distill.data.shards.shard_index import read_rows_of, read_shard_row, write_part
 from distill.hub import __main__ as hub
 from distill.hub import transfer
-from distill.hub.remotes import FolderRemote
+from distill.hub.transfer import FolderRemote
 from distill.prepare import __main__ as prepare
 from distill.shards import __main__ as shards
 from support.commands import SMALL, go, run

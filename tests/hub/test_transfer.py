@@ -10,7 +10,7 @@ import pytest
 
 from distill.core.errors import DistillError
 from distill.hub import transfer
-from distill.hub.remotes import FolderRemote, HubRemote, Remote, remote_of
+from distill.hub.transfer import FolderRemote, HubRemote, Remote, remote_of
 from support.hub_stand_in import LARGE, HubStandIn, as_typed
 
 LAST = ("last.json", transfer.SUMS)

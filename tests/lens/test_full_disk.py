@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from distill.lens import __main__ as lens
-from distill.lens import gzipped, webpage
+from distill.lens import webpage
 from support.commands import run
 from support.lens_page import BUILT
 
@@ -88,7 +88,7 @@ def test_a_page_that_cannot_be_written_whole_is_not_taken_for_one(
     page, sources, monkeypatch, capsys
 ):
     with monkeypatch.context() as patch:
-        patch.setattr(gzipped, "write_whole", fails)
+        patch.setattr(webpage, "write_whole", fails)
         assert run(lens, "serve=false", "students=[hayao]") == 1
     said = capsys.readouterr().err.splitlines()
     assert said[-1] == (

@@ -9,7 +9,8 @@ from http.client import HTTPConnection, HTTPResponse
 import numpy as np
 import pytest
 
-from distill.lens import gzipped
+from distill.lens import webpage
+from distill.lens.server import accepted
 from support.lens_page import serving
 
 LONG = b"\0asm" * 5000
@@ -19,7 +20,7 @@ LONG = b"\0asm" * 5000
 def packed(page):
     """The page with one file that shrinks, and its compressed form."""
     (page / "page" / "ort-0a1b.wasm").write_bytes(LONG)
-    gzipped.compress(page)
+    webpage.compress(page)
     return page
 
 
@@ -40,8 +41,8 @@ def test_what_shrinks_gets_a_second_form_and_nothing_else_does(tmp_path):
     (tmp_path / "deep").mkdir()
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
-    gzipped.compress(tmp_path)
-    gzipped.compress(tmp_path)  # and no .gz.gz
+    webpage.compress(tmp_path)
+    webpage.compress(tmp_path)  # and no .gz.gz
     names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
     assert names == {*contents, "deep/long.wasm.gz"}
     assert gzip.decompress((tmp_path / "deep/long.wasm.gz").read_bytes()) == LONG
@@ -67,7 +68,7 @@ def test_what_shrinks_gets_a_second_form_and_nothing_else_does(tmp_path):
     ],
 )
 def test_who_takes_gzip(header, taken):
-    assert gzipped.accepted(header) is taken
+    assert accepted(header) is taken
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
@@ -100,7 +101,7 @@ def test_a_file_of_one_form_is_sent_as_it_is(packed):
 
 def test_the_first_page_has_two_forms_too(packed):
     (packed / "index.html").write_bytes(LONG)
-    gzipped.compress(packed)
+    webpage.compress(packed)
     with serving(packed) as server:
         for path in ("/", "/index.html?x=1"):
             reply, body = ask(server, path, Accept_Encoding="gzip")

@@ -32,8 +32,7 @@ from distill.data.shards.shard_index import (
 from distill.data.shards.shard_manifest import KEPT, finished_shards, shard_manifest_at
 from distill.data.takedown import note_published
 from distill.hub import transfer
-from distill.hub.remotes import Remote
-from distill.hub.transfer import SUMS
+from distill.hub.transfer import SUMS, Remote
 
 LAST = (MANIFEST, SUMS)  # a set without them is none yet
 REPAIR = "run the command that made the set again to repair it"

@@ -23,7 +23,7 @@ from distill.data.cards.terms import front_matter, licence_entries, one_line, te
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.data.terms import described_terms, terms_of
 from distill.hub import transfer
-from distill.hub.remotes import FolderRemote, Remote
+from distill.hub.transfer import FolderRemote, Remote
 from distill.metrics import complexity
 from distill.models import zoo
 from distill.models.checkpoint import load_student

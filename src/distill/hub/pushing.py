@@ -13,7 +13,7 @@ from distill.data.takedown import note_published
 from distill.data.terms import described_terms
 from distill.hub.published_set import pull_set, push_set
 from distill.hub.published_student import PublishedStudent, pull_student, push_student
-from distill.hub.remotes import remote_of
+from distill.hub.transfer import remote_of
 from distill.runs.run_folder import run_named
 
 

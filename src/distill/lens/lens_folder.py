@@ -20,9 +20,8 @@ from distill.core import onnx_files
 from distill.core.arrays import over_white, to_array, to_picture
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path, room_in, scratch_folder
-from distill.lens import gzipped
 from distill.lens.page_students import SIDE, PageStudent
-from distill.lens.webpage import ELEMENT
+from distill.lens.webpage import ELEMENT, SUFFIX
 from distill.stylize.onnx_student import OnnxStudent
 
 MANIFEST = "manifest.json"
@@ -94,7 +93,7 @@ def _place_element(folder: Path, wanted: bool) -> None:
             if found:
                 shutil.copyfile(path, runtime / (found[1] + found[2]))
         for name, here in NAMES.items():
-            for end in ("", gzipped.SUFFIX):
+            for end in ("", SUFFIX):
                 if (built / (name + end)).is_file():
                     shutil.copyfile(built / (name + end), folder / EMBED / (here + end))
     shutil.rmtree(built, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import socket
 import ssl
@@ -23,7 +24,8 @@ from urllib.parse import quote
 from distill.config.settings.commands import Lens
 from distill.core.errors import DistillError
 from distill.core.files import real_path
-from distill.lens import gzipped, https
+from distill.lens import https
+from distill.lens.webpage import SUFFIX
 
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 _HOST = re.compile(r"(?:\[([0-9a-f.:]+)\]|([^\s:@/?#\\\[\]]+))(?::\d*)?", re.IGNORECASE)
@@ -156,9 +158,9 @@ class Handler(SimpleHTTPRequestHandler):
         if not allowed or (file == path and named.endswith("/")):
             self.send_error(404)
             return None
-        if packed := gzipped.form_of(file):
+        if packed := form_of(file):
             self.form["Vary"] = "Accept-Encoding"
-            if gzipped.accepted(",".join(self.headers.get_all("Accept-Encoding", []))):
+            if accepted(",".join(self.headers.get_all("Accept-Encoding", []))):
                 self.form["Content-Encoding"] = "gzip"
                 self.path = f"/{quote(packed.relative_to(root).as_posix())}"
         return super().send_head()
@@ -166,7 +168,7 @@ class Handler(SimpleHTTPRequestHandler):
     def guess_type(self, path: Any) -> str:
         """Of the file itself, in whatever form it goes out."""
         encoded = "Content-Encoding" in self.form
-        return super().guess_type(str(path).removesuffix(gzipped.SUFFIX) if encoded else path)
+        return super().guess_type(str(path).removesuffix(SUFFIX) if encoded else path)
 
     def send_response(self, code: int, message: str | None = None) -> None:
         if code == HTTPStatus.NOT_MODIFIED:  # nothing is sent that could be encoded
@@ -307,3 +309,33 @@ def plain_host(host: str) -> str:
     except ValueError:
         return host.lower().removesuffix(".")
     return str(getattr(address, "ipv4_mapped", None) or address)
+
+
+def form_of(path: Path) -> Path | None:
+    """The compressed form of a file. None where there is none, or one of another file."""
+    packed = path.with_name(path.name + SUFFIX)
+    try:
+        with packed.open("rb") as stream:
+            stream.seek(-4, os.SEEK_END)  # RFC 1952: the original's size modulo 2³²
+            size = int.from_bytes(stream.read(4), "little")
+        same = size == path.stat().st_size % 2**32
+    except OSError:
+        return None
+    return packed if same and not packed.is_symlink() else None
+
+
+def accepted(header: str) -> bool:
+    """Whether this Accept-Encoding takes gzip, and wants it no less than the plain file.
+
+    RFC 9110, 12.5.3: a coding with q=0 is refused, `*` stands for those that are not named.
+    """
+    weights: dict[str, float] = {}
+    for item in header.lower().split(","):
+        coding, *parameters = (part.strip() for part in item.split(";"))
+        given = (re.fullmatch(r"q\s*=\s*([\d.]+)", part) for part in parameters)
+        try:
+            weights[coding] = next((float(found[1]) for found in given if found), 1.0)
+        except ValueError:
+            weights[coding] = 0.0
+    gzip_weight = weights.get("gzip", weights.get("x-gzip", weights.get("*", 0.0)))
+    return gzip_weight > 0 and gzip_weight >= weights.get("identity", 0.0)
