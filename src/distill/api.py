@@ -121,12 +121,15 @@ def label_photos(
     >>> distill.label_photos("photos", "toon", out="pairs", style={"resolution": 64})
     PosixPath('pairs')
     """
+    from distill.models.build import tried
     from distill.models.teachers.python_callable import CallTeacher
     from distill.models.teachers.teacher import Teacher
     from distill.prepare import labelling
 
     named: dict[str, Any] = {"photos": photos, "data.root": out, "style": teacher}
-    own = teacher if isinstance(teacher, Teacher) else None
+    own = None
+    if isinstance(teacher, Teacher):
+        own = tried(teacher, f"teacher {type(teacher).__name__}")
     if not isinstance(teacher, str):
         name = str(getattr(teacher, "__qualname__", type(teacher).__name__))
         named |= {"style": "own", "style.name": name.lower()}

@@ -99,9 +99,7 @@ def split_folders(words: Sequence[str]) -> tuple[list[str], list[Path]]:
     kept, folders, left = list[str](), list[str](), iter(words)
     for word in left:
         flag, _, value = word.partition("=")
-        items = [
-            part.strip(" '\"").removeprefix("file://") for part in value.strip("[]").split(",")
-        ]
+        items = [part.strip(" '\"") for part in value.strip("[]").split(",")]
         if flag in ("--config-dir", "-cd"):
             folders += [value] if value else _next(left)
         elif flag == "hydra.searchpath":
@@ -110,7 +108,7 @@ def split_folders(words: Sequence[str]) -> tuple[list[str], list[Path]]:
             name_plugins(items)
         else:
             kept.append(word)
-    paths = [Path(os.path.abspath(home_path(folder))) for folder in folders]
+    paths = [Path(os.path.abspath(home_path(each.removeprefix("file://")))) for each in folders]
     if wrong := next((path for path in paths if not path.is_dir()), None):
         raise DistillError(f"--config-dir {wrong}: no such folder of settings")
     if paths:
@@ -242,7 +240,9 @@ def check_flags(words: Sequence[str]) -> None:
     another kind of program, and their errors are many lines long.
     """
     rest = [part for word in words for part in word.split("=", 1)]
-    asked = {word for word in rest if word in _SHOWN}
+    needing = {*_SHORTER, "--resolve"} & {*rest}
+    if needing and not {*_SHOWN} & {*rest}:
+        raise DistillError(f"{min(needing)}: goes with --cfg job; leave it out, or add that")
     while rest:
         word = rest.pop(0)
         if word in _PLAIN:
@@ -261,6 +261,3 @@ def check_flags(words: Sequence[str]) -> None:
             )
         else:
             raise DistillError(f"{word}: no setting; settings are typed KEY=VALUE, see --help")
-    needing = {*_SHORTER, "--resolve"} & {part for word in words for part in word.split("=", 1)}
-    if needing and not asked:
-        raise DistillError(f"{min(needing)}: goes with --cfg job; leave it out, or add that")

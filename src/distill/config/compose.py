@@ -422,12 +422,10 @@ def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
         return f"{error.override}: is no value that Hydra reads; if it is a text, type {inside}"
     # The second is Hydra's of a group that takes several choices at once.
     if found := re.search(r"Could not (?:find|load) '([^']+)/([^'/]+)'", text):
-        group, choice = found.groups()
-        return unknown_name(f"{group}={choice}", [f"{group}={c}" for c in choices(group)], "choice")
+        return _no_choice(*found.groups())
     if found := re.search(r"Could not override '([^']+)'|Key '([^']+)' is not in struct", text):
+        found = re.search(r"full_key: (\S+)", text) or found
         key = next(filter(None, found.groups()))
-        full = re.search(r"full_key: (\S+)", text)
-        key = full.group(1) if full else key
         groups = [g for g in every_group(name) if choices(g)]
         bringing = [f"{g}={c}" for g in groups for c in choices(g) if key in keys_of(g, c)]
         if elsewhere := [each for each in bringing if each not in overrides]:
@@ -439,12 +437,14 @@ def _explain(name: str, error: Exception, overrides: Iterable[str]) -> str:
     if "Config group override must be" in text or isinstance(error, TypeError):
         for typed in overrides:  # it does not say of which
             group, _, choice = typed.partition("=")
-            allowed = choices(group)
-            wrong = [each for each in choice.strip("[]").split(",") if each not in allowed]
-            if allowed and wrong:
-                known = [f"{group}={each}" for each in allowed]
-                return unknown_name(f"{group}={wrong[0]}", known, "choice")
+            wrong = {*choice.strip("[]").split(",")} - {*choices(group)}
+            if choices(group) and wrong:
+                return _no_choice(group, min(wrong))
     return " ".join(text.split())
+
+
+def _no_choice(group: str, choice: str) -> str:
+    return unknown_name(f"{group}={choice}", [f"{group}={c}" for c in choices(group)], "choice")
 
 
 def _all_keys(name: str, key: str, overrides: Iterable[str]) -> list[str]:

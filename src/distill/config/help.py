@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import astuple, dataclass, fields, is_dataclass
 from itertools import takewhile
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -88,21 +88,11 @@ def _kind(hint: Any) -> tuple[str, str]:
     return {bool: "true|false", int: "N", float: "X", list: "[...]"}.get(hint, "TEXT"), ""
 
 
-def _limit(mark: object) -> str:
-    match mark:
-        case Ge(ge=0) | Gt(gt=0) | Le(le=1) | Lt(lt=1):
-            return ""
-        case Ge(ge=least):
-            return f"at least {least}"
-        case Gt(gt=least):
-            return f"above {least}"
-        case Le(le=most):
-            return f"at most {most}"
-        case Lt(lt=most):
-            return f"below {most}"
-        case MultipleOf(multiple_of=step):
-            return f"a multiple of {step}"
-    return ""
+def _limit(mark: Any) -> str:
+    if mark in (Ge(0), Gt(0), Le(1), Lt(1)):
+        return ""
+    words = {Ge: "at least", Gt: "above", Le: "at most", Lt: "below", MultipleOf: "a multiple of"}
+    return " ".join([words[type(mark)], *map(str, astuple(mark))]) if type(mark) in words else ""
 
 
 def _shown(value: object) -> str:

@@ -137,14 +137,13 @@ def current_name(name: str) -> str:
 
 def with_current_names(settings: Any) -> Any:
     """Plain values that were saved, every `_target_` in them as `current_name` has it."""
-    if isinstance(settings, dict):
-        return {
-            key: current_name(value)
-            if key == "_target_" and isinstance(value, str)
-            else with_current_names(value)
-            for key, value in settings.items()
-        }
-    return [*map(with_current_names, settings)] if isinstance(settings, list) else settings
+    if isinstance(settings, list):
+        return [*map(with_current_names, settings)]
+    if not isinstance(settings, dict):
+        return settings
+    found = {key: with_current_names(value) for key, value in settings.items()}
+    name = found.get("_target_")
+    return found | {"_target_": current_name(name)} if isinstance(name, str) else found
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

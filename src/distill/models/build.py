@@ -124,11 +124,15 @@ def load_teacher(style: StyleSettings, node: Node | None) -> Teacher:
         elif style.weights:  # another teacher than the style's own
             raise DistillError(f"style.weights={style.weights}: this teacher takes none; leave it")
     teacher: Teacher = nodes.part("teacher", node, Teacher, **found)
-    if nodes.is_own(node) and teacher.timed and not teacher.by_name:
-        said = f"teacher._target_={node['_target_']}"
-        if teacher.origin == Teacher.origin:  # it has said nothing better
-            teacher.origin = said
-        try_network(said, teacher.freeze(), 4 if teacher.transparent else 3, teacher.multiple)
+    return tried(teacher, f"teacher._target_={node['_target_']}") if nodes.is_own(node) else teacher
+
+
+def tried(teacher: Teacher, said: str) -> Teacher:
+    """A teacher of the user's own, frozen, once it has drawn. Raises DistillError."""
+    if teacher.origin == Teacher.origin:  # it has said nothing better
+        teacher.origin = said
+    if teacher.freeze().timed and not teacher.by_name:
+        try_network(said, teacher, 4 if teacher.transparent else 3, teacher.multiple)
     return teacher
 
 
