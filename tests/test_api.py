@@ -185,6 +185,11 @@ class Inverted(distill.Teacher):
         return 1 - photo
 
 
+class Wide(Inverted):
+    def forward(self, photo: Tensor) -> Tensor:
+        return 2 - photo
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("teacher", [inverted, Inverted()], ids=["function", "Teacher"])
 def test_photos_are_labelled_by_a_teacher_of_one_s_own(trained, monkeypatch, tmp_path, teacher):
@@ -341,6 +346,8 @@ def refused(line: str, call: Callable[..., Any], *args: Any, **settings: Any) ->
         refused("data.root=gone", distill.lightning_parts, "gone", style="own", **SMALL),
         refused("lr: is for a new student", distill.student_network, "toon", lr=1),
         refused("photos=gone: no such folder", distill.label_photos, "gone"),
+        refused("teacher: a int; want a style", distill.label_photos, "gone", 5),
+        refused("teacher Wide: gave values from", distill.label_photos, "gone", Wide()),
         refused("out: missing", distill.export_student, Levels()),
         refused("runs/gone: no such run", distill.export_student, "runs/gone"),
         refused("formats=onyx: no such", distill.export_student, Levels(), "onyx", out="out"),

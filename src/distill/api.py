@@ -130,6 +130,9 @@ def label_photos(
     own = None
     if isinstance(teacher, Teacher):
         own = tried(teacher, f"teacher {type(teacher).__name__}")
+    elif not isinstance(teacher, str) and not callable(teacher):
+        said = f"teacher: a {type(teacher).__name__}"
+        raise DistillError(f"{said}; want a style, a Teacher or a function of a module")
     if not isinstance(teacher, str):
         name = str(getattr(teacher, "__qualname__", type(teacher).__name__))
         named |= {"style": "own", "style.name": name.lower()}

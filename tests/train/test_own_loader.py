@@ -69,6 +69,20 @@ def test_another_batch_is_told(given, line):
         batch_of(given)
 
 
+@pytest.mark.parametrize(
+    ("train", "val", "line"),
+    [
+        ([], [(PHOTO, PHOTO)], "train: the loader has no batch"),
+        ([(PHOTO, PHOTO)], [], "val: the loader has no batch"),
+        ([(PHOTO, PHOTO)], [(PHOTO, 2 * PHOTO)], "a batch: target has values from"),
+    ],
+)
+def test_a_wrong_first_batch_leaves_no_run(here, train, val, line):
+    with pytest.raises(DistillError, match=line):
+        distill.train_student(train, val, run="own", trainer={"max_steps": 1}, **OWN)
+    assert not Path("runs/own").exists()
+
+
 @pytest.mark.slow
 def test_the_loader_begins_again_and_a_run_resumes_and_measures(here):
     seen = []
@@ -82,7 +96,7 @@ def test_the_loader_begins_again_and_a_run_resumes_and_measures(here):
     val = [(PHOTO, 1 - PHOTO)]
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     run = distill.train_student(pairs, val, run="own", trainer={"max_steps": 5}, **OWN)
-    assert seen[:5] == [0, 1, 0, 1, 0]
+    assert seen[:6] == [0, 0, 1, 0, 1, 0]  # the first is looked at before anything begins
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
     assert torch.load(run.last, weights_only=True)["global_step"] == 5
     assert run.settings().data.kind == "loader"

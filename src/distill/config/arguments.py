@@ -23,14 +23,11 @@ VALUED = {  # Hydra's flags that take the next word
 }
 
 MULTIRUN, HELP, VERSION = {"-m", "--multirun"}, {"-h", "--help"}, {"-V", "--version"}
-_SHOWN: dict[str, tuple[str, ...]] = {  # and what may follow them
-    **dict.fromkeys(("-c", "--cfg"), ("job", "hydra", "all")),
-    **dict.fromkeys(
-        ("-i", "--info"), ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
-    ),
-}
-_SHORTER = {"-p", "--package"}  # of --cfg: one part, by its name
-_PLAIN = {*MULTIRUN, *HELP, *VERSION, "--resolve"}
+_FLAGS = re.compile(  # that a command takes, and the words after them
+    r"(-m|--multirun|-h|--help|-V|--version|--resolve|(-c|--cfg)[ =](job|hydra|all)|"
+    r"(-i|--info)([ =](all|config|defaults|defaults-tree|plugins|searchpath))?|"
+    r"(-p|--package)[ =]\S+)( |$)"
+)
 
 
 class TypedKeys:
@@ -42,11 +39,8 @@ class TypedKeys:
     """
 
     def __init__(self, *schemas: type) -> None:
-        self.texts: set[str] = set()
-        self.paths: set[str] = set()
-        self.lists: set[str] = set()
-        self.names: set[str] = set()
-        self.together: set[str] = set()
+        self.texts, self.paths, self.lists = set[str](), set[str](), set[str]()
+        self.names, self.together = set[str](), set[str]()
         for schema in schemas:
             self._collect(schema, "", several=False)
 
@@ -239,25 +233,19 @@ def check_flags(words: Sequence[str]) -> None:
     Hydra has more of them: they change where settings come from, or install completion for
     another kind of program, and their errors are many lines long.
     """
-    rest = [part for word in words for part in word.split("=", 1)]
-    needing = {*_SHORTER, "--resolve"} & {*rest}
-    if needing and not {*_SHOWN} & {*rest}:
-        raise DistillError(f"{min(needing)}: goes with --cfg job; leave it out, or add that")
-    while rest:
-        word = rest.pop(0)
-        if word in _PLAIN:
-            continue
-        if word in _SHORTER and rest:
-            rest.pop(0)
-        elif word in _SHOWN:
-            if rest and rest[0] in _SHOWN[word]:
-                rest.pop(0)
-            elif word in ("-c", "--cfg"):
-                raise DistillError(f"{word}: say what of: {word} {', '.join(_SHOWN[word])}")
-        elif word.startswith("-"):
-            raise DistillError(
-                f"{word}: no such flag; there are --help, --cfg job, --info defaults, -m, "
-                "--config-dir and --version; settings are typed KEY=VALUE"
-            )
-        else:
-            raise DistillError(f"{word}: no setting; settings are typed KEY=VALUE, see --help")
+    left = " ".join(words)
+    needing = re.search(r"(?:^| )(--resolve|--package|-p)(?=[ =]|$)", left)
+    if needing and not re.search(r"(?:^| )(-c|--cfg|-i|--info)(?=[ =]|$)", left):
+        raise DistillError(f"{needing[1]}: goes with --cfg job; leave it out, or add that")
+    while found := _FLAGS.match(left):
+        left = left[found.end() :]
+    word = re.split("[ =]", left)[0]
+    if word in ("-c", "--cfg"):
+        raise DistillError(f"{word}: say what of: {word} job, hydra, all")
+    if word.startswith("-"):
+        raise DistillError(
+            f"{word}: no such flag; there are --help, --cfg job, --info defaults, -m, "
+            "--config-dir and --version; settings are typed KEY=VALUE"
+        )
+    if left:
+        raise DistillError(f"{word}: no setting; settings are typed KEY=VALUE, see --help")

@@ -107,21 +107,19 @@ def class_of(key: str, value: Mapping[str, Any]) -> Any:
     name = value.get("_target_")
     if not isinstance(name, str):
         raise DistillError(f"{key}._target_: missing; it names the class to build")
-    name = current_name(name)
+    ours = (name := current_name(name)).startswith("distill.")
     try:
+        if ours:  # `resolve_name` does not say what a module lacks
+            return getattr(import_module(name.rpartition(".")[0]), name.rpartition(".")[2])
         return resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "torch":
             raise  # an installation for inference alone, which is said in other words
-        if name.startswith("distill."):
-            try:  # `resolve_name` says only that it is not there
-                import_module(name.rpartition(".")[0])
-            except ImportError as missing:
-                if said := lacking(missing):
-                    raise DistillError(f"{key}._target_={name}: {said}") from error
-        raise DistillError(f"{key}._target_={name}: cannot be imported ({error})") from error
+        said = lacking(error) if ours and isinstance(error, ImportError) else ""
+        said = said or f"cannot be imported ({error})"
+        raise DistillError(f"{key}._target_={name}: {said}") from error
     except Exception as error:  # a module of the user's raises whatever it likes
-        if name.startswith("distill."):
+        if ours:
             raise
         why = f"{type(error).__name__}: {reason_of(error, 200)}{place_of(error)}"
         raise DistillError(f"{key}._target_={name}: cannot be imported ({why})") from error

@@ -86,10 +86,9 @@ def _places(package: str) -> list[Path]:
 def _other_contract(package: str) -> str:
     """One line where a package's conf/ was made for another contract than this one's."""
     for file in (place / "conf/plugin.yaml" for place in _places(package)):
-        content = None
-        with suppress(OSError, ValueError, yaml.YAMLError):
-            content = yaml.safe_load(file.read_text(encoding="utf-8"))
-        said = content.get("contract") if isinstance(content, dict) else None
+        said = None
+        with suppress(OSError, ValueError, yaml.YAMLError, AttributeError):
+            said = yaml.safe_load(file.read_text(encoding="utf-8")).get("contract")
         if said is None and file.parent.is_dir():
             return f"plug-in {package}: {file} is missing; it has one line, contract: {CONTRACT}"
         if said not in (None, CONTRACT):

@@ -170,6 +170,14 @@ class LoaderData(pl.LightningDataModule):
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> dict[str, Any]:
         return _as_batch(batch)
 
+    def check_first(self) -> None:
+        """Raises DistillError where a loader has no batch, or a wrong one to begin with."""
+        for name, loader in (("train", self.train), ("val", self.val)):
+            first = next(iter(loader), None)
+            if first is None:
+                raise DistillError(f"{name}: the loader has no batch; want one at least")
+            _as_batch(first)
+
     def first_batches(self, count: int) -> Iterator[dict[str, Any]]:
         """The first `count` batches, whatever has been trained."""
         return map(_as_batch, islice(chain.from_iterable(repeat(self.train)), count))

@@ -76,7 +76,8 @@ def terms_of_run(trained: Training, depth: int = 0) -> Terms:
         if isinstance(trained, Train):
             sharded = trained.data.kind == "shards"
             root = sources.shards_root(trained) if sharded else sources.pairs_root(trained)
-            found += _of_set(str(root), trained, stated, "", depth)
+            named = "of a loader" if trained.data.kind == "loader" else str(root)
+            found += _of_set(named, trained, stated, "", depth)
         else:
             data = getattr(trained, "data", None)
             folders = (getattr(data, key, None) for key in ("root", "a", "b"))

@@ -83,6 +83,8 @@ def held_out_photos(student: nn.Module, trained: Train, settings: EvalFid) -> He
 
     Raises DistillError where they cannot be labelled.
     """
+    if trained.data.kind == "loader" and not settings.photos:
+        raise DistillError("the run learnt from a loader: name a folder of pairs with photos=DIR")
     source = source_of(trained, settings.photos)
     root = sources.pairs_root(source)
     # A finished set whose photos are gone is taken as it is; otherwise it is checked against them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -36,22 +37,20 @@ def own_metrics(nodes: Mapping[str, dict[str, Any]]) -> dict[str, Measure]:
 
     Raises DistillError for a wrong one.
     """
-
-    def checked(name: str, metric: Metric) -> Measure:
-        @torch.inference_mode()
-        def call(output: Tensor, target: Tensor) -> Tensor:
-            with of_the_user(f"metrics.{name}: a call with {form(output)}"):
-                found: Any = metric(output, target)
-            count = len(output)
-            if isinstance(found, Tensor) and found.shape == (count,) and found.isfinite().all():
-                return found
-            gave = form(found) if isinstance(found, Tensor) else type(found).__name__
-            want = f"{count} finite figures, one a picture, ({count},)"
-            raise DistillError(f"metrics.{name}: gave {gave}, want {want}")
-
-        return call
-
-    made = {name: checked(name, part(f"metrics.{name}", nodes[name], Metric)) for name in nodes}
-    for measure in made.values():
-        measure(*torch.rand(2, 2, 3, 64, 96, generator=torch.Generator().manual_seed(0)))
+    made: dict[str, Measure] = {}
+    for name, node in nodes.items():
+        made[name] = partial(_figures, f"metrics.{name}", part(f"metrics.{name}", node, Metric))
+        made[name](*torch.rand(2, 2, 3, 64, 96, generator=torch.Generator().manual_seed(0)))
     return made
+
+
+@torch.inference_mode()
+def _figures(said: str, metric: Metric, output: Tensor, target: Tensor) -> Tensor:
+    with of_the_user(f"{said}: a call with {form(output)}"):
+        found: Any = metric(output, target)
+    count = len(output)
+    if isinstance(found, Tensor) and found.shape == (count,) and found.isfinite().all():
+        return found
+    gave = form(found) if isinstance(found, Tensor) else type(found).__name__
+    want = f"{count} finite figures, one a picture, ({count},)"
+    raise DistillError(f"{said}: gave {gave}, want {want}")

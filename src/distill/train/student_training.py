@@ -15,7 +15,7 @@ from distill.core import nodes
 from distill.core.errors import DistillError, counted
 from distill.core.files import home_path, near_name
 from distill.data import loaders, sources
-from distill.data.datamodule import DistillData, Pictures
+from distill.data.datamodule import DistillData, LoaderData, Pictures
 from distill.data.shards.shard_manifest import finished_shards
 from distill.losses.criterion import Criterion
 from distill.losses.term import Reads
@@ -45,6 +45,8 @@ def train(settings: Train, run: Run, first: bool, data: Pictures | None = None) 
         print("\n".join([f"{run.folder}: {end}", *outcome(run, "student")]))
         return
     check(settings)
+    if isinstance(data, LoaderData):
+        data.check_first()
     teacher = needed_teacher(settings)
     pl.seed_everything(settings.seed, verbose=False)
     module = student_module(settings, teacher)

@@ -1,4 +1,7 @@
-"""What all settings share: kinds of values, and a line on each for --help; conf/ has defaults."""
+"""What all settings share: kinds of values, and a line on each for --help; conf/ has defaults.
+
+A setting with a default here has it since runs from before it have none.
+"""
 
 from __future__ import annotations
 

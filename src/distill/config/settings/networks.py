@@ -89,7 +89,6 @@ class NetworkSettings(Settings, ABC):
 class StudentSettings(NetworkSettings):
     """A student: an encoder's features through a decoder."""
 
-    # runs from before it have none
     global_statistics: Literal["none", "thumbnail"] = setting(
         "thumbnail: statistics of the whole picture scale and shift features, so that larger "
         "pictures come out right",

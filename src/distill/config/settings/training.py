@@ -96,7 +96,6 @@ class SplitConfig(DataConfig):
         "share held out to report on, in the same way; 0: none, validation serves for both",
         default=0.0,
     )
-    # runs from before them have none of these
     align: bool = setting(
         "shift targets that are a few pixels off onto their photos (see distill.curate)",
         default=False,
@@ -136,14 +135,12 @@ class Data(SplitConfig):
         "disk space for remote shards on this machine, the least recently used go; 0: none",
         default=None,
     )
-    # runs from before them have none of these
     zoom: Annotated[float, Field(ge=0, le=1)] = setting(
         "0.3: pairs are shown 1/1.3 to 1.3 times as large, both sides alike", default=0.0
     )
     photo_colour: Annotated[float, Field(ge=0, lt=1)] = setting(
         "how far the colours of the photo alone vary, its target's staying as they are", default=0.0
     )
-    # nor these two
     sizes: Sizes | None = setting(
         "long sides in pixels of whole pictures to label too, such as [256,512,768,1024]; "
         "null: squares alone",
@@ -227,11 +224,9 @@ class Labelling(Settings):
     )
     workers: NonNegativeInt = setting("processes that read photos")
     device: Literal["auto", "cpu", "cuda", "mps"] = setting("what the teacher runs on")
-    # runs from before it have none
     precision: Literal["auto", "float32", "bfloat16"] = setting(
         "of the teacher; auto: as the set has it, bfloat16 where that is faster", default="auto"
     )
-    # nor this
     listing: Literal["auto", "new", "kept"] = setting(
         "list photos at an address new, or take the kept list; auto: kept where listing took "
         "more than a minute",
@@ -362,7 +357,6 @@ class Training(NetworkSettings):
     budget: Budget
     optimizer: Annotated[Node, Given(("params", "lr"))]
     schedule: Annotated[Node, Given(("optimizer", "total_steps", "val_every"))]
-    # runs from before them have none of these
     logger: Loggers = field(default_factory=Loggers)
     licence: LicenceOfRun = field(default_factory=LicenceOfRun)
     callbacks: Nodes = setting("callbacks of Lightning, by a name", default_factory=dict)
@@ -373,13 +367,11 @@ class Train(PhotoSource, StudentSettings, Training):
     """distill.train recipe=distill"""
 
     recipe: Literal["distill"] = "distill"  # runs from before there were others have none
-    # runs from before it have none
     init: str | None = setting(
         "student to start from: zoo:NAME of the package, a .ckpt, or an exported .safetensors"
         " or .onnx, a .pth of the paper's",
         default=None,
     )
-    # nor this
     batchnorm: Literal["learnt", "kept", "measured"] = setting(
         "kept: BatchNorm's averages stay those of `init`, for few pictures; measured: measured "
         "again once, then kept",
