@@ -192,6 +192,7 @@ WRONG = {
     "+callbacks.own._target_=support.own_parts.Half": "callbacks.own.channels: missing",
     "+callbacks.own._target_=support.own_parts.Plain": "is no Callback; name a subclass of",
     "optimizer._target_=support.own_parts.Plain": "optimizer",
+    "+logger.own.x._target_=support.own_parts.Plain": "is no Logger; name a subclass of",
 }
 
 

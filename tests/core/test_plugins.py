@@ -139,6 +139,14 @@ def test_a_trusted_package_is_no_way_to_other_code(name, said, monkeypatch):
     assert ("add plugins=" in str(error.value)) == name.startswith("supporting")
 
 
+def test_what_a_module_of_one_s_own_lacks_is_said(lab):
+    (lab() / "mylab/needy.py").write_text("import nowhere_at_all\nclass Net: ...\n")
+    with pytest.raises(DistillError, match=r"cannot be imported .No module named 'nowhere_at_all'"):
+        part("teacher", {"_target_": "mylab.needy.Net"}, Teacher)
+    with pytest.raises(DistillError, match="is no Teacher"):  # a class inside a class
+        part("teacher", {"_target_": "torch.nn.Module.__class__"}, Teacher)
+
+
 def test_a_part_may_be_made_by_a_function_or_be_there():
     node = {"_target_": "support.own_parts.Dark", "factor": 0.25}
     assert part("teacher", node, Teacher).factor == 0.25

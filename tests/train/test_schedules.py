@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from distill.core.errors import DistillError
 from distill.train.schedules import constant, cosine, linear, make_schedule, plateau
 
 
@@ -62,6 +63,16 @@ def test_plateau_and_constant():
 
 def halved(optimizer, total_steps, val_every):
     return torch.optim.lr_scheduler.StepLR(optimizer, total_steps // 2, 0.5)
+
+
+def nothing_like_it(optimizer, total_steps, val_every):
+    return 5
+
+
+def test_what_is_no_scheduler_is_one_line():
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(()))], 0.8)
+    with pytest.raises(DistillError, match="schedule: gave a int, want a scheduler of torch"):
+        make_schedule({"_target_": f"{__name__}.nothing_like_it"}, optimizer, 4, 2)
 
 
 def test_a_scheduler_alone_of_one_s_own_is_of_steps():

@@ -76,17 +76,27 @@ def part(key: str, value: Mapping[str, Any], base: type, **given: Any) -> Any:
 
     Raises DistillError for anything else, and where code of the user's own raises what it likes.
     """
-    target, said = class_of(key, value), f"{key}._target_={value.get('_target_')}"
-    wrong = f"{said}: is no {base.__name__}; name a subclass of {base.__module__}.{base.__name__}"
-    if inspect.isclass(target) and not issubclass(target, base):
-        raise DistillError(wrong)
+    target, said = check_base(key, value, base), f"{key}._target_={value.get('_target_')}"
     if isinstance(target, base):
         return target
     with of_the_user(f"{said}: its constructor") if is_own(value) else nullcontext():
         made = build(value, **given)
     if not isinstance(made, base):
-        raise DistillError(wrong)
+        raise _no(key, value, base)
     return made
+
+
+def check_base(key: str, value: Mapping[str, Any], base: type) -> Any:
+    """What a Node names. Raises DistillError for a class that is no `base`."""
+    target = class_of(key, value)
+    if inspect.isclass(target) and not issubclass(target, base):
+        raise _no(key, value, base)
+    return target
+
+
+def _no(key: str, value: Mapping[str, Any], base: type) -> DistillError:
+    wanted = f"is no {base.__name__}; name a subclass of {base.__module__}.{base.__name__}"
+    return DistillError(f"{key}._target_={value.get('_target_')}: {wanted}")
 
 
 def is_own(value: Mapping[str, Any]) -> bool:
@@ -109,9 +119,13 @@ def class_of(key: str, value: Mapping[str, Any]) -> Any:
         raise DistillError(f"{key}._target_: missing; it names the class to build")
     ours = (name := current_name(name)).startswith("distill.")
     try:
-        if ours:  # `resolve_name` does not say what a module lacks
-            return getattr(import_module(name.rpartition(".")[0]), name.rpartition(".")[2])
-        return resolve_name(name)
+        module, _, inside = name.rpartition(".")
+        try:  # `resolve_name` does not say what a module lacks
+            return getattr(import_module(module), inside)
+        except ModuleNotFoundError as error:
+            if ours or not f"{module}.".startswith(f"{error.name}."):
+                raise
+            return resolve_name(name)  # of a class inside a class
     except (ImportError, AttributeError, ValueError) as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "torch":
             raise  # an installation for inference alone, which is said in other words

@@ -22,19 +22,21 @@ from torchvision.transforms.functional import pil_to_tensor
 from distill.config.settings.training import Loggers, MLflowSettings, WandbSettings
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import write_whole
-from distill.core.nodes import part, takes
+from distill.core.nodes import check_base, part, takes
 from distill.runs.run_folder import Run
 from distill.train.ending import final_figures
 
 
 def check_installed(loggers: Loggers) -> None:
-    """Raises DistillError for a logger whose package is missing."""
+    """Raises DistillError for a logger whose package is missing, and for what is no logger."""
     for name in ("wandb", "mlflow"):
         if getattr(loggers, name) and find_spec(name) is None:
             raise DistillError(
                 f"logger={name}: {name} is not installed; pip install 'distill[{name}]', or leave "
                 "it out"
             )
+    for name, node in loggers.own.items():
+        check_base(f"logger.own.{name}", node, Logger)
 
 
 def of_the_folder(loggers: Loggers, run: Run) -> Sequence[Logger]:

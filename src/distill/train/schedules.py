@@ -41,6 +41,8 @@ def make_schedule(
     """
     with of_the_user("schedule: its constructor") if nodes.is_own(node) else nullcontext():
         made = nodes.build(node, optimizer=optimizer, total_steps=total_steps, val_every=val_every)
+    if made is not None and not isinstance(made, (LRScheduler, dict)):
+        raise DistillError(f"schedule: gave a {type(made).__name__}, want a scheduler of torch")
     return {"scheduler": made, "interval": "step"} if isinstance(made, LRScheduler) else made
 
 
