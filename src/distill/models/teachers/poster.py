@@ -51,7 +51,7 @@ class PosterPrint(ab.Classical):
             inks = torch.cat([7 + 0.9 * centres[..., :1], self.saturation * centres[..., 1:]], 2)
             inks = kornia.color.lab_to_rgb(inks.movedim(1, 2)[..., None], clip=True)[..., 0]
         area = F.one_hot(label, inks.shape[2]).movedim(-1, 1).float()
-        area = torch.softmax(60 * ab.blur(area, self.border * unit), 1)
+        area = torch.softmax(16 * ab.blur(area, self.border * max(unit, 1.0)), 1)
         return ab.blur(torch.einsum("nkhw,nck->nchw", area, inks), 0.5)
 
 
