@@ -30,7 +30,7 @@ from playwright.sync_api import sync_playwright
 
 from distill.config.compose import load
 from distill.config.settings.commands import Lens
-from distill.lens import lens_folder, page_students, webpage
+from distill.lens import lens_folder, webpage
 from distill.lens.server import bind
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -101,7 +101,7 @@ def served(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
         write_clip(clip, options.square)
         names = ",".join(options.students)
         settings = load("lens", [f"students=[{names}]", f"output={folder}", "port=0"], Lens)
-        lens_folder.build(webpage.find(), page_students.choose(settings), settings)
+        lens_folder.build(webpage.find(), lens_folder.choose_students(settings), settings)
         (folder / "bare").mkdir()
         for module, parts in list(BUILDS.values())[: None if options.builds else 1]:
             for file in (module, f"{parts}.mjs", f"{parts}.wasm"):

@@ -6,8 +6,7 @@ import torch
 from PIL import Image
 from scipy.ndimage import black_tophat
 
-from distill.core.filters import black_hat, luma
-from distill.core.images import to_tensor
+from distill.core.images import black_hat, luma, to_tensor
 
 
 def test_luma_of_the_pure_colours():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from distill.core.errors import DistillError
-from distill.data.lock import check_writable, writing
+from distill.data.manifest import check_writable, writing
 from distill.prepare import set_builder
 from support.labelling import add, hashes, make, stamps
 from support.teachers import Inverted

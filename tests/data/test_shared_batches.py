@@ -14,9 +14,9 @@ from torch import Tensor
 from torch.utils.data import Dataset, default_collate
 
 from distill.core.errors import DistillError
-from distill.data import shared_batches
+from distill.data import worker_loader
 from distill.data.sampler import StreamSampler
-from distill.data.shared_batches import AHEAD, SharedBatches, SharedBatchLoader
+from distill.data.worker_loader import AHEAD, SharedBatches, SharedBatchLoader
 
 BATCH = 3
 KEYS = ("photo", "target", "of others")
@@ -127,7 +127,7 @@ def test_too_little_shared_memory_is_one_line(monkeypatch):
     needed = 2 * 3 * BATCH * (48 + 24)
     usage = SimpleNamespace(free=needed)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    monkeypatch.setattr(shared_batches, "SHARED", Path())
+    monkeypatch.setattr(worker_loader, "SHARED", Path())
     assert SharedBatches(Numbered()[0], KEYS, BATCH, 2).places == 3
     usage.free -= 1
     with pytest.raises(DistillError, match=r"data\.workers=2: .* --shm-size=1g.*data\.workers=0"):

@@ -145,7 +145,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(photos, monkeypatch):
     def full(_path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("distill.data.row_cache.atomic_write", full)
+    monkeypatch.setattr("distill.data.thumbnails.atomic_write", full)
     assert thumbnails(photos, "full")["small"].any((1, 2)).all()
 
 

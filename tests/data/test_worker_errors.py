@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import Dataset
 
 from distill.core.errors import DistillError
-from distill.data.worker_errors import ErrorForwardingLoader
+from distill.data.worker_loader import ErrorForwardingLoader
 
 
 class Raising(Dataset):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from distill.core.filters import moved
+from distill.core.images import moved
 from distill.losses.stable import LEVELS, Stable, overlap
 from distill.losses.term import Reads
 

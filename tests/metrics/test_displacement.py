@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from distill.metrics.displacement import displacement, typical
+from distill.metrics.line_figures import displacement, typical
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from distill.core.errors import DistillError
-from distill.core.filters import moved
-from distill.metrics.flicker import FRAMES, MARGIN, flicker
+from distill.core.images import moved
+from distill.metrics.line_figures import FRAMES, MARGIN, flicker
 
 GREY = torch.full((2, 3, 96, 96), 0.5)
 

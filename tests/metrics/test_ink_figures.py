@@ -6,7 +6,7 @@ import torch
 from scipy.ndimage import black_tophat, gaussian_filter, laplace, maximum_filter
 from torch import Tensor
 
-from distill.metrics.ink_figures import FARTHEST, FIGURES, chamfer_sums, ink_sums, ratios
+from distill.metrics.line_figures import FARTHEST, FIGURES, chamfer_sums, ink_sums, ratios
 
 
 def lines(*columns: int, depth: float = 0.5, size: int = 32) -> Tensor:

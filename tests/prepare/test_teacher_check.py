@@ -16,7 +16,7 @@ from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError
 from distill.data.manifest import write_manifest
 from distill.data.photos import Photo, find_photos
-from distill.metrics.displacement import displacement, typical
+from distill.metrics.line_figures import displacement, typical
 from distill.models.build import load_teacher
 from distill.models.teachers.animegan2 import AnimeGANv2
 from distill.models.teachers.teacher import Teacher

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 
 from distill.losses.criterion import Criterion
 from distill.losses.smooth_l1 import SmoothL1
-from distill.metrics.ink_figures import FIGURES, ink_sums
+from distill.metrics.line_figures import FIGURES, ink_sums
 from distill.train.distillation import DistillModule
 
 

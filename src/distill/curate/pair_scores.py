@@ -20,8 +20,8 @@ from distill.data import faces
 from distill.data.faces import Face
 from distill.data.pairs import Pair
 from distill.data.photos import BadPhoto, centre_square
-from distill.data.row_cache import id_of_files, load_rows, save_rows
 from distill.data.shifts import COARSE, SIDE, Registration, register
+from distill.data.thumbnails import id_of_files, load_rows, save_rows
 
 BATCH = 4  # pairs whose style is measured at once
 SAVE_EVERY = 200  # pairs; a kill loses at most so many

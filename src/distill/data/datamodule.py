@@ -21,8 +21,7 @@ from distill.data.pairs import Pairs
 from distill.data.photo_table import write_sides
 from distill.data.photos import Side
 from distill.data.sampler import StreamSampler
-from distill.data.shared_batches import SharedBatchLoader
-from distill.data.worker_errors import ErrorForwardingLoader
+from distill.data.worker_loader import ErrorForwardingLoader, SharedBatchLoader
 from distill.models.students.global_statistics import THUMBNAIL
 
 Item = TypeVar("Item")

@@ -21,11 +21,11 @@ from PIL import Image
 from distill.config.settings.training import Pad, SplitConfig
 from distill.core.errors import DistillError
 from distill.core.files import real_path
-from distill.core.filters import REC_601
+from distill.core.images import REC_601
 from distill.core.progress import bar
 from distill.data.pairs import ReadablePair
 from distill.data.photos import BadPhoto, centre_square
-from distill.data.row_cache import cache_file, id_of_files, load_rows, save_rows
+from distill.data.thumbnails import cache_file, id_of_files, load_rows, save_rows
 
 LEAST = 0.4  # agreement of outlines below which a pair is left as it is
 SAVE_EVERY = 500  # pairs

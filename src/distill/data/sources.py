@@ -18,8 +18,7 @@ from distill.config.settings.training import (
 )
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
-from distill.data.lock import check_writable
-from distill.data.manifest import is_complete, manifest_at
+from distill.data.manifest import check_writable, is_complete, manifest_at
 from distill.data.photos import Photo, check_folders, demo_photos, find_all, folder_names
 from distill.data.shards.address import Address, folder_at, is_address
 from distill.data.shards.shard_manifest import shard_manifest_at

@@ -27,9 +27,17 @@ from distill.data import sources
 from distill.data.manifest import manifest_at
 from distill.eval_fid.feature_sets import Values, interval, per_picture
 from distill.metrics import frechet
-from distill.metrics.displacement import displacement, typical
-from distill.metrics.flicker import KINDS, MARGIN, flicker
-from distill.metrics.ink_figures import CHAMFER, FIGURES, chamfer_sums, ink_sums
+from distill.metrics.line_figures import (
+    CHAMFER,
+    FIGURES,
+    KINDS,
+    MARGIN,
+    chamfer_sums,
+    displacement,
+    flicker,
+    ink_sums,
+    typical,
+)
 from distill.models import build
 from distill.models.teachers.teacher import Teacher
 

@@ -26,9 +26,8 @@ from distill.data.photo_table import size_of
 from distill.eval_fid import line_scores
 from distill.eval_fid.feature_sets import Values, interval
 from distill.metrics import frechet, similarity
-from distill.metrics.displacement import displacement
 from distill.metrics.features import BATCH, FeatureNetwork
-from distill.metrics.flicker import MARGIN, flicker
+from distill.metrics.line_figures import MARGIN, displacement, flicker
 from distill.metrics.metric import Measure
 
 PHOTO, ENLARGED = "photo", "teacher at 256, enlarged"  # what a student must beat

@@ -22,7 +22,7 @@ from distill.core.errors import DistillError, reason_of
 from distill.core.files import home_path, scratch_folder, sha256, write_json, write_whole
 from distill.core.nodes import class_of, part
 from distill.data.photos import check_local
-from distill.export import samples, sizes
+from distill.export import reports, samples
 from distill.export.float32_export import export_float32
 from distill.export.format import ConversionSource, ConvertedFormat, Float32, Format, Inference
 from distill.export.reports import Comparison, FormatRow, compressed_size
@@ -95,7 +95,7 @@ def export_formats(subject: Subject, settings: Export, folder: Path) -> dict[str
     if digest != earlier:
         _remove_others(folder, subject.stem)
     if held_out is None:
-        sizes.report_sizes(subject, folder)
+        reports.report_sizes(subject, folder)
         return files
     source = ConversionSource(
         fold_batchnorm(subject.network),
@@ -112,7 +112,7 @@ def export_formats(subject: Subject, settings: Export, folder: Path) -> dict[str
     )
     remove(folder, PAGES)  # they would speak of files that are gone
     rows = compare(formats, source, subject.network, held_out, folder)
-    sizes.report_sizes(subject, folder)
+    reports.report_sizes(subject, folder)
     facts = {"size": subject.side, "photos": held_out.where, "pictures": len(held_out.photos)}
     comparison = Comparison(rows, {subject.stem: digest} | facts, subject.stem)
     comparison.print()

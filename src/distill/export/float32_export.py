@@ -18,7 +18,7 @@ from distill.config.settings.training import Train
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write, write_json
 from distill.core.onnx_files import load_model, summary_file
-from distill.export import sizes
+from distill.export import reports
 from distill.export.fp16 import Float16
 from distill.export.graph.operator_sets import foreign_operators
 from distill.export.onnx import SIDE, has_statistics, parity
@@ -67,7 +67,7 @@ def export_float32(subject: Subject, settings: Export, photos: Tensor, folder: P
         report.print()
         write_json(folder / REPORT, report.to_json())
         if not report.ok:
-            sizes.report_sizes(subject, folder, written=False)
+            reports.report_sizes(subject, folder, written=False)
             over = ", ".join(check.name for check in checks if not check.ok)
             raise DistillError(f"over the limit: {over}; no file written, see {folder / REPORT}")
     print(f"{f'{subject.stem}:':8} {target}")

@@ -25,8 +25,7 @@ from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, flus
 from distill.core.sessions import open_session
 from distill.core.terms import NOTE
 from distill.export.graph.operator_sets import APART, STATIC, Profile
-from distill.export.graph.strict import doubles, in_strict_operators
-from distill.export.graph.tidy import tidy
+from distill.export.graph.plain import doubles, in_strict_operators, tidy
 from distill.models.students import global_statistics
 from distill.models.students.global_statistics import THUMBNAIL, GlobalStatistics, thumbnail_of
 from distill.models.students.student import Student

@@ -26,9 +26,9 @@ from distill.config.settings.commands import Lens
 
 @entry("lens", Lens)
 def main(settings: Lens) -> None:
-    from distill.lens import lens_folder, page_students, server, webpage
+    from distill.lens import lens_folder, server, webpage
 
-    students = page_students.choose(settings)
+    students = lens_folder.choose_students(settings)
     lens_folder.check_replaceable(settings.output)
     page = webpage.find()  # builds it, and so comes after all that can be refused
     folder = lens_folder.build(page, students, settings)

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from distill.core.arrays import over_white
-from distill.core.filters import black_hat, highest, luma
+from distill.core.images import black_hat, highest, luma
 from distill.losses.term import LossTerm
 
 

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from distill.core.arrays import over_white
-from distill.core.filters import luma
+from distill.core.images import luma
 from distill.losses.smooth_l1 import SmoothL1
 from distill.losses.sobel import Sobel
 from distill.losses.term import LossTerm

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from distill.core.filters import sobel
+from distill.core.images import sobel
 from distill.losses.term import LossTerm
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from distill.core.arrays import over_white
-from distill.core.filters import moved
+from distill.core.images import moved
 from distill.losses.term import LossTerm, Reads
 
 LEVELS = 255

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from distill.core import weights as weights_files
 from distill.core.errors import DistillError
-from distill.core.filters import sobel
+from distill.core.images import sobel
 from distill.core.state_dicts import load_tensors
 from distill.core.weights import WeightsFile
 

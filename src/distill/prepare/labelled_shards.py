@@ -26,8 +26,14 @@ from distill.core.errors import DistillError
 from distill.core.files import cache_folder
 from distill.core.progress import bar
 from distill.data import photo_table
-from distill.data.lock import writing
-from distill.data.manifest import MANIFEST, Manifest, is_complete, manifest_at, write_manifest
+from distill.data.manifest import (
+    MANIFEST,
+    Manifest,
+    is_complete,
+    manifest_at,
+    write_manifest,
+    writing,
+)
 from distill.data.photo_table import SIDES, SKIPPED, PhotoRow
 from distill.data.photos import Photo, Side
 from distill.data.shards.address import Address

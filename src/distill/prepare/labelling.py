@@ -16,8 +16,7 @@ from distill.core.next_step import assigned
 from distill.core.nodes import class_of, part
 from distill.data import loaders, sources
 from distill.data.datamodule import DistillData
-from distill.data.lock import check_writable
-from distill.data.manifest import Manifest, Precision, manifest_at
+from distill.data.manifest import Manifest, Precision, check_writable, manifest_at
 from distill.data.pairs import find_pairs
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import Photo, Side

@@ -18,7 +18,7 @@ from distill.core.process import processor, worker_init_fn
 from distill.core.progress import bar
 from distill.core.threads import adapting
 from distill.data.photos import BadPhoto, Photo, Side
-from distill.data.worker_errors import ErrorForwardingLoader, Mapped
+from distill.data.worker_loader import ErrorForwardingLoader, Mapped
 from distill.models.teachers.teacher import BadPicture
 
 Pictures = tuple[Image.Image, Image.Image]

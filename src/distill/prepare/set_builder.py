@@ -21,7 +21,6 @@ from distill.core.errors import DistillError, counted
 from distill.core.progress import bar
 from distill.data import photo_table
 from distill.data.decode import is_whole
-from distill.data.lock import writing
 from distill.data.manifest import (
     Manifest,
     devices_at,
@@ -29,6 +28,7 @@ from distill.data.manifest import (
     manifest_at,
     stamp,
     write_manifest,
+    writing,
 )
 from distill.data.photo_table import SIDES, SKIPPED
 from distill.data.photos import Photo, Side

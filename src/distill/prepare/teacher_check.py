@@ -20,7 +20,7 @@ from distill.core.images import from_pixels, to_pixels
 from distill.core.progress import bar
 from distill.data.augment import rng_for
 from distill.data.photos import BadPhoto, Photo, centre_square, read_photo
-from distill.metrics.displacement import displacement
+from distill.metrics.line_figures import displacement
 from distill.metrics.similarity import psnr
 
 PHOTOS = 16  # looked at; the median of fewer is led astray by single pictures

@@ -22,8 +22,7 @@ from distill.data.decode import check_file
 from distill.data.listing import StoredPhoto
 from distill.data.manifest import Manifest
 from distill.data.photos import Photo, Side
-from distill.data.row_cache import cache_file, load_rows, save_rows
-from distill.data.thumbnails import WAITING, identity
+from distill.data.thumbnails import WAITING, cache_file, identity, load_rows, save_rows
 
 MULTIPLE, LEAST = 32, 64  # of a side, in pixels
 ENLARGED = 1.15  # a photo is enlarged by no more than this

@@ -25,8 +25,7 @@ from distill.core.next_step import next_step
 from distill.core.process import worker_init_fn
 from distill.core.progress import bar
 from distill.data.decode import BadPhoto
-from distill.data.lock import LOCK
-from distill.data.manifest import MANIFEST, devices_at, is_complete, manifest_at
+from distill.data.manifest import LOCK, MANIFEST, devices_at, is_complete, manifest_at
 from distill.data.pairs import Pair, Pairs, find_pairs
 from distill.data.photo_table import PAIR_FOLDERS, SIDES, PhotoRow, pair_of, read_rows, size_of
 from distill.data.photos import Side
@@ -48,7 +47,7 @@ from distill.data.shards.shard_manifest import (
 )
 from distill.data.shards.shard_writer import ShardWriter, write_set
 from distill.data.shards.unpacking import unpack
-from distill.data.worker_errors import ErrorForwardingLoader, Mapped
+from distill.data.worker_loader import ErrorForwardingLoader, Mapped
 
 SHARDS = "data/shards"
 OPAQUE = 255

@@ -20,7 +20,7 @@ from distill.core.images import form
 from distill.data.augment import rng_for
 from distill.losses.criterion import Criterion
 from distill.losses.term import LossTerm, Reads
-from distill.metrics.ink_figures import FIGURES, ink_sums, ratios
+from distill.metrics.line_figures import FIGURES, ink_sums, ratios
 from distill.metrics.similarity import psnr, ssim
 from distill.models.batchnorm import normalise_by_averages, statistics_kept
 from distill.models.teachers.teacher import Teacher

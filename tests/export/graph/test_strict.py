@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from distill.export.graph.strict import Patches, in_strict_operators
+from distill.export.graph.plain import Patches, in_strict_operators
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from torch import nn
 
-from distill.export.graph.tidy import store_norms, tidy
+from distill.export.graph.plain import store_norms, tidy
 from distill.export.onnx import OnnxExporter
 
 SHAPE = (1, 2, 4, 4)

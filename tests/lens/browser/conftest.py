@@ -16,7 +16,7 @@ import pytest
 
 from distill.config.compose import load
 from distill.config.settings.commands import Lens
-from distill.lens import lens_folder, page_students, webpage
+from distill.lens import lens_folder, webpage
 from distill.lens.server import bind
 from support.chromium_page import FLAGS, PATIENCE, READY, chromium, write_clip
 from support.onnx_networks import negative
@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     photo = f"students=[{files['negative']},hayao,{files['stiff']}]"
     sketch = f"sketches=[{files['pencil']},{files['paint']},{files['chalk']}]"
     settings = load("lens", [photo, sketch, f"output={place / 'built'}"], Lens)
-    return lens_folder.build(webpage.find(), page_students.choose(settings), settings)
+    return lens_folder.build(webpage.find(), lens_folder.choose_students(settings), settings)
 
 
 @pytest.fixture(scope="session")

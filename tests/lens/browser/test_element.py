@@ -28,7 +28,7 @@ from distill.config.compose import load
 from distill.config.settings.commands import Lens
 from distill.core.onnx_files import free_size, load_model
 from distill.export.onnx import OnnxExporter
-from distill.lens import lens_folder, page_students, webpage
+from distill.lens import lens_folder, webpage
 from distill.lens.server import bind
 from distill.models import zoo
 from distill.models.students.global_statistics import thumbnail_of
@@ -99,7 +99,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"output={place / 'site'}",
     ]
     settings = load("lens", words, Lens)
-    built = lens_folder.build(webpage.find(), page_students.choose(settings), settings)
+    built = lens_folder.build(webpage.find(), lens_folder.choose_students(settings), settings)
     negative(reshaped=True).save(str(built / "stiff.onnx"))
     shutil.copy(zoo.find("hayao"), built / "exported.onnx")  # which names 256 × 256
     onnx.save(OnnxExporter(dynamic=True).export(told_student()), built / "told.onnx")

@@ -8,7 +8,7 @@ from PIL import Image
 
 from distill.config.compose import load
 from distill.config.settings.commands import Lens
-from distill.lens import lens_folder, page_students, webpage
+from distill.lens import lens_folder, webpage
 from support.chromium_page import canvas, download, encoded
 from support.lens_page import serving
 from support.onnx_networks import negative
@@ -247,7 +247,7 @@ def test_a_picture_dropped_on_a_page_of_sketches_is_taken(visit, tmp_path):
     negative(channels=4, side=256).save(str(tmp_path / "pencil.onnx"))
     one = f"sketches=[{tmp_path / 'pencil.onnx'}]"
     settings = load("lens", ["students=[]", one, f"output={tmp_path / 'built'}"], Lens)
-    folder = lens_folder.build(webpage.find(), page_students.choose(settings), settings)
+    folder = lens_folder.build(webpage.find(), lens_folder.choose_students(settings), settings)
     with serving(folder) as server:
         at = visit(ready=False, url=f"http://127.0.0.1:{server.server_port}/")
         at.wait("window.distill !== undefined")

@@ -17,7 +17,7 @@ from skimage.data import astronaut
 from distill.config.compose import load
 from distill.config.settings.commands import Lens
 from distill.export.onnx import OnnxExporter
-from distill.lens import lens_folder, page_students, webpage
+from distill.lens import lens_folder, webpage
 from distill.lens.server import bind
 from distill.models.students.global_statistics import thumbnail_of
 from distill.stylize import render
@@ -41,7 +41,7 @@ def told(file: Path, folder: Path) -> Iterator[str]:
     settings = load(
         "lens", [f"students=[{file}]", f"output={file.parent / 'lens'}", "port=0"], Lens
     )
-    built = lens_folder.build(webpage.find(), page_students.choose(settings), settings)
+    built = lens_folder.build(webpage.find(), lens_folder.choose_students(settings), settings)
     server = bind(built, settings)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"

@@ -15,7 +15,7 @@ import pytest
 from distill.config.compose import load
 from distill.config.settings.commands import Lens
 from distill.export.fp16 import halved
-from distill.lens import lens_folder, page_students, webpage
+from distill.lens import lens_folder, webpage
 from distill.lens.server import bind
 from distill.models import zoo
 from distill.stylize.stylizing import open_student
@@ -39,7 +39,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]
         [f"students=[{','.join([*names, *files])}]", f"output={place / 'built'}", "port=0"],
         Lens,
     )
-    folder = lens_folder.build(webpage.find(), page_students.choose(settings), settings)
+    folder = lens_folder.build(webpage.find(), lens_folder.choose_students(settings), settings)
     server = bind(folder, settings)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield folder, f"http://127.0.0.1:{server.server_port}/"

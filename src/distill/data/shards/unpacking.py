@@ -17,8 +17,7 @@ from distill.core.errors import DistillError, counted
 from distill.core.files import cache_folder, write_whole
 from distill.core.progress import bar
 from distill.data.decode import BadPhoto, is_whole
-from distill.data.lock import LOCK, check_writable, writing
-from distill.data.manifest import MANIFEST
+from distill.data.manifest import LOCK, MANIFEST, check_writable, writing
 from distill.data.photo_table import SIDES
 from distill.data.photos import Side
 from distill.data.shards.address import Address

@@ -17,7 +17,7 @@ from distill.core.files import atomic_write, write_whole
 from distill.core.next_step import assigned, for_shell, next_step
 from distill.runs.run_folder import Run
 from distill.train.search import summary
-from distill.train.search.objectives import RISING
+from distill.train.search.summary import RISING
 from distill.train.search.trials import COPIES, REASON, RUN, Trials, counted
 
 SHOWN = {"macs": "{:,.0f}", "parameters": "{:,.0f}", "ms": "{:.3f}", "loss": "{:.4g}"}

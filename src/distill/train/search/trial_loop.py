@@ -26,8 +26,7 @@ from distill.train.search.jobs import (
     run_parallel,
     starter_for,
 )
-from distill.train.search.objectives import counted_costs, values
-from distill.train.search.summary import validations
+from distill.train.search.summary import counted_costs, validations, values
 from distill.train.search.sweep import into
 from distill.train.search.trials import RUN, Trials
 from distill.train.trainer import also_called

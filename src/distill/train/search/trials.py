@@ -23,7 +23,7 @@ from distill.config.multirun import Job, Outcome, Space
 from distill.config.settings.searching import Search
 from distill.core.errors import INTERRUPTED, DistillError, reason_of
 from distill.core.files import home_path
-from distill.train.search.objectives import RISING
+from distill.train.search.summary import RISING
 
 OPENINGS = 10  # of a database: a second process that makes its tables meanwhile is an error
 POPULATION = 10  # of NSGA-II; with Optuna's 50 a search of some dozen trials were all chance

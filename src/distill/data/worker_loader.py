@@ -1,25 +1,103 @@
-"""Batches that loading processes write into memory which they and the main process share for good.
+"""DataLoaders whose workers' errors come unchanged, and whose batches lie in shared memory.
 
-A DataLoader's own way makes new shared memory for every tensor of every batch: its pages are
+torch hands on an error's traceback as the text of another one: no line for a user, and an OSError
+without its number. And it makes new shared memory for every tensor of every batch: its pages are
 cleared, mapped in both processes and given back, and its handle is asked for through a socket, for
-which the main process waits until the other one, of the lowest priority, is let run.
-"""
+which the main process waits until the other one, of the lowest priority, is let run."""
 
 from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset, Sampler, default_collate, get_worker_info
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    Sampler,
+    default_collate,
+    default_convert,
+    get_worker_info,
+)
 
 from distill.core.errors import DistillError
-from distill.data.worker_errors import ErrorForwardingLoader
+
+Collate = Callable[[list[Any]], Any]
+
+
+class ErrorForwardingLoader(DataLoader):
+    """A DataLoader that raises its workers' DistillErrors, and the system's errors, unchanged.
+
+    Anything else is a bug, of which torch's traceback tells more.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        batch_size: int | None,
+        num_workers: int = 0,
+        collate_fn: Collate | None = None,
+        **more: Any,
+    ) -> None:
+        if num_workers:
+            dataset = _ErrorForwardingDataset(dataset)
+            usual = default_convert if batch_size is None else default_collate
+            collate_fn = partial(_without_errors, collate_fn or usual)
+        super().__init__(
+            dataset, batch_size, num_workers=num_workers, collate_fn=collate_fn, **more
+        )
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        for batch in super().__iter__():
+            if isinstance(batch, Exception):
+                raise batch
+            yield batch
+
+
+class _ErrorForwardingDataset(Dataset):
+    """Gives an error where `dataset` raises one."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset: Any = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> Any:
+        try:
+            return self.dataset[index]
+        except DistillError as error:
+            return error
+        except OSError as error:
+            if error.errno is None:  # a library's own
+                raise
+            return error
+
+
+class Mapped(Dataset):
+    """What a function gives for each of these items."""
+
+    def __init__(self, fn: Callable[[Any], Any], items: Sequence[Any]) -> None:
+        self.fn, self.items = fn, items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.fn(self.items[index])
+
+
+def _without_errors(collate: Collate, samples: Any) -> Any:
+    """The batch; the first error among the samples where there is one."""
+    several: Sequence[Any] = samples if isinstance(samples, list) else [samples]
+    return next((each for each in several if isinstance(each, Exception)), None) or collate(samples)
+
 
 SHARED = Path("/dev/shm")  # Linux's shared memory
 AHEAD = 2  # batches that are asked of each process before they are needed
