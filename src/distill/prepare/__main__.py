@@ -13,6 +13,8 @@ of them, to train a network that turns a sketch into a photo.
       teacher.folder=DIR           drawings with their photos' names
   python -m distill.prepare style=custom style.name=NAME photos=DIR teacher=diffusion \\
       teacher.pipeline=NAME        an image-to-image pipeline of diffusers
+  python -m distill.prepare recipe=cyclegan photos=DIR attributes=list_attr_celeba.txt split=Male \\
+      identities=identity_CelebA.txt   two domains, by an attribute
 
 Writes data/pairs/STYLE-PHOTOS-SIZE/ with photo/ and stylized/ under train/, val/ and test/, a
 dataset.json and a list of what was skipped and why. Prints how far the teacher's output is
@@ -35,9 +37,8 @@ from distill.config.settings.training import Prepare
 
 @entry("prepare", Prepare)
 def main(settings: Prepare) -> None:
-    from distill.core.errors import DistillError
     from distill.core.next_step import same_settings
-    from distill.prepare import labelling
+    from distill.prepare import attributes, labelling
     from distill.prepare.sketches import sketch_set
 
     recipe = recipe_named(settings.recipe.name)
@@ -47,7 +48,7 @@ def main(settings: Prepare) -> None:
     elif recipe.learns_from == "pairs":
         root = sketch_set.carry_out(settings)
     else:
-        raise DistillError(f"recipe={recipe.name}: takes pictures as they are, nothing to prepare")
+        root = attributes.carry_out(settings)
     if settings.card.name:
         from distill.data.cards import set_card
 

@@ -22,7 +22,8 @@ class PairsRecipe(NameSetting):
     """The recipe that the pairs are for: they come from a teacher, or are sketches of photos."""
 
     name: str = setting(
-        "distill: photos and their stylised pictures; pix2pix: sketches and photos, see sketch"
+        "distill: photos and their stylised pictures; pix2pix: sketches and photos, see sketch; "
+        "cyclegan: two domains, see attributes"
     )
 
 

@@ -292,6 +292,12 @@ class Prepare(PhotoSource):
     shard: ShardFormat
     engine: Annotated[Node, Given(texts=("address",))]
     card: SetCard
+    attributes: PathText | None = setting(
+        "recipe=cyclegan: a list of the photos' attributes, CelebA's or .csv or .parquet"
+    )
+    split: str | None = setting("its attribute that A has and B has not")
+    identities: PathText | None = setting("a list of who is on each: nobody is on two sides")
+    balance: list[str] = setting("attributes that A and B have equally often")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,158 @@
+"""Two domains out of one set of photos by an attribute, as CelebA lists them (Liu et al. 2015)."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from distill.config.settings.training import Prepare
+from distill.core.errors import DistillError, counted, needed, reason_of
+from distill.core.files import home_path, scratch_folder, write_json
+from distill.core.next_step import next_step
+from distill.core.nodes import unknown_name
+from distill.data import sources
+from distill.data.photos import Photo, stem_of
+from distill.data.split import split
+from distill.data.terms import keep_terms
+
+YES, NO = ("1", "true", "yes"), ("-1", "0", "false", "no")
+FOLDERS = {"train": "train", "val": "test"}  # before A and B, by side
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of texts by the stem of a picture's file name."""
+
+    path: Path
+    columns: list[str]
+    rows: Mapping[str, Sequence[str]]
+
+    def value(self, photo: Photo, column: str) -> str:
+        return self.rows[stem_of(photo.key)][self.columns.index(column)].strip()
+
+    def has(self, photo: Photo, attribute: str) -> bool:
+        """Raises DistillError for a value that is neither yes nor no."""
+        value = self.value(photo, attribute)
+        if value.lower() not in YES + NO:
+            raise DistillError(
+                f"{self.path}: {photo.key}: {attribute} is {value!r}; want 1 or -1, 1 or 0"
+            )
+        return value.lower() in YES
+
+
+def read_table(path: Path, header: Sequence[str] = ()) -> Table:
+    """A list with a row for each picture, whose name comes first.
+
+    CelebA's own form, which is a line with the count and one with the columns' names before the
+    rows; of a list without names they are the `header`. Or CSV, or Parquet, with names. Raises
+    DistillError in one line.
+    """
+    try:
+        if path.suffix.lower() == ".parquet":
+            with needed(f"{path}: Parquet needs pyarrow, pip install 'distill[shards]'"):
+                from pyarrow import parquet
+            found = parquet.read_table(path).to_pydict()
+            rows = [[*found], *([str(v) for v in row] for row in zip(*found.values(), strict=True))]
+        elif path.suffix.lower() == ".csv":
+            rows = [*csv.reader(path.read_text(encoding="utf-8-sig").splitlines())]
+        else:
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
+            rows = [line.split() for line in lines if line.strip()]
+            if len(rows[0]) == 1 and not header:
+                count = int(rows.pop(0)[0])
+                if count != len(rows) - 1:
+                    raise ValueError(f"it says {count} rows and has {len(rows) - 1}")
+            if header or len(rows[0]) == len(rows[1]) - 1:  # CelebA does not name the first
+                rows.insert(0, ["picture", *(header or rows.pop(0))])
+        names, *rows = rows
+        if odd := next((row for row in rows if len(row) != len(names)), None):
+            raise ValueError(f"{odd[:1]}: {len(odd)} values for {len(names)} columns")
+    except DistillError:
+        raise
+    except Exception as error:  # no file, bytes that are no text, pyarrow's own classes
+        raise DistillError(f"{path}: not a list of attributes ({reason_of(error)})") from error
+    return Table(path, names[1:], {stem_of(PurePosixPath(row[0]).name): row[1:] for row in rows})
+
+
+def carry_out(settings: Prepare) -> Path:
+    """Link the photos with an attribute into A, those without into B; gives the set's folder.
+
+    It holds trainA, trainB, testA and testB, in which nobody is on two sides; files stay as they
+    are. With `balance` A and B have as many pictures of every combination of those attributes.
+    Raises DistillError for lists that do not fit, and where nothing would be left.
+    """
+    by = settings.split
+    if settings.attributes is None or by is None:
+        raise DistillError(
+            "recipe=cyclegan: takes pictures as they are; attributes=FILE split=NAME makes A and B "
+            "out of photos=DIR"
+        )
+    table = read_table(home_path(settings.attributes))
+    for name in (by, *settings.balance):
+        if name not in table.columns:
+            raise DistillError(f"{table.path}: " + unknown_name(name, table.columns, "attribute"))
+    photos = sources.photos(settings)
+    known = [photo for photo in photos if stem_of(photo.key) in table.rows]
+    cells = defaultdict[tuple[bool, ...], tuple[list[Photo], list[Photo]]](lambda: ([], []))
+    for photo in sorted(known, key=lambda p: hashlib.sha256(p.key.encode()).digest()):
+        others = tuple(table.has(photo, name) for name in settings.balance)
+        cells[others][0 if table.has(photo, by) else 1].append(photo)
+    domains: dict[str, str] = {}
+    for cell in cells.values():
+        most = min(map(len, cell)) if settings.balance else len(known)
+        for domain, members in zip("AB", cell, strict=True):
+            domains |= dict.fromkeys((photo.key for photo in members[:most]), domain)
+    kept = [photo for photo in known if photo.key in domains]
+    if set(domains.values()) != {"A", "B"} or len(kept) < 4:
+        left = [sum(value == domain for value in domains.values()) for domain in "AB"]
+        raise DistillError(
+            f"split={by}: {counted(left[0], 'photo')} with it and {left[1]} without are left of "
+            f"{counted(len(photos), 'photo')}, {len(known)} of them in {table.path}"
+        )
+    same: dict[str, list[int]] = defaultdict(list)  # numbers of the photos of one person
+    if settings.identities:
+        people = read_table(home_path(settings.identities), header=["identity"])
+        for number, photo in enumerate(kept):
+            if stem_of(photo.key) not in people.rows:
+                raise DistillError(f"{people.path}: says not who is on {photo.key}")
+            same[people.value(photo, people.columns[0])].append(number)
+    edges = np.array([p for each in same.values() for p in pairwise(each)], np.int32).reshape(-1, 2)
+    sides = split(kept, settings.data.val_fraction, settings.data.split_seed, edges)
+
+    name = f"{sources.set_name(settings)}-{by}"
+    root = Path(settings.data.root) if settings.data.root else Path("data/domains") / name
+    if root.exists():
+        raise DistillError(f"{root}: is there; remove it, or name another folder by data.root=DIR")
+    with scratch_folder(root) as scratch:
+        made = scratch / "set"
+        for side, folder in FOLDERS.items():
+            for domain in "AB":
+                (made / f"{folder}{domain}").mkdir(parents=True)
+            for photo in sides[side]:  # type: ignore[index]
+                target = made / f"{folder}{domains[photo.key]}" / photo.key.replace("/", "_")
+                try:
+                    os.link(photo.local, target)
+                except OSError:  # another file system, or one without links
+                    shutil.copy2(photo.local, target)
+        counts = {each.name: len(list(each.iterdir())) for each in sorted(made.iterdir())}
+        write_json(made / "attributes.json", {
+            "split": by, "balance": settings.balance, "identities": bool(settings.identities),
+            "counts": counts, "not in the list": len(photos) - len(known),
+        })  # fmt: skip
+        keep_terms(made, settings, taught=False)
+        os.replace(made, root)
+    print(", ".join(f"{folder}: {counted(count, 'photo')}" for folder, count in counts.items()))
+    if len(known) < len(photos):
+        print(f"{counted(len(photos) - len(known), 'photo')} not in {table.path}, left out")
+    print(f"A: {by}, B: not {by}, in {root}")
+    print(next_step("train", recipe="cyclegan", **{"data.root": str(root)}))
+    return root
