@@ -254,6 +254,10 @@ def test_another_version_replaces_all_of_the_old_one(
     assert run(hub, *PUSH) == 1
     assert "there with other content; replace=true" in last_line(capsys)
     assert run(hub, *PUSH, "replace=true") == 0
+    assert "others removed" in capsys.readouterr().out
+    assert not gone & {
+        p.name for p in Path("shared").rglob("*")
+    }  # what was taken down is gone there
     assert run(hub, *PULL) == 1
     assert "here with other content; replace=true" in last_line(capsys)
     assert run(hub, *PULL, "replace=true") == 0

@@ -55,6 +55,13 @@ def content(root: Path) -> dict[str, bytes]:
     return {p.relative_to(root).as_posix(): p.read_bytes() for p in found}
 
 
+def test_a_file_is_removed_alone(place: Remote, files: dict[str, Path], tmp_path: Path) -> None:
+    transfer.push(files, place, LAST, replace=False)
+    gone = next(iter(files))
+    place.remove([gone])
+    assert {*content(tmp_path / "there")} == {*files} - {gone}
+
+
 def test_there_and_back(place: Remote, files: dict[str, Path], tmp_path: Path) -> None:
     assert transfer.push(files, place, LAST, replace=False) == 6
     assert content(tmp_path / "there") == {name: p.read_bytes() for name, p in files.items()}

@@ -70,6 +70,9 @@ class HubStandIn:
         self.commits.append([each.path_in_repo for each in operations])
         for each in operations:
             target = self.folder / each.path_in_repo
+            if not hasattr(each, "path_or_fileobj"):  # CommitOperationDelete
+                target.unlink()
+                continue
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(each.path_or_fileobj, target)
 

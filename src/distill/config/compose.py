@@ -455,11 +455,12 @@ def _all_keys(name: str, key: str, overrides: Iterable[str]) -> list[str]:
     except HydraException:  # the wrong one is among them, or is a group of another command
         recipe = [each for each in groups if each.startswith("recipe=")]
         chosen = compose(name, recipe if "recipe" in groups_of(name) else [])
-    tree: Any = OmegaConf.to_container(chosen, resolve=False)
+    whole: Any = OmegaConf.to_container(chosen, resolve=False)
     *parents, _ = key.split(".")
+    tree = whole
     for parent in parents:
         tree = tree.get(parent, {}) if isinstance(tree, dict) else {}
-    keys = [str(k) for k in tree] if isinstance(tree, dict) else []
-    if parents and keys:
-        return [".".join([*parents, k]) for k in keys]
-    return list(dict.fromkeys([*groups_of(name), *keys, *map(str, dotted(tree))]))
+    if parents and isinstance(tree, dict) and tree:
+        return [".".join([*parents, str(k)]) for k in tree]
+    deeper = () if parents else map(str, dotted(whole))
+    return list(dict.fromkeys([*groups_of(name), *map(str, whole), *deeper]))

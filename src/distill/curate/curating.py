@@ -18,7 +18,7 @@ from distill.core.next_step import same_settings
 from distill.curate.curation_page import SORTED_BY, write_page
 from distill.curate.pair_scores import available_landmarks, measure
 from distill.curate.style_change import style_change
-from distill.curate.verdicts import Verdict, left_out, verdicts
+from distill.curate.verdicts import Verdict, verdicts
 from distill.data.dropped import drop_list
 from distill.data.duplicates import find_near_duplicates
 from distill.data.pairs import Pair, find_pairs
@@ -55,11 +55,9 @@ def curate(settings: Curate) -> None:
         raise DistillError(f"output={output}: that is the set itself; name another folder")
     with room_in(output, "free some, or name another place with output=DIR"):
         found = _verdicts(root, pairs, output, settings)
-        drop = [pairs[i].line for i in left_out(found)]
+        drop = [each.line for each, v in zip(pairs, found, strict=True) if v.reasons]
         write_whole(output / "scores.csv", _table(pairs, found))
-        write_page(
-            output, [each.pair for each in pairs], [each.line for each in pairs], found, settings
-        )
+        write_page(output, {each.line: each.pair for each in pairs}, found, settings)
         write_whole(output / "drop.txt", "".join(f"{line}\n" for line in drop))
     if settings.apply:
         write_dropped(root, list(dict.fromkeys([*read_dropped(root / DROPPED), *drop])))

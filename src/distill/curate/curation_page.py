@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
 
@@ -35,19 +35,15 @@ _LOWEST_FIRST = {"agreement", "difference"}
 
 
 def write_page(
-    output: Path,
-    pairs: Sequence[Pair],
-    lines: Sequence[str],
-    found: Sequence[Verdict],
-    settings: Curate,
+    output: Path, pairs: Mapping[str, Pair], found: Sequence[Verdict], settings: Curate
 ) -> None:
     """OUTPUT/index.html and the pictures it shows, in OUTPUT/pictures.
 
-    `lines` are what names each pair in a drop list.
+    `pairs` are by what names each in a drop list.
     """
-    sections = _sections(found, settings)
+    sections, lines = _sections(found, settings), [*pairs]
     shown = sorted({index for _, _, _, indices in sections for index in indices})
-    _draw(output / "pictures", pairs, shown)
+    _draw(output / "pictures", [*pairs.values()], shown)
     parts = []
     for key, title, remark, indices in sections:
         cards = "".join(_card(index, lines[index], found[index]) for index in indices)

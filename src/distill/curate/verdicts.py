@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -102,8 +101,3 @@ def _with_copies(found: list[Verdict], edges: Edges) -> list[Verdict]:
         said = [*found[index].reasons, "a near-duplicate of another photo"]
         found[index] = replace(found[index], copy_of=of, reasons=said)
     return found
-
-
-def left_out(found: Sequence[Verdict]) -> list[int]:
-    """The indices of those with a reason."""
-    return [i for i, each in enumerate(found) if each.reasons]

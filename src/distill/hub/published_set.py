@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace as replaced
 from pathlib import Path, PurePath
 from typing import Any
@@ -79,9 +80,22 @@ def push_set(root: Path, place: Remote, replace: bool) -> None:
                     raise DistillError(f"{root}/{tar}: damaged; {REPAIR}")
         (scratch / SUMS).write_bytes(sums.encode())
         files[SUMS] = scratch / SUMS
+        gone = _no_longer(files, place, scratch / "before") if replace else []
+        if gone:
+            place.remove(gone)
         count = transfer.push(files, place, LAST, replace)
     note_published(root, place.name)
-    print(f"{place.name}: {counted(len(files), 'file')}, {count:,} of them new")
+    removed = f", {len(gone):,} others removed" if gone else ""
+    print(f"{place.name}: {counted(len(files), 'file')}, {count:,} of them new{removed}")
+
+
+def _no_longer(files: Collection[str], place: Remote, scratch: Path) -> list[str]:
+    """What the version that is there has and this one has not, as a picture that was taken down."""
+    with suppress(DistillError, OSError, UnicodeDecodeError):  # there is none, or a damaged one
+        place.fetch([SUMS], scratch)
+        there = transfer.read_sums((scratch / SUMS).read_bytes().decode(), place.name)
+        return sorted(there.keys() - {*files})
+    return []
 
 
 def pull_set(place: Remote, root: Path, replace: bool) -> None:

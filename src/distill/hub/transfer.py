@@ -62,6 +62,10 @@ class FolderRemote:
             with atomic_write(self.root / name) as temporary:
                 shutil.copyfile(path, temporary)
 
+    def remove(self, names: Collection[str]) -> None:
+        for name in names:
+            (self.root / name).unlink(missing_ok=True)
+
     def fetch(self, paths: Collection[str], into: Path) -> None:
         """Copy files to the same paths below `into`."""
         for name in paths:
@@ -102,10 +106,19 @@ class HubRemote:
             self.api.create_repo(
                 self.name, repo_type=self.kind, private=self.private, exist_ok=True
             )
-            adding = [CommitOperationAdd(name, str(path)) for name, path in files.items()]
+        self._write([CommitOperationAdd(name, str(path)) for name, path in files.items()], message)
+
+    def remove(self, names: Collection[str]) -> None:
+        """From what is shown; the repository's history keeps them."""
+        from huggingface_hub import CommitOperationDelete
+
+        self._write([CommitOperationDelete(name) for name in names], "left out")
+
+    def _write(self, operations: list[Any], message: str) -> None:
+        with self._problems():
             self.api.create_commit(
                 self.name,
-                operations=adding,
+                operations=operations,
                 commit_message=message,
                 repo_type=self.kind,
                 revision=self.revision,

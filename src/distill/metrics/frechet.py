@@ -47,7 +47,9 @@ def read_statistics(path: Path) -> Gaussian:
     except FileNotFoundError:
         raise DistillError(f"{path}: no such file{near_name(path)}") from None
     except Exception as error:  # zipfile's, NumPy's, a name that is missing
-        why = f"holds no statistics, arrays mu and sigma ({reason_of(error, 100)})"
+        damaged = isinstance(error, ValueError)  # NumPy's advice is to trust the file
+        why = "damaged, or no plain .npz" if damaged else reason_of(error, 100)
+        why = f"holds no statistics, arrays mu and sigma ({why})"
         raise DistillError(f"{path}: {why}") from error
     shaped = mean.ndim == 1 and cov.shape == (len(mean), len(mean))
     if not shaped or not (np.isfinite(mean).all() and np.isfinite(cov).all()):

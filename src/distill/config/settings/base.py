@@ -30,9 +30,15 @@ def _origins(given: Any) -> list[Any]:
     return origins
 
 
+def _name(given: str) -> str:
+    if not given.strip(".") or {"/", "\\"} & {*given}:
+        raise PydanticCustomError("name", "want a folder's name, without slashes, not only dots")
+    return given
+
+
 Direction = Literal["AtoB", "BtoA"]
 Positive = Annotated[int, Field(gt=0)]
-Name = Annotated[str, Field(min_length=1, pattern=r"^[^/\\]*[^/\\.][^/\\]*$")]  # of a folder
+Name = Annotated[str, AfterValidator(_name)]  # of a folder
 HostName = Annotated[str, Field(pattern=r"^([A-Za-z0-9._-]+|[0-9A-Fa-f.:]+)$")]  # no port
 Origins = Annotated[list[str], BeforeValidator(_origins)]  # of sites
 Fraction = Annotated[float, Field(gt=0, le=1)]
