@@ -417,6 +417,7 @@ def test_load_into_says_in_one_line_what_does_not_fit(tmp_path, other, count, fi
     torch.save(other.state_dict(), tmp_path / "x.pt")
     with pytest.raises(DistillError) as error:
         load_into(target, tmp_path / "x.pt")
-    assert f"does not fit Linear: {count} tensors" in said(error)
-    assert said(error).endswith(f"first {first}")
+    tensors = "1 tensor" if count == 1 else f"{count} tensors"
+    assert "does not fit Linear: missing, unknown or of another shape: " in said(error)
+    assert said(error).endswith(f": {tensors}, first {first}")
     assert torch.equal(target.weight, before)

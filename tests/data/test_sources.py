@@ -119,7 +119,7 @@ def test_the_manifest_tells_sets_of_several_folders_apart():
         (["photos=a", "val_photos=nowhere"], "val_photos=nowhere: no such folder"),
         (["photos=a", "val_photos=a"], "a: named twice"),
         (["photos=a", "drop=nowhere.txt"], "drop=nowhere.txt: no such file"),
-        (["photos=[a,b]", "data.weights=[1]"], "1 weights, but the photos come from 2 folders"),
+        (["photos=[a,b]", "data.weights=[1]"], "1 weight, but the photos come from 2 folders"),
         (["photos=a", "data.weights=[1,2]"], "2 weights, but the photos come from 1 folder;"),
         (["photos=a", "data.root=a/0.png/set"], "0.png: not a folder to write pairs into"),
     ],

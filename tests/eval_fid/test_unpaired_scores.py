@@ -150,7 +150,7 @@ def test_bad_pictures_are_named_and_left_out(trained: dict, tmp_path, capsys) ->
     [
         (["ceiling=toon"], "ceiling=toon: not for recipe=cyclegan; leave it out"),
         (["photos=gone"], "data.root=gone: no such folder"),
-        (["photos=few"], "1 held-out pictures of A and 1 of B: too few"),
+        (["photos=few"], "1 held-out picture of A and 1 of B: too few"),
     ],
 )
 def test_what_goes_wrong_is_one_line(trained: dict, tmp_path, capsys, monkeypatch, words, said):

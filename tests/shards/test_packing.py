@@ -406,7 +406,7 @@ def test_a_layout_that_leads_elsewhere_is_damaged(made, tmp_path, layout):
     ("path", "column", "values", "said"),
     [
         ("shards.parquet", "pairs", -1, "pairs is -1 to"),
-        ("shards.parquet", "pairs", 9, r"train-000000\.parquet: 4 pairs, 9 in the catalogue"),
+        ("shards.parquet", "pairs", 9, r"train-000000\.parquet: pairs: 4, 9 in the catalogue"),
         ("shards.parquet", "sha256", None, "sha256 is missing in a row"),
         ("shards.parquet", "shard", "x" * 9, "index/xxxxxxxxx.parquet: not there"),
         ("index/train-000000.parquet", "offset", -5, "offset is -5 to"),
