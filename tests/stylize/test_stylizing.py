@@ -40,6 +40,21 @@ DECODERS = [NNConv, FastDepth, Residual]
 # What comes out
 
 
+def test_the_students_are_listed_those_for_commercial_use_first(capsys):
+    assert run(stylize, "--list") == 0
+    head, *rows = (line.split("  ") for line in capsys.readouterr().out.splitlines())
+    assert head[0].strip() == "commercial use"
+    found = {words[1]: words for words in ([w.strip() for w in row if w] for row in rows)}
+    assert found.keys() == zoo.shipped().keys()
+    for name, (use, _, size, _, card) in found.items():
+        assert float(size) == pytest.approx(zoo.find(name).stat().st_size / 1e6, rel=0.1)
+        assert Path(card).is_file()
+        assert (use == "no") == (name != "toon")
+    assert [row[0].strip() for row in rows] == sorted(
+        (use for use, *_ in found.values()), reverse=True
+    )
+
+
 def test_photo_and_style_are_enough(shipped_students, capsys):
     put("photo.png")
     assert run(stylize, "photo.png") == 0

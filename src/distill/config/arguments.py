@@ -128,6 +128,8 @@ def split_files(arguments: list[str]) -> tuple[list[str], dict[str, list[str]]]:
             kept.append(f"output={_output(word, ''.join(_next(words)))}")
         elif word.startswith("--output="):
             kept.append(f"output={_output('--output', word.partition('=')[2])}")
+        elif word == "--list":
+            kept.append("listed=true")
         elif word.startswith(("-", "hydra/")):
             kept.append(word)
         # A picture's name may hold a =, but no setting's name holds a slash.

@@ -7,6 +7,7 @@ Stylize pictures and videos with a trained student, offline.
   python -m distill.stylize holiday/ 'more/**/*.png' -o cartoons compare=true
   python -m distill.stylize photo.jpg model=runs/NAME/export/student.onnx
   python -m distill.stylize clip.mp4 smooth=0.8              stylized/clip-hayao.mp4
+  python -m distill.stylize --list                           students, and who may use them
   python -m distill.stylize -m photo.jpg style=hayao,toon    several, one after the other
 
 Pictures are files, folders (with all below them, whose structure is kept) and quoted patterns.
@@ -42,6 +43,9 @@ def main(settings: Stylize) -> None:
     from distill.stylize import render, stylizing
     from distill.stylize.jobs import find, plan
 
+    if settings.listed:
+        print(stylizing.listing())
+        return
     found, left_out = find(settings.inputs, settings.output)
     student, name = stylizing.choose(settings)
     render.check_size(settings.size, student, settings.upscale)

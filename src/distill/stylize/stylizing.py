@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from distill.core import onnx_files
 from distill.core.errors import DistillError, needed
 from distill.core.files import home_path, real_path
 from distill.core.progress import bar
-from distill.core.terms import NOTE
+from distill.core.terms import NOTE, read_terms
 from distill.data.photos import BadPhoto
 from distill.models import zoo
 from distill.runs import run_folder
@@ -56,6 +57,26 @@ def choose(settings: Stylize) -> tuple[OnnxStudent, str]:
     if settings.device != "auto" or student.ran_by != "device: cpu":  # as if there were no choice
         print(student.ran_by)
     return student, name if settings.direction == "AtoB" else f"{name}-{settings.direction}"
+
+
+def listing() -> str:
+    """The students of the package in a table, those for commercial use first.
+
+    ms are of one picture of 256×256 on one thread of the machine that the card names.
+    """
+    rows = []
+    for name in zoo.shipped():
+        terms = read_terms(onnx_files.noted(onnx_files.read_graph(zoo.find(name)), NOTE) or "")
+        card = zoo.FOLDER / f"{name}.md"
+        cost = json.loads(card.with_suffix(".json").read_text())["cost"]
+        figures = f"{cost['bytes'] / 1e6:.2f}", f"{cost['ms']['value']:.1f}"
+        rows.append((terms.commercial, name, *figures, os.path.relpath(card)))
+    rows.sort(key=lambda row: (["yes", "unknown", "no"].index(row[0]), row[1]))
+    table = [("commercial use", "style=", "MB", "ms", "card"), *rows]
+    return "\n".join(
+        f"{use:14}  {name:{max(len(r[1]) for r in table)}}  {mb:>4}  {ms:>4}  {card}"
+        for use, name, mb, ms, card in table
+    )
 
 
 def open_student(

@@ -166,6 +166,7 @@ class Stylize(TakesOnnxFiles):
     smooth: Annotated[float, Field(ge=0, le=0.95)] = setting(
         "of videos: share of the last output that stays where nothing moves, against flicker"
     )
+    listed: bool = setting("--list: the students of the package with their terms", default=False)
     stability: bool = setting("of videos: measure flicker, into NAME-STYLE.stability.json")
     threads: Positive | None = setting("CPU threads of the student; null: all cores")
     device: StylizeDevice = setting(
