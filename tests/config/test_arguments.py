@@ -48,11 +48,12 @@ STYLE = {f"style.{name}" for name in ("name", "file", "url", "sha256", "git_blob
     "style.source"
 }
 LABELLED = {"photos", "val_photos", "drop", "restore", "data.root", "style.weights"}
+LISTED = {"attributes", "identities"}
 RUN = {"run", "runs", "checkpoint", "output"}
 PATHS = {
     (Train, Pix2PixTrain, CycleGANTrain): LABELLED
     | {"data.a", "data.b", "run", "runs", "sweep"},
-    (Prepare,): LABELLED | {"sketch.mask", "sketch.hed.weights"},
+    (Prepare,): LABELLED | {"sketch.mask", "sketch.hed.weights"} | LISTED,
     (Export,): {*RUN, "photos", "calibration", "tflite.python", "style.weights"},
     (EvalFid,): {*RUN, "photos", "a", "b", "style.weights"},
     (Stylize,): {"model", "run", "runs", "output"},
@@ -65,7 +66,8 @@ LOGGERS = {"wandb.project", "wandb.entity", "mlflow.experiment", "mlflow.uri"}
 TEXTS = {  # beside the paths
     Train: TEACHER | STYLE | {"init", "decoder.name", "loss.name", "trainer.strategy"}
     | {f"logger.{name}" for name in LOGGERS} | {"generator.name", "licence.pictures"},
-    Prepare: TEACHER | STYLE | {"card.licence", "card.source", "recipe.name", "engine.address"},
+    Prepare: TEACHER | STYLE | {"card.licence", "card.source", "recipe.name", "engine.address"}
+    | {"split", "balance"},
     Export: STYLE | {"decoder.name"},
     EvalFid: STYLE | {"ceiling", "decoder.name"},
     Stylize: {"style.name"},
@@ -74,7 +76,7 @@ TEXTS = {  # beside the paths
     Lens: {"host", "names", "frames"},
     HubSettings: {"revision"},
 }  # fmt: skip
-LISTS = {"photos", "val_photos", "students", "sketches", "providers", "names", "frames"}
+LISTS = {"photos", "val_photos", "students", "sketches", "providers", "names", "frames", "balance"}
 
 
 @pytest.mark.parametrize("schemas", PATHS, ids=lambda schemas: schemas[0].__name__)
