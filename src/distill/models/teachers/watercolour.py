@@ -29,8 +29,8 @@ class Watercolour(ab.Classical):
     washes: Positive = 5.0
     edges: Amount = 5.0
     saturation: Amount = 1.5
-    pools: Amount = 0.16
-    grain: Amount = 0.04
+    pools: Amount = 0.12
+    grain: Amount = 0.03
     paper: Colour = "#fbf8f0"
 
     def draw(self, photo: Tensor, unit: float) -> Tensor:
