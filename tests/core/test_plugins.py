@@ -16,6 +16,11 @@ from distill.models.teachers.teacher import Teacher
 OWN = "from torch import nn\nclass Net(nn.Module): ...\n"
 
 
+def forget(package):
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        del sys.modules[name]
+
+
 @pytest.fixture
 def lab(tmp_path, monkeypatch):
     """A function that puts a package `mylab` into site/, installed or not."""
@@ -38,9 +43,9 @@ def lab(tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(site)
         return site
 
+    forget("mylab")  # another test's package of that name
     yield put
-    for name in [name for name in sys.modules if name.partition(".")[0] == "mylab"]:
-        del sys.modules[name]
+    forget("mylab")
 
 
 def test_an_installed_package_brings_choices_and_classes(lab):

@@ -149,8 +149,9 @@ def test_a_full_disk_ends_in_one_line_and_leaves_no_half_pair(
         with pytest.raises(DistillError) as error:
             make(folder, root)
     done = max(0, (count - 3) // 2)
+    pairs = "1 pair" if done == 1 else f"{done} pairs"
     assert str(error.value) == (
-        f"{root}: the disk is full, {done} pairs done; free some space and run it again to resume"
+        f"{root}: the disk is full, {pairs} done; free some space and run it again to resume"
     )
     assert not list(root.rglob(".*.part"))
     photos, stylised = (
