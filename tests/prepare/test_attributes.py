@@ -131,6 +131,8 @@ def test_photos_that_are_not_in_the_list_are_counted(faces, capsys):
         (("", ""), ["split=Mal"], "did you mean Male?"),
         (("", ""), ["balance=[Old]"], "list.txt: Old: "),
         (("", ""), ["attributes=none.txt"], "none.txt: not a list of attributes"),
+        (("", ""), ["drop=list.txt"], "drop=list.txt: of recipe=cyclegan take it out of photos"),
+        (("", ""), ["photos=s3://bucket/faces"], "copy them here"),
         (("", ""), ["attributes=null"], "attributes=FILE split=NAME makes A and B"),
         (("", ""), ["identities=short.txt"], "short.txt: says not who is on 000001.png"),
     ],

@@ -29,7 +29,7 @@ export class NetworkSession {
 
   /**
    * Start a session and try a black picture: a backend that cannot run it fails here, unless that was
-   * `tried` before, as a large picture takes seconds. A network that is told the whole picture gets what
+   * `tried` before, as a large picture takes seconds. A network with statistics of the whole picture gets what
    * `summary` holds at every run.
    */
   static async open(

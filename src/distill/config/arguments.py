@@ -195,7 +195,7 @@ def _parted(value: str) -> list[str]:
 
 
 def _text(value: str) -> str:
-    """As Hydra reads it: what is in quotes already, null and plain words are left alone."""
+    """As Hydra reads it: quoted texts, null and plain words stay as they are."""
     plain = re.fullmatch(r"[A-Za-z_/][A-Za-z0-9_./-]*", value)
     if not value or value.lower() == "null" or re.fullmatch(QUOTED, value, re.DOTALL):
         return value

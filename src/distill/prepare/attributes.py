@@ -20,12 +20,12 @@ from distill.core.files import home_path, scratch_folder, write_json
 from distill.core.next_step import next_step
 from distill.core.nodes import unknown_name
 from distill.data import sources
-from distill.data.photos import Photo, stem_of
-from distill.data.split import split
+from distill.data.photos import Photo, Side, stem_of
+from distill.data.split import NO_EDGES, Edges, split
 from distill.data.terms import keep_terms
 
 YES, NO = ("1", "true", "yes"), ("-1", "0", "false", "no")
-FOLDERS = {"train": "train", "val": "test"}  # before A and B, by side
+FOLDERS: dict[Side, str] = {"train": "train", "val": "test"}  # before A and B, by side
 
 
 @dataclass(frozen=True)
@@ -96,21 +96,18 @@ def carry_out(settings: Prepare) -> Path:
             "recipe=cyclegan: takes pictures as they are; attributes=FILE split=NAME makes A and B "
             "out of photos=DIR"
         )
+    if sources.at_addresses(settings):
+        raise DistillError(f"photos={settings.photos}: copy them here; A and B link to their files")
+    for key, file in sources.drop_lists(settings).items():
+        if file:
+            raise DistillError(f"{key}={file}: of recipe=cyclegan take it out of photos=DIR itself")
     table = read_table(home_path(settings.attributes))
     for name in (by, *settings.balance):
         if name not in table.columns:
             raise DistillError(f"{table.path}: " + unknown_name(name, table.columns, "attribute"))
     photos = sources.photos(settings)
     known = [photo for photo in photos if stem_of(photo.key) in table.rows]
-    cells = defaultdict[tuple[bool, ...], tuple[list[Photo], list[Photo]]](lambda: ([], []))
-    for photo in sorted(known, key=lambda p: hashlib.sha256(p.key.encode()).digest()):
-        others = tuple(table.has(photo, name) for name in settings.balance)
-        cells[others][0 if table.has(photo, by) else 1].append(photo)
-    domains: dict[str, str] = {}
-    for cell in cells.values():
-        most = min(map(len, cell)) if settings.balance else len(known)
-        for domain, members in zip("AB", cell, strict=True):
-            domains |= dict.fromkeys((photo.key for photo in members[:most]), domain)
+    domains = _domains(known, table, by, settings.balance)
     kept = [photo for photo in known if photo.key in domains]
     if set(domains.values()) != {"A", "B"} or len(kept) < 4:
         left = [sum(value == domain for value in domains.values()) for domain in "AB"]
@@ -118,32 +115,27 @@ def carry_out(settings: Prepare) -> Path:
             f"split={by}: {counted(left[0], 'photo')} with it and {left[1]} without are left of "
             f"{counted(len(photos), 'photo')}, {len(known)} of them in {table.path}"
         )
-    same: dict[str, list[int]] = defaultdict(list)  # numbers of the photos of one person
-    if settings.identities:
-        people = read_table(home_path(settings.identities), header=["identity"])
-        for number, photo in enumerate(kept):
-            if stem_of(photo.key) not in people.rows:
-                raise DistillError(f"{people.path}: says not who is on {photo.key}")
-            same[people.value(photo, people.columns[0])].append(number)
-    edges = np.array([p for each in same.values() for p in pairwise(each)], np.int32).reshape(-1, 2)
+    people = settings.identities and home_path(settings.identities)
+    edges = _of_one_person(kept, people) if people else NO_EDGES
     sides = split(kept, settings.data.val_fraction, settings.data.split_seed, edges)
 
     name = f"{sources.set_name(settings)}-{by}"
     root = Path(settings.data.root) if settings.data.root else Path("data/domains") / name
     if root.exists():
         raise DistillError(f"{root}: is there; remove it, or name another folder by data.root=DIR")
+    counts = {f"{folder}{domain}": 0 for folder in FOLDERS.values() for domain in "AB"}
     with scratch_folder(root) as scratch:
         made = scratch / "set"
         for side, folder in FOLDERS.items():
-            for domain in "AB":
-                (made / f"{folder}{domain}").mkdir(parents=True)
-            for photo in sides[side]:  # type: ignore[index]
-                target = made / f"{folder}{domains[photo.key]}" / photo.key.replace("/", "_")
+            for photo in sides[side]:
+                place = f"{folder}{domains[photo.key]}"
+                counts[place] += 1
+                target = made / place / photo.key
+                target.parent.mkdir(parents=True, exist_ok=True)
                 try:
                     os.link(photo.local, target)
                 except OSError:  # another file system, or one without links
                     shutil.copy2(photo.local, target)
-        counts = {each.name: len(list(each.iterdir())) for each in sorted(made.iterdir())}
         write_json(made / "attributes.json", {
             "split": by, "balance": settings.balance, "identities": bool(settings.identities),
             "counts": counts, "not in the list": len(photos) - len(known),
@@ -156,3 +148,32 @@ def carry_out(settings: Prepare) -> Path:
     print(f"A: {by}, B: not {by}, in {root}")
     print(next_step("train", recipe="cyclegan", **{"data.root": str(root)}))
     return root
+
+
+def _domains(
+    photos: Sequence[Photo], table: Table, by: str, balance: Sequence[str]
+) -> dict[str, str]:
+    """A or B by a photo's key; of a combination that is too frequent those are left out that a
+    hash of their names chooses."""
+    cells = defaultdict[tuple[bool, ...], tuple[list[str], list[str]]](lambda: ([], []))
+    for photo in sorted(photos, key=lambda p: hashlib.sha256(p.key.encode()).digest()):
+        others = tuple(table.has(photo, name) for name in balance)
+        cells[others][0 if table.has(photo, by) else 1].append(photo.key)
+    found: dict[str, str] = {}
+    for cell in cells.values():
+        most = min(map(len, cell)) if balance else len(photos)
+        for domain, keys in zip("AB", cell, strict=True):
+            found |= dict.fromkeys(keys[:most], domain)
+    return found
+
+
+def _of_one_person(photos: Sequence[Photo], path: Path) -> Edges:
+    """Pairs of numbers of photos of one person. Raises DistillError for a photo of nobody."""
+    people = read_table(path, header=["identity"])
+    same = defaultdict[str, list[int]](list)
+    for number, photo in enumerate(photos):
+        if stem_of(photo.key) not in people.rows:
+            raise DistillError(f"{path}: says not who is on {photo.key}")
+        same[people.value(photo, people.columns[0])].append(number)
+    pairs = [pair for numbers in same.values() for pair in pairwise(numbers)]
+    return np.array(pairs, np.int32).reshape(-1, 2)

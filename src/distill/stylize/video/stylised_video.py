@@ -278,7 +278,7 @@ class Smoother:
 class SmoothSummary:
     """A student's summary of a frame, mixed with the last frames' by `strength` (0 to below 1).
 
-    What it is told of the whole picture then neither flickers nor, since the weight falls with the
+    Its summary of the whole picture then neither flickers nor, since the weight falls with the
     change, lasts from one scene into the next.
     """
 
