@@ -78,11 +78,14 @@ def test_tiles_equal_the_whole(student: OnnxStudent, monkeypatch: pytest.MonkeyP
     assert np.abs(whole - tiled).max() <= 1
 
 
-def test_a_large_picture_keeps_its_size_and_is_drawn_in_tiles(
+def test_a_large_picture_is_seen_at_1536_and_at_any_size_in_tiles(
     student: OnnxStudent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = (4000, 3000)
-    assert render.inference_size(own, student, None, "whole") == own
+    assert render.inference_size(own, student, None, "whole") == (1536, 1152)
+    assert render.inference_size(own, student, None, "tiles") == own
+    assert render.inference_size(own, student, 4000, "whole") == own
+    assert render.inference_size((1200, 900), student, None, "whole") == (1200, 900)
     assert render.inference_size(own, student, 512, "whole") == (512, 384)
     seen = []
     monkeypatch.setattr(render, "PIECE", 100 * 100)

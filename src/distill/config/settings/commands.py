@@ -146,7 +146,8 @@ class Stylize(TakesOnnxFiles):
         "folder, or a file for one picture; null: stylized; also -o OUT"
     )
     size: Annotated[int, Field(ge=32, le=32768)] | None = setting(
-        "long side in pixels that the student sees; null: the picture's own, at most 1024"
+        "long side in pixels that the student sees; null: the picture's own, at most 1024, "
+        "1536 for one with global statistics"
     )
     upscale: Literal["whole", "tiles", "guided"] = setting(
         "larger outputs: whole enlarges the output, tiles stylises piece by piece, guided "
