@@ -88,7 +88,7 @@ def test_the_flushed_graph_has_zeros_and_the_same_output():
 def test_report_files(folder):
     assert run(benchmark, "style=hayao", "slow.onnx", *QUICK, "-o", "out") == 0
     page = (folder / "out/speed.md").read_text()
-    assert "## The paper's Table 3 on this machine: 64², batch 1, 1 thread(s)" in page
+    assert "## The paper's Table 3 on this machine: 64², batch 1, 1 thread" in page
     assert "| student hayao | 64² | 1 | CPU |" in page
     assert str(folder) not in page
     assert (folder / "out/speed.png").read_bytes().startswith(b"\x89PNG")

@@ -87,7 +87,7 @@ def test_a_generator_is_trained_exported_and_scored(sketched, capsys):
     assert "the training pairs of the shards packed are not unpacked" in json.dumps(results)
 
 
-@pytest.mark.parametrize(("name", "next_word"), [("toon", " style=toon"), ("ink", "")])
+@pytest.mark.parametrize(("name", "next_word"), [("toon", " style=toon"), ("sepia", "")])
 @pytest.mark.campaign
 def test_a_folder_named_by_a_style_is_packed(here, capsys, name, next_word):
     rng = np.random.default_rng(0)

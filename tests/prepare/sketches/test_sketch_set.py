@@ -220,8 +220,11 @@ def test_dropping_removes_and_keeps_away(cats, capsys):
     assert len(kept) == 12
     assert make() == 0  # the set keeps to it
     assert files() == kept
-    Path("drop.txt").write_text("cat 5.png\n")
+    Path("drop.txt").write_text("cat 5.png\n")  # lists add up
     assert make("drop=drop.txt") == 0
+    assert files() == kept
+    Path("restore.txt").write_text(f"{Path(pair).name}\n")
+    assert make("restore=restore.txt") == 0
     assert files() == {k: v for k, v in before.items() if "cat_5-" not in k}
 
 
