@@ -26,7 +26,7 @@ TRAINED_AT = 256  # pixels of the long side that students learn at
 MOST = 4096  # pixels of the long side in one piece: it takes 5 GB
 PIECE = 2048**2  # pixels in one piece of a student that may as well use tiles: 1.7 GB
 LIMIT = 1024  # pixels of the long side when nothing else is asked for
-LIMIT_TOLD = 1536  # of one with global statistics: at 3072 its lines are thin, yellow turns green
+LIMIT_TOLD = 1536  # of a student with global statistics, which learnt at up to 1024
 # Pixels of mirrored picture around the input. A student pads with zeros inside and gives a rim of
 # another colour: against a rim of 32, the edge of the paper's was 11 to 19 levels off, on three
 # photos, and 1 to 7 at 16 pixels from it.
@@ -57,11 +57,11 @@ def stylise(
     """An upright RGBA photo, stylised at the same size: RGB, RGBA where anything is see-through.
 
     whole: in one piece, its long side at `size` pixels, by default its own up to 1024, and
-    enlarged; one that is told the whole picture up to 1536, beyond which its lines are too thin to
-    be seen and its colours drift. tiles: the same piece by piece, by default at its own size.
-    guided: at `size`, by default 256, and enlarged to the full size by a guided filter. What is
-    larger than the network's `colours_at` has its colours from there. With `squares` only those are
-    stylised and pasted into the photo. The photo's transparency is kept, times the output's own
+    enlarged; a student with global statistics up to 1536, as its lines are thin at larger sizes,
+    its colours farther from the teacher's. tiles: the same piece by piece, by default at its own
+    size. guided: at `size`, by default 256, and enlarged to the full size by a guided filter. What
+    is larger than the network's `colours_at` has its colours from there. With `squares` only those
+    are stylised and pasted into the photo. The photo's transparency is kept, times the output's own
     where the network gives one.
     """
     if squares:
