@@ -6,15 +6,21 @@
  * In the worker.
  */
 import type { InferResult, Size } from "./protocol";
+import { between as blocksAt, type Shares } from "./steady";
 
 export const RADIUS = 2; // pixels of the output: a window is five wide
 export const EPS = 1e-3; // variance of the luma below which a window is taken for flat, in [0, 1]²
 export const LUMA = [0.299, 0.587, 0.114];
 const VALUES = 7; // of a pixel: three slopes, three offsets, and how opaque it is
 
-/** RGBA bytes of an output, and the luma of what the network saw, in [0, 1]; both have the rim. */
+/**
+ * RGBA bytes of an output, and the luma of what the network saw, in [0, 1]; both have the rim. `shares`
+ * says how much of both is the frame before's, which the photo's luma is then mixed with, too: a
+ * camera's noise would else come back with it.
+ */
 export interface Small {
   luma: Float32Array;
+  shares: Shares | null;
   pixels: Uint8ClampedArray<ArrayBuffer>;
   size: Size;
   rim: Size;
@@ -26,6 +32,7 @@ export type View = Pick<InferResult, "frame" | "crop" | "mirror">;
 export class Guided {
   private functions = new Float32Array(0); // the values of a pixel side by side
   private planes: Float32Array[] = [];
+  private luma: Float32Array = new Float32Array(0); // of the photo as it is shown
   private readonly context = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true, alpha: false })!;
 
   /** RGBA bytes of that size, written over `into` where that has their length. */
@@ -33,8 +40,37 @@ export class Guided {
     this.fit(small);
     const bytes = 4 * shown.width * shown.height;
     const made = new Uint8ClampedArray(into?.byteLength === bytes ? into : new ArrayBuffer(bytes));
-    this.apply(small, this.photo(view, shown), shown, made);
+    this.guide(small, this.photo(view, shown), shown);
+    this.apply(small, shown, made);
     return made;
+  }
+
+  /** The photo's luma, mixed with the frame before's as the output is. */
+  private guide({ shares, size, rim }: Small, photo: Uint8ClampedArray, shown: Size): void {
+    const count = shown.width * shown.height;
+    const kept = this.luma.length === count ? shares : null;
+    if (this.luma.length !== count) this.luma = new Float32Array(count);
+    const { luma } = this;
+    const [red, green, blue] = LUMA.map((weight) => weight / 255);
+    if (!kept) {
+      for (let i = 0, j = 0; i < count; i++, j += 4) luma[i] = red * photo[j] + green * photo[j + 1] + blue * photo[j + 2];
+      return;
+    }
+    const { weight, across } = kept;
+    const row = new Float32Array(across);
+    const columns = Array.from({ length: shown.width }, (_, x) => blocksAt(place(x, shown.width, size.width, rim.width), across));
+    for (let y = 0, i = 0, j = 0; y < shown.height; y++) {
+      const [up, down, below] = blocksAt(place(y, shown.height, size.height, rim.height), weight.length / across);
+      for (let x = 0; x < across; x++) {
+        const above = weight[up * across + x];
+        row[x] = above + below * (weight[down * across + x] - above);
+      }
+      for (let x = 0; x < shown.width; x++, i++, j += 4) {
+        const [left, right, beside] = columns[x];
+        const now = red * photo[j] + green * photo[j + 1] + blue * photo[j + 2];
+        luma[i] = now + (row[left] + beside * (row[right] - row[left])) * (luma[i] - now);
+      }
+    }
   }
 
   private photo({ frame, crop: { left, top, width, height }, mirror }: View, shown: Size): Uint8ClampedArray {
@@ -78,15 +114,14 @@ export class Guided {
   }
 
   /** Between the pixels' middles the functions are bilinear. */
-  private apply({ size, rim }: Small, photo: Uint8ClampedArray, shown: Size, made: Uint8ClampedArray): void {
-    const { functions } = this;
+  private apply({ size, rim }: Small, shown: Size, made: Uint8ClampedArray): void {
+    const { functions, luma: guide } = this;
     const values = VALUES * size.width;
     const row = new Float32Array(values);
     const places = Array.from({ length: shown.width }, (_, x) => between(x, shown.width, size.width, rim.width));
     const shares = Float32Array.from(places, ([, share]) => share);
     const cells: number[] = []; // where the pixels that lie between the same two of the output begin
     places.forEach(([first], x) => first !== places[x - 1]?.[0] && cells.push(x));
-    const [red, green, blue] = LUMA.map((weight) => weight / 255);
     for (let y = 0, at = 0; y < shown.height; y++) {
       const [above, below] = between(y, shown.height, size.height, rim.height);
       for (let j = 0, i = above * values; j < values; j++, i++)
@@ -101,7 +136,7 @@ export class Guided {
         const alpha = row[i + 6], dAlpha = row[i + 13] - alpha;
         for (let x = cells[cell]; x < end; x++, at += 4) {
           const share = shares[x];
-          const luma = red * photo[at] + green * photo[at + 1] + blue * photo[at + 2];
+          const luma = guide[at >> 2];
           made[at] = (r + share * dr) * luma + r0 + share * dr0;
           made[at + 1] = (g + share * dg) * luma + g0 + share * dg0;
           made[at + 2] = (b + share * db) * luma + b0 + share * db0;
@@ -114,9 +149,14 @@ export class Guided {
 
 /** Of one of `shown` pixels: which two of `pixels` with a rim its middle lies between, and the second's share. */
 function between(at: number, shown: number, pixels: number, rim: number): [number, number] {
-  const place = Math.max(0, Math.min(pixels - 1, rim + ((at + 0.5) * (pixels - 2 * rim)) / shown - 0.5));
-  const first = Math.min(pixels - 2, Math.floor(place));
-  return [first, place - first];
+  const where = Math.max(0, Math.min(pixels - 1, place(at, shown, pixels, rim)));
+  const first = Math.min(pixels - 2, Math.floor(where));
+  return [first, where - first];
+}
+
+/** Where the middle of one of `shown` pixels lies in `pixels` with a rim. */
+function place(at: number, shown: number, pixels: number, rim: number): number {
+  return rim + ((at + 0.5) * (pixels - 2 * rim)) / shown - 0.5;
 }
 
 /** The mean of the window around every pixel; beyond the plane its edge goes on. `into` may be `plane`. */

@@ -157,7 +157,7 @@ async function draw(request: InferRequest): Promise<InferResult> {
 function enlarged({ shown, still, spare }: InferRequest, result: InferResult): InferResult {
   const start = performance.now();
   const { pixels, width, height, rim } = result;
-  const output = { luma: student!.luma(), pixels, size: { width, height }, rim };
+  const output = { ...student!.guide(), pixels, size: { width, height }, rim };
   const larger = enlarger.enlarge(output, result, shown!, still, spare);
   small = larger?.pixels ? pixels.buffer : null;
   const took = performance.now() - start;

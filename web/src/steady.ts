@@ -3,8 +3,14 @@
  * where nothing moves. In the worker, on float planes; nothing is allocated but at a new size.
  */
 
-const BLOCK = 8; // pixels a side whose mean is compared: an eighth of the sensor's noise is left
+export const BLOCK = 8; // pixels a side whose mean is compared: an eighth of the sensor's noise is left
 const STILL = 3 / 255; // change of a block's mean at which it is still mixed by a third
+
+/** How much of the frame before stays, 0 to 1: of each block of `across` in a row, of a network's input. */
+export interface Shares {
+  weight: Float32Array<ArrayBuffer>;
+  across: number;
+}
 
 export class Smoother {
   private width = 0;
@@ -13,10 +19,15 @@ export class Smoother {
   private means: Float32Array = new Float32Array(0); // three colours of each block
   private reference: Float32Array = new Float32Array(0);
   private change: Float32Array = new Float32Array(0);
-  private weight: Float32Array = new Float32Array(0);
+  private weight: Float32Array<ArrayBuffer> = new Float32Array(0);
   private row: Float32Array = new Float32Array(0);
   private shares: Float32Array = new Float32Array(0); // of each pixel of a row
   private columns: Float32Array = new Float32Array(0); // likewise: see `between`
+
+  /** By which the last result was mixed: 0 where it was the first. */
+  get mixed(): Shares {
+    return { weight: this.weight, across: Math.ceil(this.width / BLOCK) };
+  }
 
   /** What comes next has nothing to do with what came before. */
   forget(): void {
@@ -27,7 +38,7 @@ export class Smoother {
    * Mix `output` in place with the result before by `strength` (0 to below 1) where nothing moves:
    * w = strength · exp(-(d / 3)²), d the change of `input` in levels of 255, the largest of a block's
    * colours and neighbours, to the input mixed by the same weights. Slow changes so end the mixing
-   * before a trail can be seen. Both are planes of this size, the input's three.
+   * before a trail can be seen. Both are planes of this size, three of the input.
    */
   apply(input: Float32Array, output: Float32Array, width: number, height: number, strength: number): void {
     const [wide, high] = [Math.ceil(width / BLOCK), Math.ceil(height / BLOCK)];
@@ -100,8 +111,8 @@ export class Smoother {
   }
 }
 
-/** The two blocks between whose middles a pixel lies, and the second one's share. */
-function between(pixel: number, blocks: number): [number, number, number] {
+/** The two blocks between whose middles a place lies, in pixels, and the second one's share. */
+export function between(pixel: number, blocks: number): [number, number, number] {
   const at = Math.min(blocks - 1, Math.max(0, (pixel + 0.5) / BLOCK - 0.5));
   const first = Math.floor(at);
   return [first, Math.min(blocks - 1, first + 1), at - first];

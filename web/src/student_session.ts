@@ -7,7 +7,7 @@ import { splitAtSummary } from "./onnx_file";
 import { toBytes, toPlanes } from "./planes";
 import type { Box, InferRequest, InferResult, LastTensors, OpenRequest, Size } from "./protocol";
 import type { Runtime } from "./runtime";
-import { Smoother } from "./steady";
+import { Smoother, type Shares } from "./steady";
 import { Teller } from "./teller";
 
 // Frames of what moves from one look at the whole picture to the next. A look takes as long as 60 %
@@ -20,6 +20,7 @@ export class StudentSession {
   private changed: Float32Array = new Float32Array(0); // an output that is not shown as it is
   private colours: PlaneColours | null = null;
   private frames = 0; // since the teller looked
+  private steadied = false; // the last result
 
   /** `small` gives a large output its colours; `teller` tells a network of the whole picture. */
   private constructor(
@@ -81,6 +82,7 @@ export class StudentSession {
       this.colours.apply(shown, small.session.output);
     }
     this.mirror = mirror;
+    this.steadied = steady > 0;
     if (steady) this.smoother.apply(input, shown, width, height, steady);
     const bytes = 4 * width * height;
     const pixels = new Uint8ClampedArray(
@@ -98,14 +100,14 @@ export class StudentSession {
     return { frame, crop, mirror, rim, pixels, width, height, drawn, times, backend };
   }
 
-  /** The luma of what the network saw last, in [0, 1]; another array each time. */
-  luma(): Float32Array {
+  /** The luma of what the network saw last, in [0, 1], and what was mixed with the frame before: nothing, or both. */
+  guide(): { luma: Float32Array; shares: Shares | null } {
     const { input } = this.large.session;
-    const made = new Float32Array(input.length / 3);
-    const { length } = made;
-    const [red, green, blue] = LUMA;
-    for (let i = 0; i < length; i++) made[i] = red * input[i] + green * input[length + i] + blue * input[2 * length + i];
-    return made;
+    const { length } = input;
+    if (this.steadied) return { luma: this.changed.subarray(-length / 3), shares: this.smoother.mixed };
+    const luma = new Float32Array(length / 3);
+    lumaOf(input, luma);
+    return { luma, shares: null };
   }
 
   /** Milliseconds that it took to look at the whole picture, where it is time for that. */
@@ -117,11 +119,13 @@ export class StudentSession {
     return performance.now() - start;
   }
 
-  /** The output, to be changed; what `last` tells stays the network's own. */
+  /** The output, to be changed, and the input's luma; what `last` tells stays the network's own. */
   private copied(): Float32Array {
-    const { output } = this.large.session;
-    if (this.changed.length !== output.length) this.changed = new Float32Array(output.length);
+    const { input, output } = this.large.session;
+    const length = output.length + input.length / 3;
+    if (this.changed.length !== length) this.changed = new Float32Array(length);
     this.changed.set(output);
+    lumaOf(input, this.changed.subarray(output.length));
     return this.changed;
   }
 
@@ -136,6 +140,12 @@ export class StudentSession {
     await this.small?.session.close();
     await this.teller?.close();
   }
+}
+
+function lumaOf(planes: Float32Array, luma: Float32Array): void {
+  const { length } = luma;
+  const [red, green, blue] = LUMA;
+  for (let i = 0; i < length; i++) luma[i] = red * planes[i] + green * planes[length + i] + blue * planes[2 * length + i];
 }
 
 /** A network and the canvas that its input is drawn on. */

@@ -49,7 +49,7 @@ def test_the_oval_is_her_faces_outline(visit):
     assert both / either > 0.88
     points = np.array(json.loads(OF_MEDIAPIPE.read_text())["mediapipe"]["points"])
     for x, y in points[:4]:  # eyes, nose and mouth
-        assert opaque[int(256 * y), int(256 * x)] == 255
+        assert opaque[int(opaque.shape[0] * y), int(opaque.shape[1] * x)] == 255
     soft = (opaque > 0) & (opaque < 255)
     assert 0.1 < soft.sum() / (opaque > 0).sum() < 0.4
 
@@ -102,7 +102,7 @@ def test_without_a_face_the_photo_stays_and_that_is_said(visit):
 
 @pytest.mark.campaign
 def test_faces_go_with_strength_divider_mirror_and_full_size(visit):
-    at, photo = negated(visit, "faces", astronaut(), "?size=256&strength=0.5&full=0")
+    at, photo = negated(visit, "faces", astronaut(), "?size=256&strength=0.5&full=0&beside=1")
     face, other = face_and_rest()
     found = saved(at)
     assert np.array_equal(found[:, :250], photo[:, :250])  # left of the divider
@@ -112,7 +112,7 @@ def test_faces_go_with_strength_divider_mirror_and_full_size(visit):
     )  # half a picture, half its negative
     assert np.array_equal(found[other & right], photo[other & right])
     at.page.fill("#strength", "100")
-    at.page.click("#compare")
+    at.page.uncheck("#beside")
     at.page.click("#mirror")
     at.settle()
     found = saved(at)[:, ::-1]

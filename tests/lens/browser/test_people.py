@@ -24,10 +24,9 @@ def test_what_is_not_drawn_is_the_photos_own(visit, part):
     assert left.mean() > 0.1
     assert np.array_equal(found[left], photo[left])
     assert np.array_equal(photo, astronaut())  # at its own size, not the network's
-    # Drawn at the network's size, so it is as sharp as that at the best.
-    blurred = np.asarray(Image.fromarray((255 - photo).astype(np.uint8)).resize((240, 240)))
-    blurred = np.asarray(Image.fromarray(blurred).resize((512, 512))).astype(int)
-    assert np.abs(found - blurred)[drawn].mean() < 4
+    # Drawn at the network's size, and enlarged by the photo: sharper than enlarged by itself
+    # (5.4 levels off for her).
+    assert np.abs(found - (255 - photo))[drawn].mean() < 4
     assert np.abs(found - photo)[drawn].mean() > 60
 
 
