@@ -81,6 +81,8 @@ def test_it_carries_the_page_the_settings_the_students_and_the_licence(wheel: Pa
     for folder, inside in (
         ("conf", "distill/conf"),
         ("src/distill/models/zoo", "distill/models/zoo"),
+        ("src/distill/stylize/stickers", "distill/stylize/stickers"),
+        ("web/networks/blazeface_short_range", "distill/networks/blazeface_short_range"),
     ):
         for path in (ROOT / folder).rglob("*.*"):
             if path.suffix in (".yaml", ".onnx", ".json"):

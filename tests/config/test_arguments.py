@@ -56,7 +56,7 @@ PATHS = {
     (Prepare,): LABELLED | {"sketch.mask", "sketch.hed.weights"} | LISTED,
     (Export,): {*RUN, "photos", "calibration", "tflite.python", "style.weights"},
     (EvalFid,): {*RUN, "photos", "a", "b", "style.weights"},
-    (Stylize,): {"model", "run", "runs", "output"},
+    (Stylize,): {"model", "run", "runs", "output", "wear", "overlay"},
     (CheckSettings,): {"output"},
     (Benchmark,): {"model", "run", "runs", "output", "style.weights"},
     (Lens,): {"students", "sketches", "run", "runs", "output"},
@@ -77,6 +77,7 @@ TEXTS = {  # beside the paths
     HubSettings: {"revision"},
 }  # fmt: skip
 LISTS = {"photos", "val_photos", "students", "sketches", "providers", "names", "frames", "balance"}
+LISTS |= {"overlay"}
 
 
 @pytest.mark.parametrize("schemas", PATHS, ids=lambda schemas: schemas[0].__name__)

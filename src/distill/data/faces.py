@@ -1,4 +1,4 @@
-"""Where the faces of a photo are: by a cascade, or by a network, YuNet, which gives points too."""
+"""Where the faces of a photo are: by a cascade, or by networks that give points too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from distill.core import process
+from distill.core import process, weights
 from distill.core.errors import DistillError, needed
 from distill.core.sessions import open_file
 from distill.core.weights import WeightsFile
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from skimage.feature import Cascade
 
 LEAST = 8  # a face is at least this part of the short side; smaller ones are found where none are
+
+
+MARKS = ("right_eye", "left_eye", "nose", "mouth", "right_ear", "left_ear")
 
 
 class Box(NamedTuple):
@@ -35,11 +38,21 @@ class Box(NamedTuple):
 @dataclass(frozen=True)
 class Face:
     """A box; `points`, where a detector gives them, are (x, y) of the right eye (the person's own,
-    left in the picture), left eye, tip of the nose, right and left corner of the mouth."""
+    left in the picture), left eye, tip of the nose, and of YuNet's five the right and left corner
+    of the mouth, of BlazeFace's six the middle of the mouth, right and left ear."""
 
     box: Box
     points: tuple[tuple[float, float], ...] | None = None
     score: float | None = None
+
+    @property
+    def marks(self) -> dict[str, complex]:
+        """The points by their names, x + iy: right_eye, left_eye, nose, mouth, perhaps ears."""
+        eyes_nose, (*rest,) = (self.points or ())[:3], (self.points or ())[3:]
+        if len(rest) == 2:
+            (ax, ay), (bx, by) = rest
+            rest = [((ax + bx) / 2, (ay + by) / 2)]
+        return {n: complex(*p) for n, p in zip(MARKS, (*eyes_nose, *rest), strict=False)}
 
 
 FindFaces = Callable[[NDArray[np.uint8]], list[Face]]
@@ -175,3 +188,103 @@ def strongest(boxes: Array, scores: Array) -> list[int]:
         shared = (end - start).clip(0).prod(1)
         left = left[shared <= OVERLAP * (area[first] + area[left] - shared)]
     return kept
+
+
+BLAZEFACE = "blazeface_short_range"
+LOOK = 128  # pixels of the square that BlazeFace looks at
+CELLS = ((16, 2), (8, 6))  # a side of each of its grids, and how many candidates are in a cell
+SURE, SURE_IN_TILES = 0.6, 0.8  # the page's, measured there: web/src/face_finder.ts
+CLOSER = 2.0  # sides of a face's box: the square of the second look
+
+
+class BlazeFace:
+    """An upright RGB photo (H, W, 3) to its faces with six points each, the largest first.
+
+    MediaPipe's short-range network of the page (Bazarevsky et al. 2019, Apache-2.0). It sees faces
+    from a sixth of what it looks at; where the whole photo shows none, its parts are looked at.
+    Each face is then looked at again, closer and level, which makes its points exact.
+    """
+
+    def __init__(self) -> None:
+        package = Path(__file__).resolve().parents[1]
+        places = (package / "networks", package.parents[1] / "web/networks")  # of a wheel, checkout
+        files = (place / BLAZEFACE / f"{BLAZEFACE}.onnx" for place in places)
+        self._session = open_file(next(f for f in files if f.is_file()), process.compute_threads())
+        middles = [
+            (np.stack(np.divmod(np.arange(cells**2), cells)[::-1], 1) + 0.5).repeat(boxes, 0)
+            / cells
+            for cells, boxes in CELLS
+        ]
+        self._anchors = LOOK * np.concatenate(middles)[:, None]
+
+    def __call__(self, photo: NDArray[np.uint8]) -> list[Face]:
+        picture = Image.fromarray(photo)
+        width, height = picture.size
+        found = self._look(picture, complex(width, height) / 2, max(width, height))
+        if not found:
+            half = min(width, height) / 2
+            along, down = (
+                np.linspace(half / 2, side - half / 2, 1 + int(np.ceil(2 * side / half - 2)))
+                for side in (width, height)
+            )
+            spots = [complex(x, y) for y in down for x in along]
+            looks = [face for at in spots for face in self._look(picture, at, half, SURE_IN_TILES)]
+            boxes = np.array([[*face[1][:2]] for face in looks]).reshape(-1, 2)
+            corners = np.stack([boxes.real, boxes.imag], -1).reshape(-1, 4).astype(np.float32)
+            found = [looks[i] for i in strongest(corners, np.array([face[0] for face in looks]))]
+        faces = []
+        for score, (start, end, *points) in found:
+            side = max((end - start).real, 8)
+            right, left, mouth = points[0], points[1], points[3]
+            # By eyes and mouth: each counts by its length, in profile the eyes' says little.
+            turn = left - right - 1j * (mouth - (left + right) / 2)
+            closer = self._look(picture, (start + end) / 2, CLOSER * side, SURE / 2, turn)
+            near = [
+                each for each in closer if abs(each[1][2:4].mean() - (left + right) / 2) < side / 2
+            ]
+            points = [*near[0][1][2:]] if near else points
+            box = np.round([start.imag, start.real, (end - start).imag, (end - start).real])
+            five = tuple((float(p.real), float(p.imag)) for p in points)
+            faces.append(Face(Box(*map(int, box)), five, score))
+        return sorted(faces, key=lambda face: face.box.height * face.box.width, reverse=True)
+
+    def _look(
+        self, photo: Image.Image, at: complex, side: float, sure: float = SURE, turn: complex = 1
+    ) -> list[tuple[float, NDArray[np.complex128]]]:
+        """Faces in the square around `at`, turned by the angle of `turn`, the surest first.
+
+        Scores, and in pixels of the photo x + iy of both corners of the box and of six points.
+        """
+        step = side / LOOK * turn / abs(turn)
+        factor = max(1, round(side / LOOK))
+        corner = (at - step * complex(LOOK, LOOK) / 2) / factor
+        a, b = (step / factor).real, (step / factor).imag
+        affine = (a, -b, corner.real, b, a, corner.imag)
+        square = photo.reduce(factor).transform(
+            (LOOK, LOOK), Image.Transform.AFFINE, affine, Image.Resampling.BILINEAR
+        )
+        planes = np.asarray(square, np.float32).transpose(2, 0, 1)[None] / 255
+        boxes, scores = self._session.run(["boxes", "scores"], {"photo": planes})
+        chance = 1 / (1 + np.exp(-scores[0, :, 0].clip(-100, 100).astype(float)))
+        values = boxes[0].reshape(-1, 8, 2).astype(float)
+        values[:, 2:] += self._anchors
+        middle, half = values[:, :1] + self._anchors, values[:, 1:2] / 2
+        corners = np.concatenate([middle - half, middle + half], 1).reshape(-1, 4)
+        (likely,) = np.nonzero(chance >= sure)
+        found = []
+        for best in likely[strongest(corners[likely].astype(np.float32), chance[likely])]:
+            # Boxes of one face are averaged by their scores: their points then jitter less.
+            start = np.maximum(corners[best, :2], corners[likely, :2])
+            both = (np.minimum(corners[best, 2:], corners[likely, 2:]) - start).clip(0).prod(1)
+            area = (corners[:, 2:] - corners[:, :2]).prod(1)
+            same = likely[both > OVERLAP * (area[best] + area[likely] - both)]
+            places = np.concatenate([corners[same].reshape(-1, 2, 2), values[same, 2:]], 1)
+            mean = np.average(places, 0, chance[same]) - LOOK / 2
+            found.append((float(chance[best]), at + step * (mean[:, 0] + 1j * mean[:, 1])))
+        return found
+
+
+def point_finder() -> FindFaces:
+    """A detector that gives points, without a download: YuNet where its file is, else BlazeFace."""
+    file = weights.find_or_none(YUNET)
+    return YuNet(file) if file else BlazeFace()

@@ -7,6 +7,7 @@ Stylize pictures and videos with a trained student, offline.
   python -m distill.stylize holiday/ 'more/**/*.png' -o cartoons compare=true
   python -m distill.stylize photo.jpg model=runs/NAME/export/student.onnx
   python -m distill.stylize clip.mp4 smooth=0.8              stylized/clip-hayao.mp4
+  python -m distill.stylize clip.mp4 'overlay=[hair,glasses]' stickers on faces
   python -m distill.stylize --list                           students, and who may use them
   python -m distill.stylize -m photo.jpg style=hayao,toon    several, one after the other
 
@@ -27,7 +28,8 @@ a line says so and the whole picture is stylized. compare=true takes 10 seconds 
 more where the teacher is there. Of an animation the first picture is stylized.
 
 A picture or video that cannot be read is skipped with a line, a damaged frame left out and
-counted; then the exit status is 1. compare=true shows video | output; face= is for pictures.
+counted; then the exit status is 1. compare=true shows video | output; face=crop and
+paste are for pictures.
 
 Everything, with its value: python -m distill.stylize --cfg job
 """

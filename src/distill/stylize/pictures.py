@@ -22,6 +22,7 @@ from distill.stylize import portraits, render
 from distill.stylize.jobs import StylizeJob
 from distill.stylize.onnx_student import ImageModel
 from distill.stylize.portraits import Square
+from distill.stylize.stickers import Wardrobe
 
 # Flat colours and hard lines: JPEG's half-size colours would fray them.
 _JPEG = ("JPEG", {"quality": 95, "subsampling": 0})
@@ -43,6 +44,7 @@ class InferenceSetup:
     teacher: ImageModel | None
     find_faces: FindFaces | None
     taken: frozenset[Path]  # what a further crop must not be written over
+    wardrobe: Wardrobe | None = None
 
 
 def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
@@ -60,7 +62,7 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
         if not squares:
             job.say("no face found; the whole picture is stylised")
     target = job.target
-    for number, page in enumerate(_pages(photo, squares, setup), start=1):
+    for number, page in enumerate(_pages(photo, squares, setup, job), start=1):
         if number > 1:  # NAME.png for the first crop of a picture, then NAME-2.png and so on
             target = job.target.with_stem(f"{job.target.stem}-{number}")
             if real_path(target) in setup.taken:
@@ -71,7 +73,7 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
 
 
 def _pages(
-    photo: Image.Image, squares: list[Square], setup: InferenceSetup
+    photo: Image.Image, squares: list[Square], setup: InferenceSetup, job: StylizeJob
 ) -> Iterator[Image.Image]:
     """What is written of an RGBA photo: one picture, or one of each square with face=crop.
 
@@ -83,7 +85,13 @@ def _pages(
         side = None if upscale != "whole" else size or render.TRAINED_AT
         parts, squares = [portraits.crop(photo, square, side) for square in squares], []
     for part in parts:
-        stylised = [render.stylise(part, setup.student, size, upscale, squares)]
+        kept = setup.settings.face == "wear"
+        page = part if kept else render.stylise(part, setup.student, size, upscale, squares)
+        if setup.wardrobe and (worn := setup.wardrobe(part, page)) is not None:
+            page = worn
+        elif setup.wardrobe:
+            job.say("no face found; nothing is put on")
+        stylised = [page]
         if setup.teacher is not None:  # whole, as it is meant: the measure for the other two ways
             at = None if upscale == "guided" and not squares else size and min(size, render.LIMIT)
             stylised.append(render.stylise(part, setup.teacher, at, "whole", squares))

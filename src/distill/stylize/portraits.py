@@ -12,14 +12,14 @@ import numpy as np
 from PIL import Image
 
 from distill.core import weights
-from distill.data.faces import Box, FindFaces, cascade, lbp_faces
+from distill.data.faces import YUNET, BlazeFace, Box, FindFaces, YuNet, cascade, lbp_faces
 
-Detector = Literal["lbp", "yunet"]
+Detector = Literal["lbp", "yunet", "blazeface"]
 
 # A box's height as a share of the crop that students are trained on (the centre 80 % of LFW's
 # photos): the median over 154 such photos, its centre the crop's within 0.02. lbp: of the 144
 # boxes that it saw, 0.53 to 0.59 for half of them. yunet: of 154, 0.61 to 0.67.
-SHARE: dict[Detector, float] = {"lbp": 0.565, "yunet": 0.63}
+SHARE: dict[Detector, float] = {"lbp": 0.565, "yunet": 0.63, "blazeface": 0.535}
 DETECTED_AT = 1024  # pixels of the long side: faces are found as well, and as fast in large photos
 SOFT = 0.6  # of the way from the middle to the square's side nothing fades
 
@@ -37,9 +37,7 @@ def finder(detector: Detector) -> FindFaces:
     if detector == "lbp":
         cascade()
         return lbp_faces
-    from distill.data.faces import YUNET, YuNet
-
-    return YuNet(weights.find(YUNET))
+    return YuNet(weights.find(YUNET)) if detector == "yunet" else BlazeFace()
 
 
 def squares(
@@ -87,12 +85,15 @@ def paste(
     page = photo.copy()
     for part in reversed(parts):
         stylised = stylise(crop(photo, part)).convert(photo.mode)
-        # How much of the square shows: a disc with a soft rim that ends at the sides.
-        at = (np.arange(part.side) + 0.5) / part.side * 2 - 1
-        share = np.clip((1 - np.hypot(at[:, None], at)) / (1 - SOFT), 0, 1)
-        disc = (255 * (share * share * (3 - 2 * share))).round().astype(np.uint8)
-        page.paste(stylised, (part.left, part.top), Image.fromarray(disc))
+        page.paste(stylised, (part.left, part.top), disc(part.side))
     return page
+
+
+def disc(side: int) -> Image.Image:
+    """How much of a square shows, 0 to 255: a disc with a soft rim that ends at the sides."""
+    at = (np.arange(side) + 0.5) / side * 2 - 1
+    share = np.clip((1 - np.hypot(at[:, None], at)) / (1 - SOFT), 0, 1)
+    return Image.fromarray((255 * (share * share * (3 - 2 * share))).round().astype(np.uint8))
 
 
 def _mirrored(start: int, count: int, length: int) -> np.ndarray:

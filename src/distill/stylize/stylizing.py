@@ -29,6 +29,7 @@ from distill.stylize.conventions import adapt
 from distill.stylize.jobs import BadVideo, NotWhole, StylizeJob
 from distill.stylize.onnx_student import OnnxStudent
 from distill.stylize.pictures import InferenceSetup
+from distill.stylize.stickers import wardrobe
 
 DEFAULT_STYLE = "hayao"
 
@@ -135,7 +136,9 @@ def stylise_all(
             raise DistillError("videos need PyAV: pip install 'distill[video]'")
         from distill.stylize.video import stylised_video
     what = "files" if len(kinds) > 1 else "videos" if True in kinds else "pictures"
-    find_faces = None if settings.face == "off" else portraits.finder(settings.detector)
+    cut = settings.face in ("crop", "paste")
+    find_faces = portraits.finder(settings.detector) if cut else None
+    worn = wardrobe(settings, student)
     teacher = None
     if settings.compare and False in kinds and settings.model is None:
         try:
@@ -148,7 +151,7 @@ def stylise_all(
                 settings.run, settings.runs, settings.style.name or DEFAULT_STYLE
             )
     taken = frozenset(real_path(path) for job in jobs for path in (job.source, job.target))
-    setup = InferenceSetup(settings, student, teacher, find_faces, taken)
+    setup = InferenceSetup(settings, student, teacher, find_faces, taken, worn)
     failed = partly = 0
     several = len(jobs) > 1
     with bar(len(jobs), what[:-1], "stylising") if several else nullcontext() as progress:

@@ -153,12 +153,22 @@ class Stylize(TakesOnnxFiles):
         "larger outputs: whole enlarges the output, tiles stylises piece by piece, guided "
         "carries a small output to the edges of the photo"
     )
-    face: Literal["off", "crop", "paste"] = setting(
-        "crop: stylise only the face; paste: and put it back into the photo"
+    face: Literal["off", "crop", "paste", "wear"] = setting(
+        "crop: stylise only the face; paste: and put it back into the photo; wear: the photo "
+        "stays, its face wears what wear= and overlay= name"
+    )
+    wear: PathText | None = setting(
+        "face=wear: a sketch; what the network makes of it is worn as a mask", default=None
+    )
+    overlay: Paths | None = setting(
+        "stickers for faces, one or several: glasses, beard, moustache, hair, eyeliner, or PNGs "
+        "of your own, each with its anchors in a JSON beside it",
+        default=None,
     )
     faces: Literal["largest", "all"] = setting("the largest face or all")
-    detector: Literal["lbp", "yunet"] = setting(
-        "of faces: lbp comes with scikit-image, yunet finds more and is downloaded (230 KB)"
+    detector: Literal["lbp", "yunet", "blazeface"] = setting(
+        "of faces: lbp comes with scikit-image, yunet finds more and is downloaded (230 KB), "
+        "blazeface is the page's; wear= and overlay= take it for lbp, which has no points"
     )
     compare: bool = setting("photo, output and the teacher's, if available, side by side")
     crf: Annotated[float, Field(ge=0, le=51)] = setting(

@@ -35,14 +35,20 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
     Raises BadVideo with the reason where it is not, NotWhole where frames of it could not be read.
     """
     settings = setup.settings
-    if settings.face != "off":
+    if settings.face in ("crop", "paste"):
         raise BadVideo(f"face={settings.face} is for pictures; leave it off")
     student, smooth = setup.student, settings.smooth
     summarise = SmoothSummary(student.summary, smooth) if student.told else None
+    worn = replace(setup.wardrobe, steady=True, seen=0) if setup.wardrobe else None
 
     def stylise(frame: np.ndarray) -> np.ndarray:
-        picture = Image.fromarray(frame)
-        stylised = render.stylise_rgb(picture, student, settings.size, settings.upscale, summarise)
+        stylised = picture = Image.fromarray(frame)
+        if settings.face != "wear":
+            stylised = render.stylise_rgb(
+                picture, student, settings.size, settings.upscale, summarise
+            )
+        if worn:
+            stylised = worn(picture, stylised) or stylised
         return np.asarray(to_rgb(stylised))  # what is see-through becomes white
 
     try:
@@ -72,6 +78,10 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
     tqdm.write(
         f"{counted(report.frames, 'frame')}, {pace:.1f} a second; busy: {shares}", file=sys.stdout
     )
+    if worn and worn.seen < report.frames:
+        job.say(
+            f"no face found in {report.frames - worn.seen} of {counted(report.frames, 'frame')}"
+        )
     if missing := report.missing:
         raise NotWhole(missing)
 

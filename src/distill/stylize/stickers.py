@@ -1,0 +1,227 @@
+"""What a face wears: stickers, and pictures that a network made of a sketch, by its landmarks.
+
+A sticker is NAME.png with NAME.json beside it, {"anchors": {"left_eye": [x, y], …}}: where the
+marks of a face lie in it, in its pixels. Marks are right_eye (the wearer's own, left in the
+picture), left_eye, nose, mouth, right_ear and left_ear.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from distill.config.settings.commands import Stylize
+from distill.core.errors import DistillError
+from distill.core.files import home_path
+from distill.core.nodes import unknown_name
+from distill.data.faces import MARKS, FindFaces
+from distill.data.photos import BadPhoto, read_photo
+from distill.stylize import portraits, render
+from distill.stylize.onnx_student import ImageModel
+
+Marks = Mapping[str, complex]  # of a face, x + iy in pixels
+
+SHIPPED = Path(__file__).parent / "stickers"
+LEAST = 3  # pixels between the eyes, of a face that can wear anything
+# Of a face that looks at the camera, in distances between its eyes from their middle, down the
+# face: medians over 500 portraits of Labeled Faces in the Wild.
+NOSE, MOUTH = 0.56, 1.06
+SIDE, EYES = 5.0, 0.45  # of distill.prepare's sketches: sketch.face.side and sketch.face.eyes
+# The nose's distance from the middle of the eyes, along their line, by theirs: where it begins to
+# fade, and where nothing is left. About 30 and 50 degrees.
+TURNED = (0.35, 0.65)
+
+
+@dataclass(frozen=True)
+class Sticker:
+    """An RGBA picture, and where marks of the wearer's face lie in it."""
+
+    picture: Image.Image
+    anchors: Marks
+
+
+def read_sticker(named: str) -> Sticker:
+    """One of the package by its name, or a file of one's own, .png or .json.
+
+    Raises DistillError for what is none.
+    """
+    known = sorted(path.stem for path in SHIPPED.glob("*.json"))
+    path = SHIPPED / f"{named}.json" if named in known else home_path(named).with_suffix(".json")
+    if not path.is_file():
+        if "." not in named and "/" not in named:
+            raise DistillError("overlay=" + unknown_name(named, known, "sticker"))
+        raise DistillError(f"{path}: no such file; it says where the face's marks lie in {named}")
+    try:
+        picture = read_photo(path.with_suffix(".png"), least=1, alpha=True)
+    except BadPhoto as reason:
+        raise DistillError(f"{path.with_suffix('.png')}: {reason}") from None
+    return Sticker(picture.convert("RGBA"), _anchors(path))
+
+
+def _anchors(path: Path) -> Marks:
+    try:
+        anchors = json.loads(path.read_text(encoding="utf-8"))["anchors"]
+        found = {mark: complex(float(x), float(y)) for mark, (x, y) in anchors.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise DistillError(f'{path}: want {{"anchors": {{"left_eye": [x, y], …}}}}') from None
+    if odd := next((mark for mark in found if mark not in MARKS), None):
+        raise DistillError(f"{path}: " + unknown_name(odd, [*MARKS], "mark"))
+    if len({*found.values()} & {v for v in found.values() if np.isfinite(v)}) < 2:
+        raise DistillError(f"{path}: want two marks or more, in two places")
+    return found
+
+
+def drawn(sketch: str, model: ImageModel) -> Sticker:
+    """What the network makes of a sketch, to be worn: its own transparency, else a soft disc.
+
+    NAME.json beside the sketch has its anchors; without, it is the square of distill.prepare
+    recipe=pix2pix. Raises DistillError for a sketch that cannot be used.
+    """
+    try:
+        photo = read_photo(home_path(sketch), least=1, alpha=True)
+    except BadPhoto as reason:
+        raise DistillError(f"wear={sketch}: {reason}") from None
+    picture = render.stylise(photo, model)
+    if picture.mode == "RGB":
+        picture.putalpha(portraits.disc(min(picture.size)).resize(picture.size))
+    beside = home_path(sketch).with_suffix(".json")
+    if beside.is_file():
+        return Sticker(picture, _anchors(beside))
+    apart = picture.width / SIDE
+    middle = complex(picture.width / 2, picture.height * EYES)
+    spots = (-apart / 2, apart / 2, NOSE * apart * 1j, MOUTH * apart * 1j)
+    return Sticker(picture, {m: middle + s for m, s in zip(MARKS, spots, strict=False)})
+
+
+def put(page: Image.Image, sticker: Sticker, face: Marks, opacity: float = 1.0) -> None:
+    """Lay a sticker over an RGBA page: moved, turned and scaled so that its anchors lie on the
+    face's marks, as near as can be (least squares)."""
+    shared = [mark for mark in sticker.anchors if mark in face]
+    if len(shared) < 2 or opacity <= 0:
+        return
+    here, there = (np.array([each[m] for m in shared]) for each in (sticker.anchors, face))
+    centred = here - here.mean()
+    if not (size := float((abs(centred) ** 2).sum())):
+        return
+    scale = (centred.conj() * (there - there.mean())).sum() / size
+    if abs(scale) < 1e-3:
+        return
+    factor = max(1, round(1 / abs(scale)))
+    small = sticker.picture.reduce(factor)
+    corners = np.array([0, small.width, small.height * 1j, small.width + small.height * 1j])
+    placed = there.mean() + scale * (factor * corners - here.mean())
+    left, top = (max(0, int(np.floor(each.min()))) for each in (placed.real, placed.imag))
+    right = min(page.width, int(np.ceil(placed.real.max())))
+    bottom = min(page.height, int(np.ceil(placed.imag.max())))
+    if left >= right or top >= bottom:
+        return
+    back = 1 / (scale * factor)  # from the page to the small sticker
+    start = (complex(left, top) - there.mean()) * back + here.mean() / factor
+    affine = (back.real, -back.imag, start.real, back.imag, back.real, start.imag)
+    layer = small.transform(
+        (right - left, bottom - top), Image.Transform.AFFINE, affine, Image.Resampling.BILINEAR
+    )
+    if opacity < 1:
+        layer.putalpha(layer.getchannel("A").point(lambda value: round(opacity * value)))
+    page.alpha_composite(layer, (left, top))
+
+
+def facing(face: Marks) -> float:
+    """How far a face looks at the camera: 1, and 0 where it is turned away."""
+    across = face["left_eye"] - face["right_eye"]
+    off = abs(((face["nose"] - (face["left_eye"] + face["right_eye"]) / 2) / (across or 1)).real)
+    start, end = TURNED
+    return 0.0 if abs(across) < LEAST else float(np.clip((end - off) / (end - start), 0, 1))
+
+
+MOVED = 0.05  # distances between the eyes that a face may move in a frame and stay two thirds
+STEADY = 0.8  # of its last place that a face keeps which does not move
+FADE = 0.2  # of its opacity that a face gains or loses from a frame to the next
+
+
+@dataclass
+class _Worn:
+    """A face of a video: its marks, smoothed, and what can be seen of what it wears."""
+
+    marks: dict[str, complex]
+    opacity: float = 0.0
+
+
+@dataclass
+class Wardrobe:
+    """Stickers on the faces of pictures or, `steady`, of one video after the other's frames.
+
+    Marks of a video are smoothed by how little they move, and opacity changes gradually, so that a
+    face that is lost for a frame neither flickers nor jumps. `seen` counts frames with a face.
+    """
+
+    stickers: Sequence[Sticker]
+    find: FindFaces
+    everyone: bool
+    steady: bool = False
+    seen: int = 0
+    _faces: list[_Worn] | None = None
+
+    def __call__(self, photo: Image.Image, page: Image.Image) -> Image.Image | None:
+        """`page`, as large as the photo, with all that the photo's faces wear; None without any."""
+        rgb = photo.convert("RGB")
+        scale = max(1.0, max(rgb.size) / portraits.DETECTED_AT)
+        small = rgb.resize((round(rgb.width / scale) or 1, round(rgb.height / scale) or 1))
+        faces = self.find(np.asarray(small))[: None if self.everyone else 1]
+        found = [{name: scale * at for name, at in face.marks.items()} for face in faces]
+        self.seen += bool(found)
+        worn = [_Worn(marks, facing(marks)) for marks in found]
+        if self.steady:
+            worn = self._faces = worn if self._faces is None else self._followed(self._faces, worn)
+        elif not worn:
+            return None
+        worn_page = page.convert("RGBA")
+        for face in reversed(worn):
+            for sticker in self.stickers:
+                put(worn_page, sticker, face.marks, face.opacity)
+        return worn_page.convert(page.mode)
+
+    def _followed(self, last_faces: list[_Worn], found: list[_Worn]) -> list[_Worn]:
+        """The last frame's faces where they are now, then new ones; those that have faded go."""
+        left, kept = [*found], list[_Worn]()
+        for last in last_faces:
+            apart = abs(last.marks["left_eye"] - last.marks["right_eye"]) or 1.0
+
+            def far(face: _Worn, last: _Worn = last, apart: float = apart) -> float:
+                return float(
+                    np.mean([abs(at - last.marks[name]) for name, at in face.marks.items()]) / apart
+                )
+
+            now = min(left, key=far, default=None)
+            if now is None or far(now) > 1.5:  # lost: it fades where it was
+                last.opacity -= FADE
+                kept.append(last)
+                continue
+            left.remove(now)
+            keep = STEADY * np.exp(-((far(now) / MOVED) ** 2))
+            marks = {n: at + keep * (last.marks[n] - at) for n, at in now.marks.items()}
+            step = float(np.clip(now.opacity - last.opacity, -FADE, FADE))
+            kept.append(_Worn(marks, last.opacity + step))
+        fresh = [_Worn(face.marks, min(face.opacity, FADE)) for face in left]
+        return [face for face in [*kept, *fresh] if face.opacity > 1e-6]
+
+
+def wardrobe(settings: Stylize, model: ImageModel) -> Wardrobe | None:
+    """What the settings have faces wear; None of nothing. Raises DistillError."""
+    if settings.wear is not None and settings.face != "wear":
+        raise DistillError(f"wear={settings.wear}: add face=wear")
+    named = settings.overlay or []
+    stickers = [read_sticker(each) for each in ([named] if isinstance(named, str) else named)]
+    if settings.wear is not None:
+        stickers.insert(0, drawn(settings.wear, model))
+    if not stickers:
+        if settings.face == "wear":
+            raise DistillError("face=wear: name a sketch, wear=FILE, or stickers, overlay=[NAME]")
+        return None
+    find = portraits.finder("yunet" if settings.detector == "yunet" else "blazeface")
+    return Wardrobe(stickers, find, settings.faces == "all")
