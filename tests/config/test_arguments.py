@@ -77,7 +77,7 @@ TEXTS = {  # beside the paths
     HubSettings: {"revision"},
 }  # fmt: skip
 LISTS = {"photos", "val_photos", "students", "sketches", "providers", "names", "frames", "balance"}
-LISTS |= {"overlay"}
+LISTS |= {"overlay", "quickdraw.files"}
 
 
 @pytest.mark.parametrize("schemas", PATHS, ids=lambda schemas: schemas[0].__name__)

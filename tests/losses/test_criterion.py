@@ -10,6 +10,7 @@ from torch import nn
 from distill.core.errors import DistillError
 from distill.losses.criterion import Criterion
 from distill.losses.gka import GKA
+from distill.losses.ink import InkWeighted
 from distill.losses.smooth_l1 import SmoothL1
 from distill.losses.sobel import Sobel
 from distill.losses.term import LossTerm, Reads
@@ -175,3 +176,31 @@ def test_terms_that_all_start_late_are_refused() -> None:
 def test_no_term_has_tensors_of_its_own() -> None:
     criterion = Criterion({"gka": GKA({"s": "t"}), "sobel": Sobel()}, {"gka": 1, "sobel": 1})
     assert criterion.state_dict() == {}
+
+
+def test_a_region_weighs_the_difference_in_terms_by_pixel() -> None:
+    """On SmoothL1's linear side a weight of 3 is three times the difference; Sobel is exact."""
+
+    class Squares(LossTerm):
+        def forward(self, student: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+            return (student - target).square().mean()
+
+    terms = {"l1": SmoothL1(), "sobel": Sobel(), "ink": InkWeighted(), "other": Squares()}
+    criterion = Criterion(terms, dict.fromkeys(terms, 1.0))
+    target, region = torch.full((2, 3, 8, 8), 0.5), torch.ones(2, 1, 8, 8)
+    target[..., 4, :] = 0.1  # a line, for the ink
+    student = target + 0.2
+    _, plain = criterion(student, target)
+    _, once = criterion(student, target, region=region)
+    assert {n: v.item() for n, v in once.items()} == pytest.approx(
+        {n: v.item() for n, v in plain.items()}
+    )
+    _, thrice = criterion(student, target, region=3 * region)
+    assert thrice["l1"].item() == pytest.approx(3 * 0.2 - 0.025, rel=1e-5)
+    assert thrice["ink"].item() == pytest.approx(3 * plain["ink"].item(), rel=1e-4)
+    assert thrice["other"].item() == pytest.approx(plain["other"].item())
+    region[:, :, :, :4] = 3
+    _, half = criterion(student, target, region=region)
+    assert half["l1"].item() == pytest.approx(2 * 0.2 - 0.025, rel=1e-5)
+    # The difference steps from 0.6 to 0.2 between two columns: Sobel sees it in both.
+    assert half["sobel"].item() == pytest.approx(2 * 0.4 / 2 / 8 / 2, rel=1e-4)

@@ -24,6 +24,7 @@ from distill.data.augment import (
 )
 from distill.data.pairs import ReadablePair
 from distill.data.photos import BadPhoto, Photo, PhotoFile, centre_square, read_photo
+from distill.data.regions import Regions
 from distill.data.sampler import MixedStreams, Share, StreamedSet, of_one_shape
 from distill.data.shifts import Shifts, aligned_squares
 from distill.models.students.global_statistics import THUMBNAIL, thumbnail_of
@@ -50,6 +51,7 @@ class PairSet(StreamedSet):
     Without a `size` pictures are whole, of any size, and training needs a `crop_size`: smaller ones
     count as such that cannot be read. With `thumbnail` a sample has one of the whole photo that the
     crop is of, {thumbnail (256, 256, 3)}; the photo's colours then vary before it is cropped.
+    With `regions` it has the weights of its pixels, {region (H, W)}, see `Regions`.
     """
 
     what = "pair"
@@ -72,22 +74,29 @@ class PairSet(StreamedSet):
         zoom: float = 0.0,
         photo_colour: float = 0.0,
         thumbnail: bool = False,
+        regions: Regions | None = None,
     ) -> None:
         super().__init__(len(pairs), seed, train, shares, order)
         self.pairs, self.size, self.train = pairs, size, train
         self.crop_size, self.flip, self.alpha = crop_size, flip, alpha
         self.swap, self.pad, self.colour, self.shifts = swap, pad, colour, shifts
         self.zoom, self.photo_colour, self.thumbnail = zoom, photo_colour, thumbnail
+        self.regions = regions
 
     def __getitem__(self, position: int) -> Sample:
         index, both = self.first_readable(position, self._read)
+        areas = []
+        if self.regions:
+            height, width = as_pixels(both[0]).shape[:2]
+            areas = [self.regions.levels(index, height, width)]
         if self.train:
-            pictures = self._augmented(both, position)
+            pictures = self._augmented([*both, *areas], position)
         else:
-            pictures = [*map(as_pixels, both)]
+            pictures = [*map(as_pixels, both), *areas]
             if self.thumbnail:
                 pictures.append(thumbnail_pixels(pictures[0]))
-        sample = dict(zip(("photo", "target", "thumbnail"), pictures, strict=False))
+        names = ("photo", "target", *(["region"] if areas else []), "thumbnail")
+        sample = dict(zip(names, pictures, strict=False))
         return sample | {"name": self.pairs[index].name}
 
     def shape(self, index: int) -> tuple[int, int]:
@@ -132,22 +141,22 @@ class PairSet(StreamedSet):
         if self.colour:  # the same numbers for both sides
             pictures = [
                 recolour(as_picture(each), self.colour, rng_for(self.seed, "colour", position))
-                for each in pictures
-            ]
+                for each in pictures[:2]
+            ] + [*pictures[2:]]
         if self.thumbnail:  # by the whole photo: contrast goes by its mean
-            pictures = [self._recoloured(pictures[0], position), pictures[1]]
+            pictures = [self._recoloured(pictures[0], position), *pictures[1:]]
         told = [thumbnail_pixels(as_pixels(pictures[0]))] if self.thumbnail else []
         rng = rng_for(self.seed, "augment", position)
         if self.zoom:
             side = self.crop_size or self.size
             assert side is not None
             pictures = zoomed_crop([*map(as_picture, pictures)], side, self.zoom, rng)
-        photo, target = map(as_pixels, pictures)
+        photo, *others = map(as_pixels, pictures)
         cut = random_cut(photo.shape, self.crop_size, self.flip, rng)
-        photo, target = cut.of(photo), cut.of(target)
+        photo, *others = map(cut.of, (photo, *others))
         if not self.thumbnail:
             photo = as_pixels(self._recoloured(photo, position))
-        return [photo, target, *map(cut.turned, told)]
+        return [photo, *others, *map(cut.turned, told)]
 
     def _recoloured(self, photo: Image.Image | Tensor, position: int) -> Image.Image | Tensor:
         if not self.photo_colour:

@@ -33,6 +33,7 @@ from distill.data.pairs import (
 )
 from distill.data.photo_table import folders_of, read_sides
 from distill.data.photos import Photo, Side
+from distill.data.regions import Regions
 from distill.data.sampler import ShardOrder, Share, shares_of
 from distill.data.shards.address import Address
 from distill.data.shards.node_cache import NodeCache
@@ -52,6 +53,9 @@ def labelled(settings: Train, split: Split | None = None) -> DistillData:
     `split` gives the photos of data=photos by their sides.
     """
     check_sizes(settings)
+    if settings.loss.weighed and (settings.data.kind != "pairs" or settings.data.align):
+        said = "data.align=true" if settings.data.align else f"data={settings.data.kind}"
+        raise DistillError(f"loss.region: {OF_SHARDS}, not with {said}")
     train: Dataset
     val: Dataset
     pairs: dict[Side, Pairs] | None = None
@@ -71,6 +75,11 @@ def labelled(settings: Train, split: Split | None = None) -> DistillData:
     else:
         pairs = _pairs_of(settings)
         train, val = _pair_sets(settings, pairs)
+        if settings.loss.weighed:
+            for whole in (train, val):
+                for part in getattr(whole, "sets", getattr(whole, "datasets", [whole])):
+                    root = sources.pairs_root(settings)
+                    part.regions = Regions(settings.loss, part.pairs, root)
     return _data_module(train, val, settings.data, pairs)
 
 

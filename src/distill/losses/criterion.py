@@ -95,16 +95,21 @@ class Criterion(nn.Module):
         student_features: Features | None = None,
         teacher_features: Features | None = None,
         of_network: Mapping[str, Tensor] | None = None,
+        region: Tensor | None = None,
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The weighted sum and the raw value of every term that counts.
 
         In evaluation mode a term is left out of a batch too small for it: a last batch may be.
+        `region` (N, 1, H, W) is how often each pixel counts: terms `by_pixel` get a student whose
+        difference from the target is so many times as large.
         """
         raw: dict[str, Tensor] = {}
+        weighed = student if region is None else target + region * (student - target)
         for name in self._counting(len(student)):
             term = self.terms[name]
             if self._reads[name] is Reads.PICTURES:
-                raw[name] = term(student, target)
+                by_pixel = getattr(term, "by_pixel", LossTerm.by_pixel)
+                raw[name] = term(weighed if by_pixel else student, target)
             elif self._reads[name] is Reads.ACTIVATIONS:
                 raw[name] = term(student_features, teacher_features)
             else:

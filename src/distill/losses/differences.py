@@ -14,6 +14,8 @@ from distill.losses.term import LossTerm
 class Differences(LossTerm):
     """Mean |Δstudent − Δtarget| over both directions; pictures (N, C, H, W), sides of 2 or more."""
 
+    by_pixel = True
+
     def forward(self, student: Tensor, target: Tensor) -> Tensor:
         error = student - target
         across = (error[..., 1:] - error[..., :-1]).abs().mean()

@@ -35,6 +35,8 @@ class InkWeighted(LossTerm):
     line is. Both are of each colour: on luma alone they tint thin lines.
     """
 
+    by_pixel = True
+
     def __init__(self, pale: float = 0.0, pooled: float = 0.0) -> None:
         super().__init__()
         self.pale, self.pooled = pale, pooled

@@ -15,6 +15,8 @@ class SmoothL1(LossTerm):
     is pure L2 there: its gradient vanishes as the picture gets close, one cause of the blur.
     """
 
+    by_pixel = True
+
     def __init__(self, beta: float = 0.05) -> None:
         super().__init__()
         self.beta = beta

@@ -15,5 +15,7 @@ class Sobel(LossTerm):
     kornia's `spatial_gradient` of each picture, whose 3-D convolution took half of a training step.
     """
 
+    by_pixel = True
+
     def forward(self, student: Tensor, target: Tensor) -> Tensor:
         return sobel(student - target).abs().mean()

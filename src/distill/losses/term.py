@@ -35,4 +35,6 @@ class LossTerm(nn.Module):
 
     reads: ClassVar[Reads] = Reads.PICTURES
     min_batch: ClassVar[int] = 1  # with fewer pictures it means nothing
+    # It grows in proportion to student − target, pixel by pixel: loss.region weights that.
+    by_pixel: ClassVar[bool] = False
     layers: Mapping[str, str] = {}  # of activations: the student's layer, the teacher's

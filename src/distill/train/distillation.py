@@ -18,6 +18,7 @@ from distill.core.arrays import over_white
 from distill.core.errors import DistillError, of_the_user
 from distill.core.images import form
 from distill.data.augment import rng_for
+from distill.data.regions import ONE
 from distill.losses.criterion import Criterion
 from distill.losses.term import LossTerm, Reads
 from distill.metrics.line_figures import FIGURES, ink_sums, ratios
@@ -215,7 +216,10 @@ class DistillModule(pl.LightningModule):
         # Under autocast the losses' own products would be 16-bit ones: Gram matrices sum a whole
         # picture and overflow float16 at 65,504, and Sobel takes differences of like values.
         with torch.autocast(photo.device.type, enabled=False):
-            total, raw = criterion(output, target, seen, self._teacher_layers.outputs, further)
+            region = batch["region"][:, None] / ONE if "region" in batch else None
+            total, raw = criterion(
+                output, target, seen, self._teacher_layers.outputs, further, region
+            )
         return total, raw, (output, target)
 
     def try_term(self, name: str) -> None:

@@ -166,7 +166,24 @@ class Loss(Settings):
     balance: bool = setting(
         "measure every term before the first step and scale all to one order of magnitude"
     )
+    region: dict[
+        Literal["eyes", "nose", "mouth", "face", "outline", "mask"],
+        Annotated[float, Field(ge=0, le=15)],
+    ] = setting(
+        "weights by parts of faces, {eyes: 3, mouth: 2}: l1, sobel, differences and ink count a "
+        "pixel's difference so many times; mask: those of loss.masks",
+        default_factory=dict,
+    )
+    masks: PathText | None = setting(
+        "a mask for all photos, or a folder of masks with the photos' names; white is meant",
+        default=None,
+    )
     terms: Nodes
+
+    @property
+    def weighed(self) -> dict[str, float]:
+        """The parts whose pixels count more or less than once."""
+        return {str(part): weight for part, weight in self.region.items() if weight != 1}
 
 
 @dataclass(frozen=True, kw_only=True)
