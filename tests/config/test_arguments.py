@@ -48,11 +48,11 @@ STYLE = {f"style.{name}" for name in ("name", "file", "url", "sha256", "git_blob
     "style.source"
 }
 LABELLED = {"photos", "val_photos", "drop", "restore", "data.root", "style.weights"}
-LISTED = {"attributes", "identities"}
+LISTED = {"attributes", "identities", "quickdraw.files"}
 RUN = {"run", "runs", "checkpoint", "output"}
 PATHS = {
     (Train, Pix2PixTrain, CycleGANTrain): LABELLED
-    | {"data.a", "data.b", "run", "runs", "sweep"},
+    | {"data.a", "data.b", "run", "runs", "sweep", "loss.masks"},
     (Prepare,): LABELLED | {"sketch.mask", "sketch.hed.weights"} | LISTED,
     (Export,): {*RUN, "photos", "calibration", "tflite.python", "style.weights"},
     (EvalFid,): {*RUN, "photos", "a", "b", "style.weights"},

@@ -15,6 +15,7 @@ of them, to train a network that turns a sketch into a photo.
       teacher.pipeline=NAME        an image-to-image pipeline of diffusers
   python -m distill.prepare recipe=cyclegan photos=DIR attributes=list_attr_celeba.txt split=Male \\
       identities=identity_CelebA.txt   two domains, by an attribute
+  python -m distill.prepare recipe=cyclegan quickdraw.files=cat.ndjson photos=DIR
 
 Writes data/pairs/STYLE-PHOTOS-SIZE/ with photo/ and stylized/ under train/, val/ and test/, a
 dataset.json and a list of what was skipped and why. Prints how far the teacher's output is
@@ -38,7 +39,7 @@ from distill.config.settings.training import Prepare
 @entry("prepare", Prepare)
 def main(settings: Prepare) -> None:
     from distill.core.next_step import same_settings
-    from distill.prepare import attributes, labelling
+    from distill.prepare import attributes, labelling, quickdraw
     from distill.prepare.sketches import sketch_set
 
     recipe = recipe_named(settings.recipe.name)
@@ -48,7 +49,7 @@ def main(settings: Prepare) -> None:
     elif recipe.learns_from == "pairs":
         root = sketch_set.carry_out(settings)
     else:
-        root = attributes.carry_out(settings)
+        root = (quickdraw if settings.quickdraw.files else attributes).carry_out(settings)
     if settings.card.name:
         from distill.data.cards import set_card
 

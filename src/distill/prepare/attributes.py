@@ -94,7 +94,7 @@ def carry_out(settings: Prepare) -> Path:
     if settings.attributes is None or by is None:
         raise DistillError(
             "recipe=cyclegan: takes pictures as they are; attributes=FILE split=NAME makes A and B "
-            "out of photos=DIR"
+            "out of photos=DIR, quickdraw.files=FILE.ndjson drawings and photos"
         )
     if sources.at_addresses(settings):
         raise DistillError(f"photos={settings.photos}: copy them here; A and B link to their files")
@@ -130,12 +130,7 @@ def carry_out(settings: Prepare) -> Path:
             for photo in sides[side]:
                 place = f"{folder}{domains[photo.key]}"
                 counts[place] += 1
-                target = made / place / photo.key
-                target.parent.mkdir(parents=True, exist_ok=True)
-                try:
-                    os.link(photo.local, target)
-                except OSError:  # another file system, or one without links
-                    shutil.copy2(photo.local, target)
+                link(photo, made / place)
         write_json(made / "attributes.json", {
             "split": by, "balance": settings.balance, "identities": bool(settings.identities),
             "counts": counts, "not in the list": len(photos) - len(known),
@@ -148,6 +143,16 @@ def carry_out(settings: Prepare) -> Path:
     print(f"A: {by}, B: not {by}, in {root}")
     print(next_step("train", recipe="cyclegan", **{"data.root": str(root)}))
     return root
+
+
+def link(photo: Photo, folder: Path) -> None:
+    """Have a folder hold the photo's file, below it as it lies below its own."""
+    target = folder / photo.key
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(photo.local, target)
+    except OSError:  # another file system, or one without links
+        shutil.copy2(photo.local, target)
 
 
 def _domains(

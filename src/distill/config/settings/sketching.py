@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveFloat
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat
 
 from distill.config.settings.base import (
     Fraction,
     NameSetting,
+    Paths,
     PathText,
     Positive,
     Settings,
@@ -23,8 +24,20 @@ class PairsRecipe(NameSetting):
 
     name: str = setting(
         "distill: photos and their stylised pictures; pix2pix: sketches and photos, see sketch; "
-        "cyclegan: two domains, see attributes"
+        "cyclegan: two domains, see attributes and quickdraw"
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuickDraw(Settings):
+    """Drawings of Quick, Draw!, as pictures."""
+
+    files: Paths | None = setting("recipe=cyclegan: its simplified .ndjson files; photos=DIR is B")
+    size: Annotated[int, Field(ge=32, le=2048)] = setting("side of the pictures in pixels")
+    width: Annotated[float, Field(ge=1)] = setting("width of the pen in pixels")
+    jitter: NonNegativeFloat = setting("deviation in pixels by which points move by chance")
+    recognised: bool = setting("only drawings that were recognised when they were drawn")
+    most: Positive | None = setting("drawings of each file; null: all")
 
 
 @dataclass(frozen=True, kw_only=True)

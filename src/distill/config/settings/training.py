@@ -41,7 +41,7 @@ from distill.config.settings.networks import (
     StudentSettings,
     StyleSettings,
 )
-from distill.config.settings.sketching import PairsRecipe, Sketch
+from distill.config.settings.sketching import PairsRecipe, QuickDraw, Sketch
 
 
 def _bytes(value: Any) -> Any:
@@ -315,6 +315,7 @@ class Prepare(PhotoSource):
     split: str | None = setting("its attribute that A has and B has not")
     identities: PathText | None = setting("a list of who is on each: nobody is on two sides")
     balance: list[str] = setting("attributes that A and B have equally often")
+    quickdraw: QuickDraw
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,129 @@
+"""Two domains of drawings and photos: A is drawn from Quick, Draw!'s strokes, B links to photos.
+
+A line of its simplified files is {"word", "key_id", "recognized", "drawing": [[[x…], [y…]], …]},
+whole numbers from 0 to 255, a list of both for each stroke (Google, CC BY 4.0).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from distill.config.settings.sketching import QuickDraw
+from distill.config.settings.training import Prepare
+from distill.core.arrays import save_png
+from distill.core.errors import DistillError, counted, reason_of
+from distill.core.files import home_path, scratch_folder, write_json
+from distill.core.next_step import next_step
+from distill.core.progress import bar
+from distill.data import sources
+from distill.data.terms import keep_terms
+from distill.prepare.attributes import link
+
+RIM = 0.06  # of the square on each side of the longer side of a drawing
+FINER = 4  # times as large is drawn, then reduced
+Strokes = Sequence[np.ndarray]  # (2, points) each, x and y
+
+
+def carry_out(settings: Prepare) -> Path:
+    """Draw the files' drawings into A, link the photos into B; gives the set's folder.
+
+    Raises DistillError for files of another form, and where no drawing is left.
+    """
+    chosen = settings.quickdraw
+    if settings.attributes:
+        raise DistillError("attributes=, quickdraw.files=: two domains come from either; leave one")
+    if sources.at_addresses(settings):
+        raise DistillError(f"photos={settings.photos}: copy them here; B links to their files")
+    named = chosen.files if isinstance(chosen.files, list) else [chosen.files or ""]
+    files, photos = [home_path(each) for each in named], sources.photos(settings)
+    name = f"{'+'.join(file.stem for file in files)}-{sources.set_name(settings)}-{chosen.size}"
+    root = Path(settings.data.root) if settings.data.root else Path("data/domains") / name
+    if root.exists():
+        raise DistillError(f"{root}: is there; remove it, or name another folder by data.root=DIR")
+    made, left, damaged = 0, 0, 0
+    with scratch_folder(root) as scratch, bar(None, "drawing", "drawing") as progress:
+        for file in files:
+            of_file = 0
+            for key, strokes, recognised in _drawings(file):
+                if strokes is None:
+                    damaged += 1
+                elif chosen.recognised and not recognised:
+                    left += 1
+                elif of_file != chosen.most:
+                    picture = drawn(strokes, chosen, int(key) if key.isdigit() else 0)
+                    target = scratch / "set/A" / f"{file.stem}-{key}.png"
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    save_png(picture, target)
+                    of_file, made = of_file + 1, made + 1
+                    progress.update()
+                else:
+                    break
+        if not made:
+            raise DistillError(
+                f"quickdraw.files={chosen.files}: no drawing is left; {left} not recognised, "
+                f"{counted(damaged, 'line')} damaged"
+            )
+        for photo in photos:
+            link(photo, scratch / "set/B")
+        how = {"size": chosen.size, "width": chosen.width, "jitter": chosen.jitter}
+        write_json(scratch / "set/quickdraw.json", how | {"files": [str(f) for f in files]})
+        keep_terms(scratch / "set", settings, taught=False)
+        os.replace(scratch / "set", root)
+    print(f"A: {counted(made, 'drawing')}, B: {counted(len(photos), 'photo')}, in {root}")
+    if left or damaged:
+        print(f"left out: {left} not recognised, {counted(damaged, 'line')} damaged")
+    print(next_step("train", recipe="cyclegan", **{"data.root": str(root)}))
+    return root
+
+
+def _drawings(file: Path) -> Iterator[tuple[str, Strokes | None, bool]]:
+    """Key, strokes and whether it was recognised, a line each; strokes None of a damaged line.
+
+    Raises DistillError for a file whose first line is none of its form.
+    """
+    try:
+        with file.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines):
+                try:
+                    row = json.loads(line)
+                    strokes = [np.array(stroke[:2], float) for stroke in row["drawing"]]
+                    key, recognised = str(row["key_id"]), bool(row["recognized"])
+                    fits = all(s.ndim == 2 and s.size and np.isfinite(s).all() for s in strokes)
+                    if not (strokes and fits and key.isalnum()):
+                        raise ValueError("no strokes")
+                    yield key, strokes, recognised
+                except (ValueError, KeyError, TypeError) as error:
+                    if not number:
+                        raise DistillError(
+                            f"{file}: want Quick, Draw!'s simplified .ndjson ({reason_of(error)})"
+                        ) from error
+                    yield "", None, False
+    except (OSError, UnicodeDecodeError) as error:
+        raise DistillError(f"{file}: cannot be read ({reason_of(error)})") from error
+
+
+def drawn(strokes: Strokes, how: QuickDraw, seed: int) -> Image.Image:
+    """Black strokes on white, in the middle of a square; round ends and corners.
+
+    `jitter` moves every point by chance, and the chance by `seed`: the same drawing, the same
+    picture.
+    """
+    both = np.concatenate(strokes, 1)
+    low, high = both.min(1), both.max(1)
+    scale = FINER * how.size * (1 - 2 * RIM) / max(float((high - low).max()), 1.0)
+    page = Image.new("L", (FINER * how.size,) * 2, 255)
+    pen, width = ImageDraw.Draw(page), FINER * how.width
+    rng = np.random.default_rng(seed)
+    for stroke in strokes:
+        spots = (stroke - (low + high)[:, None] / 2) * scale + FINER * how.size / 2
+        spots = (spots + rng.normal(0, FINER * how.jitter, spots.shape)).T
+        pen.line([(x, y) for x, y in spots], 0, round(width), joint="curve")
+        for x, y in (spots[0], spots[-1]):
+            pen.circle((x, y), width / 2, 0)
+    return page.reduce(FINER).convert("RGB")
