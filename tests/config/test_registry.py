@@ -139,7 +139,9 @@ def test_its_runs_are_swept(plain: Path, capsys: pytest.CaptureFixture[str]):
 
 
 def test_a_checkpoint_of_an_unknown_recipe_is_refused():
-    with pytest.raises(DistillError, match="recipe=other: unknown; there are distill, pix2pix"):
+    with pytest.raises(
+        DistillError, match="recipe=other: unknown; there are distill, picture, pix2pix"
+    ):
         registry.settings_of({"recipe": "other"})
 
 

@@ -361,7 +361,14 @@ def _register_resolvers() -> None:
     def name_of(folder: Any) -> str:  # as a part of a run's name: ${name_of:${data.root}}
         return real_path(Path(str(folder))).name if folder else "data"
 
+    def stem_of(files: Any) -> str:  # of style pictures, A+B
+        return (
+            "+".join(Path(str(f)).stem for f in (files if OmegaConf.is_list(files) else [files]))
+            or "none"
+        )
+
     OmegaConf.register_new_resolver("name_of", name_of, replace=True)
+    OmegaConf.register_new_resolver("stem_of", stem_of, replace=True)
     if OwnFolders not in Plugins.instance().discover(SearchPathPlugin):
         Plugins.instance().register(OwnFolders)
 

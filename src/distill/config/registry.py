@@ -15,6 +15,7 @@ from distill.config.settings.base import Direction
 from distill.config.settings.training import (
     Adversarial,
     CycleGANTrain,
+    PictureTrain,
     Pix2PixTrain,
     Train,
     Training,
@@ -54,7 +55,7 @@ class DistilRecipe(Recipe):
     """Photos are labelled by a teacher; the student alone is kept."""
 
     name = "distill"
-    settings = Train
+    settings: ClassVar[type[Train]] = Train
     networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "student"}
     monitor = "val/loss"
     learns_from = "photos"
@@ -62,6 +63,16 @@ class DistilRecipe(Recipe):
 
     def folder_parts(self, settings: Train, swept: Mapping[str, str]) -> dict[str, str]:
         return {key: getattr(settings, key).name for key in ("style", "decoder", "loss")}
+
+
+class PictureRecipe(DistilRecipe):
+    """A style is one picture, or a few: perceptual losses, no teacher (Johnson et al. 2016)."""
+
+    name = "picture"
+    settings = PictureTrain
+
+    def folder_parts(self, settings: Train, swept: Mapping[str, str]) -> dict[str, str]:
+        return {key: getattr(settings, key).name for key in ("style", "decoder")}
 
 
 class GanRecipe(Recipe):
@@ -101,7 +112,8 @@ class CycleGANRecipe(GanRecipe):
 
 
 # By name; a plug-in's class is not among them.
-RECIPES = {each.name: each for each in (DistilRecipe(), Pix2PixRecipe(), CycleGANRecipe())}
+_ALL = (DistilRecipe(), PictureRecipe(), Pix2PixRecipe(), CycleGANRecipe())
+RECIPES = {each.name: each for each in _ALL}
 
 
 def schema_of(values: Mapping[str, Any]) -> type[Training]:

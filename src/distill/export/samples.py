@@ -21,6 +21,7 @@ from distill.data import loaders, sources
 from distill.data.datamodule import DistillData, spread
 from distill.data.datasets import UnpairedSet
 from distill.data.pairs import find_pairs
+from distill.data.photo_table import read_rows
 from distill.data.photos import BadPhoto, Photo, centre_square, demo_photos, find_photos, read_photo
 from distill.export.subject import Subject
 
@@ -61,21 +62,27 @@ class RunPictures:
 def labelled(source: PhotoSource, side: Side, size: int, alpha: bool) -> RunPictures:
     """Those of a set that a teacher labelled; targets only at the size that they were made at.
 
-    Of a student that learnt from a loader those of scikit-image, which are too few to calibrate on.
+    Of photos that it labelled on the fly the photos alone; of a student that learnt from a loader
+    those of scikit-image, which are too few to calibrate on.
     """
+    root, found, where = sources.pairs_root(source), list[Photo](), "scikit-image"
     if source.data.kind == "loader" and side == "val":
         found = demo_photos()
+    elif source.data.kind == "photos" and sources.has_photos(source):
+        rows, where = read_rows(root), str(source.photos)
+        sides = {name: row.side for name, row in rows.items()}
+        found = [each for each in sources.photos(source) if sides.get(each.pair_name) == side]
+    if found:
         return RunPictures(
-            "scikit-image", len(found), lambda i: (_square(read_photo(found[i].path), size), None)
+            where, len(found), lambda i: (_square(read_photo(found[i].path), size), None)
         )
-    root = sources.pairs_root(source)
     if not root.is_dir():
         raise DistillError(
             f"{root}: the run's pairs are not here; name photos with {KEY[side]}=DIR"
         )
     d = source.data
-    sides = find_pairs(root, source.style.name, d.val_fraction, d.split_seed, d.test_fraction)
-    pairs, same = sides[side], size == source.style.resolution
+    split = find_pairs(root, source.style.name, d.val_fraction, d.split_seed, d.test_fraction)
+    pairs, same = split[side], size == source.style.resolution
     if not pairs:  # of shards, the held-out ones alone are unpacked
         what = "training" if side == "train" else "held-out"
         raise DistillError(

@@ -88,6 +88,11 @@ class Criterion(nn.Module):
             if self._reads[name] is Reads.NETWORK
         }
 
+    def of_pictures(self, student: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Raw values of the terms that compare the pictures alone."""
+        read = self._reads.items()
+        return {n: self.terms[n](student, target) for n, what in read if what is Reads.PICTURES}
+
     def forward(
         self,
         student: Tensor,

@@ -6,7 +6,10 @@ an edge then miss, which costs more here than a line one pixel off.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from distill.core.arrays import over_white
@@ -18,25 +21,35 @@ DARK = 1e-6  # mean activation below it: a layer that sees nothing in the target
 
 
 class FeatureDistance(LossTerm):
-    """Mean over three layers of ‖φ(student) − φ(target)‖₁ / ‖φ(target)‖₁, each over the batch.
+    """Mean over `layers` of ‖φ(student) − φ(target)‖₁ / ‖φ(target)‖₁, each over the batch.
 
     A ratio, so that no layer outweighs another, whatever the scale of its activations: 0 for equal
     pictures, of the order of 1 for unrelated ones. Read are crops of `side` pixels, at a place that
     every training batch samples again and in the middle otherwise: the time falls with the area.
-    RGBA is put over white first.
+    RGBA is put over white first. With `halvings` both are compared at a half, a quarter … of their
+    size, where a layer sees more of them.
     """
 
-    def __init__(self, backbone: Backbone = "vgg16", side: int | None = 112) -> None:
+    def __init__(
+        self,
+        backbone: Backbone = "vgg16",
+        side: int | None = 112,
+        layers: Sequence[str] = LAYERS,
+        halvings: int = 0,
+    ) -> None:
         super().__init__()
-        self.vgg, self.side = vgg_features(backbone, LAYERS, "features"), side
+        self.vgg, self.side = vgg_features(backbone, layers, "features"), side
+        self.halvings = halvings
 
     def forward(self, student: Tensor, target: Tensor) -> Tensor:
         student, target = self._crops(over_white(student), over_white(target))
+        if self.halvings:
+            student, target = (F.avg_pool2d(each, 2**self.halvings) for each in (student, target))
         with torch.no_grad():
             wanted = self.vgg(target)
         found = self.vgg(student)
         ratios = [
-            (found[name] - want).abs().mean() / want.abs().mean().clamp_min(DARK)
+            (found[name].float() - want).abs().mean() / want.float().abs().mean().clamp_min(DARK)
             for name, want in wanted.items()
         ]
         return torch.stack(ratios).mean()

@@ -18,7 +18,8 @@ from distill.core.errors import DistillError
 from distill.core.state_dicts import load_tensors
 from distill.core.weights import WeightsFile
 
-Backbone = Literal["vgg16", "vgg19_relu3_1"]
+# auto: the one whose weights are there, else vgg16, which is fetched.
+Backbone = Literal["vgg16", "vgg19_relu3_1", "auto"]
 
 _VGG16 = WeightsFile(
     "vgg16-397923af.pth",
@@ -62,6 +63,8 @@ def vgg_features(backbone: Backbone, layers: Iterable[str], term: str) -> VGGFea
 
     Raises DistillError, which names the loss's `term`, when the weights are not to be had.
     """
+    if backbone == "auto":
+        backbone = available_backbone() or "vgg16"
     file, plan = (_VGG16, vgg.cfgs["D"]) if backbone == "vgg16" else (_VGG19_CUT, vgg.cfgs["E"])
     try:
         path = weights_files.find(file)

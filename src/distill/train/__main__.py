@@ -1,6 +1,6 @@
 """python -m distill.train: trains a network from photos and a teacher, or from pictures.
 
-Train a network of one of three recipes. Run it again to resume.
+Train a network of one of four recipes. Run it again to resume.
 
   python -m distill.train photos=DIR                     recipe=distill: your photos, a cartoon
   python -m distill.train style=paprika decoder=fastdepth
@@ -9,6 +9,7 @@ Train a network of one of three recipes. Run it again to resume.
   python -m distill.train -m search=optuna decoder=detail,nnconv 'lr=tag(log,interval(1e-4,1e-2))'
   python -m distill.train recipe=pix2pix data.root=DIR   pairs of pictures, such as sketch and photo
   python -m distill.train recipe=cyclegan data.root=DIR  two folders that show no pairs
+  python -m distill.train recipe=picture style_image=FILE photos=DIR   the style of one picture
   python -m distill.train style=custom teacher=checkpoint teacher.path=runs/NAME photos=DIR
 
 distill: a small student learns the output of a heavy teacher. Photos are labelled once and

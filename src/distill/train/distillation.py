@@ -72,6 +72,10 @@ class DistillModule(pl.LightningModule):
         if keep_averages:  # Lightning leaves modes as they are
             normalise_by_averages(student)
 
+    def configure(self, settings: Train) -> None:
+        """Be the module of a run."""
+        self.settings = settings
+
     def compile_training(self) -> None:
         """Train student and losses through torch.compile, which takes its time at the first step.
 

@@ -18,7 +18,12 @@ def outcome(run: Run, network: str) -> list[str]:
     """
     table = validations(run.folder / "metrics.csv")
     lines = []
-    if table and "val/psnr" not in (row := table[-1]):  # a recipe without targets
+    if table and "val/photo_style" in (row := table[-1]):
+        figures = f"style {row['val/style']:.3f} (photos {row['val/photo_style']:.3f})"
+        lines.append(
+            f"validation at step {row['step']:.0f}: {figures}, content {row['val/content']:.3f}"
+        )
+    elif table and "val/psnr" not in (row := table[-1]):  # a recipe without targets
         lines.append(f"validation at step {row['step']:.0f}: Fréchet {row['val/frechet']:.1f}")
     elif table:
         said = f"validation at step {row['step']:.0f}: {network} {_pair(row, '')}"

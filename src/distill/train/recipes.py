@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distill.config.registry import recipe_named
-from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train, Training
+from distill.config.settings.training import (
+    CycleGANTrain,
+    PictureTrain,
+    Pix2PixTrain,
+    Train,
+    Training,
+)
 
 if TYPE_CHECKING:
     from distill.data.datamodule import LoaderData
@@ -42,6 +48,13 @@ def distill(settings: Train, run: Run, first: bool, data: LoaderData | None = No
     from distill.train.student_training import train
 
     train(settings, run, first, data)
+
+
+def picture(settings: PictureTrain, run: Run, first: bool) -> None:
+    from distill.train import student_training
+    from distill.train.picture import PictureModule, with_length
+
+    student_training.train(with_length(settings, run), run, first, kind=PictureModule)
 
 
 def pix2pix(settings: Pix2PixTrain, run: Run, first: bool) -> None:
@@ -91,6 +104,7 @@ def cyclegan_module(settings: CycleGANTrain) -> CycleGAN:
 # Train into a run's folder, or resume; only the `first` of several processes speaks and writes.
 TRAIN: Mapping[str, Callable[[Any, Run, bool], None]] = {
     "distill": distill,
+    "picture": picture,
     "pix2pix": pix2pix,
     "cyclegan": cyclegan,
 }

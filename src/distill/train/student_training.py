@@ -32,10 +32,17 @@ from distill.train.schedules import DEFAULT_RATE, make_optimizer, make_schedule
 from distill.train.trainer import fit, make_trainer
 
 
-def train(settings: Train, run: Run, first: bool, data: Pictures | None = None) -> None:
+def train(
+    settings: Train,
+    run: Run,
+    first: bool,
+    data: Pictures | None = None,
+    kind: type[DistillModule] = DistillModule,
+) -> None:
     """Train a student, or resume; only the `first` of several processes prints and writes.
 
-    `data` are pictures of one's own, in the place of those that the settings name.
+    `data` are pictures of one's own, in the place of those that the settings name. The student
+    trains in a module of this `kind`.
     """
     # All that can be wrong is found out before the teacher labels, which may take hours.
     check_name(settings.init)  # a run that is there would only say that its settings are others
@@ -49,7 +56,7 @@ def train(settings: Train, run: Run, first: bool, data: Pictures | None = None) 
         data.check_first()
     teacher = needed_teacher(settings)
     pl.seed_everything(settings.seed, verbose=False)
-    module = student_module(settings, teacher)
+    module = student_module(settings, teacher, kind)
     watching = [*([StudentEMA(settings.ema)] if settings.ema else []), LateTerms(), Health()]
     trainer = make_trainer(settings, run, watching, clip=settings.trainer.clip)
     data = data or labelling.training_data(settings, teacher)
@@ -131,7 +138,9 @@ def needed_teacher(settings: Train) -> Teacher | None:
     return None
 
 
-def student_module(settings: Train, teacher: Teacher | None) -> DistillModule:
+def student_module(
+    settings: Train, teacher: Teacher | None, kind: type[DistillModule] = DistillModule
+) -> DistillModule:
     """Student, criterion and how they are optimised. Raises DistillError for what does not fit."""
     activations = _reads_activations(settings.loss)
     if activations and (teacher is None or not teacher.gives_activations):
@@ -146,7 +155,7 @@ def student_module(settings: Train, teacher: Teacher | None) -> DistillModule:
             f"needs at least {loss.min_batch}; raise it or set loss.weights.gka=0"
         )
     live = settings.data.kind in ("photos", "loader")
-    made = DistillModule(
+    made = kind(
         student,
         loss,
         partial(make_optimizer, settings.optimizer),
@@ -157,7 +166,7 @@ def student_module(settings: Train, teacher: Teacher | None) -> DistillModule:
         settings.seed,
         keep_averages=settings.batchnorm != "learnt",
     )
-    made.settings = settings
+    made.configure(settings)
     for name in made.criterion.terms:
         if nodes.is_own(settings.loss.terms[name]):
             made.try_term(name)

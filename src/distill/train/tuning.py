@@ -60,7 +60,9 @@ def measure(
     if settings.batchnorm == "measured":
         measure_statistics(module, data, device)
     if settings.loss.balance:
-        factors = found.get("loss_factors") or balance(module, data, device)
+        factors = found.get("loss_factors") or balance(
+            module, data, device, settings.loss.balance == "gradients"
+        )
         module.criterion.rescale(factors)
         if "loss_factors" not in found:
             found["loss_factors"] = module.criterion.factors
@@ -97,11 +99,15 @@ def load_measured(module: DistillModule, run: Run) -> None:
         module.lr = found.get("lr", module.lr)
 
 
-def balance(module: DistillModule, data: Pictures, device: torch.device) -> dict[str, float]:
+def balance(
+    module: DistillModule, data: Pictures, device: torch.device, gradients: bool = False
+) -> dict[str, float]:
     """Powers of ten that bring every weighted term to the order of magnitude of the first.
 
     The paper's rule, measured on the first batches of the untrained student, terms that start late
-    included. Powers of ten, so that finer ratios between weights stay what they are.
+    included. Powers of ten, so that finer ratios between weights stay what they are. With
+    `gradients` what brings each to the first's length of gradient, see `gradient_lengths`: weights
+    then are the shares of the pull at a picture.
     """
     before = deepcopy(module.student.state_dict())  # BatchNorm keeps statistics of what it sees
     sums: dict[str, float] = {}
@@ -109,12 +115,29 @@ def balance(module: DistillModule, data: Pictures, device: torch.device) -> dict
     with torch.no_grad():
         for batch in data.first_batches(BATCHES):
             batch = data.on_after_batch_transfer(move_data_to_device(batch, device), 0)
-            _, raw, _ = module.compare(batch)
+            raw = gradient_lengths(module, batch) if gradients else module.compare(batch)[1]
             sums = {name: sums.get(name, 0) + float(value) for name, value in raw.items()}
     module.student.load_state_dict(before)
+    if gradients:
+        first = next(iter(sums.values()))
+        return {name: first / value if value else 1.0 for name, value in sums.items()}
     sizes = {name: value * module.criterion.weights[name] for name, value in sums.items()}
     first = next(iter(sizes.values()))
     return {n: 10.0 ** round(np.log10(first / s)) if first and s else 1.0 for n, s in sizes.items()}
+
+
+@torch.enable_grad()
+def gradient_lengths(module: DistillModule, batch: dict[str, Any]) -> dict[str, float]:
+    """Norm of each term's gradient at a picture, of the terms that compare two.
+
+    Half of the student's picture and half of the next one's: what a new student draws is the photo,
+    where content has no slope yet.
+    """
+    target = module.target_of(batch)
+    found = module(batch["photo"]).detach()
+    mixed = ((found + found.roll(1, 0)) / 2).requires_grad_()
+    pictures = module.criterion.of_pictures(mixed, target)
+    return {n: float(torch.autograd.grad(v, mixed)[0].norm()) for n, v in pictures.items()}
 
 
 @dataclass(frozen=True)

@@ -163,8 +163,9 @@ class Loss(Settings):
         "share of the run's steps after which a term counts; validation always counts all",
         default_factory=dict,
     )
-    balance: bool = setting(
-        "measure every term before the first step and scale all to one order of magnitude"
+    balance: bool | Literal["gradients"] = setting(
+        "measure every term before the first step and scale all to one order of magnitude; "
+        "gradients: to one length of the gradient at the picture"
     )
     region: dict[
         Literal["eyes", "nose", "mouth", "face", "outline", "mask"],
@@ -408,8 +409,8 @@ class Train(PhotoSource, StudentSettings, Training):
     ema: Annotated[float, Field(ge=0, lt=1)] = setting(
         "decay of the student's averaged weights; 0: none"
     )
-    style_backbone: Literal["vgg16", "vgg19_relu3_1"] = setting(
-        "network of the losses style and features"
+    style_backbone: Literal["auto", "vgg16", "vgg19_relu3_1"] = setting(
+        "network of the losses style and features; auto: the one whose weights are there"
     )
     gka_layers: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = setting(
         "pairs of student layer and teacher layer for the GKA loss: [[A,B]]"
@@ -420,6 +421,31 @@ class Train(PhotoSource, StudentSettings, Training):
     @property
     def side(self) -> int:
         return self.style.resolution
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture(Settings):
+    """How style pictures are seen, and for how long."""
+
+    weights: Annotated[list[PositiveFloat], Field(min_length=1)] | None = setting(
+        "share of each of style_image=[A,B]; null: alike"
+    )
+    scale: Annotated[float, Field(ge=0.25, le=4)] = setting(
+        "size that the style picture is seen at, 2: strokes twice as wide"
+    )
+    keep_colour: bool = setting("true: the photo keeps its colours, tones alone are the style's")
+    minutes: PositiveFloat | None = setting(
+        "about how long to train, by the time of the first steps; null: trainer.max_steps"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureTrain(Train):
+    """distill.train recipe=picture"""
+
+    recipe: Literal["picture"]  # type: ignore[assignment]
+    style_image: Folders = setting("style picture, or several that are mixed: style_image=[A,B]")
+    picture: Picture
 
 
 Pad = Literal["white", "black", "edge"]

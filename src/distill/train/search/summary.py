@@ -98,7 +98,11 @@ def validations(table: Path) -> list[dict[str, float]]:
                     if math.isfinite(value := float(text)):
                         numbers[column] = value
             rows.append(numbers)
-    return [row for row in rows if "step" in row and row.keys() & {"val/psnr", "val/frechet"}]
+    return [
+        row
+        for row in rows
+        if "step" in row and row.keys() & {"val/psnr", "val/frechet", "val/photo_style"}
+    ]
 
 
 def figures(run: Run, table: Sequence[dict[str, float]]) -> Row:

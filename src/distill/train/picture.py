@@ -1,0 +1,148 @@
+"""recipe=picture: a student learns the look of one picture, or of a few, by perceptual losses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from PIL import Image
+from torch import Tensor
+
+from distill.config.settings.training import PictureTrain, Train
+from distill.core.errors import DistillError, counted
+from distill.core.files import home_path
+from distill.core.images import to_tensor
+from distill.data import photos
+from distill.data.decode import BadPhoto
+from distill.data.photos import MIN_SIDE, centre_square, read_photo
+from distill.losses.picture import PictureStyle
+from distill.models.build import load_teacher
+from distill.prepare import labelling
+from distill.runs.run_folder import Run
+from distill.train.distillation import DistillModule
+from distill.train.student_training import check, student_module
+
+SEEN = 512  # pixels of the style picture's short side at picture.scale=1
+OURS = Path(photos.__file__).with_name("pictures")  # drawn by tools/style_pictures.py
+FLAT = 3 / 255  # standard deviation of a picture of one colour
+TIMED = 6  # steps by which picture.minutes are counted, the first two left out
+
+
+class PictureModule(DistillModule):
+    """Student and perceptual losses; a batch is {photo, name}, its target the photo itself.
+
+    Validation logs each term and the style loss of the photos as they are, val/photo_style.
+    """
+
+    def configure(self, settings: Train) -> None:
+        assert isinstance(settings, PictureTrain)
+        super().configure(settings)
+        pictures = style_pictures(settings)
+        self.style_term.learn(pictures, settings.picture.weights or [1.0] * len(pictures))
+        squares = [read_square(file, settings.style.resolution) for file in files_of(settings)]
+        self.shown = torch.cat(squares, 2)  # beside photos and results
+
+    @property
+    def style_term(self) -> PictureStyle:
+        term = self.criterion.terms["style"]
+        assert isinstance(term, PictureStyle)
+        return term
+
+    def validation_step(self, batch: Mapping[str, Any], index: int) -> None:
+        self._seed_step(index)
+        total, raw, _ = self.compare(batch)
+        photo = batch["photo"]
+        values = {f"val/{name}": value for name, value in raw.items()}
+        values |= {"val/loss": total, "val/photo_style": self.style_term(photo, photo)}
+        self._log(values, len(photo))
+
+    def preview(self, batch: Mapping[str, Any]) -> dict[str, Tensor]:
+        photo = batch["photo"]
+        style = self.shown.to(photo)[..., : photo.shape[-1]]
+        return {"style": style.expand_as(photo), "photo": photo, "result": self(photo)}
+
+
+def files_of(settings: PictureTrain) -> list[str]:
+    """The files of the style pictures. Raises DistillError for weights of another number."""
+    given, weights = settings.style_image, settings.picture.weights
+    files = [given] if isinstance(given, str) else given
+    if weights and len(weights) != len(files):
+        raise DistillError(
+            f"picture.weights={weights}: {counted(len(weights), 'number')} for "
+            f"{counted(len(files), 'style picture')}; give one each"
+        )
+    return files
+
+
+def style_pictures(settings: PictureTrain) -> list[Tensor]:
+    """The style pictures (3, H, W) in [0, 1] at the size that they are seen at.
+
+    Raises DistillError for one that cannot be read, is small, or of one colour.
+    """
+    pictures, side = [], round(SEEN * settings.picture.scale)
+    for file in files_of(settings):
+        image = read_style(file, side)
+        factor = side / min(image.size)
+        width, height = (min(4 * side, round(factor * each)) for each in image.size)
+        if not 0.5 <= factor <= 2:
+            of = f"{image.width}×{image.height} pixels"
+            print(f"style_image={file}: {of}, seen at {width}×{height}")
+        made = to_tensor(image.resize((width, height), Image.Resampling.LANCZOS))
+        if made.std((1, 2)).max() < FLAT:
+            raise DistillError(f"style_image={file}: is of one colour, there is no style to learn")
+        pictures.append(made)
+    return pictures
+
+
+def read_style(file: str, enough: int) -> Image.Image:
+    """A style picture. Raises DistillError."""
+    ours = {each.stem: each for each in OURS.glob("*.webp")}
+    path = ours.get(file) or home_path(file)
+    if not path.is_file():
+        known = ", ".join(sorted(ours))
+        raise DistillError(f"style_image={file}: no such file; name a picture, or one of {known}")
+    try:
+        return read_photo(path, MIN_SIDE, enough=enough)
+    except BadPhoto as why:
+        raise DistillError(f"style_image={file}: {why}; name another picture") from None
+
+
+def read_square(file: str, side: int) -> Tensor:
+    return to_tensor(centre_square(read_style(file, side), side))
+
+
+def with_length(settings: PictureTrain, run: Run) -> PictureTrain:
+    """The settings with the steps that picture.minutes are, of a run that resumes those it had.
+
+    The module is built for it once more: steps are timed without a trainer.
+    """
+    minutes, t = settings.picture.minutes, settings.trainer
+    if minutes is None:
+        return settings
+    if settings.resume and run.last.is_file() and run.has_settings(settings):
+        steps = run.settings().trainer.max_steps or t.max_steps
+        return replace(settings, trainer=replace(t, max_steps=steps))
+    if t.threads:
+        torch.set_num_threads(t.threads)
+    check(settings)
+    teacher = load_teacher(settings.style, settings.teacher)
+    pl.seed_everything(settings.seed, verbose=False)
+    module = student_module(settings, teacher, PictureModule).train()
+    data = labelling.training_data(settings, teacher)
+    device = torch.device({"gpu": "cuda", "auto": "cpu"}.get(t.accelerator, t.accelerator))
+    module.to(device)
+    times = []
+    for batch in data.first_batches(TIMED):
+        batch["photo"] = batch["photo"].to(device)
+        begun = time.perf_counter()
+        module.compare(data.on_after_batch_transfer(batch, 0))[0].backward()
+        times.append(time.perf_counter() - begun)
+    step = t.accumulate * sorted(times)[len(times) // 2]
+    steps = max(1, round(60 * minutes / step))
+    print(f"picture.minutes={minutes:g}: {counted(steps, 'step')} of {step:.2f} s")
+    return replace(settings, trainer=replace(t, max_steps=steps))

@@ -1,0 +1,143 @@
+"""recipe=picture: style pictures that are of no use, what is learnt, and a short run."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from distill.config import compose
+from distill.config.registry import schema_of
+from distill.config.settings.training import PictureTrain
+from distill.core.errors import DistillError
+from distill.export import __main__ as export
+from distill.losses import feature_distance, picture
+from distill.models.teachers.unchanged import Unchanged
+from distill.runs.run_folder import Run
+from distill.train import __main__ as train
+from distill.train import tuning
+from distill.train.picture import PictureModule, style_pictures, with_length
+from distill.train.student_training import student_module
+from support.commands import QUICK, run
+from support.small_vgg import small_vgg
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = small_vgg()
+    for module in (picture, feature_distance):
+        monkeypatch.setattr(module, "vgg_features", lambda *_: network)
+    monkeypatch.setattr(picture, "LAYERS", ("first", "second"))
+    monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: False)
+
+
+def settings(*words: str) -> PictureTrain:
+    return compose.load("train", ["recipe=picture", "photos=photos", *QUICK, *words], schema_of)
+
+
+def module_of(said: PictureTrain) -> PictureModule:
+    made = student_module(said, Unchanged().freeze(), PictureModule)
+    assert isinstance(made, PictureModule)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "said"),
+    [
+        (
+            "none.png",
+            None,
+            r"style_image=none\.png: no such file; name a picture, or one of glass, ",
+        ),
+        ("text.png", b"words", "not a picture, or of an unknown kind; name another picture"),
+        ("small.png", (3, 3), "3×3 pixels: smaller than 64 a side; name another picture"),
+        ("flat.png", (90, 70), "is of one colour, there is no style to learn"),
+        ("huge.png", (10_000, 10_000), "larger than 89478485 pixels; name another picture"),
+    ],
+)
+def test_a_style_picture_of_no_use(name, made, said, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    if isinstance(made, bytes):
+        Path(name).write_bytes(made)
+    elif made:
+        Image.new("1" if made[0] > 999 else "RGB", made).save(name)
+    with pytest.raises(DistillError, match=said) as error:
+        style_pictures(settings(f"style_image={name}"))
+    assert "\n" not in str(error.value)
+
+
+def test_weights_are_one_for_each_picture() -> None:
+    words = ["style_image=[swirl,glass]", "picture.weights=[1]"]
+    with pytest.raises(DistillError, match="1 number for 2 style pictures; give one each"):
+        style_pictures(settings(*words))
+
+
+def test_scale_is_the_size_that_a_style_is_seen_at(capsys) -> None:
+    sizes = [style_pictures(settings(f"picture.scale={s}"))[0].shape for s in (0.5, 1, 2)]
+    assert [tuple(s) for s in sizes] == [(3, 256, 256), (3, 512, 512), (3, 1024, 1024)]
+    assert settings("style_image=[swirl,a/my.glass.png]").style.name == "swirl+my.glass"
+
+
+@pytest.mark.usefixtures("small")
+def test_every_weight_of_the_student_learns_and_terms_pull_alike() -> None:
+    module = module_of(settings()).train()
+    batch = {"photo": torch.rand(2, 3, 64, 64), "name": ["a", "b"]}
+    lengths = tuning.gradient_lengths(module, batch)
+    assert lengths.keys() == {"content", "style", "smooth"}
+    factors = {name: lengths["content"] / value for name, value in lengths.items()}
+    # Each, times its factor, has the same gradient.
+    for name, term in module.criterion.terms.items():
+        assert factors[name] * lengths[name] == pytest.approx(lengths["content"]), term
+    total, _, (output, target) = module.compare(batch)
+    assert target is batch["photo"] or torch.equal(target, batch["photo"])
+    total.backward()
+    silent = [n for n, p in module.student.named_parameters() if p.grad is None]
+    assert not silent
+    assert output.shape == (2, 3, 64, 64)
+
+
+def photos(folder: Path, count: int) -> None:
+    rng = np.random.default_rng(0)
+    folder.mkdir()
+    for number in range(count):
+        noise = rng.integers(0, 255, (6, 7, 3), dtype=np.uint8)
+        picture = Image.fromarray(noise).resize((90, 80), Image.Resampling.BICUBIC)
+        picture.save(folder / f"{number}.png")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small")
+def test_a_run_from_photos_to_a_file(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    photos(tmp_path / "photos", 12)
+    words = ["recipe=picture", "photos=photos", *QUICK, "data.crop_size=64", "run=mine"]
+    words += ["trainer.val_every=2", "trainer.threads=1", "style_image=glass"]
+    assert run(train, *words, "trainer.max_steps=2") == 0
+    assert "loss.balance: factors content ×1, style ×" in capsys.readouterr().out
+    assert run(train, *words, "trainer.max_steps=4") == 0
+    said = capsys.readouterr().out
+    assert "runs/mine: resumes at step 2" in said
+    assert "validation at step 4: style " in said
+    assert len([*Path("runs/mine/previews").glob("*.png")]) == 2
+    with Path("runs/mine/metrics.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["val/photo_style"]]
+    assert [row["step"] for row in rows] == ["2", "4"]
+    assert rows[0]["val/photo_style"] == rows[1]["val/photo_style"]  # the photos stay as they are
+    assert run(export, "run=mine") == 0
+    assert Path("runs/mine/export/student.onnx").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small")
+def test_minutes_are_steps_by_the_time_of_the_first(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    photos(tmp_path / "photos", 12)
+    clock = iter(range(999))
+    monkeypatch.setattr("distill.train.picture.time.perf_counter", lambda: next(clock))
+    said = settings("picture.minutes=2", "data.crop_size=64")
+    assert with_length(said, Run(tmp_path / "runs/none")).trainer.max_steps == 120
+    assert "picture.minutes=2: 120 steps of 1.00 s" in capsys.readouterr().out
