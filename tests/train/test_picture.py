@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,12 +88,18 @@ def test_scale_is_the_size_that_a_style_is_seen_at(capsys) -> None:
 def test_every_weight_of_the_student_learns_and_terms_pull_alike() -> None:
     module = module_of(settings()).train()
     batch = {"photo": torch.rand(2, 3, 64, 64), "name": ["a", "b"]}
-    lengths = tuning.gradient_lengths(module, batch)
-    assert lengths.keys() == {"content", "style", "smooth"}
-    factors = {name: lengths["content"] / value for name, value in lengths.items()}
-    # Each, times its factor, has the same gradient.
-    for name, term in module.criterion.terms.items():
-        assert factors[name] * lengths[name] == pytest.approx(lengths["content"]), term
+    data: Any = SimpleNamespace(
+        first_batches=lambda _: [batch], on_after_batch_transfer=lambda given, _: given
+    )
+    factors = tuning.balance(module, data, torch.device("cpu"), gradients=True)
+    assert factors.keys() == {"content", "style", "smooth"}  # `stable` asks the network
+    found = module(batch["photo"]).detach()
+    mixed = ((found + found[[1, 0]]) / 2).requires_grad_()
+    pulls = []
+    for name, factor in factors.items():
+        value = factor * module.criterion.terms[name](mixed, batch["photo"])
+        pulls.append(torch.autograd.grad(value, mixed)[0].norm().item())
+    assert pulls == pytest.approx([pulls[0]] * 3, rel=1e-3)
     total, _, (output, target) = module.compare(batch)
     assert target is batch["photo"] or torch.equal(target, batch["photo"])
     total.backward()
