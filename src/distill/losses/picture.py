@@ -101,6 +101,8 @@ class PictureContent(FeatureDistance):
 class TotalVariation(Differences):
     """Mean step from pixel to pixel of the student's picture (Johnson et al. 2016)."""
 
+    by_pixel = False  # of the student's alone
+
     def forward(self, student: Tensor, target: Tensor) -> Tensor:
         return super().forward(student, torch.zeros_like(student))
 
