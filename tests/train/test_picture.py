@@ -16,13 +16,14 @@ from distill.config import compose
 from distill.config.registry import schema_of
 from distill.config.settings.training import PictureTrain
 from distill.core.errors import DistillError
+from distill.data.terms import terms_of_run
 from distill.export import __main__ as export
 from distill.losses import feature_distance, picture
 from distill.models.teachers.unchanged import Unchanged
 from distill.runs.run_folder import Run
 from distill.train import __main__ as train
 from distill.train import tuning
-from distill.train.picture import PictureModule, style_pictures, with_length
+from distill.train.picture import PictureModule, style_pictures, with_length, with_terms
 from distill.train.student_training import student_module
 from support.commands import QUICK, run
 from support.small_vgg import small_vgg
@@ -115,6 +116,14 @@ def photos(folder: Path, count: int) -> None:
         noise = rng.integers(0, 255, (6, 7, 3), dtype=np.uint8)
         picture = Image.fromarray(noise).resize((90, 80), Image.Resampling.BICUBIC)
         picture.save(folder / f"{number}.png")
+
+
+def test_terms_of_our_own_pictures_are_known_and_others_are_yours_to_say() -> None:
+    ours = with_terms(settings("style_image=[swirl,glass]"))
+    chain = {each.of: each.text for each in terms_of_run(ours).chain}
+    assert chain["style picture swirl+glass"] == "MIT, as this project"
+    mixed = settings("style_image=[swirl,mine.png]")
+    assert with_terms(mixed) == mixed
 
 
 @pytest.mark.slow

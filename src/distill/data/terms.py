@@ -177,7 +177,9 @@ def _of_teacher(
         path = find_or_none(WeightsFile(name, None, style.get("sha256"), style.get("git_blob")))
     with suppress(OSError):  # published weights are known whatever they are called now
         hashes |= {sha256(path), git_blob_id(path)} if path and path.is_file() else set()
-    of = f"teacher {path.name if path else name or style.get('name')}"
+    unchanged = str(node.get("_target_")).endswith(".Unchanged")  # recipe=picture
+    of = "style picture" if unchanged else "teacher"
+    of = f"{of} {path.name if path else name or style.get('name')}"
     links = [
         Licence.said(of, each["licence"], each["source"])
         for each in _published()

@@ -79,6 +79,16 @@ def files_of(settings: PictureTrain) -> list[str]:
     return files
 
 
+def with_terms(settings: PictureTrain) -> PictureTrain:
+    """The settings, with the terms of style pictures that are all this project's own."""
+    if not {*files_of(settings)} <= {each.stem for each in OURS.glob("*.webp")}:
+        return settings
+    style = replace(
+        settings.style, licence="MIT, as this project", source="tools/style_pictures.py"
+    )
+    return replace(settings, style=style)
+
+
 def style_pictures(settings: PictureTrain) -> list[Tensor]:
     """The style pictures (3, H, W) in [0, 1] at the size that they are seen at.
 

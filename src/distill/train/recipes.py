@@ -52,9 +52,10 @@ def distill(settings: Train, run: Run, first: bool, data: LoaderData | None = No
 
 def picture(settings: PictureTrain, run: Run, first: bool) -> None:
     from distill.train import student_training
-    from distill.train.picture import PictureModule, with_length
+    from distill.train.picture import PictureModule, with_length, with_terms
 
-    student_training.train(with_length(settings, run), run, first, kind=PictureModule)
+    settings = with_length(with_terms(settings), run)
+    student_training.train(settings, run, first, kind=PictureModule)
 
 
 def pix2pix(settings: Pix2PixTrain, run: Run, first: bool) -> None:
