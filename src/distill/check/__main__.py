@@ -6,15 +6,17 @@ Report what a phone, a lens or a page cannot run, with reason, source and remedy
   python -m distill.check *.onnx profile=coreml
   python -m distill.check student.onnx profile=web -o report.json
   python -m distill.check -m student.onnx profile=snapml,coreml,nnapi,web
+  python -m distill.check student.tflite profile=tflite      and student.mlpackage profile=coreml
 
-Reads any ONNX file, not only ours. Findings mean that the device cannot run it: exit status 1.
+Reads any such file, not only ours. Findings mean that the device cannot run it: exit status 1.
 Notes are about speed or limits; with notes alone the exit status is 0.
 
 Profiles:
   snapml   Snapchat's lenses: Snap's table of layers, and the paper's released models, which
            ran in the app. Prints the import settings for Lens Studio too.
-  coreml   iPhone, iPad, Mac: ONNX Runtime's CoreML provider, ML Program
+  coreml   iPhone, iPad, Mac: a Core ML package; an ONNX file by ONNX Runtime's CoreML provider
   nnapi    Android: ONNX Runtime's NNAPI provider
+  tflite   Android and others: a TFLite file by LiteRT, on CPU and GPU
   web      browsers: onnxruntime-web, WebAssembly and WebGPU
 
 Other makers' software changes: every rule names its source and when it was read.
@@ -47,7 +49,8 @@ def main(settings: CheckSettings) -> None:
     if settings.output:
         check_report.write(results, profile, settings.output)
     check_report.end(results, profile)
-    print(next_step("benchmark", *settings.inputs[1:], model=settings.inputs[0]))
+    if profile.of(home_path(settings.inputs[0])).form == ".onnx":
+        print(next_step("benchmark", *settings.inputs[1:], model=settings.inputs[0]))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from distill.check import lens_studio, shared
-from distill.check.onnx_graph import Graph, read
+from distill.check.onnx_graph import Graph
 from distill.check.shared import Finding, Profile
 from distill.core.errors import DistillError, counted
 from distill.core.files import home_path, write_whole
@@ -44,7 +44,8 @@ class Result:
 def check(path: Path, profile: Profile) -> Result:
     """One file against the rules; a file that cannot be read is a result too."""
     try:
-        graph = read(path)
+        profile = profile.of(path)
+        graph = profile.read(path)
     except DistillError as error:
         return Result(path, None, error=str(error))
     try:
@@ -70,7 +71,8 @@ def show(results: Sequence[Result], profile: Profile) -> None:
             continue
         graph, count = result.graph, len(result.findings)
         verdict = f"{counted(count, 'finding')}, " if count else "fits, "
-        facts = f"{graph.size:,} bytes, opset {graph.opset}, {counted(len(graph.nodes), 'node')}"
+        opset = f"opset {graph.opset}, " if graph.opset else ""
+        facts = f"{graph.size:,} bytes, {opset}{counted(len(graph.nodes), 'node')}"
         said = f"{profile.name}: {verdict}{counted(len(result.found) - count, 'note')}"
         headline = escape(f"{result.path} · {facts} · {said}")
         console.print(f"\n{headline}", highlight=False, soft_wrap=True)

@@ -2,13 +2,16 @@
 
 The table is that of ONNX Runtime 1.31.1, onnxruntime/tools/mobile_helpers/
 coreml_supported_mlprogram_ops.md; a test holds it against the installed package. What is not in it
-runs on the CPU. distill.export formats=[coreml] converts from PyTorch instead and needs no table.
+runs on the CPU. A .mlpackage, as distill.export formats=[coreml] writes it, needs no table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from distill.check import operators, shared
-from distill.check.shared import Cause, Profile
+from distill.check.onnx_graph import Graph
+from distill.check.shared import Cause, Finding, Profile
 
 TABLE = 'ONNX Runtime 1.31.1, "CoreML Execution Provider", table of ML Program operators'
 SOURCE = "ONNX Runtime, resize_op_builder.cc of the CoreML provider (read 2026-11)"
@@ -50,6 +53,49 @@ TRANSPOSED = Cause(
     "kernel 2, stride 2 without any padding, as distill's decoders have it",
 )
 
+# Of a package, which Core ML runs itself.
+SPEC = 'coremltools, "Flexible Input Shapes" and "Typed Execution" (read 2026-11)'
+OLDER = Cause(
+    "iOS 15 and macOS 12 run it, older systems do not",
+    'Apple, Core ML model format specification, "specificationVersion"',
+    "no need to for apps of today",
+    "note",
+)
+FREE = Cause(
+    "the Neural Engine takes a file of a range of sizes at its default size only",
+    "Apple Developer Forums, thread 724930, answer of an engineer (read 2026-11)",
+    "export one size: exporter.size=[HEIGHT,WIDTH] without exporter.dynamic",
+    "note",
+)
+ARRAY = Cause(
+    "an app has to turn pixel buffers into arrays and back",
+    SPEC,
+    "leave exporter.input and exporter.output out: pictures in and out",
+    "note",
+)
+WIDE = Cause("the Neural Engine computes in float16", SPEC, "distill.export writes float16", "note")
+
+
+def package_ends(graph: Graph) -> Iterator[Finding]:
+    for tensor in (*graph.inputs, *graph.outputs):
+        if not tensor.dims.endswith("a picture"):
+            yield ARRAY.at(None, f"{tensor.name} is an array, {tensor.dims}", tensor.name)
+    for tensor in graph.inputs:
+        if not tensor.fixed:
+            yield FREE.at(None, f"input of no fixed size: {tensor.dims}", tensor.name)
+
+
+def package_kind(graph: Graph) -> Iterator[Finding]:
+    version = int(graph.about["version"])
+    systems = {6: "iOS 15", 7: "iOS 16", 8: "iOS 17", 9: "iOS 18", 10: "iOS 26"}
+    yield OLDER.at(None, f"specification {version}: {systems.get(version, 'iOS 14')}", "file")
+    if graph.about["kind"] != "mlProgram":
+        yield WIDE.at(None, f"{graph.about['kind']}, no ML program", "file")
+
+
+PACKAGE = Profile(
+    "coreml", "Core ML (iPhone, iPad, Mac)", (package_kind, package_ends), form=".mlpackage"
+)
 PROFILE = Profile(
     "coreml",
     "Core ML by ONNX Runtime's provider, ML Program (iPhone, iPad, Mac)",
@@ -72,4 +118,5 @@ PROFILE = Profile(
         operators.conditional(CONDITIONS, TABLE),
         shared.subnormal,
     ),
+    also=PACKAGE,
 )

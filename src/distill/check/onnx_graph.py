@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ class Tensor:
     name: str
     shape: Shape | None
     dims: str
+    kind: str = "FLOAT"  # of its values, by ONNX's names
 
     @property
     def fixed(self) -> bool:
@@ -48,7 +49,10 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Graph:
-    """`size` is in bytes, `external` files included; `shapes` holds what could be inferred."""
+    """`size` is in bytes, `external` files included; `shapes` holds what could be inferred.
+
+    `about` is what files that are not ONNX say besides; those have no opset, 0.
+    """
 
     path: Path
     size: int
@@ -59,6 +63,7 @@ class Graph:
     outputs: tuple[Tensor, ...]
     constants: Mapping[str, TensorProto]
     shapes: Mapping[str, Shape]
+    about: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, *operators: str) -> list[Node]:
         """The nodes of ONNX's own operators of these names."""
@@ -162,7 +167,7 @@ def _tensor(value: onnx.ValueInfoProto) -> Tensor:
     kind = value.type.tensor_type
     dims = [str(d.dim_value or d.dim_param or "?") for d in kind.shape.dim]
     text = "×".join(dims) if kind.HasField("shape") else "unknown"
-    return Tensor(value.name, _shape(value), text)
+    return Tensor(value.name, _shape(value), text, TensorProto.DataType.Name(kind.elem_type))
 
 
 def _shape(value: onnx.ValueInfoProto) -> Shape | None:

@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 from operator import itemgetter
+from pathlib import Path
 from typing import Literal
 
 import onnx
 from onnx import checker, defs
 
-from distill.check.onnx_graph import Graph, Node, Shape
-from distill.core.errors import reason_of
+from distill.check.app_graphs import read_package, read_tflite
+from distill.check.onnx_graph import Graph, Node, Shape, read
+from distill.core.errors import DistillError, reason_of
 from distill.core.onnx_files import count_subnormals
 
 Level = Literal["finding", "note"]
@@ -47,15 +49,35 @@ class Finding:
 
 
 Rule = Callable[[Graph], Iterator[Finding]]
+READERS = {".onnx": read, ".tflite": read_tflite, ".mlpackage": read_package}
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A device's rules; `title` says what runs the file there."""
+    """A device's rules; `title` says what runs the file there.
+
+    `form` is the ending of the files that they are for; others may follow, in `also`.
+    """
 
     name: str
     title: str
     rules: tuple[Rule, ...]
+    form: str = ".onnx"
+    also: Profile | None = None
+
+    def of(self, path: Path) -> Profile:
+        """The one for a file. Raises DistillError for a form that no rule is for."""
+        form = path.suffix.lower() if path.suffix.lower() in READERS else ".onnx"
+        known = [each for each in (self, self.also) if each]
+        if found := next((each for each in known if each.form == form), None):
+            return found
+        endings = " and ".join(each.form for each in known)
+        other = {".tflite": "tflite", ".mlpackage": "coreml"}.get(form, "snapml")
+        raise DistillError(f"{path}: profile={self.name} reads {endings}; take profile={other}")
+
+    def read(self, path: Path) -> Graph:
+        """Raises DistillError for a file that cannot be read."""
+        return READERS[self.form](path)
 
     def check(self, graph: Graph) -> list[Finding]:
         """Everything the rules find, what keeps the file off the device first."""

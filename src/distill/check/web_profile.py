@@ -49,6 +49,11 @@ BESIDE = Cause(
     "note",
 )
 BETTER = {"Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11"}
+UNSEEN = Cause(
+    "the live page and <distill-lens> take float32 1×3×height×width alone",
+    "docs/embed.md, docs/lens.md",
+    "export with exporter.input=float_nchw; for a page of your own snippets/ has the code",
+)
 CORNERS = Cause(
     "WebGPU's Resize does not take it when it makes pictures smaller",
     TABLE,
@@ -68,6 +73,14 @@ def strange(graph: Graph) -> Iterator[Finding]:
         ours = node.domain in STANDARD and not defs.has(node.operator)
         if ours or node.domain not in RUNS:
             yield STRANGE.at(node, f"{operators.full_name(node)} is no operator of ONNX Runtime's")
+
+
+def unseen(graph: Graph) -> Iterator[Finding]:
+    """Pictures in another form than our pages feed: bytes, or channels last."""
+    for tensor in graph.inputs[:1]:
+        last = tensor.shape is not None and tensor.shape[-1:] == (3,) != tensor.shape[1:2]
+        if len(tensor.shape or ()) == 4 and (last or tensor.kind != "FLOAT"):
+            yield UNSEEN.at(None, f"input {tensor.kind.lower()} {tensor.dims}", tensor.name)
 
 
 def corners(graph: Graph) -> Iterator[Finding]:
@@ -96,6 +109,7 @@ PROFILE = Profile(
         strange,
         operators.two_dimensional(TABLE, (3, 4)),
         beside,
+        unseen,
         corners,
         shared.subnormal,
     ),
