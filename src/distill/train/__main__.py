@@ -5,6 +5,7 @@ Train a network of one of four recipes. Run it again to resume.
   python -m distill.train photos=DIR                     recipe=distill: your photos, a cartoon
   python -m distill.train style=paprika decoder=fastdepth
   python -m distill.train data=demo trainer=demo         six photographs that come with scikit-image
+  python -m distill.train style=ink 'estimate=[10000,1000000]'   time, disk and memory for so many
   python -m distill.train -m decoder=nnconv,fastdepth loss=l1,l1_sobel
   python -m distill.train -m search=optuna decoder=detail,nnconv 'lr=tag(log,interval(1e-4,1e-2))'
   python -m distill.train recipe=pix2pix data.root=DIR   pairs of pictures, such as sketch and photo
@@ -44,7 +45,12 @@ def _implied(typed: Mapping[str, Any]) -> list[str]:
 def main(settings: Training) -> None:
     from distill.train.recipes import carry_out
 
-    carry_out(settings)
+    if getattr(settings, "estimate", None):
+        from distill.train.estimate import estimate
+
+        estimate(settings)  # type: ignore[arg-type]  # only recipe=distill has it
+    else:
+        carry_out(settings)
 
 
 if __name__ == "__main__":

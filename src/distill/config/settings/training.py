@@ -417,6 +417,11 @@ class Train(PhotoSource, StudentSettings, Training):
     )
     loss: Loss
     trainer: Trainer
+    estimate: list[Positive] | None = setting(
+        "numbers of pictures, [10000,1000000]: what they would cost here, by a minute's "
+        "measurement; nothing is trained",
+        default=None,
+    )
 
     @property
     def side(self) -> int:
