@@ -34,6 +34,7 @@ def source(
     folded = fold_batchnorm(lively(student))
     profile = "strict" if request.param == "nnconv" else "transposed"
     terms = Terms((Licence.said("teacher", "CC BY-NC 4.0"),))
-    exporter = OnnxExporter(opset=9, size=SIZE, profile=profile, terms=terms.json())
+    about = '{"style": "toon", "version": "1", "weights": "0"}'
+    exporter = OnnxExporter(opset=9, size=SIZE, profile=profile, terms=terms.json(), about=about)
     said: Any = SimpleNamespace(terms=terms.plain())  # what a format reads of a description
     return ConversionSource(folded, exporter, 3, lambda: photos(48, seed=1), student, said)

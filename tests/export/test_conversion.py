@@ -84,7 +84,9 @@ def test_all_there_in_one_table(trained: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.campaign
 def test_only_onnx_by_default(trained: Path) -> None:
     assert typed() == 0
-    assert sorted(p.name for p in trained.iterdir()) == ["report.json", "student.onnx"]
+    assert sorted(p.name for p in trained.iterdir()) == ["report.json", "snippets", "student.onnx"]
+    names = ["student_onnx.cpp", "student_onnx.mjs", "student_onnx.py"]
+    assert sorted(p.name for p in (trained / "snippets").iterdir()) == names
 
 
 def test_unknown_names_end_before_anything_is_read(
@@ -179,7 +181,7 @@ def test_a_file_that_its_runtime_refuses_is_not_left(
     assert error.startswith("error: onnx_fp16: ONNX Runtime cannot run it (no kernel!!!")
     assert len(error) < 300
     assert sorted(p.name for p in trained.iterdir()) == [
-        "formats.json", "formats.md", "report.json", "student.onnx",
+        "formats.json", "formats.md", "report.json", "snippets", "student.onnx",
     ]  # fmt: skip
 
 
@@ -223,7 +225,7 @@ def test_verdicts(row: FormatRow, words: str) -> None:
 
 
 def test_what_falls_short_is_a_finding() -> None:
-    facts = {"pictures": 2, "photos": "p", "size": 64}
+    facts = {"pictures": 2, "photos": "p", "size": [64, 64]}
     fine = FormatRow("a", (), 500, 1, 37, 30, None, 9.0, (2, 2, 2), (37, 30))
     poor = FormatRow("b", (), 500, 1, 36.96, 30, None, 9.0, (2, 2, 2), (37, 30))
     lines = Comparison([PLAIN, fine, poor], facts).lines

@@ -71,4 +71,4 @@ def test_transparency_comes_as_an_array(tmp_path: Path, source: ConversionSource
     end = spec.description.output[0].type
     assert end.WhichOneof("Type") == "multiArrayType"
     assert operations(spec)["sigmoid"] == 1
-    assert operations(spec)["mul"] == 1  # the photo's 1/255 alone; the array stays in [0, 1]
+    assert operations(spec)["mul"] == 2  # 1/255 of the photo, and 255 of the array

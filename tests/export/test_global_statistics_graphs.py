@@ -26,7 +26,7 @@ from distill.export.fp16 import Float16
 from distill.export.graph.operator_sets import foreign_operators
 from distill.export.int8 import Int8
 from distill.export.ncnn import Ncnn
-from distill.export.onnx import OnnxExporter, parity
+from distill.export.onnx import OnnxExporter, Thumbnailed, parity
 from distill.export.tflite import TfLite
 from distill.hub.published_student import PublishedStudent
 from distill.metrics.complexity import graph_macs
@@ -185,8 +185,9 @@ def difference(converted: ConvertedFormat, source: ConversionSource, folder: Pat
     converted.convert(source, folder)
     run = converted.open(folder)
     assert run is not None
-    photo = astronaut()
-    return float(np.abs(run(photo.numpy()) - output_of(source.folded, photo).numpy()).max())
+    photo, (taken, given) = astronaut(), converted.ends(source.exporter)
+    made = given.pictures(run(taken.made_of(photo.numpy())))
+    return float(np.abs(made - output_of(source.folded, photo).numpy()).max())
 
 
 @pytest.mark.slow
@@ -234,16 +235,24 @@ def test_core_ml_pools_for_its_statistics(told: ConversionSource, tmp_path: Path
 def test_the_graph_that_goes_to_another_interpreter(told: ConversionSource) -> None:
     """It is traced without values: which way a photo goes must not hang on its size."""
     graph = torch.fx.symbolic_trace(TfLite().traceable(told))
-    torch.testing.assert_close(graph(astronaut()), output_of(told.folded, astronaut()))
+    made = graph(astronaut().permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+    torch.testing.assert_close(made, output_of(told.folded, astronaut()))
+
+
+@pytest.mark.parametrize("sides", [(64, 96), (512, 320)])
+def test_a_thumbnail_by_two_products(told: ConversionSource, sides: tuple[int, int]) -> None:
+    photo = picture(*sides)
+    assert isinstance(told.folded, Student)
+    made = Thumbnailed(told.folded, sides)(photo)
+    torch.testing.assert_close(made, output_of(told.folded, photo), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("converted", [CoreML, Ncnn, TfLite])
-def test_a_thumbnail_is_refused(converted: type[ConvertedFormat], told: ConversionSource) -> None:
-    """coremltools takes an antialiased resize for a plain one, and says nothing."""
-    other = replace(told, exporter=replace(told.exporter, size=512, opset=18))
-    expected = (
-        rf"^{converted.name}: has no antialiased resize .* at 512×512; take exporter.size=256"
-    )
+def test_a_thumbnail_of_any_size_is_refused(
+    converted: type[ConvertedFormat], told: ConversionSource
+) -> None:
+    other = replace(told, exporter=replace(told.exporter, dynamic=True, opset=18))
+    expected = rf"^{converted.name}: has no resize of any size .* take exporter.size="
     with pytest.raises(DistillError, match=expected):
         converted().traceable(other)
 

@@ -10,7 +10,7 @@ import pytest
 from distill.export.reports import BudgetCheck, BudgetReport, Comparison, FormatRow
 
 BOLD_RED = "\x1b[1;31m"
-FACTS = {"pictures": 12, "photos": "data/pairs/toon", "size": 64}
+FACTS = {"pictures": 12, "photos": "data/pairs/toon", "size": [64, 64]}
 FLOAT = FormatRow("onnx", ("a",), 1_499_600, 1_200_400, 100.0, 99.96, 24.04, 5.04, (1, 1, 1))
 HALF = FormatRow("half", ("b",), 760_000, None, 58.04, 51.96, 24.0, 9.96, (2, 1.9, 2.1))
 POOR = FormatRow("int8", ("c",), 400_000, 1, 36.5, 30, 23.0, 4, (0.8, 0.7, 0.9), (37, 30))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,19 @@ def test_those_of_a_folder_are_centre_squares(take, of: Subject, tmp_path: Path)
     torch.testing.assert_close(found.mean((1, 2, 3)), torch.tensor([0.0, 0.2, 0.4]))
 
 
+def test_of_another_shape_they_are_its_centre(of: Subject, tmp_path: Path) -> None:
+    """A ramp of 96 levels across: 2:1 of 80 rows keeps all columns, 1:2 the 40 in the middle."""
+    (tmp_path / "mine").mkdir()
+    ramp = np.broadcast_to(np.arange(96, dtype=np.uint8)[None, :, None], (80, 96, 3))
+    Image.fromarray(np.ascontiguousarray(ramp)).save(tmp_path / "mine/a.png")
+    for size, ends in (((32, 64), (0, 95)), ((64, 32), (28, 67))):
+        wide = replace(of, exporter=OnnxExporter(size=size))
+        picture = samples.measured(wide, str(tmp_path / "mine")).photos[0]
+        assert picture.shape == (3, *size)
+        shown = (picture[0, 0, 0] * 255, picture[0, 0, -1] * 255)
+        assert shown == pytest.approx(ends, abs=2)
+
+
 @pytest.mark.parametrize(
     ("take", "most"), [(samples.calibration, 96), (samples.measured, 64)], ids=["train", "val"]
 )
@@ -75,7 +89,7 @@ def test_held_out_pictures_are_those_that_the_run_held_out(fraction: float, tmp_
     grey(tmp_path / "own/B", [*range(40)])
     words = [f"data.root={tmp_path / 'own'}", "style=own", f"data.val_fraction={fraction}"]
     source = compose.load("train", [*words, "data.test_fraction=0"], Train)
-    held_out = samples.labelled(source, "val", SIDE, alpha=False)
+    held_out = samples.labelled(source, "val", (SIDE, SIDE), alpha=False)
     assert held_out.count == pytest.approx(40 * fraction, abs=6)
-    learnt = samples.labelled(source, "train", SIDE, alpha=False)
+    learnt = samples.labelled(source, "train", (SIDE, SIDE), alpha=False)
     assert held_out.count + learnt.count == 40

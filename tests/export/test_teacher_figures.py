@@ -27,14 +27,14 @@ class OneLayer(Teacher):
 def test_a_network_is_counted_and_timed(
     fixed: tuple[int, int] | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    figures = _torch_figures(OneLayer(fixed), 32)
+    figures = _torch_figures(OneLayer(fixed), (32, 32))
     assert figures.pop("ms, 1 thread of this CPU") > 0
     assert figures == {"parameters": 12, "bytes": 48, "MACs": 9 * 32 * 32}
     assert capsys.readouterr().out == ""
 
 
 def test_one_of_another_size_is_only_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _torch_figures(OneLayer((64, 32)), 32) == {"parameters": 12, "bytes": 48}
+    assert _torch_figures(OneLayer((64, 32)), (32, 32)) == {"parameters": 12, "bytes": 48}
     said = "no time and MACs of the teacher: it does not take 32×32\n"
     assert capsys.readouterr().out == said
 
@@ -44,7 +44,7 @@ def test_one_without_weights_has_no_size() -> None:
         def forward(self, photo: Tensor) -> Tensor:
             return 1 - photo
 
-    assert set(_torch_figures(Plain(), 32)) == {"ms, 1 thread of this CPU"}
+    assert set(_torch_figures(Plain(), (32, 32))) == {"ms, 1 thread of this CPU"}
 
 
 def test_a_file_is_counted(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ $DISTILL_LITERT_PYTHON; without it only what people are told is tested."""
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
@@ -35,7 +36,8 @@ def test_its_output_is_that_of_pytorch(source: ConversionSource, tmp_path: Path)
     TfLite().convert(replace(source, python=PYTHON), tmp_path)
     run = TfLite().open(tmp_path)
     assert run is not None
-    got = torch.cat([torch.from_numpy(run(p[None].numpy())) for p in photos(4)])
+    given = photos(4).permute(0, 2, 3, 1).numpy()
+    got = torch.cat([torch.from_numpy(run(p[None])) for p in given]).permute(0, 3, 1, 2)
     assert got.shape == (4, 3, SIZE, SIZE)
     assert psnr(got, output_of(source.folded, photos(4))).min() >= 80
 
@@ -84,8 +86,9 @@ def test_a_path_counts_from_where_it_was_typed(
 def test_nothing_but_a_network_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litert_torch", SimpleNamespace())
     torch.save({"what": os.getcwd}, tmp_path / "network.fx")
+    (tmp_path / "said.json").write_text("{}")
     with pytest.raises(UnpicklingError, match="weights_only"):
-        tflite_worker.main(str(tmp_path / "network.fx"), "none", SIZE)
+        tflite_worker.main(str(tmp_path / "network.fx"), str(tmp_path / "said.json"))
 
 
 def test_the_other_interpreter_gets_the_worker_as_text(
@@ -98,50 +101,51 @@ def test_the_other_interpreter_gets_the_worker_as_text(
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
     TfLite().convert(replace(source, python=str(fake)), tmp_path)
     said = (tmp_path / "said").read_text().splitlines()
-    assert said == ["-", "network.fx", "student.tflite", str(SIZE)]
+    assert said == ["-", "network.fx", "said.json"]
+    described = json.loads((tmp_path / "said.json").read_text())
+    assert (described["shape"], described["type"]) == ([1, SIZE, SIZE, 3], "float32")
+    assert described["target"] == "student.tflite"
     assert (tmp_path / "worker").read_text() == Path(tflite_worker.__file__).read_text()
     # What the worker reads: torch's own layers and the graph, as a stand-in for litert-torch.
     seen = []
     stand_in = SimpleNamespace(
-        to_channel_last_io=lambda network, **_: seen.append(network),
-        convert=lambda *_: SimpleNamespace(export=lambda target: None),
+        convert=lambda network, *_: seen.append(network) or SimpleNamespace(export=print)
     )
     monkeypatch.setitem(sys.modules, "litert_torch", stand_in)
-    tflite_worker.main(str(tmp_path / "network.fx"), "none", SIZE)
+    monkeypatch.setattr(tflite_worker, "add_metadata", lambda *_: None)
+    tflite_worker.main(str(tmp_path / "network.fx"), str(tmp_path / "said.json"))
     (network,) = seen
-    expected = output_of(source.folded, photos(1))
-    torch.testing.assert_close(network(photos(1)), expected, atol=1e-6, rtol=0)
+    made = network(photos(1).permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+    torch.testing.assert_close(made, output_of(source.folded, photos(1)), atol=1e-6, rtol=0)
 
 
-def test_the_worker_converts_with_channels_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_worker_converts_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stand-in for litert-torch that writes down what it is asked for."""
     asked = {}
 
-    def to_channel_last_io(network, args, outputs):
-        asked.update(network=network, args=args, outputs=outputs)
-        return "last"
-
     def convert(network, inputs):
-        asked.update(converted=network, shapes=[each.shape for each in inputs])
+        asked.update(network=network, shapes=[each.shape for each in inputs])
         return SimpleNamespace(export=lambda target: Path(target).write_text("made"))
 
-    stand_in = SimpleNamespace(to_channel_last_io=to_channel_last_io, convert=convert)
+    stand_in = SimpleNamespace(convert=convert)
+    monkeypatch.setattr(tflite_worker, "add_metadata", lambda path, said: asked.update(said=said))
     monkeypatch.setitem(sys.modules, "litert_torch", stand_in)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     torch.save(nn.Dropout(), tmp_path / "network.fx")
-    tflite_worker.main(str(tmp_path / "network.fx"), str(tmp_path / "student.tflite"), 96)
+    target = str(tmp_path / "student.tflite")
+    said = {"target": target, "shape": [1, 96, 64, 3], "type": "uint8"}
+    (tmp_path / "said.json").write_text(json.dumps(said | {"metadata": {"a": 1}}))
+    tflite_worker.main(str(tmp_path / "network.fx"), str(tmp_path / "said.json"))
     assert isinstance(asked["network"], nn.Dropout)
     assert not asked["network"].training
-    assert (asked["args"], asked["outputs"], asked["converted"]) == ([0], [0], "last")
-    assert asked["shapes"] == [(1, 96, 96, 3)]
+    assert asked["shapes"] == [(1, 96, 64, 3)]
+    assert asked["said"] == {"a": 1}
     assert (tmp_path / "student.tflite").read_text() == "made"
     assert os.environ.pop("CUDA_VISIBLE_DEVICES") == ""  # no GPU is asked for
 
 
 class Halving:
-    """LiteRT's interpreter with a network that halves: channels last, ends known by number."""
+    """LiteRT's interpreter with a network that halves: ends known by number."""
 
     def __init__(self, model_path: str, num_threads: int) -> None:
         assert Path(model_path).read_text() == "made"
@@ -169,7 +173,7 @@ class Halving:
         return self.tensors[index]
 
 
-def test_what_runs_it_takes_and_gives_channels_first(
+def test_what_runs_it_takes_and_gives_what_the_file_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in = SimpleNamespace(Interpreter=Halving)
@@ -178,10 +182,8 @@ def test_what_runs_it_takes_and_gives_channels_first(
     (tmp_path / "student.tflite").write_text("made")
     run = TfLite().open(tmp_path)
     assert run is not None
-    photo = np.arange(3 * 4 * 6, dtype=np.float32).reshape(1, 3, 4, 6)
-    got = run(photo)
-    assert got.flags["C_CONTIGUOUS"]
-    np.testing.assert_array_equal(got, photo / 2)
+    photo = np.arange(3 * 4 * 6, dtype=np.float32).reshape(1, 4, 6, 3)
+    np.testing.assert_array_equal(run(photo), photo / 2)
 
 
 def test_a_converter_that_ends_without_a_word(source: ConversionSource, tmp_path: Path) -> None:

@@ -56,7 +56,9 @@ def test_its_figures_and_stylize(source: ConversionSource, tmp_path: Path, dynam
     Uint8().convert(replace(source, exporter=exporter), tmp_path)
     pictures = (photos(4) * 255).round() / 255  # as a bitmap has them
     run, expected = Uint8().open(tmp_path), output_of(source.folded, pictures)
-    got = torch.cat([torch.from_numpy(run(each[None].numpy())) for each in pictures])
+    given = (pictures * 255).round().byte().permute(0, 2, 3, 1).numpy()
+    made = np.concatenate([run(each[None]) for each in given])
+    got = torch.from_numpy(made).permute(0, 3, 1, 2) / 255
     assert psnr(got, expected).min() >= Uint8.least[0]
     student = open_student(tmp_path / "student_uint8.onnx", said=TakesOnnxFiles())
     np.testing.assert_allclose(student(pictures[:1].numpy()), got[:1], atol=1.01 / 255)

@@ -106,7 +106,10 @@ def test_an_onnx_file_is_timed_on_one_thread_and_a_grey_picture(clock, monkeypat
     monkeypatch.setattr(
         timing, "picture_call", lambda _: lambda picture: network(torch.from_numpy(picture))
     )
-    assert timing.onnx_ms(tmp_path / "a.onnx", 8, repeats=5) == 3000
+    assert (
+        timing.onnx_ms(tmp_path / "a.onnx", np.full((1, 3, 8, 8), 0.5, np.float32), repeats=5)
+        == 3000
+    )
     assert opened == [((tmp_path / "a.onnx",), {"threads": 1})]
     assert all(torch.equal(photo, torch.full((1, 3, 8, 8), 0.5)) for photo, _ in network.seen)
     assert len(network.seen) == 6

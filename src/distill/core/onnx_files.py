@@ -18,6 +18,8 @@ from distill.core.files import sha256
 
 # In a graph's metadata: the side of the pictures whose colours larger outputs take, in pixels.
 COLOURS_AT = "distill.colours_at"
+# There too: JSON of what the network is, and what the file takes and gives.
+ABOUT = "distill.about"
 # There too: `thumbnail` where the graph has the value `summary`, (1, 64, 1, 1), by which a part of
 # a picture is told of the whole.
 GLOBAL_STATISTICS = "global_statistics"

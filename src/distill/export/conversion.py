@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -22,9 +23,10 @@ from distill.core.errors import DistillError, reason_of
 from distill.core.files import home_path, scratch_folder, sha256, write_json, write_whole
 from distill.core.nodes import class_of, part
 from distill.data.photos import check_local
-from distill.export import reports, samples
+from distill.export import reports, samples, snippets
 from distill.export.float32_export import export_float32
 from distill.export.format import ConversionSource, ConvertedFormat, Float32, Format, Inference
+from distill.export.onnx import OnnxExporter, batches
 from distill.export.reports import Comparison, FormatRow, compressed_size
 from distill.export.samples import Samples
 from distill.export.subject import Subject, load
@@ -35,12 +37,14 @@ from distill.models.network_file import description
 from distill.runs.run_folder import Run, find_run
 
 PAGES = ("formats.json", "formats.md")
+SNIPPETS = "snippets"  # the folder of code for apps
 ROUNDS = 15  # of timing
 
 
 @dataclass(frozen=True)
 class Made:
-    """A format that is in its folder; its output for the photos, and `run`, where it runs here."""
+    """A format that is in its folder; where it runs here its output for the photos, and `run`,
+    (batch, 3, H, W) in [0, 1] to the same."""
 
     format: Format
     output: Tensor | None
@@ -94,6 +98,7 @@ def export_formats(subject: Subject, settings: Export, folder: Path) -> dict[str
         earlier = json.loads((folder / PAGES[0]).read_text())[subject.stem]
     if digest != earlier:
         _remove_others(folder, subject.stem)
+    _write_snippets(formats[0], subject.exporter, subject.trained.channels, folder)
     if held_out is None:
         reports.report_sizes(subject, folder)
         return files
@@ -113,7 +118,7 @@ def export_formats(subject: Subject, settings: Export, folder: Path) -> dict[str
     remove(folder, PAGES)  # they would speak of files that are gone
     rows = compare(formats, source, subject.network, held_out, folder)
     reports.report_sizes(subject, folder)
-    facts = {"size": subject.side, "photos": held_out.where, "pictures": len(held_out.photos)}
+    facts = {"size": subject.sides, "photos": held_out.where, "pictures": len(held_out.photos)}
     comparison = Comparison(rows, {subject.stem: digest} | facts, subject.stem)
     comparison.print()
     write_json(folder / PAGES[0], comparison.to_json())
@@ -140,7 +145,7 @@ def compare(
         except DistillError as problem:
             print(f"left out {problem}")
             made[each.name] = str(problem)
-    photo = photos[:1].numpy()
+    photo = photos[batches(len(photos), source.exporter.batch)[0]].numpy()
     calls: dict[str, Callable[[], object]] = {
         name: partial(m.run, photo) for name, m in made.items() if isinstance(m, Made) and m.run
     }
@@ -168,14 +173,21 @@ def _remove_others(folder: Path, stem: str) -> None:
     """Remove all formats but the float32 file, which its own step removes, and their pages."""
     for name, node in nodes_of("formats").items():
         if name != "onnx":
-            remove(folder, [stem + ending for ending in class_of("formats", node).endings])
-    remove(folder, PAGES)
+            remove(folder, class_of("formats", node).files_of(stem))
+    remove(folder, [*PAGES, SNIPPETS])
+
+
+def _write_snippets(each: Format, exporter: OnnxExporter, channels: int, folder: Path) -> None:
+    """Code for an app beside what was written, for the very file."""
+    found = snippets.written(each.about(exporter, channels), each.files[0], exporter.sides)
+    for ending, text in found.items():
+        write_whole(folder / SNIPPETS / f"{each.stem}_{each.name}.{ending}", text)
 
 
 def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Made:
     """Convert in a temporary folder, try it there, and move what is whole to its place."""
     if not isinstance(each, ConvertedFormat):  # the export step has written it
-        return _try(each, folder, photos)
+        return _try(each, source, folder, photos)
     with scratch_folder(folder / each.name) as scratch:
         remove(folder, each.files)
         print(f"making {each.name}", flush=True)
@@ -186,19 +198,26 @@ def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) 
         except Exception as error:  # converters raise whatever they like
             reason = f"{type(error).__name__}: {reason_of(error, 200)}"
             raise DistillError(f"{each.name}: its converter failed ({reason})") from error
-        made = _try(each, scratch, photos)
+        made = _try(each, source, scratch, photos)
         for file in reversed(each.files):
             os.replace(scratch / file, folder / file)
+    _write_snippets(each, source.exporter, source.channels, folder)
     return made
 
 
-def _try(each: Format, folder: Path, photos: Tensor) -> Made:
+def _try(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Made:
     try:
-        run = each.open(folder)
-        if run is None:
+        inside = each.open(folder)
+        if inside is None:
             return Made(each, None, None)
-        outputs = [torch.from_numpy(run(photo[None].numpy())) for photo in photos]
-        return Made(each, torch.cat(outputs), run)
+        taken, given = each.ends(source.exporter)
+
+        def run(pictures: np.ndarray) -> np.ndarray:
+            return given.pictures(inside(taken.made_of(pictures)))
+
+        groups = batches(len(photos), source.exporter.batch)
+        outputs = [torch.from_numpy(run(photos[rows].numpy())) for rows in groups]
+        return Made(each, torch.cat(outputs)[: len(photos)], run)
     except DistillError:
         raise
     except Exception as error:  # runtimes have classes of their own

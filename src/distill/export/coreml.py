@@ -4,66 +4,94 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import logging
 import shutil
 import warnings
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor, nn
 
+from distill.core.errors import DistillError
+from distill.core.onnx_files import ABOUT
 from distill.core.terms import NOTE, read_terms
+from distill.export.ends import Form
 from distill.export.format import ConversionSource, ConvertedFormat
+from distill.export.onnx import OnnxExporter
+
+SIDES, MOST = (64, 4096), 64  # pixels of a dynamic file, which needs a bound; pictures at once
 
 
 class CoreML(ConvertedFormat):
-    """`photo` is an RGB picture of the system (values 0 to 255, scaled by 1/255 at the border).
+    """`photo` and `stylized` are RGB pictures of the system: an app passes a camera's pixel buffer
+    and shows what comes back.
 
-    `stylized` is one too, so an app passes a camera's pixel buffer and shows what comes back: the
-    ×255 that this needs is in the program. A student with an alpha channel gives an array in
-    [0, 1] instead: Core ML has no RGBA picture. iOS 15, macOS 12 and later. Nothing here runs it.
+    Bytes are pictures here, floats are arrays, and a student with an alpha channel gives an array
+    in [0, 255] in the place of a picture: Core ML has no RGBA picture. iOS 15, macOS 12 and later.
+    Nothing here runs it.
     """
 
     name = "coreml"
     endings = (".mlpackage",)
     needs = "pip install 'distill[coreml]'"
+    own = "uint8_nchw"
+
+    def ends(self, exporter: OnnxExporter) -> tuple[Form, Form]:
+        taken, given = (
+            Form("float255") if each.kind == "uint8" else each for each in super().ends(exporter)
+        )
+        return taken, given
+
+    def pictures(self, exporter: OnnxExporter, channels: int) -> list[bool]:
+        """Whether its input and its output are pictures; else arrays."""
+        taken = exporter.input or self.own
+        asked = [taken.startswith("uint8"), (exporter.output or taken).startswith("uint8")]
+        if exporter.batch > 1 and any(asked):
+            raise DistillError(f"{self.name}: a picture is one; exporter.input=float_nchw for more")
+        return [asked[0], asked[1] and channels == 3]
+
+    def about(self, exporter: OnnxExporter, channels: int) -> dict[str, Any]:
+        said = super().about(exporter, channels)
+        pictures = self.pictures(exporter, channels)
+        for end, picture in zip(("input", "output"), pictures, strict=True):
+            said[end] |= {"type": "picture"} if picture else {}
+        return said
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
         logging.getLogger("coremltools").setLevel(logging.ERROR)  # it misses its runtime on Linux
         ct = self.package("coremltools")
-        shape, rgb = (1, 3, source.exporter.side, source.exporter.side), ct.colorlayout.RGB
-        picture = source.channels == 3
-        network = self.traceable(source)
-        network = Scaled(network, 255.0) if picture else network
-        out = {"color_layout": rgb} if picture else {}
+        exporter, example = source.exporter, self.example(source)
+        pictures = self.pictures(exporter, source.channels)
+        shape: Any = tuple(example.shape)
+        if exporter.dynamic:
+            free = [ct.RangeDim(*SIDES, default=side) for side in exporter.sides]
+            several = 1 if any(pictures) else ct.RangeDim(1, MOST, default=1)
+            shape = ct.Shape(shape=self.ends(exporter)[0].shape(3, several, *free))
+        rgb = {"color_layout": ct.colorlayout.RGB}
+        ends = [(ct.ImageType, rgb) if each else (ct.TensorType, {}) for each in pictures]
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             model = ct.convert(
-                torch.jit.trace(network.eval(), torch.zeros(shape)),
+                torch.jit.trace(self.traceable(source), example),
                 convert_to="mlprogram",
-                inputs=[ct.ImageType("photo", shape=shape, scale=1 / 255, color_layout=rgb)],
-                outputs=[(ct.ImageType if picture else ct.TensorType)("stylized", **out)],
+                inputs=[ends[0][0](name="photo", shape=shape, **ends[0][1])],
+                outputs=[ends[1][0](name="stylized", **ends[1][1])],
                 compute_precision=ct.precision.FLOAT16,
                 minimum_deployment_target=ct.target.iOS15,
                 skip_model_load=True,
             )
-        terms = read_terms(source.description.terms)
-        model.license = terms.line
-        model.user_defined_metadata[NOTE] = terms.json()
+        terms, about = read_terms(source.description.terms), self.about(exporter, source.channels)
+        model.author, model.license, model.version = "distill", terms.line, about["version"]
+        model.short_description = f"{about['style']}: a photo to its stylised picture"
+        for end, said in (("input", model.input_description), ("output", model.output_description)):
+            low, high = about[end]["range"]
+            words = f"{about[end]['channels']}, values {low} to {high}, {about[end]['shape']}"
+            said[about[end]["name"]] = words
+        model.user_defined_metadata.update({NOTE: terms.json(), ABOUT: json.dumps(about)})
         package = folder / self.files[0]
         model.save(str(package))
         # What a scratch folder of its own left behind, and files that only their owner may read.
         shutil.rmtree(getattr(model, "package_path", "") or package / "none", ignore_errors=True)
         for path in package.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
-
-
-class Scaled(nn.Module):
-    """A network's output times a number."""
-
-    def __init__(self, network: nn.Module, scale: float) -> None:
-        super().__init__()
-        self.network, self.scale = network, scale
-
-    def forward(self, photo: Tensor) -> Tensor:
-        return self.network(photo) * self.scale

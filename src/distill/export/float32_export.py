@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import torch.nn.functional as F
 from torch import Tensor
@@ -19,9 +20,10 @@ from distill.core.errors import DistillError
 from distill.core.files import atomic_write, write_json
 from distill.core.onnx_files import load_model, summary_file
 from distill.export import reports
+from distill.export.format import Float32
 from distill.export.fp16 import Float16
 from distill.export.graph.operator_sets import foreign_operators
-from distill.export.onnx import SIDE, has_statistics, parity
+from distill.export.onnx import SIDE, batches, has_statistics, parity
 from distill.export.reports import REPORT, BudgetCheck, BudgetReport, compressed_size
 from distill.export.subject import Subject, limits
 from distill.metrics import complexity, timing
@@ -48,18 +50,20 @@ def export_float32(subject: Subject, settings: Export, photos: Tensor, folder: P
     with atomic_write(target) as temporary, ExitStack() as stack:
         target.unlink(missing_ok=True)
         beside.unlink(missing_ok=True)
-        model = exporter.export(folded)
-        temporary.write_bytes(model.SerializeToString())
+        model, file = exporter.export(folded), Float32(subject.stem)
+        made = file.ended(model, exporter, subject.trained.channels)
+        temporary.write_bytes(made.SerializeToString())
         told_by = None
         if exporter.apart(subject.network):
             told_by = stack.enter_context(atomic_write(beside))
             told_by.write_bytes(exporter.export_summary(folded).SerializeToString())
         checks = list(_checks(subject, model, temporary, settings, photos, told_by))
+        said = file.about(exporter, subject.trained.channels)
         facts = _facts(subject) | {
-            "exporter": asdict(replace(subject.exporter, terms="")),
+            "exporter": asdict(replace(exporter, terms="", about="")),
             "terms": subject.terms.plain(),
-            "input": {"name": model.graph.input[0].name, "range": [0, 1], "channels": "rgb"},
-            "output": {"name": model.graph.output[0].name, "range": [0, 1]},
+            "input": said["input"],
+            "output": said["output"],
         }
         if has_statistics(subject.network):
             facts["summary"] = beside.name if told_by else "inside"
@@ -99,7 +103,8 @@ def _checks(
 ) -> Iterator[BudgetCheck]:
     exporter, network, most = subject.exporter, subject.network, limits(subject, settings)
     folded, repeats = fold_batchnorm(network), REPEATS[subject.stem]
-    counted = replace(exporter, dynamic=False).export(folded) if exporter.dynamic else model
+    single = replace(exporter, dynamic=False, batch=1)
+    counted = model if single == exporter else single.export(folded)
     macs, published = complexity.graph_macs(counted), complexity.graph_macs(counted, published=True)
     yield BudgetCheck.at_most("MACs", macs, most.macs)
     if subject.recipe.published_macs and published != macs:
@@ -108,12 +113,12 @@ def _checks(
     if resizes and isinstance(network, Student):  # it makes its own thumbnail: what that adds
         untold = fold_batchnorm(Student(network.encoder, network.decoder))
         for side in SIDES:
-            at = replace(exporter, dynamic=False, size=side)
+            at = replace(single, size=side)
             whole, without = (complexity.graph_macs(at.export(each)) for each in (folded, untold))
             yield BudgetCheck(f"MACs at {side}²", whole)
             name = f"% of MACs that the thumbnail adds at {side}²"
             yield BudgetCheck(name, 100 * (whole / without - 1))
-    yield BudgetCheck("MACs by thop", complexity.thop_macs(network, subject.side))
+    yield BudgetCheck("MACs by thop", complexity.thop_macs(network, subject.sides))
     yield BudgetCheck.at_most("parameters", complexity.parameters(network), most.parameters)
     if subject.halved:
         half = Float16(subject.stem).graph(exporter, folded).SerializeToString()
@@ -121,22 +126,25 @@ def _checks(
         yield BudgetCheck.at_most("bytes in half precision", len(half), most.bytes)
     else:
         yield BudgetCheck.at_most("bytes", path.stat().st_size, most.bytes)
+    ends = Float32().ends(exporter)
+    few = photos[batches(len(photos), exporter.batch)[0]].numpy()
+    picture = ends[0].made_of(few)
     yield BudgetCheck("bytes, gzip", compressed_size(path))
-    yield BudgetCheck("ms, 1 thread of this CPU", timing.onnx_ms(path, subject.side, repeats))
+    yield BudgetCheck("ms, 1 thread of this CPU", timing.onnx_ms(path, picture, repeats))
     if told_by:  # the file that computes a strict student's second input
-        summary = load_model(told_by)
+        summary, thumbnail = load_model(told_by), np.full((len(few), 3, SIDE, SIDE), 0.5, "f4")
         yield BudgetCheck("MACs of the summary", complexity.graph_macs(summary))
         yield BudgetCheck("bytes of the summary", told_by.stat().st_size)
-        yield BudgetCheck("ms of the summary", timing.onnx_ms(told_by, SIDE, repeats))
+        yield BudgetCheck("ms of the summary", timing.onnx_ms(told_by, thumbnail, repeats))
         foreign = foreign_operators(summary, "global")
         yield BudgetCheck.none_of("operators of the summary outside global", foreign)
-    difference = parity(path, network, photos, told_by)
+    difference = parity(path, network, photos, told_by, ends)
     if resizes:  # also at another size and proportions than the thumbnail
         larger = F.interpolate(photos[:1], (384, 512), mode="bilinear", align_corners=False)
-        difference = max(difference, parity(path, network, larger))
+        difference = max(difference, parity(path, network, larger, ends=ends))
     limit = settings.parity or subject.parity
     yield BudgetCheck.at_most("largest difference to PyTorch", difference, limit)
-    yield BudgetCheck("operators", ", ".join(complexity.operators(model)))
+    yield BudgetCheck("operators", ", ".join(complexity.operators(load_model(path))))
     profile = exporter.profile or "strict"
     foreign = foreign_operators(model, profile)
     yield BudgetCheck.none_of(f"operators outside {profile}", foreign)
@@ -144,7 +152,7 @@ def _checks(
 
 def _teacher_figures(subject: Subject) -> dict[str, Any]:
     """What the same picture costs with the teacher; nothing where it cannot be had here."""
-    source, size = subject.source, subject.side
+    source, size = subject.source, subject.sides
     if source is None or source.teacher is None:
         return {}
     try:
@@ -161,14 +169,14 @@ def _teacher_figures(subject: Subject) -> dict[str, Any]:
     return figures | _torch_figures(teacher, size)
 
 
-def _torch_figures(teacher: Teacher, size: int) -> dict[str, Any]:
+def _torch_figures(teacher: Teacher, size: tuple[int, int]) -> dict[str, Any]:
     """One that takes another size, as a U-Net may, is only counted."""
     figures: dict[str, Any] = {}
-    of_size = teacher.fixed is None or teacher.fixed == (size, size)
+    of_size = teacher.fixed in (None, size)
     if of_size:
         figures["ms, 1 thread of this CPU"] = timing.torch_ms(teacher, size)
     else:
-        print(f"no time and MACs of the teacher: it does not take {size}×{size}")
+        print(f"no time and MACs of the teacher: it does not take {size[0]}×{size[1]}")
     if count := complexity.parameters(teacher):
         figures |= {"parameters": count, "bytes": 4 * count}
         figures |= {"MACs": complexity.module_macs(teacher, size)} if of_size else {}

@@ -5,6 +5,7 @@ The others are a module of this folder each, and import what only they need insi
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,16 +14,20 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import onnx
+import torch
 from torch import Tensor, nn
 
 from distill.config.settings.networks import Description
 from distill.core.errors import DistillError
+from distill.core.onnx_files import ABOUT, note
 from distill.core.sessions import open_session, picture_call
-from distill.export.onnx import OnePass, OnnxExporter
+from distill.export.ends import Ends, Form, FormName, around
+from distill.export.onnx import OnePass, OnnxExporter, Thumbnailed
 from distill.models.students.global_statistics import THUMBNAIL
 from distill.models.students.student import Student
 
-# (1, 3, S, S) float32 in [0, 1] to (1, 3 or 4, S, S) float32 in [0, 1], on one thread.
+# From what a file takes to what it gives, on one thread.
 Inference = Callable[[np.ndarray], np.ndarray]
 
 
@@ -54,15 +59,35 @@ class Format:
     name: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
     runs_in: ClassVar[str] = ""  # the runtime that is here, if its package is
+    own: ClassVar[FormName] = "float_nchw"  # what it takes and gives where nothing is asked for
+    names: ClassVar[tuple[str, str]] = ("photo", "stylized")  # of its input and output
     least: ClassVar[tuple[float, float] | None] = None
 
     def __init__(self, stem: str = "student") -> None:
         self.stem = stem
-        self.files = tuple(stem + ending for ending in self.endings)
+        self.files = self.files_of(stem)
+
+    @classmethod
+    def files_of(cls, stem: str) -> tuple[str, ...]:
+        """The names of its files and folders."""
+        return tuple(stem + ending for ending in cls.endings)
 
     def open(self, folder: Path) -> Inference | None:
         """Runs the files in `folder`; None where nothing on this machine does."""
         return None
+
+    def ends(self, exporter: OnnxExporter) -> tuple[Form, Form]:
+        """What its file takes and gives. Raises DistillError for what it cannot."""
+        return exporter.ends(self.own)
+
+    def about(self, exporter: OnnxExporter, channels: int) -> dict[str, Any]:
+        """What its file says of itself: plain values."""
+        taken, given = self.ends(exporter)
+        return json.loads(exporter.about) | {
+            "format": self.name,
+            "input": taken.facts(self.names[0], taken.shape(3, *exporter.shape)),
+            "output": given.facts(self.names[1], given.shape(channels, *exporter.shape)),
+        }
 
 
 class OnnxFormat(Format):
@@ -72,6 +97,14 @@ class OnnxFormat(Format):
 
     def open(self, folder: Path) -> Inference:
         return picture_call(open_session(folder / self.files[0], threads=1))
+
+    def ended(
+        self, model: onnx.ModelProto, exporter: OnnxExporter, channels: int
+    ) -> onnx.ModelProto:
+        """A graph of ours with the ends of its file, and what that says of itself."""
+        made = around(model, *self.ends(exporter), channels)
+        note(made, ABOUT, json.dumps(self.about(exporter, channels)))
+        return made
 
 
 class Float32(OnnxFormat):
@@ -91,20 +124,28 @@ class ConvertedFormat(Format, ABC):
         """Write `files` into an empty folder. Raises DistillError in one line."""
 
     def traceable(self, source: ConversionSource) -> nn.Module:
-        """The folded network as other converters than ONNX's take it, at the exporter's size.
+        """The folded network with its ends as other converters than ONNX's take it.
 
-        Raises DistillError for a student that makes a thumbnail: of these converters coremltools
-        drops its antialiasing, and the others have no operator for it.
+        Raises DistillError for a student that makes a thumbnail of any size: of these converters
+        coremltools drops its antialiasing, and the others have no operator for it.
         """
-        network, side = source.folded, source.exporter.side
-        if not isinstance(network, Student) or network.statistics is None:
-            return network
-        if side != THUMBNAIL:
-            raise DistillError(
-                f"{self.name}: has no antialiased resize for the thumbnail that global statistics "
-                f"need at {side}×{side}; take exporter.size={THUMBNAIL}, or formats=onnx"
-            )
-        return OnePass(network.encoder, network.decoder, network.statistics).eval()
+        network, exporter = source.folded, source.exporter
+        if isinstance(network, Student) and network.statistics is not None:
+            if exporter.dynamic:
+                raise DistillError(
+                    f"{self.name}: has no resize of any size for the thumbnail that global "
+                    "statistics need; take exporter.size=[HEIGHT,WIDTH], or formats=onnx"
+                )
+            parts = network.encoder, network.decoder, network.statistics
+            at_hand = exporter.sides == (THUMBNAIL, THUMBNAIL)
+            network = OnePass(*parts) if at_hand else Thumbnailed(network, exporter.sides)
+        return Ends(network, *self.ends(exporter)).eval()
+
+    def example(self, source: ConversionSource) -> Tensor:
+        """Zeros as its file takes them."""
+        taken, _ = self.ends(source.exporter)
+        shape = taken.shape(3, source.exporter.batch, *source.exporter.sides)
+        return torch.zeros(shape, dtype=torch.uint8 if taken.kind == "uint8" else torch.float32)
 
     def package(self, module: str) -> Any:
         """An optional package. Raises DistillError that says what to install."""

@@ -32,7 +32,8 @@ class Float16(OnnxFormat, ConvertedFormat):
         model, profile = self.graph(source.exporter, source.folded), source.exporter.profile
         if foreign := set(foreign_operators(model, profile or "strict")) - {"Cast"}:
             raise DistillError(f"{self.name}: operators outside {profile}: {foreign}")
-        (folder / self.files[0]).write_bytes(model.SerializeToString())
+        made = self.ended(model, source.exporter, source.channels)
+        (folder / self.files[0]).write_bytes(made.SerializeToString())
 
     def graph(self, exporter: OnnxExporter, folded: nn.Module) -> onnx.ModelProto:
         """What the file holds."""

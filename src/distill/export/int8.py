@@ -31,7 +31,7 @@ from distill.metrics.complexity import tensor_shapes
 
 OPSET = 13  # QuantizeLinear per channel
 LEAST_PHOTOS = 40
-CHUNK = 8  # photos whose activations are held at once; 64 of them took 4 GB
+CHUNK = 8  # photos of 256² whose activations are held at once; 64 of them took 4 GB
 PERCENTILE = 99.999
 # Nothing here runs a norm in 8 bits, and per channel its scales, a row of numbers, cannot be.
 IN_FLOAT = frozenset({"Constant", "InstanceNormalization"})
@@ -60,12 +60,18 @@ class Int8(OnnxFormat, ConvertedFormat):
             photos = np.concatenate([photos, photos[..., ::-1]])
         opset = max(source.exporter.opset or OPSET, OPSET)
         exporter = replace(source.exporter, opset=opset, dynamic=False)
-        model = exporter.export(source.folded)
+        single = replace(exporter, batch=1)  # which photos calibrate one by one
+        model = single.export(source.folded)
         equalise(model, photos)
         model = quantised(model, photos, folder)
         if foreign := foreign_int8(model, exporter.profile or "strict"):
             raise DistillError(f"{self.name}: operators outside int8: {', '.join(foreign)}")
-        (folder / self.files[0]).write_bytes(model.SerializeToString())
+        for value in (model.graph.input[0], *model.graph.output):
+            value.type.tensor_type.shape.dim[0].dim_value = exporter.batch
+        del model.graph.value_info[:]
+        onnx.checker.check_model(model, full_check=True)
+        made = self.ended(model, exporter, source.channels)
+        (folder / self.files[0]).write_bytes(made.SerializeToString())
 
 
 def foreign_int8(model: onnx.ModelProto, profile: Profile) -> list[str]:
@@ -163,8 +169,9 @@ def _calibrated(path: Path, photos: np.ndarray, kinds: list[str]) -> Any:
             quantization.CalibrationMethod.Percentile,
             extra_options=options,
         )
-        for first in range(0, len(photos), CHUNK):
-            calibrator.collect_data(_Photos(photos[first : first + CHUNK], "photo"))
+        some = max(1, CHUNK * 256**2 // photos[0, 0].size)
+        for first in range(0, len(photos), some):
+            calibrator.collect_data(_Photos(photos[first : first + some], "photo"))
         ranges = calibrator.compute_data()
     augmented.unlink()
     return ranges

@@ -10,33 +10,55 @@ import numpy as np
 import torch
 
 from distill.core.errors import DistillError
+from distill.core.files import write_json
+from distill.export.ends import Form
 from distill.export.format import ConversionSource, ConvertedFormat, Inference
+from distill.export.onnx import OnnxExporter
 
 TIMEOUT = 300  # seconds; some 10 are usual
 
 
 class Ncnn(ConvertedFormat):
-    """NAME.ncnn.param and NAME.ncnn.bin; blob `in0` is RGB in [0, 1], `out0` the output."""
+    """NAME.ncnn.param and NAME.ncnn.bin, blobs `in0` and `out0`; NAME.ncnn.json says what they are.
+
+    A Mat is of floats, channels first: bytes become [0, 255] in Mat::from_pixels, to_pixels cuts
+    them off again.
+    """
 
     name = "ncnn"
-    endings = (".ncnn.param", ".ncnn.bin")
+    endings = (".ncnn.param", ".ncnn.bin", ".ncnn.json")
+    names = ("in0", "out0")
     needs = "pip install 'distill[ncnn]'"
     runs_in = "ncnn"
 
+    def ends(self, exporter: OnnxExporter) -> tuple[Form, Form]:
+        if exporter.batch > 1:
+            raise DistillError(f"{self.name}: takes one picture; leave exporter.batch out")
+        ends = super().ends(exporter)
+        if any(each.last and each.kind != "uint8" for each in ends):
+            raise DistillError(f"{self.name}: its Mat has channels first; take float_nchw")
+        taken, given = (Form("float255" if each.white == 255 else "float") for each in ends)
+        return taken, given
+
     def convert(self, source: ConversionSource, folder: Path) -> None:
         pnnx = self.package("pnnx")
-        size = source.exporter.side
+        height, width = source.exporter.sides
+        shapes = [f"inputshape=[1,3,{height},{width}]"]
+        if source.exporter.dynamic:  # a second shape tells pnnx which dimensions are free
+            shapes.append(f"inputshape2=[1,3,{height + 32},{width + 64}]")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # tracing is deprecated, and what pnnx reads
-            traced = torch.jit.trace(self.traceable(source).eval(), torch.zeros(1, 3, size, size))
+            traced = torch.jit.trace(self.traceable(source), self.example(source))
         traced.save(str(folder / f"{self.stem}.pt"))
-        command = [pnnx.EXEC_PATH, f"{self.stem}.pt", f"inputshape=[1,3,{size},{size}]", "fp16=1"]
+        command = [pnnx.EXEC_PATH, f"{self.stem}.pt", *shapes, "fp16=1"]
         try:
             done = subprocess.run(
                 command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT
             )
         except subprocess.TimeoutExpired:
             raise DistillError(f"{self.name}: pnnx took longer than {TIMEOUT} s") from None
+        about = self.about(source.exporter, source.channels)
+        write_json(folder / self.files[2], about | {"terms": source.description.terms})
         if not all((folder / name).is_file() for name in self.files):
             said = (done.stderr or done.stdout).strip().splitlines()[-1:]
             raise DistillError(f"{self.name}: pnnx failed ({done.returncode}: {' '.join(said)})")
@@ -48,7 +70,7 @@ class Ncnn(ConvertedFormat):
             return None
         net = ncnn.Net()
         net.opt.num_threads = 1
-        param, weights = (str(folder / name) for name in self.files)
+        param, weights = (str(folder / name) for name in self.files[:2])
         if net.load_param(param) or net.load_model(weights):
             raise DistillError(f"{self.name}: ncnn cannot read {param}")
 

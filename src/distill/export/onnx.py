@@ -15,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 import onnx
 import torch
+import torch.nn.functional as F
 from onnx import TensorProto, helper
 from onnxruntime import InferenceSession
 from torch import Tensor, nn
@@ -24,6 +25,7 @@ from distill.core.errors import DistillError
 from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, flush_subnormals, note
 from distill.core.sessions import open_session
 from distill.core.terms import NOTE
+from distill.export.ends import Form, FormName
 from distill.export.graph.operator_sets import APART, STATIC, Profile
 from distill.export.graph.plain import doubles, in_strict_operators, tidy
 from distill.models.students import global_statistics
@@ -38,30 +40,47 @@ SIDE = 256  # that students are trained at, and budgets speak of
 
 @dataclass(frozen=True)
 class OnnxExporter:
-    """How to write a network: `opset` 9 to 20, `size` of the side (divides by 32), fixed or not.
+    """How to write a network: `opset` 9 to 20, `size` a side or height and width (divide by 32).
 
     `opset` None: 11, or 18 where the graph makes a thumbnail. `size` None: 256, or what the network
-    was trained for. `profile` names the operators that may be in the file; None: what the network's
-    own settings say. `colours_at`: distill.stylize takes the colours of larger outputs from one of
-    that side; None: where the teacher normalises, the side that the student learnt at. `terms` is
-    the JSON of core.terms that the file carries.
+    was trained for. `dynamic`: any size, and any `batch` in the place of so many pictures at once.
+    `input` and `output` are what the file takes and gives; None: what its format has by itself, and
+    of `output` the same as `input`. `profile` names the operators that may be in the file; None:
+    what the network's own settings say. `colours_at`: distill.stylize takes the colours of larger
+    outputs from one of that side; None: where the teacher normalises, the side that the student
+    learnt at. `terms` is the JSON of core.terms that the file carries, `about` JSON of what else it
+    says of the network.
 
     A student with statistics of the whole picture has the value `summary` in its graph. At 256² it
     takes them from its own features; at another size, or at any, it makes a thumbnail of the photo.
     """
 
     opset: int | None = None
-    size: int | None = None
+    size: int | tuple[int, int] | None = None
+    batch: int = 1
     dynamic: bool = False
+    input: FormName | None = None
+    output: FormName | None = None
     profile: Profile | None = None
     colours_at: int | None = None
     terms: str = ""
+    about: str = "{}"
 
     def __post_init__(self) -> None:
         if self.opset not in (None, *OPSETS):
             raise DistillError(f"exporter.opset={self.opset}: from {OPSETS[0]} to {OPSETS[-1]}")
-        if self.side < 32 or self.side % 32:
+        if isinstance(self.size, list | tuple) and len(self.size) != 2:
+            raise DistillError(f"exporter.size={self.size}: want a side, or [HEIGHT,WIDTH]")
+        if any(side < 32 or side % 32 for side in self.sides):
             raise DistillError(f"exporter.size={self.size}: must divide by 32")
+        if self.batch < 1 or (self.dynamic and self.batch > 1):
+            raise DistillError(
+                f"exporter.batch={self.batch}: at least 1; of a dynamic file any, leave it out"
+            )
+        for key, form in (("input", self.input), ("output", self.output)):
+            if form not in (None, *get_args(FormName)):
+                known = ", ".join(get_args(FormName))
+                raise DistillError(f"exporter.{key}={form}: choose from {known}")
         if self.colours_at is not None and self.colours_at < 32:
             raise DistillError(f"exporter.colours_at={self.colours_at}: at least 32 pixels")
         if self.profile not in (None, *get_args(Profile)):
@@ -73,14 +92,26 @@ class OnnxExporter:
             )
 
     @property
-    def side(self) -> int:
-        """Of the input, in pixels."""
-        return SIDE if self.size is None else self.size
+    def sides(self) -> tuple[int, int]:
+        """Height and width of the input, in pixels."""
+        size = SIDE if self.size is None else self.size
+        return (size, size) if isinstance(size, int) else (size[0], size[1])
+
+    @property
+    def shape(self) -> tuple[Any, Any, Any]:
+        """Batch, height and width; names of them where they may be any."""
+        return ("batch", "height", "width") if self.dynamic else (self.batch, *self.sides)
+
+    def ends(self, own: FormName) -> tuple[Form, Form]:
+        """What a file takes and gives where the format's own form is this one."""
+        taken = self.input or own
+        return Form.named(taken), Form.named(self.output or taken)
 
     def export(self, folded: nn.Module) -> onnx.ModelProto:
         """The graph of a network whose BatchNorm is folded; input `photo`, output `stylized`.
 
-        (1, 3, side, side) in [0, 1] to (1, 3 or 4, side, side) in [0, 1]. Passes onnx.checker.
+        (batch, 3, height, width) in [0, 1] to (batch, 3 or 4, height, width) in [0, 1], whatever
+        the file's ends will be (export.ends). Passes onnx.checker.
         With statistics in the profiles strict and transposed there is a second input, `summary`
         (1, 64, 1, 1), which the graph of `export_summary` computes.
         """
@@ -95,10 +126,10 @@ class OnnxExporter:
         if not has_statistics(network):
             return self._finished(onnx.load_from_string(self._trace(network)))
         if self.apart(network):
-            summary = torch.zeros(1, global_statistics.SUMMARY, 1, 1)
+            summary = torch.zeros(self.batch, global_statistics.SUMMARY, 1, 1)
             traced = self._trace(_Traced(network, Student.stylize), {SUMMARY: summary})
         elif self.resizes(network):
-            thumbnail = torch.zeros(1, 3, THUMBNAIL, THUMBNAIL)
+            thumbnail = torch.zeros(self.batch, 3, THUMBNAIL, THUMBNAIL)
             told = _Traced(network, _told_by_thumbnail)
             traced = self._trace(told, {onnx_files.THUMBNAIL: thumbnail}, ("stylized", SUMMARY))
         else:
@@ -121,7 +152,7 @@ class OnnxExporter:
     def resizes(self, network: nn.Module) -> bool:
         """Whether the graph makes the thumbnail that a student takes its statistics from."""
         whole = has_statistics(network) and not self.apart(network)
-        return whole and (self.dynamic or self.side != THUMBNAIL)
+        return whole and (self.dynamic or self.sides != (THUMBNAIL, THUMBNAIL))
 
     def opset_of(self, network: nn.Module) -> int:
         """The opset that it is written in. Raises DistillError for one that lacks an operator."""
@@ -141,7 +172,7 @@ class OnnxExporter:
         outputs: Sequence[str] = ("stylized",),
     ) -> bytes:
         """`given` are its inputs after the photo."""
-        inputs = {"photo": torch.zeros(1, 3, self.side, self.side)} | (given or {})
+        inputs = {"photo": torch.zeros(self.batch, 3, *self.sides)} | (given or {})
         axes = {0: "batch", 2: "height", 3: "width"}
         free = {
             n: axes if n in ("photo", "stylized") else {0: "batch"} for n in (*inputs, *outputs)
@@ -177,26 +208,42 @@ class OnnxExporter:
         return model
 
 
-def parity(path: Path, network: nn.Module, photos: Tensor, told_by: Path | None = None) -> float:
+def parity(
+    path: Path,
+    network: nn.Module,
+    photos: Tensor,
+    told_by: Path | None = None,
+    ends: tuple[Form, Form] = (Form(), Form()),
+) -> float:
     """Largest absolute difference between the file in ONNX Runtime and the network, on photos.
 
-    `told_by` is the file that computes the second input of the first.
+    `told_by` is the file that computes the second input of the first, `ends` are the file's.
+    Where it takes bytes the network sees the same ones, and half a byte is what rounding leaves.
     """
     session = open_session(path, threads=0)
-    given = {session.get_inputs()[0].name: photos.numpy()}
+    taken, given = ends
+    photo = taken.made_of(photos.numpy())
+    feed = {session.get_inputs()[0].name: photo}
     if told_by:
         thumbnails = {"photo": thumbnail_of(photos).numpy()}
-        given[SUMMARY] = _one_by_one(open_session(told_by, threads=0), thumbnails)
+        feed[SUMMARY] = _in_batches(open_session(told_by, threads=0), thumbnails)
     with torch.inference_mode():
-        expected = network.eval()(photos).numpy()
-    return float(np.abs(_one_by_one(session, given) - expected).max())
+        expected = network.eval()(torch.from_numpy(taken.pictures(photo))).numpy()
+    difference = float(np.abs(given.pictures(_in_batches(session, feed)) - expected).max())
+    return max(0.0, difference - 0.5 / 255) if given.kind == "uint8" else difference
 
 
-def _one_by_one(session: InferenceSession, given: dict[str, np.ndarray]) -> np.ndarray:
-    """The first output for each picture of a batch in turn."""
-    rows = zip(*given.values(), strict=True)
-    feeds = ({n: v[None] for n, v in zip(given, row, strict=True)} for row in rows)
-    return np.concatenate([session.run(None, feed)[0] for feed in feeds])
+def _in_batches(session: InferenceSession, given: dict[str, np.ndarray]) -> np.ndarray:
+    """The first output for all pictures, so many at a time as the session takes, or one."""
+    size = session.get_inputs()[0].shape[0]
+    groups = batches(len(next(iter(given.values()))), size if isinstance(size, int) else 1)
+    outputs = [session.run(None, {n: v[rows] for n, v in given.items()})[0] for rows in groups]
+    return np.concatenate(outputs)[: len(next(iter(given.values())))]
+
+
+def batches(count: int, size: int) -> list[np.ndarray]:
+    """The numbers of `count` pictures, `size` at a time; the last are filled up from the first."""
+    return [np.arange(first, first + size) % count for first in range(0, count, size)]
 
 
 def has_statistics(network: nn.Module) -> bool:
@@ -221,6 +268,29 @@ class OnePass(Student):
 
     def forward(self, photo: Tensor) -> Tensor:  # type: ignore[override]
         return _told_by_itself(self, photo)[0]
+
+
+class Thumbnailed(Student):
+    """A student with statistics, for photos of one size: its thumbnail by two matrix products.
+
+    Each row of a matrix holds the weights of an antialiased resize, as `thumbnail_of` has them, for
+    formats without that operator.
+    """
+
+    rows: Tensor
+    columns: Tensor
+
+    def __init__(self, student: Student, sides: tuple[int, int]) -> None:
+        super().__init__(student.encoder, student.decoder, student.statistics)
+        for name, side in zip(("rows", "columns"), sides, strict=True):
+            one = torch.eye(side)[None, None]
+            weights = F.interpolate(one, (THUMBNAIL, side), mode="bilinear", antialias=True)[0, 0]
+            self.register_buffer(name, weights if name == "rows" else weights.T.contiguous())
+
+    def forward(self, photo: Tensor) -> Tensor:  # type: ignore[override]
+        thumbnail = torch.matmul(torch.matmul(self.rows, photo), self.columns)
+        assert self.statistics is not None
+        return self.stylize(photo, self.statistics(thumbnail, self.encoder(thumbnail)[-1]))
 
 
 def _told_by_thumbnail(student: Student, photo: Tensor, thumbnail: Tensor) -> tuple[Tensor, Tensor]:

@@ -201,7 +201,7 @@ class Comparison:
         return (
             f"PSNR: mean and worst to the float32 {self.what} in PyTorch{also} on "
             f"{counted(self.facts['pictures'], 'held-out photo')} ({self.facts['photos']}) of "
-            f"{self.facts['size']}×{self.facts['size']}. ms: one thread, all formats in turn, "
+            f"{'×'.join(map(str, self.facts['size']))}. ms: one thread, all formats in turn, "
             "median; faster means with 95 % confidence."
         )
 
@@ -247,7 +247,7 @@ def sizes(subject: Subject, folder: Path | None) -> Iterator[dict[str, Any]]:
     `bytes` are of a network's trained values, `file` those of what was written.
     """
     assert isinstance(subject.trained, GeneratorSettings)
-    node, side = subject.trained.generator.build, subject.side
+    node, side = subject.trained.generator.build, subject.sides[0]
     own = node | {"size": side, "out_channels": subject.trained.channels}
     yield _float(f"U-Net-{side} of the paper", {"_target_": node["_target_"], "size": side} | PAPER)
     factors = f"width factors {own.get('encoder', 1.0):g} and {own.get('decoder', 1.0):g}"

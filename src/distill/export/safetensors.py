@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from distill.export.ends import Form
 from distill.export.format import ConversionSource, ConvertedFormat, Inference
+from distill.export.onnx import OnnxExporter
 from distill.models.network_file import read_network_file, write_network
 
 
@@ -18,6 +20,9 @@ class Safetensors(ConvertedFormat):
     endings = (".safetensors",)
     runs_in = "PyTorch"
     least = (99.0, 99.0)
+
+    def ends(self, exporter: OnnxExporter) -> tuple[Form, Form]:
+        return Form(), Form()
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
         write_network(source.network, source.description, folder / self.files[0])

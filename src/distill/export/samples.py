@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from PIL import Image
+from PIL import Image, ImageOps
 from torch import Tensor
 
 from distill.config.registry import Side
@@ -22,7 +22,7 @@ from distill.data.datamodule import DistillData, spread
 from distill.data.datasets import UnpairedSet
 from distill.data.pairs import find_pairs
 from distill.data.photo_table import read_rows
-from distill.data.photos import BadPhoto, Photo, centre_square, demo_photos, find_photos, read_photo
+from distill.data.photos import BadPhoto, Photo, demo_photos, find_photos, read_photo
 from distill.export.subject import Subject
 
 PARITY, MEASURED, CALIBRATION = 4, 64, 96  # pictures at most, for each use
@@ -31,7 +31,7 @@ KEY = {"val": "photos", "train": "calibration"}  # the setting that names others
 
 @dataclass(frozen=True)
 class Samples:
-    """Photos (N, 3, S, S) and, where they are known, their targets (N, 3 or 4, S, S): the
+    """Photos (N, 3, H, W) and, where they are known, their targets (N, 3 or 4, H, W): the
     teacher's output, or a pair's other side."""
 
     photos: Tensor
@@ -41,8 +41,8 @@ class Samples:
 
 @dataclass(frozen=True)
 class RunPictures:
-    """The pictures of one side of a run: `read` gives input (3, S, S) and, where it is known,
-    target (3 or 4, S, S) by number, up to `count`. `where` says whose they are."""
+    """The pictures of one side of a run: `read` gives input (3, H, W) and, where it is known,
+    target (3 or 4, H, W) by number, up to `count`. `where` says whose they are."""
 
     where: str
     count: int
@@ -59,7 +59,7 @@ class RunPictures:
                 yield self.read(number)
 
 
-def labelled(source: PhotoSource, side: Side, size: int, alpha: bool) -> RunPictures:
+def labelled(source: PhotoSource, side: Side, sides: tuple[int, int], alpha: bool) -> RunPictures:
     """Those of a set that a teacher labelled; targets only at the size that they were made at.
 
     Of photos that it labelled on the fly the photos alone; of a student that learnt from a loader
@@ -70,11 +70,11 @@ def labelled(source: PhotoSource, side: Side, size: int, alpha: bool) -> RunPict
         found = demo_photos()
     elif source.data.kind == "photos" and sources.has_photos(source):
         rows, where = read_rows(root), str(source.photos)
-        sides = {name: row.side for name, row in rows.items()}
-        found = [each for each in sources.photos(source) if sides.get(each.pair_name) == side]
+        of = {name: row.side for name, row in rows.items()}
+        found = [each for each in sources.photos(source) if of.get(each.pair_name) == side]
     if found:
         return RunPictures(
-            where, len(found), lambda i: (_square(read_photo(found[i].path), size), None)
+            where, len(found), lambda i: (_cut(read_photo(found[i].path), sides), None)
         )
     if not root.is_dir():
         raise DistillError(
@@ -82,7 +82,7 @@ def labelled(source: PhotoSource, side: Side, size: int, alpha: bool) -> RunPict
         )
     d = source.data
     split = find_pairs(root, source.style.name, d.val_fraction, d.split_seed, d.test_fraction)
-    pairs, same = split[side], size == source.style.resolution
+    pairs, same = split[side], {*sides} == {source.style.resolution}
     if not pairs:  # of shards, the held-out ones alone are unpacked
         what = "training" if side == "train" else "held-out"
         raise DistillError(
@@ -91,16 +91,16 @@ def labelled(source: PhotoSource, side: Side, size: int, alpha: bool) -> RunPict
 
     def read(number: int) -> tuple[Tensor, Tensor | None]:
         photo, target = pairs[number].read(alpha)
-        return _square(photo, size), _square(target, size) if same else None
+        return _cut(photo, sides), _cut(target, sides) if same else None
 
     return RunPictures(str(root), len(pairs), read)
 
 
 def learnt(subject: Subject, side: Side) -> RunPictures:
     """Those of a run without a teacher, as its training or its validation sees them."""
-    trained, domain, size = subject.trained, subject.direction[0].lower(), subject.side
+    trained, domain, sides = subject.trained, subject.direction[0].lower(), subject.sides
     assert isinstance(trained, Adversarial)
-    d = replace(trained.data, crop_size=size, size=max(size, trained.data.size))
+    d = replace(trained.data, crop_size=max(sides), size=max(*sides, trained.data.size))
     where = d.root or getattr(d, domain, None) or "?"
     load: Any = loaders.unpaired if isinstance(trained, CycleGANTrain) else loaders.paired
     dataset: Any = ()
@@ -117,7 +117,9 @@ def learnt(subject: Subject, side: Side) -> RunPictures:
 
     def read(number: int) -> tuple[Tensor, Tensor | None]:
         item = dataset[number]
-        return from_pixels(item[key]), from_pixels(item["target"]) if "target" in item else None
+        both = [from_pixels(item[name]) for name in (key, "target") if name in item]
+        photo, *target = (each[:, : sides[0], : sides[1]] for each in both)
+        return photo, target[0] if target else None
 
     return RunPictures(where, count, read, shuffled=side == "train")
 
@@ -126,7 +128,7 @@ def measured(subject: Subject, folder: str | None) -> Samples:
     """At most 64 photos, spread over a folder, or the run's held-out pictures."""
     if folder:
         found = spread(find_photos(Path(folder)), MEASURED)
-        named = _stacked(photos_of(found, subject.side), f"photos={folder}")
+        named = _stacked(photos_of(found, subject.sides), f"photos={folder}")
         return Samples(named, None, folder)
     pictures = _pictures(subject, "val")
     both = list(pictures.some(MEASURED))
@@ -136,52 +138,55 @@ def measured(subject: Subject, folder: str | None) -> Samples:
 
 
 def calibration(subject: Subject, folder: str | None) -> Tensor:
-    """At most 96 photos (N, 3, S, S), spread over a folder, or over the run's training pictures."""
+    """At most 96 photos (N, 3, H, W), spread over a folder, or over the run's training pictures."""
     if folder:
         photos = spread(find_photos(Path(folder), "calibration="), CALIBRATION)
-        return _stacked(photos_of(photos, subject.side), f"calibration={folder}")
+        return _stacked(photos_of(photos, subject.sides), f"calibration={folder}")
     pictures = _pictures(subject, "train")
     return _stacked((photo for photo, _ in pictures.some(CALIBRATION)), pictures.where)
 
 
 def parity(subject: Subject, folder: str | None) -> Tensor:
-    """Real photos (n, 3, S, S), the last one with a black border, where padding shows.
+    """Real photos (n, 3, H, W), the last one with a black border, where padding shows.
 
     Those of scikit-image where the run's pairs and photos are not here.
     """
     source = subject.source
     gone = source and source.data.root is None and source.data.kind != "loader"
     if folder:
-        photos = photos_of(find_photos(Path(folder)), subject.side)
+        photos = photos_of(find_photos(Path(folder)), subject.sides)
     elif source and gone and not sources.pairs_root(source).is_dir():
         there = sources.has_photos(source)
-        photos = photos_of(sources.photos(source) if there else demo_photos(), subject.side)
+        photos = photos_of(sources.photos(source) if there else demo_photos(), subject.sides)
     else:  # pairs that were named by their folder and are gone: photos=DIR need not be theirs
         photos = (photo for photo, _ in _pictures(subject, "val").some())
     pictures = list(islice(photos, PARITY))
     if not pictures:
         raise DistillError("no photo to compare PyTorch and ONNX Runtime on; name some: photos=DIR")
     framed = torch.zeros_like(pictures[0])
-    edge = subject.side // 8
+    edge = min(subject.sides) // 8
     framed[:, edge:-edge, edge:-edge] = pictures[0][:, edge:-edge, edge:-edge]
     return torch.stack([*pictures, framed])
 
 
-def photos_of(found: Iterable[Photo], size: int) -> Iterator[Tensor]:
-    """The centre squares (3, size, size) of those photos that can be read."""
+def photos_of(found: Iterable[Photo], sides: tuple[int, int]) -> Iterator[Tensor]:
+    """The centres (3, H, W) of those photos that can be read."""
     for photo in found:
         with suppress(BadPhoto):
-            yield _square(read_photo(photo.path), size)
+            yield _cut(read_photo(photo.path), sides)
 
 
 def _pictures(subject: Subject, side: Side) -> RunPictures:
     if source := subject.source:
-        return labelled(source, side, subject.side, subject.trained.channels == 4)
+        return labelled(source, side, subject.sides, subject.trained.channels == 4)
     return learnt(subject, side)
 
 
-def _square(image: Image.Image, size: int) -> Tensor:
-    return to_tensor(image if image.size == (size, size) else centre_square(image, size))
+def _cut(image: Image.Image, sides: tuple[int, int]) -> Tensor:
+    """As much of its centre as has the proportions, at this height and width."""
+    size = sides[1], sides[0]
+    lanczos = Image.Resampling.LANCZOS
+    return to_tensor(image if image.size == size else ImageOps.fit(image, size, lanczos))
 
 
 def _stacked(pictures: Iterable[Tensor], where: str) -> Tensor:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import onnx
 import torch
 from torch import Tensor, nn
 
+from distill import __version__
 from distill.config import compose
 from distill.config.registry import Recipe, recipe_named, schema_of
 from distill.config.settings.base import Direction
@@ -64,8 +68,8 @@ class Subject:
         return self.recipe.stem
 
     @property
-    def side(self) -> int:
-        return self.exporter.side
+    def sides(self) -> tuple[int, int]:
+        return self.exporter.sides
 
     @property
     def halved(self) -> bool:
@@ -106,12 +110,12 @@ def of_module(network: nn.Module, settings: Export) -> Subject:
     """Any network, (1, 3, H, W) in [0, 1] to (1, 3 or 4, H, W) in [0, 1]. Raises DistillError."""
     if "safetensors" in (settings.formats or ()):
         raise DistillError("formats=safetensors: of distill's own networks; use torch.save here")
-    name, side = type(network).__name__, build_node(settings.exporter).side
-    photo = torch.rand(1, 3, side, side)
+    name, sides = type(network).__name__, build_node(settings.exporter).sides
+    photo = torch.rand(1, 3, *sides)
     with torch.inference_mode(), of_the_user(f"{name}: a call with {form(photo)}"):
         output = network(photo)
     channels = 4 if isinstance(output, Tensor) and output.shape[1:2] == (4,) else 3
-    if problem := wrong_pictures(output, (1, channels, side, side)):
+    if problem := wrong_pictures(output, (1, channels, *sides)):
         raise DistillError(f"{name}: {problem}, for {tuple(photo.shape)}")
     own = compose.load("train", OF_LOADER, Train)
     any_profile: Any = "any"
@@ -139,7 +143,7 @@ def subject_of(network: nn.Module, trained: Training, settings: Export, terms: T
     """A network and its run's settings, ready to be exported. Raises DistillError."""
     exporter: OnnxExporter = build_node(settings.exporter)
     own = _own_size(trained)
-    if isinstance(network, UNet) and exporter.size not in (None, own):
+    if isinstance(network, UNet) and exporter.size and exporter.sides != (own, own):
         raise DistillError(
             f"exporter.size={exporter.size}: a U-Net's depth follows its size, and this one takes "
             f"{own}×{own}; leave it out"
@@ -149,9 +153,20 @@ def subject_of(network: nn.Module, trained: Training, settings: Export, terms: T
     at = exporter.colours_at or colours_at(trained)
     size = exporter.size or own
     terms = terms.permitted("export", settings.licence.i_have_permission)
-    exporter = replace(exporter, profile=profile, size=size, colours_at=at, terms=terms.json())
+    about = json.dumps(_about(network, trained))
+    exporter = replace(exporter, profile=profile, size=size, colours_at=at)
+    exporter = replace(exporter, terms=terms.json(), about=about)
     exporter = replace(exporter, opset=exporter.opset_of(network))
     return Subject(network, trained, exporter, settings.direction, terms)
+
+
+def _about(network: nn.Module, trained: Training) -> dict[str, Any]:
+    """What every file says of its network; `weights` is the hash of all its values, unfolded."""
+    values = sha256()
+    for name, value in network.state_dict().items():
+        values.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
+    name = trained.style.name if isinstance(trained, Train) else trained.run
+    return {"style": name, "version": __version__, "weights": values.hexdigest()}
 
 
 def limits(subject: Subject, settings: Export) -> Budget:
@@ -167,7 +182,7 @@ def limits(subject: Subject, settings: Export) -> Budget:
     if subject.trained.channels == 4 and not subject.halved:
         for key, extra in RGBA_EXTRA.items():
             budget[key] = budget[key] and budget[key] + extra
-    budget["macs"] = budget["macs"] and round(budget["macs"] * (subject.side / SIDE) ** 2)
+    budget["macs"] = budget["macs"] and round(budget["macs"] * prod(subject.sides) / SIDE**2)
     return Budget(**(budget | own))
 
 

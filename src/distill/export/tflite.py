@@ -12,14 +12,19 @@ import numpy as np
 import torch
 
 from distill.core.errors import DistillError
+from distill.core.files import write_json
+from distill.core.onnx_files import ABOUT
+from distill.core.terms import NOTE, read_terms
+from distill.export.ends import Form
 from distill.export.format import ConversionSource, ConvertedFormat, Inference
+from distill.export.onnx import OnnxExporter
 
 WORKER = Path(__file__).with_name("tflite_worker.py")
 TIMEOUT = 600  # seconds; some 20 are usual
 
 
 class TfLite(ConvertedFormat):
-    """float32, channels last, as phones have pictures: (1, S, S, 3) in [0, 1] to the same.
+    """Channels last, as phones have pictures, unless something else is asked for.
 
     The folded network goes to the other interpreter as a torch.fx graph of plain torch layers, so
     that it needs nothing of ours.
@@ -32,16 +37,34 @@ class TfLite(ConvertedFormat):
         "tflite.python=ENV/bin/python"
     )
     runs_in = "LiteRT"
+    own = "float_nhwc"
+
+    def ends(self, exporter: OnnxExporter) -> tuple[Form, Form]:
+        if exporter.dynamic:  # converted so, it is refused by LiteRT's XNNPACK at every size
+            raise DistillError(f"{self.name}: holds one size; leave exporter.dynamic out")
+        return super().ends(exporter)
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
         if source.python is None and find_spec("litert_torch") is None:
             raise DistillError(f"{self.name}: needs litert-torch; {self.needs}")
-        python, size = source.python or sys.executable, source.exporter.side
+        python = source.python or sys.executable
         # A path counts from here, not from where it runs; a link stays, as an environment's is one.
         path = os.path.expanduser(python)
         path = os.path.abspath(path) if os.path.dirname(path) else path
         torch.save(torch.fx.symbolic_trace(self.traceable(source)), folder / "network.fx")
-        command = [path, "-", "network.fx", self.files[0], str(size)]
+        example = self.example(source)
+        about = self.about(source.exporter, source.channels)
+        terms = read_terms(source.description.terms)
+        write_json(
+            folder / "said.json",
+            {
+                "target": self.files[0],
+                "shape": list(example.shape),
+                "type": str(example.dtype).removeprefix("torch."),
+                "metadata": {"licence": terms.line, NOTE: terms.plain(), ABOUT: about},
+            },
+        )
+        command = [path, "-", "network.fx", "said.json"]
         try:
             # As text, not by its path: beside it lie onnx.py and ncnn.py, which it must not see.
             done = subprocess.run(
@@ -78,8 +101,8 @@ class TfLite(ConvertedFormat):
         )
 
         def run(photo: np.ndarray) -> np.ndarray:
-            opened.set_tensor(given, photo.transpose(0, 2, 3, 1))
+            opened.set_tensor(given, photo)
             opened.invoke()
-            return np.ascontiguousarray(opened.get_tensor(made).transpose(0, 3, 1, 2))
+            return np.asarray(opened.get_tensor(made))
 
         return run

@@ -11,11 +11,14 @@ import io
 from copy import deepcopy
 from math import prod
 
+import numpy as np
 import onnx
 import torch
 from onnx import shape_inference
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
+
+Size = int | tuple[int, int]  # a side, or height and width
 
 
 def graph_macs(model: onnx.ModelProto, published: bool = False) -> int:
@@ -41,21 +44,23 @@ def graph_macs(model: onnx.ModelProto, published: bool = False) -> int:
     return total
 
 
-def module_macs(network: nn.Module, size: int, channels: int = 3) -> int | None:
-    """MACs of a PyTorch network's convolutions for one size×size picture; None if it has none."""
-    picture = torch.zeros(1, channels, size, size)
+def module_macs(network: nn.Module, size: Size, channels: int = 3) -> int | None:
+    """MACs of a PyTorch network's convolutions for one picture; None if it has none."""
+    picture = torch.zeros(1, channels, *np.broadcast_to(size, 2))
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         network(picture)
     return counter.get_total_flops() // 2 or None
 
 
-def thop_macs(network: nn.Module, size: int) -> int:
-    """What thop says for one size×size RGB picture, for comparison with the paper's figures."""
+def thop_macs(network: nn.Module, size: Size) -> int:
+    """What thop says for one RGB picture, for comparison with the paper's figures."""
     import thop
 
     with contextlib.redirect_stdout(io.StringIO()):
         macs, _ = thop.profile(
-            deepcopy(network).eval(), inputs=(torch.zeros(1, 3, size, size),), verbose=False
+            deepcopy(network).eval(),
+            inputs=(torch.zeros(1, 3, *np.broadcast_to(size, 2)),),
+            verbose=False,
         )
     return int(macs)
 

@@ -54,19 +54,19 @@ class Times:
         return 1000 / self.median
 
 
-def onnx_ms(path: Path, size: int, repeats: int = 30) -> float:
-    """Median milliseconds of an exported network in ONNX Runtime, 1 thread, batch 1."""
+def onnx_ms(path: Path, picture: np.ndarray, repeats: int = 30) -> float:
+    """Median milliseconds of an exported network in ONNX Runtime, 1 thread, for what it takes."""
     run = picture_call(open_session(path, threads=1))
-    return _median_ms(partial(run, np.full((1, 3, size, size), 0.5, np.float32)), repeats)
+    return _median_ms(partial(run, picture), repeats)
 
 
-def torch_ms(network: nn.Module, size: int) -> float:
+def torch_ms(network: nn.Module, size: int | tuple[int, int]) -> float:
     """Median milliseconds of 3 runs of a PyTorch network, 1 thread, batch 1."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with torch.inference_mode():
-            photo = torch.full((1, 3, size, size), 0.5)
+            photo = torch.full((1, 3, *np.broadcast_to(size, 2)), 0.5)
             return _median_ms(lambda: network(photo), 3)
     finally:
         torch.set_num_threads(threads)

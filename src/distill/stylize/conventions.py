@@ -6,6 +6,8 @@ A few nodes before and behind such a graph make it one from float32 (1, 3, heigh
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,14 +17,14 @@ from onnx import TensorProto, helper
 
 from distill.config.settings.commands import TakesOnnxFiles
 from distill.core.errors import DistillError
-from distill.core.onnx_files import Step, model_inputs, wrapped
+from distill.core.onnx_files import ABOUT, Step, model_inputs, noted, wrapped
 from distill.core.sessions import open_session
 from distill.data.photos import centre_square, demo_photos, read_photo
 
 Range = tuple[float, float]
 
 OURS: tuple[Range, Range] = ((0, 1), (0, 1))
-KEYS = ("input_range", "output_range")
+KEYS, ENDS = ("input_range", "output_range"), ("input", "output")
 RANGES: tuple[Range, ...] = ((0, 1), (-1, 1), (0, 255))
 SIDE = 256  # pixels of the photographs that ranges are found by, where the file names no size
 CELL = 16  # pixels: colours are compared by the means of such squares, whatever the lines are like
@@ -42,12 +44,19 @@ def adapt(model: onnx.ModelProto, said: TakesOnnxFiles, name: str) -> tuple[onnx
     for key, span in zip(KEYS, (said.input_range, said.output_range), strict=True):
         if span and span[0] == span[1]:
             raise DistillError(f"{key}={list(span)}: want two different values, black and white")
+    told: dict[str, Range] = {}
+    with suppress(ValueError, TypeError, KeyError):  # a file of others may have anything there
+        about = json.loads(noted(model, ABOUT) or "{}")
+        told = {end: r for end in ENDS for r in RANGES if [*r] == about[end]["range"]}
     taken, given = (
-        span or ((0.0, 255.0) if _kind(value) == TensorProto.UINT8 else None)
-        for span, value in (
-            (said.input_range, model_inputs(model)[0]), (said.output_range, model.graph.output[0])
+        span or ((0.0, 255.0) if _kind(value) == TensorProto.UINT8 else None) or told.get(end)
+        for span, value, end in zip(
+            (said.input_range, said.output_range),
+            (model_inputs(model)[0], model.graph.output[0]),
+            ENDS,
+            strict=True,
         )
-    )  # fmt: skip
+    )
     if taken and given:
         return _adapted(model, said, taken, given), ""
     found = _ranges(model, said, taken, given)
@@ -64,7 +73,7 @@ def _adapted(model: onnx.ModelProto, said: TakesOnnxFiles, taken: Range, given: 
     """The graph with the nodes that its ranges, channels, layout and element types ask for."""
     entry = model_inputs(model)[0]
     to_kind, from_kind = _kind(entry), _kind(model.graph.output[0])
-    last = _channels_last(entry, said)
+    last, out_last = (_channels_last(each, said) for each in (entry, model.graph.output[0]))
     order = np.array([2, 1, 0], np.int64)
     reverse: list[Step] = [("Gather", order, {"axis": 1})] if said.channels == "bgr" else []
 
@@ -80,7 +89,7 @@ def _adapted(model: onnx.ModelProto, said: TakesOnnxFiles, taken: Range, given: 
     behind: list[Step] = []
     if from_kind != TensorProto.FLOAT:
         behind.append(("Cast", None, {"to": TensorProto.FLOAT}))
-    behind += [("Transpose", None, {"perm": [0, 3, 1, 2]})] if last else []
+    behind += [("Transpose", None, {"perm": [0, 3, 1, 2]})] if out_last else []
     if given != (0, 1):
         behind += [("Sub", number(given[0]), {}), ("Div", number(given[1] - given[0]), {})]
     behind += reverse
@@ -146,7 +155,7 @@ def _kind(value: onnx.ValueInfoProto) -> int:
 def _channels_last(value: onnx.ValueInfoProto, said: TakesOnnxFiles) -> bool:
     sides = [dim.dim_value for dim in value.type.tensor_type.shape.dim]  # 0 where left open
     return (
-        (len(sides) == 4 and sides[3] == 3 != sides[1])
+        (len(sides) == 4 and sides[3] in (3, 4) and sides[1] not in (3, 4))
         if said.layout is None
         else (said.layout == "nhwc")
     )

@@ -116,10 +116,11 @@ def open_student(
 
 
 def _is_ours(model: onnx.ModelProto) -> bool:
-    """Whether distill.export wrote it, from float32 in [0, 1] to the same."""
+    """Whether distill.export wrote it, from float32 in [0, 1] to the same: without other ends."""
     ours = {NOTE, onnx_files.COLOURS_AT, onnx_files.GLOBAL_STATISTICS}
     kind = onnx_files.model_inputs(model)[0].type.tensor_type.elem_type
-    return kind == onnx.TensorProto.FLOAT and bool({p.key for p in model.metadata_props} & ours)
+    keys = {p.key for p in model.metadata_props}
+    return kind == onnx.TensorProto.FLOAT and bool(keys & ours) and onnx_files.ABOUT not in keys
 
 
 def stylise_all(

@@ -1,0 +1,111 @@
+"""What a file takes and gives: how an app's pictures become those of a network, inside the file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import onnx
+import torch
+from onnx import TensorProto, helper
+from torch import Tensor, nn
+
+from distill.core.onnx_files import Step, model_inputs, wrapped
+
+FormName = Literal[
+    "float_nchw", "float_nhwc", "float255_nchw", "float255_nhwc", "uint8_nchw", "uint8_nhwc"
+]
+WHITE = np.asarray(255, np.float32)
+# Rounded without Round, which opset 9 lacks; Cast cuts off, and wraps what is out of range.
+HALF, BLACK = np.asarray(0.5, np.float32), np.asarray(0, np.float32)
+
+
+@dataclass(frozen=True)
+class Form:
+    """RGB pictures as one end has them: `kind` is float ([0, 1]), float255 ([0, 255]) or uint8."""
+
+    kind: str = "float"
+    layout: str = "nchw"
+
+    @classmethod
+    def named(cls, name: FormName) -> Form:
+        return cls(*name.split("_"))
+
+    @property
+    def last(self) -> bool:
+        """Whether channels are the last dimension."""
+        return self.layout == "nhwc"
+
+    @property
+    def white(self) -> int:
+        return 1 if self.kind == "float" else 255
+
+    def shape(self, channels: int, batch: Any, height: Any, width: Any) -> list[Any]:
+        inside = [height, width, channels] if self.last else [channels, height, width]
+        return [batch, *inside]
+
+    def facts(self, name: str, shape: list[Any]) -> dict[str, Any]:
+        """What metadata and snippets say of it."""
+        return {
+            "name": name,
+            "type": "uint8" if self.kind == "uint8" else "float32",
+            "layout": self.layout.upper(),
+            "range": [0, self.white],
+            "channels": "RGBA" if 4 in shape[1::2] else "RGB",
+            "shape": shape,
+        }
+
+    def made_of(self, pictures: np.ndarray) -> np.ndarray:
+        """(N, C, H, W) in [0, 1] as this end has them."""
+        values = pictures * np.float32(self.white)
+        values = np.rint(values).astype(np.uint8) if self.kind == "uint8" else values
+        return np.ascontiguousarray(values.transpose(0, 2, 3, 1) if self.last else values)
+
+    def pictures(self, values: np.ndarray) -> np.ndarray:
+        """What this end has as (N, C, H, W) in [0, 1]."""
+        plain = np.ascontiguousarray(values.transpose(0, 3, 1, 2) if self.last else values)
+        return plain.astype(np.float32) / np.float32(self.white)
+
+
+class Ends(nn.Module):
+    """A network from (N, 3, H, W) in [0, 1] to the same, taking and giving other forms."""
+
+    def __init__(self, network: nn.Module, taken: Form, given: Form) -> None:
+        super().__init__()
+        self.network, self.taken, self.given = network, taken, given
+
+    def forward(self, photo: Tensor) -> Tensor:
+        photo = photo.permute(0, 3, 1, 2) if self.taken.last else photo
+        photo = photo.to(torch.float32) if self.taken.kind == "uint8" else photo
+        output = self.network(photo if self.taken.white == 1 else photo * (1 / 255))
+        output = output if self.given.white == 1 else output * 255.0
+        if self.given.kind == "uint8":
+            output = (output + 0.5).clamp(0, 255).to(torch.uint8)
+        return output.permute(0, 2, 3, 1) if self.given.last else output
+
+
+def around(model: onnx.ModelProto, taken: Form, given: Form, channels: int) -> onnx.ModelProto:
+    """The same for a graph of ours, which passes onnx.checker; `channels` are its output's."""
+    first: list[Step] = [("Transpose", None, {"perm": [0, 3, 1, 2]})] if taken.last else []
+    first += [("Cast", None, {"to": TensorProto.FLOAT})] if taken.kind == "uint8" else []
+    first += [("Mul", 1 / WHITE, {})] if taken.white == 255 else []
+    last: list[Step] = [("Mul", WHITE, {})] if given.white == 255 else []
+    if given.kind == "uint8":
+        last += [("Add", HALF, {}), ("Max", BLACK, {}), ("Min", WHITE, {})]
+        last += [("Cast", None, {"to": TensorProto.UINT8})]
+    last += [("Transpose", None, {"perm": [0, 2, 3, 1]})] if given.last else []
+    if not first and not last:
+        return model
+    dims = model_inputs(model)[0].type.tensor_type.shape.dim
+    batch, _, *sides = (dim.dim_value or dim.dim_param for dim in dims)
+    kinds = {"uint8": TensorProto.UINT8}
+    entry, exit = (
+        helper.make_tensor_value_info(
+            "", kinds.get(form.kind, TensorProto.FLOAT), form.shape(count, batch, *sides)
+        )
+        for form, count in ((taken, 3), (given, channels))
+    )
+    made = wrapped(model, first, last, entry, exit)
+    onnx.checker.check_model(made, full_check=True)
+    return made

@@ -1,0 +1,80 @@
+"""Code for an app, written beside an export for the very file: its size, its ends, its names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+# By the beginning of a format's name: what there is for it, in the folder snippets/.
+ENDINGS = {
+    "onnx": ("py", "mjs", "cpp"),
+    "tflite": ("py", "kt"),
+    "ncnn": ("py", "cpp"),
+    "coreml": ("swift",),
+}
+
+
+def written(about: Mapping[str, Any], file: str, sides: tuple[int, int]) -> dict[str, str]:
+    """The text of each snippet by its ending, for a file that says this of itself.
+
+    `sides` are the height and width that they show where a file takes any.
+    """
+    family = about["format"].split("_")[0]
+    values = _values(about, file, sides)
+    free = "  {} of any sides that divide by 32" * ("height" in about["input"]["shape"])
+    return {
+        ending: filled(
+            f"{family}.{ending}", values | {"FREE": free.format("#" if ending == "py" else "//")}
+        )
+        for ending in ENDINGS.get(family, ())
+    }
+
+
+def filled(name: str, values: Mapping[str, Any]) -> str:
+    """A template of the folder snippets/ with its @NAMES@ replaced."""
+    text = (files("distill.export") / "snippets" / f"{name}.txt").read_text(encoding="utf-8")
+    for key, value in values.items():
+        text = text.replace(f"@{key}@", str(value))
+    return text
+
+
+def _values(about: Mapping[str, Any], file: str, sides: tuple[int, int]) -> dict[str, Any]:
+    taken, given = about["input"], about["output"]
+    batch, (height, width) = taken["shape"][0], sides
+    batch, channels = 1 if isinstance(batch, str) else batch, len(given["channels"])
+    found: dict[str, Any] = {
+        "FILE": file, "WIDTH": width, "HEIGHT": height, "BATCH": batch, "CHANNELS": channels,
+        "INPUT": taken["name"], "OUTPUT": given["name"], "ORDER": given["channels"],
+        "KT_ALPHA": "byteOf(i, 3)" if channels == 4 else "255",
+    }  # fmt: skip
+    for key, end, count in (("IN", taken, 3), ("OUT", given, channels)):
+        byte, last = end["type"] == "uint8", end["layout"] == "NHWC"
+        times = "*" if key == "OUT" else "/"  # between bytes and what the file has
+        scale = f" {times} 255" if end["range"][1] == 1 else ""
+        shape = [batch, height, width, count] if last else [batch, count, height, width]
+        picture = end["type"] == "picture"
+        what = f"{'a pixel buffer' if picture else 'an array'} of {shape}"
+        found |= {
+            f"{key}_TYPE": end["type"], f"{key}_SHAPE": shape, f"{key}_SCALE": scale,
+            f"{key}_BYTES": 1 if byte else 4, f"{key}_SCALE_C": f"{scale}.0f" if scale else "",
+            f"{key}_INDEX": f"{count} * i + c" if last else "c * SIZE + i",
+            f"{key}_NORM": f"1.0f{scale}.0f" if scale else "1.0f",
+            f"JS_{key}": "Uint8Array" if byte else "Float32Array",
+            f"C_{key}": "uint8_t" if byte else "float",
+            f"SWIFT_{key}": f"{what}, {end['channels']}, values in {end['range']}",
+            "SWIFT_GET": "imageBufferValue" if picture else "multiArrayValue",
+        }  # fmt: skip
+        if key == "IN":
+            put = "pixels" if last else "pixels.transpose(0, 3, 1, 2)"
+            kotlin = f"input.putFloat(4 * at, value{f'{scale}f' if scale else '.toFloat()'})"
+            found["PY_IN"] = put if byte else f"np.float32({put}){scale}"
+            found["KT_PUT"] = "input.put(at, value.toByte())" if byte else kotlin
+            found["C_SHAPE"] = str(shape)[1:-1]
+            found["SWIFT_AS"] = "pixelBuffer" if picture else "multiArray"
+        else:
+            got = "output" if last else "output.transpose(0, 2, 3, 1)"
+            rounded = f"(output.getFloat(4 * at){scale} + 0.5f).toInt().coerceIn(0, 255)"
+            found["PY_OUT"] = got if byte else f"np.uint8(np.clip({got}{scale} + 0.5, 0, 255))"
+            found["KT_GET"] = "output.get(at).toInt() and 255" if byte else rounded
+    return found

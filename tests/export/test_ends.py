@@ -1,0 +1,353 @@
+"""What files take and give: every form, shape and format against the float network in PyTorch."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from PIL import Image
+
+from distill.check.check_report import check
+from distill.check.snapml_profile import PROFILE as SNAPML
+from distill.config.settings.commands import TakesOnnxFiles
+from distill.core.errors import DistillError
+from distill.core.onnx_files import ABOUT, noted
+from distill.core.sessions import open_session, picture_call
+from distill.export.coreml import CoreML
+from distill.export.ends import FormName
+from distill.export.format import ConversionSource, Float32, Format
+from distill.export.fp16 import Float16
+from distill.export.int8 import Int8
+from distill.export.lens_studio import LensStudio
+from distill.export.ncnn import Ncnn
+from distill.export.onnx import OnnxExporter, batches
+from distill.export.snippets import written
+from distill.export.tflite import TfLite
+from distill.export.uint8 import Uint8
+from distill.hub.published_student import PublishedStudent
+from distill.models.students.student import Student
+from distill.stylize.stylizing import open_student
+from support.export_photos import output_of, photos
+
+FORMS = get_args(FormName)
+ENDS = [
+    *((form, form) for form in FORMS),
+    ("uint8_nhwc", "float_nchw"),
+    ("float_nhwc", "uint8_nchw"),
+]
+SIDES = (64, 96)
+NODE_MODULES = Path(__file__).parents[2] / "web/node_modules"
+CONVERTER = os.environ.get("DISTILL_LITERT_PYTHON")
+
+
+def in_form(pictures: np.ndarray, name: str) -> np.ndarray:
+    """(N, C, H, W) in [0, 1] by the words of the form's name."""
+    kind, layout = name.split("_")
+    values = {
+        "float": pictures,
+        "float255": pictures * 255,
+        "uint8": np.floor(pictures * 255 + 0.5),
+    }
+    made = values[kind].astype(np.uint8 if kind == "uint8" else np.float32)
+    return np.moveaxis(made, 1, 3) if layout == "nhwc" else made
+
+
+def pictures(count: int) -> torch.Tensor:
+    """Bitmaps of 64×96."""
+    square = photos(count)
+    return torch.cat([square, square.flip(3)[..., :32]], 3).mul(255).round().div(255)
+
+
+@pytest.fixture(scope="module", params=["toon", "hayao-small"])
+def shipped(request: pytest.FixtureRequest) -> ConversionSource:
+    """One without and one with statistics of the whole picture, at 64×96."""
+    student = PublishedStudent.shipped(request.param)
+    told = student.student.statistics is not None
+    about = json.dumps({"style": request.param, "version": "1", "weights": "0"})
+    exporter = OnnxExporter(18 if told else 11, SIDES, profile="any", about=about)
+    return ConversionSource(
+        student.student, exporter, 3, lambda: pictures(48), student.student, student.description,
+        CONVERTER,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("taken", "given"), ENDS)
+def test_onnx_in_every_form(source: ConversionSource, taken: FormName, given: FormName) -> None:
+    exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
+    made = Float32().ended(exporter.export(source.folded), exporter, 3)
+    session, some = open_session(made, 1), pictures(2)
+    got = picture_call(session)(in_form(some.numpy(), taken))
+    expected = in_form(output_of(source.folded, some).numpy(), given)
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+    assert session.get_inputs()[0].shape == list(in_form(some.numpy(), taken).shape)
+    # Rounding may go either way in the last bit; else they are float32's own errors.
+    most = 1 if given.startswith("uint8") else 1e-4 * (255 if "255" in given else 1)
+    assert np.abs(got.astype(float) - expected).max() <= most
+    about = json.loads(noted(made, ABOUT) or "")
+    assert about["input"]["shape"] == list(in_form(some.numpy(), taken).shape)
+    assert about["output"]["range"] == [0, 1 if given.split("_")[0] == "float" else 255]
+    assert about["input"]["layout"] == taken.split("_")[1].upper()
+
+
+@pytest.mark.parametrize(("taken", "given"), ENDS)
+def test_stylize_takes_every_form(
+    source: ConversionSource, taken: FormName, given: FormName, tmp_path: Path
+) -> None:
+    exporter = replace(source.exporter, size=SIDES, input=taken, output=given)
+    onnx.save(Float32().ended(exporter.export(source.folded), exporter, 3), tmp_path / "s.onnx")
+    student = open_student(tmp_path / "s.onnx", said=TakesOnnxFiles())
+    expected = output_of(source.folded, pictures(1))
+    np.testing.assert_allclose(student(pictures(1).numpy()), expected, atol=0.51 / 255)
+
+
+def test_any_size_and_any_number_in_bytes(source: ConversionSource) -> None:
+    exporter = replace(source.exporter, dynamic=True, input="uint8_nhwc", profile="any", opset=11)
+    made = Float32().ended(exporter.export(source.folded), exporter, 3)
+    run = picture_call(open_session(made, 1))
+    for some in (photos(3), pictures(1)):
+        got = run(in_form(some.numpy(), "uint8_nhwc"))
+        seen = torch.from_numpy(in_form(some.numpy(), "uint8_nchw")).float() / 255
+        expected = in_form(output_of(source.folded, seen).numpy(), "uint8_nhwc")
+        assert np.abs(got.astype(int) - expected).max() <= 1
+
+
+def convert(made: Format, source: ConversionSource, folder: Path) -> float:
+    """Largest difference to PyTorch in its own runtime, of what both see, in [0, 1]."""
+    made.convert(source, folder)  # type: ignore[attr-defined]
+    run = made.open(folder)
+    assert run is not None
+    taken, given = (f"{each.kind}_{each.layout}" for each in made.ends(source.exporter))
+    some = pictures(3).numpy()
+    rows = batches(3, source.exporter.batch)
+    got = np.concatenate([run(np.ascontiguousarray(in_form(some[n], taken))) for n in rows])[:3]
+    scaled = got.astype(np.float32) / (1 if given.startswith("float_") else 255)
+    scaled = np.moveaxis(scaled, 3, 1) if given.endswith("nhwc") else scaled
+    return float(np.abs(scaled - output_of(source.folded, torch.from_numpy(some)).numpy()).max())
+
+
+CASES = [
+    (Float16, {"input": "uint8_nhwc"}),
+    (Float16, {"batch": 2}),
+    (Uint8, {}),
+    (Ncnn, {}),
+    (Ncnn, {"input": "uint8_nhwc"}),
+    (TfLite, {}),
+    (TfLite, {"input": "uint8_nhwc", "batch": 2}),
+    (TfLite, {"input": "float255_nchw", "output": "uint8_nhwc"}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("format_", "asked"), CASES)
+def test_every_format_in_its_own_runtime(
+    format_: type[Format], asked: dict, shipped: ConversionSource, tmp_path: Path
+) -> None:
+    if format_ is Ncnn:
+        for package in ("pnnx", "ncnn"):
+            pytest.importorskip(package, reason="the extra distill[ncnn] is not installed")
+    if format_ is TfLite and not CONVERTER:
+        pytest.skip("no DISTILL_LITERT_PYTHON, an interpreter with litert-torch")
+    source = replace(shipped, exporter=replace(shipped.exporter, **asked))
+    assert convert(format_(), source, tmp_path) <= 2 / 255
+
+
+@pytest.mark.slow
+def test_int8_of_several_pictures_in_bytes(source: ConversionSource, tmp_path: Path) -> None:
+    exporter = replace(source.exporter, batch=2, input="uint8_nhwc", profile="any")
+    assert convert(Int8(), replace(source, exporter=exporter), tmp_path) <= 0.2
+    session = open_session(tmp_path / "student_int8.onnx", 1)
+    assert session.get_inputs()[0].shape == [2, 64, 64, 3]
+
+
+@pytest.mark.parametrize(
+    ("exporter", "said"),
+    [
+        ({"size": [96, 64, 3]}, r"want a side, or \[HEIGHT,WIDTH\]"),
+        ({"size": [96, 100]}, "must divide by 32"),
+        ({"batch": 0}, "exporter.batch=0: at least 1"),
+        ({"batch": 2, "dynamic": True}, "of a dynamic file any, leave it out"),
+        ({"input": "int4_nchw"}, "exporter.input=int4_nchw: choose from float_nchw"),
+    ],
+)
+def test_what_no_file_can_be(exporter: dict, said: str) -> None:
+    with pytest.raises(DistillError, match=said):
+        OnnxExporter(**exporter)
+
+
+@pytest.mark.parametrize(
+    ("format_", "asked", "said"),
+    [
+        (Ncnn, {"batch": 2}, "ncnn: takes one picture"),
+        (Ncnn, {"input": "float_nhwc"}, "ncnn: its Mat has channels first"),
+        (CoreML, {"batch": 2}, "coreml: a picture is one; exporter.input=float_nchw"),
+        (TfLite, {"dynamic": True}, "tflite: holds one size"),
+        (LensStudio, {"batch": 2}, "lens_studio: a camera gives one picture"),
+    ],
+)
+def test_what_a_format_cannot_is_one_line(format_: type[Format], asked: dict, said: str) -> None:
+    with pytest.raises(DistillError, match=said):
+        format_().about(OnnxExporter(**asked), 3)
+
+
+@pytest.mark.slow
+def test_core_ml_of_any_size_and_of_arrays(source: ConversionSource, tmp_path: Path) -> None:
+    ct = pytest.importorskip("coremltools", reason="the extra distill[coreml] is not installed")
+    exporter = replace(source.exporter, dynamic=True, size=SIDES, profile="any")
+    CoreML().convert(replace(source, exporter=exporter), tmp_path)
+    load = {"skip_model_load": True}
+    spec = ct.models.MLModel(str(tmp_path / "student.mlpackage"), **load).get_spec()
+    sizes = spec.description.input[0].type.imageType.imageSizeRange
+    assert (sizes.heightRange.lowerBound, sizes.widthRange.upperBound) == (64, 4096)
+    metadata = spec.description.metadata
+    assert (metadata.author, metadata.license[:10]) == ("distill", "commercial")
+    assert json.loads(metadata.userDefined[ABOUT])["input"]["type"] == "picture"
+    assert "values 0 to 255" in spec.description.output[0].shortDescription
+    arrays = replace(exporter, dynamic=False, input="float_nhwc", batch=2)
+    CoreML("arrays").convert(replace(source, exporter=arrays), tmp_path)
+    spec = ct.models.MLModel(str(tmp_path / "arrays.mlpackage"), **load).get_spec()
+    assert list(spec.description.input[0].type.multiArrayType.shape) == [2, *SIDES, 3]
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    pixels = (pictures(1)[0].permute(1, 2, 0).numpy() * 255).astype(np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "photo.png")
+    return tmp_path / "photo.png"
+
+
+def expected_bytes(source: ConversionSource) -> np.ndarray:
+    output = output_of(source.folded, pictures(1)).numpy()
+    return np.floor(in_form(output, "float255_nhwc")[0] + 0.5)
+
+
+def run_python(format_: Format, source: ConversionSource, folder: Path) -> np.ndarray:
+    texts = written(format_.about(source.exporter, 3), format_.files[0], SIDES)
+    (folder / "code.py").write_text(texts["py"])
+    command = [sys.executable, "code.py", "photo.png", "out.png"]
+    subprocess.run(command, cwd=folder, check=True)
+    return np.asarray(Image.open(folder / "out.png"), float)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("taken", "given"), ENDS)
+def test_python_s_snippet_of_every_form(
+    source: ConversionSource, taken: FormName, given: FormName, photo: Path
+) -> None:
+    exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
+    source = replace(source, exporter=exporter)
+    made = Float32().ended(exporter.export(source.folded), exporter, 3)
+    onnx.save(made, photo.parent / "student.onnx")
+    got = run_python(Float32(), source, photo.parent)
+    assert np.abs(got - expected_bytes(source)).max() <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (NODE_MODULES / "onnxruntime-web").is_dir(), reason="no web/node_modules")
+@pytest.mark.parametrize(("taken", "given"), ENDS)
+def test_javascript_s_snippet_by_onnxruntime_web(
+    source: ConversionSource, taken: FormName, given: FormName, tmp_path: Path
+) -> None:
+    exporter = replace(source.exporter, size=SIDES, input=taken, output=given, opset=11)
+    made = Float32().ended(exporter.export(source.folded), exporter, 3)
+    onnx.save(made, tmp_path / "student.onnx")
+    (tmp_path / "node_modules").symlink_to(NODE_MODULES)
+    texts = written(Float32().about(exporter, 3), "student.onnx", SIDES)
+    (tmp_path / "code.mjs").write_text(texts["mjs"])
+    pixels = np.full((*SIDES, 4), 255, np.uint8)
+    pixels[..., :3] = in_form(pictures(1).numpy(), "uint8_nhwc")[0]
+    (tmp_path / "photo.raw").write_bytes(pixels.tobytes())
+    (tmp_path / "main.mjs").write_text(
+        'import { open, stylize } from "./code.mjs";\n'
+        'import { readFileSync, writeFileSync } from "node:fs";\n'
+        'const session = await open(readFileSync("student.onnx"));\n'
+        'writeFileSync("out.raw", await stylize(session, readFileSync("photo.raw")));\n'
+    )
+    node = shutil.which("node")
+    assert node is not None
+    subprocess.run([node, "main.mjs"], cwd=tmp_path, check=True, capture_output=True)
+    got = np.frombuffer((tmp_path / "out.raw").read_bytes(), np.uint8).reshape(*SIDES, 4)
+    assert np.abs(got[..., :3] - expected_bytes(source)).max() <= 1
+    assert (got[..., 3] == 255).all()
+
+
+GIVEN: list[dict] = [{}, {"dynamic": True}, {"input": "float255_nchw"}]
+KINDS = [(kind, given) for kind in (Float32, Float16, Ncnn, CoreML) for given in GIVEN]
+
+
+@pytest.mark.parametrize(("format_", "asked"), [*KINDS, (TfLite, {}), (TfLite, GIVEN[2])])
+def test_no_snippet_has_a_gap(format_: type[Format], asked: dict) -> None:
+    about = format_().about(OnnxExporter(size=SIDES, **asked), 4)
+    texts = written(about | {"style": "s", "version": "1"}, format_().files[0], SIDES)
+    assert texts
+    assert not [text for text in texts.values() if "@" in text]
+    assert all(str(side) in text for side in SIDES for text in texts.values())
+
+
+def test_lens_studio_s_folder(tmp_path: Path) -> None:
+    """Of a student with statistics too: means are convolutions, which Snap's table has."""
+    for name in ("toon", "hayao-small"):
+        student = PublishedStudent.shipped(name)
+        told = student.student.statistics is not None
+        about = json.dumps({"style": name, "version": "1", "weights": "0"})
+        exporter = OnnxExporter(11, profile="global" if told else "transposed", about=about)
+        source = ConversionSource(
+            student.student, exporter, 3, lambda: pictures(1), student.student, student.description
+        )
+        folder = tmp_path / name
+        folder.mkdir()
+        LensStudio().convert(source, folder)
+        lens = folder / "lens_studio"
+        assert sorted(p.name for p in lens.iterdir()) == ["README.md", "Stylize.ts", "student.onnx"]
+        assert check(lens / "student.onnx", SNAPML).ok
+        photo = torch.rand(1, 3, 256, 256, generator=torch.Generator().manual_seed(0))
+        run = LensStudio().open(folder)
+        np.testing.assert_allclose(
+            run(photo.numpy()), output_of(student.student, photo).numpy(), atol=1e-4
+        )
+        readme, script = ((lens / each).read_text() for each in ("README.md", "Stylize.ts"))
+        assert f"{(lens / 'student.onnx').stat().st_size:,} bytes" in readme
+        assert "scale 0.00392157, bias 0" in readme
+        assert "not for" in readme or "commercial use" in readme
+        assert "WIDTH = 256, HEIGHT = 256, CHANNELS = 3" in script
+        assert not [line for line in (readme + script).splitlines() if "@S" in line or "@M" in line]
+
+
+def test_a_thumbnail_is_none_of_snap_s_layers() -> None:
+    student = PublishedStudent.shipped("hayao-small")
+    exporter = OnnxExporter(size=SIDES, profile="global")
+    source = ConversionSource(
+        student.student, exporter, 3, lambda: pictures(1), student.student, student.description
+    )
+    assert isinstance(source.folded, Student)
+    with pytest.raises(DistillError, match="lens_studio: Snap's table has no antialiased resize"):
+        LensStudio().convert(source, Path("none"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (NODE_MODULES / "typescript").is_dir(), reason="no web/node_modules")
+def test_lens_studio_s_script_fits_the_types(tmp_path: Path) -> None:
+    """Against what it uses of Snap's public API, whose own declarations are on no registry."""
+    script = Path(__file__).parents[2] / "src/distill/export/snippets/lens_studio.ts.txt"
+    text = script.read_text()
+    for name, value in (("STYLE", "x"), ("STEM", "student"), ("WIDTH", "256"), ("HEIGHT", "256")):
+        text = text.replace(f"@{name}@", value)
+    (tmp_path / "Stylize.ts").write_text(text.replace("@CHANNELS@", "3"))
+    shutil.copy(Path(__file__).with_name("lens_studio.d.ts"), tmp_path)
+    command = [
+        "node", str(NODE_MODULES / "typescript/bin/tsc"), "--noEmit", "--strict",
+        "--strictPropertyInitialization", "false", "--experimentalDecorators", "--target", "es2021",
+        "--lib", "es2021",
+        "--types", "", "Stylize.ts", "lens_studio.d.ts",
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
