@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import pickle
 import re
 import stat
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import torch
+from pytorch_fid import inception as fid_inception
 from safetensors.torch import save_file
 from torch import nn
 
 from distill.core.errors import DistillError
 from distill.core.state_dicts import load_into, load_tensors
 from distill.core.weights import WeightsFile, find, find_or_none, matches, supplied
+from distill.data import faces
+from distill.metrics import features, similarity
+from distill.models.students import encoder
 
 CONTENT = b"the weights, as published" * 100
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -34,13 +40,19 @@ def cache(tmp_path, monkeypatch):
 
 
 class Replies(BaseHTTPRequestHandler):
-    """/whole, /short (fewer bytes than promised), /chunk (ends inside a chunk), else 404."""
+    """/whole, /short (fewer bytes than promised), /chunk (ends inside a chunk), else 404.
+
+    /parts takes ranges as servers of weights do, and breaks off after 1000 bytes.
+    """
 
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
         self.server.asked.append(self.path)
         kind = self.path.split("/")[1]
+        if kind == "parts":
+            self.part()
+            return
         self.send_response(200 if kind in ("whole", "short", "chunk") else 404)
         if kind == "chunk":
             self.send_header("Transfer-Encoding", "chunked")
@@ -52,6 +64,21 @@ class Replies(BaseHTTPRequestHandler):
         self.wfile.write(start + CONTENT[: None if kind == "whole" else 1000])
         self.close_connection = True
 
+    def part(self):
+        asked = self.headers.get("Range")
+        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
+        self.server.starts.append(start)
+        if start >= len(CONTENT):
+            self.send_error(416)
+            return
+        self.send_response(206 if asked else 200)
+        self.send_header("Content-Length", str(len(CONTENT) - start))
+        if asked:
+            self.send_header("Content-Range", f"bytes {start}-{len(CONTENT) - 1}/{len(CONTENT)}")
+        self.end_headers()
+        self.wfile.write(CONTENT[start : start + 1000])
+        self.close_connection = True
+
     def log_message(self, *_):
         pass
 
@@ -59,7 +86,7 @@ class Replies(BaseHTTPRequestHandler):
 @pytest.fixture
 def server():
     with ThreadingHTTPServer(("127.0.0.1", 0), Replies) as running:
-        running.asked = []
+        running.asked, running.starts = [], []
         running.url = f"http://127.0.0.1:{running.server_port}"
         thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
@@ -215,13 +242,14 @@ def test_a_file_at_hand_with_another_hash_is_refused_and_named(tmp_path, cache, 
         ("gone", "404"),
     ],
 )
-def test_a_download_that_fails_says_why_and_leaves_nothing(server, cache, route, reason):
+def test_a_download_that_fails_says_why_and_leaves_no_file_to_use(server, cache, route, reason):
     file = WeightsFile("x.pt", f"{server.url}/{route}/x.pt", SHA256)
     with pytest.raises(DistillError, match="cannot be downloaded") as error:
         find(file, key="style.weights")
     assert reason in said(error)
     assert_helps(said(error), file, cache)
-    assert list(cache.iterdir()) == []
+    assert {path.name for path in cache.iterdir()} <= {".x.pt.part"}
+    assert route != "gone" or not list(cache.iterdir())
 
 
 @pytest.mark.parametrize("url", ["nowhere/x.pt", "ftq://nowhere/x.pt", "file:///no/such/x.pt"])
@@ -246,6 +274,103 @@ def test_a_failed_download_can_be_tried_again(server, cache):
         find(WeightsFile("x.pt", f"{server.url}/short/x.pt", SHA256))
     found = find(WeightsFile("x.pt", f"{server.url}/whole/x.pt", SHA256))
     assert found.read_bytes() == CONTENT
+
+
+def test_an_interrupted_download_goes_on(server, cache):
+    file = WeightsFile("x.pt", f"{server.url}/parts/x.pt", SHA256)
+    for _ in range(len(CONTENT) // 1000):
+        with pytest.raises(DistillError, match=f"of {len(CONTENT)} bytes"):
+            find(file)
+        assert not (cache / "x.pt").exists()
+    assert find(file).read_bytes() == CONTENT
+    assert server.starts == list(range(0, len(CONTENT), 1000))
+    assert [path.name for path in cache.iterdir()] == ["x.pt"]
+
+
+@pytest.mark.parametrize("left", [CONTENT, b"?" * 500, CONTENT + b"more"])
+def test_what_a_download_left_is_checked_as_a_whole(server, cache, left):
+    """All of it was there when the process was killed; or another file's beginning; or too much."""
+    put(cache / ".x.pt.part", left)
+    file = WeightsFile("x.pt", f"{server.url}/parts/x.pt", SHA256)
+    if left == CONTENT:
+        assert find(file).read_bytes() == CONTENT
+        return
+    for _ in range(1 + len(CONTENT) // 1000):
+        with pytest.raises(DistillError) as error:
+            find(file)
+        if "has another hash" in str(error.value):
+            break
+    assert "has another hash" in said(error)
+    assert not list(cache.iterdir())  # the next one begins anew
+
+
+def test_a_server_without_ranges_begins_anew(server, cache):
+    put(cache / ".x.pt.part", b"?" * 500)
+    assert find(WeightsFile("x.pt", f"{server.url}/whole/x.pt", SHA256)).read_bytes() == CONTENT
+
+
+PUBLISHED = {
+    "inception": features.INCEPTION,
+    "alexnet": similarity.ALEXNET,
+    "yunet": faces.YUNET,
+    **{file.name: file for file in encoder.FULL_WIDTH if file.url},
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_published_names_and_kinds_of_hash_from_a_server(server, cache, name):
+    """A rehearsal: the real name at the end of the address, and a hash as long as the real one."""
+    real = PUBLISHED[name]
+    assert real.url.rsplit("/", 1)[1] in (
+        real.name,
+        real.name.removeprefix("pt_inception-2015-12-05-"),
+    )
+    if real.sha256 and len(real.sha256) < 64:  # torchvision's form: the name ends in it
+        assert real.name.endswith(f"-{real.sha256}.pth")
+    digest = {"sha256": SHA256[: len(real.sha256)]} if real.sha256 else {"git_blob": GIT_BLOB}
+    file = replace(real, url=f"{server.url}/whole/{real.url.rsplit('/', 1)[1]}", **digest)
+    assert find(file) == cache / real.name
+    assert server.asked == [f"/whole/{real.url.rsplit('/', 1)[1]}"]
+    other = {key: value[::-1] for key, value in digest.items()}
+    (cache / real.name).unlink()
+    with pytest.raises(DistillError, match="the download has another hash"):
+        find(replace(file, **other))
+
+
+@pytest.mark.slow
+def test_distances_take_inception_from_a_server(server, cache, monkeypatch):
+    """features=inception downloads its file, checks it by the prefix in its name, and builds it."""
+    state = fid_inception.fid_inception_v3
+    monkeypatch.setattr(fid_inception, "load_state_dict_from_url", lambda *_, **__: None)
+    monkeypatch.setattr(torch.nn.Module, "load_state_dict", lambda *_, **__: None)
+    made = state().state_dict()
+    monkeypatch.undo()
+    monkeypatch.setenv("DISTILL_CACHE", str(cache))
+    monkeypatch.setenv("no_proxy", "*")
+    buffer = io.BytesIO()
+    torch.save(made, buffer)
+    content = buffer.getvalue()
+    monkeypatch.setattr(Replies, "do_GET", lambda self: serve(self, content))
+    digest = hashlib.sha256(content).hexdigest()[:8]
+    file = replace(features.INCEPTION, url=f"{server.url}/{features.INCEPTION.name}", sha256=digest)
+    monkeypatch.setattr(features, "INCEPTION", file)
+    with pytest.raises(DistillError, match="cut short"):
+        features.feature_network("inception")
+    found = features.feature_network("inception")
+    assert server.starts == [0, len(content) // 2]
+    assert found(torch.zeros(1, 3, 32, 32)).shape == (1, 2048)
+
+
+def serve(handler, content):
+    """The first request gets half, the next one the rest."""
+    start = len(content) // 2 if handler.headers.get("Range") else 0
+    assert not start or handler.headers["Range"] == f"bytes={start}-"
+    handler.server.starts.append(start)
+    handler.send_response(206 if start else 200)
+    handler.send_header("Content-Length", str(len(content) - start))
+    handler.end_headers()
+    handler.wfile.write(content[start:] if start else content[: len(content) // 2])
+    handler.close_connection = True
 
 
 def test_a_published_file_without_a_hash_is_never_downloaded(server, cache):

@@ -17,6 +17,7 @@ from distill.data.pairs import find_pairs
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.metrics import frechet
+from distill.stylize.stylizing import open_student
 from distill.train import __main__ as train
 from distill.train import recipes
 from distill.train.callbacks.distance import Distance
@@ -85,6 +86,59 @@ def test_interrupted_and_resumed_equals_uninterrupted(folders, signal_at, recipe
         assert len(whole["state_dict"]["pool_a.pictures"]) == 6  # one a batch
     tables = [Path("runs") / name / "metrics.csv" for name in ("whole", "parts")]
     assert tables[0].read_text() == tables[1].read_text()
+
+
+def weights_of(name, part):
+    state = saved(name)["state_dict"]
+    return torch.cat([v.flatten() for k, v in state.items() if k.startswith(part)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["wasserstein", "wasserstein_clip"])
+@pytest.mark.parametrize(
+    ("recipe", "parts"),
+    [(PIX2PIX, ("generator.", "discriminator.")), (CYCLEGAN, ("a_to_b.", "judge_a."))],
+    ids=["pix2pix", "cyclegan"],
+)
+def test_a_short_run_with_a_critic(folders, recipe, parts, kind):
+    assert run(train, *recipe, *LENGTH, f"adversarial={kind}", "run=a") == 0
+    with Path("runs/a/metrics.csv").open() as stream:
+        rows = [*csv.DictReader(stream)]
+    losses = [float(v) for row in rows for k, v in row.items() if "generator" in k and v]
+    assert len(losses) >= 4
+    assert np.isfinite(losses).all()
+    assert run(train, *recipe, "trainer.max_steps=1", f"adversarial={kind}", "run=b") == 0
+    for part in parts:
+        assert (weights_of("a", part) != weights_of("b", part)).any()
+    if kind == "wasserstein_clip":
+        state = saved("a")["state_dict"]
+        convs = [v for k, v in state.items() if k.startswith(parts[1]) and v.ndim == 4]
+        assert max(v.abs().max() for v in convs) <= 0.01 + 1e-6
+
+
+@pytest.mark.slow
+def test_transparency_is_learnt(tmp_path, monkeypatch):
+    """RGBA targets, opaque where the photo is bright: after a short run the network knows it."""
+    monkeypatch.chdir(tmp_path)
+    for side in "AB":
+        Path(f"pairs/{side}").mkdir(parents=True)
+    for number in range(8):
+        photo = soft(number)
+        photo.save(f"pairs/A/{number}.png")
+        photo.putalpha(photo.convert("L").point(lambda value: 255 if value > 128 else 0))
+        photo.save(f"pairs/B/{number}.png")
+    sizes = ["data.size=64", "data.crop_size=64"]
+    length = ["trainer.max_steps=100", "trainer.val_every=50", "lr=1e-3"]
+    assert run(train, *PIX2PIX, *sizes, *length, "channels=4") == 0
+    assert run(export, "run=pix2pix-pairs", "formats=onnx") == 0
+    (file,) = Path("runs/pix2pix-pairs/export").rglob("generator.onnx")
+    student = open_student(file)
+    assert student.channels == 4
+    with Image.open("pairs/B/0.png") as target, Image.open("pairs/A/0.png") as photo:
+        wanted = np.asarray(target.getchannel("A"))
+        pixels = np.asarray(photo, np.float32).transpose(2, 0, 1)[None] / 255
+    alpha = student(pixels)[0, 3]
+    assert alpha[wanted > 0].mean() > alpha[wanted == 0].mean() + 0.3
 
 
 @pytest.mark.campaign

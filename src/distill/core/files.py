@@ -48,15 +48,16 @@ def near_name(path: Path) -> str:
 
 
 @contextmanager
-def atomic_write(target: Path, private: bool = False) -> Iterator[Path]:
+def atomic_write(target: Path, private: bool = False, resume: bool = False) -> Iterator[Path]:
     """A temporary path beside `target` that replaces it at the end, or vanishes on an error.
 
-    What a killed process left there is written over. A `private` file is readable by its owner
-    alone, from the first byte on. A full or failing disk is told by an OSError that names the
+    What a killed process left there is written over; with `resume` it is still there to go on with,
+    and an error leaves it too. A `private` file is readable by its owner alone, from the first
+    byte on. A full or failing disk is told by an OSError that names the
     target.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary, handle = _temporary(target)
+    temporary, handle = _temporary(target, resume=resume)
     try:
         temporary.chmod(0o600)  # whatever a killed process made of it
         yield temporary
@@ -66,7 +67,8 @@ def atomic_write(target: Path, private: bool = False) -> Iterator[Path]:
             temporary.chmod(0o666 & ~mask)
         os.replace(temporary, target)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
+        if not (resume and temporary.exists() and temporary.stat().st_size):
+            temporary.unlink(missing_ok=True)
         if (
             isinstance(error, OSError)
             and error.filename is None
@@ -97,7 +99,7 @@ def scratch_folder(target: Path) -> Iterator[Path]:
             os.close(handle)
 
 
-def _temporary(target: Path, folder: bool = False) -> tuple[Path, int | None]:
+def _temporary(target: Path, folder: bool = False, resume: bool = False) -> tuple[Path, int | None]:
     """A new file beside `target`, or a folder in which there may be something still; and the handle
     of its lock, which the system drops at a kill.
 
@@ -112,7 +114,7 @@ def _temporary(target: Path, folder: bool = False) -> tuple[Path, int | None]:
                 new = True
         handle = _lock(usual, os.O_RDONLY | os.O_DIRECTORY if folder else os.O_RDWR | os.O_CREAT)
         if handle is not None:
-            if not folder:
+            if not folder and not resume:
                 os.ftruncate(handle, 0)
             return usual, handle
         if new:

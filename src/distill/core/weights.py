@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import urllib.error
 import urllib.request
 from contextlib import suppress
 from dataclasses import dataclass
@@ -98,9 +99,10 @@ def _download(file: WeightsFile, key: str | None) -> Path:
         raise DistillError(_help(file, reason, key))
     target = cache_folder() / file.name
     try:
-        with atomic_write(target) as temporary:
+        with atomic_write(target, resume=True) as temporary:
             _fetch(file.url, temporary)
             if not matches(temporary, file):
+                temporary.unlink()
                 raise DistillError(_help(file, "the download has another hash", key))
     # ValueError is an address of no known kind, HTTPException a reply that breaks off in a chunk.
     except (OSError, ValueError, http.client.HTTPException) as error:
@@ -109,10 +111,23 @@ def _download(file: WeightsFile, key: str | None) -> Path:
 
 
 def _fetch(url: str, target: Path) -> None:
-    with urllib.request.urlopen(url, timeout=TIMEOUT) as reply, target.open("wb") as out:
+    """Go on with what `target` has already, where the server can; else from the start."""
+    have = target.stat().st_size if target.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        reply = urllib.request.urlopen(request, timeout=TIMEOUT)
+    except urllib.error.HTTPError as error:
+        if not have or error.code != http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
+            raise
+        with error:  # all of it is there, or more than all: its hash tells
+            return
+    goes_on = getattr(reply, "status", None) == http.client.PARTIAL_CONTENT
+    with reply, target.open("ab" if goes_on else "wb") as out:
         size = int(reply.headers.get("Content-Length") or 0)
+        size += out.tell() if size else 0
         name = url.rsplit("/", 1)[-1]
         with bar(size or None, "B", name, bytes_=True) as progress:
+            progress.update(out.tell())
             while chunk := reply.read(CHUNK):
                 out.write(chunk)
                 progress.update(len(chunk))

@@ -15,11 +15,14 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageDraw
+from skimage.data import astronaut
 
+from distill.data.faces import BlazeFace
 from distill.data.pairs import find_pairs
 from distill.data.photo_table import SIDES
 from distill.prepare import __main__ as prepare
 from distill.prepare.sketches.lines import HED
+from distill.train import __main__ as train
 from support.commands import run
 from support.saliency_networks import brightness
 
@@ -412,3 +415,43 @@ def test_yunet_s_points_on_real_faces(assets, tmp_path, monkeypatch):
     assert make("sketch.points=faces", "sketch.marks=true") == 0
     assert skipped() == {"'none.png'": "no face in it"}
     assert len(files()) == 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("outline", ["canny", "hed"])
+def test_sketches_of_faces_by_the_package_s_own_detector_are_learnt_from(
+    tmp_path, monkeypatch, outline
+):
+    """Key points, outlines, a set and a short training: nothing stands in for anything but HED's
+    weights, which are random."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DISTILL_WEIGHTS", raising=False)
+    monkeypatch.setenv("DISTILL_CACHE", str(tmp_path / "cache"))
+    Path("photos").mkdir()
+    woman = Image.fromarray(astronaut())
+    for number, turn in enumerate((-20, 0, 15, 30)):  # elsewhere each, or they were near-duplicates
+        noise = np.random.default_rng(number).integers(0, 256, (5, 5, 3), np.uint8)
+        page = Image.fromarray(noise).resize((512, 512), Image.Resampling.BICUBIC)
+        turned = woman.rotate(turn, Image.Resampling.BICUBIC, center=(224, 110))
+        page.paste(turned.crop((114, 0, 334, 220)), (90 * (number % 2), 270 * (number // 2)))
+        page.save(f"photos/{number}.png")
+    Image.new("RGB", (200, 200), "grey").save("photos/none.png")
+    chosen = ["sketch.points=faces", "sketch.marks=true", f"sketch.outline={outline}"]
+    if outline == "hed":
+        torch.save(HED().state_dict(), "hed.pth")
+        chosen.append("sketch.hed.weights=hed.pth")
+    assert make(*chosen) == 0
+    assert skipped() == {"'none.png'": "no face in it"}
+    assert len(files()) == 8
+    larger = ["sketch.size=256", "data.root=large", *chosen[:2]]
+    assert make(*larger) == 0
+    for path in Path("large").rglob("B/*.png"):  # however she leans, her eyes are level
+        (face,) = BlazeFace()(np.asarray(Image.open(path).convert("RGB")))
+        for mark, x in (("right_eye", 0.4), ("left_eye", 0.6)):
+            assert abs(face.marks[mark] / 256 - complex(x, 0.45)) < 0.02
+    network = ["generator.build.encoder=0.125", "generator.build.decoder=0.125"]
+    small = ["data.size=36", "data.crop_size=32", "data.workers=0", "discriminator.width=0.125"]
+    length = ["trainer.max_steps=2", "distance=none"]
+    words = ["recipe=pix2pix", f"data.root={SET}", *network, *small, *length]
+    assert run(train, *words) == 0
+    assert Path("runs/pix2pix-photos-64/checkpoints/last.ckpt").is_file()

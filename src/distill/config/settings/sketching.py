@@ -88,7 +88,8 @@ class Sketch(Settings):
 
     size: Annotated[int, Field(ge=32, multiple_of=32)] = setting("side of the pictures in pixels")
     points: Literal["cat", "faces"] | None = setting(
-        "cat: a cat's nine points from NAME.jpg.cat beside NAME.jpg; faces: YuNet's; null: "
+        "cat: a cat's nine points from NAME.jpg.cat beside NAME.jpg; faces: YuNet's where "
+        "its file is, else BlazeFace's; null: "
         "the centre square"
     )
     face: FaceSquare

@@ -79,7 +79,10 @@ def read_cat(path: Path, size: tuple[int, int]) -> Points:
 
 
 def of_face(face: Face, size: tuple[int, int]) -> Points:
-    """A face with YuNet's five points. Raises BadPhoto where its eyes are outside the picture."""
+    """A face with YuNet's five points or BlazeFace's six.
+
+    Raises BadPhoto where its eyes are outside the picture.
+    """
     assert face.points is not None
     left, right, nose, *mouth = face.points
     return _checked(left, right, nose, mouth, size)

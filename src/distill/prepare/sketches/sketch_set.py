@@ -167,7 +167,7 @@ def prepare(settings: Prepare) -> SetReport:
         else:
             raise DistillError(f"sketch.mask={chosen.mask}: no such file or folder, and not alpha")
     if chosen.points == "faces":
-        files["detector"] = weights.find(faces.YUNET)
+        files |= {"detector": there} if (there := weights.find_or_none(faces.YUNET)) else {}
     if chosen.outline == "hed":
         own, key = chosen.hed.weights, "sketch.hed.weights"
         there = None if own else weights.find_or_none(lines.HED_FILE, lines.HED_PORT)

@@ -17,7 +17,7 @@ from distill.config.settings.sketching import Sketch
 from distill.core.images import to_tensor
 from distill.core.state_dicts import load_into
 from distill.data.decode import BadPhoto
-from distill.data.faces import YuNet
+from distill.data.faces import BlazeFace, FindFaces, YuNet
 from distill.data.photos import Photo, read_photo
 from distill.prepare.sketches import lines
 from distill.prepare.sketches.framing import (
@@ -58,8 +58,9 @@ class Steps:
 class Sketcher:
     """A photo to its steps, by `settings`; `crop` is that of a square without points.
 
-    `detector` and `hed` are weights files, each needed where the settings name it. Networks are
-    opened at the first photo, in the process that sketches it.
+    `detector` and `hed` are weights files, the latter needed where the settings name it; without
+    `detector` BlazeFace finds faces. Networks are opened at the first photo, in the process that
+    sketches it.
     """
 
     def __init__(
@@ -164,9 +165,8 @@ class Sketcher:
         return found
 
     @cached_property
-    def _find(self) -> YuNet:
-        assert self._detector is not None
-        return YuNet(self._detector)
+    def _find(self) -> FindFaces:
+        return YuNet(self._detector) if self._detector else BlazeFace()
 
     @cached_property
     def _network(self) -> Callable[[Tensor], Tensor]:
