@@ -20,6 +20,8 @@ const options = { outDir: { type: "string" }, runtime: { type: "boolean" } };
 const { outDir, runtime } = parseArgs({ options }).values;
 const out = resolve(outDir ?? join(here, "..", "dist", "distill-lens"));
 
+const FRAMEWORKS = ["react", "preact", "svelte", "vue"]; // that are told the element's attributes
+
 /** Vite would put the worker into the module: it is named only in what is written. */
 const namedWorker = {
   name: "named-worker",
@@ -68,6 +70,8 @@ function pack() {
   execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "-p", here, ...emit]);
   copyFileSync(join(types, "src", "element", "index.d.ts"), join(out, "index.d.ts"));
   rmSync(types, { recursive: true });
+  for (const framework of FRAMEWORKS)
+    copyFileSync(join(here, "src", "element", `${framework}.d.ts`), join(out, `${framework}.d.ts`));
   const [, version] = /__version__ = "([^"]+)"/.exec(read("..", "src", "distill", "__init__.py"));
   const ort = JSON.parse(read("package.json")).dependencies["onnxruntime-web"];
   const about = {
@@ -79,11 +83,12 @@ function pack() {
     exports: {
       ".": { types: "./index.d.ts", default: "./index.js" },
       "./worker.js": "./worker.js",
+      ...Object.fromEntries(FRAMEWORKS.map((name) => [`./${name}`, { types: `./${name}.d.ts` }])),
       "./package.json": "./package.json",
     },
     types: "./index.d.ts",
     sideEffects: ["./index.js", "./worker.js"],
-    files: ["index.js", "index.d.ts", "worker.js"],
+    files: ["index.js", "*.d.ts", "worker.js"],
     peerDependencies: { "onnxruntime-web": `~${ort}` },
     keywords: ["custom-element", "web-component", "onnx", "style-transfer", "camera"],
   };

@@ -13,6 +13,20 @@ export interface DistillLensEvents {
   error: CustomEvent<string>;
 }
 
+/** The attributes, as frameworks take them: `distill-lens/react`, `/preact`, `/svelte` and `/vue` know the element by them. */
+export interface DistillLensAttributes {
+  src?: string;
+  picture?: string;
+  runtime?: string;
+  size?: number | "auto";
+  strength?: number;
+  steady?: number;
+  compare?: boolean;
+  mirror?: boolean;
+  camera?: boolean;
+  alt?: string;
+}
+
 const TEXTS = ["src", "picture", "runtime"] as const;
 const LOOKS = ["size", "strength", "steady", "compare", "mirror"] as const;
 const OTHERS = ["camera", "alt"] as const;
