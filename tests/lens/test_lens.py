@@ -66,8 +66,23 @@ def test_the_page_gets_a_student_of_any_size_that_gives_as_before(page):
 def test_all_students_of_the_package_are_on_the_page_unless_others_are_named(page):
     assert run(lens, "serve=false") == 0
     names = [each["name"] for each in manifest()["students"]]
-    assert names[0] == "toon"
     assert sorted(names) == sorted(zoo.shipped())
+    free = [each["commercial"] for each in manifest()["students"]]
+    assert free == sorted(free, key=["yes", "unknown", "no"].index)
+    alike = [name for name, each in zip(names, free, strict=True) if each == free[0]]
+    assert alike[0] == "toon" or "toon" not in alike
+    assert free[names.index("hayao")] == "no"
+
+
+def test_a_static_build_says_where_it_goes(page, capsys):
+    assert run(lens, "static=site", "students=[hayao]") == 0
+    assert manifest(Path("site"))["students"][0]["name"] == "hayao"
+    assert "python -m http.server" in Path("site/README.txt").read_text()
+    assert Path("site/.nojekyll").read_text() == ""
+    assert "Cross-Origin-Embedder-Policy: require-corp" in Path("site/_headers").read_text()
+    assert "open:" not in capsys.readouterr().out  # nothing is served
+    assert run(lens, "static=site", "students=[toon]") == 0  # an earlier one is replaced
+    assert not Path("lens").exists()
 
 
 def test_a_network_of_one_size_stays_one(page):

@@ -25,7 +25,7 @@ def settings(**changed) -> Lens:
     """Of one student, served on this machine at any free port."""
     chosen = {"students": ["hayao"], "sketches": [], "run": None, "runs": "runs", "output": "lens"}
     served = {"serve": False, "host": "127.0.0.1", "port": 0, "names": [], "https": False}
-    served |= {"frames": [], "embed": False}
+    served |= {"frames": [], "embed": False, "static": None}
     return Lens(**{**chosen, **served, "open": False, "rate": 8.0, "line": 2.0, **changed})
 
 

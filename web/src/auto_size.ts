@@ -17,15 +17,15 @@ export class AutoSize {
 
   /**
    * `sizes` ascending, of the student that draws; `side` is what it begins with; above `coloursAt` it
-   * also draws at that size, for the colours. `screen` gives the side that fills the screen; a student
-   * that is right at `any` size draws pictures at that very one.
+   * also draws at that size, for the colours. `screen` gives the side that fills the screen, `still` the
+   * one at which pictures are drawn where that is none of the sizes.
    */
   constructor(
     private readonly sizes: readonly number[],
     public side: number,
     private readonly coloursAt: number | null,
-    private readonly any: boolean,
     private readonly screen: () => number,
+    private readonly still: (screen: number) => number | null,
   ) {
     this.moving = sizes.includes(side) ? side : this.draft();
   }
@@ -50,7 +50,7 @@ export class AutoSize {
 
   /** However long it takes: it is looked at for longer. */
   private largest(): number {
-    return this.any ? this.screen() : this.filling();
+    return this.still(this.screen()) ?? this.filling();
   }
 
   /** Of the sizes the first that fills the screen. */

@@ -1,6 +1,7 @@
 /** Inference as the page calls it; the worker does it. */
 import type { Student } from "./manifest";
 import type {
+  AdoptRequest,
   Backend,
   BackendChoice,
   BeginFullRequest,
@@ -58,13 +59,9 @@ export class Engine {
   }
 
   /** Take a network that the user brought. Throws an Error that says why it cannot be a style. */
-  adopt(
-    name: string,
-    kind: Student["kind"],
-    bytes: ArrayBuffer,
-    anySize = false,
-  ): Promise<Student> {
-    return this.ask({ what: "adopt", name, kind, bytes, anySize }, [bytes]);
+  adopt(wanted: Pick<AdoptRequest, "name" | "kind" | "bytes"> & Partial<AdoptRequest>): Promise<Student> {
+    const request = { anySize: false, photo: null, said: {}, ...wanted, what: "adopt" } as const;
+    return this.ask(request, [wanted.bytes, ...(request.photo ? [request.photo] : [])]);
   }
 
   /** A network that is not needed any more. */

@@ -1,14 +1,15 @@
 /**
- * A picture drawn at its own size, step by step, so that other requests come between: what
- * distill.stylize draws with upscale=tiles. In the worker.
+ * A picture made at its own size, step by step, so that other requests come between: drawn at it, as
+ * distill.stylize does with upscale=tiles, or smaller and enlarged guided by the photo. In the worker.
  */
 import { recolour } from "./colours";
+import { Guided, LUMA, type Small } from "./guided";
 import type { Student } from "./manifest";
 import { NetworkSession } from "./network_session";
 import type { Fade } from "./part_mask";
 import { splitAtSummary } from "./onnx_file";
 import { toBytes } from "./planes";
-import type { FileKind, FullLook, Size } from "./protocol";
+import type { BeginFullRequest, FileKind, FullLook, Size } from "./protocol";
 import { measureReach } from "./reach";
 import { LANCZOS, resample, rounded } from "./resample";
 import type { Runtime } from "./runtime";
@@ -18,6 +19,12 @@ import { blend, margin, mirrored, spans, type Span } from "./tiles";
 const STRIDE = 32;
 const RIM = 16; // pixels of mirrored picture around it, at the least
 const TILES = [1280, 640]; // pixels a side that the network takes at once; less where memory ends
+// Of the long side that a student with global statistics draws, as distill.stylize has it: its lines are
+// thin in larger pictures, its colours farther from the teacher's.
+const LIMIT_TOLD = 1536;
+const STRIP = 256; // rows that are enlarged in a step
+
+const NONE: Size = { width: 0, height: 0 };
 
 type Bytes = Uint8ClampedArray<ArrayBuffer>;
 
@@ -37,38 +44,42 @@ interface Tile {
 
 export class FullPicture {
   private readonly own: Picture;
+  private readonly drawn: Picture; // by the network: `own`, or less
   private readonly small: Picture | null;
+  private readonly whole: Size; // of which `own` is all or the middle
+  private readonly guided = new Guided();
+  private guide: Small | null = null;
   private tiles: Tile[] = [];
   private done = 0;
   private open: NetworkSession | null = null;
   private openOn: Runtime | null = null;
   private summary: Float32Array | null = null; // of the whole picture, for every tile
 
-  /**
-   * The frame is taken, mirrored from left to right or not, and closed. `fade` makes see-through what
-   * is to stay as the photo has it.
-   */
+  /** The frame is taken and closed. `fade` makes see-through what is to stay as the photo has it. */
   constructor(
     private readonly student: Student,
     private network: ArrayBuffer,
     frame: ImageBitmap,
-    mirror: boolean,
+    { mirror, side, middle }: Pick<BeginFullRequest, "mirror" | "side" | "middle">,
     private readonly fade: Fade | null,
   ) {
-    const photo = pixels(frame, mirror);
+    const { width, height } = (this.whole = { width: frame.width, height: frame.height });
+    const scale = drawnScale(this.whole, student, side);
+    const at = (pixels: number) => Math.max(1, Math.round(scale * pixels));
+    this.own = taken(frame, mirror, middle ?? this.whole, 1);
+    // What a student is told of a picture is told of all of it.
+    this.drawn = scale < 1 || (middle && student.told) ? taken(frame, mirror, { width: at(width), height: at(height) }, scale) : this.own;
     frame.close();
-    const { width, height } = photo;
-    this.own = { photo: photo.data, made: new Uint8ClampedArray(4 * width * height), width, height };
-    this.small = forColours(this.own, student);
+    this.small = forColours(this.drawn, student);
   }
 
   /** Finds the tiles; gives the number of steps. */
   async plan(runtime: Runtime): Promise<number> {
     await this.look(runtime);
-    const { student, network, summary } = this;
-    const reach = fits(this.own, TILES[0]) ? 0 : await measureReach(student, runtime, network, summary);
+    const { student, network, summary, drawn } = this;
+    const reach = student.fixed || fits(drawn, TILES[0]) ? 0 : await measureReach(student, runtime, network, summary);
     for (const side of TILES) {
-      const own = tiled(this.own, side, margin(reach, side));
+      const own = student.fixed ? [framed(drawn, student.fixed)] : tiled(drawn, side, margin(reach, side));
       this.tiles = this.small ? [...tiled(this.small, side, 0), ...own] : own;
       try {
         await this.sessionFor(own[0], runtime);
@@ -77,7 +88,7 @@ export class FullPicture {
         if (runtime.gpu || side === TILES.at(-1)) throw error;
       }
     }
-    return this.tiles.length + 1;
+    return this.tiles.length + 1 + (drawn === this.own ? 0 : Math.ceil(this.own.height / STRIP));
   }
 
   /** At the whole picture, for a network that is told of it. */
@@ -86,7 +97,7 @@ export class FullPicture {
     if (!parts) return;
     const teller = await Teller.open(parts, runtime);
     try {
-      await teller.look(this.own.photo, this.own);
+      await teller.look(this.drawn.photo, this.drawn);
     } finally {
       await teller.close();
     }
@@ -95,10 +106,28 @@ export class FullPicture {
 
   /** The next step; after a failure the same one again. */
   async step(runtime: Runtime): Promise<void> {
-    const tile = this.tiles[this.done];
-    if (tile) await this.draw(tile, await this.sessionFor(tile, runtime));
-    else if (this.small) recolour(this.own.made, this.own, this.small.made, this.small);
+    const { tiles, done, drawn, small } = this;
+    if (done < tiles.length) await this.draw(tiles[done], await this.sessionFor(tiles[done], runtime));
+    else if (done > tiles.length) this.enlarge(STRIP * (done - tiles.length - 1));
+    else if (small) recolour(drawn.made, drawn, small.made, small);
     this.done += 1;
+  }
+
+  /** A strip from `top` on of what was drawn smaller. */
+  private enlarge(top: number): void {
+    const { own, drawn, whole, guided } = this;
+    if (!this.guide) guided.fit((this.guide = { ...drawn, luma: lumaOf(drawn.photo), shares: null, pixels: drawn.made, size: drawn, rim: NONE }));
+    const height = Math.min(STRIP, own.height - top);
+    const part = (bytes: Bytes) => bytes.subarray(4 * own.width * top, 4 * own.width * (top + height));
+    const [left, above] = [(whole.width - own.width) >> 1, (whole.height - own.height) >> 1];
+    if (drawn.width === whole.width) {
+      for (let y = 0; y < height; y++) {
+        const at = 4 * (left + (above + top + y) * whole.width);
+        own.made.set(drawn.made.subarray(at, at + 4 * own.width), 4 * own.width * (top + y));
+      }
+      return;
+    }
+    guided.part(this.guide, part(own.photo), whole, { left, top: above + top, width: own.width, height }, part(own.made));
   }
 
   /** The file of it as it is looked at. */
@@ -107,7 +136,8 @@ export class FullPicture {
     const { width, height } = this.own;
     const canvas = new OffscreenCanvas(width, height);
     this.fade?.({ pixels: this.own.made, width, height });
-    const bytes = composed(this.own, look, this.fade !== null);
+    const plain = !this.fade && look.split === 0 && look.strength === 1;
+    const bytes = plain ? this.own.made : composed(this.own, look, this.fade !== null);
     canvas.getContext("2d")!.putImageData(new ImageData(bytes, width, height), 0, 0);
     return canvas.convertToBlob(kind);
   }
@@ -149,6 +179,19 @@ export class FullPicture {
   }
 }
 
+/** How much smaller than a picture the network is to draw it. */
+function drawnScale({ width, height }: Size, { fixed, told }: Student, side: number | null): number {
+  if (fixed) return Math.min(1, fixed[0] / height, fixed[1] / width);
+  return Math.min(1, (told ? Math.min(side ?? LIMIT_TOLD, LIMIT_TOLD) : (side ?? Infinity)) / Math.max(width, height));
+}
+
+/** The one tile of a network of one size, height and width. */
+function framed(picture: Picture, [height, width]: [number, number]): Tile {
+  const rim: [number, number] = [(width - picture.width) >> 1, (height - picture.height) >> 1];
+  const [across] = spans(width, width, 0);
+  return { picture, across, down: spans(height, height, 0)[0], rim };
+}
+
 function fits({ width, height }: Size, tile: number): boolean {
   return Math.max(padded(width), padded(height)) <= tile;
 }
@@ -177,15 +220,24 @@ function forColours({ photo, width, height }: Picture, { colours_at }: Student):
   return { photo: small, made: new Uint8ClampedArray(small.length), ...size };
 }
 
-function pixels(frame: ImageBitmap, mirror: boolean): ImageData {
-  const { width, height } = frame;
+/** The middle of a frame at some scale, mirrored from left to right or not. */
+function taken(frame: ImageBitmap, mirror: boolean, { width, height }: Size, scale: number): Picture {
   const canvas = new OffscreenCanvas(width, height);
   const context = canvas.getContext("2d", { willReadFrequently: true, alpha: false })!;
+  context.imageSmoothingQuality = "high";
   context.fillStyle = "white"; // behind what is see-through
   context.fillRect(0, 0, width, height);
   context.setTransform(mirror ? -1 : 1, 0, 0, 1, mirror ? width : 0, 0);
-  context.drawImage(frame, 0, 0);
-  return context.getImageData(0, 0, width, height);
+  // Scaled, all of it is wanted, to the last pixel.
+  const [wide, high] = scale < 1 ? [width, height] : [frame.width, frame.height];
+  context.drawImage(frame, (width - wide) >> 1, (height - high) >> 1, wide, high);
+  const photo = context.getImageData(0, 0, width, height).data;
+  return { photo, made: new Uint8ClampedArray(photo.length), width, height };
+}
+
+function lumaOf(rgba: Bytes): Float32Array {
+  const [red, green, blue] = LUMA.map((weight) => weight / 255);
+  return Float32Array.from({ length: rgba.length / 4 }, (_, i) => red * rgba[4 * i] + green * rgba[4 * i + 1] + blue * rgba[4 * i + 2]);
 }
 
 /** As viewer.ts paints it, but written over the photo: left of the divider that, then what was made. */

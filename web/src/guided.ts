@@ -5,7 +5,7 @@
  * are enlarged, smoothly, and applied to the photo. On the CPU; guided_gl.ts does it on a graphics card.
  * In the worker.
  */
-import type { InferResult, Size } from "./protocol";
+import type { Box, InferResult, Size } from "./protocol";
 import { between as blocksAt, type Shares } from "./steady";
 
 export const RADIUS = 2; // pixels of the output: a window is five wide
@@ -41,8 +41,14 @@ export class Guided {
     const bytes = 4 * shown.width * shown.height;
     const made = new Uint8ClampedArray(into?.byteLength === bytes ? into : new ArrayBuffer(bytes));
     this.guide(small, this.photo(view, shown), shown);
-    this.apply(small, shown, made);
+    this.apply(small, shown, { left: 0, top: 0, ...shown }, made);
     return made;
+  }
+
+  /** A part of a still picture as large as `shown`, of the photo's bytes there; `fit` comes before the first. */
+  part(small: Small, photo: Uint8ClampedArray, shown: Size, part: Box, made: Uint8ClampedArray): void {
+    this.guide(small, photo, part);
+    this.apply(small, shown, part, made);
   }
 
   /** The photo's luma, mixed with the frame before's as the output is. */
@@ -86,7 +92,7 @@ export class Guided {
   }
 
   /** The function of each pixel: that of the window around it. */
-  private fit({ luma, pixels, size }: Small): void {
+  fit({ luma, pixels, size }: Small): void {
     const count = luma.length;
     if (this.functions.length !== VALUES * count) {
       this.functions = new Float32Array(VALUES * count);
@@ -114,21 +120,21 @@ export class Guided {
   }
 
   /** Between the pixels' middles the functions are bilinear. */
-  private apply({ size, rim }: Small, shown: Size, made: Uint8ClampedArray): void {
+  private apply({ size, rim }: Small, shown: Size, part: Box, made: Uint8ClampedArray): void {
     const { functions, luma: guide } = this;
     const values = VALUES * size.width;
     const row = new Float32Array(values);
-    const places = Array.from({ length: shown.width }, (_, x) => between(x, shown.width, size.width, rim.width));
+    const places = Array.from({ length: part.width }, (_, x) => between(part.left + x, shown.width, size.width, rim.width));
     const shares = Float32Array.from(places, ([, share]) => share);
     const cells: number[] = []; // where the pixels that lie between the same two of the output begin
     places.forEach(([first], x) => first !== places[x - 1]?.[0] && cells.push(x));
-    for (let y = 0, at = 0; y < shown.height; y++) {
+    for (let y = part.top, at = 0; y < part.top + part.height; y++) {
       const [above, below] = between(y, shown.height, size.height, rim.height);
       for (let j = 0, i = above * values; j < values; j++, i++)
         row[j] = functions[i] + below * (functions[i + values] - functions[i]);
       for (let cell = 0; cell < cells.length; cell++) {
         const i = VALUES * places[cells[cell]][0];
-        const end = cell + 1 < cells.length ? cells[cell + 1] : shown.width;
+        const end = cell + 1 < cells.length ? cells[cell + 1] : part.width;
         // One by one, as arrays would take twice the time: red's, green's, blue's, and how opaque.
         const r = row[i], g = row[i + 1], b = row[i + 2], r0 = row[i + 3], g0 = row[i + 4], b0 = row[i + 5];
         const dr = row[i + 7] - r, dg = row[i + 8] - g, db = row[i + 9] - b;

@@ -43,6 +43,7 @@ let small: ArrayBuffer | null = null; // bytes of an output that was enlarged, t
 let full: FullPicture | null = null; // the picture that is being drawn at its own size
 const masks = new Map<Finder, { mask: PartMask; file: string }>();
 const networks = new Map<string, Promise<ArrayBuffer>>();
+let adopted = 0; // networks of the user's own so far
 
 /** The runtime, loaded once; after a failure the next request tries again. */
 function runtimeOnce(): Promise<Runtime> {
@@ -93,13 +94,17 @@ async function open(wanted: OpenRequest): Promise<WorkerReplies["open"]> {
 }
 
 /** A network of the user's own: kept under a name that no file of the page has. */
-async function adopt({ name, kind, bytes, anySize }: AdoptRequest): Promise<Student> {
+async function adopt(asked: AdoptRequest): Promise<Student> {
   runtime ??= await runtimeOnce();
-  const file = `own:${name}`;
-  const free = anySize ? await examineFree(file, name, kind, bytes, runtime) : null;
-  const found = free?.student ?? (await examine(file, name, kind, bytes, runtime));
-  networks.set(file, Promise.resolve(free?.bytes ?? bytes));
-  return found;
+  const file = `own:${++adopted}`;
+  try {
+    const free = asked.anySize ? await examineFree(file, asked, runtime) : null;
+    const found = free?.student ?? (await examine(file, asked, runtime));
+    networks.set(file, Promise.resolve(free?.bytes ?? asked.bytes));
+    return found;
+  } finally {
+    asked.photo?.close();
+  }
 }
 
 /** On the GPU if that is chosen; where it fails, on the CPU from then on. */
@@ -119,12 +124,12 @@ async function anywhere<T>(work: (runtime: Runtime) => Promise<T>): Promise<T> {
   return work(runtime!);
 }
 
-async function beginFull({ student, frame, mirror, part }: BeginFullRequest): Promise<number> {
+async function beginFull({ student, frame, mirror, part, side, middle }: BeginFullRequest): Promise<number> {
   const [ready, network] = await Promise.all([runtimeOnce(), networkOnce(student)]);
   runtime ??= ready;
   await full?.close();
   const fade = (await maskOf(part)?.fadeOf(frame, mirror, part)) ?? null;
-  const picture = (full = new extras.FullPicture!(student, network, frame, mirror, fade));
+  const picture = (full = new extras.FullPicture!(student, network, frame, { mirror, side, middle }, fade));
   return anywhere((runtime) => picture.plan(runtime));
 }
 

@@ -12,6 +12,7 @@ export class LookControls {
   private readonly steady = $<HTMLInputElement>("steady");
   private readonly sound = $<HTMLInputElement>("sound");
   private readonly full = $<HTMLInputElement>("full");
+  private readonly strokes = $<HTMLSelectElement>("stroke-size");
   private readonly format = $<HTMLSelectElement>("format");
   private readonly quality = $<HTMLInputElement>("quality");
   private readonly beside = $<HTMLInputElement>("beside");
@@ -43,6 +44,11 @@ export class LookControls {
     });
     this.full.addEventListener("change", () => {
       preferences.set("full", this.full.checked ? undefined : false);
+      live.again();
+    });
+    this.strokes.addEventListener("change", () => {
+      preferences.set("strokes", this.strokes.value === "fine" ? "fine" : undefined);
+      live.again();
     });
     this.format.addEventListener("change", () => {
       preferences.set("format", this.format.value === "png" ? "png" : undefined);
@@ -80,6 +86,7 @@ export class LookControls {
     pressed($("compare"), compare);
     this.sound.checked = this.preferences.get("sound") ?? true;
     this.full.checked = this.preferences.get("full") ?? true;
+    this.strokes.value = this.preferences.get("strokes") ?? "shown";
     const { type, quality } = this.preferences.file;
     this.format.value = type.split("/")[1];
     $("quality-row").hidden = type !== "image/jpeg";

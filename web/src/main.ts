@@ -13,13 +13,14 @@ import { Meter } from "./meter";
 import { LookControls } from "./look_controls";
 import { keepForOffline, startOffline } from "./offline/offline";
 import { OutputControls } from "./output_controls";
+import { OwnControls } from "./own_controls";
 import { exposePageApi } from "./page_api";
 import { Preferences } from "./preferences";
 import { PartControls } from "./part_controls";
 import { PhotoControls } from "./photo_controls";
 import type { Backend, BackendChoice, Times } from "./protocol";
 import { SaveControls } from "./save_controls";
-import { sizesOf } from "./sizes";
+import { sizesOf, stillSide } from "./sizes";
 import { SketchView } from "./sketch_view";
 import { strings, translatePage } from "./strings";
 import { listSizes, listStyles, pickedSize, showStyle } from "./styles";
@@ -44,11 +45,13 @@ class Page {
   private photos: PhotoControls | null = null;
   private part: PartControls | null = null;
   private sketchView: SketchView | null = null;
+  private readonly own: OwnControls;
 
   constructor(
     private readonly engine: Engine,
     private readonly manifest: Manifest,
   ) {
+    this.own = new OwnControls(engine, manifest.example, (student, before) => this.takeOwn(student, before));
     for (const kind of ["photo", "sketch"] as const)
       this.chosen[kind] = this.preferred(kind);
     const { photo, sketch } = this.chosen;
@@ -79,7 +82,10 @@ class Page {
     const back = (choice: Choice) => this.mark("photo", choice);
     const first = { student, side: this.side };
     this.live = new LiveLoop(this.engine, viewer, this.meter, tell, back, first);
-    this.live.onTimes = (times, drawn, still) => this.adapt(times, drawn, still);
+    this.live.onTimes = (times, drawn, still) => {
+      this.adapt(times, drawn, still);
+      if (still) this.photos?.save?.describe();
+    };
     this.live.onSource = ({ still }) => this.resize(this.auto?.begin(still));
     const style = () => this.chosen.photo!.name;
     const output = new OutputControls(viewer, style, this.preferences);
@@ -118,15 +124,17 @@ class Page {
     const stem = file.name.replace(/\.onnx$/i, "");
     let name = stem;
     for (let count = 2; taken.has(name); count++) name = `${stem} ${count}`;
-    try {
-      const student = await this.engine.adopt(name, this.kind, await file.arrayBuffer());
-      students.push(student);
-      this.list();
-      showStyle(student);
-      this.choose(student);
-    } catch (error) {
-      say(strings.own.refused(file.name, reason(error)));
-    }
+    await this.own.open(file, name, this.kind);
+  }
+
+  /** Draw with a network of the user's own, in the place of an earlier one. */
+  private takeOwn(student: Student, before: Student | null): void {
+    const { students } = this.manifest;
+    const at = before ? students.indexOf(before) : -1;
+    if (at < 0) students.push(student);
+    else students[at] = student;
+    this.choose(student);
+    this.list();
   }
 
   private list(): void {
@@ -180,6 +188,7 @@ class Page {
   private take(kind: Kind, student: Student): void {
     this.chosen[kind] = student;
     this.nameTerms(this.chosen[this.kind]!);
+    this.own.show(this.chosen[this.kind]!);
     say("");
     if (kind === "sketch") return this.sketchView!.choose(student);
     this.live!.choose({ student, side: this.size(student, this.auto ? null : this.side) });
@@ -209,7 +218,7 @@ class Page {
   private size(student: Student, side: number | null, automatic = side === null): number {
     this.side = listSizes(student, side ?? student.side, automatic);
     const screen = () => this.viewer!.screenSide;
-    this.auto = automatic ? new AutoSize(sizesOf(student), this.side, student.colours_at, student.told, screen) : null;
+    this.auto = automatic ? new AutoSize(sizesOf(student), this.side, student.colours_at, screen, (side) => stillSide(student, side)) : null;
     return this.side;
   }
 

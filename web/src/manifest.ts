@@ -1,4 +1,5 @@
 /** What `python -m distill.lens` wrote beside the page. */
+import type { Convention } from "./conventions";
 import { fetchFile } from "./download";
 
 export interface Student {
@@ -21,6 +22,10 @@ export interface Student {
   told: boolean;
   thumbnail: string | null;
   licence: string;
+  /** Whether it may be used commercially. */
+  commercial?: "yes" | "no" | "unknown";
+  /** Of a network of one's own: how it takes and gives pictures; null: in doubt. Missing: as ours. */
+  convention?: Convention | null;
 }
 
 export interface Manifest {

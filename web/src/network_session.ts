@@ -1,12 +1,13 @@
 /** A student's network in ONNX Runtime, at one size. In the worker. */
 import type { InferenceSession, Tensor } from "onnxruntime-web";
+import { ours, toOurs, toTheirs, type Convention } from "./conventions";
 import type { Student } from "./manifest";
 import { SUMMARY } from "./onnx_file";
 import type { Size } from "./protocol";
 import type { Runtime } from "./runtime";
 import { strings } from "./strings";
 
-export type Network = Pick<Student, "input" | "output" | "fixed">;
+export type Network = Pick<Student, "input" | "output" | "fixed" | "convention">;
 
 export class NetworkSession {
   /** Planes R, G, B in [0, 1] of the picture, to be written before each `run`. */
@@ -14,6 +15,7 @@ export class NetworkSession {
   /** The last output's planes, of three colours and perhaps alpha. */
   output: Float32Array = new Float32Array(0);
   private readonly tensor: Tensor;
+  private readonly theirs: { convention: Convention; fed: Float32Array<ArrayBuffer>; made: Float32Array<ArrayBuffer> } | null = null;
 
   private constructor(
     private readonly student: Network,
@@ -24,7 +26,11 @@ export class NetworkSession {
   ) {
     const { width, height } = size;
     this.input = new Float32Array(3 * width * height);
-    this.tensor = new ort.Tensor("float32", this.input, [1, 3, height, width]);
+    const { convention } = student;
+    if (import.meta.env.MODE !== "element" && convention && !ours(convention))
+      this.theirs = { convention, fed: new Float32Array(this.input.length), made: new Float32Array(0) };
+    const dims = convention?.layout === "nhwc" ? [1, height, width, 3] : [1, 3, height, width];
+    this.tensor = new ort.Tensor("float32", this.theirs?.fed ?? this.input, dims);
   }
 
   /**
@@ -63,8 +69,13 @@ export class NetworkSession {
   /** Gives `output`. */
   async run(): Promise<Float32Array> {
     const { input, output } = this.student;
+    const { theirs } = this;
+    if (theirs) toTheirs(this.input, theirs.convention, theirs.fed);
     const outputs = await this.session.run({ [input]: this.tensor, ...this.told });
-    return (this.output = (await outputs[output].getData()) as Float32Array);
+    const values = (await outputs[output].getData()) as Float32Array;
+    if (!theirs) return (this.output = values);
+    if (theirs.made.length !== values.length) theirs.made = new Float32Array(values.length);
+    return (this.output = toOurs(values, theirs.convention, theirs.made, (3 * values.length) / this.input.length));
   }
 
   async close(): Promise<void> {

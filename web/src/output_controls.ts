@@ -38,7 +38,6 @@ export class OutputControls {
     $("record").hidden = !(live && canRecord());
     $("sound-row").hidden = $("record").hidden;
     $("steady-row").hidden = $("loop").hidden = !moving;
-    $("full-row").hidden = moving !== null;
     if (!live) void this.stop();
     if (!moving) this.endLoop();
   }

@@ -8,6 +8,7 @@ import type { FilmControls } from "./film_controls";
 import type { LiveLoop } from "./live_loop";
 import type { OutputControls } from "./output_controls";
 import type { Preferences } from "./preferences";
+import type { Size } from "./protocol";
 import { encoded } from "./save";
 import type { SaveControls } from "./save_controls";
 import { Picture, play, type Source, type Video } from "./sources";
@@ -18,6 +19,8 @@ interface Shown {
   file: Blob;
   name: string;
   mirror: boolean;
+  /** Pixels of the file's own picture, where it is one. */
+  full?: Size;
 }
 
 export class PhotoControls implements CameraScreen {
@@ -156,7 +159,7 @@ export class PhotoControls implements CameraScreen {
     if (turn !== this.chosen) return source.stop();
     this.session.want(false);
     if (asked) say("");
-    this.shown = shown;
+    this.shown = { ...shown, full: source instanceof Picture ? source.full : undefined };
     this.setMirror(shown.mirror);
     this.live.use(source);
     this.label();
@@ -208,6 +211,6 @@ export class PhotoControls implements CameraScreen {
     const video = file && isVideo(file) ? file : null;
     this.output.offerFilm(this.session.on ? "camera" : video && "video");
     this.film?.offer(video);
-    if (this.save) this.save.picture = video ? null : (file ?? null);
+    this.save?.offer(file && !video && this.shown?.full ? { file, full: this.shown.full } : null);
   }
 }

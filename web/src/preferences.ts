@@ -2,7 +2,7 @@
  * What the user set: as the page's address says (?style=hayao&size=384), else as it was the last
  * time. It is kept in this browser alone, and only once the user has changed something.
  */
-import { FOUND_BY, type FileKind, type Part } from "./protocol";
+import { FOUND_BY, STROKES, type FileKind, type Part, type Strokes } from "./protocol";
 
 export interface Values {
   /** Names of the students chosen for photos and for sketches. */
@@ -27,6 +27,8 @@ export interface Values {
   beside: boolean;
   /** Whether an opened picture is saved at its own size. */
   full: boolean;
+  /** And with which strokes; unset, with those on the screen. */
+  strokes: Strokes;
   /** Whether films are recorded with sound. */
   sound: boolean;
 }
@@ -62,6 +64,7 @@ const READ: { [K in keyof Values]: (value: unknown) => Values[K] | undefined } =
   quality: number(0.3, 1),
   beside: flag,
   full: flag,
+  strokes: (value) => STROKES.find((each) => each === value),
   sound: flag,
 };
 

@@ -1,4 +1,5 @@
 /** The messages between the page and its worker. */
+import type { Convention } from "./conventions";
 import type { Student } from "./manifest";
 
 export interface Size {
@@ -72,15 +73,23 @@ export interface AdoptRequest {
   bytes: ArrayBuffer;
   /** Whether the one size that exported files name is to be struck out, where the network lets it. */
   anySize: boolean;
+  /** By which is found how the network takes and gives pictures; null: as ours. */
+  photo: ImageBitmap | null;
+  /** What the user says of that. */
+  said: Partial<Convention>;
 }
 
-/** A picture to be drawn at its own size; what steps there are comes back. */
+/** A picture to be made at its own size; what steps there are comes back. */
 export interface BeginFullRequest {
   what: "beginFull";
   student: Student;
   frame: ImageBitmap;
   mirror: boolean;
   part: Part;
+  /** Pixels of the long side that the network draws, to be enlarged guided by the photo; null: all. */
+  side: number | null;
+  /** Pixels of width and height in its middle that are wanted; null: all. */
+  middle: Size | null;
 }
 
 /** How a picture is looked at: the photo's share of its width on the left, the rest's strength. */
@@ -88,6 +97,10 @@ export interface FullLook {
   split: number;
   strength: number;
 }
+
+/** How large strokes are in a saved picture: as on the screen, or as fine as the network draws its own size. */
+export const STROKES = ["shown", "fine"] as const;
+export type Strokes = (typeof STROKES)[number];
 
 /** How a picture becomes a file; `quality` (0 to 1) is JPEG's. */
 export interface FileKind {

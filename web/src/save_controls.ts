@@ -3,16 +3,28 @@ import { $, label, reason, say } from "./dom";
 import type { Engine } from "./engine";
 import type { LiveLoop } from "./live_loop";
 import type { Preferences } from "./preferences";
+import { STROKES, type BeginFullRequest, type Size, type Strokes } from "./protocol";
 import { encoded, saveFile } from "./save";
 import { readFull } from "./sources";
 import { strings } from "./strings";
 import type { Viewer } from "./viewer";
 
+const LOOKED_AT: Size = { width: 256, height: 192 }; // pixels of the file, beside each other by strokes
+
+/** An opened picture's file, and its size. */
+interface Opened {
+  file: Blob;
+  full: Size;
+}
+
 export class SaveControls {
-  /** The opened picture's file; null while something moves. */
-  picture: Blob | null = null;
+  private picture: Opened | null = null; // null while something moves
   private work: AbortController | null = null;
+  private looking = new AbortController(); // at strokes
+  private looked: Promise<void> = Promise.resolve();
+  private lookedAt = "";
   private readonly button = $("save");
+  private readonly both = $<HTMLDetailsElement>("strokes-both");
   private readonly named: Record<string, string> = {}; // what the button says of itself, in full
 
   /** `style` names the file. */
@@ -28,14 +40,43 @@ export class SaveControls {
       if (this.work) this.work.abort();
       else void this.save();
     });
+    this.both.addEventListener("toggle", () => this.describe());
+  }
+
+  /** What there is to save at its own size; null: what is shown alone. */
+  offer(picture: Opened | null): void {
+    this.picture = picture;
+    $("full-row").hidden = !picture;
+    this.describe();
+  }
+
+  /** Say what Save gives, of the picture as it is drawn now. */
+  describe(): void {
+    const { picture, viewer } = this;
+    const student = this.live.now?.student;
+    const larger = this.larger();
+    const strokes = larger !== null && !student!.fixed;
+    $("strokes-row").hidden = this.both.hidden = !strokes;
+    const { width, height } = larger ? larger.full : viewer.size;
+    const said = !picture || !student ? "" : larger && student.fixed
+      ? strings.full.givesFixed(student.name, student.fixed[1], student.fixed[0], width, height)
+      : strings.full.gives(width, height);
+    label($("save-gives"), said);
+    const now = [student?.file, viewer.drawnSide, this.live.mirror, picture?.full.width, picture?.file.size].join();
+    if (!strokes || !this.both.open || this.work || now === this.lookedAt) return;
+    this.lookedAt = now;
+    this.looking.abort();
+    this.looking = new AbortController();
+    this.looked = this.looked.then(() => this.look(larger!, this.looking.signal)).catch(() => {});
   }
 
   private async save(): Promise<void> {
     const style = this.style();
     say("");
     try {
-      const frame = await this.larger();
-      if (!frame) return saveFile(await encoded(this.viewer.picture(), this.preferences.file), style);
+      const larger = this.larger();
+      if (!larger) return saveFile(await encoded(this.viewer.picture(), this.preferences.file), style);
+      const frame = await readFull(larger.file);
       const { width, height } = frame;
       const made = await this.drawn(frame);
       if (!made) return;
@@ -46,30 +87,56 @@ export class SaveControls {
     }
   }
 
-  /** The picture, where it has more pixels than what is shown; a network of one size draws no more. */
-  private async larger(): Promise<ImageBitmap | null> {
-    const { picture } = this;
+  /** The picture, where it has more pixels than are shown of it, or was drawn with fewer than are wanted. */
+  private larger(): Opened | null {
+    const { picture, viewer } = this;
     const { now } = this.live;
-    if (!picture || !now || now.student.fixed || !(this.preferences.get("full") ?? true)) return null;
-    const frame = await readFull(picture);
-    if (Math.max(frame.width, frame.height) > this.viewer.drawnSide) return frame;
-    frame.close();
-    return null;
+    if (!picture || !now || !(this.preferences.get("full") ?? true)) return null;
+    const fine = this.strokes === "fine" && !now.student.fixed;
+    const { width, height } = picture.full;
+    return Math.max(width, height) > (fine ? viewer.drawnSide : viewer.shownSide) ? picture : null;
+  }
+
+  private get strokes(): Strokes {
+    return this.preferences.get("strokes") ?? "shown";
+  }
+
+  private wanted(frame: ImageBitmap, strokes: Strokes): Omit<BeginFullRequest, "what"> {
+    const { student } = this.live.now!;
+    const { mirror, part } = this.live;
+    return { student, frame, mirror, part, side: strokes === "fine" ? null : this.viewer.drawnSide, middle: null };
   }
 
   private async drawn(frame: ImageBitmap): Promise<Blob | null> {
     const { signal } = (this.work = new AbortController());
     const begun = performance.now();
     this.tell(0, 0);
-    const { student } = this.live.now!;
-    const { mirror, part } = this.live;
-    const wanted = { student, frame, mirror, part };
     const report = (share: number) => this.tell(share, performance.now() - begun);
     try {
+      this.looking.abort();
+      this.lookedAt = "";
+      await this.looked;
+      const wanted = this.wanted(frame, this.strokes);
       return await this.engine.drawFull(wanted, this.viewer.look, this.preferences.file, report, signal);
     } finally {
       this.work = null;
       this.tell(null, 0);
+    }
+  }
+
+  /** The middle of the file with either strokes, a pixel of it for one of the screen's. */
+  private async look({ file }: Opened, signal: AbortSignal): Promise<void> {
+    for (const strokes of STROKES) {
+      if (signal.aborted) return;
+      const frame = await readFull(file);
+      const middle = { width: Math.min(LOOKED_AT.width, frame.width), height: Math.min(LOOKED_AT.height, frame.height) };
+      const wanted = { ...this.wanted(frame, strokes), part: "everything", middle } as const;
+      const look = { ...this.viewer.look, split: 0 };
+      const made = await this.engine.drawFull(wanted, look, this.preferences.file, () => {}, signal);
+      if (!made) return;
+      const image = $<HTMLImageElement>(`strokes-${strokes}`);
+      URL.revokeObjectURL(image.src);
+      image.src = URL.createObjectURL(made);
     }
   }
 

@@ -10,20 +10,24 @@ export interface Source {
 }
 
 const LARGEST = 2048; // pixels of a picture's long side that are kept
-// What is saved at its own size: phones' browsers draw no more pixels than that into one canvas.
-const MOST_PIXELS = 4096 * 4096;
+// What is saved at its own size: most browsers draw so many pixels into one canvas, some phones' only the second.
+const MOST_PIXELS = [5120 * 5120, 4096 * 4096];
 const LONGEST = 16384;
 
 export class Picture implements Source {
   readonly still = true;
 
-  private constructor(private readonly bitmap: ImageBitmap) {}
+  /** `full` is the size of the file's own picture. */
+  private constructor(
+    private readonly bitmap: ImageBitmap,
+    readonly full: Size,
+  ) {}
 
   /** Turned as its EXIF says. Throws where the browser cannot read it. */
   static async read(file: Blob): Promise<Picture> {
-    return new Picture(
-      await reduced(await createImageBitmap(file), ({ width, height }) => LARGEST / Math.max(width, height)),
-    );
+    const own = await createImageBitmap(file);
+    const { width, height } = own;
+    return new Picture(await reduced(own, () => LARGEST / Math.max(width, height)), { width, height });
   }
 
   next(): Promise<ImageBitmap> {
@@ -37,9 +41,22 @@ export class Picture implements Source {
 
 /** A picture at its own size, or where that is more than can be saved, at the largest that can. */
 export async function readFull(file: Blob): Promise<ImageBitmap> {
-  return reduced(await createImageBitmap(file), ({ width, height }) =>
-    Math.min(Math.sqrt(MOST_PIXELS / (width * height)), LONGEST / Math.max(width, height)),
-  );
+  return reduced(await createImageBitmap(file), ({ width, height }) => {
+    const most = width * height <= MOST_PIXELS[1] || !drawable(MOST_PIXELS[0]) ? MOST_PIXELS[1] : MOST_PIXELS[0];
+    return Math.min(Math.sqrt(most / (width * height)), LONGEST / Math.max(width, height));
+  });
+}
+
+/** Whether a canvas of so many pixels keeps its last one. */
+function drawable(pixels: number): boolean {
+  const last = Math.sqrt(pixels) - 1;
+  try {
+    const context = new OffscreenCanvas(last + 1, last + 1).getContext("2d", { willReadFrequently: true })!;
+    context.fillRect(last, last, 1, 1);
+    return context.getImageData(last, last, 1, 1).data[3] === 255;
+  } catch {
+    return false;
+  }
 }
 
 async function reduced(full: ImageBitmap, most: (size: Size) => number): Promise<ImageBitmap> {

@@ -1,7 +1,7 @@
 /** The style picker: one radio button with a small picture for each student. */
 import { $ } from "./dom";
 import type { Student } from "./manifest";
-import { sizesOf } from "./sizes";
+import { sizesOf, stillSide } from "./sizes";
 import { strings } from "./strings";
 
 const AUTOMATIC = "auto";
@@ -19,9 +19,16 @@ export function listStyles(students: Student[], chosen: Student, take: (s: Stude
       checked: student === chosen,
     });
     input.addEventListener("change", () => take(student));
-    label.append(input, thumbnail(student), student.name);
+    label.append(input, thumbnail(student), styleName(student));
     field.append(label);
   }
+}
+
+/** As people read it, with what it must not be used for: "Hayao · not for sale". */
+function styleName({ name, file, commercial }: Student): string {
+  if (file.startsWith("own:")) return name; // as its user wrote it
+  const shown = name[0].toUpperCase() + name.slice(1).replace(/[-_]+/g, " ");
+  return commercial === "no" ? strings.network.notForSale(shown) : shown;
 }
 
 /** Tick a student without taking it; the keyboard's focus stays where it is. */
@@ -45,7 +52,7 @@ function thumbnail(student: Student): HTMLElement {
 /** List a student's resolutions; gives the chosen one, or where that is not known its own. */
 export function listSizes(student: Student, chosen: number, automatic: boolean): number {
   const sizes = sizesOf(student);
-  const known = sizes.includes(chosen) || (automatic && student.told); // that may be the screen's
+  const known = sizes.includes(chosen) || (automatic && stillSide(student, chosen) === chosen); // the screen's
   const now = known ? chosen : student.fixed ? sizes[0] : student.side;
   const select = $<HTMLSelectElement>("size");
   const options = sizes.map((size) => new Option(strings.pixels(size), String(size)));

@@ -123,6 +123,11 @@ export class Viewer {
     return Math.max(this.network.width, this.network.height);
   }
 
+  /** Pixels of the long side that it has on the screen. */
+  get shownSide(): number {
+    return Math.max(this.stylised.width, this.stylised.height);
+  }
+
   /** The side at which a network fills the screen's own pixels, or as many as the photo has. */
   get screenSide(): number {
     return screenSide(this.seenSide, this.source);

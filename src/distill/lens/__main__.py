@@ -6,7 +6,7 @@ Serve a page that stylizes what the camera sees, in the browser itself.
   python -m distill.lens 'students=[hayao,my.onnx]'    these two
   python -m distill.lens run=NAME                      a trained run
   python -m distill.lens https=true host=0.0.0.0       for a phone: prints a QR code
-  python -m distill.lens serve=false output=DIR        only the folder, for any web host
+  python -m distill.lens static=DIR                    only the folder, for any https host
 
 The folder holds the page, ONNX Runtime for browsers and the students, and nothing on it loads
 from elsewhere. The page uses WebGPU where the browser has it, else WASM with as many threads
@@ -20,6 +20,8 @@ Everything, with its value: python -m distill.lens --cfg job
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from distill.config.compose import entry
 from distill.config.settings.commands import Lens
 
@@ -28,6 +30,8 @@ from distill.config.settings.commands import Lens
 def main(settings: Lens) -> None:
     from distill.lens import lens_folder, server, webpage
 
+    if settings.static is not None:
+        settings = replace(settings, output=settings.static, serve=False)
     students = lens_folder.choose_students(settings)
     lens_folder.check_replaceable(settings.output)
     page = webpage.find()  # builds it, and so comes after all that can be refused

@@ -42,10 +42,10 @@ class PageStudent:
     network: OnnxStudent
 
     @property
-    def licence(self) -> str:
-        """The terms that the file is under, in a line."""
+    def terms(self) -> Terms:
+        """The terms that the file is under."""
         said = noted(self.network.model, NOTE)
-        return (read_terms(said) if said is not None else Terms(())).line
+        return read_terms(said) if said is not None else Terms(())
 
     @property
     def side(self) -> int:
@@ -60,6 +60,8 @@ def choose_students(settings: Lens) -> list[PageStudent]:
     if settings.students is None and settings.run is None:
         photo = sorted(zoo.shipped(), key=lambda name: name != FIRST)
     students = [_open(item, "photo", settings) for item in photo]
+    if settings.students is None:  # those that may be used for anything first
+        students.sort(key=lambda student: ("yes", "unknown", "no").index(student.terms.commercial))
     students += [_open(item, "sketch", settings) for item in _listed(settings.sketches)]
     if settings.run is not None:
         best = run_folder.run_named(settings.run, settings.runs).checkpoint("best")
@@ -104,6 +106,24 @@ EXAMPLE = Path(__file__).with_name("example.jpg")
 FACE = (56, 0, 312, 256)  # left, top, right, bottom
 THUMBNAIL = 160  # pixels
 JPEG = {"quality": 88, "optimize": True}
+# What a static build also has: for people, GitHub Pages, and Netlify and Cloudflare Pages.
+HOSTING = {
+    "README.txt": """Upload everything in this folder to any host that serves files over https:
+
+  GitHub Pages      commit it (with .nojekyll), then Settings > Pages > the branch and its folder
+  Netlify           drop the folder on app.netlify.com/drop, or: netlify deploy --prod --dir .
+  Cloudflare Pages  npx wrangler pages deploy .
+  here, to try it   python -m http.server 8000, then http://localhost:8000/
+
+It may lie below any path. Opened once, it works offline and can be installed ("Add to Home
+screen"): its service worker keeps it, and adds the headers that several threads need.
+""",
+    ".nojekyll": "",
+    "_headers": """/*
+  Cross-Origin-Opener-Policy: same-origin
+  Cross-Origin-Embedder-Policy: require-corp
+""",
+}
 ELSEWHERE = "free some space, or name a folder on another disk with output=DIR"
 
 
@@ -134,6 +154,9 @@ def build(page: Path, students: Sequence[PageStudent], settings: Lens) -> Path:
                 "line": settings.line,
             }
             (fresh / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
+            if settings.static is not None:
+                for name, content in HOSTING.items():
+                    (fresh / name).write_text(content)
             if target.exists():
                 target.rename(scratch / "old")
             fresh.rename(target)
@@ -217,7 +240,8 @@ def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
         "colours_at": network.colours_at,
         "told": network.told,
         "thumbnail": thumbnail if student.kind == "photo" else None,
-        "licence": student.licence,
+        "licence": student.terms.line,
+        "commercial": student.terms.commercial,
     }
 
 

@@ -125,7 +125,8 @@ class Visit:
         self.wait("!distill.busy()", patience=patience)
 
     def text(self, name: str) -> str:
-        return str(self.page.inner_text(f"#{name}"))
+        """What is seen of an element, or, where it is folded away, would be."""
+        return str(self.page.inner_text(f"#{name}") or self.page.text_content(f"#{name}"))
 
 
 @pytest.fixture

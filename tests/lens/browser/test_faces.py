@@ -70,7 +70,7 @@ def test_a_small_face_is_found_in_a_part_of_the_picture(visit):
     """A fifteenth of its width: the detector sees nothing of it in the whole."""
     large = np.full((800, 1100, 3), 150, np.uint8)
     large[300:700, 600:1000] = np.asarray(Image.fromarray(astronaut()).resize((400, 400)))
-    at = visit("?compare=0&size=256")
+    at = visit("?compare=0&size=256&strokes=fine")
     show(at, Image.fromarray(large))
     draw(at, "faces")
     found = saved(at)  # at its own size
@@ -102,7 +102,9 @@ def test_without_a_face_the_photo_stays_and_that_is_said(visit):
 
 @pytest.mark.campaign
 def test_faces_go_with_strength_divider_mirror_and_full_size(visit):
-    at, photo = negated(visit, "faces", astronaut(), "?size=256&strength=0.5&full=0&beside=1")
+    at, photo = negated(
+        visit, "faces", astronaut(), "?size=256&strength=0.5&full=0&beside=1&strokes=fine"
+    )
     face, other = face_and_rest()
     found = saved(at)
     assert np.array_equal(found[:, :250], photo[:, :250])  # left of the divider

@@ -1,4 +1,4 @@
-"""An opened picture saved at its own size: the page draws it in tiles, as distill.stylize does."""
+"""An opened picture saved at its own size: drawn in tiles, as distill.stylize does, or enlarged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from PIL import Image
 from skimage.data import astronaut
 
 from distill.models import zoo
-from distill.stylize import render
+from distill.stylize import guided, render
 from distill.stylize.stylizing import open_student
 from support.chromium_page import canvas, download, show
 
@@ -35,7 +35,7 @@ def levels(picture: Image.Image) -> np.ndarray:
 @pytest.mark.parametrize("size", [(1500, 1333), (300, 700)])  # six tiles; one
 @pytest.mark.campaign
 def test_it_is_what_stylize_draws_in_tiles(visit, size):
-    at = visit("?compare=0")
+    at = visit("?compare=0&strokes=fine")
     draw(at, "hayao")
     picture = photo(size)
     show(at, picture)
@@ -50,6 +50,54 @@ def test_it_is_what_stylize_draws_in_tiles(visit, size):
     assert at.text("message") == f"The picture is saved at {width} × {height}."
 
 
+@pytest.mark.parametrize("strokes", ["shown", "fine"])
+@pytest.mark.campaign
+def test_it_is_drawn_smaller_and_enlarged_along_the_photo(visit, strokes):
+    """With the strokes on the screen; fine ones of hayao, told of the whole picture, at 1536."""
+    at = visit(f"?compare=0&strokes={strokes}", size=256)
+    draw(at, "hayao")
+    picture = photo((2000, 1500))
+    show(at, picture)
+    assert at.text("save-gives") == "Save gives 2000 × 1500 pixels."
+    saved = levels(download(at.page, "#save"))
+    side = 240 if strokes == "shown" else 1536
+    small = picture.resize((side, round(side * 3 / 4)), Image.Resampling.LANCZOS)
+    drawn = render.stylise_rgb(small, open_student(zoo.find("hayao"), 1), size=side)
+    expected = levels(guided.upscale(picture, small, drawn))  # by the photo's colours, not by luma
+    assert saved.shape == expected.shape
+    assert np.abs(saved - expected).mean() < 3.5
+    lines = lambda levels: np.abs(np.diff(levels.mean(2))).mean()  # noqa: E731
+    assert lines(saved) == pytest.approx(lines(expected), rel=0.12)
+
+
+@pytest.mark.slow
+def test_both_kinds_of_strokes_are_seen_before(visit):
+    at = visit("?compare=0")
+    show(at, halves((2000, 1500)))
+    at.page.click("#strokes-both summary")
+    for strokes in ("shown", "fine"):
+        at.wait(f"document.getElementById('strokes-{strokes}').naturalWidth === 256")
+    assert download(at.page, "#save").size == (2000, 1500)
+    show(at, halves((60, 40)))
+    assert at.page.is_hidden("#strokes-both")  # there is no more than what is shown
+
+
+@pytest.mark.slow
+def test_a_network_of_one_size_says_what_it_gives(visit):
+    at = visit("?compare=0")
+    draw(at, "stiff")
+    show(at, halves((1500, 900)))
+    assert at.page.is_hidden("#strokes-row")
+    assert at.text("save-gives") == (
+        "Save gives 1500 × 900 pixels: stiff draws 64 × 64 and no more, "
+        "which are enlarged along the photo."
+    )
+    saved = levels(download(at.page, "#save"))
+    assert saved.shape == (900, 1500, 3)
+    assert np.abs(saved[:, :920] - (0, 255, 255)).max() <= 3
+    assert np.abs(saved[:, 1080:] - (255, 255, 0)).max() <= 3
+
+
 def halves(size: tuple[int, int]) -> Image.Image:
     """Red on the left, a third of blue on the right."""
     picture = Image.new("RGB", size, (255, 0, 0))
@@ -59,7 +107,7 @@ def halves(size: tuple[int, int]) -> Image.Image:
 
 @pytest.mark.slow
 def test_it_is_looked_at_as_on_the_screen(visit):
-    at = visit("?strength=0.5&beside=1")
+    at = visit("?strength=0.5&beside=1&strokes=fine")
     show(at, halves((1500, 900)))
     at.page.click("#mirror")
     at.settle()
@@ -72,7 +120,7 @@ def test_it_is_looked_at_as_on_the_screen(visit):
 
 
 def test_what_is_see_through_is_white_as_on_the_page(visit):
-    at = visit("?compare=0")
+    at = visit("?compare=0&strokes=fine")
     picture = Image.new("RGBA", (500, 400), (255, 0, 0, 255))
     picture.paste((9, 9, 9, 0), (0, 0, 250, 400))
     show(at, picture)
@@ -81,16 +129,14 @@ def test_what_is_see_through_is_white_as_on_the_page(visit):
     assert np.abs(saved[:, 260:] - (0, 255, 255)).max() == 0
 
 
-@pytest.mark.parametrize("way", ["unticked", "smaller", "of one size"])
+@pytest.mark.parametrize("way", ["unticked", "smaller"])
 @pytest.mark.campaign
 def test_what_is_shown_is_saved_where_that_is_all_there_is(visit, way):
     at = visit("?compare=0")
     size = (60, 40) if way == "smaller" else (500, 400)
     if way == "unticked":
         at.page.uncheck("#full")
-    if way == "of one size":
-        draw(at, "stiff")
-    elif way == "smaller":
+    if way == "smaller":
         at.page.select_option("#size", "128")
     show(at, photo(size))
     saved = download(at.page, "#save")
@@ -116,7 +162,7 @@ Worker.prototype.postMessage = function (message, transfer) {
 
 @pytest.mark.campaign
 def test_it_can_be_cancelled_and_begun_again(visit):
-    at = visit("?compare=0", script=HELD)
+    at = visit("?compare=0&strokes=fine", script=HELD)
     show(at, halves((4000, 1500)))
     downloads = []
     at.page.on("download", lambda each: downloads.append(each))
@@ -138,7 +184,7 @@ def test_it_can_be_cancelled_and_begun_again(visit):
 
 @pytest.mark.slow
 def test_the_page_goes_on_meanwhile(visit):
-    at = visit("?compare=0", script=HELD)
+    at = visit("?compare=0&strokes=fine", script=HELD)
     show(at, halves((3000, 1500)))
     with at.page.expect_download() as found:
         at.page.click("#save")
@@ -159,7 +205,7 @@ def test_more_than_a_browser_draws_is_saved_smaller(visit):
     at = visit("?compare=0")
     show(at, Image.new("RGB", (6000, 5000), (255, 0, 0)))
     width, height = download(at.page, "#save").size
-    assert width * height <= 4096 * 4096
+    assert 24e6 < width * height <= 5120 * 5120
     assert width / height == pytest.approx(1.2, abs=0.001)
     assert at.text("message") == f"The picture is saved at {width} × {height}."
 
@@ -171,7 +217,7 @@ def test_why_it_was_not_drawn_is_said(visit):
     )
     script += " ? Promise.reject(new Error('too large')) : make(what, ...how))(createImageBitmap);"
     at = visit("?compare=0", script=script)
-    show(at, halves((500, 400)))
+    show(at, halves((1500, 900)))
     at.page.evaluate("window.broken = true")
     at.page.click("#save")
     at.wait("document.getElementById('message').textContent !== ''")

@@ -18,7 +18,8 @@ WORDS = """() => {
       found.push(element.getAttribute(name));
   return found.filter((text) => text);
 }"""
-SAME = r"distill|lens|negative|hayao|stiff|pencil|paint|chalk|WASM.*|[\d,. %px]+|Stopp?|.* px\)?"
+SAME = r"(?i)distill|lens|negative|hayao|stiff|pencil|paint|chalk|WASM.*|"
+SAME += r"[\d,. %px]+|Stopp?|.* px\)?"
 CLIPPED = """[...document.querySelectorAll('.dock button')].filter(
   (b) => b.offsetParent && b.scrollWidth > b.clientWidth).map((b) => b.id)"""
 

@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from distill.lens import __main__ as lens
+from support.commands import run
+from support.onnx_networks import negative
+
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
 
 READY = "window.distill !== undefined && distill.speed().frames > 0 && !distill.busy()"
@@ -83,6 +87,23 @@ def test_after_one_visit_it_works_without_a_network_and_with_threads(come, folde
     assert at.page.evaluate("document.querySelector('#styles input:checked').value") == "hayao"
     at.page.check("input[value=negative]", force=True)
     at.wait("document.getElementById('tag').textContent === 'negative'")
+    assert at.text("message") == ""
+    at.noise.clear()  # what the browser itself says of a server that has gone
+
+
+@pytest.mark.slow
+def test_a_static_build_works_on_a_plain_host_and_without_one(come, tmp_path):
+    negative().save(str(tmp_path / "negative.onnx"))
+    site = tmp_path / "site"
+    assert run(lens, f"static={site}", f"students=[{tmp_path / 'negative.onnx'}]") == 0
+    with served(site) as port:
+        at = come(port)
+        all_kept(at, site)
+        at.wait("document.getElementById('offline').textContent.startsWith('Offline: ')")
+    at.page.reload()
+    at.wait(READY)
+    assert at.page.evaluate("crossOriginIsolated")
+    at.wait("document.getElementById('offline').textContent.startsWith('Offline: ')")
     assert at.text("message") == ""
     at.noise.clear()  # what the browser itself says of a server that has gone
 

@@ -347,11 +347,60 @@ def test_the_speed_is_not_read_aloud_all_the_time(visit):
         assert at.page.get_attribute(f"#{meter}", "aria-live") == "off"
 
 
-def test_where_it_runs_is_not_cut_off(visit):
+def test_where_it_runs_and_how_fast_is_behind_an_i(visit):
     at = visit(viewport={"width": 360, "height": 640})
-    assert at.page.evaluate(
-        "((badge) => badge.scrollWidth <= badge.clientWidth)(document.querySelector('.badge'))"
-    )
+    assert not at.page.is_visible("#backend")
+    assert not at.page.is_visible("#meter")
+    at.page.click("#about summary")
+    assert at.page.is_visible("#meter")
+    box = at.page.locator("#about .sheet").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 360
+    assert "Not offline: this browser keeps no pages here" in at.text("offline")
+
+
+# Of a row, the words beside a small box take the finger, too.
+SMALL = """[...document.querySelectorAll(
+  'button, select, summary, a, .style, .row:has([type=checkbox]) label, input[type=range]')]
+  .filter((each) => each.checkVisibility() && each.getBoundingClientRect().height < 43.9)
+  .map((each) => each.id || each.textContent.trim())"""
+
+
+@pytest.mark.parametrize("camera", [False, True])
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (844, 390)])
+@pytest.mark.slow
+def test_all_that_is_touched_is_as_high_as_a_finger(visit, width, height, camera):
+    at = visit(camera=camera, viewport={"width": width, "height": height})
+    if camera:
+        at.wait("document.getElementById('loop').offsetParent !== null")
+    assert at.page.evaluate(SMALL) == []
+    if camera and width < height:  # its one big button
+        box = at.page.locator("#save").bounding_box()
+        assert min(box["width"], box["height"]) >= 72
+        assert abs(box["x"] + box["width"] / 2 - width / 2) < 2
+
+
+@pytest.mark.slow
+def test_many_styles_are_pushed_aside_on_a_phone(visit):
+    many = """const read = JSON.parse;
+    JSON.parse = (text) => {
+      const found = read(text);
+      const first = found?.students?.[0];
+      if (first) for (let i = 1; i < 14; i++)
+        found.students.push({ ...first, name: `style-${i}`, commercial: i > 9 ? "no" : "yes" });
+      return found;
+    };"""
+    at = visit(viewport={"width": 390, "height": 844}, script=many)
+    assert at.page.evaluate("document.documentElement.scrollWidth") <= 390
+    box = at.page.locator("#styles").bounding_box()
+    assert box["height"] < 340  # two rows, whatever their number
+    assert at.page.inner_text(".style:has([value=style-13])") == "Style 13 · not for sale"
+    assert at.page.inner_text(".style:has([value=style-3])") == "Style 3"
+    at.page.focus("input[value=negative]")
+    at.page.keyboard.press("ArrowLeft")  # the last one
+    at.wait("document.getElementById('tag').textContent === 'style-13'")
+    last = at.page.locator(".style:has([value=style-13])").bounding_box()
+    assert last["x"] + last["width"] <= 391  # it has come into view
 
 
 @pytest.mark.slow

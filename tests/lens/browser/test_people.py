@@ -32,7 +32,7 @@ def test_what_is_not_drawn_is_the_photos_own(visit, part):
 
 @pytest.mark.campaign
 def test_the_part_alone_is_drawn_at_full_size(visit):
-    at = visit("?compare=0")
+    at = visit("?compare=0&strokes=fine")
     large = Image.fromarray(astronaut()).resize((1536, 1536), Image.Resampling.NEAREST)
     show(at, large)
     draw(at, "people")

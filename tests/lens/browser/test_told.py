@@ -181,7 +181,7 @@ def test_frames_are_as_large_as_20_a_second_allow(visit, told):
 @pytest.mark.parametrize("size", [(700, 500), pytest.param((1500, 1333), marks=pytest.mark.slow)])
 @pytest.mark.campaign
 def test_it_is_saved_as_stylize_draws_it(visit, told, file, size):
-    at = visit("?compare=0", url=told)
+    at = visit("?compare=0&strokes=fine", url=told)
     picture = photo(*size)
     show(at, picture)
     saved = np.asarray(download(at.page, "#save").convert("RGB")).astype(int)

@@ -13,7 +13,7 @@ import type { Times } from "../protocol";
 import { encoded } from "../save";
 import { Picture, type Video } from "../sources";
 import { strings } from "../strings";
-import { sizesOf } from "../sizes";
+import { sizesOf, stillSide } from "../sizes";
 import { Viewer } from "../viewer";
 import { startWorker } from "./start_worker";
 
@@ -145,7 +145,7 @@ export class Stage implements CameraScreen {
     let student: Student;
     try {
       // Under a number: the same address may give another network the next time.
-      student = await this.engine.adopt(String(turn), "photo", await file.arrayBuffer(), true);
+      student = await this.engine.adopt({ name: String(turn), kind: "photo", bytes: await file.arrayBuffer(), anySize: true });
     } catch (error) {
       throw new Error(`${name}: ${reason(error)}`);
     }
@@ -309,7 +309,7 @@ export class Stage implements CameraScreen {
   }
 
   private measuring(student: Student): AutoSize {
-    return new AutoSize(sizesOf(student), student.side, student.colours_at, student.told, () => this.viewer.screenSide);
+    return new AutoSize(sizesOf(student), student.side, student.colours_at, () => this.viewer.screenSide, (side) => stillSide(student, side));
   }
 
   /** What was chosen cannot run: an earlier one draws on. */

@@ -37,6 +37,7 @@ export const english = {
     again: "The page tries again by itself.",
     noStudent: "no student is open",
     notFinite: "its output is not finite",
+    notForSale: (name: string) => `${name} · not for sale`,
     terms: (name: string, licence: string) => `Terms of ${name}: ${licence}.`,
   },
   part: {
@@ -48,6 +49,9 @@ export const english = {
   },
   own: {
     refused: (name: string, why: string) => `${name} cannot be a style: ${why}.`,
+    takes: (name: string) => `How ${name} takes pictures`,
+    found: "Found by photographs; change it where the picture looks wrong.",
+    doubtful: (name: string) => `Photographs do not tell which values ${name} takes and gives. Say it under Settings, then press Draw with this.`,
     unreadable: "no ONNX network, or one that ONNX Runtime for browsers cannot run",
     inputs: (count: number) => `it has ${count} inputs, want one: the picture`,
     otherInput: (type: string, shape: string) =>
@@ -93,8 +97,19 @@ export const english = {
   full: {
     save: "Save",
     cancel: "Cancel: the picture is not saved",
+    gives: (width: number, height: number) => `Save gives ${width} × ${height} pixels.`,
+    givesFixed: (name: string, wide: number, high: number, width: number, height: number) =>
+      `Save gives ${width} × ${height} pixels: ${name} draws ${wide} × ${high} and no more, which are enlarged along the photo.`,
     done: (width: number, height: number) => `The picture is saved at ${width} × ${height}.`,
     failed: (why: string) => `The picture was not saved: ${why}.`,
+  },
+  offline: {
+    coming: "This page is being kept in the browser, to open without a network.",
+    ready: "Offline: this page is kept in the browser and opens without a network.",
+    insecure: "Not offline: browsers keep pages opened over https or from localhost only.",
+    untrusted:
+      "Not offline: browsers keep no page whose certificate they do not trust, as one made by distill.lens https=true. A static build on an https host is kept.",
+    refused: "Not offline: this browser keeps no pages here, as in a private window.",
   },
   loop: {
     start: "Loop",

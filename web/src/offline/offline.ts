@@ -1,5 +1,5 @@
 /** The page without a network: registers the service worker, and tells it what to keep. */
-import { say } from "../dom";
+import { $, label, say } from "../dom";
 import { loadFilms } from "../film_controls";
 import { gifWorker } from "../gif_loop";
 import type { Manifest } from "../manifest";
@@ -8,10 +8,13 @@ import { strings } from "../strings";
 
 const TRIED = "distill-lens-isolated"; // in this tab: the page was loaded anew for its headers
 
-/** Where there can be none (http on another host, private windows of some browsers), nothing. */
+/** Where there can be none (http on another host, private windows of some browsers), that is said. */
 export async function startOffline(): Promise<void> {
   const { serviceWorker } = navigator;
-  if (!serviceWorker || import.meta.env.DEV) return;
+  if (import.meta.env.DEV) return;
+  const tell = (text: string) => label($("offline"), text);
+  tell(strings.offline.coming);
+  if (!serviceWorker) return tell(self.isSecureContext ? strings.offline.refused : strings.offline.insecure);
   if (!self.crossOriginIsolated) {
     // Its headers hold for a page that it answered: this one, once more.
     serviceWorker.addEventListener("controllerchange", () => {
@@ -20,8 +23,15 @@ export async function startOffline(): Promise<void> {
       location.reload();
     });
   }
-  serviceWorker.addEventListener("message", ({ data }) => data.updated && say(strings.updated));
-  await serviceWorker.register("./service_worker.js").catch(() => {});
+  serviceWorker.addEventListener("message", ({ data }) => {
+    tell(strings.offline.ready);
+    if (data.updated) say(strings.updated);
+  });
+  await serviceWorker.register("./service_worker.js").catch(({ name }: DOMException) => {
+    if (serviceWorker.controller) tell(strings.offline.ready); // it is there, the network is not
+    // A certificate that the user has accepted is none that the browser trusts.
+    else tell(name === "SecurityError" ? strings.offline.untrusted : strings.offline.refused);
+  });
 }
 
 /** Once the page draws: `loaded` are the files that its worker took. */

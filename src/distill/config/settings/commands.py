@@ -202,6 +202,9 @@ class Lens(TakesOnnxFiles):
     output: Annotated[PathText, Field(min_length=1)] = setting(
         "folder of the page; an earlier one is replaced"
     )
+    static: Annotated[PathText, Field(min_length=1)] | None = setting(
+        "build the page into this folder for any https host, with a note on how, and end"
+    )
     serve: bool = setting("false: build the folder only")
     host: Annotated[str, Field(min_length=1)] = setting(
         "address to serve at; 0.0.0.0: for other devices in the network too"

@@ -1,0 +1,100 @@
+"""Networks of one's own that take pictures in another way: found, shown, asked, changed."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from distill.core.sessions import open_session
+
+SIDE = 64
+SAID = ("input", "output", "channels", "layout")
+OURS = ["0,1", "0,1", "rgb", "nchw"]
+
+
+def network(nodes, shape, **constants) -> bytes:
+    """From `x` to `y`, float32 of this shape."""
+    value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)  # noqa: E731
+    tensors = [helper.make_tensor(n, TensorProto.FLOAT, [], [v]) for n, v in constants.items()]
+    graph = helper.make_graph(nodes, "g", [value("x")], [value("y")], tensors)
+    opset = [helper.make_opsetid("", 13)]
+    return helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+
+
+def inverse(shape, white) -> bytes:
+    return network([helper.make_node("Sub", ["white", "x"], ["y"])], shape, white=white)
+
+
+def open_network(at, content: bytes) -> None:
+    at.page.set_input_files("#file", {"name": "mine.onnx", "mimeType": "", "buffer": content})
+
+
+def drawn(at) -> tuple[np.ndarray, np.ndarray]:
+    at.wait("document.getElementById('tag').textContent === 'mine'")
+    at.settle()
+    return at.last()
+
+
+def shown(at) -> list[str]:
+    return [at.page.input_value(f"#own-{name}") for name in SAID]
+
+
+@pytest.mark.parametrize(
+    ("shape", "white", "found"),
+    [
+        ([1, 3, SIDE, SIDE], 1.0, OURS),
+        ([1, 3, SIDE, SIDE], 255.0, ["0,255", "0,255", "rgb", "nchw"]),
+        ([1, 3, SIDE, SIDE], 0.0, ["-1,1", "-1,1", "rgb", "nchw"]),
+        ([1, SIDE, SIDE, 3], 255.0, ["0,255", "0,255", "rgb", "nhwc"]),
+    ],
+)
+@pytest.mark.slow
+def test_ranges_and_layout_are_found_and_shown(visit, shape, white, found):
+    at = visit()
+    open_network(at, inverse(shape, white))
+    photo, output = drawn(at)
+    assert np.abs(output - (1 - photo)).max() < 1e-5
+    assert shown(at) == found
+    assert at.text("own-title") == "How mine takes pictures"
+    at.page.check("input[value=negative]", force=True)
+    assert at.page.is_hidden("#own")
+
+
+@pytest.mark.slow
+def test_white_box_cartoonization_comes_out_right(visit, assets):
+    """From -1 to 1, in and out, as its authors have it."""
+    path = assets / "teachers/whitebox_cartoon.onnx"
+    at = visit()
+    open_network(at, path.read_bytes())
+    photo, output = drawn(at)
+    assert shown(at) == ["-1,1", "-1,1", "rgb", "nchw"]
+    session = open_session(onnx.load(path), threads=1)
+    (wanted,) = session.run(None, {session.get_inputs()[0].name: 2 * photo - 1})
+    assert np.abs(output - (wanted + 1) / 2).max() < 2 / 255
+
+
+@pytest.mark.slow
+def test_what_photographs_do_not_tell_is_asked(visit):
+    at = visit()
+    double = [helper.make_node("Mul", ["x", "factor"], ["y"])]
+    open_network(at, network(double, [1, 3, SIDE, SIDE], factor=9.0))
+    at.wait("document.getElementById('message').textContent !== ''")
+    assert at.text("message").startswith(
+        "Photographs do not tell which values mine takes and gives"
+    )
+    assert at.text("tag") == "negative"  # nothing is drawn wrong
+    assert at.page.is_visible("#own-take")
+    at.page.select_option("#own-output", "0,255")
+    at.page.select_option("#own-channels", "bgr")
+    at.page.click("#own-take")
+    photo, output = drawn(at)
+    assert np.abs(output - 9 * photo / 255).max() < 1e-5
+    assert at.text("message") == ""
+    at.page.select_option("#own-input", "-1,1")
+    at.page.click("#own-take")
+    at.wait("distill.last().then(({ output }) => Math.min(...output) < -0.01)")
+    photo, output = drawn(at)
+    assert np.abs(output - 9 * (2 * photo - 1) / 255).max() < 1e-5
+    assert at.page.locator("input[value=mine]").count() == 1
