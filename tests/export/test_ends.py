@@ -110,6 +110,21 @@ def test_stylize_takes_every_form(
     np.testing.assert_allclose(student(pictures(1).numpy()), expected, atol=0.51 / 255)
 
 
+@pytest.mark.parametrize("asked", [{}, {"input": "uint8_nhwc", "batch": 2}])
+def test_sides_that_32_does_not_divide(shipped: ConversionSource, asked: dict) -> None:
+    """Filled up by the last row and column, and cut again, in the file."""
+    exporter = replace(shipped.exporter, size=(72, 100), **asked)
+    made = Float32().ended(exporter.export(shipped.folded), exporter, 3)
+    some = torch.nn.functional.interpolate(pictures(2), (72, 100))
+    run, form = picture_call(open_session(made, 1)), asked.get("input", "float_nchw")
+    few = some[: asked.get("batch", 1)].mul(255).round().div(255)
+    filled = torch.from_numpy(np.pad(few.numpy(), ((0, 0), (0, 0), (0, 24), (0, 28)), "edge"))
+    expected = in_form(output_of(shipped.folded, filled)[:, :, :72, :100].numpy(), form)
+    got = run(in_form(few.numpy(), form))
+    assert got.shape == expected.shape
+    assert np.abs(got.astype(float) - expected).max() <= (1 if "uint8" in form else 1e-4)
+
+
 def test_any_size_and_any_number_in_bytes(source: ConversionSource) -> None:
     exporter = replace(source.exporter, dynamic=True, input="uint8_nhwc", profile="any", opset=11)
     made = Float32().ended(exporter.export(source.folded), exporter, 3)
@@ -127,15 +142,21 @@ def convert(made: Format, source: ConversionSource, folder: Path) -> float:
     run = made.open(folder)
     assert run is not None
     taken, given = (f"{each.kind}_{each.layout}" for each in made.ends(source.exporter))
-    some = pictures(3).numpy()
+    some = torch.nn.functional.interpolate(pictures(3), source.exporter.sides).numpy()
     rows = batches(3, source.exporter.batch)
     got = np.concatenate([run(np.ascontiguousarray(in_form(some[n], taken))) for n in rows])[:3]
     scaled = got.astype(np.float32) / (1 if given.startswith("float_") else 255)
     scaled = np.moveaxis(scaled, 3, 1) if given.endswith("nhwc") else scaled
-    return float(np.abs(scaled - output_of(source.folded, torch.from_numpy(some)).numpy()).max())
+    height, width = source.exporter.sides
+    edges = ((0, 0), (0, 0), (0, -height % 32), (0, -width % 32))
+    filled = torch.from_numpy(np.pad(some, edges, "edge"))
+    expected = output_of(source.folded, filled)[:, :, :height, :width].numpy()
+    return float(np.abs(scaled - expected).max())
 
 
 CASES = [
+    (Ncnn, {"size": (72, 100)}),
+    (TfLite, {"size": (72, 100), "input": "uint8_nhwc"}),
     (Float16, {"input": "uint8_nhwc"}),
     (Float16, {"batch": 2}),
     (Uint8, {}),
@@ -173,7 +194,7 @@ def test_int8_of_several_pictures_in_bytes(source: ConversionSource, tmp_path: P
     ("exporter", "said"),
     [
         ({"size": [96, 64, 3]}, r"want a side, or \[HEIGHT,WIDTH\]"),
-        ({"size": [96, 100]}, "must divide by 32"),
+        ({"size": [96, 100], "dynamic": True}, "at least 32 pixels; of a dynamic file a multiple"),
         ({"batch": 0}, "exporter.batch=0: at least 1"),
         ({"batch": 2, "dynamic": True}, "of a dynamic file any, leave it out"),
         ({"input": "int4_nchw"}, "exporter.input=int4_nchw: choose from float_nchw"),

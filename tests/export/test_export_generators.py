@@ -108,6 +108,7 @@ def test_pix2pix_is_written_in_float_and_half_precision(place: Path, lively: Liv
     assert typed("p2p") == 0
     assert names("p2p/export") == [
         "formats.json", "formats.md", "generator.onnx", "generator_fp16.onnx", "report.json",
+        "snippets",
     ]  # fmt: skip
     folder = place / "runs/p2p/export"
     model = onnx.load(str(folder / "generator.onnx"))
@@ -124,7 +125,10 @@ def test_pix2pix_is_written_in_float_and_half_precision(place: Path, lively: Liv
     assert half["limit"] == 10_000_000
     assert found["ok"]
     assert found["network"]["name"] == "unet"
-    assert found["output"] == {"name": "stylized", "range": [0, 1]}
+    assert found["output"] == {
+        "name": "stylized", "range": [0, 1], "type": "float32", "layout": "NCHW", "channels": "RGB",
+        "shape": [1, 3, SIDE, SIDE],
+    }  # fmt: skip
     assert [each["name"] for each in found["generator"]] == [
         "MACs", "MACs by thop", "parameters", "bytes", "bytes in half precision", "bytes, gzip",
         "ms, 1 thread of this CPU", "largest difference to PyTorch", "operators",
@@ -175,7 +179,7 @@ def test_a_plain_unet_has_no_separable_row(place: Path, lively: Lively) -> None:
     assert [row["name"] for row in report("p2p/export")["sizes"]] == [
         "U-Net-64 of the paper", "width factors 0.25 and 0.5", "+ half precision", "+ int8",
     ]  # fmt: skip
-    assert names("p2p/export") == ["generator.onnx", "report.json"]
+    assert names("p2p/export") == ["generator.onnx", "report.json", "snippets"]
 
 
 @pytest.mark.campaign
@@ -259,7 +263,7 @@ def test_both_directions_of_cyclegan(place: Path) -> None:
     networks = cyclegan()
     assert typed("cycle") == 0
     assert typed("cycle", "direction=BtoA") == 0
-    assert names("cycle/export") == ["BtoA", "generator.onnx", "report.json"]
+    assert names("cycle/export") == ["BtoA", "generator.onnx", "report.json", "snippets"]
     photo = torch.rand(1, 3, SIDE, SIDE)
     for folder, name in (("export", "a_to_b"), ("export/BtoA", "b_to_a")):
         made = inferred(place / "runs/cycle" / folder / "generator.onnx", photo)

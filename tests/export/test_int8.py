@@ -11,7 +11,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from distill.core.errors import DistillError
-from distill.core.onnx_files import noted
+from distill.core.onnx_files import ABOUT, noted
 from distill.core.terms import NOTE, read_terms
 from distill.export.format import ConversionSource
 from distill.export.int8 import LEAST_PHOTOS, Int8, foreign_int8, quantised, tail, weight_ranges
@@ -39,7 +39,7 @@ def test_static_qdq_with_float_ends(made: Path, source: ConversionSource) -> Non
     ends = [*model.graph.input, *model.graph.output]
     assert {v.type.tensor_type.elem_type for v in ends} == {TensorProto.FLOAT}
     assert foreign_int8(model, source.exporter.profile or "strict") == []
-    assert [each.key for each in model.metadata_props] == [NOTE]
+    assert [each.key for each in model.metadata_props] == [NOTE, ABOUT]
     assert read_terms(noted(model, NOTE)).commercial == "no"
 
 

@@ -12,30 +12,19 @@ from distill.check.onnx_graph import Graph, Node, Shape, Tensor
 from distill.core.errors import DistillError, reason_of
 
 
-def _graph(path: Path, **parts: Any) -> Graph:
-    files = [each for each in (path, *path.rglob("*")) if each.is_file()]
-    size = sum(each.stat().st_size for each in files)
-    return Graph(path=path, size=size, external=(), opset=0, constants={}, **parts)
-
-
-def _tensor(name: str, shape: Shape, note: str = "") -> Tensor:
-    return Tensor(name, shape, "×".join(str(side or "?") for side in shape) + note)
-
-
-def _package(path: Path, module: str, extra: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        needs = f"{path}: needs {module.split('.')[0]}; pip install 'distill[{extra}]'"
-        raise DistillError(needs) from None
-
-
-def _read(path: Path, kind: str, reader: Callable[[], Graph]) -> Graph:
-    """Whatever a damaged file makes its reader raise ends in one line."""
+def _read(path: Path, kind: str, module: str, extra: str, reader: Callable[..., Any]) -> Graph:
+    """What `reader` finds in a file with a package; what a damaged one makes it raise is a line."""
     if not path.exists():
         raise DistillError(f"{path}: no such file")
     try:
-        return reader()
+        package = import_module(module)
+    except ImportError:
+        needs = f"{path}: needs {module.split('.')[0]}; pip install 'distill[{extra}]'"
+        raise DistillError(needs) from None
+    files = [each for each in (path, *path.rglob("*")) if each.is_file()]
+    size = sum(each.stat().st_size for each in files)
+    try:
+        return Graph(path, size, (), 0, **reader(path, package), constants={})
     except Exception as error:
         reason = reason_of(error, 200)
         raise DistillError(f"{path}: not a readable {kind} ({reason})") from error
@@ -43,72 +32,66 @@ def _read(path: Path, kind: str, reader: Callable[[], Graph]) -> Graph:
 
 def read_tflite(path: Path) -> Graph:
     """One node an operator, by its name in TFLite's schema; a custom one has the domain custom."""
-    schema = _package(path, "ai_edge_litert.schema_py_generated", "tflite")
-    names = {number: name for name, number in vars(schema.BuiltinOperator).items()}
-
-    def reader() -> Graph:
-        content = path.read_bytes()
-        if content[4:8] != b"TFL3":
-            raise ValueError("no TFL3 at its beginning")
-        model = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(content, 0))
-        graph = model.subgraphs[0]
-        shapes: list[Shape] = []
-        for tensor in graph.tensors:
-            sides = tensor.shape if tensor.shapeSignature is None else tensor.shapeSignature
-            shapes.append(tuple(None if side < 0 else int(side) for side in sides))
-        called = [tensor.name.decode() for tensor in graph.tensors]
-        nodes: list[Node] = []
-        for operator in graph.operators:
-            code = model.operatorCodes[operator.opcodeIndex]
-            custom = (code.customCode or b"").decode()
-            name = custom or names[max(code.builtinCode, code.deprecatedBuiltinCode)]
-            ends = [
-                tuple(called[n] for n in numbers if n >= 0)
-                for numbers in (operator.inputs, operator.outputs)
-            ]
-            domain = "custom" if custom else ""
-            nodes.append(Node(f"{name} {len(nodes)}", name, domain, ends[0], ends[1], {}))
-        inputs, outputs = (
-            tuple(_tensor(called[n], shapes[n]) for n in ends)
-            for ends in (graph.inputs, graph.outputs)
-        )
-        return _graph(
-            path,
-            nodes=tuple(nodes),
-            inputs=inputs,
-            outputs=outputs,
-            shapes=dict(zip(called, shapes, strict=True)),
-            about={(entry.name or b"").decode(): "" for entry in model.metadata or []},
-        )
-
-    return _read(path, "TFLite file", reader)
+    return _read(path, "TFLite file", "ai_edge_litert.schema_py_generated", "tflite", _tflite)
 
 
 def read_package(path: Path) -> Graph:
     """One node an operation of a Core ML program; `about` has the version and kinds of its ends."""
     logging.getLogger("coremltools").setLevel(logging.ERROR)  # it misses its runtime on Linux
-    ct = _package(path, "coremltools", "coreml")
+    return _read(path, "Core ML package", "coremltools", "coreml", _core_ml)
 
-    def reader() -> Graph:
-        spec = ct.models.MLModel(str(path), skip_model_load=True).get_spec()
-        nodes = []
-        for function in spec.mlProgram.functions.values():
-            (block,) = function.block_specializations.values()
-            for operation in block.operations:
-                given = [n.name for each in operation.inputs.values() for n in each.arguments]
-                made = tuple(output.name for output in operation.outputs)
-                nodes.append(Node(made[0], operation.type, "", tuple(given), made, {}))
-        ends = [tuple(map(_end, e)) for e in (spec.description.input, spec.description.output)]
-        about = {
-            "kind": spec.WhichOneof("Type"),
-            "version": str(spec.specificationVersion),
-            "licence": spec.description.metadata.license,
-        }
-        return _graph(
-            path, nodes=tuple(nodes), inputs=ends[0], outputs=ends[1], shapes={}, about=about
+
+def _tflite(path: Path, schema: Any) -> dict[str, Any]:
+    content = path.read_bytes()
+    if content[4:8] != b"TFL3":
+        raise ValueError("no TFL3 at its beginning")
+    names = {number: name for name, number in vars(schema.BuiltinOperator).items()}
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(content, 0))
+    graph, nodes, shapes = model.subgraphs[0], list[Node](), dict[str, Shape]()
+    called = [tensor.name.decode() for tensor in graph.tensors]
+    for name, tensor in zip(called, graph.tensors, strict=True):
+        sides = tensor.shape if tensor.shapeSignature is None else tensor.shapeSignature
+        shapes[name] = tuple(None if side < 0 else int(side) for side in sides)
+    for operator in graph.operators:
+        code = model.operatorCodes[operator.opcodeIndex]
+        custom = (code.customCode or b"").decode()
+        name = custom or names[max(code.builtinCode, code.deprecatedBuiltinCode)]
+        given, made = (
+            tuple(called[n] for n in numbers if n >= 0)
+            for numbers in (operator.inputs, operator.outputs)
         )
+        domain = "custom" if custom else ""
+        nodes.append(Node(f"{name} {len(nodes)}", name, domain, given, made, {}))
+    ends = [
+        [_tensor(called[n], shapes[called[n]]) for n in e] for e in (graph.inputs, graph.outputs)
+    ]
+    about = {(entry.name or b"").decode(): "" for entry in model.metadata or []}
+    return _parts(nodes, ends, about) | {"shapes": shapes}
 
-    return _read(path, "Core ML package", reader)
+
+def _core_ml(path: Path, ct: Any) -> dict[str, Any]:
+    spec = ct.models.MLModel(str(path), skip_model_load=True).get_spec()
+    nodes = []
+    for function in spec.mlProgram.functions.values():
+        (block,) = function.block_specializations.values()
+        for operation in block.operations:
+            given = [n.name for each in operation.inputs.values() for n in each.arguments]
+            made = tuple(output.name for output in operation.outputs)
+            nodes.append(Node(made[0], operation.type, "", tuple(given), made, {}))
+    ends = [[*map(_end, e)] for e in (spec.description.input, spec.description.output)]
+    about = {"kind": spec.WhichOneof("Type"), "version": str(spec.specificationVersion)}
+    return _parts(nodes, ends, about)
+
+
+def _parts(nodes: list[Node], ends: list[list[Tensor]], about: dict[str, str]) -> dict[str, Any]:
+    inputs, outputs = map(tuple, ends)
+    return {
+        "nodes": tuple(nodes), "inputs": inputs, "outputs": outputs, "shapes": {}, "about": about
+    }  # fmt: skip
+
+
+def _tensor(name: str, shape: Shape, note: str = "") -> Tensor:
+    return Tensor(name, shape, "×".join(str(side or "?") for side in shape) + note)
 
 
 def _end(feature: Any) -> Tensor:

@@ -144,7 +144,8 @@ def free_size(model: onnx.ModelProto) -> onnx.ModelProto:
     return free
 
 
-Step = tuple[str, np.ndarray | None, dict[str, Any]]  # an operator, its constant, its attributes
+# An operator, its constant or constants, its attributes.
+Step = tuple[str, np.ndarray | list[np.ndarray] | None, dict[str, Any]]
 
 
 def wrapped(
@@ -174,9 +175,12 @@ def wrapped(
     def chain(source: str, steps: Sequence[Step], target: str) -> Iterator[onnx.NodeProto]:
         for number, (operator, constant, attributes) in enumerate(steps, 1):
             into = target if number == len(steps) else f"{target}{tag}/{number}"
-            names = [source] if constant is None else [source, f"{target}{tag}/{number}/constant"]
-            if constant is not None:
-                graph.initializer.append(numpy_helper.from_array(constant, names[1]))
+            one = [] if constant is None else constant
+            several = one if isinstance(one, list) else [one]
+            names, place = [source], f"{target}{tag}/{number}/constant"
+            for index, each in enumerate(several):
+                names.append(f"{place}{index or ''}")
+                graph.initializer.append(numpy_helper.from_array(each, names[-1]))
             yield onnx.helper.make_node(operator, names, [into], **attributes)
             source = into
 

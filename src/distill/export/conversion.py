@@ -24,6 +24,7 @@ from distill.core.files import home_path, scratch_folder, sha256, write_json, wr
 from distill.core.nodes import class_of, part
 from distill.data.photos import check_local
 from distill.export import reports, samples, snippets
+from distill.export.ends import at_any_size
 from distill.export.float32_export import export_float32
 from distill.export.format import ConversionSource, ConvertedFormat, Float32, Format, Inference
 from distill.export.onnx import OnnxExporter, batches
@@ -151,7 +152,7 @@ def compare(
     }
     times = interleave(calls, ROUNDS)
     with torch.inference_mode():
-        expected = torch.cat([network.eval()(photo[None]) for photo in photos])
+        expected = torch.cat([at_any_size(network.eval(), photo[None]) for photo in photos])
     return [
         FormatRow(name, problem=m)
         if isinstance(m, str)

@@ -8,14 +8,17 @@ from typing import Any, Literal
 import numpy as np
 import onnx
 import torch
+import torch.nn.functional as F
 from onnx import TensorProto, helper
 from torch import Tensor, nn
 
+from distill.core.errors import DistillError
 from distill.core.onnx_files import Step, model_inputs, wrapped
 
 FormName = Literal[
     "float_nchw", "float_nhwc", "float255_nchw", "float255_nhwc", "uint8_nchw", "uint8_nhwc"
 ]
+PADDING_OPSET = 11  # where pads and cuts are constants that a graph holds
 WHITE = np.asarray(255, np.float32)
 # Rounded without Round, which opset 9 lacks; Cast cuts off, and wraps what is out of range.
 HALF, BLACK = np.asarray(0.5, np.float32), np.asarray(0, np.float32)
@@ -68,29 +71,68 @@ class Form:
         return plain.astype(np.float32) / np.float32(self.white)
 
 
-class Ends(nn.Module):
-    """A network from (N, 3, H, W) in [0, 1] to the same, taking and giving other forms."""
+def at_any_size(network: nn.Module, photo: Tensor) -> Tensor:
+    """The output for sides that 32 does not divide: filled up at the lower right, and cut again."""
+    height, width = photo.shape[-2:]
+    edges = (0, -width % 32, 0, -height % 32)
+    return network(F.pad(photo, edges, mode="replicate"))[..., :height, :width]
 
-    def __init__(self, network: nn.Module, taken: Form, given: Form) -> None:
+
+class Ends(nn.Module):
+    """A network from (N, 3, H, W) in [0, 1] to the same, taking and giving other forms.
+
+    `sides` are those of its pictures where 32 does not divide them: see `at_any_size`.
+    """
+
+    def __init__(
+        self, network: nn.Module, taken: Form, given: Form, sides: tuple[int, int] | None = None
+    ) -> None:
         super().__init__()
-        self.network, self.taken, self.given = network, taken, given
+        self.network, self.taken, self.given, self.sides = network, taken, given, sides
 
     def forward(self, photo: Tensor) -> Tensor:
         photo = photo.permute(0, 3, 1, 2) if self.taken.last else photo
         photo = photo.to(torch.float32) if self.taken.kind == "uint8" else photo
-        output = self.network(photo if self.taken.white == 1 else photo * (1 / 255))
+        photo = photo if self.taken.white == 1 else photo * (1 / 255)
+        if self.sides:  # fixed: tracers see no shapes
+            height, width = self.sides
+            photo = F.pad(photo, (0, -width % 32, 0, -height % 32), mode="replicate")
+            output = self.network(photo)[..., :height, :width]
+        else:
+            output = self.network(photo)
         output = output if self.given.white == 1 else output * 255.0
         if self.given.kind == "uint8":
             output = (output + 0.5).clamp(0, 255).to(torch.uint8)
         return output.permute(0, 2, 3, 1) if self.given.last else output
 
 
-def around(model: onnx.ModelProto, taken: Form, given: Form, channels: int) -> onnx.ModelProto:
-    """The same for a graph of ours, which passes onnx.checker; `channels` are its output's."""
+def around(
+    model: onnx.ModelProto,
+    taken: Form,
+    given: Form,
+    channels: int,
+    sides: tuple[int, int] | None = None,
+) -> onnx.ModelProto:
+    """The same for a graph of ours, which passes onnx.checker; `channels` are its output's.
+
+    Raises DistillError for `sides` in an opset that has no padding by edges computed.
+    """
     first: list[Step] = [("Transpose", None, {"perm": [0, 3, 1, 2]})] if taken.last else []
     first += [("Cast", None, {"to": TensorProto.FLOAT})] if taken.kind == "uint8" else []
-    first += [("Mul", 1 / WHITE, {})] if taken.white == 255 else []
-    last: list[Step] = [("Mul", WHITE, {})] if given.white == 255 else []
+    first += [("Mul", np.asarray(1 / WHITE), {})] if taken.white == 255 else []
+    last: list[Step] = []
+    if sides:
+        if model.opset_import[0].version < PADDING_OPSET:
+            raise DistillError(
+                f"exporter.size={[*sides]}: 32 does not divide it, and padding inside the file "
+                f"needs exporter.opset={PADDING_OPSET} or more; leave that out"
+            )
+        height, width = sides
+        pads = np.array([0, 0, 0, 0, 0, 0, -height % 32, -width % 32], np.int64)
+        first.append(("Pad", pads, {"mode": "edge"}))
+        cut = [np.array(each, np.int64) for each in ([0, 0], sides, [2, 3])]
+        last.append(("Slice", cut, {}))
+    last += [("Mul", WHITE, {})] if given.white == 255 else []
     if given.kind == "uint8":
         last += [("Add", HALF, {}), ("Max", BLACK, {}), ("Min", WHITE, {})]
         last += [("Cast", None, {"to": TensorProto.UINT8})]
@@ -98,11 +140,11 @@ def around(model: onnx.ModelProto, taken: Form, given: Form, channels: int) -> o
     if not first and not last:
         return model
     dims = model_inputs(model)[0].type.tensor_type.shape.dim
-    batch, _, *sides = (dim.dim_value or dim.dim_param for dim in dims)
+    batch, _, *own = (dim.dim_value or dim.dim_param for dim in dims)
     kinds = {"uint8": TensorProto.UINT8}
     entry, exit = (
         helper.make_tensor_value_info(
-            "", kinds.get(form.kind, TensorProto.FLOAT), form.shape(count, batch, *sides)
+            "", kinds.get(form.kind, TensorProto.FLOAT), form.shape(count, batch, *(sides or own))
         )
         for form, count in ((taken, 3), (given, channels))
     )

@@ -118,12 +118,14 @@ def _checks(
             yield BudgetCheck(f"MACs at {side}²", whole)
             name = f"% of MACs that the thumbnail adds at {side}²"
             yield BudgetCheck(name, 100 * (whole / without - 1))
-    yield BudgetCheck("MACs by thop", complexity.thop_macs(network, subject.sides))
+    yield BudgetCheck("MACs by thop", complexity.thop_macs(network, exporter.inside))
     yield BudgetCheck.at_most("parameters", complexity.parameters(network), most.parameters)
     if subject.halved:
-        half = Float16(subject.stem).graph(exporter, folded).SerializeToString()
+        half = Float16(subject.stem)
+        made = half.ended(half.graph(exporter, folded), exporter, subject.trained.channels)
+        size = len(made.SerializeToString())
         yield BudgetCheck("bytes", path.stat().st_size)
-        yield BudgetCheck.at_most("bytes in half precision", len(half), most.bytes)
+        yield BudgetCheck.at_most("bytes in half precision", size, most.bytes)
     else:
         yield BudgetCheck.at_most("bytes", path.stat().st_size, most.bytes)
     ends = Float32().ends(exporter)
@@ -152,7 +154,7 @@ def _checks(
 
 def _teacher_figures(subject: Subject) -> dict[str, Any]:
     """What the same picture costs with the teacher; nothing where it cannot be had here."""
-    source, size = subject.source, subject.sides
+    source, size = subject.source, subject.exporter.inside
     if source is None or source.teacher is None:
         return {}
     try:

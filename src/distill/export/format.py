@@ -102,7 +102,7 @@ class OnnxFormat(Format):
         self, model: onnx.ModelProto, exporter: OnnxExporter, channels: int
     ) -> onnx.ModelProto:
         """A graph of ours with the ends of its file, and what that says of itself."""
-        made = around(model, *self.ends(exporter), channels)
+        made = around(model, *self.ends(exporter), channels, exporter.filled)
         note(made, ABOUT, json.dumps(self.about(exporter, channels)))
         return made
 
@@ -137,9 +137,9 @@ class ConvertedFormat(Format, ABC):
                     "statistics need; take exporter.size=[HEIGHT,WIDTH], or formats=onnx"
                 )
             parts = network.encoder, network.decoder, network.statistics
-            at_hand = exporter.sides == (THUMBNAIL, THUMBNAIL)
-            network = OnePass(*parts) if at_hand else Thumbnailed(network, exporter.sides)
-        return Ends(network, *self.ends(exporter)).eval()
+            at_hand = exporter.inside == (THUMBNAIL, THUMBNAIL)
+            network = OnePass(*parts) if at_hand else Thumbnailed(network, exporter.inside)
+        return Ends(network, *self.ends(exporter), exporter.filled).eval()
 
     def example(self, source: ConversionSource) -> Tensor:
         """Zeros as its file takes them."""

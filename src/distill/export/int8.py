@@ -52,6 +52,11 @@ class Int8(OnnxFormat, ConvertedFormat):
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
         photos = source.calibration().numpy()
+        more = (
+            each - own
+            for each, own in zip(source.exporter.inside, source.exporter.sides, strict=True)
+        )
+        photos = np.pad(photos, ((0, 0), (0, 0), *((0, each) for each in more)), "edge")
         if len(photos) < LEAST_PHOTOS:
             print(
                 f"{self.name}: calibrated on the {counted(len(photos), 'photo')} there are, and "

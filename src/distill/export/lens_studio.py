@@ -39,6 +39,8 @@ class LensStudio(OnnxFormat, ConvertedFormat):
     def ends(self, exporter: OnnxExporter) -> tuple[Form, Form]:
         if exporter.batch > 1:
             raise DistillError(f"{self.name}: a camera gives one picture; leave exporter.batch out")
+        if exporter.filled:
+            raise DistillError(f"{self.name}: 32 must divide exporter.size={exporter.size}")
         return Form(), Form()
 
     def convert(self, source: ConversionSource, folder: Path) -> None:

@@ -25,7 +25,7 @@ from distill.core.errors import DistillError
 from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, flush_subnormals, note
 from distill.core.sessions import open_session
 from distill.core.terms import NOTE
-from distill.export.ends import Form, FormName
+from distill.export.ends import Form, FormName, at_any_size
 from distill.export.graph.operator_sets import APART, STATIC, Profile
 from distill.export.graph.plain import doubles, in_strict_operators, tidy
 from distill.models.students import global_statistics
@@ -40,7 +40,7 @@ SIDE = 256  # that students are trained at, and budgets speak of
 
 @dataclass(frozen=True)
 class OnnxExporter:
-    """How to write a network: `opset` 9 to 20, `size` a side or height and width (divide by 32).
+    """How to write a network: `opset` 9 to 20, `size` a side or height and width.
 
     `opset` None: 11, or 18 where the graph makes a thumbnail. `size` None: 256, or what the network
     was trained for. `dynamic`: any size, and any `batch` in the place of so many pictures at once.
@@ -71,8 +71,9 @@ class OnnxExporter:
             raise DistillError(f"exporter.opset={self.opset}: from {OPSETS[0]} to {OPSETS[-1]}")
         if isinstance(self.size, list | tuple) and len(self.size) != 2:
             raise DistillError(f"exporter.size={self.size}: want a side, or [HEIGHT,WIDTH]")
-        if any(side < 32 or side % 32 for side in self.sides):
-            raise DistillError(f"exporter.size={self.size}: must divide by 32")
+        if min(self.sides) < 32 or (self.dynamic and self.inside != self.sides):
+            least = "at least 32 pixels; of a dynamic file a multiple of 32"
+            raise DistillError(f"exporter.size={self.size}: {least}")
         if self.batch < 1 or (self.dynamic and self.batch > 1):
             raise DistillError(
                 f"exporter.batch={self.batch}: at least 1; of a dynamic file any, leave it out"
@@ -98,6 +99,17 @@ class OnnxExporter:
         return (size, size) if isinstance(size, int) else (size[0], size[1])
 
     @property
+    def inside(self) -> tuple[int, int]:
+        """Height and width that the network sees: 32 divides them."""
+        height, width = self.sides
+        return height + -height % 32, width + -width % 32
+
+    @property
+    def filled(self) -> tuple[int, int] | None:
+        """The sides where they have to be filled up to those inside."""
+        return None if self.inside == self.sides else self.sides
+
+    @property
     def shape(self) -> tuple[Any, Any, Any]:
         """Batch, height and width; names of them where they may be any."""
         return ("batch", "height", "width") if self.dynamic else (self.batch, *self.sides)
@@ -110,8 +122,8 @@ class OnnxExporter:
     def export(self, folded: nn.Module) -> onnx.ModelProto:
         """The graph of a network whose BatchNorm is folded; input `photo`, output `stylized`.
 
-        (batch, 3, height, width) in [0, 1] to (batch, 3 or 4, height, width) in [0, 1], whatever
-        the file's ends will be (export.ends). Passes onnx.checker.
+        (batch, 3, height, width) in [0, 1] to (batch, 3 or 4, height, width) in [0, 1], of the
+        size `inside`, whatever the file's ends will be (export.ends). Passes onnx.checker.
         With statistics in the profiles strict and transposed there is a second input, `summary`
         (1, 64, 1, 1), which the graph of `export_summary` computes.
         """
@@ -125,6 +137,11 @@ class OnnxExporter:
             network = in_strict_operators(folded)
         if not has_statistics(network):
             return self._finished(onnx.load_from_string(self._trace(network)))
+        if self.apart(network) and self.filled:
+            raise DistillError(
+                f"exporter.size={self.size}: 32 must divide it where a second file computes the "
+                "summary; leave exporter.profile out"
+            )
         if self.apart(network):
             summary = torch.zeros(self.batch, global_statistics.SUMMARY, 1, 1)
             traced = self._trace(_Traced(network, Student.stylize), {SUMMARY: summary})
@@ -152,7 +169,7 @@ class OnnxExporter:
     def resizes(self, network: nn.Module) -> bool:
         """Whether the graph makes the thumbnail that a student takes its statistics from."""
         whole = has_statistics(network) and not self.apart(network)
-        return whole and (self.dynamic or self.sides != (THUMBNAIL, THUMBNAIL))
+        return whole and (self.dynamic or self.inside != (THUMBNAIL, THUMBNAIL))
 
     def opset_of(self, network: nn.Module) -> int:
         """The opset that it is written in. Raises DistillError for one that lacks an operator."""
@@ -172,7 +189,7 @@ class OnnxExporter:
         outputs: Sequence[str] = ("stylized",),
     ) -> bytes:
         """`given` are its inputs after the photo."""
-        inputs = {"photo": torch.zeros(self.batch, 3, *self.sides)} | (given or {})
+        inputs = {"photo": torch.zeros(self.batch, 3, *self.inside)} | (given or {})
         axes = {0: "batch", 2: "height", 3: "width"}
         free = {
             n: axes if n in ("photo", "stylized") else {0: "batch"} for n in (*inputs, *outputs)
@@ -228,7 +245,7 @@ def parity(
         thumbnails = {"photo": thumbnail_of(photos).numpy()}
         feed[SUMMARY] = _in_batches(open_session(told_by, threads=0), thumbnails)
     with torch.inference_mode():
-        expected = network.eval()(torch.from_numpy(taken.pictures(photo))).numpy()
+        expected = at_any_size(network.eval(), torch.from_numpy(taken.pictures(photo))).numpy()
     difference = float(np.abs(given.pictures(_in_batches(session, feed)) - expected).max())
     return max(0.0, difference - 0.5 / 255) if given.kind == "uint8" else difference
 

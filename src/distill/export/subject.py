@@ -110,7 +110,7 @@ def of_module(network: nn.Module, settings: Export) -> Subject:
     """Any network, (1, 3, H, W) in [0, 1] to (1, 3 or 4, H, W) in [0, 1]. Raises DistillError."""
     if "safetensors" in (settings.formats or ()):
         raise DistillError("formats=safetensors: of distill's own networks; use torch.save here")
-    name, sides = type(network).__name__, build_node(settings.exporter).sides
+    name, sides = type(network).__name__, build_node(settings.exporter).inside
     photo = torch.rand(1, 3, *sides)
     with torch.inference_mode(), of_the_user(f"{name}: a call with {form(photo)}"):
         output = network(photo)
@@ -182,7 +182,9 @@ def limits(subject: Subject, settings: Export) -> Budget:
     if subject.trained.channels == 4 and not subject.halved:
         for key, extra in RGBA_EXTRA.items():
             budget[key] = budget[key] and budget[key] + extra
-    budget["macs"] = budget["macs"] and round(budget["macs"] * prod(subject.sides) / SIDE**2)
+    budget["macs"] = budget["macs"] and round(
+        budget["macs"] * prod(subject.exporter.inside) / SIDE**2
+    )
     return Budget(**(budget | own))
 
 
