@@ -216,7 +216,7 @@ export const germanPage: PageWords = {
   "JPEG quality": "JPEG-Qualität",
   "Save the photo beside it": "Foto daneben sichern",
   "Save at full size": "In voller Größe sichern",
-  "Strokes of the file": "Striche der Datei",
+  Strokes: "Striche",
   "As on the screen": "Wie auf dem Bildschirm",
   Finer: "Feiner",
   "See both in the middle of the file": "Beides in der Mitte der Datei ansehen",

@@ -216,7 +216,7 @@ export const spanishPage: PageWords = {
   "JPEG quality": "Calidad JPEG",
   "Save the photo beside it": "Guardar la foto al lado",
   "Save at full size": "Guardar a tamaño completo",
-  "Strokes of the file": "Trazos del archivo",
+  Strokes: "Trazos",
   "As on the screen": "Como en pantalla",
   Finer: "Más finos",
   "See both in the middle of the file": "Ver ambos en el centro del archivo",

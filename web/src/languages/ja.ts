@@ -213,7 +213,7 @@ export const japanesePage: PageWords = {
   "JPEG quality": "JPEG の品質",
   "Save the photo beside it": "写真も並べて保存",
   "Save at full size": "元の大きさで保存",
-  "Strokes of the file": "ファイルの線",
+  Strokes: "線",
   "As on the screen": "画面と同じ",
   Finer: "より細かく",
   "See both in the middle of the file": "ファイル中央で両方を見る",
