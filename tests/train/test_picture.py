@@ -16,7 +16,7 @@ from distill.config import compose
 from distill.config.registry import schema_of
 from distill.config.settings.training import PictureTrain
 from distill.core.errors import DistillError
-from distill.data.terms import terms_of_run
+from distill.data.terms import terms_of, terms_of_run
 from distill.export import __main__ as export
 from distill.losses import feature_distance, picture
 from distill.models.teachers.unchanged import Unchanged
@@ -145,7 +145,8 @@ def test_a_run_from_photos_to_a_file(tmp_path, monkeypatch, capsys) -> None:
     assert [row["step"] for row in rows] == ["2", "4"]
     assert rows[0]["val/photo_style"] == rows[1]["val/photo_style"]  # the photos stay as they are
     assert run(export, "run=mine") == 0
-    assert Path("runs/mine/export/student.onnx").is_file()
+    chain = terms_of(Path("runs/mine/export/student.onnx")).chain
+    assert {each.of for each in chain} == {"style picture glass", "photos"}
 
 
 @pytest.mark.slow

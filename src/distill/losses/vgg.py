@@ -63,16 +63,16 @@ def vgg_features(backbone: Backbone, layers: Iterable[str], term: str) -> VGGFea
 
     Raises DistillError, which names the loss's `term`, when the weights are not to be had.
     """
+    said, hint = f"loss.weights.{term}", f"; or train without it: loss.weights.{term}=0"
     if backbone == "auto":
-        backbone = available_backbone() or "vgg16"
+        backbone, said, hint = available_backbone() or "vgg16", "style_backbone=auto", ""
     file, plan = (_VGG16, vgg.cfgs["D"]) if backbone == "vgg16" else (_VGG19_CUT, vgg.cfgs["E"])
     try:
         path = weights_files.find(file)
     except DistillError as error:
-        hint = f"; or train without it: loss.weights.{term}=0"
-        if backbone == "vgg16" and weights_files.find_or_none(_VGG19_CUT):
+        if hint and backbone == "vgg16" and weights_files.find_or_none(_VGG19_CUT):
             hint = "; or use the available file: style_backbone=vgg19_relu3_1"
-        raise DistillError(f"loss.weights.{term}: {error}{hint}") from error
+        raise DistillError(f"{said}: {error}{hint}") from error
     state = load_tensors(path)
     named = _layers(plan)
     cut = VGGFeatures(vgg.make_layers(plan), {name: named[name] for name in layers})

@@ -216,6 +216,8 @@ def split_on_the_fly(settings: PhotoSource, teacher: Teacher) -> dict[Side, list
     """The photos of all sides, as the set of their pairs would hold them."""
     root, found = sources.pairs_root(settings), sources.photos(settings)
     made_with = manifest(settings, teacher, root, found)
+    if manifest_at(root) is None:  # without terms a set counts as one from before they were kept
+        keep_terms(root, settings)
     return split_for(found, made_with, root, **sources.drop_lists(settings))
 
 
