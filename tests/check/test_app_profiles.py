@@ -6,14 +6,14 @@ import struct
 from pathlib import Path
 
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from distill.check import coreml_profile, tflite_profile, web_profile
 from distill.check.check_report import check, show
 from distill.check.onnx_graph import Graph, Node, Tensor, read
 from distill.core.errors import DistillError
 from distill.export import tflite_worker
-from support.device_graphs import build, clean, picture, save
+from support.device_graphs import FLOAT, build, clean, save
 
 ABOUT = {
     "style": "ink",
@@ -153,11 +153,16 @@ def test_core_ml_packages():
 
 
 @pytest.mark.parametrize(
-    ("shape", "wanted"), [((1, 3, 8, 8), []), ((1, 8, 8, 3), ["input float 1×8×8×3"])]
+    ("kind", "shape", "wanted"),
+    [
+        (FLOAT, (1, 3, 8, 8), []),
+        (FLOAT, (1, 8, 8, 3), [("note", "input float 1×8×8×3")]),
+        (TensorProto.UINT8, (1, 8, 8, 3), [("finding", "input uint8 1×8×8×3")]),
+    ],
 )
-def test_the_page_takes_no_channels_last(tmp_path, shape, wanted):
-    node = helper.make_node("Sigmoid", ["x"], ["y"], "n")
-    ends = [[picture(name, *shape)] for name in "xy"]
+def test_what_the_page_does_not_feed(tmp_path, kind, shape, wanted):
+    node = helper.make_node("Relu", ["x"], ["y"], "n")
+    ends = [[helper.make_tensor_value_info(name, kind, shape)] for name in "xy"]
     model = build([node], opset=13, inputs=ends[0], outputs=ends[1])
     found = web_profile.PROFILE.check(read(save(model, tmp_path)))
-    assert [each.what for each in found if each.level == "finding"] == wanted
+    assert [(e.level, e.what) for e in found if e.what.startswith("input")] == wanted

@@ -50,9 +50,15 @@ BESIDE = Cause(
 )
 BETTER = {"Upsample": "export with opset 11 or newer, where it is Resize: exporter.opset=11"}
 UNSEEN = Cause(
-    "the live page and <distill-lens> take float32 1×3×height×width alone",
+    "the live page and <distill-lens> feed float32 alone",
     "docs/embed.md, docs/lens.md",
     "export with exporter.input=float_nchw; for a page of your own snippets/ has the code",
+)
+LAST = Cause(
+    "the live page turns channels round for it, <distill-lens> does not",
+    "docs/lens.md, docs/embed.md",
+    "for the element export with exporter.input=float_nchw",
+    "note",
 )
 CORNERS = Cause(
     "WebGPU's Resize does not take it when it makes pictures smaller",
@@ -78,9 +84,11 @@ def strange(graph: Graph) -> Iterator[Finding]:
 def unseen(graph: Graph) -> Iterator[Finding]:
     """Pictures in another form than our pages feed: bytes, or channels last."""
     for tensor in graph.inputs[:1]:
-        last = tensor.shape is not None and tensor.shape[-1:] == (3,) != tensor.shape[1:2]
-        if len(tensor.shape or ()) == 4 and (last or tensor.kind != "FLOAT"):
-            yield UNSEEN.at(None, f"input {tensor.kind.lower()} {tensor.dims}", tensor.name)
+        shape, what = tensor.shape or (), f"input {tensor.kind.lower()} {tensor.dims}"
+        if len(shape) == 4 and tensor.kind != "FLOAT":
+            yield UNSEEN.at(None, what, tensor.name)
+        elif len(shape) == 4 and shape[3] == 3 != shape[1]:
+            yield LAST.at(None, what, tensor.name)
 
 
 def corners(graph: Graph) -> Iterator[Finding]:
