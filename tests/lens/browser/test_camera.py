@@ -214,6 +214,8 @@ def test_a_frozen_frame_is_a_picture_that_is_saved_at_the_cameras_size(visit):
     at.settle()
     assert at.page.is_hidden("#freeze")
     assert at.page.get_attribute("#mirror", "aria-pressed") == "true"  # as the camera was
+    at.page.select_option("#stroke-size", "fine")
+    at.settle()
     saved = np.asarray(download(at.page, "#save").convert("RGB")).astype(float)
     assert saved.shape == (480, 640, 3)
     photo = canvas(at.page, "photo")[..., :3]
