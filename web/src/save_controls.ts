@@ -55,7 +55,8 @@ export class SaveControls {
     const { picture, viewer } = this;
     const student = this.live.now?.student;
     const larger = this.larger();
-    const strokes = larger !== null && !student!.fixed;
+    const own = picture && (this.preferences.get("full") ?? true) ? Math.max(picture.full.width, picture.full.height) : 0;
+    const strokes = student !== undefined && !student.fixed && own > viewer.drawnSide;
     $("strokes-row").hidden = this.both.hidden = !strokes;
     const { width, height } = larger ? larger.full : viewer.size;
     const said = !picture || !student ? "" : larger && student.fixed
@@ -67,7 +68,7 @@ export class SaveControls {
     this.lookedAt = now;
     this.looking.abort();
     this.looking = new AbortController();
-    this.looked = this.looked.then(() => this.look(larger!, this.looking.signal)).catch(() => {});
+    this.looked = this.looked.then(() => this.look(picture!, this.looking.signal)).catch(() => {});
   }
 
   private async save(): Promise<void> {

@@ -78,7 +78,7 @@ def test_both_kinds_of_strokes_are_seen_before(visit):
     for strokes in ("shown", "fine"):
         at.wait(f"document.getElementById('strokes-{strokes}').naturalWidth === 256")
     assert download(at.page, "#save").size == (2000, 1500)
-    show(at, halves((60, 40)))
+    show(at, halves((40, 30)))
     assert at.page.is_hidden("#strokes-both")  # there is no more than what is shown
 
 
