@@ -25,7 +25,7 @@ import distill  # noqa: E402
 def student(style: str = "toon", pretrained: bool = True, file: str | None = None) -> nn.Module:
     """A student: (N, 3, H, W) RGB in [0, 1] to the same in [0, 1], any size, in evaluation mode.
 
-    `style` is one of the package: toon, hayao, hayao-small or whitebox. Their files are ONNX with
+    `style` is one of the package, as `distill stylize --list` shows them. Their files are ONNX with
     BatchNorm folded; the network has these weights and gives what the file gives, but nothing is
     normalised any more as training did it. `file` is one of your own instead, as training left
     it: a .safetensors, a checkpoint or the folder of a run. Not `pretrained`: untrained, with the

@@ -10,12 +10,14 @@ from typing import Any
 import torch
 from PIL import Image
 
+from distill.config import compose
 from distill.config.settings.networks import StyleSettings
-from distill.config.settings.training import Train
+from distill.config.settings.training import Prepare, Train
 from distill.config.validate import source_of
 from distill.core.images import sheet, to_tensor
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import centre_square, demo_photos, read_photo
+from distill.data.terms import terms_of
 from distill.eval_fid.line_scores import by_kind
 from distill.eval_fid.run_scores import markdown
 from distill.eval_fid.whole_pictures import table
@@ -31,9 +33,8 @@ PAUSE = 600  # seconds without a word in the log: the run was not running
 SHAPE = ("width", "expansion", "multiple")  # of an encoder
 SHOWN = ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg")
 INHERITED = (
-    "A student learnt from a teacher's pictures inherits the terms of the teacher's weights: {}. "
-    "The photos it learnt from are not in it and not shipped; they are of public collections, some "
-    "of them for research only. Its files say the same."
+    "A student inherits the terms of all that it was made from: {}. The photos it learnt from are "
+    "not in it and not shipped. Its files say the same."
 )
 
 
@@ -63,7 +64,8 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
         "torch": torch.__version__,
         "data": counts(pairs),
         "shares": trained.data.weights,
-        "teacher": teacher_of(trained.style),
+        "teacher": teacher_of(trained.style) | {"settings": _changed(trained)},
+        "terms": terms_of(run / "export/student.onnx").line,
         "cost": scores["cost"].get(fixed, scores["cost"][style]),
         "held out": {name: row["pictures"] for name, row in scores["subsets"].items()},
         "scores": {name: row["scores"] for name, row in of_others(scores["subsets"]).items()},
@@ -83,6 +85,12 @@ def _settings(trained: Train) -> list[str]:
     return [*words, f"global_statistics={trained.global_statistics}"]
 
 
+def _changed(trained: Train) -> dict[str, Any]:
+    """The teacher's settings that are not those of its style."""
+    usual = compose.load("prepare", [f"style={trained.style.name}"], Prepare).teacher or {}
+    return {k: v for k, v in (trained.teacher or {}).items() if usual.get(k) != v}
+
+
 def stages(checkpoint: Path) -> list[Facts]:
     """How the student came about: its run, and before it those whose students it started from."""
     _, trained = load_student(checkpoint)
@@ -98,6 +106,15 @@ def stages(checkpoint: Path) -> list[Facts]:
     }
     before = trained.init
     return [*(stages(Path(before)) if before else []), stage]
+
+
+def rounded(value: Any) -> Any:
+    """Figures to five digits, which is more than they are worth."""
+    if isinstance(value, dict):
+        return {key: rounded(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [rounded(each) for each in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value
 
 
 def teacher_of(style: StyleSettings) -> Facts:
@@ -136,7 +153,8 @@ def hardware(trained: Train) -> str:
 
 
 def sheet_of(run: Path, facts: Facts, baseline: str | None = None) -> Image.Image:
-    """Photo, teacher, student of photographs that scikit-image carries, which nobody trained on.
+    """Photo, teacher, student of photographs that scikit-image carries, which nobody trained on;
+    two of them, but larger, where the student learnt real sizes.
 
     `baseline`, NAME=FILE, has a column before the student's.
     """
@@ -146,9 +164,10 @@ def sheet_of(run: Path, facts: Facts, baseline: str | None = None) -> Image.Imag
     name, _, file = (baseline or "").partition("=")
     files = [Path(file)] if file else []
     students = [open_student(path) for path in [*files, run / "export/student.onnx"]]
-    size, rows = settings.style.resolution, []
+    small, rows = settings.data.sizes is None, []
+    size, shown = (settings.style.resolution, SHOWN) if small else (448, SHOWN[:2])
     for photo in demo_photos():
-        if photo.path.name not in SHOWN:
+        if photo.path.name not in shown:
             continue
         square = centre_square(read_photo(photo.path), size)
         with torch.inference_mode():
@@ -160,8 +179,7 @@ def sheet_of(run: Path, facts: Facts, baseline: str | None = None) -> Image.Imag
 
 def page(facts: Facts) -> str:
     """The card as Markdown."""
-    style, teacher = facts["style"], facts["teacher"]
-    terms = INHERITED.format(teacher["licence"])
+    style = facts["style"]
     parts = [
         f"# {style}",
         f"![photo, teacher and student, side by side]({style}.jpg)",
@@ -169,7 +187,7 @@ def page(facts: Facts) -> str:
         "## What it is made from",
         _list(_made(facts)),
         "## Terms",
-        terms,
+        INHERITED.format(facts["terms"]),
         "## How good it is",
         f"Against its teacher on held-out photos of which it shares no photo, near-duplicate or "
         f"person (95 % intervals; {facts['features'] or 'no feature network at hand'}).",
@@ -186,8 +204,11 @@ def page(facts: Facts) -> str:
 def _made(facts: Facts) -> dict[str, str]:
     data = ", ".join(f"{name} ({_sides(each)})" for name, each in facts["data"].items())
     hours = sum(stage["hours"] for stage in facts["training"])
+    teacher = facts["teacher"]
+    named = [teacher["file"] or "built in", teacher["source"]]
+    named += [f"{key}={value:g}" for key, value in teacher.get("settings", {}).items()]
     return {
-        "teacher": f"{facts['teacher']['file'] or 'built in'}, {facts['teacher']['source']}",
+        "teacher": ", ".join(named),
         "photos": data,
         "student": f"MobileNetV2-{facts['width']}, decoder {facts['decoder']}",
         "training": "; then ".join(map(_stage, facts["training"])),

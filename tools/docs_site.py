@@ -43,7 +43,8 @@ def pages() -> dict[Path, PurePosixPath]:
         "SECURITY.md": "security.md",
     }
     found |= {f"docs/{path.name}": path.name for path in (ROOT / "docs").glob("*.md")}
-    found |= {f"src/distill/models/zoo/{name}.md": f"students/{name}.md" for name in shipped()}
+    cards = (ROOT / "src/distill/models/zoo").glob("*.md")
+    found |= {f"src/distill/models/zoo/{path.name}": f"students/{path.name}" for path in cards}
     return {ROOT / source: PurePosixPath(target) for source, target in found.items()}
 
 

@@ -10,6 +10,10 @@ STYLE.onnx (of one with global_statistics also STYLE-256.onnx), with STYLE.json 
 say what it was made from and how good it is, and STYLE.jpg, samples of its output. KEY=VALUE go
 to distill.train.
 
+A style that is computed, without weights, has one run, zoo-STYLE, of student=small at real sizes,
+from noise or from init=FILE, and the file of every size alone. Its student may be used for what its
+photos may be used for: say their terms, card.licence=TEXT, when distill.prepare labels them.
+
 What a student still does worse than its teacher is written by hand, after looking, into
 tools/zoo_notes.yaml; the same command then only writes the card anew.
 """
@@ -35,6 +39,7 @@ from distill.models.zoo import STATIC
 ROOT = Path(__file__).resolve().parents[1]
 ZOO = ROOT / "src/distill/models/zoo"
 NOTES = Path(__file__).with_name("zoo_notes.yaml")
+LARGEST_SHEET = 150_000  # bytes
 FIXED = f"export{STATIC}"  # folder of a run with the file of 256²
 # What every shipped student has in common; the rest are the defaults of distill.train.
 COMMON = ["decoder=detail", "crop=0.8", "data.test_fraction=0.15", "style_backbone=vgg19_relu3_1"]
@@ -45,16 +50,32 @@ STEPS = 9450  # of 16 pictures: 151,200 in all
 START = "loss.start={differences:0,features:0,stable:0}"
 FINISH = ["run=zoo-${style.name}", "loss=draw", START, "lr=5e-4"]
 
+# The loss of each computed style, by what its pictures have: black lines, grey ones, or none.
+COMPUTED = {
+    "comic": "black", "toon": "black", "pencil": "ink", "ink": "clean", "neon": "clean",
+    "oil": "clean", "poster": "clean", "screenprint": "clean", "watercolour": "clean",
+}  # fmt: skip
+AT_SIZES = [
+    "run=zoo-${style.name}", "student=small", "encoder.weights=none", "data=sizes",
+    "data.sizes=[512,768,1024]", "data.crop_size=256", "data.batch_size=8",
+    "data.val_fraction=0.05", "data.test_fraction=0.09", "global_statistics=thumbnail",
+    "ema=0.998", "lr=2e-3", "trainer.max_steps=1500", "loss.weights.differences=2",
+]  # fmt: skip
+
 
 def make(style: str, overrides: list[str], args: argparse.Namespace) -> None:
     """One student from photos to its card, each step by the command that users have."""
     listed = ",".join(f"'{folder}'" for folder in args.photos.split(","))
-    common = [f"style={style}", f"photos=[{listed}]", *COMMON, f"trainer.max_steps={STEPS}"]
-    first = train([*common, *overrides, *INK])
-    init = Path(first.runs) / first.run / "checkpoints/last.ckpt"
-    settings = train(
-        [*common, *overrides, f"init='{init}'", *FINISH, f"trainer.max_steps={args.finish}"]
-    )
+    common = [f"style={style}", f"photos=[{listed}]"]
+    if style in COMPUTED:
+        settings = train([*common, *AT_SIZES, f"loss={COMPUTED[style]}", *overrides])
+    else:
+        common += [*COMMON, f"trainer.max_steps={STEPS}"]
+        first = train([*common, *overrides, *INK])
+        init = Path(first.runs) / first.run / "checkpoints/last.ckpt"
+        settings = train(
+            [*common, *overrides, f"init='{init}'", *FINISH, f"trainer.max_steps={args.finish}"]
+        )
     name, run = settings.style.name, Path(settings.runs) / settings.run
     # Not the best by validation: a short last stage ends with its averaged weights.
     export = ["-m", "distill.export", f"run={settings.run}", f"runs={settings.runs}"]
@@ -65,8 +86,9 @@ def make(style: str, overrides: list[str], args: argparse.Namespace) -> None:
     if settings.global_statistics == "thumbnail":
         # One file of every size, and one of 256² that needs no pass of its own for the thumbnail.
         command(*export, "exporter.dynamic=true")
-        command(*export, f"output={run / FIXED}")
-        students.append(f"{name}{STATIC}={run / FIXED / 'student.onnx'}")
+        if style not in COMPUTED:
+            command(*export, f"output={run / FIXED}")
+            students.append(f"{name}{STATIC}={run / FIXED / 'student.onnx'}")
     else:
         command(*export)
     if not scored(scores / "fidelity.json", run, [text.partition("=")[0] for text in students]):
@@ -113,9 +135,13 @@ def ship(style: str, to: Path, run: Path, pairs: Path, scores: Path, baseline: s
     (to / f"{style}{STATIC}.onnx").unlink(missing_ok=True)
     if (fixed := run / FIXED / "student.onnx").is_file():
         shutil.copy(fixed, to / f"{style}{STATIC}.onnx")
-    (to / f"{style}.json").write_text(json.dumps(facts, indent=2) + "\n")
+    (to / f"{style}.json").write_text(json.dumps(card.rounded(facts), indent=0) + "\n")
     (to / f"{style}.md").write_text(card.page(facts))
-    card.sheet_of(run, facts, baseline).save(to / f"{style}.jpg", quality=88)
+    samples = card.sheet_of(run, facts, baseline)
+    for quality in (88, 80, 72, 64, 56):
+        samples.save(to / f"{style}.jpg", quality=quality)
+        if (to / f"{style}.jpg").stat().st_size <= LARGEST_SHEET:
+            break
     print(f"shipped: {to / style}.onnx (.json, .md, .jpg)")
 
 

@@ -79,7 +79,9 @@ def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
         "torch": "2.15",
         "data": {"faces": {"train": 3000, "val": 1000}},
         "shares": None,
-        "teacher": {"file": "ink.pt", "sha256": "0", "source": "somewhere", "licence": "by-nc"},
+        "teacher": {"file": "ink.pt", "sha256": "0", "source": "somewhere", "licence": "by-nc"}
+        | {"settings": {"hatching": 0.0}},
+        "terms": "commercial use not allowed (by-nc)",
         "cost": {"macs": 1000, "parameters": 10, "living": 0.5, "bytes": 99}
         | {"ms": {"value": 3.0, "low": 2.0, "high": 4.0}, "ratio": {"value": 0.7}},
         "held out": {"faces": 4},
@@ -102,7 +104,8 @@ def test_page_shows_every_figure_and_the_terms(card: Any) -> None:
         "1,000 steps of 16 (16,000 pictures seen), loss 1 l1 + 6 sobel, learning rate 0.003, "
         "average 0.999; then 100 steps of 8 (800 pictures seen), loss 0.5 l1",
         "1.50 h on 1 thread of a CPU",
-        "inherits the terms of the teacher's weights: by-nc.",
+        "teacher: ink.pt, somewhere, hatching=0",
+        "inherits the terms of all that it was made from: commercial use not allowed (by-nc).",
         "**faces**, 4 pictures",
         "| ink | – | 28.1 (27.9 – 28.4) |",
         "**faces**, lines and flicker, 4 pictures",
@@ -138,3 +141,10 @@ def test_weights_of_one_s_own_are_named_in_the_card(card: Any) -> None:
     assert card.teacher_of(style) == known
     own = card.teacher_of(replace(style, weights="folder/mine.onnx"))
     assert own == known | {"file": "mine.onnx", "sha256": None}
+
+
+def test_figures_of_a_card_have_five_digits(card: Any) -> None:
+    assert card.rounded({"a": [1.23456789, 7], "b": "1.23456789"}) == {
+        "a": [1.2346, 7],
+        "b": "1.23456789",
+    }

@@ -33,18 +33,21 @@ def photo() -> torch.Tensor:
     return to_tensor(centre_square(read_photo(demo_photos()[0].path), 256))[None]
 
 
-# toon was trained before the wide blocks were there, hayao is told the whole picture.
-OWN = {
-    "toon": ["decoder.build.context=0"],
-    "hayao": ["global_statistics=thumbnail"],
-    "hayao-small": ["student=small", "global_statistics=thumbnail"],
-}
+SMALL = ["student=small", "global_statistics=thumbnail"]
+OWN = (
+    dict.fromkeys(zoo.shipped(), SMALL)
+    | {
+        "toon": ["decoder.build.context=0"],  # trained before the wide blocks were there
+        "hayao": SMALL[1:],
+        "whitebox": [],
+    }
+)
 
 
 @pytest.mark.parametrize("name", [*zoo.shipped()])
 @pytest.mark.campaign
 def test_a_student_of_the_package_draws_as_its_file_does(name: str, photo: torch.Tensor) -> None:
-    made = started(f"init=zoo:{name}", *OWN.get(name, []))
+    made = started(f"init=zoo:{name}", *OWN[name])
     assert sum(isinstance(m, torch.nn.BatchNorm2d) for m in made.modules()) > 30
     wanted = OnnxStudent(onnx_files.load_model(zoo.find(name)), name, 1)(photo.numpy())
     with torch.inference_mode():
@@ -73,7 +76,7 @@ def test_an_exported_file_is_as_good(photo: torch.Tensor, tmp_path) -> None:
         (
             "zoo:nobody",
             [],
-            "init=zoo:nobody: no such student here; allowed: hayao, hayao-small, toon, ",
+            "init=zoo:nobody: no such student here; allowed: comic, hayao, ",
         ),
         (
             "zoo:hayo",
