@@ -165,7 +165,7 @@ def sheet_of(run: Path, facts: Facts, baseline: str | None = None) -> Image.Imag
     files = [Path(file)] if file else []
     students = [open_student(path) for path in [*files, run / "export/student.onnx"]]
     small, rows = settings.data.sizes is None, []
-    size, shown = (settings.style.resolution, SHOWN) if small else (448, SHOWN[:2])
+    size, shown = (settings.style.resolution, SHOWN) if small else (400, SHOWN[:2])
     for photo in demo_photos():
         if photo.path.name not in shown:
             continue

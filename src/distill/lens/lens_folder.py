@@ -29,7 +29,7 @@ from distill.runs import run_folder
 from distill.stylize.onnx_student import OnnxStudent
 from distill.stylize.stylizing import open_student
 
-FIRST = "toon"  # of the package's own the most striking one: what a visitor sees first
+FIRST = "comic"  # of the package's own the most striking one: what a visitor sees first
 SIDE = 256  # of a network that takes any size: what students learn on
 
 
