@@ -11,7 +11,8 @@ import { strings } from "./strings";
 const SIDE = 256; // pixels, where the file leaves the size open
 const PROBE = [64, 96] as const; // height and width that no file names: another size goes, too
 const COLOURS_AT = "distill.colours_at"; // in a file's metadata, as the export notes it
-const OWN = [COLOURS_AT, "distill.terms"]; // likewise: such a file takes and gives RGB in [0, 1]
+const OWN = [COLOURS_AT, "distill.terms"]; // likewise: such a file takes and gives RGB, in [0, 1]
+const ABOUT = "distill.about"; // where this does not say another range
 const EMBEDDED = import.meta.env.MODE === "element"; // which asks nobody, and stays small
 const BEYOND = 0.5; // how far outside of [0, 1] a network without a last sigmoid may go
 // Left, top, width and height of parts of the photo by which a network is tried, as shares.
@@ -46,7 +47,7 @@ export async function examine(
         throw new Error(own.otherOutput(made.type, made.dims.join(" × ")));
       return { channels: channels as 3 | 4, values: (await (made as TypedTensor<"float32">).getData()).slice() };
     };
-    const plain: Convention = { ...OURS, ...said, layout };
+    const plain: Convention = { ...OURS, ...rangesSaid(bytes), ...said, layout };
     // Black to white: any picture will do where nothing is to be found.
     const wedge = Float32Array.from({ length: 3 * height * width }, (_, i) => (i % width) / width);
     const { channels, values } = await run(wedge, plain);
@@ -90,6 +91,16 @@ export async function examineFree(
     return { student, bytes };
   } catch {
     return null; // the file as it is will do, or says what is wrong
+  }
+}
+
+/** The ranges that distill.export noted in the file; nothing of other files. */
+function rangesSaid(bytes: ArrayBuffer): Partial<Convention> {
+  try {
+    const { input, output } = JSON.parse(noted(bytes, ABOUT) ?? "") as Record<"input" | "output", { range: Pair }>;
+    return { input: input.range, output: output.range };
+  } catch {
+    return {};
   }
 }
 

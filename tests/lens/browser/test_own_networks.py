@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import onnx
 import pytest
@@ -60,6 +62,17 @@ def test_ranges_and_layout_are_found_and_shown(visit, shape, white, found):
     assert at.text("own-title") == "How mine takes pictures"
     at.page.check("input[value=negative]", force=True)
     assert at.page.is_hidden("#own")
+
+
+@pytest.mark.slow
+def test_an_export_says_its_ranges_itself(visit):
+    model = onnx.load_from_string(inverse([1, 3, SIDE, SIDE], 255.0))
+    about = {end: {"range": [0, 255]} for end in ("input", "output")}
+    helper.set_model_props(model, {"distill.terms": "{}", "distill.about": json.dumps(about)})
+    at = visit()
+    open_network(at, model.SerializeToString())
+    photo, output = drawn(at)
+    assert np.abs(output - (1 - photo)).max() < 1e-5
 
 
 @pytest.mark.slow
