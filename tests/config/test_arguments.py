@@ -59,7 +59,7 @@ PATHS = {
     (Stylize,): {"model", "run", "runs", "output", "wear", "overlay"},
     (CheckSettings,): {"output"},
     (Benchmark,): {"model", "run", "runs", "output", "style.weights"},
-    (Lens,): {"students", "sketches", "run", "runs", "output"},
+    (Lens,): {"students", "sketches", "run", "runs", "output", "static"},
     (HubSettings,): {"run", "runs", "model", "data.root", "repo"},
 }  # fmt: skip
 LOGGERS = {"wandb.project", "wandb.entity", "mlflow.experiment", "mlflow.uri"}

@@ -160,7 +160,8 @@ def told() -> ConversionSource:
     """A trained one: where weights are random, a rounding error is seen."""
     shipped = PublishedStudent.shipped("hayao-small")
     trained = shipped.student
-    exporter = OnnxExporter(opset=11, size=256, profile="global")
+    about = '{"style": "hayao", "version": "1", "weights": "0"}'
+    exporter = OnnxExporter(opset=11, size=256, profile="global", about=about)
     return ConversionSource(trained, exporter, 3, crops, trained, shipped.description)
 
 

@@ -218,7 +218,8 @@ def test_colours_come_from_the_size_that_was_learnt_at(run):
 AUTO = """
 import { AutoSize } from "./auto_size.js";
 const screen = () => given.screen ?? 512;
-const auto = new AutoSize(given.sizes, given.side, given.at ?? null, false, screen), sides = [];
+const auto = new AutoSize(given.sizes, given.side, given.at ?? null, screen, () => null);
+const sides = [];
 const more = given.at ?? Infinity;
 for (let frame = 0; frame < given.frames; frame++) {
   const pixels = auto.side ** 2 + (auto.side > more ? more ** 2 : 0);
@@ -288,7 +289,8 @@ def test_a_machine_that_gets_busy_is_followed_down_and_not_tried_again(run):
 
 SHOWN = """
 import { AutoSize } from "./auto_size.js";
-const auto = new AutoSize(given.sizes, 256, null, given.any, () => given.screen), sides = [];
+const still = (side) => (given.any ? side : null);
+const auto = new AutoSize(given.sizes, 256, null, () => given.screen, still), sides = [];
 for (const { still, drawn } of given.shown) {
   auto.begin(still);
   for (let i = 0; i < drawn; i++) {
