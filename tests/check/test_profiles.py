@@ -186,7 +186,9 @@ def test_web_s_table_has_what_students_are_made_of():
 
 
 def test_shipped_students_by_profile():
-    graphs = [read(zoo.static(name)) for name in zoo.shipped()]
+    """Those with a file of one size; comic, ink and neon have none."""
+    of_one_size = ("hayao", "hayao-small", "toon", "whitebox")
+    graphs = [read(zoo.static(name)) for name in of_one_size]
     refused_by = {"coreml": set(), "web": set(), "nnapi": {"ConvTranspose"}}
     for profile, refused in refused_by.items():
         each = [f for g in graphs for f in PROFILES[profile].check(g) if f.level == "finding"]
