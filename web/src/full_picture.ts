@@ -67,7 +67,7 @@ export class FullPicture {
     const scale = drawnScale(this.whole, student, side);
     const at = (pixels: number) => Math.max(1, Math.round(scale * pixels));
     this.own = taken(frame, mirror, middle ?? this.whole, 1);
-    // What a student is told of a picture is told of all of it.
+    // The thumbnail is of the whole picture, whichever part is drawn.
     this.drawn = scale < 1 || (middle && student.told) ? taken(frame, mirror, { width: at(width), height: at(height) }, scale) : this.own;
     frame.close();
     this.small = forColours(this.drawn, student);
