@@ -1,28 +1,32 @@
 """A student of recipe=picture beside the paper's network and beside optimisation.
 
-    python benchmarks/one_picture.py RUN [--steps 150] [--gatys 300] [--photos 4]
+    python benchmarks/one_picture.py RUN [--steps 1000] [--gatys 300]
 
-On held-out photos of the run, by the run's own terms: the photos as they are; the student; the
-transformation network of Johnson, Alahi and Li 2016 (its supplement's table, with instance
-normalisation), trained for `--steps` on the run's pictures and losses; and the pictures
-themselves optimised from the photo (Gatys et al. 2016, by Adam). Flicker is the mean change, in
-levels of 255, by a camera's noise of 2 levels. Printed as Markdown; a sheet goes to `--out`.
+What distill.eval_fid says of the run, and the same of the transformation network of Johnson, Alahi
+and Li 2016 (its supplement's table, with instance normalisation), trained for `--steps` on the
+run's pictures and losses. Printed as Markdown; a sheet goes to `--out`.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from itertools import islice
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from distill.config import compose
+from distill.config.settings.commands import EvalFid
 from distill.config.settings.training import PictureTrain
 from distill.core.arrays import save_png
-from distill.core.images import sheet
+from distill.core.images import sheet, to_float
 from distill.data.datamodule import DistillData
+from distill.eval_fid.heldout import held_out_photos
+from distill.eval_fid.picture_scores import run_criterion, score_style
+from distill.eval_fid.run_scores import score_run
 from distill.metrics.complexity import parameters, thop_macs
 from distill.models.checkpoint import load_network
 from distill.models.teachers.unchanged import Unchanged
@@ -31,7 +35,7 @@ from distill.runs.run_folder import Run
 from distill.train.picture import PictureModule
 from distill.train.student_training import student_module
 
-NOISE, GATYS_RATE, JOHNSON_RATE = 2 / 255, 0.02, 1e-3
+JOHNSON_RATE, SIDE = 1e-3, 256
 
 
 class Residual(nn.Module):
@@ -81,37 +85,14 @@ def trained(module: PictureModule, data: DistillData, steps: int) -> nn.Module:
     return module.student.eval()
 
 
-def optimised(module: PictureModule, photos: Tensor, iterations: int) -> Tensor:
-    """The photos after so many steps on their own pixels; `stable` asks networks."""
-    pictures = photos.clone().requires_grad_()
-    optimiser = torch.optim.Adam([pictures], GATYS_RATE)
-    module.criterion.train()
-    weights = module.criterion.weights
-    for _ in range(iterations):
-        optimiser.zero_grad()
-        raw = module.criterion.of_pictures(pictures, photos)
-        torch.stack([weights[name] * value for name, value in raw.items()]).sum().backward()
-        optimiser.step()
-        with torch.no_grad():
-            pictures.clamp_(0, 1)
-    return pictures.detach()
-
-
-@torch.no_grad()
-def row(
-    name: str, module: PictureModule, photos: Tensor, output: Tensor, network: nn.Module | None
-) -> str:
-    module.criterion.eval()
-    raw = module.criterion.of_pictures(output, photos)
-    cells = [name, "–", "–", f"{raw['content']:.3f}", f"{raw['style']:.3f}", "–"]
+def row(name: str, scores: dict[str, Any], who: str, network: nn.Module | None) -> str:
+    rows = scores["similarity"] | scores["drawing"]
+    wanted = (f"{term}, {who}" for term in ("content", "style", "flicker, noise (levels)"))
+    figures = [f"{rows[each]['value']:.3f}" if each in rows else "–" for each in wanted]
+    cost = ["–", "–"]
     if network is not None:
-        torch.manual_seed(0)
-        noisy = (photos + NOISE * torch.randn_like(photos)).clamp(0, 1)
-        flicker = 255 * float((network(noisy) - output).abs().mean())
-        macs = thop_macs(network, photos.shape[-1]) / 1e6
-        cells[1:3] = f"{parameters(network):,}", f"{macs:,.0f}"
-        cells[5] = f"{flicker:.2f}"
-    return f"| {' | '.join(cells)} |"
+        cost = [f"{parameters(network):,}", f"{thop_macs(network, SIDE) / 1e6:,.0f}"]
+    return f"| {' | '.join([name, *cost, *figures])} |"
 
 
 def main() -> None:
@@ -119,41 +100,36 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     made.add_argument("run", type=Path)
-    made.add_argument("--checkpoint", default="last")
-    made.add_argument("--steps", type=int, default=150, help="of the paper's network; 0: without")
+    made.add_argument("--steps", type=int, default=1000, help="of the paper's network")
     made.add_argument("--gatys", type=int, default=300, help="iterations; 0: without")
-    made.add_argument("--photos", type=int, default=4)
     made.add_argument("--out", type=Path, default=Path("runs/benchmarks/one_picture.png"))
     given = made.parse_args()
-    run = Run(given.run)
-    said = run.settings()
+    words = ["checkpoint=last", "features=none", f"optimised={given.gatys}"]
+    settings = compose.load("eval_fid", words, EvalFid)
+    checkpoint = Run(given.run).checkpoint("last")
+    student, said = load_network(checkpoint)
     assert isinstance(said, PictureTrain)
-    torch.manual_seed(said.seed)
+    sheet_of_all, scores = score_run(checkpoint, settings, None)
+
     module = student_module(said, Unchanged().freeze(), PictureModule)
     assert isinstance(module, PictureModule)
-    saved = torch.load(run.checkpoint(given.checkpoint), map_location="cpu", weights_only=True)
-    module.criterion.rescale(saved["loss_factors"])
-    data = labelling.training_data(said, Unchanged().freeze())
-    held_out = (data.on_after_batch_transfer(each, 0)["photo"] for each in data.val_dataloader())
-    photos = torch.cat([*islice(held_out, given.photos)])[: given.photos]
-    student, _ = load_network(run.checkpoint(given.checkpoint), "AtoB")
-    with torch.no_grad():
-        columns = {"photo": photos, "student": student.eval()(photos)}
-    networks: dict[str, nn.Module] = {"student": student}
-    if given.gatys:
-        columns[f"optimised, {given.gatys}"] = optimised(module, photos, given.gatys)
-    if given.steps:
-        name = f"Johnson, {given.steps} steps"
-        networks[name] = trained(module, data, given.steps)
-        with torch.no_grad():
-            columns[name] = networks[name](photos)
-    print("| | parameters | MACs at 256², M | content | style | flicker |")
+    module.criterion.rescale(run_criterion(said, checkpoint).factors)
+    network = trained(module, labelling.training_data(said, Unchanged().freeze()), given.steps)
+    pictures = held_out_photos(network, said, settings)
+    settings = replace(settings, optimised=0)
+    theirs, their_scores = score_style(pictures, checkpoint, said, {"student": network}, settings)
+
+    print("| | parameters | MACs at 256², M | content | style | flicker, levels |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
-    for name, output in columns.items():
-        print(row(name, module, photos, output, networks.get(name)))
+    print(row("photo", scores, "photo", None))
+    print(row("student", scores, "student", student))
+    print(row(f"Johnson, {given.steps} steps", their_scores, "student", network))
+    if given.gatys:
+        print(row(f"optimised, {given.gatys} iterations", scores, "optimised", None))
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    rows = [[*each] for each in zip(*columns.values(), strict=True)]
-    save_png(sheet(rows, [*columns]), given.out)
+    columns = (*sheet_of_all.columns, theirs.columns[2])
+    rows = [[*map(to_float, each)] for each in zip(*columns, strict=True)]
+    save_png(sheet(rows, [*sheet_of_all.titles, "Johnson"]), given.out)
     print(given.out)
 
 

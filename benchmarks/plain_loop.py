@@ -19,8 +19,8 @@ from torchvision import transforms
 
 from distill.data.datasets import PairSet
 from distill.data.pairs import find_pairs
+from distill.losses.criterion import make_criterion
 from distill.models import build
-from distill.train import student_training
 
 _ACROSS = torch.tensor([[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]]) / 8
 
@@ -83,7 +83,8 @@ def plain(root: Path, workers: int, batch: int, warm: int, steps: int, size: int
 def loss_difference(size: int) -> float:
     """Of the two losses, on random pictures: nothing but rounding."""
     output, target = photos(4, size), photos(4, size)
-    ours, _ = student_training.criterion(settings_of(size).loss)(output, target)
+    said = settings_of(size).loss
+    ours, _ = make_criterion(said.terms, said.weights, said.start)(output, target)
     return abs(float(ours - plain_loss(output, target)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,14 +17,17 @@ from distill.config import compose
 from distill.config.registry import schema_of
 from distill.config.settings.training import PictureTrain
 from distill.core.errors import DistillError
+from distill.data.style_pictures import style_pictures
 from distill.data.terms import terms_of, terms_of_run
+from distill.eval_fid import __main__ as eval_fid
+from distill.eval_fid.picture_scores import run_criterion, term_values
 from distill.export import __main__ as export
 from distill.losses import feature_distance, picture
 from distill.models.teachers.unchanged import Unchanged
 from distill.runs.run_folder import Run
 from distill.train import __main__ as train
 from distill.train import tuning
-from distill.train.picture import PictureModule, style_pictures, with_length, with_terms
+from distill.train.picture import PictureModule, with_length, with_terms
 from distill.train.student_training import student_module
 from support.commands import QUICK, run
 from support.small_vgg import small_vgg
@@ -147,6 +151,35 @@ def test_a_run_from_photos_to_a_file(tmp_path, monkeypatch, capsys) -> None:
     assert run(export, "run=mine") == 0
     chain = terms_of(Path("runs/mine/export/student.onnx")).chain
     assert {each.of for each in chain} == {"style picture glass", "photos"}
+    monkeypatch.chdir(tmp_path / "runs")  # the set that it learnt from is found from there
+    assert run(eval_fid, "run=mine", "runs=.", "optimised=3", "bootstrap=0", "flicker=2") == 0
+    scores = json.loads(Path("mine/eval/results.json").read_text())
+    found = {name: row["value"] for name, row in scores["similarity"].items()}
+    assert found["content, photo"] == 0 < found["content, student"]
+    assert found["style, optimised"] < found["style, photo"]
+    assert scores["pictures"] == 3  # held out of twelve
+    assert scores["fid_missing"] is None
+    assert Path("mine/eval/contact_sheet.png").is_file()
+
+
+@pytest.mark.usefixtures("small")
+def test_the_style_of_the_style_picture_is_its_own(tmp_path) -> None:
+    said = settings("style_image=glass")
+    torch.save({"loss_factors": {"style": 7.0}}, tmp_path / "any.ckpt")
+    criterion = run_criterion(said, tmp_path / "any.ckpt")
+    assert criterion.weights["style"] == 7 * said.loss.weights["style"]
+    picture, photo = style_pictures(said)[0][None], torch.rand(1, 3, 512, 512)
+    assert term_values(criterion, picture, photo)["style"] == pytest.approx(0, abs=1e-6)
+    assert term_values(criterion, photo, photo)["style"] > 0.1
+    assert term_values(criterion, photo, photo)["content"] == 0
+
+
+def test_a_bad_style_picture_is_named_before_weights_are_sought(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DISTILL_WEIGHTS", str(tmp_path))
+    Path("style.png").write_bytes(b"words")
+    assert run(train, "recipe=picture", "photos=photos", "style_image=style.png", *QUICK) == 1
+    assert "style_image=style.png: not a picture" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from distill.config.settings.training import (
     Adversarial,
     PairedDataConfig,
     PhotoSource,
+    PictureTrain,
     Train,
     Training,
 )
@@ -265,6 +266,8 @@ def seen_from_here(trained: Training, checkpoint: Path) -> Any:
         data = replace(data, root=there)
     style = replace(trained.style, weights=found(trained.style.weights))
     folders = {"photos": found(trained.photos), "val_photos": found(trained.val_photos)}
+    if isinstance(trained, PictureTrain):
+        folders["style_image"] = found(trained.style_image)
     return replace(trained, data=data, style=style, **folders)
 
 

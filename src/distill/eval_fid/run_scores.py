@@ -11,15 +11,23 @@ from rich.table import Table
 from torch import Tensor
 
 from distill.config.settings.commands import EvalFid
-from distill.config.settings.training import CycleGANTrain, Pix2PixTrain, Train
+from distill.config.settings.training import CycleGANTrain, PictureTrain, Pix2PixTrain, Train
 from distill.core.arrays import save_png
 from distill.core.errors import DistillError, counted
 from distill.core.files import write_json, write_whole
 from distill.core.images import sheet, to_float
 from distill.data import sources
 from distill.data.photos import check_local
-from distill.eval_fid import heldout, line_scores, paired_scores, unpaired_scores, whole_pictures
+from distill.eval_fid import (
+    heldout,
+    line_scores,
+    paired_scores,
+    picture_scores,
+    unpaired_scores,
+    whole_pictures,
+)
 from distill.eval_fid.heldout import HeldOut
+from distill.eval_fid.picture_scores import Styled
 from distill.eval_fid.unpaired_scores import Translations
 from distill.metrics.features import FeatureNetwork
 from distill.metrics.metric import own_metrics
@@ -27,7 +35,7 @@ from distill.models.checkpoint import load_network
 from distill.runs.run_folder import Run, find_run
 
 # Pictures with `columns`, uint8 (n, 3, H, W), and `titles` of a contact sheet; their scores.
-Scored = tuple[HeldOut | Translations, dict[str, Any]]
+Scored = tuple[HeldOut | Styled | Translations, dict[str, Any]]
 
 
 def carry_out(settings: EvalFid) -> tuple[Run | None, dict[str, Any]]:
@@ -52,7 +60,7 @@ def carry_out(settings: EvalFid) -> tuple[Run | None, dict[str, Any]]:
         own = Path("eval") if settings.direction == "AtoB" else Path("eval", settings.direction)
         folder = Path(settings.output) if settings.output else run.folder / own
         write_sheet(pictures.columns, pictures.titles, settings.sheet, folder)
-    scores = scores | {"fid_missing": missing or None}
+    scores = {"fid_missing": missing or None} | scores  # a style of one picture has no FID
     write(scores, folder)
     return run, scores
 
@@ -74,6 +82,9 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
         return pictures, paired_scores.score_pairs(pictures, features, settings, networks)
     assert isinstance(trained, Train)
     pictures, networks = heldout.held_out_photos(network, trained, settings), {}
+    if isinstance(trained, PictureTrain):
+        networks = {"student": network}
+        return picture_scores.score_style(pictures, checkpoint, trained, networks, settings)
     if settings.flicker:
         networks = line_scores.networks_of(network, trained, settings.photos)
     scores = paired_scores.score_pairs(pictures, features, settings, networks)

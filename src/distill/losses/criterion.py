@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
+from distill.core import nodes
 from distill.core.errors import DistillError
 from distill.losses.term import LossTerm, Reads
 
@@ -128,3 +129,20 @@ class Criterion(nn.Module):
         if self.training:
             return self._begun
         return tuple(name for name, least in self._min_batch.items() if pictures >= least)
+
+
+def make_criterion(
+    terms: Mapping[str, nodes.Node], weights: Mapping[str, float], start: Mapping[str, float]
+) -> Criterion:
+    """The terms whose weight is above 0. Raises DistillError for a name that is no term."""
+    for key, named in (("weights", weights), ("start", start)):
+        if unknown := sorted(named.keys() - terms.keys()):
+            raise DistillError(
+                f"loss.{key}.{unknown[0]}: no such term; there are {', '.join(sorted(terms))}"
+            )
+    used = {
+        name: nodes.part(f"loss.terms.{name}", terms[name], nn.Module)
+        for name, w in weights.items()
+        if w > 0
+    }
+    return Criterion(used, weights, start)

@@ -5,21 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from PIL import Image
 from torch import Tensor
 
 from distill.config.settings.training import PictureTrain, Train
-from distill.core.errors import DistillError, counted
-from distill.core.files import home_path
-from distill.core.images import to_tensor
-from distill.data import photos
-from distill.data.decode import BadPhoto
-from distill.data.photos import MIN_SIDE, centre_square, read_photo
+from distill.core.errors import counted
+from distill.data.style_pictures import OURS, files_of, read_square, style_pictures
 from distill.losses.picture import PictureStyle
 from distill.models.build import load_teacher
 from distill.prepare import labelling
@@ -27,9 +21,6 @@ from distill.runs.run_folder import Run
 from distill.train.distillation import DistillModule
 from distill.train.student_training import check, student_module
 
-SEEN = 512  # pixels of the style picture's short side at picture.scale=1
-OURS = Path(photos.__file__).with_name("pictures")  # drawn by tools/style_pictures.py
-FLAT = 3 / 255  # standard deviation of a picture of one colour
 TIMED = 6  # steps by which picture.minutes are counted, the first two left out
 
 
@@ -67,18 +58,6 @@ class PictureModule(DistillModule):
         return {"style": style.expand_as(photo), "photo": photo, "result": self(photo)}
 
 
-def files_of(settings: PictureTrain) -> list[str]:
-    """The files of the style pictures. Raises DistillError for weights of another number."""
-    given, weights = settings.style_image, settings.picture.weights
-    files = [given] if isinstance(given, str) else given
-    if weights and len(weights) != len(files):
-        raise DistillError(
-            f"picture.weights={weights}: {counted(len(weights), 'number')} for "
-            f"{counted(len(files), 'style picture')}; give one each"
-        )
-    return files
-
-
 def with_terms(settings: PictureTrain) -> PictureTrain:
     """The settings, with the terms of style pictures that are all this project's own."""
     if not {*files_of(settings)} <= {each.stem for each in OURS.glob("*.webp")}:
@@ -87,43 +66,6 @@ def with_terms(settings: PictureTrain) -> PictureTrain:
         settings.style, licence="MIT, as this project", source="tools/style_pictures.py"
     )
     return replace(settings, style=style)
-
-
-def style_pictures(settings: PictureTrain) -> list[Tensor]:
-    """The style pictures (3, H, W) in [0, 1] at the size that they are seen at.
-
-    Raises DistillError for one that cannot be read, is small, or of one colour.
-    """
-    pictures, side = [], round(SEEN * settings.picture.scale)
-    for file in files_of(settings):
-        image = read_style(file, side)
-        factor = side / min(image.size)
-        width, height = (min(4 * side, round(factor * each)) for each in image.size)
-        if not 0.5 <= factor <= 2:
-            of = f"{image.width}×{image.height} pixels"
-            print(f"style_image={file}: {of}, seen at {width}×{height}")
-        made = to_tensor(image.resize((width, height), Image.Resampling.LANCZOS))
-        if made.std((1, 2)).max() < FLAT:
-            raise DistillError(f"style_image={file}: is of one colour, there is no style to learn")
-        pictures.append(made)
-    return pictures
-
-
-def read_style(file: str, enough: int) -> Image.Image:
-    """A style picture. Raises DistillError."""
-    ours = {each.stem: each for each in OURS.glob("*.webp")}
-    path = ours.get(file) or home_path(file)
-    if not path.is_file():
-        known = ", ".join(sorted(ours))
-        raise DistillError(f"style_image={file}: no such file; name a picture, or one of {known}")
-    try:
-        return read_photo(path, MIN_SIDE, enough=enough)
-    except BadPhoto as why:
-        raise DistillError(f"style_image={file}: {why}; name another picture") from None
-
-
-def read_square(file: str, side: int) -> Tensor:
-    return to_tensor(centre_square(read_style(file, side), side))
 
 
 def with_length(settings: PictureTrain, run: Run) -> PictureTrain:

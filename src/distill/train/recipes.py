@@ -51,9 +51,11 @@ def distill(settings: Train, run: Run, first: bool, data: LoaderData | None = No
 
 
 def picture(settings: PictureTrain, run: Run, first: bool) -> None:
+    from distill.data.style_pictures import style_pictures
     from distill.train import student_training
     from distill.train.picture import PictureModule, with_length, with_terms
 
+    style_pictures(settings, tell=first)  # what is wrong with them, before any weights are sought
     settings = with_length(with_terms(settings), run)
     student_training.train(settings, run, first, kind=PictureModule)
 

@@ -8,7 +8,6 @@ from functools import partial
 from importlib.util import find_spec
 
 import pytorch_lightning as pl
-from torch import nn
 
 from distill.config.settings.training import Loss, Train
 from distill.core import nodes
@@ -17,7 +16,7 @@ from distill.core.files import home_path, near_name
 from distill.data import loaders, sources
 from distill.data.datamodule import DistillData, LoaderData, Pictures
 from distill.data.shards.shard_manifest import finished_shards
-from distill.losses.criterion import Criterion
+from distill.losses.criterion import make_criterion
 from distill.losses.term import Reads
 from distill.models.build import load_teacher
 from distill.models.teachers.teacher import Teacher
@@ -148,7 +147,8 @@ def student_module(
             "GKA needs the teacher's activations and this teacher only gives pictures; "
             "set loss.weights.gka=0"
         )
-    student, loss = new_student(settings), criterion(settings.loss)
+    said = settings.loss
+    student, loss = new_student(settings), make_criterion(said.terms, said.weights, said.start)
     if settings.data.batch_size < loss.min_batch:
         raise DistillError(
             f"data.batch_size={settings.data.batch_size}: GKA compares pictures within a batch and "
@@ -183,21 +183,6 @@ def _reads_activations(loss: Loss) -> bool:
     used = [term for name, term in loss.terms.items() if loss.weights.get(name, 0) > 0]
     stated = (getattr(nodes.class_of("loss.terms", term), "reads", None) for term in used)
     return Reads.ACTIVATIONS in stated
-
-
-def criterion(loss: Loss) -> Criterion:
-    """The terms whose weight is above 0."""
-    for key, named in (("weights", loss.weights), ("start", loss.start)):
-        if unknown := sorted(named.keys() - loss.terms.keys()):
-            raise DistillError(
-                f"loss.{key}.{unknown[0]}: no such term; there are {', '.join(sorted(loss.terms))}"
-            )
-    used = {
-        name: nodes.part(f"loss.terms.{name}", loss.terms[name], nn.Module)
-        for name, w in loss.weights.items()
-        if w > 0
-    }
-    return Criterion(used, loss.weights, loss.start)
 
 
 def _need_compiler(accelerator: str) -> None:

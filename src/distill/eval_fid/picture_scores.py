@@ -1,0 +1,112 @@
+"""Scores of a run of recipe=picture, which has no teacher: its own losses on held-out photos.
+
+Beside the student stand the photos as they are and the same photos optimised: steps on the pixels
+themselves (Gatys et al. 2016), which is what a network of any size is measured by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from distill.config.settings.commands import EvalFid
+from distill.config.settings.training import PictureTrain
+from distill.core.images import to_float, to_uint8
+from distill.core.progress import bar
+from distill.data.style_pictures import files_of, read_square, style_pictures
+from distill.eval_fid.heldout import HeldOut
+from distill.eval_fid.line_scores import flicker_of, flicker_rows
+from distill.losses.criterion import Criterion, make_criterion
+from distill.losses.picture import PictureStyle
+
+PICTURES, RATE = 4, 0.02  # optimised together; Adam's rate
+
+
+@dataclass(frozen=True)
+class Styled:
+    """The contact sheet: `columns`, each uint8 (n, 3, H, W), and their `titles`."""
+
+    columns: tuple[Tensor, ...]
+    titles: tuple[str, ...]
+
+
+def score_style(
+    pictures: HeldOut,
+    checkpoint: Path,
+    trained: PictureTrain,
+    networks: Mapping[str, nn.Module],
+    settings: EvalFid,
+) -> tuple[Styled, dict[str, Any]]:
+    """The terms of the run's loss for photo, student and optimised photo, of four held-out photos.
+
+    The flicker is that of `networks`, by name, as of other runs. Raises DistillError where a style
+    picture or the weights of the perceptual network are missing.
+    """
+    criterion = run_criterion(trained, checkpoint)
+    photos, output = (to_float(each[:PICTURES]) for each in (pictures.input, pictures.output))
+    columns = {"photo": photos, "student": output}
+    if settings.optimised:
+        columns["optimised"] = optimised(criterion, photos, settings.optimised)
+    rows = {
+        f"{term}, {name}": {"value": value, "interval": None}
+        for name, column in columns.items()
+        for term, value in term_values(criterion, column, photos).items()
+    }
+    flicker: dict[str, Any] = {}
+    for name, network in networks.items() if settings.flicker else ():
+        shaken = pictures.input[: settings.flicker]
+        values = flicker_of(network, shaken, settings.batch_size, f"flicker of the {name}")
+        if values is not None:
+            of = flicker_rows(values, settings.bootstrap, settings.seed).items()
+            flicker |= {f"{kind}, {name}": row for kind, row in of}
+    style = torch.cat([read_square(f, photos.shape[-1]) for f in files_of(trained)], 2)
+    shown = to_uint8(style[None, ..., : photos.shape[-1]]).expand(len(photos), -1, -1, -1)
+    sheet = Styled((shown, *map(to_uint8, columns.values())), ("style", *columns))
+    about = {k: v for k, v in pictures.about.items() if k != "decoder"}
+    results = {"pictures": len(photos), **about, "similarity": rows, "drawing": flicker}
+    return sheet, results | {"features": None, "fid_missing": None}
+
+
+def run_criterion(trained: PictureTrain, checkpoint: Path) -> Criterion:
+    """The run's loss in evaluation mode, with its style learnt and its terms balanced as it was."""
+    loss, files = trained.loss, files_of(trained)
+    criterion = make_criterion(loss.terms, loss.weights, loss.start).eval()
+    for term in criterion.terms.values():
+        if isinstance(term, PictureStyle):
+            term.learn(style_pictures(trained), trained.picture.weights or [1.0] * len(files))
+    saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
+    criterion.rescale(saved.get("loss_factors", {}))
+    return criterion
+
+
+@torch.no_grad()
+def term_values(criterion: Criterion, output: Tensor, photos: Tensor) -> dict[str, float]:
+    """Each term that compares pictures, unweighted."""
+    return {k: float(v) for k, v in criterion.eval().of_pictures(output, photos).items()}
+
+
+def optimised(criterion: Criterion, photos: Tensor, iterations: int) -> Tensor:
+    """The photos (n, 3, H, W) after so many steps of Adam on their own pixels.
+
+    Of the loss, `stable` has no part in it: that asks a network.
+    """
+    pictures = photos.clone().requires_grad_()
+    optimiser = torch.optim.Adam([pictures], RATE)
+    weights = criterion.train().weights
+    torch.manual_seed(0)  # of the crops that the terms read
+    with bar(iterations, "iteration", "optimisation of the photos", leave=False) as progress:
+        for _ in range(iterations):
+            optimiser.zero_grad()
+            raw = criterion.of_pictures(pictures, photos)
+            torch.stack([weights[name] * value for name, value in raw.items()]).sum().backward()
+            optimiser.step()
+            with torch.no_grad():
+                pictures.clamp_(0, 1)
+            progress.update()
+    criterion.eval()
+    return pictures.detach()
