@@ -12,11 +12,13 @@ from PIL import Image
 
 from distill.config import compose
 from distill.config.settings.networks import StyleSettings
-from distill.config.settings.training import Prepare, Train
+from distill.config.settings.training import PictureTrain, Prepare, Train
 from distill.config.validate import source_of
 from distill.core.images import sheet, to_tensor
+from distill.data import sources
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import centre_square, demo_photos, read_photo
+from distill.data.style_pictures import read_square
 from distill.data.terms import terms_of
 from distill.eval_fid.line_scores import by_kind
 from distill.eval_fid.run_scores import markdown
@@ -72,6 +74,31 @@ def facts(style: str, run: Path, pairs: Path, scores: Facts, notes: str) -> Fact
         "sizes": of_others(scores["sizes"]),
         "features": scores["features"],
         "limits": notes,
+    }
+
+
+def picture_facts(run: Path, scores: Facts, speed: Facts, notes: dict[str, str]) -> Facts:
+    """The same of a run of recipe=picture, by what distill.eval_fid and .benchmark found."""
+    checkpoint = run / "checkpoints/last.ckpt"
+    _, trained = load_student(checkpoint)
+    assert isinstance(trained, PictureTrain)
+    (timed,) = speed["rows"]
+    ms = {key: timed[f"ms{of}"] for key, of in (("value", ""), ("low", "_p5"), ("high", "_p95"))}
+    return {
+        "style": trained.style.name,
+        "settings": ["recipe=picture", f"style_image={trained.style_image}"],
+        "width": trained.encoder["width"],
+        "decoder": trained.decoder.name,
+        "training": stages(checkpoint),
+        "hardware": hardware(trained),
+        "torch": torch.__version__,
+        "data": counts(sources.pairs_root(trained)),
+        "teacher": teacher_of(trained.style),
+        "terms": terms_of(run / "export/student.onnx").line,
+        "cost": {key: timed[key] for key in ("macs", "parameters", "bytes")} | {"ms": ms},
+        "held out": {"all": scores["pictures"]},
+        "scores": scores["similarity"] | scores["drawing"],
+        "limits": notes.get(trained.style.name, "Not looked at."),
     }
 
 
@@ -177,6 +204,19 @@ def sheet_of(run: Path, facts: Facts, baseline: str | None = None) -> Image.Imag
     return sheet(rows, ("photo", "teacher", *([name] if file else []), facts["style"]))
 
 
+def picture_sheet(run: Path, facts: Facts) -> Image.Image:
+    """Style picture, photo, student, of the same two photographs."""
+    student = open_student(run / "export/student.onnx")
+    squares = [
+        centre_square(read_photo(photo.path), 400)
+        for photo in demo_photos()
+        if photo.path.name in SHOWN[:2]
+    ]
+    style = read_square(facts["style"], 400)
+    rows = [(style, to_tensor(each), to_tensor(stylise_rgb(each, student))) for each in squares]
+    return sheet(rows, ("style", "photo", facts["style"]))
+
+
 def page(facts: Facts) -> str:
     """The card as Markdown."""
     style = facts["style"]
@@ -193,6 +233,41 @@ def page(facts: Facts) -> str:
         f"person (95 % intervals; {facts['features'] or 'no feature network at hand'}).",
         *(_scores(name, facts) for name in facts["scores"]),
         *_sizes(facts["sizes"]),
+        "## What it costs",
+        _list(_cost(facts["cost"])),
+        "## What still differs",
+        facts["limits"].strip(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def picture_page(facts: Facts) -> str:
+    """The card of a student of recipe=picture as Markdown."""
+    style, rows = facts["style"], facts["scores"]
+    columns = ["content", "style", "flicker, noise (levels)"]
+    table = [["", *columns]]
+    for who in ("photo", "student", "optimised"):
+        found = (rows.get(f"{column}, {who}") for column in columns)
+        table.append([who, *("–" if row is None else f"{row['value']:.3f}" for row in found)])
+    made = {
+        "style picture": f"{style}.webp, drawn by {facts['teacher']['source']}",
+        **_made(facts),
+        "losses": "by VGG19 to relu3_1 (torchvision's weights), which is not in the student",
+    }
+    del made["teacher"]
+    parts = [
+        f"# {style}",
+        f"![style picture, photo and student, side by side]({style}.jpg)",
+        f"`python -m distill.stylize photo.jpg style={style}`",
+        "## What it is made from",
+        _list(made),
+        "## Terms",
+        INHERITED.format(facts["terms"]),
+        "## How good it is",
+        f"Relative content and style losses of {facts['held out']['all']} held-out photos, as "
+        "`distill.eval_fid` has them: as they are, the student's, and after 300 iterations on "
+        "their own pixels.",
+        "\n".join(markdown(table)),
         "## What it costs",
         _list(_cost(facts["cost"])),
         "## What still differs",
@@ -233,14 +308,12 @@ def _stage(stage: Facts) -> str:
 
 
 def _cost(cost: Facts) -> dict[str, str]:
-    ms, ratio = cost["ms"], cost["ratio"]
-    known = {
-        "MACs at 256²": f"{cost['macs']:,}",
-        "parameters": f"{cost['parameters']:,}",
-        "nonzero weights": f"{cost['living']:.1%}",
-        "bytes": f"{cost['bytes']:,}",
-        "ONNX Runtime, 1 thread": f"{ms['value']:.2f} ms ({ms['low']:.2f} – {ms['high']:.2f})",
-    }
+    ms, ratio = cost["ms"], cost.get("ratio", {"value": 1})
+    known = {"MACs at 256²": f"{cost['macs']:,}", "parameters": f"{cost['parameters']:,}"}
+    if "living" in cost:
+        known["nonzero weights"] = f"{cost['living']:.1%}"
+    known["bytes"] = f"{cost['bytes']:,}"
+    known["ONNX Runtime, 1 thread"] = f"{ms['value']:.2f} ms ({ms['low']:.2f} – {ms['high']:.2f})"
     if ratio["value"] != 1:
         known["to the baseline"] = f"×{ratio['value']:.2f}"
     return known

@@ -14,6 +14,9 @@ A style that is computed, without weights, has one run, zoo-STYLE, of student=sm
 from noise or from init=FILE, and the file of every size alone. Its student may be used for what its
 photos may be used for: say their terms, card.licence=TEXT, when distill.prepare labels them.
 
+A style picture of the package (distill/data/pictures) has one run of recipe=picture, zoo-NAME, and
+the file of every size; distill.eval_fid scores it. Its photos' terms: licence.pictures=TEXT.
+
 What a student still does worse than its teacher is written by hand, after looking, into
 tools/zoo_notes.yaml; the same command then only writes the card anew.
 """
@@ -29,11 +32,14 @@ from pathlib import Path
 
 import card
 import yaml
+from PIL import Image
 
 from distill.config import compose, groups
+from distill.config.registry import schema_of
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError, OneLine
 from distill.data import sources
+from distill.data.style_pictures import OURS
 from distill.models.zoo import STATIC
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -61,6 +67,35 @@ AT_SIZES = [
     "data.val_fraction=0.05", "data.test_fraction=0.09", "global_statistics=thumbnail",
     "ema=0.998", "lr=2e-3", "trainer.max_steps=1500", "loss.weights.differences=2",
 ]  # fmt: skip
+
+
+PICTURES = sorted(each.stem for each in OURS.glob("*.webp"))
+
+
+def make_picture(style: str, overrides: list[str], args: argparse.Namespace) -> None:
+    """The same of a style picture."""
+    listed = ",".join(f"'{folder}'" for folder in args.photos.split(","))
+    words = ["recipe=picture", f"style_image={style}", f"photos=[{listed}]", f"run=zoo-{style}"]
+    settings = train([*words, "trainer.max_steps=3000", *overrides])
+    ship_picture(Path(settings.runs) / settings.run, args.to)
+
+
+def ship_picture(run: Path, to: Path) -> None:
+    """A run of recipe=picture, exported and scored, into the folder `to`."""
+    words = [f"run={run.name}", f"runs={run.parent}", "checkpoint=last"]
+    command("-m", "distill.export", *words, "exporter.dynamic=true")
+    if not (run / "eval/results.json").is_file():
+        command("-m", "distill.eval_fid", *words, "features=none")
+    student, speed = run / "export/student.onnx", run / "speed"
+    timing = ["sizes=[256]", "threads=[1]", "with_teacher=false", f"output={speed}"]
+    command("-m", "distill.benchmark", f"model={student}", *timing)
+    scores = json.loads((run / "eval/results.json").read_text())
+    speeds = json.loads((speed / "speed.json").read_text())
+    facts = card.picture_facts(run, scores, speeds, "")
+    facts["limits"] = (yaml.safe_load(NOTES.read_text()) or {}).get(
+        facts["style"], "Not looked at."
+    )
+    put(facts, card.picture_page(facts), card.picture_sheet(run, facts), student, to)
 
 
 def make(style: str, overrides: list[str], args: argparse.Namespace) -> None:
@@ -100,7 +135,8 @@ def make(style: str, overrides: list[str], args: argparse.Namespace) -> None:
 
 def train(typed: list[str]) -> Train:
     """A run, or what is left of it; gives its settings."""
-    settings = compose.load("train", typed, Train)
+    settings = compose.load("train", typed, schema_of)
+    assert isinstance(settings, Train)
     command("-m", "distill.train", *typed)
     return settings
 
@@ -130,19 +166,24 @@ def ship(style: str, to: Path, run: Path, pairs: Path, scores: Path, baseline: s
         style, run, pairs, json.loads(scores.read_text())["figures"], notes or "Not looked at."
     )
     facts["use"] = f"style={style}" if to == ZOO else f"model={to / style}.onnx"
-    to.mkdir(parents=True, exist_ok=True)
-    shutil.copy(student, to / f"{style}.onnx")
+    put(facts, card.page(facts), card.sheet_of(run, facts, baseline), student, to)
     (to / f"{style}{STATIC}.onnx").unlink(missing_ok=True)
     if (fixed := run / FIXED / "student.onnx").is_file():
         shutil.copy(fixed, to / f"{style}{STATIC}.onnx")
-    (to / f"{style}.json").write_text(json.dumps(card.rounded(facts), indent=0) + "\n")
-    (to / f"{style}.md").write_text(card.page(facts))
-    samples = card.sheet_of(run, facts, baseline)
+
+
+def put(facts: card.Facts, page: str, samples: Image.Image, student: Path, to: Path) -> None:
+    """The four files of a student."""
+    to.mkdir(parents=True, exist_ok=True)
+    base = to / facts["style"]
+    shutil.copy(student, base.with_suffix(".onnx"))
+    base.with_suffix(".json").write_text(json.dumps(card.rounded(facts), indent=0) + "\n")
+    base.with_suffix(".md").write_text(page)
     for quality in (88, 80, 72, 64, 56):
-        samples.save(to / f"{style}.jpg", quality=quality)
-        if (to / f"{style}.jpg").stat().st_size <= LARGEST_SHEET:
+        samples.save(base.with_suffix(".jpg"), quality=quality)
+        if base.with_suffix(".jpg").stat().st_size <= LARGEST_SHEET:
             break
-    print(f"shipped: {to / style}.onnx (.json, .md, .jpg)")
+    print(f"shipped: {base}.onnx (.json, .md, .jpg)")
 
 
 def main() -> None:
@@ -158,12 +199,11 @@ def main() -> None:
     overrides = [word for word in args.words if "=" in word]
     with OneLine():
         styles = [word for word in args.words if "=" not in word]
-        if unknown := sorted({*styles} - {*groups.choices("style")}):
-            raise DistillError(
-                f"{unknown[0]}: no style; there are {', '.join(groups.choices('style'))}"
-            )
+        known = [*groups.choices("style"), *PICTURES]
+        if unknown := sorted({*styles} - {*known}):
+            raise DistillError(f"{unknown[0]}: no style; there are {', '.join(known)}")
         for style in styles:
-            make(style, overrides, args)
+            (make_picture if style in PICTURES else make)(style, overrides, args)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from distill.config import compose
+from distill.config.registry import schema_of
 from distill.config.settings.networks import Description, StudentDescription
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError, counted
@@ -91,7 +92,8 @@ class PublishedStudent(nn.Module):
         """That of the package with this name, as its ONNX file has it: BatchNorm is folded."""
         path = zoo.find(name)
         words = json.loads(path.with_suffix(".json").read_text())["settings"]
-        settings = compose.load("train", ["encoder.weights=none", *words], Train)
+        settings = compose.load("train", ["encoder.weights=none", *words], schema_of)
+        assert isinstance(settings, Train)
         said = replace(description(settings), folded=True, terms=terms_of(path).plain())
         network = untrained_network(said)
         load_state(network, tensors_in_graph(path), path)
