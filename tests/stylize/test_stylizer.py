@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from skimage import data
 
 import distill
 from distill.core.errors import DistillError
@@ -103,3 +104,26 @@ def test_what_is_no_picture_or_out_of_range_is_told(negative, given, line):
 def test_a_size_out_of_range_is_told(negative, size):
     with pytest.raises(DistillError, match=f"^size={size!r}: "):
         negative(COLOURS, size=size)
+
+
+@pytest.mark.parametrize(
+    "said", [{"face": "paste"}, {"overlay": "glasses"}, {"face": "wear", "overlay": ["hair"]}]
+)
+def test_faces_and_stickers_as_the_command_has_them(shipped_students, capsys, said):
+    astronaut = data.astronaut()
+    Image.fromarray(astronaut).save("photo.png")
+    typed = [f"{key}={value}".replace("'", "") for key, value in said.items()]
+    assert run(stylize, "photo.png", "device=cpu", *typed) == 0
+    worn = distill.load("hayao", device="cpu", **said)
+    np.testing.assert_array_equal(worn(astronaut), pixels("stylized/photo-hayao.png"))
+    assert worn(Image.fromarray(astronaut)).mode == "RGB"
+    capsys.readouterr()
+    nobody = worn(COLOURS)
+    np.testing.assert_array_equal(nobody, COLOURS if "wear" in said.values() else 255 - COLOURS)
+    assert capsys.readouterr().err.startswith("a 48×40 picture: no face found; ")
+
+
+def test_what_load_cannot_give_is_one_line(shipped_students):
+    for said in ({"face": "crop"}, {"compare": True}, {"face": "wear"}, {"overlay": "none"}):
+        with pytest.raises(DistillError, match=f"{next(iter(said))}="):
+            distill.load("hayao", device="cpu", **said)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from distill.stylize import portraits, render
 from distill.stylize.jobs import StylizeJob
 from distill.stylize.onnx_student import ImageModel
 from distill.stylize.portraits import Square
-from distill.stylize.stickers import Wardrobe
+from distill.stylize.stickers import Wardrobe, wardrobe
 
 # Flat colours and hard lines: JPEG's half-size colours would fray them.
 _JPEG = ("JPEG", {"quality": 95, "subsampling": 0})
@@ -37,14 +37,21 @@ ANIMATED = {"GIF", "PNG", "WEBP", "AVIF"}  # kinds that may hold several; a TIFF
 
 @dataclass(frozen=True)
 class InferenceSetup:
-    """What all files of a command are stylised with: the teacher and the detector if wanted."""
+    """What all pictures are stylised with: the detector, stickers and the teacher if wanted."""
 
     settings: Stylize
     student: ImageModel
-    teacher: ImageModel | None
     find_faces: FindFaces | None
-    taken: frozenset[Path]  # what a further crop must not be written over
-    wardrobe: Wardrobe | None = None
+    wardrobe: Wardrobe | None
+    teacher: ImageModel | None = None
+    taken: frozenset[Path] = frozenset()  # what a further crop must not be written over
+
+    @classmethod
+    def of(cls, settings: Stylize, student: ImageModel) -> InferenceSetup:
+        """Raises DistillError for stickers that are none, and without a detector's weights."""
+        cut = settings.face in ("crop", "paste")
+        find_faces = portraits.finder(settings.detector) if cut else None
+        return cls(settings, student, find_faces, wardrobe(settings, student))
 
 
 def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
@@ -55,14 +62,8 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
         count = getattr(image, "n_frames", 1) if image.format in ANIMATED else 1
     if count > 1:
         job.say(f"the first of its {counted(count, 'picture')} is stylised")
-    squares: list[Square] = []
-    if setup.find_faces is not None:
-        everyone = setup.settings.faces == "all"
-        squares = portraits.squares(photo, setup.find_faces, setup.settings.detector, everyone)
-        if not squares:
-            job.say("no face found; the whole picture is stylised")
     target = job.target
-    for number, page in enumerate(_pages(photo, squares, setup, job), start=1):
+    for number, page in enumerate(pages(photo, setup, job.say), start=1):
         if number > 1:  # NAME.png for the first crop of a picture, then NAME-2.png and so on
             target = job.target.with_stem(f"{job.target.stem}-{number}")
             if real_path(target) in setup.taken:
@@ -72,14 +73,21 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
         _write(page, target)
 
 
-def _pages(
-    photo: Image.Image, squares: list[Square], setup: InferenceSetup, job: StylizeJob
+def pages(
+    photo: Image.Image, setup: InferenceSetup, say: Callable[[str], None]
 ) -> Iterator[Image.Image]:
-    """What is written of an RGBA photo: one picture, or one of each square with face=crop.
+    """What is made of an RGBA photo: one picture, or one of each face with face=crop.
 
-    With compare=true that is input, student's output and teacher's side by side.
+    With compare=true that is input, student's output and teacher's side by side. `say` gets a line
+    where no face is found.
     """
     size, upscale = setup.settings.size, setup.settings.upscale
+    squares: list[Square] = []
+    if setup.find_faces is not None:
+        everyone = setup.settings.faces == "all"
+        squares = portraits.squares(photo, setup.find_faces, setup.settings.detector, everyone)
+        if not squares:
+            say("no face found; the whole picture is stylised")
     parts = [photo]
     if squares and setup.settings.face == "crop":
         side = None if upscale != "whole" else size or render.TRAINED_AT
@@ -90,7 +98,7 @@ def _pages(
         if setup.wardrobe and (worn := setup.wardrobe(part, page)) is not None:
             page = worn
         elif setup.wardrobe:
-            job.say("no face found; nothing is put on")
+            say("no face found; nothing is put on")
         stylised = [page]
         if setup.teacher is not None:  # whole, as it is meant: the measure for the other two ways
             at = None if upscale == "guided" and not squares else size and min(size, render.LIMIT)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import sys
+from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from distill.data.decode import to_rgb
 from distill.data.photos import BadPhoto, upright
 from distill.stylize import render
 from distill.stylize.onnx_student import OnnxStudent
+from distill.stylize.pictures import InferenceSetup, pages
 
 WANTED = "a PIL picture, an array (H, W, 3 or 4), or several: a list, or an array (N, H, W, 3 or 4)"
 
@@ -22,7 +24,8 @@ Pictures = TypeVar("Pictures")
 
 
 class Stylizer:
-    """Gives stylised pictures of the kind and size that it is given, as distill.stylize does.
+    """Gives stylised pictures of the kind and size that it is given, as distill.stylize does, with
+    `face`, `overlay` and all that goes with them.
 
     A PIL picture of any mode becomes RGB, RGBA where anything is see-through. An array is uint8
     (H, W, 3 or 4), or float in [0, 1], in 256 levels then. Several are a list, or an array (N, H,
@@ -36,6 +39,10 @@ class Stylizer:
 
     def __init__(self, student: OnnxStudent, settings: Stylize, name: str) -> None:
         render.check_size(settings.size, student, settings.upscale)
+        if settings.face == "crop" or settings.compare:
+            what = "face=crop" if settings.face == "crop" else "compare=true"
+            raise DistillError(f"{what}: gives pictures of another size; distill.stylize has it")
+        self.setup = InferenceSetup.of(settings, student)
         self.student, self.settings, self.name = student, settings, name
 
     def __repr__(self) -> str:
@@ -62,11 +69,15 @@ class Stylizer:
         return self._array(pictures, at)
 
     def _picture(self, picture: Image.Image, at: Stylize) -> Image.Image:
+        said = f"a {picture.width}×{picture.height} picture"
         try:
             photo = to_rgb(upright(picture), alpha=True)
-            return render.stylise(photo, self.student, at.size, at.upscale)
+            setup = replace(self.setup, settings=at)
+            (page,) = pages(photo, setup, lambda text: print(f"{said}: {text}", file=sys.stderr))
         except (BadPhoto, ValueError) as reason:
-            raise DistillError(f"a {picture.width}×{picture.height} picture: {reason}") from reason
+            raise DistillError(f"{said}: {reason}") from reason
+        opaque = page.mode == "RGB" or page.getchannel("A").getextrema() == (255, 255)
+        return page.convert("RGB") if opaque else page
 
     def _array(self, pixels: np.ndarray, at: Stylize) -> np.ndarray:
         said, real = f"array {pixels.shape} {pixels.dtype}", pixels.dtype.kind == "f"

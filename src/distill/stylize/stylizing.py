@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,12 +25,11 @@ from distill.core.terms import NOTE, read_terms
 from distill.data.photos import BadPhoto
 from distill.models import zoo
 from distill.runs import run_folder
-from distill.stylize import pictures, portraits
+from distill.stylize import pictures
 from distill.stylize.conventions import adapt
 from distill.stylize.jobs import BadVideo, NotWhole, StylizeJob
 from distill.stylize.onnx_student import OnnxStudent
 from distill.stylize.pictures import InferenceSetup
-from distill.stylize.stickers import wardrobe
 
 DEFAULT_STYLE = "hayao"
 
@@ -137,9 +137,7 @@ def stylise_all(
             raise DistillError("videos need PyAV: pip install 'distill[video]'")
         from distill.stylize.video import stylised_video
     what = "files" if len(kinds) > 1 else "videos" if True in kinds else "pictures"
-    cut = settings.face in ("crop", "paste")
-    find_faces = portraits.finder(settings.detector) if cut else None
-    worn = wardrobe(settings, student)
+    setup = InferenceSetup.of(settings, student)
     teacher = None
     if settings.compare and False in kinds and settings.model is None:
         try:
@@ -152,7 +150,7 @@ def stylise_all(
                 settings.run, settings.runs, settings.style.name or DEFAULT_STYLE
             )
     taken = frozenset(real_path(path) for job in jobs for path in (job.source, job.target))
-    setup = InferenceSetup(settings, student, teacher, find_faces, taken, worn)
+    setup = replace(setup, teacher=teacher, taken=taken)
     failed = partly = 0
     several = len(jobs) > 1
     with bar(len(jobs), what[:-1], "stylising") if several else nullcontext() as progress:
