@@ -98,7 +98,7 @@ def test_paste_stylises_the_face_and_leaves_the_rest(shipped_students, found):
     put("photo.png", picture(512, 400))
     assert run(stylize, "photo.png", "face=paste") == 0
     photo, stylised = pixels("photo.png"), pixels("stylized/photo-hayao.png")
-    left, top, side = portraits.square(found[0], SHARE["lbp"])
+    left, top, side, _ = portraits.square(found[0], SHARE["lbp"])
     rows, columns = np.mgrid[:400, :512]
     away = np.hypot(rows + 0.5 - top - side / 2, columns + 0.5 - left - side / 2) / (side / 2)
     assert (stylised[away >= 1] == photo[away >= 1]).all()
@@ -108,6 +108,46 @@ def test_paste_stylises_the_face_and_leaves_the_rest(shipped_students, found):
     # what the fading itself adds.
     steps = np.abs(np.diff(stylised, axis=1)).max()
     assert steps <= np.abs(np.diff(photo, axis=1)).max() + 255 * 1.5 / (side / 2 * 0.4) + 2
+
+
+def by(offset):
+    """A network that adds what it is given, by place in the square."""
+    return lambda part: Image.fromarray((np.asarray(part, int) + offset).astype(np.uint8))
+
+
+def test_poisson_takes_away_what_is_smooth_and_keeps_the_rest():
+    """What is harmonic vanishes: a constant, a ramp, a saddle, whatever the colours around."""
+    photo = Image.fromarray(np.asarray(picture(100, 90)) // 2 + 60)
+    part = Square(20, 15, 41)
+    rows, columns = np.mgrid[-20:21, -20:21][..., None]
+    for offset in (40, [30, -20, 5], rows + columns, (rows**2 - columns**2) // 10):
+        made = portraits.paste(photo, [part], by(offset), "poisson")
+        assert np.abs(np.asarray(made, int) - np.asarray(photo)).max() <= 1
+    dot = 40 * ((rows == 0) & (columns == 0))
+    made = np.asarray(portraits.paste(photo, [part], by(dot + 25), "poisson"), int)
+    change = made - np.asarray(photo)
+    assert (change[35, 40] == 40).all()
+    assert np.abs(change[35, 41:]).max() <= 1
+
+
+def test_poisson_has_the_photo_at_its_sides_and_the_network_s_gradients():
+    """Against the equations themselves, solved as one matrix."""
+    numbers = np.random.default_rng(0)
+    photo, stylised = numbers.integers(90, 160, (2, 12, 9, 3)).astype(np.uint8)
+    made = portraits.seamless(*map(Image.fromarray, (stylised, photo)))
+    inside = np.zeros((12, 9), bool)
+    inside[1:-1, 1:-1] = True
+    place = np.arange(12 * 9).reshape(12, 9)
+    matrix, right = np.eye(12 * 9), photo.reshape(-1, 3).astype(float)
+    for at in place[inside]:
+        around = [at - 9, at + 9, at - 1, at + 1]
+        matrix[at, [at, *around]] = 4, -1, -1, -1, -1
+        right[at] = matrix[at] @ stylised.reshape(-1, 3)
+    expected = np.linalg.solve(matrix, right).reshape(12, 9, 3)
+    assert expected.min() > 0
+    assert expected.max() < 255
+    np.testing.assert_allclose(np.asarray(made), expected, atol=0.51)
+    np.testing.assert_array_equal(np.asarray(made)[~inside], photo[~inside])
 
 
 def test_paste_keeps_transparency(shipped_students, found):

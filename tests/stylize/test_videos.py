@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from distill.data.faces import Box, Face
 from distill.models import zoo
 from distill.stylize import __main__ as stylize
-from distill.stylize import stylizing
+from distill.stylize import portraits, stylizing
 from support.commands import run
 from support.stylize_setup import files, put
 
@@ -160,10 +161,25 @@ def test_stability_is_printed_and_kept(shipped_students, capsys):
 
 
 @needs_av
-def test_faces_are_for_pictures(shipped_students, capsys):
+def test_crops_are_for_pictures(shipped_students, capsys):
     video_file("clip.mp4")
-    assert run(stylize, "clip.mp4", "face=paste") == 1
-    assert "face=paste is for pictures; leave it off" in capsys.readouterr().err
+    assert run(stylize, "clip.mp4", "face=crop") == 1
+    assert "face=crop is for pictures; leave it off" in capsys.readouterr().err
+
+
+@needs_av
+@pytest.mark.parametrize("blend", ["feathered", "poisson"])
+def test_faces_pasted_into_every_frame(shipped_students, capsys, monkeypatch, blend):
+    """Of grey frames the negative is darker, which Poisson blending takes away again."""
+    small_videos.make("clip.mp4", [np.full((120, 160, 3), 200, np.uint8)] * 9)
+    coming = iter([[Face(Box(40, 60, 40, 40))]] * 3 + [[]] * 6)
+    monkeypatch.setattr(portraits, "lbp_faces", lambda _photo: next(coming))
+    assert run(stylize, "clip.mp4", "face=paste", f"blend={blend}") == 0
+    made = np.array(small_videos.decoded("stylized/clip-hayao.mp4"), int)
+    opacity = np.array([1, 1, 1, 0.8, 0.6, 0.4, 0.2, 0, 0]) * (blend == "feathered")
+    np.testing.assert_allclose(made[:, 60, 80].mean(1), 200 + (55 - 200) * opacity, atol=4)
+    np.testing.assert_allclose(made[:, :, :40], 200, atol=4)
+    assert "no face found in 6 of 9 frames" in capsys.readouterr().err
 
 
 @needs_av

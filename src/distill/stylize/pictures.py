@@ -81,7 +81,7 @@ def pages(
     With compare=true that is input, student's output and teacher's side by side. `say` gets a line
     where no face is found.
     """
-    size, upscale = setup.settings.size, setup.settings.upscale
+    size, upscale, blend = setup.settings.size, setup.settings.upscale, setup.settings.blend
     squares: list[Square] = []
     if setup.find_faces is not None:
         everyone = setup.settings.faces == "all"
@@ -94,7 +94,7 @@ def pages(
         parts, squares = [portraits.crop(photo, square, side) for square in squares], []
     for part in parts:
         kept = setup.settings.face == "wear"
-        page = part if kept else render.stylise(part, setup.student, size, upscale, squares)
+        page = part if kept else render.stylise(part, setup.student, size, upscale, squares, blend)
         if setup.wardrobe and (worn := setup.wardrobe(part, page)) is not None:
             page = worn
         elif setup.wardrobe:
@@ -102,7 +102,7 @@ def pages(
         stylised = [page]
         if setup.teacher is not None:  # whole, as it is meant: the measure for the other two ways
             at = None if upscale == "guided" and not squares else size and min(size, render.LIMIT)
-            stylised.append(render.stylise(part, setup.teacher, at, "whole", squares))
+            stylised.append(render.stylise(part, setup.teacher, at, "whole", squares, blend))
         compare = setup.settings.compare
         yield render.side_by_side(part, *stylised) if compare else stylised[0]
 

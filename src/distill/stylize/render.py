@@ -17,7 +17,7 @@ from distill.core.arrays import to_array, to_picture
 from distill.core.errors import DistillError
 from distill.stylize import guided, portraits
 from distill.stylize.onnx_student import STRIDE, ImageModel, OnnxStudent
-from distill.stylize.portraits import Square
+from distill.stylize.portraits import Blend, Square
 
 Upscale = Literal["whole", "tiles", "guided"]
 Summarise = Callable[[np.ndarray], np.ndarray]
@@ -53,6 +53,7 @@ def stylise(
     size: int | None = None,
     upscale: Upscale = "whole",
     squares: Sequence[Square] = (),
+    blend: Blend = "feathered",
 ) -> Image.Image:
     """An upright RGBA photo, stylised at the same size: RGB, RGBA where anything is see-through.
 
@@ -66,7 +67,8 @@ def stylise(
     """
     if squares:
         at = size if upscale == "tiles" else size or TRAINED_AT
-        return portraits.paste(photo, squares, lambda part: stylise(part, model, at, upscale))
+        own = (photo, squares, lambda part: stylise(part, model, at, upscale))
+        return portraits.paste(*own, blend)
     alpha = photo.getchannel("A")
     # White where nothing can be seen: what is stored there may be any colour. Half see-through
     # pixels keep theirs, or they would get a pale rim over a dark background.

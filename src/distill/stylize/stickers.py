@@ -145,11 +145,17 @@ FADE = 0.2  # of its opacity that a face gains or loses from a frame to the next
 
 
 @dataclass
-class _Worn:
+class Followed:
     """A face of a video: its marks, smoothed, and what can be seen of what it wears."""
 
     marks: dict[str, complex]
     opacity: float = 0.0
+
+    def far(self, last: Followed) -> float:
+        """From where it was, in distances between its first two marks."""
+        first, second, *_ = last.marks.values()
+        moves = [abs(at - last.marks[name]) for name, at in self.marks.items()]
+        return float(np.mean(moves) / (abs(first - second) or 1.0))
 
 
 @dataclass
@@ -165,7 +171,7 @@ class Wardrobe:
     everyone: bool
     steady: bool = False
     seen: int = 0
-    _faces: list[_Worn] | None = None
+    _faces: list[Followed] | None = None
 
     def __call__(self, photo: Image.Image, page: Image.Image) -> Image.Image | None:
         """`page`, as large as the photo, with all that the photo's faces wear; None without any."""
@@ -175,9 +181,9 @@ class Wardrobe:
         faces = self.find(np.asarray(small))[: None if self.everyone else 1]
         found = [{name: scale * at for name, at in face.marks.items()} for face in faces]
         self.seen += bool(found)
-        worn = [_Worn(marks, facing(marks)) for marks in found]
+        worn = [Followed(marks, facing(marks)) for marks in found]
         if self.steady:
-            worn = self._faces = worn if self._faces is None else self._followed(self._faces, worn)
+            worn = self._faces = follow(self._faces, worn)
         elif not worn:
             return None
         worn_page = page.convert("RGBA")
@@ -186,29 +192,28 @@ class Wardrobe:
                 put(worn_page, sticker, face.marks, face.opacity)
         return worn_page.convert(page.mode)
 
-    def _followed(self, last_faces: list[_Worn], found: list[_Worn]) -> list[_Worn]:
-        """The last frame's faces where they are now, then new ones; those that have faded go."""
-        left, kept = [*found], list[_Worn]()
-        for last in last_faces:
-            apart = abs(last.marks["left_eye"] - last.marks["right_eye"]) or 1.0
 
-            def far(face: _Worn, last: _Worn = last, apart: float = apart) -> float:
-                return float(
-                    np.mean([abs(at - last.marks[name]) for name, at in face.marks.items()]) / apart
-                )
+def follow(faces: list[Followed] | None, found: list[Followed]) -> list[Followed]:
+    """The last frame's faces where they are now, then new ones; those that have faded go.
 
-            now = min(left, key=far, default=None)
-            if now is None or far(now) > 1.5:  # lost: it fades where it was
-                last.opacity -= FADE
-                kept.append(last)
-                continue
-            left.remove(now)
-            keep = STEADY * np.exp(-((far(now) / MOVED) ** 2))
-            marks = {n: at + keep * (last.marks[n] - at) for n, at in now.marks.items()}
-            step = float(np.clip(now.opacity - last.opacity, -FADE, FADE))
-            kept.append(_Worn(marks, last.opacity + step))
-        fresh = [_Worn(face.marks, min(face.opacity, FADE)) for face in left]
-        return [face for face in [*kept, *fresh] if face.opacity > 1e-6]
+    Of the first frame, None before it, all that are found.
+    """
+    if faces is None:
+        return found
+    left, kept = [*found], list[Followed]()
+    for last in faces:
+        far = min((face.far(last) for face in left), default=np.inf)
+        if far > 1.5:  # lost: it fades where it was
+            last.opacity -= FADE
+            kept.append(last)
+            continue
+        now = left.pop([face.far(last) for face in left].index(far))
+        keep = STEADY * np.exp(-((far / MOVED) ** 2))
+        marks = {n: at + keep * (last.marks[n] - at) for n, at in now.marks.items()}
+        step = float(np.clip(now.opacity - last.opacity, -FADE, FADE))
+        kept.append(Followed(marks, last.opacity + step))
+    fresh = [Followed(face.marks, min(face.opacity, FADE)) for face in left]
+    return [face for face in [*kept, *fresh] if face.opacity > 1e-6]
 
 
 def wardrobe(settings: Stylize, model: ImageModel) -> Wardrobe | None:

@@ -160,6 +160,9 @@ class Stylize(TakesOnnxFiles):
         "crop: stylise only the face; paste: and put it back into the photo; wear: the photo "
         "stays, its face wears what wear= and overlay= name"
     )
+    blend: Literal["feathered", "poisson"] = setting(
+        "of face=paste: feathered fades into the photo, poisson also takes over its colours"
+    )
     wear: PathText | None = setting(
         "face=wear: a sketch; what the network makes of it is worn as a mask", default=None
     )

@@ -18,13 +18,18 @@ from PIL import Image
 from scipy.ndimage import maximum_filter
 from tqdm import tqdm
 
+from distill.config.settings.commands import Stylize
 from distill.core.errors import counted, needed
 from distill.core.files import write_json
 from distill.core.progress import bar
 from distill.data.decode import to_rgb
-from distill.stylize import render
+from distill.data.faces import FindFaces
+from distill.stylize import portraits, render
 from distill.stylize.jobs import BadVideo, NotWhole, StylizeJob
+from distill.stylize.onnx_student import ImageModel
 from distill.stylize.pictures import InferenceSetup
+from distill.stylize.portraits import Square
+from distill.stylize.stickers import Followed, follow
 from distill.stylize.video.reader import Reader, VideoFrame
 from distill.stylize.video.writer import Writer, locked_write
 
@@ -35,15 +40,18 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
     Raises BadVideo with the reason where it is not, NotWhole where frames of it could not be read.
     """
     settings = setup.settings
-    if settings.face in ("crop", "paste"):
-        raise BadVideo(f"face={settings.face} is for pictures; leave it off")
+    if settings.face == "crop":
+        raise BadVideo("face=crop is for pictures; leave it off")
     student, smooth = setup.student, settings.smooth
     summarise = SmoothSummary(student.summary, smooth) if student.told else None
     worn = replace(setup.wardrobe, steady=True, seen=0) if setup.wardrobe else None
+    pasted = FacesPasted(settings, student, setup.find_faces) if setup.find_faces else None
 
     def stylise(frame: np.ndarray) -> np.ndarray:
         stylised = picture = Image.fromarray(frame)
-        if settings.face != "wear":
+        if pasted:
+            stylised = pasted(picture)
+        elif settings.face != "wear":
             stylised = render.stylise_rgb(
                 picture, student, settings.size, settings.upscale, summarise
             )
@@ -78,12 +86,39 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
     tqdm.write(
         f"{counted(report.frames, 'frame')}, {pace:.1f} a second; busy: {shares}", file=sys.stdout
     )
-    if worn and worn.seen < report.frames:
-        job.say(
-            f"no face found in {report.frames - worn.seen} of {counted(report.frames, 'frame')}"
-        )
+    looked = pasted or worn
+    if looked and (lost := report.frames - looked.seen):
+        job.say(f"no face found in {lost} of {counted(report.frames, 'frame')}")
     if missing := report.missing:
         raise NotWhole(missing)
+
+
+@dataclass
+class FacesPasted:
+    """face=paste of one video, frame after frame: squares are smoothed as marks are."""
+
+    settings: Stylize
+    model: ImageModel
+    find: FindFaces
+    seen: int = 0  # frames with a face
+    _faces: list[Followed] | None = None
+
+    def __call__(self, photo: Image.Image) -> Image.Image:
+        at, found = self.settings, list[Followed]()
+        for square in portraits.squares(photo, self.find, at.detector, at.faces == "all"):
+            start, side = complex(square.left, square.top), square.side
+            found.append(Followed({"start": start, "end": start + side * (1 + 1j)}, 1.0))
+        self.seen += bool(found)
+        self._faces = follow(self._faces, found)
+        squares = []
+        for face in self._faces:
+            start, end = face.marks.values()
+            corner = round(start.real), round(start.imag)
+            squares.append(Square(*corner, round((end - start).real), face.opacity))
+        if not squares:
+            return photo
+        page = photo.convert("RGBA")
+        return render.stylise(page, self.model, at.size, at.upscale, squares, at.blend)
 
 
 if TYPE_CHECKING:
