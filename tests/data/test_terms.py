@@ -129,6 +129,11 @@ def test_a_labelled_set_is_no_pairs_of_ones_own(here: Path) -> None:
     (root / "set").mkdir()
     (root / "dataset.json").rename(root / "set/dataset.json")
     assert terms.kept_terms(root)[0].commercial == "no"
+    # Shards have a dataset.json of their own beside it, which says less than the set's terms.
+    shutil.copy(root / "set/dataset.json", root)
+    said = Terms((Licence.said("teacher hayao", "CC BY-NC 4.0"), Licence.said("photos", "CC0")))
+    (root / "set/terms.json").write_text(json.dumps(said.plain()))
+    assert terms.kept_terms(root) == said.chain
 
 
 def test_what_a_set_keeps_only_grows(here: Path) -> None:

@@ -118,6 +118,7 @@ def kept_terms(folder: Path | str) -> tuple[Licence, ...]:
     for place in places:
         with suppress(OSError):
             return read_terms((place / TERMS).read_text(errors="replace")).chain
+    for place in places:
         with suppress(DistillError):
             if made := manifest_at(place):  # from before terms were kept
                 style = {"name": made.get("style")}
