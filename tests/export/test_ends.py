@@ -13,6 +13,7 @@ from typing import get_args
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
 from PIL import Image
@@ -45,9 +46,15 @@ ENDS = [
     ("uint8_nhwc", "float_nchw"),
     ("float_nhwc", "uint8_nchw"),
 ]
+TFLITE_ENDS = [  # a conversion takes half a minute
+    ("float_nhwc", "float_nhwc"),
+    ("uint8_nhwc", "float_nchw"),
+    ("float255_nchw", "uint8_nhwc"),
+]
 SIDES = (64, 96)
 NODE_MODULES = Path(__file__).parents[2] / "web/node_modules"
 CONVERTER = os.environ.get("DISTILL_LITERT_PYTHON")
+STAND_INS = Path(__file__).with_name("stand_ins")  # for Apple's, Android's and Snap's classes
 
 
 def in_form(pictures: np.ndarray, name: str) -> np.ndarray:
@@ -301,6 +308,156 @@ def test_javascript_s_snippet_by_onnxruntime_web(
     assert (got[..., 3] == 255).all()
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not CONVERTER, reason="no DISTILL_LITERT_PYTHON, an interpreter with it")
+@pytest.mark.parametrize(("taken", "given"), TFLITE_ENDS)
+def test_python_s_snippet_of_tflite(
+    source: ConversionSource, taken: FormName, given: FormName, photo: Path
+) -> None:
+    exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
+    source = replace(source, exporter=exporter, python=CONVERTER)
+    TfLite().convert(source, photo.parent)
+    got = run_python(TfLite(), source, photo.parent)
+    assert np.abs(got - expected_bytes(source)).max() <= 1
+
+
+def run_cpp(code: str, header: str, call: str, link: list[str], folder: Path) -> np.ndarray:
+    """The output of a C++ snippet, whose last line, a comment, opens the file."""
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    command = [compiler, "-std=c++17", "-Wall", "-Werror", "-O1", "-I/usr/include/onnxruntime"]
+    with_header = {"input": f"#include <{header}>", "text": True, "capture_output": True}
+    if subprocess.run([*command, "-E", "-xc++", "-"], **with_header, check=False).returncode:
+        pytest.skip(f"no {header}, see CPATH of C++ compilers")
+    (folder / "code.cpp").write_text(code)
+    opened = code.splitlines()[-1].removeprefix("// ")
+    (folder / "main.cpp").write_text(
+        f"""#include "code.cpp"
+        #include <fstream>
+        #include <iterator>
+        int main() {{
+          std::ifstream in("photo.raw", std::ios::binary);
+          const std::vector<uint8_t> photo((std::istreambuf_iterator<char>(in)), {{}});
+          {opened}
+          const auto made = {call};
+          std::ofstream("out.raw", std::ios::binary)
+            .write(reinterpret_cast<const char*>(made.data()), made.size());
+        }}"""
+    )
+    subprocess.run([*command, "main.cpp", *link, "-o", "main"], cwd=folder, check=True)
+    pixels = in_form(pictures(1).numpy(), "uint8_nhwc")
+    (folder / "photo.raw").write_bytes(pixels.tobytes())
+    subprocess.run(["./main"], cwd=folder, check=True)
+    return np.frombuffer((folder / "out.raw").read_bytes(), np.uint8).reshape(*SIDES, 3) * 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("taken", "given"), ENDS)
+def test_cpp_s_snippet_by_onnx_runtime(
+    source: ConversionSource, taken: FormName, given: FormName, tmp_path: Path
+) -> None:
+    """By the library of Python's wheel; newer ones run what older headers compile."""
+    exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
+    made = Float32().ended(exporter.export(source.folded), exporter, 3)
+    onnx.save(made, tmp_path / "student.onnx")
+    code = written(Float32().about(exporter, 3), "student.onnx", SIDES)["cpp"]
+    (library,) = (Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so.*")
+    (tmp_path / "libonnxruntime.so.1").symlink_to(library)
+    link = ["libonnxruntime.so.1", "-Wl,-rpath,."]
+    got = run_cpp(code, "onnxruntime_cxx_api.h", "stylize(session, photo)", link, tmp_path)
+    assert np.abs(got - expected_bytes(source)).max() <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["python", "cpp"])
+@pytest.mark.parametrize(("taken", "given"), [ENDS[0], ENDS[2], ("float255_nchw", "float_nchw")])
+def test_snippets_by_ncnn(
+    source: ConversionSource, taken: FormName, given: FormName, language: str, photo: Path
+) -> None:
+    pytest.importorskip("pnnx", reason="the extra distill[ncnn] is not installed")
+    exporter = replace(source.exporter, size=SIDES, input=taken, output=given)
+    source = replace(source, exporter=exporter)
+    Ncnn().convert(source, photo.parent)
+    if language == "python":
+        got = run_python(Ncnn(), source, photo.parent)
+    else:
+        code = written(Ncnn().about(exporter, 3), Ncnn().files[0], SIDES)["cpp"]
+        call = "stylize(net, photo.data(), WIDTH, HEIGHT)"
+        got = run_cpp(code, "ncnn/net.h", call, ["-lncnn", "-pthread"], photo.parent)
+    assert np.abs(got - expected_bytes(source)).max() <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("kotlinc"), reason="no kotlinc")
+def test_kotlin_s_snippet_of_every_form(tmp_path: Path) -> None:
+    """Compiled and run with stand-ins for Android's classes; the interpreter's input is exact."""
+    numbers = np.random.default_rng(0)
+    shutil.copytree(STAND_INS, tmp_path / "code")
+    photo = numbers.integers(0, 256, (*SIDES, 4), np.uint8)  # alpha, red, green, blue
+    photo[..., 0] = 255
+    photo.tofile(tmp_path / "photo")
+    calls, expected = "", {}
+    for number, (taken, given) in enumerate([*ENDS, *ENDS]):
+        name, channels = f"case{number}", 3 + (number >= len(ENDS))
+        exporter = OnnxExporter(size=SIDES, batch=2, input=taken, output=given)
+        code = written(TfLite().about(exporter, channels), "student.tflite", SIDES)["kt"]
+        (tmp_path / "code" / f"{name}.kt").write_text(f"package {name}\n{code}")
+        calls += f'"{name}" to {{ i, b -> {name}.stylize(i, b) }}, '
+        made = numbers.integers(0, 256, (*SIDES, channels), np.uint8)
+        for side, pixels, form in (("in", photo[..., 1:], taken), ("out", made, given)):
+            values = np.moveaxis(pixels, 2, 0)[None].repeat(2, 0).astype(np.float32) / 255
+            in_form(values, form).tofile(tmp_path / f"{name}.{side}")
+        alpha = made[..., 3:] if channels == 4 else np.full((*SIDES, 1), 255)
+        expected[name] = np.concatenate([alpha, made[..., :3]], 2)
+    (tmp_path / "code" / "main.kt").write_text(
+        f"""import android.graphics.Bitmap
+        import java.io.File
+        import java.nio.ByteBuffer
+        import org.tensorflow.lite.Interpreter
+
+        val cases = listOf<Pair<String, (Interpreter, Bitmap) -> Bitmap>>({calls})
+
+        fun main() {{
+            val (height, width) = listOf({SIDES[0]}, {SIDES[1]})
+            val pixels = IntArray(width * height)
+            ByteBuffer.wrap(File("photo").readBytes()).asIntBuffer().get(pixels)
+            val photo = Bitmap.createBitmap(pixels, width, height, Bitmap.Config.ARGB_8888)
+            for ((name, stylize) in cases) {{
+                val (input, output) = listOf("in", "out").map {{ File("$name.$it").readBytes() }}
+                val made = stylize(Interpreter(input, output), photo)
+                made.getPixels(pixels, 0, width, 0, 0, width, height)
+                val bytes = ByteBuffer.allocate(4 * pixels.size)
+                bytes.asIntBuffer().put(pixels)
+                File("$name.got").writeBytes(bytes.array())
+            }}
+        }}"""
+    )
+    build = ["kotlinc", "code", "-Werror", "-include-runtime", "-d", "main.jar"]
+    subprocess.run(build, cwd=tmp_path, check=True)
+    subprocess.run(["java", "-jar", "main.jar"], cwd=tmp_path, check=True)
+    for name, pixels in expected.items():
+        got = np.fromfile(tmp_path / f"{name}.got", np.uint8).reshape(*SIDES, 4)
+        np.testing.assert_array_equal(got, pixels, name)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("swiftc"), reason="no swiftc")
+@pytest.mark.parametrize("asked", [{}, {"input": "float_nhwc", "batch": 2}])
+def test_swift_s_snippet_fits_the_types(asked: dict, tmp_path: Path) -> None:
+    """Against what it uses of Core ML, which is on Apple's systems only."""
+    about = CoreML().about(OnnxExporter(size=SIDES, **asked), 3)
+    code = written(about, "student.mlpackage", SIDES)["swift"]
+    call = code.splitlines()[-1].removeprefix("// ")
+    kind = "MLMultiArray" if asked else "CVPixelBuffer"
+    used = f"func use(_ model: MLModel, _ photo: {kind}) throws -> {kind}? {{\n  {call}\n}}\n"
+    (tmp_path / "code.swift").write_text(f"{code}\n{used}")
+    shutil.copy(STAND_INS / "CoreML.swift", tmp_path)
+    module = ["-emit-module", "-module-name", "CoreML", "-parse-as-library", "CoreML.swift"]
+    for command in (module, ["-typecheck", "-warnings-as-errors", "-I", ".", "code.swift"]):
+        subprocess.run(["swiftc", *command], cwd=tmp_path, check=True)
+
+
 GIVEN: list[dict] = [{}, {"dynamic": True}, {"input": "float255_nchw"}]
 KINDS = [(kind, given) for kind in (Float32, Float16, Ncnn, CoreML) for given in GIVEN]
 
@@ -363,7 +520,7 @@ def test_lens_studio_s_script_fits_the_types(tmp_path: Path) -> None:
     for name, value in (("STYLE", "x"), ("STEM", "student"), ("WIDTH", "256"), ("HEIGHT", "256")):
         text = text.replace(f"@{name}@", value)
     (tmp_path / "Stylize.ts").write_text(text.replace("@CHANNELS@", "3"))
-    shutil.copy(Path(__file__).with_name("lens_studio.d.ts"), tmp_path)
+    shutil.copy(STAND_INS / "lens_studio.d.ts", tmp_path)
     command = [
         "node", str(NODE_MODULES / "typescript/bin/tsc"), "--noEmit", "--strict",
         "--strictPropertyInitialization", "false", "--experimentalDecorators", "--target", "es2021",

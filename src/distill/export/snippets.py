@@ -44,8 +44,9 @@ def _values(about: Mapping[str, Any], file: str, sides: tuple[int, int]) -> dict
     batch, (height, width) = taken["shape"][0], sides
     batch, channels = 1 if isinstance(batch, str) else batch, len(given["channels"])
     found: dict[str, Any] = {
-        "FILE": file, "WIDTH": width, "HEIGHT": height, "BATCH": batch, "CHANNELS": channels,
-        "INPUT": taken["name"], "OUTPUT": given["name"], "ORDER": given["channels"],
+        "FILE": file, "WEIGHTS": file.replace(".param", ".bin"), "WIDTH": width, "HEIGHT": height,
+        "BATCH": batch, "CHANNELS": channels, "ORDER": given["channels"],
+        "INPUT": taken["name"], "OUTPUT": given["name"],
         "KT_ALPHA": "byteOf(i, 3)" if channels == 4 else "255",
     }  # fmt: skip
     for key, end, count in (("IN", taken, 3), ("OUT", given, channels)):

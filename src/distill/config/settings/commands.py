@@ -161,7 +161,8 @@ class Stylize(TakesOnnxFiles):
         "stays, its face wears what wear= and overlay= name"
     )
     blend: Literal["feathered", "poisson"] = setting(
-        "of face=paste: feathered fades into the photo, poisson also takes over its colours"
+        "of face=paste: feathered fades into the photo, poisson also takes over its colours",
+        default="feathered",
     )
     wear: PathText | None = setting(
         "face=wear: a sketch; what the network makes of it is worn as a mask", default=None
