@@ -22,6 +22,8 @@ export class FaceFinder implements MaskSource {
   private readonly tensor: Tensor;
   private readonly context = square(LOOK);
   private readonly mask = new Float32Array(SIDE * SIDE);
+  private found: Face[] = []; // of the frame that was looked at last
+  private frame: ImageBitmap | null = null;
 
   constructor(
     { ort }: Runtime,
@@ -35,16 +37,23 @@ export class FaceFinder implements MaskSource {
     return answers.every((values) => values.every(Number.isFinite));
   }
 
-  /** Faces are looked for in the frame itself, as it is: mirrored is what is found. */
-  async find(_photo: Float32Array, { frame, crop, mirror, still }: View): Promise<Float32Array> {
+  async find(_photo: Float32Array, view: View): Promise<Float32Array> {
+    const { crop, mirror } = view;
+    const ovals = (await this.faces(view)).map(ovalOf);
+    paint(mirror ? ovals.map((each) => mirrored(each, crop.width)) : ovals, crop, this.mask);
+    return this.mask;
+  }
+
+  /** Faces in pixels of the crop. They are looked for in the frame itself, as it is: mirrored is what is found. */
+  async faces({ frame, crop, still }: View): Promise<Face[]> {
+    if (frame === this.frame) return this.found;
     const looks = [{ box: { ...crop, left: 0, top: 0 }, sure: SURE }];
     // The network sees faces from about a sixth of what it looks at: smaller ones in parts of it.
     if (still) looks.push(...tiles(crop).map((box) => ({ box, sure: SURE_IN_TILES })));
     const faces: Face[] = [];
     for (const { box, sure } of looks) faces.push(...(await this.look(frame, crop, box, sure)));
-    const ovals = distinct(faces).map(ovalOf);
-    paint(mirror ? ovals.map((each) => mirrored(each, crop.width)) : ovals, crop, this.mask);
-    return this.mask;
+    this.frame = frame;
+    return (this.found = distinct(faces));
   }
 
   /** The faces in a box of the crop, in pixels of the crop. */

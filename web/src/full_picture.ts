@@ -2,6 +2,7 @@
  * A picture made at its own size, step by step, so that other requests come between: drawn at it, as
  * distill.stylize does with upscale=tiles, or smaller and enlarged guided by the photo. In the worker.
  */
+import { pasteFaces, putBehind } from "./backdrop";
 import { recolour } from "./colours";
 import { Guided, LUMA, type Small } from "./guided";
 import type { Student } from "./manifest";
@@ -9,7 +10,7 @@ import { NetworkSession } from "./network_session";
 import type { Fade } from "./part_mask";
 import { splitAtSummary } from "./onnx_file";
 import { toBytes } from "./planes";
-import type { BeginFullRequest, FileKind, FullLook, Size } from "./protocol";
+import type { Backdrop, BeginFullRequest, DrawnFace, FileKind, FullLook, Size } from "./protocol";
 import { measureReach } from "./reach";
 import { LANCZOS, resample, rounded } from "./resample";
 import type { Runtime } from "./runtime";
@@ -55,13 +56,16 @@ export class FullPicture {
   private openOn: Runtime | null = null;
   private summary: Float32Array | null = null; // of the whole picture, for every tile
 
-  /** The frame is taken and closed. `fade` makes see-through what is to stay as the photo has it. */
+  /**
+   * The frame is taken and closed. Over what is drawn come `faces`; `fade` makes see-through what is to stay as the
+   * photo has it; `behind` stands behind `people`, given by their opacity.
+   */
   constructor(
     private readonly student: Student,
     private network: ArrayBuffer,
     frame: ImageBitmap,
     { mirror, side, middle }: Pick<BeginFullRequest, "mirror" | "side" | "middle">,
-    private readonly fade: Fade | null,
+    private readonly layers: { fade: Fade | null; faces: DrawnFace[]; people: ImageBitmap | null; behind: Backdrop | null },
   ) {
     const { width, height } = (this.whole = { width: frame.width, height: frame.height });
     const scale = drawnScale(this.whole, student, side);
@@ -133,13 +137,20 @@ export class FullPicture {
   /** The file of it as it is looked at. */
   async finish(look: FullLook, kind: FileKind): Promise<Blob> {
     await this.close();
-    const { width, height } = this.own;
-    const canvas = new OffscreenCanvas(width, height);
-    this.fade?.({ pixels: this.own.made, width, height });
-    const plain = !this.fade && look.split === 0 && look.strength === 1;
-    const bytes = plain ? this.own.made : composed(this.own, look, this.fade !== null);
-    canvas.getContext("2d")!.putImageData(new ImageData(bytes, width, height), 0, 0);
-    return canvas.convertToBlob(kind);
+    const { width, height, made } = this.own;
+    const { fade, faces, people, behind } = this.layers;
+    const context = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: faces.length > 0 })!;
+    if (faces.length) {
+      context.putImageData(new ImageData(made, width, height), 0, 0);
+      pasteFaces(context, faces);
+      made.set(context.getImageData(0, 0, width, height).data);
+    }
+    fade?.({ pixels: made, width, height });
+    const plain = !fade && look.split === 0 && look.strength === 1;
+    const bytes = plain ? made : composed(this.own, look, fade !== null);
+    context.putImageData(new ImageData(bytes, width, height), 0, 0);
+    if (people && behind) putBehind(context, people, behind, Math.round(width * look.split));
+    return context.canvas.convertToBlob(kind);
   }
 
   async close(): Promise<void> {

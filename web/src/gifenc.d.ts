@@ -8,7 +8,7 @@ declare module "gifenc" {
       index: Uint8Array,
       width: number,
       height: number,
-      options: { palette?: Palette; delay: number },
+      options: { palette?: Palette; delay: number; transparent: boolean; transparentIndex: number },
     ): void;
     finish(): void;
     bytes(): Uint8Array<ArrayBuffer>;

@@ -1,6 +1,8 @@
 /** What a worker does: inference, one request at a time, so that the page itself never waits. */
 import { fetchFile, type Report } from "./download";
 import { Enlarger } from "./enlarger";
+import type { FaceFinder } from "./face_finder";
+import type { FacePaste } from "./face_paste";
 import type { FullPicture } from "./full_picture";
 import {
   FOUND_BY,
@@ -25,8 +27,9 @@ import { StudentSession } from "./student_session";
 
 type Reply = WorkerReplies[keyof WorkerReplies];
 
-/** What draws pictures at their own size, and what draws parts of them alone. */
+/** What draws pictures at their own size, parts of them alone, and faces by themselves. */
 export interface Extras {
+  FacePaste?: typeof FacePaste;
   FullPicture?: typeof FullPicture;
   PartMask?: typeof PartMask;
 }
@@ -41,6 +44,7 @@ let opened: OpenRequest | null = null;
 const enlarger = new Enlarger();
 let small: ArrayBuffer | null = null; // bytes of an output that was enlarged, to be written over
 let full: FullPicture | null = null; // the picture that is being drawn at its own size
+let faces: FacePaste | null = null;
 const masks = new Map<Finder, { mask: PartMask; file: string }>();
 const networks = new Map<string, Promise<ArrayBuffer>>();
 let adopted = 0; // networks of the user's own so far
@@ -124,12 +128,17 @@ async function anywhere<T>(work: (runtime: Runtime) => Promise<T>): Promise<T> {
   return work(runtime!);
 }
 
-async function beginFull({ student, frame, mirror, part, side, middle }: BeginFullRequest): Promise<number> {
+async function beginFull({ student, frame, mirror, part, apart, behind, side, middle }: BeginFullRequest): Promise<number> {
   const [ready, network] = await Promise.all([runtimeOnce(), networkOnce(student)]);
   runtime ??= ready;
   await full?.close();
-  const fade = (await maskOf(part)?.fadeOf(frame, mirror, part)) ?? null;
-  const picture = (full = new extras.FullPicture!(student, network, frame, { mirror, side, middle }, fade));
+  const crop = { left: 0, top: 0, width: frame.width, height: frame.height };
+  const view = { frame, crop, mirror, still: true, steady: 0 };
+  const fade = (await maskOf(part)?.fadeOf(view, part)) ?? null;
+  const people = (behind && (await masks.get("people")?.mask.stencil(view))) ?? null;
+  const drawn = apart && (await anywhere(async (runtime) => (await pasteOf(student, runtime))?.draw(view, crop)));
+  const layers = { fade, faces: drawn || [], people, behind };
+  const picture = (full = new extras.FullPicture!(student, network, frame, { mirror, side, middle }, layers));
   return anywhere((runtime) => picture.plan(runtime));
 }
 
@@ -154,8 +163,26 @@ async function infer(request: InferRequest): Promise<InferResult> {
 
 async function draw(request: InferRequest): Promise<InferResult> {
   const drawn = await student!.infer(request.shown ? { ...request, spare: small ?? request.spare } : request);
-  const result = (await maskOf(request.part)?.cut(request, drawn)) ?? drawn;
-  return request.shown ? enlarged(request, result) : result;
+  const cut = (await maskOf(request.part)?.cut(request, drawn)) ?? drawn;
+  const people = request.behind ? await masks.get("people")?.mask.stencil(request, cut) : undefined;
+  const result = { ...(request.shown ? enlarged(request, cut) : cut), people };
+  const paste = request.apart && (await pasteOf(opened!.student, runtime!));
+  if (!paste) return faces?.restart(), result;
+  const start = performance.now();
+  result.faces = await paste.draw(request, request.shown ?? request.crop);
+  const took = performance.now() - start;
+  result.times.finish += took;
+  result.times.part += took;
+  return result;
+}
+
+/** What draws faces by themselves; null before the network that finds them has come. */
+async function pasteOf(student: Student, runtime: Runtime): Promise<FacePaste | null> {
+  const finder = masks.get("faces")?.mask.source as FaceFinder | undefined;
+  if (!finder) return null;
+  faces ??= new extras.FacePaste!();
+  await faces.open(student, finder, runtime, await networkOnce(student));
+  return faces;
 }
 
 /** A result at the pixels that it is seen at; of bytes that it does not take, the next one is made. */
@@ -231,8 +258,9 @@ async function answer(request: WorkerRequest): Promise<[Reply, Transferable[]]> 
       return [performance.getEntriesByType("resource").map(({ name }) => name), []];
     case "infer": {
       const result = await infer(request);
-      const { frame, pixels, picture } = result;
-      return [result, [frame, pixels.buffer, ...(picture ? [picture] : [])]];
+      const { frame, pixels, picture, people, faces } = result;
+      const pictures = [picture, people, ...(faces ?? []).map((face) => face.picture)];
+      return [result, [frame, pixels.buffer, ...pictures.filter((each) => each != null)]];
     }
   }
 }

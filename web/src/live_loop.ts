@@ -18,8 +18,11 @@ export class LiveLoop {
   steady = 0;
   /** What of a picture is stylised; parts only once the engine has what finds them. */
   part: Part = "everything";
-  /** Called with whether any of the part was found in a still picture. */
-  onFound: ((found: boolean) => void) | null = null;
+  /** Whether faces are drawn by themselves, and whether people are told from what is behind them; likewise. */
+  apart = false;
+  behind = false;
+  /** Called with every result, and whether it is of a still picture. */
+  onDrawn: ((result: InferResult, still: boolean) => void) | null = null;
   /** Called with what is shown from now on, before any of it is. */
   onSource: ((source: Source) => void) | null = null;
   /** Called with what an inference took, and what it was of. */
@@ -110,7 +113,7 @@ export class LiveLoop {
       this.show(result, choice, source.still);
       this.chosen.ran(choice);
       this.onTimes?.(result.times, choice, source.still);
-      if (source.still) this.onFound?.(result.found ?? true);
+      this.onDrawn?.(result, source.still);
     }
     this.onBackend(result.backend);
     this.giveBack(result);
@@ -138,8 +141,9 @@ export class LiveLoop {
     still: boolean,
   ): Promise<InferResult> {
     this.onBackend(await this.engine.open(student, size));
-    const { mirror, part } = this;
-    return this.engine.infer({ frame, crop, mirror, still, rim, shown: this.viewer.shown(crop), steady, part });
+    const { mirror, part, apart, behind } = this;
+    const shown = this.viewer.shown(crop);
+    return this.engine.infer({ frame, crop, mirror, still, rim, shown, steady, part, apart, behind });
   }
 
   private show(result: InferResult, { student }: Choice, still: boolean): void {

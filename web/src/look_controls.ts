@@ -72,7 +72,7 @@ export class LookControls {
     this.show();
   }
 
-  private show(): void {
+  show(): void {
     const share = this.preferences.get("strength") ?? 1;
     const compare = this.preferences.get("compare") ?? true;
     this.viewer.strength = share;
@@ -89,6 +89,7 @@ export class LookControls {
     this.strokes.value = this.preferences.get("strokes") ?? "shown";
     const { type, quality } = this.preferences.file;
     this.format.value = type.split("/")[1];
+    this.format.disabled = this.preferences.get("background") === "clear";
     $("quality-row").hidden = type !== "image/jpeg";
     this.quality.value = String(Math.round(100 * quality));
     $("quality-value").textContent = strings.percent(Math.round(100 * quality));

@@ -96,9 +96,12 @@ class Page {
     photos.film = new FilmControls(this.live, viewer, style, () => void photos.showBefore());
     photos.save = new SaveControls(this.engine, this.live, viewer, style, this.preferences);
     const now = () => ({ style: style(), ...(this.auto ? {} : { size: this.side }) });
-    new LookControls(viewer, this.live, this.preferences, now, () => this.forget());
-    const judge = () => this.judge();
-    this.part = new PartControls(this.engine, this.live, this.preferences, judge);
+    const look = new LookControls(viewer, this.live, this.preferences, now, () => this.forget());
+    const judge = () => {
+      this.judge();
+      look.show();
+    };
+    this.part = new PartControls(this.engine, this.live, viewer, this.preferences, judge);
     addEventListener("resize", () => {
       clearTimeout(this.resized);
       this.resized = window.setTimeout(() => void (viewer.outgrown && this.live!.again()), RESIZED);

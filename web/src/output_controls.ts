@@ -3,7 +3,7 @@ import { $, label, pressed, reason, say } from "./dom";
 import { canDrawFilms } from "./film_controls";
 import { GifLoop } from "./gif_loop";
 import type { Preferences } from "./preferences";
-import { Recorder, canRecord } from "./recorder";
+import { Recorder, canRecord, hasAlpha } from "./recorder";
 import { canCopy, canShare, copyPicture, encoded, saveFile, shareFile } from "./save";
 import { strings } from "./strings";
 import type { Viewer } from "./viewer";
@@ -65,7 +65,7 @@ export class OutputControls {
     try {
       const sound = this.preferences.get("sound") ?? true;
       const mute = () => say(strings.film.silent);
-      this.film = await Recorder.start(this.viewer.size, sound, mute);
+      this.film = await Recorder.start(this.viewer.size, this.viewer.clear, sound, mute);
       this.add();
       this.timer = window.setInterval(() => this.tell(), TICK);
     } catch (error) {
@@ -83,7 +83,9 @@ export class OutputControls {
     clearInterval(this.timer);
     this.tell();
     try {
-      saveFile(await film.stop(), this.style());
+      const made = await film.stop();
+      saveFile(made, this.style());
+      if (this.viewer.clear && !(await hasAlpha(made))) say(strings.film.opaque);
     } catch (error) {
       say(reason(error));
     }

@@ -1,12 +1,16 @@
-/** What is drawn: everything, or a part alone. The network that finds it comes once it is wanted. */
+/**
+ * What is drawn: everything or a part alone, faces by themselves, what stands behind people. The networks that
+ * find them come once they are wanted.
+ */
 import faces from "../networks/blazeface_short_range/blazeface_short_range.onnx?url";
 import people from "../networks/selfie_segmentation/selfie_segmentation.onnx?url";
 import { $, reason, say, unsay } from "./dom";
 import type { Engine } from "./engine";
 import type { LiveLoop } from "./live_loop";
 import type { Preferences } from "./preferences";
-import { FOUND_BY, type Finder, type Part } from "./protocol";
+import { FOUND_BY, type Backdrop, type Finder, type InferResult, type Part } from "./protocol";
 import { strings } from "./strings";
+import type { Viewer } from "./viewer";
 
 /** The networks that find parts, as the page's folder names them. */
 export const finderNetworks: Record<Finder, string> = { people: named(people), faces: named(faces) };
@@ -15,60 +19,92 @@ function named(url: string): string {
   return url.replace(new URL(".", location.href).href, "");
 }
 
-export class PartControls {
-  private readonly select = $<HTMLSelectElement>("draw");
-  private wanted: Part = "everything";
-  private said = "";
+const PLAIN = { draw: "everything", apart: "", background: "" };
+type Control = keyof typeof PLAIN;
 
-  /** `changed`: inferences take more or less from now on. */
+export class PartControls {
+  /** What the controls say, as far as the networks for it are there. */
+  private readonly ready: Record<Control, string> = { ...PLAIN };
+
+  /** `changed`: inferences may take more or less from now on, and what is saved is of another kind. */
   constructor(
     private readonly engine: Engine,
     private readonly live: LiveLoop,
+    private readonly viewer: Viewer,
     private readonly preferences: Preferences,
     private readonly changed: () => void,
   ) {
-    this.select.addEventListener("change", () => void this.take(this.select.value as Part, true));
-    live.onFound = (found) => this.tell(found);
-    void this.take(preferences.get("draw") ?? "everything", false);
+    for (const name of Object.keys(PLAIN) as Control[]) {
+      $(name).addEventListener("change", () => void this.take(name, true));
+      put(name, String(preferences.get(name) ?? PLAIN[name]));
+      void this.take(name, false);
+    }
+    $("colour").addEventListener("input", () => {
+      preferences.set("colour", $<HTMLInputElement>("colour").value);
+      this.use();
+    });
+    live.onDrawn = (result, still) => this.tell(result, still);
   }
 
   /** As if the page had never been opened. */
   forget(): void {
-    void this.take("everything", false);
+    for (const name of Object.keys(PLAIN) as Control[]) {
+      put(name, PLAIN[name]);
+      void this.take(name, false);
+    }
   }
 
-  /** What is drawn goes on until the network is there; where it does not come, everything is. */
-  private async take(part: Part, picked: boolean): Promise<void> {
-    this.wanted = part;
-    this.select.value = part;
-    if (picked) unsay(this.said);
-    const finder = FOUND_BY[part];
+  /** What is drawn goes on until the network is there; where it does not come, as if nothing had been picked. */
+  private async take(name: Control, picked: boolean): Promise<void> {
+    const value = valueOf(name);
+    const finder = name === "draw" ? FOUND_BY[value as Part] : value && (name === "apart" ? "faces" : "people");
+    let missing = "";
+    if (picked) say("");
     try {
       if (finder) await this.engine.bringFinder(finder, finderNetworks[finder]);
     } catch (error) {
-      if (part !== this.wanted) return;
-      this.draw("everything");
-      this.said = strings.part.missing[finder!](reason(error));
-      return say(this.said);
+      missing = strings.part.missing[finder as Finder](reason(error));
     }
-    if (part !== this.wanted) return;
-    if (picked) this.preferences.set("draw", part === "everything" ? undefined : part);
-    this.draw(part);
+    if (value !== valueOf(name)) return;
+    if (missing) {
+      put(name, PLAIN[name]);
+      say(missing);
+    } else if (picked) this.preferences.set(name, (value === PLAIN[name] ? undefined : value === "true" || value) as never);
+    this.ready[name] = valueOf(name);
+    this.use();
   }
 
-  private draw(part: Part): void {
-    this.wanted = part;
-    this.select.value = part;
-    if (part === this.live.part) return;
-    this.live.part = part;
+  private use(): void {
+    const { live, ready, preferences } = this;
+    const { part, apart, behind } = live;
+    [live.part, live.apart, live.behind] = [ready.draw as Part, ready.apart !== "", ready.background !== ""];
+    const kind = ready.background as Backdrop["kind"];
+    this.viewer.backdrop = kind ? { kind, colour: preferences.colour } : null;
+    $<HTMLInputElement>("colour").value = preferences.colour;
+    $("colour-row").hidden = kind !== "colour";
     this.changed();
-    this.live.again();
+    if (part !== live.part || apart !== live.apart || behind !== live.behind) live.again();
   }
 
-  /** Of a picture without a face, which else would look as if nothing had happened. */
-  private tell(found: boolean): void {
-    const none = strings.part.noFace;
-    if (found || this.live.part !== "faces") return unsay(none);
-    if (!$("message").textContent) say((this.said = none)); // what else was said goes before it
+  /** Of a picture without a face or a person, which else would look as if nothing had happened. */
+  private tell({ found, faces, people }: InferResult, still: boolean): void {
+    const { noFace, noPerson, slow } = strings.part;
+    const none = (this.live.part === "faces" && found === false) || faces?.length === 0;
+    const so = [still && none && noFace, still && people === null && noPerson, faces === null && slow];
+    for (const line of [noFace, noPerson, slow])
+      if (!so.includes(line)) unsay(line);
+      else if (!$("message").textContent) say(line); // what else was said goes before it
   }
+}
+
+/** A control's value; a box's is whether it is checked. */
+function valueOf(name: Control): string {
+  const control = $<HTMLInputElement>(name);
+  return control.type !== "checkbox" ? control.value : control.checked ? "true" : "";
+}
+
+function put(name: Control, value: string): void {
+  const control = $<HTMLInputElement>(name);
+  if (control.type === "checkbox") control.checked = value === "true";
+  else control.value = value;
 }

@@ -3,13 +3,16 @@
  * there. Which pixels those are is told by a network beside the student. In the worker.
  */
 import { FaceFinder } from "./face_finder";
+import { Guided } from "./guided";
 import { SIDE, square, type MaskSource, type View } from "./mask_source";
 import { PeopleFinder } from "./people_finder";
-import { toPlanes } from "./planes";
+import { lumaOf, toPlanes } from "./planes";
 import type { Finder, InferRequest, InferResult, Part, Size } from "./protocol";
 import type { Runtime } from "./runtime";
 import { Smoother } from "./steady";
 import { strings } from "./strings";
+
+const FINE = 1024; // pixels of a side of a still picture's opacity, along the photo's own edges
 
 const SOURCES = { people: PeopleFinder, faces: FaceFinder };
 
@@ -22,11 +25,14 @@ export class PartMask {
   private readonly photo = new Float32Array(3 * SIDE * SIDE);
   private readonly context = square(SIDE);
   private readonly smoother = new Smoother();
+  private readonly guided = new Guided();
   private mirror = false; // of the picture before
   private columns: Float32Array = new Float32Array(0); // of each pixel of a row: see `between`
   private readonly row = new Float32Array(SIDE);
+  private mask: Float32Array = new Float32Array(0); // of the frame that was looked at last
+  private frame: ImageBitmap | null = null;
 
-  private constructor(private readonly source: MaskSource) {}
+  private constructor(readonly source: MaskSource) {}
 
   /** Start a session and try it, on the GPU where the student runs there. Throws where it cannot run. */
   static async open(finder: Finder, runtime: Runtime, network: ArrayBuffer): Promise<PartMask> {
@@ -50,31 +56,67 @@ export class PartMask {
 
   /** Make see-through, in a result, what the request leaves as the photo has it. */
   async cut(request: InferRequest, result: InferResult): Promise<InferResult> {
-    const { part, crop, mirror, still, rim, steady } = request;
-    const { times, frame } = result;
-    const start = performance.now();
-    this.take({ frame, crop, mirror, still });
-    const prepared = performance.now();
-    const mask = await this.source.find(this.photo, { frame, crop, mirror, still });
-    const ran = performance.now();
-    if (!steady || mirror !== this.mirror) this.smoother.forget();
-    this.mirror = mirror;
-    if (steady) this.smoother.apply(this.photo, mask, SIDE, SIDE, steady);
-    times.part += performance.now() - start;
-    this.fade(result, rim, mask, part);
-    times.prepare += prepared - start;
-    times.run += ran - prepared;
-    times.finish += performance.now() - ran;
-    return { ...result, part, found: mask.some((value) => value > this.source.none) };
+    const { part, rim } = request;
+    await this.look({ ...request, frame: result.frame }, result);
+    const looked = performance.now();
+    this.fade(result, rim, this.mask, part);
+    result.times.finish += performance.now() - looked;
+    return { ...result, part, found: this.found };
+  }
+
+  /**
+   * Opacity of what the network finds in a view, squeezed to a square, its edges those of the photo; null where a
+   * still picture has none of it.
+   */
+  async stencil(request: View & { steady: number }, result?: InferResult): Promise<ImageBitmap | null> {
+    if (this.frame !== request.frame) await this.look(request, result);
+    if (request.still && !this.found) return null;
+    const pixels = new Uint8ClampedArray(4 * SIDE * SIDE);
+    pixels.forEach((_, at) => (pixels[at] = 255 * this.mask[at >> 2]));
+    const [size, rim] = [{ width: SIDE, height: SIDE }, { width: 0, height: 0 }];
+    const small = { luma: lumaOf(this.photo), shares: null, pixels, size, rim };
+    const side = request.still ? FINE : SIDE;
+    const made = this.guided.enlarge(small, request, { width: side, height: side }, null);
+    for (let at = 0; at < made.length; at += 4) made[at + 3] = 255 * this.share(made[at] / 255);
+    const canvas = new OffscreenCanvas(side, side);
+    canvas.getContext("2d")!.putImageData(new ImageData(made, side, side), 0, 0);
+    return canvas.transferToImageBitmap();
   }
 
   /** What makes a still picture see-through likewise, all of it at any size; the frame may go. */
-  async fadeOf(frame: ImageBitmap, mirror: boolean, part: Part): Promise<Fade> {
-    const crop = { left: 0, top: 0, width: frame.width, height: frame.height };
-    const view = { frame, crop, mirror, still: true };
-    this.take(view);
-    const mask = (await this.source.find(this.photo, view)).slice();
+  async fadeOf(view: View, part: Part): Promise<Fade> {
+    await this.look({ ...view, steady: 0 });
+    const mask = this.mask.slice();
     return (picture) => this.fade(picture, { width: 0, height: 0 }, mask, part);
+  }
+
+  private get found(): boolean {
+    return this.mask.some((value) => value > this.source.none);
+  }
+
+  /** How much of a pixel is drawn, of the mask's value there. */
+  private share(value: number): number {
+    const { none, whole } = this.source;
+    return Math.min(1, Math.max(0, (value - none) / (whole - none)));
+  }
+
+  private async look(request: View & { steady: number }, result?: InferResult): Promise<void> {
+    const { frame, mirror, steady } = request;
+    const start = performance.now();
+    this.take(request);
+    const prepared = performance.now();
+    this.mask = await this.source.find(this.photo, request);
+    const ran = performance.now();
+    if (!steady || mirror !== this.mirror) this.smoother.forget();
+    [this.mirror, this.frame] = [mirror, frame];
+    if (steady) this.smoother.apply(this.photo, this.mask, SIDE, SIDE, steady);
+    if (!result) return;
+    const { times } = result;
+    const done = performance.now();
+    times.part += done - start;
+    times.prepare += prepared - start;
+    times.run += ran - prepared;
+    times.finish += done - ran;
   }
 
   private take({ frame, crop: { left, top, width, height }, mirror }: View): void {
@@ -93,7 +135,6 @@ export class PartMask {
    */
   private fade({ pixels, width, height }: Pixels, rim: Size, mask: Float32Array, part: Part): void {
     const others = part === "background";
-    const { none, whole } = this.source;
     const [wide, high] = [width - 2 * rim.width, height - 2 * rim.height];
     if (this.columns.length !== 3 * wide) {
       this.columns = new Float32Array(3 * wide);
@@ -111,7 +152,7 @@ export class PartMask {
         const column = 3 * within(x - rim.width, wide);
         const first = row[columns[column]];
         const value = first + columns[column + 2] * (row[columns[column + 1]] - first);
-        const share = Math.min(1, Math.max(0, (value - none) / (whole - none)));
+        const share = this.share(value);
         pixels[at] *= others ? 1 - share : share;
       }
     }

@@ -1,5 +1,7 @@
 /** Between a canvas's bytes and a network's planes; nothing is allocated here. */
 
+import { LUMA } from "./guided";
+
 const UNIT = Float32Array.from({ length: 256 }, (_, value) => value / 255);
 
 /** RGBA bytes as float32 planes R, G, B in [0, 1]; what is see-through must be blended before. */
@@ -24,4 +26,12 @@ export function toBytes(planes: Float32Array, channels: 3 | 4, rgba: Uint8Clampe
     rgba[j + 2] = planes[blue + i] * 255;
     rgba[j + 3] = channels === 4 ? planes[alpha + i] * 255 : 255;
   }
+}
+
+/** The luma of planes R, G, B, written over `luma`. */
+export function lumaOf(planes: Float32Array, luma: Float32Array = new Float32Array(planes.length / 3)): Float32Array {
+  const { length } = luma;
+  const [red, green, blue] = LUMA;
+  for (let i = 0; i < length; i++) luma[i] = red * planes[i] + green * planes[length + i] + blue * planes[2 * length + i];
+  return luma;
 }

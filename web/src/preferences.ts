@@ -2,7 +2,7 @@
  * What the user set: as the page's address says (?style=hayao&size=384), else as it was the last
  * time. It is kept in this browser alone, and only once the user has changed something.
  */
-import { FOUND_BY, STROKES, type FileKind, type Part, type Strokes } from "./protocol";
+import { BACKDROPS, FOUND_BY, STROKES, type Backdrop, type FileKind, type Part, type Strokes } from "./protocol";
 
 export interface Values {
   /** Names of the students chosen for photos and for sketches. */
@@ -18,6 +18,11 @@ export interface Values {
   steady: number;
   /** What of a picture is drawn: everything, people, background or faces. */
   draw: Part;
+  /** Whether faces are drawn by themselves, too. */
+  apart: boolean;
+  /** What stands behind people, and its colour; unset: their own background. */
+  background: Backdrop["kind"];
+  colour: string;
   /** Whether the photo is shown beside the stylised picture. */
   compare: boolean;
   /** What pictures are saved as, and JPEG's quality, 0 to 1. */
@@ -59,6 +64,9 @@ const READ: { [K in keyof Values]: (value: unknown) => Values[K] | undefined } =
   strength: number(0, 1),
   steady: number(0, 0.95),
   draw: part,
+  apart: flag,
+  background: (value) => BACKDROPS.find((each) => each === value),
+  colour: (value) => (/^#[\da-f]{6}$/i.test(String(value)) ? String(value) : undefined),
   compare: flag,
   format: (value) => FORMATS.find((each) => each === value),
   quality: number(0.3, 1),
@@ -96,9 +104,14 @@ export class Preferences {
     this.keep(JSON.stringify(this.kept));
   }
 
-  /** What pictures are saved as. */
+  get colour(): string {
+    return this.get("colour") ?? "#f6c453";
+  }
+
+  /** What pictures are saved as: PNG where something is see-through. */
   get file(): FileKind {
-    return { type: `image/${this.get("format") ?? "jpeg"}`, quality: this.get("quality") ?? 0.92 };
+    const format = this.get("background") === "clear" ? "png" : this.get("format");
+    return { type: `image/${format ?? "jpeg"}`, quality: this.get("quality") ?? 0.92 };
   }
 
   /** Nothing is kept any more, and the address asks for nothing. */

@@ -47,6 +47,13 @@ export const FOUND_BY: Record<Part, Finder | null> = {
   faces: "faces",
 };
 
+/** What stands behind people in the place of their own background, with a colour of CSS; "clear": nothing. */
+export const BACKDROPS = ["blurred", "colour", "clear"] as const;
+export type Backdrop = { kind: (typeof BACKDROPS)[number]; colour: string };
+
+/** A face drawn by itself, its edge soft, and the box where it goes: shares of what is shown. */
+export type DrawnFace = { picture: ImageBitmap; box: Box };
+
 export interface InferRequest {
   what: "infer";
   frame: ImageBitmap;
@@ -62,6 +69,9 @@ export interface InferRequest {
   /** How much of the result before stays where nothing moves, 0 to below 1. */
   steady: number;
   part: Part;
+  /** Whether faces are drawn by themselves, too, and whether people are told from what is behind them. */
+  apart: boolean;
+  behind: boolean;
   /** The bytes of an earlier result, to be written over. */
   spare: ArrayBuffer | null;
 }
@@ -86,6 +96,8 @@ export interface BeginFullRequest {
   frame: ImageBitmap;
   mirror: boolean;
   part: Part;
+  apart: boolean;
+  behind: Backdrop | null;
   /** Pixels of the long side that the network draws, to be enlarged guided by the photo; null: all. */
   side: number | null;
   /** Pixels of width and height in its middle that are wanted; null: all. */
@@ -150,6 +162,10 @@ export interface InferResult extends Size {
   part?: Part;
   /** Whether any of what the part is told by was found, where the part is not everything. */
   found?: boolean;
+  /** Faces drawn by themselves, the largest last; null: there was no time for any. */
+  faces?: DrawnFace[] | null;
+  /** Opacity of people, where they are told from what is behind them; null: a picture without any. */
+  people?: ImageBitmap | null;
   pixels: Uint8ClampedArray<ArrayBuffer>;
   /** The same enlarged by a graphics card, without a rim, where there is one. */
   picture?: ImageBitmap;

@@ -15,13 +15,19 @@ const BITS = 6; // a second for each pixel of a frame: 1.6 Mbit/s at 512 × 512
 const LEAST = 2_000_000; // bits a second
 const PART = 1000; // ms between two parts that are handed out: a long film does not wait for its end
 
+// Opacity goes into WebM alone, in a block beside each frame; of it the file says so (AlphaMode: 1).
+const WITH_ALPHA = /^video\/webm;codecs=vp/;
+const ALPHA_MODE = "\x53\xc0\x81\x01";
+const HEAD = 4096; // bytes in which that stands
+
 export function canRecord(): boolean {
   return kind() !== undefined && "captureStream" in HTMLCanvasElement.prototype;
 }
 
-function kind(): string | undefined {
+function kind(clear = false): string | undefined {
   if (typeof MediaRecorder === "undefined") return undefined;
-  return KINDS.find((each) => MediaRecorder.isTypeSupported(each));
+  const known = KINDS.filter((each) => MediaRecorder.isTypeSupported(each));
+  return (clear && known.find((each) => WITH_ALPHA.test(each))) || known[0];
 }
 
 export class Recorder {
@@ -50,10 +56,10 @@ export class Recorder {
   }
 
   /**
-   * Film pictures of this size, whose sides are made even. `mute` is told where there is no sound
-   * although it was wanted.
+   * Film pictures of this size, whose sides are made even; `clear`: with what is see-through in them, where
+   * the browser can. `mute` is told where there is no sound although it was wanted.
    */
-  static async start(size: Size, sound: boolean, mute: () => void): Promise<Recorder> {
+  static async start(size: Size, clear: boolean, sound: boolean, mute: () => void): Promise<Recorder> {
     const canvas = Object.assign(document.createElement("canvas"), even(size));
     canvas.getContext("2d"); // a stream can only be taken of a canvas that has one
     const heard = sound ? await listen() : null;
@@ -61,7 +67,7 @@ export class Recorder {
     const stream = canvas.captureStream();
     for (const track of heard?.getTracks() ?? []) stream.addTrack(track);
     const videoBitsPerSecond = Math.max(LEAST, BITS * canvas.width * canvas.height);
-    const recorder = new MediaRecorder(stream, { mimeType: kind(), videoBitsPerSecond });
+    const recorder = new MediaRecorder(stream, { mimeType: kind(clear), videoBitsPerSecond });
     return new Recorder(canvas, recorder, heard);
   }
 
@@ -71,6 +77,12 @@ export class Recorder {
     for (const track of this.sound?.getTracks() ?? []) track.stop();
     return this.ended;
   }
+}
+
+/** Whether a film has what is see-through. */
+export async function hasAlpha(film: Blob): Promise<boolean> {
+  const head = new Uint8Array(await film.slice(0, HEAD).arrayBuffer());
+  return String.fromCharCode(...head).includes(ALPHA_MODE);
 }
 
 async function listen(): Promise<MediaStream | null> {

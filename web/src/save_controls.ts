@@ -104,8 +104,9 @@ export class SaveControls {
 
   private wanted(frame: ImageBitmap, strokes: Strokes): Omit<BeginFullRequest, "what"> {
     const { student } = this.live.now!;
-    const { mirror, part } = this.live;
-    return { student, frame, mirror, part, side: strokes === "fine" ? null : this.viewer.drawnSide, middle: null };
+    const { mirror, part, apart } = this.live;
+    const { behind, drawnSide } = this.viewer;
+    return { student, frame, mirror, part, apart, behind, side: strokes === "fine" ? null : drawnSide, middle: null };
   }
 
   private async drawn(frame: ImageBitmap): Promise<Blob | null> {
@@ -131,7 +132,7 @@ export class SaveControls {
       if (signal.aborted) return;
       const frame = await readFull(file);
       const middle = { width: Math.min(LOOKED_AT.width, frame.width), height: Math.min(LOOKED_AT.height, frame.height) };
-      const wanted = { ...this.wanted(frame, strokes), part: "everything", middle } as const;
+      const wanted = { ...this.wanted(frame, strokes), part: "everything", apart: false, behind: null, middle } as const;
       const look = { ...this.viewer.look, split: 0 };
       const made = await this.engine.drawFull(wanted, look, this.preferences.file, () => {}, signal);
       if (!made) return;

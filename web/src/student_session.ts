@@ -1,10 +1,9 @@
 /** One student at one size; its buffers live as long as it does. In the worker. */
 import { PlaneColours } from "./colours";
 import { coloursSize, whole } from "./fit";
-import { LUMA } from "./guided";
 import { NetworkSession } from "./network_session";
 import { splitAtSummary } from "./onnx_file";
-import { toBytes, toPlanes } from "./planes";
+import { lumaOf, toBytes, toPlanes } from "./planes";
 import type { Box, InferRequest, InferResult, LastTensors, OpenRequest, Size } from "./protocol";
 import type { Runtime } from "./runtime";
 import { Smoother, type Shares } from "./steady";
@@ -13,6 +12,8 @@ import { Teller } from "./teller";
 // Frames of what moves from one look at the whole picture to the next. A look takes as long as 60 %
 // of a frame of 256 × 256; what it tells hardly changes meanwhile.
 const LOOK = 4;
+
+type Drawing = Pick<InferRequest, "frame" | "crop" | "mirror" | "still" | "rim" | "steady" | "spare">;
 
 export class StudentSession {
   private readonly smoother = new Smoother();
@@ -57,7 +58,7 @@ export class StudentSession {
     }
   }
 
-  async infer({ frame, crop, mirror, still, rim, steady, spare }: InferRequest): Promise<InferResult> {
+  async infer({ frame, crop, mirror, still, rim, steady, spare }: Drawing): Promise<InferResult> {
     const { large, small } = this;
     const { width, height } = this.request.size;
     const start = performance.now();
@@ -103,11 +104,8 @@ export class StudentSession {
   /** The luma of what the network saw last, in [0, 1], and what was mixed with the frame before: nothing, or both. */
   guide(): { luma: Float32Array; shares: Shares | null } {
     const { input } = this.large.session;
-    const { length } = input;
-    if (this.steadied) return { luma: this.changed.subarray(-length / 3), shares: this.smoother.mixed };
-    const luma = new Float32Array(length / 3);
-    lumaOf(input, luma);
-    return { luma, shares: null };
+    if (this.steadied) return { luma: this.changed.subarray(-input.length / 3), shares: this.smoother.mixed };
+    return { luma: lumaOf(input), shares: null };
   }
 
   /** Milliseconds that it took to look at the whole picture, where it is time for that. */
@@ -140,12 +138,6 @@ export class StudentSession {
     await this.small?.session.close();
     await this.teller?.close();
   }
-}
-
-function lumaOf(planes: Float32Array, luma: Float32Array): void {
-  const { length } = luma;
-  const [red, green, blue] = LUMA;
-  for (let i = 0; i < length; i++) luma[i] = red * planes[i] + green * planes[length + i] + blue * planes[2 * length + i];
 }
 
 /** A network and the canvas that its input is drawn on. */

@@ -1,11 +1,13 @@
 /** Photo and stylised picture, one over the other; moving the divider only clips them in CSS. */
+import { pasteFaces, putBehind } from "./backdrop";
 import { Divider } from "./divider";
 import { $, label, type Root } from "./dom";
 import { MOST, screenSide } from "./fit";
-import type { Box, FullLook, InferResult, Size } from "./protocol";
+import type { Backdrop, Box, FullLook, InferResult, Size } from "./protocol";
 
 const SHARPEST = 1024; // pixels of the photo's long side on the screen, beside smaller results
 const LEAST = 256; // pixels that are drawn for, where fewer or none are seen
+const WHOLE_PAGE = import.meta.env.MODE !== "element"; // which leaves faces and backgrounds out, to stay small
 const GROWN = 1.1;
 const SAME = 0.02; // of the logarithm of a shape: what evening a film's sides may do to it
 
@@ -24,6 +26,10 @@ export class Viewer {
   private network: Size = { width: 0, height: 0 }; // what it drew of it, before it was enlarged
   private drawnFor = 0; // pixels of the screen's long side, as it was then
   private partial = false; // what is not drawn is see-through
+  private people: ImageBitmap | null = null; // their opacity, where something else is put behind them
+  private readonly drawing = document.createElement("canvas"); // the stylised picture without that
+  /** What stands behind people, where they were told from it; null: what they stood before. */
+  behind: Backdrop | null = null;
 
   /** Whether there is a stylised picture, and so something to save. */
   drawn = false;
@@ -61,9 +67,14 @@ export class Viewer {
     } else {
       this.stylisedContext.putImageData(new ImageData(pixels, result.width, result.height), -rim.width, -rim.height);
     }
+    if (WHOLE_PAGE) pasteFaces(this.stylisedContext, result.faces ?? []);
     this.partial = result.part !== undefined;
-    this.blend();
     this.showPhoto(result);
+    this.people?.close();
+    this.people = result.people ?? null;
+    resize(this.drawing, this.stylised.width, this.stylised.height);
+    if (this.people) replace(this.drawing.getContext("2d")!, this.stylised);
+    this.blend();
     this.frame.classList.remove("alone");
     const tag = this.root.getElementById("tag");
     if (tag) label(tag, style);
@@ -98,13 +109,31 @@ export class Viewer {
     this.blend();
   }
 
-  /** Whether the photo lies below the stylised picture, too. */
+  set backdrop(backdrop: Backdrop | null) {
+    this.behind = backdrop;
+    this.frame.classList.toggle("clear", this.clear);
+    this.blend();
+  }
+
+  /** Whether what is shown is see-through where nobody is. */
+  get clear(): boolean {
+    return this.behind?.kind === "clear";
+  }
+
+  /** Whether the photo lies below the stylised picture, too; another background is put behind both. */
   private blend(): void {
+    const { stylisedContext: context, people, behind, drawing, share } = this;
     this.frame.classList.toggle("blended", this.blended);
+    if (!WHOLE_PAGE || !people) return;
+    replace(context, share < 1 || this.partial ? this.photo : drawing);
+    context.globalAlpha = share;
+    context.drawImage(drawing, 0, 0);
+    context.globalAlpha = 1;
+    if (behind) putBehind(context, people, behind);
   }
 
   private get blended(): boolean {
-    return this.share < 1 || this.partial;
+    return !this.people && (this.share < 1 || this.partial);
   }
 
   /** Whether the photo stands beside the stylised picture, parted by the divider. */
@@ -194,7 +223,7 @@ export class Viewer {
     context.rect(cut, 0, width - cut, height);
     context.clip();
     if (!this.blended) context.clearRect(cut, 0, width - cut, height);
-    context.globalAlpha = this.share;
+    context.globalAlpha = this.people ? 1 : this.share;
     context.drawImage(this.stylised, 0, 0, width, height);
     context.globalAlpha = 1;
     context.restore();
@@ -203,6 +232,13 @@ export class Viewer {
       context.fillRect(left + cut - 1, top, 2, height);
     }
   }
+}
+
+/** A picture in the place of what a canvas has. */
+function replace(context: CanvasRenderingContext2D, picture: HTMLCanvasElement): void {
+  context.globalCompositeOperation = "copy";
+  context.drawImage(picture, 0, 0, context.canvas.width, context.canvas.height);
+  context.globalCompositeOperation = "source-over";
 }
 
 function resize(canvas: HTMLCanvasElement, width: number, height: number): void {

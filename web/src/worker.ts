@@ -1,7 +1,8 @@
 /** The page's worker: inference by the ONNX Runtime that the page's folder holds. */
+import { FacePaste } from "./face_paste";
 import { FullPicture } from "./full_picture";
 import { serve } from "./inference_worker";
 import { PartMask } from "./part_mask";
 import { pageBuilds } from "./page_runtime";
 
-serve(() => pageBuilds(), { FullPicture, PartMask });
+serve(() => pageBuilds(), { FacePaste, FullPicture, PartMask });

@@ -10,6 +10,10 @@ import pytest
 from PIL import Image
 from skimage.data import astronaut, coffee
 
+from distill.data.faces import BlazeFace
+from distill.models import zoo
+from distill.stylize import portraits, render
+from distill.stylize.stylizing import open_student
 from support.astronaut_parts import face_and_rest, outlined
 from support.chromium_page import noisy_camera, show
 from support.parts_page import CUT, draw, negated, opacity, saved
@@ -17,7 +21,8 @@ from support.parts_page import CUT, draw, negated, opacity, saved
 # What MediaPipe itself finds in the astronaut, in shares of her picture.
 OF_MEDIAPIPE = Path(__file__).parents[2] / "tools/blazeface_astronaut.json"
 NETWORK = "**/page/blazeface_short_range-*.onnx"
-NO_FACE = "No face was found in this picture: it stays as it is."
+WORKER = "**/page/worker-*.js"
+NO_FACE = "No face was found in this picture."
 
 
 def twice() -> np.ndarray:
@@ -179,4 +184,91 @@ def test_a_camera_that_sees_no_face_says_nothing(visit, playwright, tmp_path):
     at.page.evaluate("document.getElementById('message').textContent = ''")  # of the example before
     at.frames(5)
     assert opacity(at).max() == 0
+    assert at.text("message") == ""
+
+
+def side_by_side() -> np.ndarray:
+    """Two of her, the face of the left one at the edge."""
+    return np.hstack([astronaut()[:, 150:], astronaut()])
+
+
+@pytest.mark.parametrize("photo", [astronaut, side_by_side])
+@pytest.mark.campaign
+def test_a_face_by_itself_is_what_stylize_pastes(visit, photo):
+    """The page's own picture, and in it each face as face=paste draws and fades it."""
+    at = visit("?compare=0&style=hayao&size=256")
+    picture = photo()
+    show(at, Image.fromarray(picture))
+    plain = saved(at)
+    seen = at.page.evaluate("distill.speed().frames")
+    at.page.check("#apart")
+    at.wait(f"distill.speed().frames > {seen}")
+    at.settle()
+    found = saved(at)
+    model = open_student(zoo.find("hayao"), 1)
+    squares = portraits.squares(Image.fromarray(picture), BlazeFace(), "blazeface", everyone=True)
+    assert len(squares) == picture.shape[1] // 400
+    base = Image.fromarray(plain.astype(np.uint8)).convert("RGBA")
+    wanted = base.copy()
+    for part in reversed(squares):
+        square = portraits.crop(Image.fromarray(picture).convert("RGBA"), part)
+        drawn = render.stylise(square, model, 256)
+        wanted.paste(drawn.convert("RGBA"), (part.left, part.top), portraits.disc(part.side))
+    wanted = np.asarray(wanted.convert("RGB")).astype(int)
+    pasted = np.abs(wanted - plain).max(2) > 8
+    assert pasted.mean() > 0.02
+    assert np.abs(wanted - plain)[pasted].mean() > 10
+    # Its detector looks twice, and moves the square by some pixels.
+    assert np.abs(found - wanted)[pasted].mean() < 5
+    assert np.abs(found - wanted)[~pasted].mean() < 1
+
+
+# Which faces came with the worker's results: their number, null where there was no time.
+FACES = """
+window.faces = [];
+Object.defineProperty(Worker.prototype, "onmessage", {
+  set(take) {
+    this.addEventListener("message", (event) => {
+      const { reply } = event.data;
+      if (reply?.times) faces.push(reply.faces ? reply.faces.length : reply.faces);
+      take(event);
+    });
+  },
+});
+"""
+
+
+@pytest.mark.parametrize("slow", [False, True])
+@pytest.mark.slow
+def test_faces_by_themselves_are_left_out_where_there_is_no_time(visit, slow):
+    def clock(route):
+        """The worker's time goes by a hundred times as slowly, or as fast."""
+        script = route.fetch()
+        times = 100 if slow else 0.01
+        clock = f"const now = performance.now.bind(performance); self.TIMES = {times};"
+        body = f"{{ {clock} performance.now = () => TIMES * now(); }}"
+        route.fulfill(response=script, body=body + script.text())
+
+    at = visit("?apart=1", camera=True, script=FACES, routes={WORKER: clock})
+    at.wait("document.getElementById('meter').textContent.includes('FPS')")
+    at.frames(16)
+    if slow:
+        at.wait("faces.at(-1) === null")
+        assert at.text("message").startswith("This device is too slow to draw faces by themselves")
+        at.page.click("#freeze")
+        at.wait("document.getElementById('freeze').hidden && faces.at(-1) === 1")
+    else:
+        assert at.page.evaluate("faces.slice(-8)") == [1] * 8
+    assert at.text("message") == ""
+    assert at.page.is_checked("#apart")
+
+
+@pytest.mark.slow
+def test_a_picture_without_a_face_by_itself_says_so(visit):
+    at = visit()
+    show(at, Image.fromarray(coffee()))
+    at.page.check("#apart")
+    at.wait("document.getElementById('message').textContent.startsWith('No face was found')")
+    assert at.page.evaluate("localStorage.getItem('distill-lens')") == '{"apart":true}'
+    at.page.uncheck("#apart")
     assert at.text("message") == ""

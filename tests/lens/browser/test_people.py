@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PIL import Image
-from skimage.data import astronaut
+from skimage.data import astronaut, rocket
 
 from support.astronaut_parts import PERSON_OF_MEDIAPIPE, person_and_rest
-from support.chromium_page import show
+from support.chromium_page import download, show
 from support.parts_page import CUT, GONE, SAID, draw, negated, opacity, saved
 
 NETWORK = "**/page/selfie_segmentation-*.onnx"
@@ -130,3 +130,112 @@ def test_the_camera_goes_on_while_the_network_comes(visit):
     assert (opaque[:6, :6] == 0).all()  # above her shoulder
     assert 0.2 < (opaque == 255).mean() < 0.8
     assert at.text("message") == ""
+
+
+def behind(at, kind: str) -> None:
+    """Pick what stands behind people, and wait until it does."""
+    at.page.select_option("#background", kind)
+    kept = "JSON.parse(localStorage.getItem('distill-lens') ?? '{}').background ?? ''"
+    at.wait(f"({kept}) === '{kind}'")
+    at.page.wait_for_timeout(100)  # until its first frame is asked for
+    at.settle()
+
+
+def edges(picture: np.ndarray, where: np.ndarray) -> float:
+    """The mean change from a pixel to the next, in levels."""
+    return np.abs(np.diff(picture.astype(int), axis=1))[where[:, 1:]].mean()
+
+
+@pytest.mark.parametrize("full", [0, 1])
+@pytest.mark.parametrize("query", ["", "&draw=people", "&draw=background&strength=0.5"])
+@pytest.mark.slow
+def test_another_background_stands_behind_all_that_is_drawn(visit, query, full):
+    at = visit(f"?compare=0&size=256&full={full}&colour=%23204080{query}")
+    show(at, Image.fromarray(astronaut()).resize((512 * (1 + full),) * 2))
+    plain = saved(at)
+    sure, other = (mask.repeat(1 + full, 0).repeat(1 + full, 1) for mask in person_and_rest())
+    behind(at, "clear")
+    found = np.asarray(download(at.page, "#save").convert("RGBA")).astype(int)
+    assert found.shape[:2] == plain.shape[:2]
+    assert (found[other][:, 3] == 0).all()
+    assert (found[sure][:, 3] == 255).all()
+    assert np.abs(found[..., :3] - plain)[sure].max() <= 2
+    behind(at, "colour")
+    found = saved(at)
+    assert (found[other] == (0x20, 0x40, 0x80)).all()
+    assert np.abs(found - plain)[sure].max() <= 2
+    behind(at, "blurred")
+    found = saved(at)
+    assert np.abs(found - plain)[sure].max() <= 2
+    assert edges(found, other) < 0.4 * edges(plain, other)
+    assert np.abs(found[other].mean(0) - plain[other].mean(0)).max() < 25  # its own colours
+    behind(at, "")
+    assert np.array_equal(saved(at), plain)
+
+
+@pytest.mark.slow
+def test_what_is_see_through_is_saved_as_png(visit):
+    at = visit("?compare=0&size=256&format=jpeg")
+    behind(at, "clear")
+    assert at.page.is_disabled("#format")
+    assert at.page.input_value("#format") == "png"
+    assert at.page.is_hidden("#quality-row")
+    picture = download(at.page, "#save")
+    assert picture.getchannel("A").getextrema() == (0, 255)
+    behind(at, "colour")
+    assert at.page.input_value("#format") == "jpeg"
+    assert at.page.is_visible("#colour")
+
+
+@pytest.mark.slow
+def test_where_nobody_is_a_pictures_background_stays_and_that_is_said(visit):
+    at = visit("?compare=0&size=256")
+    show(at, Image.fromarray(rocket()))
+    plain = saved(at)
+    at.page.select_option("#background", "colour")
+    at.wait(SAID)
+    assert at.text("message").startswith("Nobody was found in this picture")
+    assert np.abs(saved(at) - plain).mean() < 2  # perhaps enlarged in another way
+    behind(at, "")
+    assert at.text("message") == ""
+
+
+@pytest.mark.slow
+def test_films_and_loops_of_the_camera_are_see_through(visit):
+    """VP9 with AlphaMode in WebM, which Chromium writes; a GIF with a colour that is not seen."""
+    at = visit("?compare=0&size=256&background=clear", camera=True)
+    at.wait("document.getElementById('meter').textContent.includes('FPS')")
+    at.frames(3)
+    assert opacity(at)[:6, :6].max() == 0
+    at.page.click("#record")
+    at.wait("document.getElementById('record').getAttribute('aria-pressed') === 'true'")
+    at.frames(8)
+    with at.page.expect_download() as film:
+        at.page.click("#record")
+    assert film.value.suggested_filename.endswith(".webm")
+    assert b"\x53\xc0\x81\x01" in film.value.path().read_bytes()
+    assert not at.text("message").startswith("The film is saved without transparency")
+    with at.page.expect_download() as loop:
+        at.page.click("#loop")
+    with Image.open(loop.value.path()) as gif:
+        for frame in range(gif.n_frames):
+            gif.seek(frame)
+            seen = np.asarray(gif.convert("RGBA"))[..., 3]
+            assert (seen[:4, :4] == 0).all()
+            assert 0.2 < (seen == 255).mean() < 0.8
+
+
+@pytest.mark.slow
+def test_a_film_that_is_not_see_through_is_said(visit):
+    """Where the browser's file does not say that it has opacity."""
+    script = "Blob.prototype.slice = () => new Blob([]);"
+    at = visit("?compare=0&size=256&background=clear", camera=True, script=script)
+    at.wait("document.getElementById('meter').textContent.includes('FPS')")
+    at.page.click("#record")
+    at.wait("document.getElementById('record').getAttribute('aria-pressed') === 'true'")
+    at.frames(4)
+    with at.page.expect_download():
+        at.page.click("#record")
+    at.wait(
+        "document.getElementById('message').textContent.startsWith('The film is saved without')"
+    )

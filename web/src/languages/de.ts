@@ -45,7 +45,9 @@ export const german: Strings = {
       people: (why) => `Menschen und Hintergrund sind nicht zu unterscheiden: ${why}. Gezeichnet wird alles.`,
       faces: (why) => `Gesichter sind nicht zu erkennen: ${why}. Gezeichnet wird alles.`,
     },
-    noFace: "In diesem Bild wurde kein Gesicht gefunden: es bleibt, wie es ist.",
+    noFace: "In diesem Bild wurde kein Gesicht gefunden.",
+    noPerson: "In diesem Bild wurde niemand gefunden: der Hintergrund bleibt, wie er ist.",
+    slow: "Dieses Gerät ist zu langsam, um Gesichter in Bewegung für sich zu zeichnen. Standbild und geöffnete Bilder haben sie.",
   },
   own: {
     takes: (name) => `Wie ${name} Bilder nimmt`,
@@ -76,6 +78,7 @@ export const german: Strings = {
     oneThreadHeaders: "nicht mehr Threads, da dieser Server keine COOP/COEP-Header sendet",
   },
   film: {
+    opaque: "Der Film ist ohne Durchsichtigkeit gesichert: dieser Browser nimmt sie nicht auf.",
     start: "Filmen",
     stop: (seconds) =>
       `Stopp ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`,
@@ -208,6 +211,12 @@ export const germanPage: PageWords = {
   People: "Menschen",
   Background: "Hintergrund",
   Faces: "Gesichter",
+  "Faces by themselves": "Gesichter für sich",
+  "As it is": "Wie er ist",
+  Blurred: "Unscharf",
+  "A colour": "Eine Farbe",
+  Transparent: "Durchsichtig",
+  "Its colour": "Seine Farbe",
   Strength: "Stärke",
   Smoothness: "Ruhe",
   "Details: where the network runs, how fast, and offline":

@@ -5,6 +5,9 @@ const minutes = (seconds: number) =>
   `${Math.floor(seconds / 60)}:${String(Math.floor(seconds) % 60).padStart(2, "0")}`;
 const PICTURES = "Pictures work without it.";
 
+// The embedded lens has none of what only the page says, to stay small.
+const EMBEDDED = import.meta.env.MODE === "element";
+
 export const english = {
   camera: {
     insecure: `Browsers give the camera to https pages and to localhost only. Start distill.lens with https=true. ${PICTURES}`,
@@ -40,12 +43,14 @@ export const english = {
     notForSale: (name: string) => `${name} · not for sale`,
     terms: (name: string, licence: string) => `Terms of ${name}: ${licence}.`,
   },
-  part: {
+  part: EMBEDDED ? ({} as never) : {
     missing: {
       people: (why: string) => `People cannot be told from the background: ${why}. Everything is drawn.`,
       faces: (why: string) => `Faces cannot be told from the rest: ${why}. Everything is drawn.`,
     },
-    noFace: "No face was found in this picture: it stays as it is.",
+    noFace: "No face was found in this picture.",
+    noPerson: "Nobody was found in this picture: its background stays as it is.",
+    slow: "This device is too slow to draw faces by themselves while they move. Freeze and opened pictures have them.",
   },
   own: {
     refused: (name: string, why: string) => `${name} cannot be a style: ${why}.`,
@@ -75,7 +80,8 @@ export const english = {
     oneThreadHttps: "no more threads, since the page was not opened over https",
     oneThreadHeaders: "no more threads, since this host sends no COOP/COEP headers",
   },
-  film: {
+  film: EMBEDDED ? ({} as never) : {
+    opaque: "The film is saved without transparency, which this browser does not record.",
     start: "Record",
     stop: (seconds: number) =>
       `Stop ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`,
@@ -83,7 +89,7 @@ export const english = {
     notStarted: (why: string) => `The film did not start: ${why}`,
     failed: "the browser could not go on with the film",
   },
-  video: {
+  video: EMBEDDED ? ({} as never) : {
     draw: "Save film",
     cancel: "Cancel",
     progress: (percent: number, left: number | null) =>
@@ -94,7 +100,7 @@ export const english = {
     unreadable: "this browser cannot read the video frame by frame",
     unwritable: "this browser cannot write films",
   },
-  full: {
+  full: EMBEDDED ? ({} as never) : {
     save: "Save",
     cancel: "Cancel: the picture is not saved",
     gives: (width: number, height: number) => `Save gives ${width} × ${height} pixels.`,
@@ -103,7 +109,7 @@ export const english = {
     done: (width: number, height: number) => `The picture is saved at ${width} × ${height}.`,
     failed: (why: string) => `The picture was not saved: ${why}.`,
   },
-  offline: {
+  offline: EMBEDDED ? ({} as never) : {
     coming: "This page is being kept in the browser, to open without a network.",
     ready: "Offline: this page is kept in the browser and opens without a network.",
     insecure: "Not offline: browsers keep pages opened over https or from localhost only.",
@@ -111,7 +117,7 @@ export const english = {
       "Not offline: browsers keep no page whose certificate they do not trust, as one made by distill.lens https=true. A static build on an https host is kept.",
     refused: "Not offline: this browser keeps no pages here, as in a private window.",
   },
-  loop: {
+  loop: EMBEDDED ? ({} as never) : {
     start: "Loop",
     left: (seconds: number) => `${seconds.toFixed(1)} s`,
     done: "The loop is saved as a GIF file.",

@@ -45,7 +45,9 @@ export const spanish: Strings = {
       people: (why) => `No se puede distinguir a las personas del fondo: ${why}. Se dibuja todo.`,
       faces: (why) => `No se pueden distinguir los rostros: ${why}. Se dibuja todo.`,
     },
-    noFace: "No se encontró ningún rostro en esta imagen: queda como está.",
+    noFace: "No se encontró ninguna cara en esta imagen.",
+    noPerson: "No se encontró a nadie en esta imagen: el fondo queda como es.",
+    slow: "Este dispositivo es demasiado lento para dibujar por separado las caras en movimiento. Congelar y las imágenes abiertas las tienen.",
   },
   own: {
     takes: (name) => `Cómo toma ${name} las imágenes`,
@@ -76,6 +78,7 @@ export const spanish: Strings = {
     oneThreadHeaders: "no hay más hilos, porque este servidor no envía cabeceras COOP/COEP",
   },
   film: {
+    opaque: "La película se guardó sin transparencia: este navegador no la graba.",
     start: "Grabar",
     stop: (seconds) =>
       `Parar ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`,
@@ -208,6 +211,12 @@ export const spanishPage: PageWords = {
   People: "Personas",
   Background: "Fondo",
   Faces: "Rostros",
+  "Faces by themselves": "Caras por separado",
+  "As it is": "Como es",
+  Blurred: "Desenfocado",
+  "A colour": "Un color",
+  Transparent: "Transparente",
+  "Its colour": "Su color",
   Strength: "Fuerza",
   Smoothness: "Suavidad",
   "Details: where the network runs, how fast, and offline":

@@ -45,7 +45,9 @@ export const japanese: Strings = {
       people: (why) => `人物と背景を見分けられません：${why}。全体を描きます。`,
       faces: (why) => `顔を見分けられません：${why}。全体を描きます。`,
     },
-    noFace: "この画像に顔は見つかりませんでした。写真のままです。",
+    noFace: "この画像に顔は見つかりませんでした。",
+    noPerson: "この画像に人は見つかりませんでした。背景はそのままです。",
+    slow: "この端末では、動く顔を個別に描くには遅すぎます。静止や開いた画像では描かれます。",
   },
   own: {
     takes: (name) => `${name} の画像の受け取り方`,
@@ -76,6 +78,7 @@ export const japanese: Strings = {
     oneThreadHeaders: "サーバーが COOP/COEP ヘッダーを送らないため、スレッドを増やせません",
   },
   film: {
+    opaque: "動画は透明なしで保存されました。このブラウザーは透明を記録しません。",
     start: "録画",
     stop: (seconds) =>
       `停止 ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`,
@@ -205,6 +208,12 @@ export const japanesePage: PageWords = {
   People: "人物",
   Background: "背景",
   Faces: "顔",
+  "Faces by themselves": "顔を個別に",
+  "As it is": "そのまま",
+  Blurred: "ぼかす",
+  "A colour": "単色",
+  Transparent: "透明",
+  "Its colour": "その色",
   Strength: "強さ",
   Smoothness: "なめらかさ",
   "Details: where the network runs, how fast, and offline":
