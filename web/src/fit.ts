@@ -73,6 +73,12 @@ export function middle(frame: Size, size: Size): Fit {
   return { crop: centreCrop(frame, shown), rim: { width: RIM, height: RIM } };
 }
 
+/** The middle of a frame, in whole pixels, of this shape (width by height); all of it where that is null. */
+export function filling(frame: Size, shape: number | null): Box {
+  const { left, top, width, height } = centreCrop(frame, shape ? { width: shape, height: 1 } : frame);
+  return { left: Math.round(left), top: Math.round(top), width: Math.round(width), height: Math.round(height) };
+}
+
 /** The largest middle part of a frame that has the shape of `size`. */
 function centreCrop(frame: Size, size: Size): Box {
   const scale = Math.min(frame.width / size.width, frame.height / size.height);

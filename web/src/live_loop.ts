@@ -2,7 +2,7 @@
 import { ChosenStudent, type Choice } from "./chosen_student";
 import type { Lines } from "./dom";
 import type { Engine } from "./engine";
-import { inputSize, middle, whole, type Fit } from "./fit";
+import { filling, inputSize, middle, whole, type Fit } from "./fit";
 import type { Meter } from "./meter";
 import type { Backend, Box, InferResult, Part, Size, Times } from "./protocol";
 import type { Source } from "./sources";
@@ -18,6 +18,8 @@ export class LiveLoop {
   steady = 0;
   /** What of a picture is stylised; parts only once the engine has what finds them. */
   part: Part = "everything";
+  /** Width by height that the camera's picture is cut to; null: it is not. */
+  shape: number | null = null;
   /** Whether faces are drawn by themselves, and whether people are told from what is behind them; likewise. */
   apart = false;
   behind = false;
@@ -105,7 +107,7 @@ export class LiveLoop {
     const frame = await source.next();
     if (!frame) return;
     const choice = this.chosen.now;
-    const drawing = fit(frame, choice ?? this.first ?? UNKNOWN, source.still);
+    const drawing = fit(frame, choice ?? this.first ?? UNKNOWN, source.still, source.fills ? this.shape : null);
     if (!choice || !this.viewer.drawn) this.preview(source, frame, drawing.crop);
     if (!choice) return frame.close();
     const result = await this.infer(frame, drawing, choice, source.still ? 0 : this.steady, source.still);
@@ -167,7 +169,9 @@ interface Drawing extends Fit {
 }
 
 /** A network of one size would show what moves small, between bars: it gets the middle. */
-function fit(frame: Size, { student, side }: Choice | typeof UNKNOWN, still: boolean): Drawing {
-  const size = inputSize(frame, side, student);
-  return { size, ...(student.fixed && !still ? middle(frame, size) : whole(frame, size)) };
+function fit(frame: Size, { student, side }: Choice | typeof UNKNOWN, still: boolean, shape: number | null = null): Drawing {
+  const seen = filling(frame, shape);
+  const size = inputSize(seen, side, student);
+  const { crop, rim } = student.fixed && !still ? middle(seen, size) : whole(seen, size);
+  return { size, rim, crop: { ...crop, left: seen.left + crop.left, top: seen.top + crop.top } };
 }

@@ -2,6 +2,7 @@
 import { $, pressed, say } from "./dom";
 import type { LiveLoop } from "./live_loop";
 import type { Preferences, Values } from "./preferences";
+import { onPhone } from "./sheet";
 import { strings } from "./strings";
 import type { Viewer } from "./viewer";
 
@@ -35,8 +36,8 @@ export class LookControls {
       this.show();
     });
     $("compare").addEventListener("click", () => {
-      const now = !(preferences.get("compare") ?? true);
-      preferences.set("compare", now ? undefined : now);
+      const now = !(preferences.get("compare") ?? !onPhone());
+      preferences.set("compare", now === !onPhone() ? undefined : now);
       this.show();
     });
     this.sound.addEventListener("change", () => {
@@ -74,7 +75,7 @@ export class LookControls {
 
   show(): void {
     const share = this.preferences.get("strength") ?? 1;
-    const compare = this.preferences.get("compare") ?? true;
+    const compare = this.preferences.get("compare") ?? !onPhone();
     this.viewer.strength = share;
     this.viewer.compare = compare;
     this.strength.value = String(Math.round(100 * share));

@@ -20,6 +20,7 @@ import { PartControls } from "./part_controls";
 import { PhotoControls } from "./photo_controls";
 import type { Backend, BackendChoice, Times } from "./protocol";
 import { SaveControls } from "./save_controls";
+import { Sheet } from "./sheet";
 import { sizesOf, stillSide } from "./sizes";
 import { SketchView } from "./sketch_view";
 import { strings, translatePage } from "./strings";
@@ -44,6 +45,11 @@ class Page {
   private viewer: Viewer | null = null;
   private photos: PhotoControls | null = null;
   private part: PartControls | null = null;
+  private look: LookControls | null = null;
+  private readonly sheet = new Sheet((shape) => {
+    if (this.live) this.live.shape = shape;
+    this.look?.show();
+  });
   private sketchView: SketchView | null = null;
   private readonly own: OwnControls;
 
@@ -96,7 +102,7 @@ class Page {
     photos.film = new FilmControls(this.live, viewer, style, () => void photos.showBefore());
     photos.save = new SaveControls(this.engine, this.live, viewer, style, this.preferences);
     const now = () => ({ style: style(), ...(this.auto ? {} : { size: this.side }) });
-    const look = new LookControls(viewer, this.live, this.preferences, now, () => this.forget());
+    const look = (this.look = new LookControls(viewer, this.live, this.preferences, now, () => this.forget()));
     const judge = () => {
       this.judge();
       look.show();
@@ -163,6 +169,7 @@ class Page {
     }
     $("size-row").hidden = $("look").hidden = sketch;
     $("width-row").hidden = !sketch;
+    this.sheet.arrange(!sketch);
     this.list();
     this.nameTerms(this.chosen[kind]!);
     this.live?.pause(sketch);

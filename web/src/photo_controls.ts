@@ -4,6 +4,7 @@ import { CameraSession, type CameraScreen } from "./camera_session";
 import { $, pressed, reason, say, unsay } from "./dom";
 import { fetchFile } from "./download";
 import { isVideo } from "./file_input";
+import { filling } from "./fit";
 import type { FilmControls } from "./film_controls";
 import type { LiveLoop } from "./live_loop";
 import type { OutputControls } from "./output_controls";
@@ -94,8 +95,9 @@ export class PhotoControls implements CameraScreen {
     const { mirror } = this.live;
     try {
       const frame = await video.now();
-      const canvas = Object.assign(document.createElement("canvas"), { width: frame.width, height: frame.height });
-      canvas.getContext("2d")!.drawImage(frame, 0, 0);
+      const { left, top, width, height } = filling(frame, this.live.shape);
+      const canvas = Object.assign(document.createElement("canvas"), { width, height });
+      canvas.getContext("2d")!.drawImage(frame, -left, -top);
       frame.close();
       await this.show({ file: await encoded(canvas), name: strings.files.unnamed, mirror }, true);
     } catch (error) {

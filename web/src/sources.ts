@@ -4,6 +4,8 @@ import type { Size } from "./protocol";
 export interface Source {
   /** Whether every frame is the same. */
   readonly still: boolean;
+  /** Whether it may be cut to the shape of the screen. */
+  readonly fills?: boolean;
   /** A frame that was not given before; null once stopped. */
   next(): Promise<ImageBitmap | null>;
   stop(): void;
@@ -120,6 +122,7 @@ export class Video implements Source {
 
 /** What a camera shows at the moment. */
 export class CameraVideo extends Video {
+  readonly fills = true;
   readonly track: MediaStreamTrack;
 
   constructor(video: HTMLVideoElement, stream: MediaStream) {

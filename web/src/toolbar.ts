@@ -5,12 +5,10 @@ export function connectToolbars(): void {
 }
 
 class Toolbar {
-  private readonly all: HTMLButtonElement[];
   /** What has the focus; still it once that is disabled, since the focus would fall out of the page. */
   private held: HTMLButtonElement | null = null;
 
-  constructor(toolbar: HTMLElement) {
-    this.all = [...toolbar.querySelectorAll("button")];
+  constructor(private readonly toolbar: HTMLElement) {
     toolbar.addEventListener("keydown", (event) => this.press(event));
     toolbar.addEventListener("focusin", (event) => {
       this.held = event.target as HTMLButtonElement;
@@ -20,9 +18,13 @@ class Toolbar {
       if (this.held && this.usable.includes(this.held)) this.held = null;
     });
     // Buttons come and go: the stop must be one that can be reached.
-    const watched = { subtree: true, attributeFilter: ["disabled", "hidden"] };
+    const watched = { subtree: true, childList: true, attributeFilter: ["disabled", "hidden"] };
     new MutationObserver(() => this.check()).observe(toolbar, watched);
     this.check();
+  }
+
+  private get all(): HTMLButtonElement[] {
+    return [...this.toolbar.querySelectorAll("button")];
   }
 
   private get usable(): HTMLButtonElement[] {

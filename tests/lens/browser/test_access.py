@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from distill.lens import webpage
+from support.chromium_page import download
 
 AXE = webpage.SOURCES / "node_modules" / "axe-core" / "axe.min.js"
 SCREENS = {
@@ -70,18 +72,128 @@ def test_axe_finds_nothing(visit, screen, scheme):
     size = {"width": width, "height": height}
     # Colours that are on their way to others are no one's choice.
     at = visit(viewport=size, color_scheme=scheme, reduced_motion="reduce")
-    for view in ("photo", "sketch"):
-        at.page.click(f"#view-{view}")
-        at.page.evaluate("document.querySelector('aside').scrollTo(0, 0)")
+    for view in ("photo", "sketch", "sheet"):
+        if view != "sheet":
+            at.page.click(f"#view-{view}")
+        elif screen.startswith("phone"):
+            at.page.click("#view-photo")
+            at.page.click("#more")
+        scrolled = "document.querySelector(innerHeight < 480 && !sheet.open ? 'aside' : '#sheet')"
+        at.page.evaluate(f"{scrolled}.scrollTo(0, 0)")
         found = axe(at)
         assert _named(found["violations"]) == []
-        # What a phone's side has scrolled away is judged when it is in sight.
+        # What a phone has scrolled away is judged when it is in sight.
         unsure = {*_named(found["incomplete"])} - JUDGED
         for down in range(200, 1600, 200):
             if unsure:
-                at.page.evaluate(f"document.querySelector('aside').scrollTo(0, {down})")
+                at.page.evaluate(f"{scrolled}.scrollTo(0, {down})")
                 unsure &= {*_named(axe(at)["incomplete"])}
         assert unsure == set()
+
+
+PHONES = [(390, 844), (844, 390)]
+
+
+@pytest.mark.parametrize(("width", "height"), PHONES)
+@pytest.mark.slow
+def test_a_phones_tasks_by_keyboard_alone(visit, width, height):
+    """The sheet takes the focus and gives it back; a style, a resolution, saving, the camera."""
+    size = {"width": width, "height": height}
+    at = visit("?compare=0", viewport=size, camera=True, reduced_motion="reduce")
+    at.wait("document.getElementById('loop').hidden === false")
+    key = at.page.keyboard.press
+    at.page.focus("#about summary")
+    key("Tab")
+    key("Home")
+    assert focused(at) == "more"
+    for closing in ("Escape", "Enter", "Space"):
+        key("Enter")
+        assert focused(at) == "close"
+        assert at.page.locator("#styles").bounding_box()["y"] < height
+        key(closing)
+        at.wait("!document.getElementById('sheet').open")
+        assert focused(at) == "more"
+    key("Enter")
+    key("Tab")
+    assert focused(at) == "style"
+    key("ArrowRight")
+    at.wait("document.getElementById('tag').textContent === 'hayao'")
+    key("Tab")
+    key("Home")
+    assert focused(at) == "open"
+    key("ArrowRight")
+    assert focused(at) == "freeze"
+    key("Enter")  # closes the sheet, to show what it did
+    at.wait("document.getElementById('freeze').hidden")
+    assert not at.page.evaluate("document.getElementById('sheet').open")
+    at.settle()
+    assert focused(at) == "more"
+    key("ArrowRight")
+    key("ArrowRight")
+    assert focused(at) == "save"
+    with at.page.expect_download():
+        key("Enter")
+    key("End")
+    assert focused(at) == "camera"
+    key("Enter")
+    at.wait("!document.getElementById('freeze').hidden")
+    assert focused(at) == "camera"
+
+
+@pytest.mark.parametrize(("width", "height"), PHONES)
+@pytest.mark.slow
+def test_the_sheet_goes_with_the_finger_that_pulls_it(visit, width, height):
+    at = visit(viewport={"width": width, "height": height}, reduced_motion="reduce")
+    opened = "document.getElementById('sheet').open"
+    for pulled, stays in {30: True, 120: False}.items():
+        if not at.page.evaluate(opened):
+            at.page.click("#more")
+        box = at.page.locator("#close").bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        at.page.mouse.move(x, y)
+        at.page.mouse.down()
+        at.page.mouse.move(x, y + pulled, steps=4)
+        assert abs(at.page.locator("#sheet").bounding_box()["y"] + 8 - box["y"] - pulled) < 16
+        at.page.mouse.up()
+        at.wait(f"{opened} === {str(stays).lower()}")
+    at.page.click("#more")
+    at.page.mouse.click(20, 120)  # on the picture
+    at.wait(f"!{opened}")
+    at.page.click("#more")
+    at.page.click("#link")  # what is said while the sheet is open is said in it
+    at.wait("sheet.contains(message) && message.checkVisibility() && message.textContent !== ''")
+    edge = "document.getElementById('{}').getBoundingClientRect()"
+    assert at.page.evaluate(f"{edge.format('message')}.top >= {edge.format('close')}.bottom")
+    at.page.click("#close")
+    at.wait("!sheet.contains(message) && message.checkVisibility()")
+
+
+@pytest.mark.parametrize(("width", "height"), PHONES)
+@pytest.mark.slow
+def test_the_camera_fills_a_phones_screen_and_is_saved_so(visit, width, height):
+    """What a phone shows of the camera is what it saves and freezes; a desktop shows all of it."""
+    at = visit("?full=0", viewport={"width": width, "height": height}, camera=True)
+    at.wait("document.getElementById('loop').hidden === false")
+    at.frames(2)
+    box = at.page.locator("#viewer").bounding_box()
+    assert abs(box["width"] - width) < 2
+    assert abs(box["height"] - height) < 2
+    assert at.page.is_hidden("#divider")  # until it is asked for
+    assert abs(np.log(np.divide(*download(at.page, "#save").size) * height / width)) < 0.02
+    at.page.click("#more")
+    at.page.click("#freeze")
+    at.wait("document.getElementById('freeze').hidden")
+    at.settle()
+    assert abs(np.log(np.divide(*download(at.page, "#save").size) * height / width)) < 0.02
+    at.page.set_viewport_size({"width": 1280, "height": 800})
+    at.wait("document.querySelector('main > aside') !== null && !divider.hidden")
+    assert at.page.is_hidden("#more")
+    names = "[...document.querySelectorAll('#photo-view .dock button')].map(({ id }) => id)"
+    assert at.page.evaluate(names)[:4] == ["camera", "flip", "freeze", "mirror"]
+    at.page.click("#camera")
+    at.wait("document.getElementById('loop').hidden === false")
+    at.frames(3)
+    assert at.page.evaluate("photo.width / photo.height") == pytest.approx(4 / 3, abs=0.01)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -153,17 +265,23 @@ def test_what_is_no_control_has_no_tab_stop(visit):
     assert set(stops) <= {"divider", "paper", "camera", "pen"}
 
 
-def test_on_a_phones_side_the_styles_stand_beside_the_stage(visit):
-    at = visit(viewport={"width": 844, "height": 390})
-    for view, stage in {"photo": "#viewer", "sketch": "#sketch-view"}.items():
-        at.page.click(f"#view-{view}")
-        left = at.page.locator(stage).bounding_box()
-        style = at.page.locator(".style").first.bounding_box()
-        assert style["x"] >= left["x"] + left["width"]
-        assert style["y"] + style["height"] <= 390
-        dock = at.page.locator(f"#{view}-view .dock").bounding_box()
-        assert dock["y"] + dock["height"] <= 390
-        assert left["height"] >= 200
-        assert at.page.evaluate(
-            "(aside => aside.scrollWidth <= aside.clientWidth)(document.querySelector('aside'))"
-        )
+def test_on_a_phones_side_the_sheet_stands_beside_the_picture(visit):
+    at = visit(viewport={"width": 844, "height": 390}, reduced_motion="reduce")
+    at.page.click("#more")
+    sheet = at.page.locator("#sheet").bounding_box()
+    left = at.page.locator("#viewer").bounding_box()
+    style = at.page.locator(".style").first.bounding_box()
+    assert left["x"] + left["width"] / 2 < sheet["x"] <= style["x"]
+    assert sheet["height"] == left["height"] == 390
+    at.page.click("#close")
+    at.page.click("#view-sketch")
+    left = at.page.locator("#sketch-view").bounding_box()
+    style = at.page.locator(".style").first.bounding_box()
+    assert style["x"] >= left["x"] + left["width"]
+    assert style["y"] + style["height"] <= 390
+    dock = at.page.locator("#sketch-view .dock").bounding_box()
+    assert dock["y"] + dock["height"] <= 390
+    assert left["height"] >= 200
+    assert at.page.evaluate(
+        "(aside => aside.scrollWidth <= aside.clientWidth)(document.querySelector('aside'))"
+    )

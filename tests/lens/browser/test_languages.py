@@ -75,7 +75,7 @@ def test_it_fits_the_screen(visit, language, width, height):
 @pytest.mark.slow
 def test_right_to_left_does_not_break_it(visit):
     for width in (1280, 390):
-        at = visit(viewport={"width": width, "height": 800})
+        at = visit("?compare=1", viewport={"width": width, "height": 800})
         at.page.evaluate("document.documentElement.dir = 'rtl'")
         for view in ("photo", "sketch"):
             at.page.click(f"#view-{view}")

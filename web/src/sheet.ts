@@ -1,0 +1,75 @@
+/** On a phone the picture fills the screen, a few buttons lie below it, and all else is in a sheet that slides up. */
+import { $ } from "./dom";
+
+const PHONE = matchMedia("(max-width: 34rem), (max-height: 30rem)");
+const BAR = ["more", "open", "record", "save", "flip", "camera"];
+const FAR = 60; // pixels that the sheet is pulled down by to close it
+const TAP = 8; // pixels that a finger which presses may move
+
+export const onPhone = () => PHONE.matches;
+
+export class Sheet {
+  private readonly dialog = $<HTMLDialogElement>("sheet");
+  private readonly settings = document.querySelector("aside")!;
+  private readonly dock = $("more").parentElement!;
+  private readonly buttons = [...this.dock.children];
+  private on = false;
+
+  /** `changed`: the layout is another, or the screen; the shape that the camera is to fill, or null. */
+  constructor(private readonly changed: (shape: number | null) => void) {
+    const { dialog } = this;
+    $("more").addEventListener("click", () => {
+      dialog.showModal();
+      this.place();
+    });
+    dialog.addEventListener("close", () => this.place());
+    $("tools").addEventListener("click", () => dialog.close()); // what they did is to be seen
+    this.follow($("close"));
+    PHONE.addEventListener("change", () => this.arrange(!$("photo-view").hidden));
+    addEventListener("resize", () => this.changed(this.on ? innerWidth / innerHeight : null));
+    new MutationObserver(() => this.place()).observe($("record"), { attributeFilter: ["hidden"] });
+  }
+
+  /** For the photo view, or for the other, which has no sheet. */
+  arrange(photo: boolean): void {
+    const { dialog, dock, buttons, settings } = this;
+    const on = (this.on = PHONE.matches && photo);
+    document.body.classList.toggle("phone", on);
+    dialog.close();
+    $("more").hidden = !on;
+    if (on) $("tools").append(...buttons.filter(({ id }) => !BAR.includes(id)));
+    dock.append(...(on ? BAR.map((id) => $(id)) : buttons));
+    (on ? dialog : $("photo-view").parentElement!).append(settings);
+    this.place();
+    this.changed(on ? innerWidth / innerHeight : null);
+  }
+
+  /** What films takes the place of what opens files, and the message stands where it is seen. */
+  private place(): void {
+    const { on, dialog, dock, settings } = this;
+    if (on && !$("record").hidden) $("tools").prepend($("open"));
+    else if (on) $("more").after($("open"));
+    if (on && !dialog.open) dock.before($("message"));
+    else settings.prepend($("message"));
+  }
+
+  /** The sheet goes with the finger that pulls at its handle. */
+  private follow(handle: HTMLElement): void {
+    const { dialog } = this;
+    let [start, pulled] = [0, 0];
+    handle.addEventListener("pointerdown", ({ clientY, pointerId }) => {
+      [start, pulled] = [clientY, 0];
+      handle.setPointerCapture(pointerId);
+    });
+    handle.addEventListener("pointermove", ({ clientY, pointerId }) => {
+      if (handle.hasPointerCapture(pointerId)) dialog.style.translate = `0 ${(pulled = Math.max(0, clientY - start))}px`;
+    });
+    handle.addEventListener("lostpointercapture", () => {
+      dialog.style.translate = "";
+      if (pulled > FAR) dialog.close();
+    });
+    handle.addEventListener("click", ({ detail }) => {
+      if (detail === 0 || pulled < TAP) dialog.close(); // by a key, or pressed and not pulled
+    });
+  }
+}
