@@ -1,10 +1,13 @@
-"""MediaPipe's networks as ONNX: by them the page tells people from background, and finds faces.
+"""MediaPipe's networks as ONNX: by them the page tells people from background, and finds faces;
+loss.region.brows has points by them.
 
     python tools/mediapipe_networks.py people FILE.tflite OUT.onnx    # distill[tflite]
     python tools/mediapipe_networks.py faces FILE.tflite OUT.onnx
+    python tools/mediapipe_networks.py brows FILE.data face_landmark.onnx
 
 FILE is, for people, `selfie_segmentation.tflite` of the npm package @mediapipe/selfie_segmentation;
-for faces `face_detection_short_range.tflite` of @mediapipe/face_detection (both Apache-2.0).
+for faces `face_detection_short_range.tflite` of @mediapipe/face_detection; for brows
+`face_mesh_solution_packed_assets.data` of @mediapipe/face_mesh 0.4.1657299874 (all Apache-2.0).
 """
 
 from __future__ import annotations
@@ -19,8 +22,11 @@ from distill.core.errors import DistillError
 # By what the page draws. The face detector was trained on [-1, 1]; here every network takes [0, 1].
 ENDS = {
     "people": Ends("selfie_segmentation", "photo", ("people",)),
+    "brows": Ends("face_landmark", "photo", ("marks", "score")),
     "faces": Ends("blazeface_short_range", "photo", ("boxes", "scores"), low=-1.0),
 }
+
+LANDMARKS = 2495952  # where face_landmark.tflite begins in the package's file of several
 
 
 def main() -> None:
@@ -32,7 +38,8 @@ def main() -> None:
     parser.add_argument("out", type=Path, metavar="OUT.onnx")
     given = parser.parse_args()
     try:
-        model = Conversion(read(given.file), ENDS[given.network]).convert()
+        found = read(given.file, LANDMARKS if given.network == "brows" else 0)
+        model = Conversion(found, ENDS[given.network]).convert()
         content = model.SerializeToString()
         given.out.write_bytes(content)
     except (OSError, DistillError) as error:

@@ -215,6 +215,12 @@ class Conversion:
     def write_relu(self, operator: Any) -> None:
         self.add("Relu", operator)
 
+    def write_prelu(self, operator: Any) -> None:
+        photo, slopes = operator.inputs
+        weight = self.numbers(slopes).transpose(2, 0, 1)  # (channels, 1, 1)
+        names = [self.name(photo), self.weight(f"s{operator.outputs[0]}", weight)]
+        self.add("PRelu", operator, names)
+
     def write_logistic(self, operator: Any) -> None:
         self.add("Sigmoid", operator)
 
@@ -267,9 +273,9 @@ class Conversion:
         return name
 
 
-def read(path: Path) -> Any:
-    """A file's model, as `Conversion` takes it. Raises DistillError for another kind of file."""
-    content = path.read_bytes()
+def read(path: Path, start: int = 0) -> Any:
+    """The model at that byte of a file, as `Conversion` takes it. Raises DistillError for none."""
+    content = path.read_bytes()[start:]
     if content[4:8] != b"TFL3":
         raise DistillError("no TFLite file")
     try:

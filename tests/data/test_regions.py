@@ -111,6 +111,27 @@ def test_faces_are_found_once_and_kept_with_the_set(tmp_path, found):
     assert torch.equal(changed.levels(2, 80, 80), first)
 
 
+def test_brows_are_where_a_network_has_them(tmp_path, found, monkeypatch):
+    with pytest.raises(DistillError, match=r"brows: no face_landmark.onnx in"):
+        Regions(loss(region="{brows: 3}"), pairs(tmp_path), tmp_path)
+    left = np.array([30, 35, 40, 45, 48, 48, 45, 40, 35, 30]) + 1j * np.repeat([22, 25], 5)
+    brows = np.stack([left, left + 24])
+    asked = []
+    monkeypatch.setattr(
+        regions, "brow_finder", lambda: lambda _photo, face: asked.append(face) or brows
+    )
+    made = pairs(tmp_path)
+    Regions(loss(region="{eyes: 2}"), made, tmp_path)  # keeps marks without brows
+    for _ in range(2):
+        weighed = Regions(loss(region="{brows: 3, eyes: 2}"), made, tmp_path)
+    assert len(asked) == 2
+    levels = weighed.levels(0, 80, 100).numpy()
+    assert (levels[22:26, 31:48] == 3 * ONE).all()
+    assert (levels[23, 55:71] == 3 * ONE).all()
+    assert levels[15, 40] == levels[23, 51] == ONE
+    assert levels[30, 40] == 2 * ONE
+
+
 def test_masks_of_other_parts(tmp_path, found):
     made = pairs(tmp_path / "set")
     half = Image.new("L", (50, 40))
@@ -149,7 +170,7 @@ def test_weights_are_cut_and_mirrored_with_their_photo(tmp_path, found, zoom):
     assert torch.equal(held_out["region"], held_out["photo"][..., 0])
 
 
-@pytest.mark.parametrize("typed", ["loss.region={brows: 2}", "loss.region={eyes: 16}"])
+@pytest.mark.parametrize("typed", ["loss.region={ears: 2}", "loss.region={eyes: 16}"])
 def test_other_parts_and_weights_are_refused(typed):
     with pytest.raises(DistillError, match=r"loss\.region"):
         compose.load("train", [typed], Train)

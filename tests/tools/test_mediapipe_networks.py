@@ -128,17 +128,19 @@ def test_its_operators_are_tensorflow_lites(tmp_path, height, width):
     large = (1, 2 * small[1], 2 * small[2], 4)
     middle = (1, -(-height // 2), -(-width // 2), 4)
     tensors = [(1, height, width, 3), (4, 3, 3, 3), (4, 3, 3, 3), (4,), middle, middle]
-    tensors += [(1, 5, 5, 4), (4,), small, (2,), large, large]
+    tensors += [(1, 5, 5, 4), (4,), small, (2,), large, (1, 1, 4), large, large]
     weights = {1: half(4, 3, 3, 3), 3: half(4).astype(np.float32)}
     weights |= {6: half(1, 5, 5, 4).astype(np.float32), 7: half(4).astype(np.float32)}
     weights[9] = np.array(large[1:3], np.int32)
+    weights[11] = half(1, 1, 4).astype(np.float32)
     operators = [
         ("DEQUANTIZE", schema.DequantizeOptionsT(), [1], [2]),
         ("CONV_2D", wide, [0, 2, 3], [4]),
         ("HARD_SWISH", None, [4], [5]),
         ("DEPTHWISE_CONV_2D", deep, [5, 6, 7], [8]),
         ("RESIZE_BILINEAR", resize, [8, 9], [10]),
-        ("LOGISTIC", None, [10], [11]),
+        ("PRELU", None, [10, 11], [12]),
+        ("LOGISTIC", None, [12], [13]),
     ]
     content = written(schema, operators, tensors, weights)
     done = convert(content, tmp_path)

@@ -256,14 +256,7 @@ class BlazeFace:
         Scores, and in pixels of the photo x + iy of both corners of the box and of six points.
         """
         step = side / LOOK * turn / abs(turn)
-        factor = max(1, round(side / LOOK))
-        corner = (at - step * complex(LOOK, LOOK) / 2) / factor
-        a, b = (step / factor).real, (step / factor).imag
-        affine = (a, -b, corner.real, b, a, corner.imag)
-        square = photo.reduce(factor).transform(
-            (LOOK, LOOK), Image.Transform.AFFINE, affine, Image.Resampling.BILINEAR
-        )
-        planes = np.asarray(square, np.float32).transpose(2, 0, 1)[None] / 255
+        planes = looked_at(photo, at, step, LOOK)
         boxes, scores = self._session.run(["boxes", "scores"], {"photo": planes})
         chance = 1 / (1 + np.exp(-scores[0, :, 0].clip(-100, 100).astype(float)))
         values = boxes[0].reshape(-1, 8, 2).astype(float)
@@ -282,6 +275,58 @@ class BlazeFace:
             mean = np.average(places, 0, chance[same]) - LOOK / 2
             found.append((float(chance[best]), at + step * (mean[:, 0] + 1j * mean[:, 1])))
         return found
+
+
+def looked_at(photo: Image.Image, at: complex, step: complex, side: int) -> Array:
+    """(1, 3, side, side) in [0, 1], of a photo around `at`; `step` is from a pixel to the next."""
+    factor = max(1, round(abs(step)))
+    corner = (at - step * complex(side, side) / 2) / factor
+    a, b = (step / factor).real, (step / factor).imag
+    affine = (a, -b, corner.real, b, a, corner.imag)
+    square = photo.reduce(factor).transform(
+        (side, side), Image.Transform.AFFINE, affine, Image.Resampling.BILINEAR
+    )
+    return np.asarray(square, np.float32).transpose(2, 0, 1)[None] / np.float32(255)
+
+
+FACE_LANDMARK = WeightsFile("face_landmark.onnx")  # written by tools/mediapipe_networks.py
+MESH, MESH_SIDES = 192, 3.6  # pixels of its square, and how many distances of the eyes those are
+# The numbers of the outline of each brow among its 468 points.
+BROWS = [
+    [70, 63, 105, 66, 107, 55, 65, 52, 53, 46],
+    [300, 293, 334, 296, 336, 285, 295, 282, 283, 276],
+]
+
+
+def brow_finder() -> Callable[[NDArray[np.uint8], Face], NDArray[np.complex128]]:
+    """What gives the brows of a face in an RGB photo (H, W, 3): their outlines (2, 10), x + iy.
+
+    By MediaPipe's mesh of a face (Kartynnik et al. 2019, Apache-2.0). Raises DistillError without
+    its file.
+    """
+    if (file := weights.find_or_none(FACE_LANDMARK)) is None:
+        how = "docs/students.md says what writes it"
+        raise DistillError(f"brows: no {FACE_LANDMARK.name} in $DISTILL_WEIGHTS; {how}")
+    session = open_file(file, process.compute_threads())
+
+    def brows(photo: NDArray[np.uint8], face: Face) -> NDArray[np.complex128]:
+        middle, unit = frame(*(face.marks[m] for m in ("right_eye", "left_eye", "mouth")))
+        at, step = middle + 0.5j * unit, MESH_SIDES / MESH * unit
+        looked = looked_at(Image.fromarray(photo), at, step, MESH)
+        points = session.run(["marks"], {"photo": looked})[0].reshape(-1, 3)[BROWS]
+        return at + step * (points[..., 0] + 1j * points[..., 1] - complex(MESH, MESH) / 2)
+
+    return brows
+
+
+def frame(right: complex, left: complex, mouth: complex) -> tuple[complex, complex]:
+    """The middle of a face's eyes, and from there the way of one distance between them.
+
+    By eyes and mouth: in profile the eyes' line is short, the mouth's distance is not.
+    """
+    between = (right + left) / 2
+    unit = left - right - 1j * (mouth - between)
+    return between, unit * max(abs(left - right), abs(mouth - between) / 1.06) / (abs(unit) or 1)
 
 
 def point_finder() -> FindFaces:

@@ -2,7 +2,7 @@
 
 Faces are found once, before the first step, and kept with the set: each as four marks, in sides of
 the centre square and from its middle. A part is drawn where the marks put it: sizes below are in
-distances between the eyes, by eye on portraits. Brows would need a network of landmarks.
+distances between the eyes, by eye on portraits. Brows are drawn as a network of landmarks has them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from distill.config.settings.training import Loss
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.progress import bar
-from distill.data.faces import MARKS, point_finder
+from distill.data.faces import BROWS, MARKS, brow_finder, frame, point_finder
 from distill.data.pairs import ReadablePair
 from distill.data.photos import SUFFIXES, BadPhoto, read_photo, stem_of
 from distill.data.thumbnails import id_of_files, load_rows, save_rows
 
-FILE = "faces.npy"  # in the folder of the set
+FILE, WITH_BROWS = "faces.npy", "brows.npy"  # in the folder of the set
 MOST = 4  # faces of a photo, the largest
 ONE = 16  # level of a weight of 1: weights are kept in 8 bits
 PARTS: dict[str, list[tuple[complex, float, float]]] = {  # middles and half axes, eyes' middle 0
@@ -35,9 +35,10 @@ PARTS: dict[str, list[tuple[complex, float, float]]] = {  # middles and half axe
     "mouth": [(1.06j, 0.44, 0.26)],
     "face": [(0.52j, 1.1, 1.5)],
     "outline": [(0.52j, 1.1, 1.5)],  # its rim
+    "brows": [],  # by their own points
 }
 RIM = 0.25  # width of the outline
-_ROW = np.dtype([("id", "V16"), ("faces", "c8", (MOST, 4))])
+BROW = 0.08  # what is added around a brow
 _CIRCLE = np.exp(2j * np.pi * np.arange(32) / 32)
 
 
@@ -49,7 +50,8 @@ class Regions:
 
     def __init__(self, loss: Loss, pairs: Sequence[ReadablePair], root: Path) -> None:
         self._weights = sorted(loss.weighed.items(), key=lambda item: item[1])  # the highest on top
-        self._faces = _faces(pairs, root) if loss.weighed.keys() & PARTS.keys() else None
+        wanted = loss.weighed.keys() & PARTS.keys()
+        self._faces = _faces(pairs, root, "brows" in wanted) if wanted else None
         self._masks: list[Path] | None = None
         if "mask" in loss.weighed:
             if loss.masks is None:
@@ -76,11 +78,11 @@ class Regions:
             for face in self._faces[index] if self._faces is not None else ():
                 if np.isnan(face[0]):
                     break
-                right, left, _, mouth = middle + face * min(width, height)
-                between = (right + left) / 2
-                # As for stickers: in profile the eyes' line is short, the mouth's distance is not.
-                unit = left - right - 1j * (mouth - between)
-                unit *= max(abs(left - right), abs(mouth - between) / 1.06) / (abs(unit) or 1)
+                right, left, _, mouth, *brows = middle + face * min(width, height)
+                between, unit = frame(right, left, mouth)
+                for brow in np.reshape(brows, np.shape(BROWS)) if part == "brows" else ():
+                    spots = [(z.real, z.imag) for z in brow]
+                    pen.polygon(spots, level, level, max(1, round(2 * BROW * abs(unit))))
                 for at, across, down in PARTS[part]:
                     ring = at + across * _CIRCLE.real + 1j * down * _CIRCLE.imag
                     spots = [(z.real, z.imag) for z in between + unit * ring]
@@ -92,32 +94,37 @@ class Regions:
         return torch.from_numpy(np.array(area))
 
 
-def _faces(pairs: Sequence[ReadablePair], root: Path) -> np.ndarray:
-    """(n, MOST, 4) of the marks of each photo's faces, x + iy; NaN where there are fewer.
+def _faces(pairs: Sequence[ReadablePair], root: Path, brows: bool) -> np.ndarray:
+    """(n, MOST, 4 or 24) of the marks, brows too, of each photo's faces, x + iy; NaN for no face.
 
     What is known from before is taken from the set's file, or the file is made.
     """
-    kept, rows = root / FILE, np.zeros(len(pairs), _ROW)
-    known, find = load_rows(kept, _ROW), None
+    kind = np.dtype([("id", "V16"), ("faces", "c8", (MOST, 4 + brows * np.size(BROWS)))])
+    kept, rows = root / (WITH_BROWS if brows else FILE), np.zeros(len(pairs), kind)
+    known, find = load_rows(kept, kind), None
     files = [pair.photo for pair in pairs]
     # By path below the set: a set that is moved or copied keeps its faces.
     ids = [id_of_files([], f"{Path(f).relative_to(root)}\0{Path(f).stat().st_size}") for f in files]
+    find_brows = brow_finder() if brows else None
     missing = [i for i, each in enumerate(ids) if each not in known]
     with bar(len(missing), "photo", "finding faces", leave=False) as progress:
         for i in missing:
             find = find or point_finder()
-            row: Any = np.zeros((), _ROW)
+            row: Any = np.zeros((), kind)
             row["id"], row["faces"] = ids[i], np.nan
             with suppress(BadPhoto):  # training names it
                 photo = pairs[i].read()[0]
                 middle, side = complex(*photo.size) / 2, min(photo.size)
-                for number, face in enumerate(find(np.asarray(photo))[:MOST]):
-                    row["faces"][number] = [(face.marks[m] - middle) / side for m in MARKS[:4]]
+                pixels = np.asarray(photo)
+                for number, face in enumerate(find(pixels)[:MOST]):
+                    spots = [face.marks[m] for m in MARKS[:4]]
+                    spots += [*find_brows(pixels, face).flat] if find_brows else []
+                    row["faces"][number, : len(spots)] = (np.array(spots) - middle) / side
             known[ids[i]] = row
             progress.update()
     if missing:
         with suppress(OSError):  # a set that may not be written to
-            save_rows(kept, np.array([*known.values()], _ROW))
+            save_rows(kept, np.array([*known.values()], kind))
     for i, each in enumerate(ids):
         rows[i] = known[each]
     return rows["faces"]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from distill.core import weights
@@ -103,34 +102,21 @@ def paste(
 def seamless(stylised: Image.Image, photo: Image.Image) -> Image.Image:
     """The picture, RGB(A), that has the photo's colours at its sides and `stylised`'s gradients.
 
-    Poisson blending (Perez, Gangnet and Blake 2003, equation 3): what is added is the photo's
-    difference at the sides, and inside harmonic. Raises DistillError without SciPy.
-    """
-    made = np.array(stylised, np.float32)
-    made[..., :3] += harmonic(np.asarray(photo, np.float32)[..., :3] - made[..., :3])
-    return Image.fromarray(made.round().clip(0, 255).astype(np.uint8))
-
-
-def harmonic(rim: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(H, W, C) with the values of `rim` at the sides, inside the mean of the four neighbours.
-
-    Solved exactly, by sine transforms.
+    Poisson blending (Perez, Gangnet and Blake 2003, equation 3): what is added has the photo's
+    difference at the sides, and is inside the mean of its four neighbours; solved exactly, by sine
+    transforms. Raises DistillError without SciPy.
     """
     with needed("blend=poisson: needs SciPy", "pip install scipy"):
         from scipy.fft import dstn, idstn
-    inside = np.zeros_like(rim[1:-1, 1:-1])
-    inside[0] += rim[0, 1:-1]
-    inside[-1] += rim[-1, 1:-1]
-    inside[:, 0] += rim[1:-1, 0]
-    inside[:, -1] += rim[1:-1, -1]
-    down, across = (
-        2 - 2 * np.cos(np.pi * np.arange(1, n - 1, dtype=np.float32) / (n - 1))
-        for n in rim.shape[:2]
-    )
-    waves = dstn(inside, 1, axes=(0, 1)) / (down[:, None] + across)[..., None]
-    whole = rim.copy()
-    whole[1:-1, 1:-1] = idstn(waves, 1, axes=(0, 1))
-    return whole
+    made = np.array(stylised, np.float32)
+    added = np.asarray(photo, np.float32)[..., :3] - made[..., :3]
+    added[1:-1, 1:-1] = 0
+    sides = added[:-2, 1:-1] + added[2:, 1:-1] + added[1:-1, :-2] + added[1:-1, 2:]
+    down, across = (2 - 2 * np.cos(np.pi * np.arange(1, n + 1) / (n + 1)) for n in sides.shape[:2])
+    waves = dstn(sides, 1, axes=(0, 1)) / (down[:, None] + across)[..., None]
+    added[1:-1, 1:-1] = idstn(waves, 1, axes=(0, 1))
+    made[..., :3] += added
+    return Image.fromarray(made.round().clip(0, 255).astype(np.uint8))
 
 
 def disc(side: int) -> Image.Image:

@@ -168,7 +168,7 @@ class Loss(Settings):
         "gradients: to one length of the gradient at the picture"
     )
     region: dict[
-        Literal["eyes", "nose", "mouth", "face", "outline", "mask"],
+        Literal["eyes", "brows", "nose", "mouth", "face", "outline", "mask"],
         Annotated[float, Field(ge=0, le=15)],
     ] = setting(
         "weights by parts of faces, {eyes: 3, mouth: 2}: l1, sobel, differences and ink count a "
