@@ -31,26 +31,23 @@ export interface Drawn {
   frames: number;
   /** Whether the file had sound that the film has not: the browser cannot turn it into its kind. */
   silent: boolean;
-  /** Whether what is see-through was wanted, and is not: the browser writes no such films. */
-  opaque: boolean;
 }
 
 /** Draws a frame into a canvas that it keeps, of the film's size. */
 export type DrawFrame = (frame: ImageBitmap) => Promise<HTMLCanvasElement>;
 
 /**
- * The film of a video file, MP4 where the browser writes H.264 and nothing is see-through (`clear`), else
- * WebM; null once `signal` is aborted. `size` is even. Throws an Error in plain words where the browser cannot read or write it.
+ * The film of a video file, MP4 where the browser writes H.264, else WebM; null once `signal` is
+ * aborted. `size` is even. Throws an Error in plain words where the browser cannot read or write it.
  */
 export async function drawFilm(
   file: Blob,
   size: Size,
-  clear: boolean,
   draw: DrawFrame,
   report: Report,
   signal: AbortSignal,
 ): Promise<Drawn | null> {
-  const { format, codec } = await kindOf(size, clear);
+  const { format, codec } = await kindOf(size);
   const input = new Input({ source: new BlobSource(file), formats: [MP4, QTFF, WEBM, MATROSKA] });
   const output = new Output({ format, target: new BufferTarget() });
   let frames = 0;
@@ -66,7 +63,6 @@ export async function drawFilm(
       tracks: "primary",
       video: {
         codec,
-        alpha: clear ? "keep" : "discard",
         quality: QUALITY_HIGH,
         forceTranscode: true,
         allowTransformationMetadata: false,
@@ -83,7 +79,7 @@ export async function drawFilm(
     if (signal.aborted) return null;
     await conversion.execute();
     const film = new Blob([output.target.buffer!], { type: await output.getMimeType() });
-    return { film, frames, silent: lost.includes("audio"), opaque: clear && codec === "avc" };
+    return { film, frames, silent: lost.includes("audio") };
   } catch (error) {
     if (signal.aborted || error instanceof ConversionCanceledError) return null;
     throw error;
@@ -93,8 +89,7 @@ export async function drawFilm(
 }
 
 /** What this browser writes at a size. MP4 plays everywhere. */
-async function kindOf(size: Size, clear: boolean) {
-  if (clear && (await canEncodeVideo("vp9", size))) return { format: new WebMOutputFormat(), codec: "vp9" as VideoCodec };
+async function kindOf(size: Size) {
   if (await canEncodeVideo("avc", size)) return { format: new Mp4OutputFormat(), codec: "avc" as VideoCodec };
   const codec = await getFirstEncodableVideoCodec(["vp9", "vp8", "av1"], size);
   if (!codec) throw new Error(strings.video.unwritable);

@@ -56,10 +56,10 @@ export class FilmControls {
         return canvas;
       };
       const report = (share: number) => this.tell(share, performance.now() - begun);
-      const drawn = await drawFilm(video, size, this.viewer.clear, draw, report, work.signal);
+      const drawn = await drawFilm(video, size, draw, report, work.signal);
       if (drawn) {
         saveFile(drawn.film, this.style());
-        say(drawn.opaque ? strings.film.opaque : strings.video.done(drawn.frames, drawn.silent));
+        say(this.viewer.clear ? strings.film.opaque : strings.video.done(drawn.frames, drawn.silent));
       }
     } catch (error) {
       if (!work.signal.aborted) say(strings.video.failed(reason(error)));

@@ -239,3 +239,27 @@ def test_a_film_that_is_not_see_through_is_said(visit):
     at.wait(
         "document.getElementById('message').textContent.startsWith('The film is saved without')"
     )
+
+
+@pytest.mark.slow
+def test_a_videos_film_is_on_black_and_that_is_said(visit, tmp_path):
+    av = pytest.importorskip("av", reason="no PyAV: pip install 'distill[video]'")
+    from support.small_videos import make
+
+    make(tmp_path / "in.mp4", [astronaut()[::2, ::2]] * 6)
+    at = visit("?compare=0&size=256&background=clear")
+    at.page.set_input_files("#file", tmp_path / "in.mp4")
+    at.wait("!document.getElementById('film').hidden")
+    at.frames(2)
+    with at.page.expect_download() as film:
+        at.page.click("#film")
+    at.wait(
+        "document.getElementById('message').textContent.startsWith('The film is saved without')"
+    )
+    with av.open(str(film.value.path())) as video:
+        frame = next(video.decode(video=0)).to_ndarray(format="rgb24")
+    _, other = (mask[::2, ::2] for mask in person_and_rest())
+    assert frame[other].mean() < 12
+    assert frame[~other].mean() > 30
+    # A video that is put away while it loads.
+    at.noise[:] = [line for line in at.noise if not line.startswith("failed: blob:")]

@@ -78,7 +78,7 @@ export const german: Strings = {
     oneThreadHeaders: "nicht mehr Threads, da dieser Server keine COOP/COEP-Header sendet",
   },
   film: {
-    opaque: "Der Film ist ohne Durchsichtigkeit gesichert: dieser Browser nimmt sie nicht auf.",
+    opaque: "Der Film ist ohne Durchsichtigkeit gesichert, auf Schwarz.",
     start: "Filmen",
     stop: (seconds) =>
       `Stopp ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`,

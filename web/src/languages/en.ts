@@ -81,7 +81,7 @@ export const english = {
     oneThreadHeaders: "no more threads, since this host sends no COOP/COEP headers",
   },
   film: EMBEDDED ? ({} as never) : {
-    opaque: "The film is saved without transparency, which this browser does not record.",
+    opaque: "The film is saved without transparency, on black.",
     start: "Record",
     stop: (seconds: number) =>
       `Stop ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`,

@@ -78,7 +78,7 @@ export const spanish: Strings = {
     oneThreadHeaders: "no hay más hilos, porque este servidor no envía cabeceras COOP/COEP",
   },
   film: {
-    opaque: "La película se guardó sin transparencia: este navegador no la graba.",
+    opaque: "La película se guardó sin transparencia, sobre negro.",
     start: "Grabar",
     stop: (seconds) =>
       `Parar ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`,

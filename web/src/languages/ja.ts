@@ -78,7 +78,7 @@ export const japanese: Strings = {
     oneThreadHeaders: "サーバーが COOP/COEP ヘッダーを送らないため、スレッドを増やせません",
   },
   film: {
-    opaque: "動画は透明なしで保存されました。このブラウザーは透明を記録しません。",
+    opaque: "動画は透明なしで、黒の上に保存されました。",
     start: "録画",
     stop: (seconds) =>
       `停止 ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`,
