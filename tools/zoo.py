@@ -58,12 +58,14 @@ FINISH = ["run=zoo-${style.name}", "loss=draw", START, "lr=5e-4"]
 
 # The loss of each computed style, by what its pictures have: black lines, grey ones, or none.
 COMPUTED = {
-    "comic": "black", "toon": "black", "pencil": "ink", "ink": "clean", "neon": "clean",
-    "oil": "clean", "poster": "clean", "screenprint": "clean", "watercolour": "clean",
+    "comic": "black", "toon": "black", "pencil": "ink", "crayons": "ink", "ink": "clean",
+    "neon": "clean", "oil": "clean", "poster": "clean", "screenprint": "clean",
+    "watercolour": "clean",
 }  # fmt: skip
 # Without the noise that no student learns, and what that leaves stronger.
 LEARNABLE = {
     "oil": ["teacher.bristles=0"],
+    "crayons": ["teacher.hatching=0"],
     "pencil": ["teacher.hatching=0"],
     "watercolour": ["teacher.pools=0", "teacher.grain=0", "teacher.edges=14", "teacher.washes=4"],
 }

@@ -81,7 +81,7 @@ def test_it_is_free_for_commercial_use_and_all_its_settings_are_in_conf(name: st
     assert {f.name for f in fields(made)} == teacher.keys() - {"_target_"}  # type: ignore[arg-type]
     plain = type(made)()
     other = [f.name for f in fields(made) if list_of(made, f.name) != list_of(plain, f.name)]  # type: ignore[arg-type]
-    assert other == (["palette"] if name == "screenprint" else [])
+    assert other == {"screenprint": ["palette"], "crayons": ["coloured"]}.get(name, [])
 
 
 def list_of(teacher: object, name: str) -> object:
