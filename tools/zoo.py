@@ -99,10 +99,8 @@ def ship_picture(run: Path, to: Path) -> None:
     command("-m", "distill.benchmark", f"model={student}", *timing)
     scores = json.loads((run / "eval/results.json").read_text())
     speeds = json.loads((speed / "speed.json").read_text())
-    facts = card.picture_facts(run, scores, speeds, "")
-    facts["limits"] = (yaml.safe_load(NOTES.read_text()) or {}).get(
-        facts["style"], "Not looked at."
-    )
+    notes = yaml.safe_load(NOTES.read_text()) or {}
+    facts = card.picture_facts(run, scores, speeds, notes)
     put(facts, card.picture_page(facts), card.picture_sheet(run, facts), student, to)
 
 
