@@ -9,6 +9,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from distill.config.settings.training import PictureTrain, Train
@@ -21,6 +22,7 @@ from distill.runs.run_folder import Run
 from distill.train.distillation import DistillModule
 from distill.train.student_training import check, student_module
 
+AROUND = 128  # pixels; terms read crops at chance places of all that
 TIMED = 6  # steps by which picture.minutes are counted, the first two left out
 
 
@@ -43,6 +45,20 @@ class PictureModule(DistillModule):
         term = self.criterion.terms["style"]
         assert isinstance(term, PictureStyle)
         return term
+
+    def compare(
+        self, batch: Mapping[str, Any]
+    ) -> tuple[Tensor, dict[str, Tensor], tuple[Tensor, Tensor]]:
+        """As of other students; in training the photo is mirrored around its sides.
+
+        Layers are padded with zeros, by which a network tells how far the border is: it then has
+        the style's statistics in a picture of the size that it learnt, and none in another.
+        """
+        if self.training:
+            around = min(AROUND, batch["photo"].shape[-1] // 2)
+            photo = F.pad(batch["photo"], (around,) * 4, mode="reflect")
+            batch = {**batch, "photo": photo}
+        return super().compare(batch)
 
     def validation_step(self, batch: Mapping[str, Any], index: int) -> None:
         self._seed_step(index)
