@@ -77,9 +77,6 @@ AT_SIZES = [
 ]  # fmt: skip
 
 
-PICTURES = sorted(each.stem for each in OURS.glob("*.webp"))
-
-
 def make_picture(style: str, overrides: list[str], args: argparse.Namespace) -> None:
     """The same of a style picture."""
     listed = ",".join(f"'{folder}'" for folder in args.photos.split(","))
@@ -206,11 +203,11 @@ def main() -> None:
     overrides = [word for word in args.words if "=" in word]
     with OneLine():
         styles = [word for word in args.words if "=" not in word]
-        known = [*groups.choices("style"), *PICTURES]
+        known = [*groups.choices("style"), *sorted(OURS)]
         if unknown := sorted({*styles} - {*known}):
             raise DistillError(f"{unknown[0]}: no style; there are {', '.join(known)}")
         for style in styles:
-            (make_picture if style in PICTURES else make)(style, overrides, args)
+            (make_picture if style in OURS else make)(style, overrides, args)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from distill.core.errors import DistillError
 from distill.core.images import to_tensor
 from distill.core.sessions import open_session, picture_call
 from distill.core.state_dicts import load_state, tensors_in_graph
-from distill.data import style_pictures
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.models import checkpoint, zoo
 from distill.models.network_file import description, untrained_network, write_network
@@ -34,11 +33,9 @@ def photo() -> torch.Tensor:
     return to_tensor(centre_square(read_photo(demo_photos()[0].path), 256))[None]
 
 
-OURS = [picture.stem for picture in style_pictures.OURS.glob("*.webp")]
 SMALL = ["student=small", "global_statistics=thumbnail"]
 OWN = (
     dict.fromkeys(zoo.shipped(), SMALL)
-    | {name: ["student=strokes"] for name in OURS}
     | {
         "toon": ["decoder.build.context=0"],  # trained before the wide blocks were there
         "hayao": SMALL[1:],

@@ -57,7 +57,7 @@ export class Recorder {
 
   /**
    * Film pictures of this size, whose sides are made even; `clear`: with what is see-through in them, where
-   * the browser can. `mute` is told where there is no sound although it was wanted.
+   * the browser can. `mute` is called where sound was wanted and there is none.
    */
   static async start(size: Size, clear: boolean, sound: boolean, mute: () => void): Promise<Recorder> {
     const canvas = Object.assign(document.createElement("canvas"), even(size));

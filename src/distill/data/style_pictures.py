@@ -15,7 +15,8 @@ from distill.data.decode import BadPhoto
 from distill.data.photos import MIN_SIDE, centre_square, read_photo
 
 SEEN = 512  # pixels of the style picture's short side at picture.scale=1
-OURS = Path(__file__).with_name("pictures")  # drawn by tools/style_pictures.py
+# By name; drawn by tools/style_pictures.py.
+OURS = {path.stem: path for path in Path(__file__).with_name("pictures").glob("*.webp")}
 FLAT = 3 / 255  # standard deviation of a picture of one colour
 
 
@@ -54,10 +55,9 @@ def style_pictures(settings: PictureTrain, tell: bool = False) -> list[Tensor]:
 
 def read_style(file: str, enough: int) -> Image.Image:
     """A style picture. Raises DistillError."""
-    ours = {each.stem: each for each in OURS.glob("*.webp")}
-    path = ours.get(file) or home_path(file)
+    path = OURS.get(file) or home_path(file)
     if not path.is_file():
-        known = ", ".join(sorted(ours))
+        known = ", ".join(sorted(OURS))
         raise DistillError(f"style_image={file}: no such file; name a picture, or one of {known}")
     try:
         return read_photo(path, MIN_SIDE, enough=enough)

@@ -64,21 +64,20 @@ def score_style(
         if values is not None:
             of = flicker_rows(values, settings.bootstrap, settings.seed).items()
             flicker |= {f"{kind}, {name}": row for kind, row in of}
-    style = torch.cat([read_square(f, photos.shape[-1]) for f in files_of(trained)], 2)
-    shown = to_uint8(style[None, ..., : photos.shape[-1]]).expand(len(photos), -1, -1, -1)
+    style = read_square(files_of(trained)[0], photos.shape[-1])
+    shown = to_uint8(style[None]).expand(len(photos), -1, -1, -1)
     sheet = Styled((shown, *map(to_uint8, columns.values())), ("style", *columns))
-    about = {k: v for k, v in pictures.about.items() if k != "decoder"}
-    results = {"pictures": len(photos), **about, "similarity": rows, "drawing": flicker}
+    results = {"pictures": len(photos), **pictures.about, "similarity": rows, "drawing": flicker}
     return sheet, results | {"features": None, "fid_missing": None}
 
 
 def run_criterion(trained: PictureTrain, checkpoint: Path) -> Criterion:
     """The run's loss in evaluation mode, with its style learnt and its terms balanced as it was."""
-    loss, files = trained.loss, files_of(trained)
+    loss = trained.loss
     criterion = make_criterion(loss.terms, loss.weights, loss.start).eval()
     for term in criterion.terms.values():
         if isinstance(term, PictureStyle):
-            term.learn(style_pictures(trained), trained.picture.weights or [1.0] * len(files))
+            term.learn(style_pictures(trained), trained.picture.weights)
     saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
     criterion.rescale(saved.get("loss_factors", {}))
     return criterion

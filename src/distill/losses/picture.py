@@ -50,8 +50,11 @@ class PictureStyle(LossTerm):
         self.wanted: list[dict[str, tuple[Tensor, Tensor]]] = []
 
     @torch.no_grad()
-    def learn(self, pictures: Sequence[Tensor], weights: Sequence[float]) -> None:
-        """Take the statistics of style pictures (3, H, W) in [0, 1], mixed by their weights."""
+    def learn(self, pictures: Sequence[Tensor], weights: Sequence[float] | None = None) -> None:
+        """Take the statistics of style pictures (3, H, W) in [0, 1], mixed by their weights; None:
+        alike.
+        """
+        weights = weights or [1.0] * len(pictures)
         self.wanted = []
         for size in self.sizes:
             seen = [self.vgg(self._seen(each[None], size)) for each in pictures]

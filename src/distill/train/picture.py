@@ -36,7 +36,7 @@ class PictureModule(DistillModule):
         assert isinstance(settings, PictureTrain)
         super().configure(settings)
         pictures = style_pictures(settings)
-        self.style_term.learn(pictures, settings.picture.weights or [1.0] * len(pictures))
+        self.style_term.learn(pictures, settings.picture.weights)
         squares = [read_square(file, settings.style.resolution) for file in files_of(settings)]
         self.shown = torch.cat(squares, 2)  # beside photos and results
 
@@ -76,7 +76,7 @@ class PictureModule(DistillModule):
 
 def with_terms(settings: PictureTrain) -> PictureTrain:
     """The settings, with the terms of style pictures that are all this project's own."""
-    if not {*files_of(settings)} <= {each.stem for each in OURS.glob("*.webp")}:
+    if not {*files_of(settings)} <= OURS.keys():
         return settings
     style = replace(
         settings.style, licence="MIT, as this project", source="tools/style_pictures.py"

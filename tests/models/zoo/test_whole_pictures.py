@@ -19,7 +19,6 @@ from distill.config import compose
 from distill.config.settings.training import Prepare
 from distill.core.arrays import to_array, to_picture
 from distill.data.photos import read_photo
-from distill.data.style_pictures import OURS
 from distill.metrics.similarity import psnr
 from distill.models import build, zoo
 from distill.stylize.stylizing import open_student
@@ -28,9 +27,7 @@ SIZES = (256, 512, 768, 1024)  # long sides
 PHOTOS = ("people/wptwenty_006.webp", "scenes/oceanic_004.webp", "things/azure_024.webp")
 BICUBIC, LANCZOS = Image.Resampling.BICUBIC, Image.Resampling.LANCZOS
 
-# Those of a style picture have no teacher.
-STYLES = sorted(zoo.shipped().keys() - {picture.stem for picture in OURS.glob("*.webp")})
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("style", STYLES)]
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("style", sorted(zoo.shipped()))]
 
 
 @pytest.fixture
