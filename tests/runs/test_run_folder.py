@@ -158,6 +158,14 @@ def with_loss(**parts):
     return replace(composed(), loss=replace(composed().loss, **parts))
 
 
+def test_parts_of_faces_that_an_older_run_does_not_know_count_once():
+    now = with_loss(region={"eyes": 1, "brows": 1})
+    assert differences(with_loss(region={"eyes": 1}), now) == {}
+    assert differences(with_loss(region={}), with_loss(region={"eyes": 3})) == {
+        "loss.region.eyes": (None, 3)
+    }
+
+
 def test_terms_of_which_an_older_run_knows_no_start_begin_with_it():
     def now(**start):
         weights, terms = {"l1": 1.0, "ink": 0.0}, {"l1": {}, "ink": {}}

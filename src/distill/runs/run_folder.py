@@ -283,13 +283,14 @@ def differences(old: Training, new: Training) -> dict[str, tuple[Any, Any]]:
 
 
 def _in_use(settings: Training) -> dict[str, Any]:
-    """Plain values, without loss terms of weight 0, starts of 0, and the share of sizes where there
-    are none."""
+    """Plain values without what changes nothing: loss terms of weight 0, starts of 0, parts of
+    faces of weight 1, the share of sizes where there are none."""
     plain = asdict(settings)
     if isinstance(settings, Train):
         loss, weights = plain["loss"], settings.loss.weights
         for key in ("weights", "terms", "start"):
             loss[key] = {n: value for n, value in loss[key].items() if weights.get(n) and value}
+        loss["region"] = settings.loss.weighed
         if not settings.data.sizes:
             del plain["data"]["share_of_sizes"]
     return plain

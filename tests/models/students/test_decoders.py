@@ -11,6 +11,7 @@ from typing import Any
 import onnx
 import pytest
 import torch
+import torch.nn.functional as F
 import yaml
 from torch import nn
 
@@ -19,6 +20,7 @@ from distill.export.graph.operator_sets import STRICT_OPERATORS, foreign_operato
 from distill.export.onnx import OnnxExporter, parity
 from distill.metrics import complexity
 from distill.models.batchnorm import fold_batchnorm
+from distill.models.students.blocks import double, smoothing
 from distill.models.students.decoders.detail import Detail
 from distill.models.students.decoders.nnconv import NNConv
 from distill.models.students.encoder import MobileNetV2Encoder
@@ -235,6 +237,13 @@ def test_detail_s_context_reaches_across_the_picture(
     with torch.no_grad():
         changed = (decoder(features) - decoder(other)).abs()[..., 0, 0].max() > 1e-6
     assert changed == (context > 0)
+
+
+def test_smoothing_begins_as_bilinear_enlargement() -> None:
+    x = torch.rand(2, 3, 6, 7)
+    expected = F.interpolate(x, scale_factor=2, mode="bilinear")
+    inside = (..., slice(1, -1), slice(1, -1))  # the convolution's border is zero
+    torch.testing.assert_close(smoothing(3)(double(x))[inside], expected[inside])
 
 
 def test_nnconv_says_that_it_needs_the_last_stage() -> None:

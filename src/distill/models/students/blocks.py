@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -25,6 +26,14 @@ def separable(inputs: int, outputs: int, kernel: int) -> nn.Sequential:
 def double(x: Tensor) -> Tensor:
     """Nearest-neighbour ×2: the one upsampling that every lens tool reads."""
     return F.interpolate(x, scale_factor=2.0, mode="nearest")
+
+
+def smoothing(channels: int) -> nn.Conv2d:
+    """A depthwise 3×3 that begins as 1 2 1 both ways: `double` and it are bilinear ×2 inside."""
+    conv = nn.Conv2d(channels, channels, 3, padding=1, groups=channels, bias=False)
+    line = torch.tensor([0.25, 0.5, 0.25])
+    conv.weight = nn.Parameter(torch.outer(line, line).repeat(channels, 1, 1, 1))
+    return conv
 
 
 class AddedSeparable(nn.Module):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
-from distill.models.students.blocks import AddedSeparable, conv_norm, double, small
+from distill.models.students.blocks import AddedSeparable, conv_norm, double, small, smoothing
 from distill.models.students.global_statistics import Adapt, unchanged
 
 LOGITS = 4.0  # a photo x enters the last layer as 4x - 2, so an untrained student gives the photo
@@ -40,6 +40,7 @@ class Detail(nn.Module):
         kernel: int = 5,
         context: int = 0,
         context_kernel: int = 9,
+        bilinear: bool = False,
     ) -> None:
         super().__init__()
         _check(half, blocks, {"kernel": kernel, "context_kernel": context_kernel}, channels[0])
@@ -61,6 +62,9 @@ class Detail(nn.Module):
         self.up2, self.patches = conv_norm(quarter, half), nn.Conv2d(photo, half, 2, 2)
         small(self.up2[1])  # type: ignore[arg-type]
         self.at2 = at2
+        self.smooth8, self.smooth4, self.smooth2 = (
+            smoothing(width) if bilinear else nn.Identity() for width in (eighth, quarter, half)
+        )
         self.out = nn.ConvTranspose2d(half, out_channels, 2, 2)
         # Where the whole picture is told of: before a 1×1, not after a sum at twice the size. There
         # ONNX Runtime would leave its blocked layout for it, which takes a fifth of the time.
@@ -72,9 +76,12 @@ class Detail(nn.Module):
         x = self.context(features[-1])
         if deeper:
             x = torch.relu(double(self.up16(x)) + sixteenth)
-        x = self.at8(torch.relu(double(self.up8(adapt(x))) + self.skip8(eight)))
-        x = self.at4(torch.relu(double(self.up4(adapt(x))) + self.skip4(fourth)))
-        x = self.at2(torch.relu(double(self.up2(adapt(x))) + self.patches(photo)))
+        x = self.smooth8(double(self.up8(adapt(x))))
+        x = self.at8(torch.relu(x + self.skip8(eight)))
+        x = self.smooth4(double(self.up4(adapt(x))))
+        x = self.at4(torch.relu(x + self.skip4(fourth)))
+        x = self.smooth2(double(self.up2(adapt(x))))
+        x = self.at2(torch.relu(x + self.patches(photo)))
         return torch.sigmoid(adapt(self.out(x)))
 
     @torch.no_grad()
