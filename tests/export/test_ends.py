@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
+from xml.etree import ElementTree
 
 import numpy as np
 import onnx
@@ -485,7 +487,8 @@ def test_lens_studio_s_folder(tmp_path: Path) -> None:
         folder.mkdir()
         LensStudio().convert(source, folder)
         lens = folder / "lens_studio"
-        assert sorted(p.name for p in lens.iterdir()) == ["README.md", "Stylize.ts", "student.onnx"]
+        steps = sorted(p.name for p in lens.glob("*.svg"))
+        assert steps == [f"step-{i}.svg" for i in range(1, 6)]
         assert check(lens / "student.onnx", SNAPML).ok
         photo = torch.rand(1, 3, 256, 256, generator=torch.Generator().manual_seed(0))
         run = LensStudio().open(folder)
@@ -497,7 +500,11 @@ def test_lens_studio_s_folder(tmp_path: Path) -> None:
         assert "scale 0.00392157, bias 0" in readme
         assert "not for" in readme or "commercial use" in readme
         assert "WIDTH = 256, HEIGHT = 256, CHANNELS = 3" in script
-        assert not [line for line in (readme + script).splitlines() if "@S" in line or "@M" in line]
+        assert re.findall(r"\((step-.*?)\)", readme) == steps
+        drawn = ["".join(ElementTree.parse(lens / step).getroot().itertext()) for step in steps]
+        assert "3 × 256 × 256" in drawn[0]
+        assert "student.onnx" in drawn[3]
+        assert not re.search("@[A-Z]", readme + script.replace("@component", "") + str(drawn))
 
 
 def test_a_thumbnail_is_none_of_snap_s_layers() -> None:

@@ -23,7 +23,7 @@ LIMIT = 10_000_000  # bytes that Snap stores with a lens, and what a larger file
 
 
 class LensStudio(OnnxFormat, ConvertedFormat):
-    """lens_studio/: STEM.onnx, Stylize.ts and README.md, made for this very network.
+    """lens_studio/: STEM.onnx, Stylize.ts and README.md with drawings, made for this network.
 
     ONNX is a form that Lens Studio imports (Snap, "ML Component Overview", read 2026-11). Values
     are scaled by its import settings and not in the file: the iPhone's NPU has no constants.
@@ -78,6 +78,8 @@ class LensStudio(OnnxFormat, ConvertedFormat):
         }  # fmt: skip
         for name, file in (("lens_studio.ts", "Stylize.ts"), ("lens_studio.md", "README.md")):
             (target / file).write_text(filled(name, values), "utf-8")
+        for step, drawing in enumerate(filled("lens_studio.svg", values).split("\n\n"), 1):
+            (target / f"step-{step}.svg").write_text(drawing, "utf-8")
 
     def open(self, folder: Path) -> Inference:
         path = folder / self.files[0] / f"{self.stem}.onnx"
