@@ -531,8 +531,7 @@ def test_lens_studio_s_script_fits_the_types(tmp_path: Path) -> None:
     command = [
         "node", str(NODE_MODULES / "typescript/bin/tsc"), "--noEmit", "--strict",
         "--strictPropertyInitialization", "false", "--experimentalDecorators", "--target", "es2021",
-        "--lib", "es2021",
-        "--types", "", "Stylize.ts", "lens_studio.d.ts",
+        "--lib", "es2021", "Stylize.ts", "lens_studio.d.ts",
     ]  # fmt: skip
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

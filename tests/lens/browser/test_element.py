@@ -592,7 +592,7 @@ def test_its_types_are_right_for_who_uses_them(package, tmp_path):
     (tmp_path / "node_modules" / "distill-lens").symlink_to(package)
     (tmp_path / "consumer.ts").write_text(CONSUMER)
     options = ["--noEmit", "--strict", "--target", "es2022", "--module", "esnext"]
-    options += ["--moduleResolution", "bundler", "--types", "", "--lib", "es2022,dom"]
+    options += ["--moduleResolution", "bundler", "--lib", "es2022,dom"]
     command = ["node", str(tsc), *options, "consumer.ts"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "")
@@ -606,39 +606,62 @@ export const page = () => (
 // @ts-expect-error: no such size
 export const wrong = () => <distill-lens size="large" />;
 """
-SVELTE = """import type {} from "distill-lens/svelte";
-import type { SvelteHTMLElements } from "svelte/elements";
-type Lens = SvelteHTMLElements["distill-lens"];
-export const page: Lens = {
-  src: "student.onnx", size: "auto", compare: true, ondrawn: ({ detail }) => detail.toFixed(0),
-};
-// @ts-expect-error: no such size
-export const wrong: Lens = { size: "large" };
+SVELTE = """<script lang="ts">
+  import type {} from "distill-lens/svelte";
+</script>
+<distill-lens src="student.onnx" size="SIZE" compare
+  ondrawn={({ detail }) => detail.toFixed(0)}></distill-lens>
 """
+SAID = {"compilerOptions": {"strict": True, "module": "esnext", "moduleResolution": "bundler"}}
 
 
-@pytest.mark.parametrize("framework", ["react", "preact", "vue", "svelte"])
+@pytest.fixture
+def modules(package, tmp_path):
+    """A project that has the package, and all that the page's own has installed."""
+    installed = webpage.SOURCES / "node_modules"
+    if not (installed / "typescript").is_dir():
+        pytest.skip("no TypeScript: npm ci in web/")
+    made = tmp_path / "node_modules"
+    made.mkdir()
+    for each in installed.iterdir():
+        (made / each.name).symlink_to(each)
+    shutil.copytree(package, made / "distill-lens")
+    return made
+
+
+@pytest.mark.parametrize("framework", ["react", "preact", "vue"])
 @pytest.mark.slow
-def test_a_page_of_each_framework_compiles(package, tmp_path, framework):
-    """Of Svelte, whose compiler knows no types, what its attributes are checked by."""
-    modules = webpage.SOURCES / "node_modules"
-    if not (modules / framework).is_dir() and not (modules / "@types" / framework).is_dir():
-        pytest.skip(f"no {framework}: npm ci in web/")
-    (tmp_path / "node_modules").mkdir()
-    for each in modules.iterdir():
-        (tmp_path / "node_modules" / each.name).symlink_to(each)
-    shutil.copytree(package, tmp_path / "node_modules" / "distill-lens")
+def test_a_page_of_each_framework_compiles(modules, framework):
     drawn = "Drawn" if framework == "vue" else "drawn"
     page = JSX.replace("NAME", framework).replace("DRAWN", drawn)
-    name = "page.ts" if framework == "svelte" else "page.tsx"
-    (tmp_path / name).write_text(SVELTE if framework == "svelte" else page)
-    options = ["--noEmit", "--strict", "--target", "es2022", "--module", "esnext", "--types", ""]
+    (modules.parent / "page.tsx").write_text(page)
+    options = ["--noEmit", "--strict", "--target", "es2022", "--module", "esnext"]
     options += ["--moduleResolution", "bundler", "--lib", "es2022,dom", "--skipLibCheck"]
     options += ["--jsx", "react-jsx", "--jsxImportSource", framework]
-    tsc = modules / "typescript" / "bin" / "tsc"
-    command = ["node", str(tsc), *options, name]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    command = ["node", "node_modules/typescript/bin/tsc", *options, "page.tsx"]
+    done = subprocess.run(command, cwd=modules.parent, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_page_of_svelte_compiles(modules):
+    """By Svelte's compiler, its template's types by svelte-check."""
+    (modules.parent / "tsconfig.json").write_text(json.dumps(SAID))
+    page = modules.parent / "page.svelte"
+    check = ["node", "node_modules/svelte-check/bin/svelte-check", "--output", "machine"]
+    done = {}
+    for size in ("auto", "large"):
+        page.write_text(SVELTE.replace("SIZE", size))
+        done[size] = subprocess.run(check, cwd=modules.parent, capture_output=True, text=True)
+    assert done["auto"].returncode == 0, done["auto"].stdout
+    assert done["large"].returncode == 1
+    assert "large" in done["large"].stdout
+    assert " 1 ERRORS" in done["large"].stdout
+    script = "import { compile } from 'svelte/compiler'; import { readFileSync } from 'node:fs';"
+    script += "console.log(compile(readFileSync('page.svelte', 'utf8'), {}).js.code)"
+    command = ["node", "--input-type=module", "-e", script]
+    made = subprocess.run(command, cwd=modules.parent, capture_output=True, text=True)
+    assert "<distill-lens" in made.stdout, made.stderr
 
 
 def test_a_server_that_renders_pages_imports_it_in_vain(package):
