@@ -15,6 +15,9 @@ const STOPS = 16; // of the gradient between
 const SIDE = 288; // pixels that the network draws: 256, and distill.stylize's rim
 const BUDGET = 22; // ms of a frame for faces where something moves: half of what one may take
 const SEEN = 8; // frames by whose fastest that is judged
+const ROOM = 0.8; // of that time, for more faces than before: they do not come and go
+const FIRST = 3000; // ms without any until one is tried, unseen; then twice as long each time
+const LONGEST = 12_000;
 const SAME = 0.05; // of a square's side: one that moved less stays where it was, and does not tremble
 
 export class FacePaste {
@@ -26,6 +29,9 @@ export class FacePaste {
   private before: Box[] = [];
   private looks: number[] = []; // ms, of the last frames: finding faces
   private each: number[] = []; // drawing one
+  private most = Infinity; // faces that there is time for, where something moves
+  private rest = FIRST;
+  private tried = 0; // when the last one was, or was left out
 
   /** With which network, where it is another one than before. */
   async open(student: Student, finder: FaceFinder, runtime: Runtime, network: ArrayBuffer): Promise<void> {
@@ -46,22 +52,23 @@ export class FacePaste {
     this.before = [];
     this.looks = [];
     this.each = [];
+    [this.most, this.rest] = [Infinity, FIRST];
   }
 
   /**
    * The faces of a view that fills so many pixels, the largest last. Of what moves as many, the largest,
-   * as there is time for; null: for none.
+   * as there is time for; null: for none, which is tried again by itself.
    */
   async draw(view: View & { steady: number }, shown: Size): Promise<DrawnFace[] | null> {
     const { still } = view;
     const most = still ? Infinity : this.affordable();
-    if (most < 1) return null;
+    if (most < 1 && !this.tryAgain()) return null;
     const start = performance.now();
     const found = (await this.finder!.faces(view)).map(squareOf).sort((one, other) => other.width - one.width);
     const squares = still ? found : found.map((each) => this.before.find((old) => same(each, old)) ?? each);
     const looked = performance.now();
     const drawn: DrawnFace[] = [];
-    for (const square of squares.slice(0, most).reverse()) {
+    for (const square of squares.slice(0, Math.max(1, most)).reverse()) {
       const steady = squares.length === 1 && this.before.includes(square) ? view.steady : 0;
       drawn.push(await this.one(view, square, steady, shown));
     }
@@ -69,12 +76,24 @@ export class FacePaste {
     this.before = squares;
     this.looks = [...this.looks, looked - start].slice(-SEEN);
     if (drawn.length) this.each = [...this.each, (performance.now() - looked) / drawn.length].slice(-SEEN);
-    return drawn;
+    if (most > 0) return drawn;
+    for (const { picture } of drawn) picture.close();
+    return null;
   }
 
   private affordable(): number {
-    if (this.each.length < SEEN) return Infinity;
-    return Math.floor((BUDGET - Math.min(...this.looks)) / Math.min(...this.each));
+    if (this.each.length < SEEN) return this.most;
+    const fit = (ms: number) => Math.max(0, Math.floor((ms - Math.min(...this.looks)) / Math.min(...this.each)));
+    const most = Math.max(fit(ROOM * BUDGET), Math.min(this.most, fit(BUDGET)));
+    if (most < 1 && this.most > 0) this.tried = Date.now();
+    return (this.most = most);
+  }
+
+  /** Whether it is time to see if there is time for a face now. */
+  private tryAgain(): boolean {
+    if (Date.now() - this.tried < this.rest) return false;
+    [this.tried, this.rest] = [Date.now(), Math.min(2 * this.rest, LONGEST)];
+    return true;
   }
 
   private async one(view: View, square: Box, steady: number, shown: Size): Promise<DrawnFace> {

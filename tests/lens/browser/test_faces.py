@@ -238,16 +238,30 @@ Object.defineProperty(Worker.prototype, "onmessage", {
 """
 
 
+# The worker's time goes by as many times as fast as it is told.
+CLOCK = """{
+  const now = performance.now.bind(performance);
+  let [times, last, sum] = [TIMES, now(), 0];
+  performance.now = () => {
+    const at = now();
+    sum += times * (at - last);
+    last = at;
+    return sum;
+  };
+  new BroadcastChannel("clock").onmessage = ({ data }) => (times = data);
+}"""
+TELL = "new BroadcastChannel('clock').postMessage(0.01)"
+
+
 @pytest.mark.parametrize("slow", [False, True])
 @pytest.mark.slow
 def test_faces_by_themselves_are_left_out_where_there_is_no_time(visit, slow):
+    """And come back by themselves once there is."""
+
     def clock(route):
-        """The worker's time goes by a hundred times as slowly, or as fast."""
         script = route.fetch()
-        times = 100 if slow else 0.01
-        clock = f"const now = performance.now.bind(performance); self.TIMES = {times};"
-        body = f"{{ {clock} performance.now = () => TIMES * now(); }}"
-        route.fulfill(response=script, body=body + script.text())
+        made = CLOCK.replace("TIMES", "100" if slow else "0.01")
+        route.fulfill(response=script, body=made + script.text())
 
     at = visit("?apart=1", camera=True, script=FACES, routes={WORKER: clock})
     at.wait("document.getElementById('meter').textContent.includes('FPS')")
@@ -255,6 +269,13 @@ def test_faces_by_themselves_are_left_out_where_there_is_no_time(visit, slow):
     if slow:
         at.wait("faces.at(-1) === null")
         assert at.text("message").startswith("This device is too slow to draw faces by themselves")
+        at.page.wait_for_timeout(4000)  # it is tried, and not seen
+        assert at.page.evaluate("faces.slice(faces.lastIndexOf(1) + 1).length") > 8
+        at.page.evaluate(TELL)
+        at.wait("faces.slice(-8).join() === '1,1,1,1,1,1,1,1'")
+        assert at.text("message") == ""
+        at.page.evaluate(TELL.replace("0.01", "100"))
+        at.wait("faces.at(-1) === null")
         at.page.click("#freeze")
         at.wait("document.getElementById('freeze').hidden && faces.at(-1) === 1")
     else:
