@@ -1,4 +1,5 @@
 /** The resolution: of what moves the largest that this machine keeps up with, of a picture the screen's. */
+import { STRIDE } from "./fit";
 import type { Times } from "./protocol";
 
 const LIVE = 45; // ms that a frame may take: 20 a second, and some rest
@@ -13,6 +14,7 @@ export class AutoSize {
   private parts: number[] = []; // of those times, what a resolution does not change
   private skipped = 0;
   private tooSlow = Infinity; // pixels of a side that was tried
+  private failed = Infinity; // pixels of one that did not go: what others made may take all memory
   private moving: number; // the side of frames, while a picture is shown
 
   /**
@@ -42,6 +44,12 @@ export class AutoSize {
     this.change(this.side);
   }
 
+  /** It cannot draw at this side, but did at another: from there on at most half as large. */
+  cannot(side: number, did: number): number {
+    this.failed = side;
+    return this.change(did);
+  }
+
   /** An inference at `side` is done; gives another side where that fits better. */
   take({ prepare, run, finish, part }: Times, still: boolean): number | null {
     const best = still ? this.largest() : this.fastEnough(prepare + run + finish, part);
@@ -50,7 +58,8 @@ export class AutoSize {
 
   /** However long it takes: it is looked at for longer. */
   private largest(): number {
-    return this.still(this.screen()) ?? this.filling();
+    const wanted = this.still(this.screen()) ?? this.filling();
+    return wanted < this.failed ? wanted : Math.max(this.side, STRIDE * Math.floor(this.failed / 2 / STRIDE));
   }
 
   /** Of the sizes the first that fills the screen. */
@@ -74,7 +83,7 @@ export class AutoSize {
     const expected = (side: number) => fixed + ((usual - fixed) * this.pixels(side)) / this.pixels(this.side);
     const most = this.filling();
     const fitting = this.sizes.filter(
-      (side) => side < this.tooSlow && side <= most && expected(side) <= (side > this.side ? ROOM : 1) * LIVE,
+      (side) => side < Math.min(this.tooSlow, this.failed) && side <= most && expected(side) <= (side > this.side ? ROOM : 1) * LIVE,
     );
     return (this.moving = fitting.at(-1) ?? this.sizes[0]);
   }

@@ -5,6 +5,16 @@ import { strings } from "./strings";
 // As fine as most cameras give 30 times a second: the photo guides what is shown.
 const IDEAL = { width: { ideal: 1280 }, height: { ideal: 720 }, frameRate: { ideal: 30 } };
 
+const { insecure, refused, none, busy, other } = strings.camera;
+/** By the names that browsers give to what goes wrong. */
+const EXPLAINED: Record<string, string> = {
+  NotAllowedError: refused,
+  SecurityError: refused,
+  NotFoundError: none,
+  OverconstrainedError: none,
+  NotReadableError: busy,
+};
+
 export class Camera {
   /** Whether the picture is to be mirrored, as people know themselves. */
   front = true;
@@ -21,7 +31,7 @@ export class Camera {
    * while the browser still asks for permission, the device is off again.
    */
   async open(signal: AbortSignal): Promise<CameraVideo> {
-    if (!navigator.mediaDevices?.getUserMedia) throw new Error(explain("insecure"));
+    if (!navigator.mediaDevices?.getUserMedia) throw new Error(insecure);
     let stream: MediaStream | null = null;
     try {
       stream = await navigator.mediaDevices.getUserMedia({ video: this.wanted() });
@@ -37,7 +47,8 @@ export class Camera {
       return new CameraVideo(video, stream);
     } catch (error) {
       for (const track of stream?.getTracks() ?? []) track.stop();
-      throw new Error(explain((error as DOMException).name), { cause: error });
+      const { name } = error as DOMException;
+      throw new Error(EXPLAINED[name] ?? other(name), { cause: error });
     }
   }
 
@@ -59,22 +70,5 @@ export class Camera {
     const { facingMode, deviceId } = track.getSettings();
     this.device = facingMode ? "" : (deviceId ?? ""); // phones are asked by side, not by device
     this.front = facingMode !== "environment";
-  }
-}
-
-function explain(name: string): string {
-  switch (name) {
-    case "insecure":
-      return strings.camera.insecure;
-    case "NotAllowedError":
-    case "SecurityError":
-      return strings.camera.refused;
-    case "NotFoundError":
-    case "OverconstrainedError":
-      return strings.camera.none;
-    case "NotReadableError":
-      return strings.camera.busy;
-    default:
-      return strings.camera.other(name);
   }
 }

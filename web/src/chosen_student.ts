@@ -56,6 +56,7 @@ export class ChosenStudent {
   failed(error: unknown): boolean {
     const { good, now } = this;
     this.tell(now!, reason(error), false);
+    this.said = ""; // it stays, whatever draws now
     this.good = null;
     if (!good || same(good, now!)) return false;
     [this.now, this.wanted] = [good, good];

@@ -1,27 +1,14 @@
 /** A video file drawn whole, frame by frame, with its own times and its sound. */
 import {
-  MATROSKA,
-  MP4,
-  BlobSource,
-  BufferTarget,
-  Conversion,
-  ConversionCanceledError,
-  Input,
-  Mp4OutputFormat,
-  Output,
-  QTFF,
-  QUALITY_HIGH,
-  WEBM,
-  WebMOutputFormat,
-  canEncodeVideo,
-  getFirstEncodableVideoCodec,
-  type VideoCodec,
-  type VideoSample,
+  MATROSKA, MP4, QTFF, QUALITY_HIGH, WEBM, BlobSource, BufferTarget, Conversion, ConversionCanceledError, CustomVideoEncoder,
+  EncodedPacket, Input, Mp4OutputFormat, Output, WebMOutputFormat, canEncodeVideo, getFirstEncodableVideoCodec, registerEncoder,
+  type VideoCodec, type VideoSample,
 } from "mediabunny";
 import type { Size } from "./protocol";
 import { strings } from "./strings";
 
 const LARGEST = 2048; // pixels of a frame's long side that the network's input is made from
+const WAITING = 4; // frames at an encoder
 
 /** How far it is: the share of the film's length, 0 to 1. */
 export type Report = (share: number) => void;
@@ -37,17 +24,19 @@ export interface Drawn {
 export type DrawFrame = (frame: ImageBitmap) => Promise<HTMLCanvasElement>;
 
 /**
- * The film of a video file, MP4 where the browser writes H.264, else WebM; null once `signal` is
- * aborted. `size` is even. Throws an Error in plain words where the browser cannot read or write it.
+ * The film of a video file, MP4 where the browser writes H.264, else WebM, as `clear` ones are, with what is
+ * see-through in them; null once `signal` is aborted. `size` is even. Throws an Error in plain words where the
+ * browser cannot read or write it.
  */
 export async function drawFilm(
   file: Blob,
   size: Size,
+  clear: boolean,
   draw: DrawFrame,
   report: Report,
   signal: AbortSignal,
 ): Promise<Drawn | null> {
-  const { format, codec } = await kindOf(size);
+  const { format, codec } = await kindOf(size, clear);
   const input = new Input({ source: new BlobSource(file), formats: [MP4, QTFF, WEBM, MATROSKA] });
   const output = new Output({ format, target: new BufferTarget() });
   let frames = 0;
@@ -63,6 +52,7 @@ export async function drawFilm(
       tracks: "primary",
       video: {
         codec,
+        alpha: clear && format instanceof WebMOutputFormat ? "keep" : "discard",
         quality: QUALITY_HIGH,
         forceTranscode: true,
         allowTransformationMetadata: false,
@@ -88,8 +78,10 @@ export async function drawFilm(
   }
 }
 
-/** What this browser writes at a size. MP4 plays everywhere. */
-async function kindOf(size: Size) {
+/** What this browser writes at a size. MP4 plays everywhere, but knows no opacity. */
+async function kindOf(size: Size, clear: boolean) {
+  const webm = clear ? await getFirstEncodableVideoCodec(["vp9", "vp8"], size) : null;
+  if (webm) return { format: new WebMOutputFormat(), codec: webm };
   if (await canEncodeVideo("avc", size)) return { format: new Mp4OutputFormat(), codec: "avc" as VideoCodec };
   const codec = await getFirstEncodableVideoCodec(["vp9", "vp8", "av1"], size);
   if (!codec) throw new Error(strings.video.unwritable);
@@ -104,3 +96,72 @@ function upright(sample: VideoSample): OffscreenCanvas {
   sample.draw(canvas.getContext("2d")!, 0, 0, canvas.width, canvas.height);
   return canvas;
 }
+
+interface Opacity {
+  frame: VideoFrame;
+  options: VideoEncoderEncodeOptions;
+}
+
+/**
+ * Frames and their opacity, as a film of greys beside that of colours. mediabunny's own encoder parts them in a
+ * worker made of text, which the page's policy forbids.
+ */
+class ClearEncoder extends CustomVideoEncoder {
+  private readonly context = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true })!;
+  private readonly opacities: Opacity[] = []; // of frames whose colours are on their way
+  private readonly drawn: { colours: EncodedVideoChunk; meta?: EncodedVideoChunkMetadata }[] = [];
+  private colours!: VideoEncoder;
+  private greys!: VideoEncoder;
+
+  static override supports(_codec: VideoCodec, { alpha }: VideoEncoderConfig): boolean {
+    return alpha === "keep";
+  }
+
+  init(): void {
+    const encoder = (output: EncodedVideoChunkOutputCallback) => {
+      const made = new VideoEncoder({ output, error: (error) => this.onError(error) });
+      made.configure({ ...this.config, alpha: "discard" });
+      return made;
+    };
+    this.greys = encoder((chunk) => {
+      const alpha = new Uint8Array(chunk.byteLength);
+      chunk.copyTo(alpha);
+      const { colours, meta } = this.drawn.shift()!;
+      this.onPacket(EncodedPacket.fromEncodedChunk(colours, { alpha }), meta);
+    });
+    this.colours = encoder((colours, meta) => {
+      this.drawn.push({ colours, meta });
+      const { frame, options } = this.opacities.shift()!;
+      this.greys.encode(frame, { ...options, keyFrame: colours.type === "key" }); // players seek in both alike
+      frame.close();
+    });
+  }
+
+  async encode(sample: VideoSample, options: VideoEncoderEncodeOptions): Promise<void> {
+    const { context } = this;
+    const [width, height] = [sample.displayWidth, sample.displayHeight];
+    Object.assign(context.canvas, { width, height }); // cleared, too
+    sample.draw(context, 0, 0);
+    const { data } = context.getImageData(0, 0, width, height);
+    const about = { codedWidth: width, codedHeight: height, timestamp: sample.microsecondTimestamp, duration: sample.microsecondDuration };
+    const grey = new Uint8Array(1.5 * width * height).fill(128); // both sides are even
+    for (let i = 0; i < width * height; i++) grey[i] = data[4 * i + 3];
+    this.opacities.push({ frame: new VideoFrame(grey, { ...about, format: "I420" }), options });
+    const frame = new VideoFrame(data, { ...about, format: "RGBX" });
+    this.colours.encode(frame, options);
+    frame.close();
+    if (this.colours.encodeQueueSize >= WAITING) await new Promise((done) => this.colours.addEventListener("dequeue", done, { once: true }));
+  }
+
+  async flush(): Promise<void> {
+    await this.colours.flush();
+    await this.greys.flush();
+  }
+
+  close(): void {
+    for (const encoder of [this.colours, this.greys]) if (encoder.state !== "closed") encoder.close();
+    for (const { frame } of this.opacities) frame.close();
+  }
+}
+
+registerEncoder(ClearEncoder);

@@ -1,21 +1,8 @@
 /** Inference as the page calls it; the worker does it. */
 import type { Student } from "./manifest";
 import type {
-  AdoptRequest,
-  Backend,
-  BackendChoice,
-  BeginFullRequest,
-  FileKind,
-  Finder,
-  FullLook,
-  InferRequest,
-  InferResult,
-  LastTensors,
-  Progress,
-  Size,
-  WorkerMessage,
-  WorkerReplies,
-  WorkerRequest,
+  AdoptRequest, Backend, BackendChoice, BeginFullRequest, FileKind, Finder, FullLook, InferRequest, InferResult, LastTensors, Progress,
+  Size, WorkerMessage, WorkerReplies, WorkerRequest,
 } from "./protocol";
 import { strings } from "./strings";
 

@@ -13,8 +13,8 @@ export function onFile(take: (file: File) => void): void {
   onDrop(take);
 }
 
-export function isNetwork(file: File): boolean {
-  return /\.onnx$/i.test(file.name);
+export function isNetwork(name: string): boolean {
+  return /\.onnx$/i.test(name);
 }
 
 export function isVideo(file: Blob): boolean {

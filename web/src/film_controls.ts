@@ -2,6 +2,8 @@
 import { $, label, pressed, reason, say } from "./dom";
 import { even } from "./fit";
 import type { LiveLoop } from "./live_loop";
+import { workBar } from "./loading";
+import { hasAlpha } from "./recorder";
 import { saveFile } from "./save";
 import { strings } from "./strings";
 import type { Viewer } from "./viewer";
@@ -42,11 +44,12 @@ export class FilmControls {
     const work = (this.work = new AbortController());
     say("");
     this.live.use(null);
-    const begun = performance.now();
-    this.tell(0, 0);
+    this.label(true);
+    const report = workBar("film");
     try {
       const { drawFilm } = await loadFilms();
       const size = even(this.viewer.size);
+      const { clear } = this.viewer;
       const canvas = Object.assign(document.createElement("canvas"), size);
       let fresh = true;
       const draw = async (frame: ImageBitmap) => {
@@ -55,29 +58,23 @@ export class FilmControls {
         this.viewer.fill(canvas);
         return canvas;
       };
-      const report = (share: number) => this.tell(share, performance.now() - begun);
-      const drawn = await drawFilm(video, size, draw, report, work.signal);
+      const drawn = await drawFilm(video, size, clear, draw, report, work.signal);
       if (drawn) {
         saveFile(drawn.film, this.style());
-        say(this.viewer.clear ? strings.film.opaque : strings.video.done(drawn.frames, drawn.silent));
+        const opaque = clear && !(await hasAlpha(drawn.film));
+        say(opaque ? strings.film.opaque : strings.video.done(drawn.frames, drawn.silent));
       }
     } catch (error) {
       if (!work.signal.aborted) say(strings.video.failed(reason(error)));
     }
     this.work = null;
-    this.tell(null, 0);
+    report(null);
+    this.label(false);
     if (video === this.video) this.resume();
   }
 
-  /** The share that is done, after so many ms; null: nothing is being drawn. */
-  private tell(share: number | null, ms: number): void {
-    const on = share !== null;
-    $("film-progress").hidden = !on;
+  private label(on: boolean): void {
     pressed($("film"), on);
     label($("film").querySelector("span")!, on ? strings.video.cancel : strings.video.draw);
-    if (!on) return;
-    $<HTMLProgressElement>("film-bar").value = share;
-    const left = share > 0.01 ? (ms / 1000) * (1 / share - 1) : null;
-    label($("film-text"), strings.video.progress(Math.floor(100 * share), left));
   }
 }

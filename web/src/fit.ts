@@ -2,7 +2,7 @@
 import type { Student } from "./manifest";
 import type { Box, Size } from "./protocol";
 
-const STRIDE = 32;
+export const STRIDE = 32; // what sides divide by
 const LONG = 3; // times the short side: longer strips get more pixels along, so that some are left across
 /** Pixels of the long side of a strip, and of what fills a screen. */
 export const MOST = 2048;

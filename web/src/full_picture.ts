@@ -4,12 +4,13 @@
  */
 import { pasteFaces, putBehind } from "./backdrop";
 import { recolour } from "./colours";
-import { Guided, LUMA, type Small } from "./guided";
+import { STRIDE } from "./fit";
+import { Guided, type Small } from "./guided";
 import type { Student } from "./manifest";
 import { NetworkSession } from "./network_session";
 import type { Fade } from "./part_mask";
 import { splitAtSummary } from "./onnx_file";
-import { toBytes } from "./planes";
+import { LUMA, drawSeen, toBytes } from "./planes";
 import type { Backdrop, BeginFullRequest, DrawnFace, FileKind, FullLook, Size } from "./protocol";
 import { measureReach } from "./reach";
 import { LANCZOS, resample, rounded } from "./resample";
@@ -17,7 +18,6 @@ import type { Runtime } from "./runtime";
 import { Teller } from "./teller";
 import { blend, margin, mirrored, spans, type Span } from "./tiles";
 
-const STRIDE = 32;
 const RIM = 16; // pixels of mirrored picture around it, at the least
 const TILES = [1280, 640]; // pixels a side that the network takes at once; less where memory ends
 // Of the long side that a student with global statistics draws, as distill.stylize has it: its lines are
@@ -236,12 +236,10 @@ function taken(frame: ImageBitmap, mirror: boolean, { width, height }: Size, sca
   const canvas = new OffscreenCanvas(width, height);
   const context = canvas.getContext("2d", { willReadFrequently: true, alpha: false })!;
   context.imageSmoothingQuality = "high";
-  context.fillStyle = "white"; // behind what is see-through
-  context.fillRect(0, 0, width, height);
-  context.setTransform(mirror ? -1 : 1, 0, 0, 1, mirror ? width : 0, 0);
   // Scaled, all of it is wanted, to the last pixel.
   const [wide, high] = scale < 1 ? [width, height] : [frame.width, frame.height];
-  context.drawImage(frame, (width - wide) >> 1, (height - high) >> 1, wide, high);
+  const crop = { left: 0, top: 0, width: frame.width, height: frame.height };
+  drawSeen(context, { frame, crop, mirror }, { left: (width - wide) >> 1, top: (height - high) >> 1, width: wide, height: high });
   const photo = context.getImageData(0, 0, width, height).data;
   return { photo, made: new Uint8ClampedArray(photo.length), width, height };
 }

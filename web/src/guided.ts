@@ -5,12 +5,12 @@
  * are enlarged, smoothly, and applied to the photo. On the CPU; guided_gl.ts does it on a graphics card.
  * In the worker.
  */
+import { drawSeen, LUMA } from "./planes";
 import type { Box, InferResult, Size } from "./protocol";
-import { between as blocksAt, type Shares } from "./steady";
+import { BLOCK, Between, type Shares } from "./steady";
 
 export const RADIUS = 2; // pixels of the output: a window is five wide
 export const EPS = 1e-3; // variance of the luma below which a window is taken for flat, in [0, 1]²
-export const LUMA = [0.299, 0.587, 0.114];
 const VALUES = 7; // of a pixel: three slopes, three offsets, and how opaque it is
 
 /**
@@ -63,31 +63,22 @@ export class Guided {
       return;
     }
     const { weight, across } = kept;
-    const row = new Float32Array(across);
-    const columns = Array.from({ length: shown.width }, (_, x) => blocksAt(place(x, shown.width, size.width, rim.width), across));
+    const block = (at: number, shown: number, pixels: number, rim: number) => (place(at, shown, pixels, rim) + 0.5) / BLOCK;
+    const between = new Between(across, Array.from({ length: shown.width }, (_, x) => block(x, shown.width, size.width, rim.width)));
     for (let y = 0, i = 0, j = 0; y < shown.height; y++) {
-      const [up, down, below] = blocksAt(place(y, shown.height, size.height, rim.height), weight.length / across);
-      for (let x = 0; x < across; x++) {
-        const above = weight[up * across + x];
-        row[x] = above + below * (weight[down * across + x] - above);
-      }
+      const stays = between.row(weight, block(y, shown.height, size.height, rim.height));
       for (let x = 0; x < shown.width; x++, i++, j += 4) {
-        const [left, right, beside] = columns[x];
         const now = red * photo[j] + green * photo[j + 1] + blue * photo[j + 2];
-        luma[i] = now + (row[left] + beside * (row[right] - row[left])) * (luma[i] - now);
+        luma[i] = now + stays[x] * (luma[i] - now);
       }
     }
   }
 
-  private photo({ frame, crop: { left, top, width, height }, mirror }: View, shown: Size): Uint8ClampedArray {
+  private photo(view: View, shown: Size): Uint8ClampedArray {
     const { context } = this;
     const { canvas } = context;
     if (canvas.width !== shown.width || canvas.height !== shown.height) Object.assign(canvas, shown);
-    context.fillStyle = "white"; // behind what is see-through, as the student sees it
-    context.fillRect(0, 0, shown.width, shown.height);
-    context.setTransform(mirror ? -1 : 1, 0, 0, 1, mirror ? shown.width : 0, 0);
-    context.drawImage(frame, left, top, width, height, 0, 0, shown.width, shown.height);
-    context.resetTransform();
+    drawSeen(context, view);
     return context.getImageData(0, 0, shown.width, shown.height).data;
   }
 

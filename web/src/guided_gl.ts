@@ -2,7 +2,8 @@
  * guided.ts on a graphics card: one pass fits the functions at the output's size, one makes the photo's luma,
  * one applies them. In the worker.
  */
-import { EPS, LUMA, RADIUS, type Small, type View } from "./guided";
+import { EPS, RADIUS, type Small, type View } from "./guided";
+import { LUMA } from "./planes";
 import type { Size } from "./protocol";
 import { BLOCK, type Shares } from "./steady";
 

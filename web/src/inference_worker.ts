@@ -5,18 +5,8 @@ import type { FaceFinder } from "./face_finder";
 import type { FacePaste } from "./face_paste";
 import type { FullPicture } from "./full_picture";
 import {
-  FOUND_BY,
-  type AdoptRequest,
-  type BackendChoice,
-  type BeginFullRequest,
-  type Finder,
-  type InferRequest,
-  type InferResult,
-  type OpenRequest,
-  type Part,
-  type WorkerMessage,
-  type WorkerReplies,
-  type WorkerRequest,
+  FOUND_BY, type AdoptRequest, type BackendChoice, type BeginFullRequest, type Finder, type InferRequest, type InferResult,
+  type OpenRequest, type Part, type WorkerMessage, type WorkerReplies, type WorkerRequest,
 } from "./protocol";
 import type { Student } from "./manifest";
 import { loadRuntime, withoutGpu, type Builds, type Runtime } from "./runtime";
@@ -210,7 +200,7 @@ async function openMask(finder: Finder, file: string, on: Runtime): Promise<void
 }
 
 /** A network that finds parts: fetched while frames go on, opened once it is its turn. */
-async function bringFinder(finder: Finder, file: string): Promise<void> {
+async function bringFinder({ finder, file }: Asked<"bringFinder">): Promise<void> {
   const [ready] = await Promise.all([runtimeOnce(), networkOnce({ file, bytes: null })]);
   await inTurn(async () => {
     runtime ??= ready;
@@ -229,49 +219,42 @@ function post(message: WorkerMessage, transfer: Transferable[] = []): void {
   self.postMessage(message, { transfer });
 }
 
-async function answer(request: WorkerRequest): Promise<[Reply, Transferable[]]> {
-  switch (request.what) {
-    case "prepare":
-      choice = request.choice;
-      return [void (await runtimeOnce()), []];
-    case "fetch":
-      return [void (await Promise.all([runtimeOnce(), networkOnce(request.student)])), []];
-    case "adopt":
-      return [await adopt(request), []];
-    case "forget":
-      return [void networks.delete(request.file), []];
-    case "bringFinder":
-      return [void (await bringFinder(request.finder, request.file)), []];
-    case "open":
-      return [await open(request), []];
-    case "beginFull":
-      return [await beginFull(request), []];
-    case "stepFull":
-      return [await anywhere((runtime) => full!.step(runtime)), []];
-    case "finishFull":
-      return [await full!.finish(request.look, request.kind), []];
-    case "dropFull":
-      return [await dropFull(), []];
-    case "last":
-      return [student?.last() ?? null, []];
-    case "files":
-      return [performance.getEntriesByType("resource").map(({ name }) => name), []];
-    case "infer": {
-      const result = await infer(request);
-      const { frame, pixels, picture, people, faces } = result;
-      const pictures = [picture, people, ...(faces ?? []).map((face) => face.picture)];
-      return [result, [frame, pixels.buffer, ...pictures.filter((each) => each != null)]];
-    }
-  }
-}
+type Asked<W> = Extract<WorkerRequest, { what: W }>;
+type Answers = { [W in keyof WorkerReplies]: (request: Asked<W>) => WorkerReplies[W] | Promise<WorkerReplies[W]> };
+
+const ANSWERS: Answers = {
+  async prepare(request) {
+    choice = request.choice;
+    await runtimeOnce();
+  },
+  async fetch({ student }) {
+    await Promise.all([runtimeOnce(), networkOnce(student)]);
+  },
+  adopt,
+  forget: ({ file }) => void networks.delete(file),
+  bringFinder,
+  open,
+  beginFull,
+  stepFull: () => anywhere((runtime) => full!.step(runtime)),
+  finishFull: ({ look, kind }) => full!.finish(look, kind),
+  dropFull,
+  last: () => student?.last() ?? null,
+  files: () => performance.getEntriesByType("resource").map(({ name }) => name),
+  infer,
+};
 
 async function reply(id: number, request: WorkerRequest): Promise<void> {
   try {
-    const [reply, transfer] = await answer(request);
-    post({ id, reply }, transfer);
+    const reply = await (ANSWERS[request.what] as (request: WorkerRequest) => Promise<Reply>)(request);
+    post({ id, reply }, request.what === "infer" ? handedOver(reply as InferResult) : []);
   } catch (error) {
     post({ id, error: firstLine(error) });
   }
+}
+
+function handedOver({ frame, pixels, picture, people, faces }: InferResult): Transferable[] {
+  const pictures = [picture, people, ...(faces ?? []).map((face) => face.picture)];
+  return [frame, pixels.buffer, ...pictures.filter((each) => each != null)];
 }
 
 const AT_ONCE = ["prepare", "fetch", "bringFinder"]; // what is on its way keeps no frame waiting

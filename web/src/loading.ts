@@ -1,7 +1,21 @@
-/** The bar that shows how much of the network and of its runtime has come. */
+/** Bars: how much of the network and of its runtime has come, how much of a work is done. */
 import { $, label, type Root } from "./dom";
 import type { Progress } from "./protocol";
 import { strings } from "./strings";
+
+/** Shows the share that is done of some work, from now on, and for how long it goes on; null: it is over. */
+export function workBar(name: "film" | "save"): (share: number | null) => void {
+  const begun = performance.now();
+  const show = (share: number | null) => {
+    $(`${name}-progress`).hidden = share === null;
+    if (share === null) return;
+    $<HTMLProgressElement>(`${name}-bar`).value = share;
+    const left = share > 0.01 ? ((performance.now() - begun) / 1000) * (1 / share - 1) : null;
+    label($(`${name}-text`), strings.video.progress(Math.floor(100 * share), left));
+  };
+  show(0);
+  return show;
+}
 
 export class LoadingBar {
   private readonly files = new Map<string, Progress>();

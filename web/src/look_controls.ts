@@ -1,23 +1,16 @@
-/** How the result looks on the page: its strength, the photo beside it; and what is remembered. */
-import { $, pressed, say } from "./dom";
+/** How the result looks on the page, and what is saved of it: controls of which each is a preference. */
+import { $, label, pressed, say } from "./dom";
 import type { LiveLoop } from "./live_loop";
 import type { Preferences, Values } from "./preferences";
 import { onPhone } from "./sheet";
 import { strings } from "./strings";
 import type { Viewer } from "./viewer";
 
-const STEADY = 0.8; // by default; docs/results.md has what it takes away, and what it leaves behind
+const SLIDERS = ["strength", "steady", "quality"] as const; // in per cent
+const BOXES = ["sound", "full", "beside"] as const;
+const LISTS = { "stroke-size": "strokes", format: "format" } as const;
 
 export class LookControls {
-  private readonly strength = $<HTMLInputElement>("strength");
-  private readonly steady = $<HTMLInputElement>("steady");
-  private readonly sound = $<HTMLInputElement>("sound");
-  private readonly full = $<HTMLInputElement>("full");
-  private readonly strokes = $<HTMLSelectElement>("stroke-size");
-  private readonly format = $<HTMLSelectElement>("format");
-  private readonly quality = $<HTMLInputElement>("quality");
-  private readonly beside = $<HTMLInputElement>("beside");
-
   /** `now` is what draws, for a link; `restart`: as if the page had never been opened. */
   constructor(
     private readonly viewer: Viewer,
@@ -26,41 +19,14 @@ export class LookControls {
     private readonly now: () => Partial<Values>,
     restart: () => void,
   ) {
-    this.strength.addEventListener("input", () => {
-      const share = Number(this.strength.value) / 100;
-      preferences.set("strength", share === 1 ? undefined : share);
-      this.show();
-    });
-    this.steady.addEventListener("input", () => {
-      preferences.set("steady", Number(this.steady.value) / 100);
-      this.show();
-    });
+    for (const name of SLIDERS) this.on(name, "input", ({ value }) => preferences.set(name, Number(value) / 100));
+    for (const name of BOXES) this.on(name, "change", ({ checked }) => preferences.set(name, checked));
+    for (const [name, value] of Object.entries(LISTS))
+      this.on(name, "change", (list) => preferences.set(value, list.value as never));
+    for (const name of ["full", "stroke-size"]) $(name).addEventListener("change", () => live.again());
     $("compare").addEventListener("click", () => {
-      const now = !(preferences.get("compare") ?? !onPhone());
+      const now = !this.compare;
       preferences.set("compare", now === !onPhone() ? undefined : now);
-      this.show();
-    });
-    this.sound.addEventListener("change", () => {
-      preferences.set("sound", this.sound.checked ? undefined : false);
-    });
-    this.full.addEventListener("change", () => {
-      preferences.set("full", this.full.checked ? undefined : false);
-      live.again();
-    });
-    this.strokes.addEventListener("change", () => {
-      preferences.set("strokes", this.strokes.value === "fine" ? "fine" : undefined);
-      live.again();
-    });
-    this.format.addEventListener("change", () => {
-      preferences.set("format", this.format.value === "png" ? "png" : undefined);
-      this.show();
-    });
-    this.quality.addEventListener("input", () => {
-      preferences.set("quality", Number(this.quality.value) / 100);
-      this.show();
-    });
-    this.beside.addEventListener("change", () => {
-      preferences.set("beside", this.beside.checked || undefined);
       this.show();
     });
     $("link").addEventListener("click", () => void this.copyLink());
@@ -73,28 +39,36 @@ export class LookControls {
     this.show();
   }
 
+  private on(name: string, event: string, take: (control: HTMLInputElement) => void): void {
+    const control = $<HTMLInputElement>(name);
+    control.addEventListener(event, () => {
+      take(control);
+      this.show();
+    });
+  }
+
+  private get compare(): boolean {
+    return this.preferences.get("compare") ?? !onPhone();
+  }
+
   show(): void {
-    const share = this.preferences.get("strength") ?? 1;
-    const compare = this.preferences.get("compare") ?? !onPhone();
-    this.viewer.strength = share;
-    this.viewer.compare = compare;
-    this.strength.value = String(Math.round(100 * share));
-    $("strength-value").textContent = strings.percent(Math.round(100 * share));
-    const steady = this.preferences.get("steady") ?? STEADY;
-    this.live.steady = steady;
-    this.steady.value = String(Math.round(100 * steady));
-    $("steady-value").textContent = strings.percent(Math.round(100 * steady));
+    const { viewer, live, preferences, compare } = this;
+    for (const name of SLIDERS) {
+      const percent = Math.round(100 * preferences.get(name));
+      $<HTMLInputElement>(name).value = String(percent);
+      label($(`${name}-value`), strings.percent(percent));
+    }
+    for (const name of BOXES) $<HTMLInputElement>(name).checked = preferences.get(name);
+    $<HTMLSelectElement>("stroke-size").value = preferences.get("strokes");
+    const format = $<HTMLSelectElement>("format");
+    format.value = preferences.file.type.split("/")[1];
+    format.disabled = preferences.get("background") === "clear";
+    $("quality-row").hidden = format.value !== "jpeg";
+    viewer.strength = preferences.get("strength");
+    viewer.beside = preferences.get("beside");
+    viewer.compare = compare;
     pressed($("compare"), compare);
-    this.sound.checked = this.preferences.get("sound") ?? true;
-    this.full.checked = this.preferences.get("full") ?? true;
-    this.strokes.value = this.preferences.get("strokes") ?? "shown";
-    const { type, quality } = this.preferences.file;
-    this.format.value = type.split("/")[1];
-    this.format.disabled = this.preferences.get("background") === "clear";
-    $("quality-row").hidden = type !== "image/jpeg";
-    this.quality.value = String(Math.round(100 * quality));
-    $("quality-value").textContent = strings.percent(Math.round(100 * quality));
-    this.viewer.beside = this.beside.checked = this.preferences.get("beside") ?? false;
+    live.steady = preferences.get("steady");
   }
 
   /** Where the clipboard is closed to pages, the link is said, to be copied by hand. */

@@ -1,5 +1,5 @@
 /** The page: the manifest's students, live. */
-import { AutoSize } from "./auto_size";
+import type { AutoSize } from "./auto_size";
 import type { Choice } from "./chosen_student";
 import { $, label, pressed, reason, say } from "./dom";
 import { Engine } from "./engine";
@@ -21,7 +21,7 @@ import { PhotoControls } from "./photo_controls";
 import type { Backend, BackendChoice, Times } from "./protocol";
 import { SaveControls } from "./save_controls";
 import { Sheet } from "./sheet";
-import { sizesOf, stillSide } from "./sizes";
+import { automatic } from "./sizes";
 import { SketchView } from "./sketch_view";
 import { strings, translatePage } from "./strings";
 import { listSizes, listStyles, pickedSize, showStyle } from "./styles";
@@ -123,7 +123,7 @@ class Page {
 
   /** A file that the user brought: a picture, or a network to draw with. */
   private async open(file: File): Promise<void> {
-    if (isNetwork(file)) await this.adopt(file);
+    if (isNetwork(file.name)) await this.adopt(file);
     else await (this.photos ?? this.sketchView!).openFile(file);
   }
 
@@ -206,10 +206,10 @@ class Page {
 
   /** Another one draws than the user chose, or the chosen one at last: the pickers show it. */
   private mark(kind: Kind, { student, side }: Choice): void {
-    // The same student at another size: that size failed, and is not to be tried again by itself.
-    const failed = student === this.chosen[kind] && side !== this.side;
+    const failed = kind === "photo" && student === this.chosen.photo && side !== this.side;
     this.chosen[kind] = student;
-    if (kind === "photo") this.size(student, side, this.auto !== null && !failed);
+    if (failed && this.auto) this.side = listSizes(student, this.auto.cannot(this.side, side), true);
+    else if (kind === "photo") this.size(student, side, this.auto !== null);
     if (this.kind !== kind) return;
     showStyle(student);
     this.nameTerms(student);
@@ -224,11 +224,10 @@ class Page {
   }
 
   /** The side that a student draws at from now on, its own where none is given; it is kept to, or
-   * (`automatic`) changed as the machine keeps up. */
-  private size(student: Student, side: number | null, automatic = side === null): number {
-    this.side = listSizes(student, side ?? student.side, automatic);
-    const screen = () => this.viewer!.screenSide;
-    this.auto = automatic ? new AutoSize(sizesOf(student), this.side, student.colours_at, screen, (side) => stillSide(student, side)) : null;
+   * (`free`) changed as the machine keeps up. */
+  private size(student: Student, side: number | null, free = side === null): number {
+    this.side = listSizes(student, side ?? student.side, free);
+    this.auto = free ? automatic(student, this.side, () => this.viewer!.screenSide) : null;
     return this.side;
   }
 

@@ -63,7 +63,7 @@ export class OutputControls {
     say("");
     this.starting = true;
     try {
-      const sound = this.preferences.get("sound") ?? true;
+      const sound = this.preferences.get("sound");
       const mute = () => say(strings.film.silent);
       this.film = await Recorder.start(this.viewer.size, this.viewer.clear, sound, mute);
       this.add();

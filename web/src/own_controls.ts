@@ -40,10 +40,11 @@ export class OwnControls {
     this.asked = this.files.has(student) ? student : null;
     this.panel.hidden = !this.asked;
     if (!this.asked) return;
-    const { convention, name } = student;
+    const { convention, name, fixed } = student;
     this.panel.open = !convention;
     label($("own-title"), strings.own.takes(name));
-    label($("own-said"), convention ? strings.own.found : strings.own.doubtful(name));
+    const said = [convention ? strings.own.found : strings.own.doubtful(name), fixed ? strings.own.fixed(fixed[1], fixed[0]) : ""];
+    label($("own-said"), said.join(" ").trim());
     if (convention) for (const each of SELECTS) this.select(each).value = String(convention[each]);
   }
 

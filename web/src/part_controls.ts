@@ -79,8 +79,9 @@ export class PartControls {
     const { part, apart, behind } = live;
     [live.part, live.apart, live.behind] = [ready.draw as Part, ready.apart !== "", ready.background !== ""];
     const kind = ready.background as Backdrop["kind"];
-    this.viewer.backdrop = kind ? { kind, colour: preferences.colour } : null;
-    $<HTMLInputElement>("colour").value = preferences.colour;
+    const colour = preferences.get("colour");
+    this.viewer.backdrop = kind ? { kind, colour } : null;
+    $<HTMLInputElement>("colour").value = colour;
     $("colour-row").hidden = kind !== "colour";
     this.changed();
     if (part !== live.part || apart !== live.apart || behind !== live.behind) live.again();

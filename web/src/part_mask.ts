@@ -6,10 +6,10 @@ import { FaceFinder } from "./face_finder";
 import { Guided } from "./guided";
 import { SIDE, square, type MaskSource, type View } from "./mask_source";
 import { PeopleFinder } from "./people_finder";
-import { lumaOf, toPlanes } from "./planes";
+import { drawSeen, lumaOf, toPlanes } from "./planes";
 import type { Finder, InferRequest, InferResult, Part, Size } from "./protocol";
 import type { Runtime } from "./runtime";
-import { Smoother } from "./steady";
+import { Between, Smoother } from "./steady";
 import { strings } from "./strings";
 
 const FINE = 1024; // pixels of a side of a still picture's opacity, along the photo's own edges
@@ -27,8 +27,8 @@ export class PartMask {
   private readonly smoother = new Smoother();
   private readonly guided = new Guided();
   private mirror = false; // of the picture before
-  private columns: Float32Array = new Float32Array(0); // of each pixel of a row: see `between`
-  private readonly row = new Float32Array(SIDE);
+  private between = new Between(SIDE, []);
+  private size = "";
   private mask: Float32Array = new Float32Array(0); // of the frame that was looked at last
   private frame: ImageBitmap | null = null;
 
@@ -41,12 +41,7 @@ export class PartMask {
     return runtime.gpu ? openOn("webgpu").catch(() => openOn("wasm")) : openOn("wasm");
   }
 
-  private static async openOn(
-    provider: string,
-    finder: Finder,
-    runtime: Runtime,
-    network: ArrayBuffer,
-  ): Promise<PartMask> {
+  private static async openOn(provider: string, finder: Finder, runtime: Runtime, network: ArrayBuffer): Promise<PartMask> {
     const options = { executionProviders: [provider], graphOptimizationLevel: "all" } as const;
     const session = await runtime.ort.InferenceSession.create(network, options);
     const source = new SOURCES[finder](runtime, session);
@@ -103,7 +98,8 @@ export class PartMask {
   private async look(request: View & { steady: number }, result?: InferResult): Promise<void> {
     const { frame, mirror, steady } = request;
     const start = performance.now();
-    this.take(request);
+    drawSeen(this.context, request);
+    toPlanes(this.context.getImageData(0, 0, SIDE, SIDE).data, this.photo);
     const prepared = performance.now();
     this.mask = await this.source.find(this.photo, request);
     const ran = performance.now();
@@ -119,49 +115,26 @@ export class PartMask {
     times.finish += done - ran;
   }
 
-  private take({ frame, crop: { left, top, width, height }, mirror }: View): void {
-    const { context } = this;
-    context.fillStyle = "white"; // behind what is see-through, as the student sees it
-    context.fillRect(0, 0, SIDE, SIDE);
-    context.setTransform(mirror ? -1 : 1, 0, 0, 1, mirror ? SIDE : 0, 0);
-    context.drawImage(frame, left, top, width, height, 0, 0, SIDE, SIDE);
-    context.resetTransform();
-    toPlanes(context.getImageData(0, 0, SIDE, SIDE).data, this.photo);
-  }
-
   /**
    * Multiply the opacity of RGBA pixels by the mask laid over what lies within their rim. The rim gets
    * what is next to it: pixels at the edge are enlarged together with it.
    */
   private fade({ pixels, width, height }: Pixels, rim: Size, mask: Float32Array, part: Part): void {
     const others = part === "background";
-    const [wide, high] = [width - 2 * rim.width, height - 2 * rim.height];
-    if (this.columns.length !== 3 * wide) {
-      this.columns = new Float32Array(3 * wide);
-      for (let x = 0; x < wide; x++) this.columns.set(between(x, wide), 3 * x);
+    const place = (pixel: number, side: number, rim: number) => {
+      const inner = side - 2 * rim;
+      return ((Math.max(0, Math.min(inner - 1, pixel - rim)) + 0.5) * SIDE) / inner;
+    };
+    if (this.size !== `${width} ${rim.width}`) {
+      this.size = `${width} ${rim.width}`;
+      this.between = new Between(SIDE, Array.from({ length: width }, (_, x) => place(x, width, rim.width)));
     }
-    const { columns, row } = this;
-    const within = (at: number, pixels: number) => Math.max(0, Math.min(pixels - 1, at));
     for (let y = 0, at = 3; y < height; y++) {
-      const [up, down, below] = between(within(y - rim.height, high), high);
-      for (let x = 0; x < SIDE; x++) {
-        const above = mask[SIDE * up + x];
-        row[x] = above + below * (mask[SIDE * down + x] - above);
-      }
+      const values = this.between.row(mask, place(y, height, rim.height));
       for (let x = 0; x < width; x++, at += 4) {
-        const column = 3 * within(x - rim.width, wide);
-        const first = row[columns[column]];
-        const value = first + columns[column + 2] * (row[columns[column + 1]] - first);
-        const share = this.share(value);
+        const share = this.share(values[x]);
         pixels[at] *= others ? 1 - share : share;
       }
     }
   }
-}
-
-/** The two pixels of the mask that a pixel lies between, of so many, and the second one's share. */
-function between(pixel: number, pixels: number): [number, number, number] {
-  const at = Math.min(SIDE - 1, Math.max(0, ((pixel + 0.5) * SIDE) / pixels - 0.5));
-  const first = Math.floor(at);
-  return [first, Math.min(SIDE - 1, first + 1), at - first];
 }

@@ -1,8 +1,23 @@
-/** Between a canvas's bytes and a network's planes; nothing is allocated here. */
+/** Between a frame, a canvas's bytes and a network's planes; nothing is allocated here. */
+import type { Box, InferResult } from "./protocol";
 
-import { LUMA } from "./guided";
+export const LUMA = [0.299, 0.587, 0.114];
 
 const UNIT = Float32Array.from({ length: 256 }, (_, value) => value / 255);
+
+/** What is seen of a frame, over a box of a canvas (all of it); white behind what is see-through. */
+export function drawSeen(
+  context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D,
+  { frame, crop, mirror }: { frame: CanvasImageSource } & Pick<InferResult, "crop" | "mirror">,
+  { left, top, width, height }: Box = { left: 0, top: 0, width: context.canvas.width, height: context.canvas.height },
+): void {
+  const { canvas } = context;
+  context.fillStyle = "white";
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.setTransform(mirror ? -1 : 1, 0, 0, 1, mirror ? canvas.width : 0, 0);
+  context.drawImage(frame, crop.left, crop.top, crop.width, crop.height, left, top, width, height);
+  context.resetTransform();
+}
 
 /** RGBA bytes as float32 planes R, G, B in [0, 1]; what is see-through must be blended before. */
 export function toPlanes(rgba: Uint8ClampedArray, planes: Float32Array): void {

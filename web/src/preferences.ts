@@ -32,13 +32,28 @@ export interface Values {
   beside: boolean;
   /** Whether an opened picture is saved at its own size. */
   full: boolean;
-  /** And with which strokes; unset, with those on the screen. */
+  /** And with which strokes. */
   strokes: Strokes;
   /** Whether films are recorded with sound. */
   sound: boolean;
 }
 
 const KEY = "distill-lens";
+
+/** What is so until it is changed; all else depends on machine, camera or screen, or is not there. */
+const UNSET = {
+  strength: 1,
+  steady: 0.8, // docs/results.md has what it takes away, and what it leaves behind
+  draw: "everything",
+  apart: false,
+  colour: "#f6c453",
+  format: "jpeg",
+  quality: 0.92,
+  beside: false,
+  full: true,
+  strokes: "shown",
+  sound: true,
+} satisfies Partial<Values>;
 
 const number = (low: number, high: number) => (value: unknown) => {
   const found = typeof value === "string" && value.trim() ? Number(value) : value;
@@ -89,8 +104,10 @@ export class Preferences {
     }
   }
 
+  get<K extends keyof typeof UNSET>(name: K): Values[K];
+  get<K extends keyof Values>(name: K): Values[K] | undefined;
   get<K extends keyof Values>(name: K): Values[K] | undefined {
-    return this.linked[name] ?? this.kept[name];
+    return this.linked[name] ?? this.kept[name] ?? (UNSET as Partial<Values>)[name];
   }
 
   /** From now on, here and the next time; undefined: as if it had never been set. */
@@ -99,19 +116,15 @@ export class Preferences {
       delete this.linked[name]; // else it would come back when the page is loaded anew
       history.replaceState(null, "", withNames(new URL(location.href), this.linked));
     }
-    if (value === undefined) delete this.kept[name];
+    if (value === undefined || value === (UNSET as Partial<Values>)[name]) delete this.kept[name];
     else this.kept[name] = value;
     this.keep(JSON.stringify(this.kept));
-  }
-
-  get colour(): string {
-    return this.get("colour") ?? "#f6c453";
   }
 
   /** What pictures are saved as: PNG where something is see-through. */
   get file(): FileKind {
     const format = this.get("background") === "clear" ? "png" : this.get("format");
-    return { type: `image/${format ?? "jpeg"}`, quality: this.get("quality") ?? 0.92 };
+    return { type: `image/${format}`, quality: this.get("quality") };
   }
 
   /** Nothing is kept any more, and the address asks for nothing. */

@@ -2,6 +2,7 @@
 import { $, label, reason, say } from "./dom";
 import type { Engine } from "./engine";
 import type { LiveLoop } from "./live_loop";
+import { workBar } from "./loading";
 import type { Preferences } from "./preferences";
 import { STROKES, type BeginFullRequest, type Size, type Strokes } from "./protocol";
 import { encoded, saveFile } from "./save";
@@ -55,7 +56,7 @@ export class SaveControls {
     const { picture, viewer } = this;
     const student = this.live.now?.student;
     const larger = this.larger();
-    const own = picture && (this.preferences.get("full") ?? true) ? Math.max(picture.full.width, picture.full.height) : 0;
+    const own = picture && this.preferences.get("full") ? Math.max(picture.full.width, picture.full.height) : 0;
     const strokes = student !== undefined && !student.fixed && own > viewer.drawnSide;
     $("strokes-row").hidden = this.both.hidden = !strokes;
     const { width, height } = larger ? larger.full : viewer.size;
@@ -92,14 +93,10 @@ export class SaveControls {
   private larger(): Opened | null {
     const { picture, viewer } = this;
     const { now } = this.live;
-    if (!picture || !now || !(this.preferences.get("full") ?? true)) return null;
-    const fine = this.strokes === "fine" && !now.student.fixed;
+    if (!picture || !now || !this.preferences.get("full")) return null;
+    const fine = this.preferences.get("strokes") === "fine" && !now.student.fixed;
     const { width, height } = picture.full;
     return Math.max(width, height) > (fine ? viewer.drawnSide : viewer.shownSide) ? picture : null;
-  }
-
-  private get strokes(): Strokes {
-    return this.preferences.get("strokes") ?? "shown";
   }
 
   private wanted(frame: ImageBitmap, strokes: Strokes): Omit<BeginFullRequest, "what"> {
@@ -111,18 +108,18 @@ export class SaveControls {
 
   private async drawn(frame: ImageBitmap): Promise<Blob | null> {
     const { signal } = (this.work = new AbortController());
-    const begun = performance.now();
-    this.tell(0, 0);
-    const report = (share: number) => this.tell(share, performance.now() - begun);
+    this.label(true);
+    const report = workBar("save");
     try {
       this.looking.abort();
       this.lookedAt = "";
       await this.looked;
-      const wanted = this.wanted(frame, this.strokes);
+      const wanted = this.wanted(frame, this.preferences.get("strokes"));
       return await this.engine.drawFull(wanted, this.viewer.look, this.preferences.file, report, signal);
     } finally {
       this.work = null;
-      this.tell(null, 0);
+      report(null);
+      this.label(false);
     }
   }
 
@@ -142,17 +139,11 @@ export class SaveControls {
     }
   }
 
-  /** The share that is done, after so many ms; null: nothing is being drawn. */
-  private tell(share: number | null, ms: number): void {
-    const on = share !== null;
-    $("save-progress").hidden = !on;
+  /** The button's words, while something is drawn. */
+  private label(on: boolean): void {
     label(this.button.querySelector("span")!, on ? strings.video.cancel : strings.full.save);
     this.button.querySelector("use")!.setAttribute("href", on ? "#i-cancel" : "#i-save");
     for (const [name, said] of Object.entries(this.named))
       this.button.setAttribute(name, on ? strings.full.cancel : said);
-    if (!on) return;
-    $<HTMLProgressElement>("save-bar").value = share;
-    const left = share > 0 ? (ms / 1000) * (1 / share - 1) : null;
-    label($("save-text"), strings.video.progress(Math.floor(100 * share), left));
   }
 }

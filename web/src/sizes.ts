@@ -1,4 +1,5 @@
-/** The resolutions that may be picked. */
+/** The resolutions that may be picked, and what picks one. */
+import { AutoSize } from "./auto_size";
 import type { Student } from "./manifest";
 
 const ascending = (a: number, b: number) => a - b;
@@ -7,9 +8,9 @@ const LARGER = [640, 768, 1024]; // of a student that is right there, too
 
 const MOST_TOLD = 1536; // of a still picture, see LIMIT_TOLD of full_picture.ts
 
-/** The side at which a still picture is drawn that is to fill so many pixels; null where the student's own list says. */
-export function stillSide({ fixed, told, file }: Student, screen: number): number | null {
-  if (fixed || file.startsWith("own:")) return null; // what others made may take seconds, or all memory
+/** The side at which a still picture is drawn that is to fill so many pixels; null for one of one size. */
+export function stillSide({ fixed, told }: Student, screen: number): number | null {
+  if (fixed) return null;
   return told ? Math.min(screen, MOST_TOLD) : screen;
 }
 
@@ -17,4 +18,9 @@ export function stillSide({ fixed, told, file }: Student, screen: number): numbe
 export function sizesOf({ fixed, side, told }: Student): number[] {
   const sizes = told ? [...SIZES, ...LARGER] : SIZES;
   return fixed ? [Math.max(...fixed)] : [...new Set([...sizes, side])].sort(ascending);
+}
+
+/** What chooses one for a student, beginning with `side`; `screen` gives the side that fills the screen. */
+export function automatic(student: Student, side: number, screen: () => number): AutoSize {
+  return new AutoSize(sizesOf(student), side, student.colours_at, screen, (pixels) => stillSide(student, pixels));
 }

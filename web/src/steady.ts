@@ -20,9 +20,7 @@ export class Smoother {
   private reference: Float32Array = new Float32Array(0);
   private change: Float32Array = new Float32Array(0);
   private weight: Float32Array<ArrayBuffer> = new Float32Array(0);
-  private row: Float32Array = new Float32Array(0);
-  private shares: Float32Array = new Float32Array(0); // of each pixel of a row
-  private columns: Float32Array = new Float32Array(0); // likewise: see `between`
+  private between = new Between(0, []);
 
   /** By which the last result was mixed: 0 where it was the first. */
   get mixed(): Shares {
@@ -51,7 +49,7 @@ export class Smoother {
       return;
     }
     this.compare(wide, high, strength);
-    this.mix(output, wide, high);
+    this.mix(output);
   }
 
   private resize(width: number, height: number, blocks: number, length: number): void {
@@ -61,11 +59,7 @@ export class Smoother {
     this.reference = new Float32Array(3 * blocks);
     this.change = new Float32Array(blocks);
     this.weight = new Float32Array(blocks);
-    const wide = Math.ceil(width / BLOCK);
-    this.row = new Float32Array(wide);
-    this.shares = new Float32Array(width);
-    this.columns = new Float32Array(3 * width);
-    for (let x = 0; x < width; x++) this.columns.set(between(x, wide), 3 * x);
+    this.between = new Between(Math.ceil(width / BLOCK), Array.from({ length: width }, (_, x) => (x + 0.5) / BLOCK));
   }
 
   /** The weight of every block; the reference follows. */
@@ -92,18 +86,10 @@ export class Smoother {
   }
 
   /** Weights between the blocks' middles, bilinear; the last blocks may reach beyond the edge. */
-  private mix(output: Float32Array, wide: number, high: number): void {
-    const { width, height, last, weight, columns, row, shares } = this;
+  private mix(output: Float32Array): void {
+    const { width, height, last, weight } = this;
     for (let y = 0; y < height; y++) {
-      const [up, down, below] = between(y, high);
-      for (let x = 0; x < wide; x++) {
-        const above = weight[up * wide + x];
-        row[x] = above + below * (weight[down * wide + x] - above);
-      }
-      for (let x = 0; x < width; x++) {
-        const left = row[columns[3 * x]];
-        shares[x] = left + columns[3 * x + 2] * (row[columns[3 * x + 1]] - left);
-      }
+      const shares = this.between.row(weight, (y + 0.5) / BLOCK);
       for (let from = y * width; from < output.length; from += width * height)
         for (let x = 0, i = from; x < width; x++, i++)
           output[i] = last[i] = output[i] + shares[x] * (last[i] - output[i]);
@@ -111,11 +97,36 @@ export class Smoother {
   }
 }
 
-/** The two blocks between whose middles a place lies, in pixels, and the second one's share. */
-export function between(pixel: number, blocks: number): [number, number, number] {
-  const at = Math.min(blocks - 1, Math.max(0, (pixel + 0.5) / BLOCK - 0.5));
-  const first = Math.floor(at);
-  return [first, Math.min(blocks - 1, first + 1), at - first];
+/** A coarse grid's values between the middles of its cells, bilinear; beyond the outer ones as there. */
+export class Between {
+  private readonly left: Int32Array;
+  private readonly beside: Float32Array; // the right cell's share
+  private readonly cells: Float32Array;
+  private readonly values: Float32Array;
+
+  /** Of so many cells `across`, at places counted in cells from the left edge. */
+  constructor(
+    private readonly across: number,
+    places: number[],
+  ) {
+    const clamped = places.map((place) => Math.min(across - 1, Math.max(0, place - 0.5)));
+    this.left = Int32Array.from(clamped, Math.floor);
+    this.beside = Float32Array.from(clamped, (at) => at % 1);
+    this.cells = new Float32Array(across + 1); // the last one twice
+    this.values = new Float32Array(places.length);
+  }
+
+  /** The values of a row at that place, in cells from the top; written over by the next call. */
+  row(grid: Float32Array, place: number): Float32Array {
+    const { across, cells, left, beside, values } = this;
+    const last = grid.length / across - 1;
+    const at = Math.min(last, Math.max(0, place - 0.5));
+    const [up, down] = [across * Math.floor(at), across * Math.min(last, Math.floor(at) + 1)];
+    for (let x = 0; x < across; x++) cells[x] = grid[up + x] + (at % 1) * (grid[down + x] - grid[up + x]);
+    cells[across] = cells[across - 1];
+    for (let x = 0; x < values.length; x++) values[x] = cells[left[x]] + beside[x] * (cells[left[x] + 1] - cells[left[x]]);
+    return values;
+  }
 }
 
 /** The mean of every block and colour, of as many pixels as the block has. */

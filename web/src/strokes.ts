@@ -1,4 +1,6 @@
 /** What is on the paper, in the network's pixels, so that undo, redo and any scale are exact. */
+import type { Box } from "./protocol";
+
 export interface Stroke {
   /** x0, y0, x1, y1, … */
   points: number[];
@@ -7,12 +9,8 @@ export interface Stroke {
 }
 
 /** A picture that was laid on the paper, a scanned drawing say. */
-export interface Pasted {
+export interface Pasted extends Box {
   picture: ImageBitmap;
-  left: number;
-  top: number;
-  width: number;
-  height: number;
 }
 
 export type Mark = Stroke | Pasted;

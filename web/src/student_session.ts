@@ -3,7 +3,7 @@ import { PlaneColours } from "./colours";
 import { coloursSize, whole } from "./fit";
 import { NetworkSession } from "./network_session";
 import { splitAtSummary } from "./onnx_file";
-import { lumaOf, toBytes, toPlanes } from "./planes";
+import { drawSeen, lumaOf, toBytes, toPlanes } from "./planes";
 import type { Box, InferRequest, InferResult, LastTensors, OpenRequest, Size } from "./protocol";
 import type { Runtime } from "./runtime";
 import { Smoother, type Shares } from "./steady";
@@ -33,12 +33,7 @@ export class StudentSession {
   ) {}
 
   /** `tried`: this student has run in this runtime, at whatever size. */
-  static async open(
-    request: OpenRequest,
-    runtime: Runtime,
-    network: ArrayBuffer,
-    tried = false,
-  ): Promise<StudentSession> {
+  static async open(request: OpenRequest, runtime: Runtime, network: ArrayBuffer, tried = false): Promise<StudentSession> {
     const { student, size } = request;
     const parts = splitAtSummary(network);
     const teller = parts && (await Teller.open(parts, runtime));
@@ -171,16 +166,12 @@ class SizedNetwork {
     return [this.context.getImageData(rim.width, rim.height, size.width, size.height).data, size];
   }
 
-  private draw(image: CanvasImageSource, crop: Box, mirror: boolean, rim: Size, quality: ImageSmoothingQuality): void {
+  private draw(frame: CanvasImageSource, crop: Box, mirror: boolean, rim: Size, quality: ImageSmoothingQuality): void {
     const { width, height } = this.session.size;
     const { context } = this;
-    const [w, h] = [width - 2 * rim.width, height - 2 * rim.height];
     context.imageSmoothingQuality = quality;
-    context.fillStyle = "white"; // behind what is see-through
-    context.fillRect(0, 0, width, height);
-    context.setTransform(mirror ? -1 : 1, 0, 0, 1, mirror ? width : 0, 0);
-    context.drawImage(image, crop.left, crop.top, crop.width, crop.height, rim.width, rim.height, w, h);
-    context.resetTransform();
+    const inner = { left: rim.width, top: rim.height, width: width - 2 * rim.width, height: height - 2 * rim.height };
+    drawSeen(context, { frame, crop, mirror }, inner);
     mirrorEdges(context, rim);
     toPlanes(context.getImageData(0, 0, width, height).data, this.session.input);
   }

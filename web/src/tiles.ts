@@ -2,10 +2,10 @@
  * A large picture in tiles that overlap by what a pixel depends on, and are blended where they meet:
  * distill.stylize's upscale=tiles (stylize/render.py), whose numbers these are. In the worker.
  */
+import { STRIDE } from "./fit";
 import type { Size } from "./protocol";
 import { rounded } from "./resample";
 
-const STRIDE = 32; // of the deepest features
 const BLEND = 32; // pixels from one tile to the next
 const MOST = 320; // pixels of overlap to a side at most, for a network that depends on the whole picture
 

@@ -3,6 +3,7 @@ import { pasteFaces, putBehind } from "./backdrop";
 import { Divider } from "./divider";
 import { $, label, type Root } from "./dom";
 import { MOST, screenSide } from "./fit";
+import { drawSeen } from "./planes";
 import type { Backdrop, Box, FullLook, InferResult, Size } from "./protocol";
 
 const SHARPEST = 1024; // pixels of the photo's long side on the screen, beside smaller results
@@ -16,7 +17,6 @@ export class Viewer {
   private readonly divider: Divider;
   private readonly photo: HTMLCanvasElement;
   private readonly stylised: HTMLCanvasElement;
-  private readonly photoContext: CanvasRenderingContext2D;
   private readonly stylisedContext: CanvasRenderingContext2D;
 
   private share = 1;
@@ -41,7 +41,6 @@ export class Viewer {
     this.divider = new Divider(root);
     this.photo = $<HTMLCanvasElement>("photo", root);
     this.stylised = $<HTMLCanvasElement>("stylised", root);
-    this.photoContext = this.photo.getContext("2d")!;
     this.stylisedContext = this.stylised.getContext("2d")!;
   }
 
@@ -88,18 +87,13 @@ export class Viewer {
     this.drawn = true;
   }
 
-  private showPhoto({ frame, crop, mirror }: Pick<InferResult, "frame" | "crop" | "mirror">): void {
+  private showPhoto(seen: Pick<InferResult, "frame" | "crop" | "mirror">): void {
+    const { crop } = seen;
     this.source = Math.max(crop.width, crop.height);
     const sharpest = Math.max(SHARPEST, this.stylised.width, this.stylised.height);
     const scale = Math.min(1, sharpest / this.source);
     resize(this.photo, Math.round(crop.width * scale), Math.round(crop.height * scale));
-    const { width, height } = this.photo;
-    const context = this.photoContext;
-    context.fillStyle = "white";
-    context.fillRect(0, 0, width, height);
-    context.setTransform(mirror ? -1 : 1, 0, 0, 1, mirror ? width : 0, 0);
-    context.drawImage(frame, crop.left, crop.top, crop.width, crop.height, 0, 0, width, height);
-    context.resetTransform();
+    drawSeen(this.photo.getContext("2d")!, seen);
   }
 
   /** How much of the stylised picture is seen over the photo, 0 to 1. */

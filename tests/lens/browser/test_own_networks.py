@@ -8,8 +8,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from PIL import Image
+from skimage.data import astronaut
 
 from distill.core.sessions import open_session
+from support.chromium_page import show
 
 SIDE = 64
 SAID = ("input", "output", "channels", "layout")
@@ -111,3 +114,48 @@ def test_what_photographs_do_not_tell_is_asked(visit):
     photo, output = drawn(at)
     assert np.abs(output - 9 * (2 * photo - 1) / 255).max() < 1e-5
     assert at.page.locator("input[value=mine]").count() == 1
+
+
+def of_any_size(most: int = 100) -> bytes:
+    """1 - x at every size, up to so many times 32 pixels across."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "across"], ["width"]),
+        helper.make_node("Div", ["width", "stride"], ["count"]),
+        helper.make_node("Gather", ["ones", "count"], ["white"]),
+        helper.make_node("Sub", ["white", "x"], ["y"]),
+    ]
+    model = onnx.load_from_string(network(nodes, [1, 3, "height", "width"]))
+    whole = {"across": 3, "stride": 32}
+    for name, value in whole.items():
+        tensor = helper.make_tensor(name, TensorProto.INT64, [], [value])
+        model.graph.initializer.append(tensor)
+    ones = helper.make_tensor("ones", TensorProto.FLOAT, [most + 1], [1.0] * (most + 1))
+    model.graph.initializer.append(ones)
+    return model.SerializeToString()
+
+
+@pytest.mark.parametrize(("most", "side", "said"), [(100, 864, ""), (25, 416, "at 864")])
+@pytest.mark.slow
+def test_a_picture_fills_the_screen_or_half_of_what_does_not_go(visit, most, side, said):
+    """After a draft, as by the shipped students; where memory ends, or such, smaller."""
+    at = visit("?compare=0&size=auto", viewport={"width": 1400, "height": 1100})
+    show(at, Image.fromarray(astronaut()).resize((940, 940)))
+    open_network(at, of_any_size(most))
+    at.wait("document.getElementById('tag').textContent === 'mine'")
+    at.wait(f"distill.last().then(({{ width }}) => width === {side})")
+    at.settle()
+    photo, output = at.last()
+    assert photo.shape == (1, 3, side, side)
+    assert np.abs(output - (1 - photo)).max() < 1e-5
+    assert said in at.text("message")
+    assert at.page.input_value("#size") == "auto"
+    at.noise[:] = [line for line in at.noise if "onnxruntime" not in line]  # of what does not go
+
+
+@pytest.mark.slow
+def test_a_network_of_one_size_says_it(visit):
+    at = visit()
+    open_network(at, inverse([1, 3, SIDE, SIDE], 1.0))
+    drawn(at)
+    assert at.text("own-said").endswith("It draws 64 × 64 pixels and no more.")

@@ -13,26 +13,54 @@ export interface DistillLensEvents {
   error: CustomEvent<string>;
 }
 
-/** The attributes, as frameworks take them: `distill-lens/react`, `/preact`, `/svelte` and `/vue` know the element by them. */
+/** The attributes, each a property too; frameworks know the element by them: `distill-lens/react`, `/preact`, `/svelte`, `/vue`. */
 export interface DistillLensAttributes {
+  /** Address of the network, an ONNX file. */
   src?: string;
+  /** Address of a picture that is drawn at once. */
   picture?: string;
+  /** Address of the folder of ONNX Runtime's files; "": runtime/ beside this module. */
   runtime?: string;
+  /** Pixels of the longer side; 0: the network's own; "auto": as many as the machine keeps up with. */
   size?: number | "auto";
+  /** How much of the stylised picture is seen over the photo, 0 to 1. */
   strength?: number;
+  /** How much of the camera's last result stays where nothing moves, 0 to 0.95. */
   steady?: number;
+  /** Whether the photo stands beside the stylised picture, parted by the divider. */
   compare?: boolean;
+  /** Whether left and right change sides. */
   mirror?: boolean;
+  /** Whether there is a button for the camera, which nothing else switches on but `start()`. */
   camera?: boolean;
+  /** What the picture shows, for those who do not see it. */
   alt?: string;
 }
 
-const TEXTS = ["src", "picture", "runtime"] as const;
-const LOOKS = ["size", "strength", "steady", "compare", "mirror"] as const;
-const OTHERS = ["camera", "alt"] as const;
-const PROPERTIES = [...TEXTS, ...LOOKS, ...OTHERS];
-const STEADY = 0.8;
-const MOST_STEADY = 0.95;
+/** How a property reads its attribute. */
+const READ: Record<string, (given: string | null) => string | number | boolean> = {
+  src: address,
+  picture: address,
+  runtime: address,
+  size: (given) => (given?.trim() === "auto" ? "auto" : Math.max(0, Math.floor(Number(given)) || 0)),
+  strength: (given) => share(given, 1, 1),
+  steady: (given) => share(given, 0.8, 0.95),
+  compare: (given) => given !== null,
+  mirror: (given) => given !== null,
+  camera: (given) => given !== null,
+  alt: (given) => given ?? "",
+};
+const PROPERTIES = Object.keys(READ) as (keyof DistillLensAttributes)[];
+const FLAGS = ["compare", "mirror", "camera"];
+
+function address(given: string | null): string {
+  return given && URL.canParse(given, document.baseURI) ? new URL(given, document.baseURI).href : "";
+}
+
+function share(given: string | null, otherwise: number, most: number): number {
+  const value = given?.trim() ? Number(given) : NaN;
+  return Number.isNaN(value) ? otherwise : Math.min(most, Math.max(0, value));
+}
 
 // Where there is no browser (a server that renders pages) the module loads, and defines nothing.
 const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement;
@@ -42,85 +70,19 @@ export class DistillLens extends Base {
   private stage: Stage | null = null;
   private kept: Blob | null = null; // a picture from before the element was moved
 
-  /** Address of the network, an ONNX file. */
-  get src(): string {
-    return this.address("src");
-  }
-  set src(value: string) {
-    this.setAttribute("src", value);
-  }
-
-  /** Address of a picture that is drawn at once. */
-  get picture(): string {
-    return this.address("picture");
-  }
-  set picture(value: string) {
-    this.setAttribute("picture", value);
-  }
-
-  /** Address of the folder of ONNX Runtime's files; "": runtime/ beside this module. */
-  get runtime(): string {
-    return this.address("runtime");
-  }
-  set runtime(value: string) {
-    this.setAttribute("runtime", value);
-  }
-
-  /** Whether there is a button for the camera, which nothing else switches on but `start()`. */
-  get camera(): boolean {
-    return this.hasAttribute("camera");
-  }
-  set camera(on: boolean) {
-    this.toggleAttribute("camera", Boolean(on));
-  }
-
-  /** Pixels of the longer side; 0: the network's own; "auto": as many as the machine keeps up with. */
-  get size(): number | "auto" {
-    const given = this.getAttribute("size")?.trim();
-    return given === "auto" ? given : Math.max(0, Math.floor(Number(given)) || 0);
-  }
-  set size(value: number | "auto") {
-    this.setAttribute("size", String(value));
-  }
-
-  /** How much of the stylised picture is seen over the photo, 0 to 1. */
-  get strength(): number {
-    return this.share("strength", 1, 1);
-  }
-  set strength(value: number) {
-    this.setAttribute("strength", String(value));
-  }
-
-  /** How much of the camera's last result stays where nothing moves, 0 to 0.95. */
-  get steady(): number {
-    return this.share("steady", STEADY, MOST_STEADY);
-  }
-  set steady(value: number) {
-    this.setAttribute("steady", String(value));
-  }
-
-  /** Whether the photo stands beside the stylised picture, parted by the divider. */
-  get compare(): boolean {
-    return this.hasAttribute("compare");
-  }
-  set compare(on: boolean) {
-    this.toggleAttribute("compare", Boolean(on));
-  }
-
-  /** Whether left and right change sides. */
-  get mirror(): boolean {
-    return this.hasAttribute("mirror");
-  }
-  set mirror(on: boolean) {
-    this.toggleAttribute("mirror", Boolean(on));
-  }
-
-  /** What the picture shows, for those who do not see it. */
-  get alt(): string {
-    return this.getAttribute("alt") ?? "";
-  }
-  set alt(value: string) {
-    this.setAttribute("alt", value);
+  static {
+    for (const name of PROPERTIES)
+      Object.defineProperty(this.prototype, name, {
+        enumerable: true,
+        configurable: true,
+        get(this: DistillLens) {
+          return READ[name](this.getAttribute(name));
+        },
+        set(this: DistillLens, value: unknown) {
+          if (FLAGS.includes(name)) this.toggleAttribute(name, Boolean(value));
+          else this.setAttribute(name, String(value));
+        },
+      });
   }
 
   /**
@@ -215,17 +177,6 @@ export class DistillLens extends Base {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 
-  private address(name: string): string {
-    const given = this.getAttribute(name);
-    return given && URL.canParse(given, document.baseURI) ? new URL(given, document.baseURI).href : "";
-  }
-
-  private share(name: string, otherwise: number, most: number): number {
-    const given = this.getAttribute(name)?.trim();
-    const value = given ? Number(given) : NaN;
-    return Number.isNaN(value) ? otherwise : Math.min(most, Math.max(0, value));
-  }
-
   /** What was set before the element was known as one. */
   private adoptProperty(name: (typeof PROPERTIES)[number]): void {
     if (!Object.hasOwn(this, name)) return;
@@ -235,7 +186,7 @@ export class DistillLens extends Base {
   }
 }
 
-export interface DistillLens {
+export interface DistillLens extends Required<DistillLensAttributes> {
   addEventListener<K extends keyof DistillLensEvents>(
     type: K,
     listener: (this: DistillLens, event: DistillLensEvents[K]) => void,

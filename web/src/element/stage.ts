@@ -1,5 +1,5 @@
 /** A lens at work in an element's own tree, from the time it is in a document until it is not. */
-import { AutoSize } from "../auto_size";
+import type { AutoSize } from "../auto_size";
 import { Camera } from "../camera";
 import { CameraSession, type CameraScreen } from "../camera_session";
 import type { Choice } from "../chosen_student";
@@ -7,13 +7,15 @@ import { $, label, reason } from "../dom";
 import { fetchFile } from "../download";
 import { Engine } from "../engine";
 import { LiveLoop } from "../live_loop";
+import { isNetwork } from "../file_input";
+import { MOST, STRIDE } from "../fit";
 import { LoadingBar } from "../loading";
 import type { Student } from "../manifest";
 import type { Times } from "../protocol";
 import { encoded } from "../save";
 import { Picture, type Video } from "../sources";
 import { strings } from "../strings";
-import { sizesOf, stillSide } from "../sizes";
+import { automatic } from "../sizes";
 import { Viewer } from "../viewer";
 import { startWorker } from "./start_worker";
 
@@ -37,8 +39,6 @@ export interface Teller {
 /** What a line is about: it is taken back once that goes. */
 type Topic = "network" | "picture";
 
-const STRIDE = 32; // what sides divide by
-const LARGEST = 2048;
 const UNMEASURED = { add() {}, restart() {} };
 
 export class Stage implements CameraScreen {
@@ -302,28 +302,22 @@ export class Stage implements CameraScreen {
     const { size } = this.look;
     const free = size === "auto" && !student.fixed;
     if (!free) this.auto = null;
-    else this.auto ??= this.measuring(student);
+    else this.auto ??= automatic(student, student.side, () => this.viewer.screenSide);
     const own = this.auto?.side ?? student.side;
     this.side = size === "auto" || !size ? own : sound(size);
     this.loop.choose({ student, side: this.side });
   }
 
-  private measuring(student: Student): AutoSize {
-    return new AutoSize(sizesOf(student), student.side, student.colours_at, () => this.viewer.screenSide, (side) => stillSide(student, side));
-  }
-
-  /** What was chosen cannot run: an earlier one draws on. */
+  /** What was chosen cannot run: an earlier one draws on, or the same one smaller. */
   private keep({ student, side }: Choice): void {
-    [this.student, this.side, this.auto] = [student, side, null];
+    if (student === this.student) this.auto?.cannot(this.side, side);
+    else this.auto = null;
+    [this.student, this.side] = [student, side];
   }
 }
 
 function sound(size: number): number {
-  return Math.min(LARGEST, STRIDE * Math.max(2, Math.round(size / STRIDE)));
-}
-
-function isNetwork(name: string): boolean {
-  return /\.onnx$/i.test(name);
+  return Math.min(MOST, STRIDE * Math.max(2, Math.round(size / STRIDE)));
 }
 
 function fileName(address: string): string {

@@ -1,8 +1,6 @@
-import type { PageWords, Strings } from "./en";
+import { minutes, type PageWords, type Strings } from "./en";
 
 const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1).replace(".", ",");
-const minutes = (seconds: number) =>
-  `${Math.floor(seconds / 60)}:${String(Math.floor(seconds) % 60).padStart(2, "0")}`;
 const PICTURES = "Bilder gehen auch ohne.";
 
 export const german: Strings = {
@@ -20,10 +18,8 @@ export const german: Strings = {
   files: {
     example: "das Beispiel",
     unnamed: "Die Datei",
-    noPicture: (name) =>
-      `${name}: kein Bild, das dieser Browser lesen kann. Versuchen Sie es mit JPEG, PNG oder WebP.`,
-    noVideo: (name) =>
-      `${name}: kein Video, das dieser Browser abspielen kann. Versuchen Sie es mit MP4 oder WebM.`,
+    noPicture: (name) => `${name}: kein Bild, das dieser Browser lesen kann. Versuchen Sie es mit JPEG, PNG oder WebP.`,
+    noVideo: (name) => `${name}: kein Video, das dieser Browser abspielen kann. Versuchen Sie es mit MP4 oder WebM.`,
     missing: (name, why) => `${name} ist nicht angekommen: ${why}`,
     silent: "der Server antwortet nicht",
     broken: "die Verbindung ist abgebrochen",
@@ -52,16 +48,14 @@ export const german: Strings = {
   own: {
     takes: (name) => `Wie ${name} Bilder nimmt`,
     found: "An Fotos gefunden; ändern Sie es, wenn das Bild falsch aussieht.",
+    fixed: (wide, high) => `Es zeichnet ${wide} × ${high} Pixel und nicht mehr.`,
     doubtful: (name) => `Fotos verraten nicht, welche Werte ${name} nimmt und gibt. Geben Sie es unter Einstellungen an, dann „Damit zeichnen“.`,
     refused: (name, why) => `${name} kann kein Stil sein: ${why}.`,
     unreadable: "kein ONNX-Netz, oder eines, das ONNX Runtime im Browser nicht ausführt",
     inputs: (count) => `es hat ${count} Eingaben, gebraucht wird eine: das Bild`,
-    otherInput: (type, shape) =>
-      `seine Eingabe ist ${type} ${shape}, gebraucht wird float32 1 × 3 × Höhe × Breite`,
-    otherOutput: (type, shape) =>
-      `seine Ausgabe ist ${type} ${shape}, gebraucht wird float32, so groß wie das Bild, mit 3 oder 4 Kanälen`,
-    range: (low, high) =>
-      `es gibt Werte von ${low.toPrecision(3)} bis ${high.toPrecision(3)}, gebraucht wird RGB in [0, 1], hinein und hinaus`,
+    otherInput: (type, shape) => `seine Eingabe ist ${type} ${shape}, gebraucht wird float32 1 × 3 × Höhe × Breite`,
+    otherOutput: (type, shape) => `seine Ausgabe ist ${type} ${shape}, gebraucht wird float32, so groß wie das Bild, mit 3 oder 4 Kanälen`,
+    range: (low, high) => `es gibt Werte von ${low.toPrecision(3)} bis ${high.toPrecision(3)}, gebraucht wird RGB in [0, 1], hinein und hinaus`,
   },
   backend: {
     wasm: (threads) => `WASM, ${threads} ${threads === 1 ? "Thread" : "Threads"}`,
@@ -78,10 +72,9 @@ export const german: Strings = {
     oneThreadHeaders: "nicht mehr Threads, da dieser Server keine COOP/COEP-Header sendet",
   },
   film: {
-    opaque: "Der Film ist ohne Durchsichtigkeit gesichert, auf Schwarz.",
+    opaque: "Dieser Browser schreibt keine durchsichtigen Filme: Er ist auf Schwarz gesichert. Schleife sichert ein GIF, das durchsichtig ist.",
     start: "Filmen",
-    stop: (seconds) =>
-      `Stopp ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`,
+    stop: (seconds) => `Stopp ${minutes(seconds)}`,
     silent: "Der Film hat keinen Ton: Das Mikrofon wurde verweigert, oder es gibt keines.",
     notStarted: (why) => `Der Film hat nicht begonnen: ${why}`,
     failed: "der Browser konnte den Film nicht fortsetzen",
@@ -147,8 +140,7 @@ export const germanPage: PageWords = {
   "The photo": "Das Foto",
   "The stylised photo": "Das stilisierte Foto",
   photo: "Foto",
-  "Divider: the photo on its left, the stylised picture on its right":
-    "Trennlinie: links das Foto, rechts das stilisierte Bild",
+  "Divider: the photo on its left, the stylised picture on its right": "Trennlinie: links das Foto, rechts das stilisierte Bild",
   Speed: "Geschwindigkeit",
   Picture: "Bild",
   Camera: "Kamera",
@@ -158,21 +150,17 @@ export const germanPage: PageWords = {
     "Standbild: Das Bild der Kamera bleibt und wird so fein gezeichnet, wie der Bildschirm zeigt",
   Mirror: "Spiegeln",
   Compare: "Vergleich",
-  "Compare: the photo beside the stylised picture":
-    "Vergleich: das Foto neben dem stilisierten Bild",
+  "Compare: the photo beside the stylised picture": "Vergleich: das Foto neben dem stilisierten Bild",
   Record: "Filmen",
   Loop: "Schleife",
-  "Loop: two seconds as a GIF that plays there and back":
-    "Schleife: zwei Sekunden als GIF, das hin und zurück läuft",
+  "Loop: two seconds as a GIF that plays there and back": "Schleife: zwei Sekunden als GIF, das hin und zurück läuft",
   "Save film": "Film sichern",
-  "Draw every frame of the video and save the film":
-    "Jedes Bild des Videos zeichnen und den Film sichern",
+  "Draw every frame of the video and save the film": "Jedes Bild des Videos zeichnen und den Film sichern",
   "Drawing the film": "Der Film wird gezeichnet",
   "Drawing the picture at its full size": "Das Bild wird in voller Größe gezeichnet",
   Open: "Öffnen",
   "Open a picture, a video or a network": "Ein Bild, ein Video oder ein Netz öffnen",
-  "Open a picture, a video or an .onnx network: also dropped or pasted":
-    "Ein Bild, ein Video oder ein .onnx-Netz öffnen: auch durch Ablegen oder Einfügen",
+  "Open a picture, a video or an .onnx network: also dropped or pasted": "Ein Bild, ein Video oder ein .onnx-Netz öffnen: auch durch Ablegen oder Einfügen",
   Example: "Beispiel",
   Save: "Sichern",
   "Save the stylised picture": "Das stilisierte Bild sichern",
@@ -222,8 +210,7 @@ export const germanPage: PageWords = {
   "Its colour": "Seine Farbe",
   Strength: "Stärke",
   Smoothness: "Ruhe",
-  "Details: where the network runs, how fast, and offline":
-    "Einzelheiten: wo das Netz läuft, wie schnell, und offline",
+  "Details: where the network runs, how fast, and offline": "Einzelheiten: wo das Netz läuft, wie schnell, und offline",
   "Save as": "Sichern als",
   "JPEG quality": "JPEG-Qualität",
   "Save the photo beside it": "Foto daneben sichern",
@@ -234,8 +221,7 @@ export const germanPage: PageWords = {
   "See both in the middle of the file": "Beides in der Mitte der Datei ansehen",
   "Record with sound": "Mit Ton filmen",
   "Line width": "Strichstärke",
-  "Everything runs in this browser. No picture leaves it.":
-    "Alles läuft in diesem Browser. Kein Bild verlässt ihn.",
+  "Everything runs in this browser. No picture leaves it.": "Alles läuft in diesem Browser. Kein Bild verlässt ihn.",
   "Copy a link to this": "Link hierauf kopieren",
   "Forget my settings": "Einstellungen vergessen",
   "Open-source licences": "Open-Source-Lizenzen",

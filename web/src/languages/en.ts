@@ -1,8 +1,7 @@
 /** All that the page's code says; what stands still has its English words in index.html. */
 
 const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
-const minutes = (seconds: number) =>
-  `${Math.floor(seconds / 60)}:${String(Math.floor(seconds) % 60).padStart(2, "0")}`;
+export const minutes = (seconds: number) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds) % 60).padStart(2, "0")}`;
 const PICTURES = "Pictures work without it.";
 
 // The embedded lens has none of what only the page says, to stay small.
@@ -23,10 +22,8 @@ export const english = {
   files: {
     example: "the example",
     unnamed: "The file",
-    noPicture: (name: string) =>
-      `${name}: no picture this browser can read. Try a JPEG, PNG or WebP file.`,
-    noVideo: (name: string) =>
-      `${name}: no video this browser can play. Try an MP4 or WebM file.`,
+    noPicture: (name: string) => `${name}: no picture this browser can read. Try a JPEG, PNG or WebP file.`,
+    noVideo: (name: string) => `${name}: no video this browser can play. Try an MP4 or WebM file.`,
     missing: (name: string, why: string) => `${name} did not arrive: ${why}`,
     silent: "the server does not answer",
     broken: "the connection broke off",
@@ -56,15 +53,13 @@ export const english = {
     refused: (name: string, why: string) => `${name} cannot be a style: ${why}.`,
     takes: (name: string) => `How ${name} takes pictures`,
     found: "Found by photographs; change it where the picture looks wrong.",
+    fixed: (wide: number, high: number) => `It draws ${wide} × ${high} pixels and no more.`,
     doubtful: (name: string) => `Photographs do not tell which values ${name} takes and gives. Say it under Settings, then press Draw with this.`,
     unreadable: "no ONNX network, or one that ONNX Runtime for browsers cannot run",
     inputs: (count: number) => `it has ${count} inputs, want one: the picture`,
-    otherInput: (type: string, shape: string) =>
-      `its input is ${type} ${shape}, want float32 1 × 3 × height × width`,
-    otherOutput: (type: string, shape: string) =>
-      `its output is ${type} ${shape}, want float32 and as large as the picture, 3 or 4 channels`,
-    range: (low: number, high: number) =>
-      `it gives values from ${low.toPrecision(3)} to ${high.toPrecision(3)}, want RGB in [0, 1] in and out`,
+    otherInput: (type: string, shape: string) => `its input is ${type} ${shape}, want float32 1 × 3 × height × width`,
+    otherOutput: (type: string, shape: string) => `its output is ${type} ${shape}, want float32 and as large as the picture, 3 or 4 channels`,
+    range: (low: number, high: number) => `it gives values from ${low.toPrecision(3)} to ${high.toPrecision(3)}, want RGB in [0, 1] in and out`,
   },
   backend: {
     wasm: (threads: number) => `WASM, ${threads} ${threads === 1 ? "thread" : "threads"}`,
@@ -81,10 +76,9 @@ export const english = {
     oneThreadHeaders: "no more threads, since this host sends no COOP/COEP headers",
   },
   film: EMBEDDED ? ({} as never) : {
-    opaque: "The film is saved without transparency, on black.",
+    opaque: "This browser writes no film with transparency: it is saved on black. Loop saves a GIF that has it.",
     start: "Record",
-    stop: (seconds: number) =>
-      `Stop ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`,
+    stop: (seconds: number) => `Stop ${minutes(seconds)}`,
     silent: "The film has no sound: the microphone was refused, or there is none.",
     notStarted: (why: string) => `The film did not start: ${why}`,
     failed: "the browser could not go on with the film",
@@ -113,8 +107,7 @@ export const english = {
     coming: "This page is being kept in the browser, to open without a network.",
     ready: "Offline: this page is kept in the browser and opens without a network.",
     insecure: "Not offline: browsers keep pages opened over https or from localhost only.",
-    untrusted:
-      "Not offline: browsers keep no page whose certificate they do not trust, as one made by distill.lens https=true. A static build on an https host is kept.",
+    untrusted: "Not offline: browsers keep no page whose certificate they do not trust, as one made by distill.lens https=true. A static build on an https host is kept.",
     refused: "Not offline: this browser keeps no pages here, as in a private window.",
   },
   loop: EMBEDDED ? ({} as never) : {

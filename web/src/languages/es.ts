@@ -1,8 +1,6 @@
-import type { PageWords, Strings } from "./en";
+import { minutes, type PageWords, type Strings } from "./en";
 
 const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1).replace(".", ",");
-const minutes = (seconds: number) =>
-  `${Math.floor(seconds / 60)}:${String(Math.floor(seconds) % 60).padStart(2, "0")}`;
 const PICTURES = "Las imágenes funcionan sin ella.";
 
 export const spanish: Strings = {
@@ -20,10 +18,8 @@ export const spanish: Strings = {
   files: {
     example: "el ejemplo",
     unnamed: "El archivo",
-    noPicture: (name) =>
-      `${name}: no es una imagen que este navegador pueda leer. Pruebe con JPEG, PNG o WebP.`,
-    noVideo: (name) =>
-      `${name}: este navegador no puede reproducir el vídeo. Pruebe con un archivo MP4 o WebM.`,
+    noPicture: (name) => `${name}: no es una imagen que este navegador pueda leer. Pruebe con JPEG, PNG o WebP.`,
+    noVideo: (name) => `${name}: este navegador no puede reproducir el vídeo. Pruebe con un archivo MP4 o WebM.`,
     missing: (name, why) => `${name} no ha llegado: ${why}`,
     silent: "el servidor no responde",
     broken: "se cortó la conexión",
@@ -52,16 +48,14 @@ export const spanish: Strings = {
   own: {
     takes: (name) => `Cómo toma ${name} las imágenes`,
     found: "Hallado con fotos; cámbielo si la imagen se ve mal.",
+    fixed: (wide, high) => `Dibuja ${wide} × ${high} píxeles y nada más.`,
     doubtful: (name) => `Las fotos no dicen qué valores toma y da ${name}. Indíquelos en Ajustes y pulse «Dibujar así».`,
     refused: (name, why) => `${name} no puede ser un estilo: ${why}.`,
     unreadable: "no es una red ONNX, o es una que ONNX Runtime no ejecuta en el navegador",
     inputs: (count) => `tiene ${count} entradas, se quiere una: la imagen`,
-    otherInput: (type, shape) =>
-      `su entrada es ${type} ${shape}, se quiere float32 1 × 3 × alto × ancho`,
-    otherOutput: (type, shape) =>
-      `su salida es ${type} ${shape}, se quiere float32 del tamaño de la imagen, con 3 o 4 canales`,
-    range: (low, high) =>
-      `da valores de ${low.toPrecision(3)} a ${high.toPrecision(3)}, se quiere RGB en [0, 1] a la entrada y a la salida`,
+    otherInput: (type, shape) => `su entrada es ${type} ${shape}, se quiere float32 1 × 3 × alto × ancho`,
+    otherOutput: (type, shape) => `su salida es ${type} ${shape}, se quiere float32 del tamaño de la imagen, con 3 o 4 canales`,
+    range: (low, high) => `da valores de ${low.toPrecision(3)} a ${high.toPrecision(3)}, se quiere RGB en [0, 1] a la entrada y a la salida`,
   },
   backend: {
     wasm: (threads) => `WASM, ${threads} ${threads === 1 ? "hilo" : "hilos"}`,
@@ -78,10 +72,9 @@ export const spanish: Strings = {
     oneThreadHeaders: "no hay más hilos, porque este servidor no envía cabeceras COOP/COEP",
   },
   film: {
-    opaque: "La película se guardó sin transparencia, sobre negro.",
+    opaque: "Este navegador no escribe películas transparentes: se guardó sobre negro. Bucle guarda un GIF transparente.",
     start: "Grabar",
-    stop: (seconds) =>
-      `Parar ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`,
+    stop: (seconds) => `Parar ${minutes(seconds)}`,
     silent: "El vídeo no tiene sonido: se denegó el micrófono, o no hay ninguno.",
     notStarted: (why) => `El vídeo no empezó: ${why}`,
     failed: "el navegador no pudo continuar el vídeo",
@@ -147,8 +140,7 @@ export const spanishPage: PageWords = {
   "The photo": "La foto",
   "The stylised photo": "La foto estilizada",
   photo: "foto",
-  "Divider: the photo on its left, the stylised picture on its right":
-    "Divisor: a la izquierda la foto, a la derecha la imagen estilizada",
+  "Divider: the photo on its left, the stylised picture on its right": "Divisor: a la izquierda la foto, a la derecha la imagen estilizada",
   Speed: "Velocidad",
   Picture: "Imagen",
   Camera: "Cámara",
@@ -158,21 +150,17 @@ export const spanishPage: PageWords = {
     "Congelar: la imagen de la cámara se queda y se dibuja tan fina como la muestra la pantalla",
   Mirror: "Espejo",
   Compare: "Comparar",
-  "Compare: the photo beside the stylised picture":
-    "Comparar: la foto junto a la imagen estilizada",
+  "Compare: the photo beside the stylised picture": "Comparar: la foto junto a la imagen estilizada",
   Record: "Grabar",
   Loop: "Bucle",
-  "Loop: two seconds as a GIF that plays there and back":
-    "Bucle: dos segundos como GIF que va y vuelve",
+  "Loop: two seconds as a GIF that plays there and back": "Bucle: dos segundos como GIF que va y vuelve",
   "Save film": "Guardar película",
-  "Draw every frame of the video and save the film":
-    "Dibujar cada imagen del vídeo y guardar la película",
+  "Draw every frame of the video and save the film": "Dibujar cada imagen del vídeo y guardar la película",
   "Drawing the film": "Se dibuja la película",
   "Drawing the picture at its full size": "Se dibuja la imagen a tamaño completo",
   Open: "Abrir",
   "Open a picture, a video or a network": "Abrir una imagen, un vídeo o una red",
-  "Open a picture, a video or an .onnx network: also dropped or pasted":
-    "Abrir una imagen, un vídeo o una red .onnx: también al soltarlos o pegarlos",
+  "Open a picture, a video or an .onnx network: also dropped or pasted": "Abrir una imagen, un vídeo o una red .onnx: también al soltarlos o pegarlos",
   Example: "Ejemplo",
   Save: "Guardar",
   "Save the stylised picture": "Guardar la imagen estilizada",
@@ -222,8 +210,7 @@ export const spanishPage: PageWords = {
   "Its colour": "Su color",
   Strength: "Fuerza",
   Smoothness: "Suavidad",
-  "Details: where the network runs, how fast, and offline":
-    "Detalles: dónde corre la red, a qué velocidad y sin conexión",
+  "Details: where the network runs, how fast, and offline": "Detalles: dónde corre la red, a qué velocidad y sin conexión",
   "Save as": "Guardar como",
   "JPEG quality": "Calidad JPEG",
   "Save the photo beside it": "Guardar la foto al lado",
@@ -234,8 +221,7 @@ export const spanishPage: PageWords = {
   "See both in the middle of the file": "Ver ambos en el centro del archivo",
   "Record with sound": "Grabar con sonido",
   "Line width": "Grosor",
-  "Everything runs in this browser. No picture leaves it.":
-    "Todo funciona en este navegador. Ninguna imagen sale de él.",
+  "Everything runs in this browser. No picture leaves it.": "Todo funciona en este navegador. Ninguna imagen sale de él.",
   "Copy a link to this": "Copiar un enlace a esto",
   "Forget my settings": "Olvidar mis ajustes",
   "Open-source licences": "Licencias de código abierto",

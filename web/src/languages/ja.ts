@@ -1,8 +1,6 @@
-import type { PageWords, Strings } from "./en";
+import { minutes, type PageWords, type Strings } from "./en";
 
 const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
-const minutes = (seconds: number) =>
-  `${Math.floor(seconds / 60)}:${String(Math.floor(seconds) % 60).padStart(2, "0")}`;
 const PICTURES = "画像はカメラなしでも使えます。";
 
 export const japanese: Strings = {
@@ -20,10 +18,8 @@ export const japanese: Strings = {
   files: {
     example: "見本",
     unnamed: "ファイル",
-    noPicture: (name) =>
-      `${name}：このブラウザーで読める画像ではありません。JPEG、PNG、WebP をお試しください。`,
-    noVideo: (name) =>
-      `${name}：このブラウザでは再生できない動画です。MP4 か WebM を試してください。`,
+    noPicture: (name) => `${name}：このブラウザーで読める画像ではありません。JPEG、PNG、WebP をお試しください。`,
+    noVideo: (name) => `${name}：このブラウザでは再生できない動画です。MP4 か WebM を試してください。`,
     missing: (name, why) => `${name} が届きませんでした：${why}`,
     silent: "サーバーが応答しません",
     broken: "接続が途中で切れました",
@@ -52,16 +48,14 @@ export const japanese: Strings = {
   own: {
     takes: (name) => `${name} の画像の受け取り方`,
     found: "写真で調べました。絵がおかしいときは変えてください。",
+    fixed: (wide, high) => `描けるのは ${wide} × ${high} ピクセルだけです。`,
     doubtful: (name) => `${name} が受け取る値と返す値は写真では決まりません。設定で選び、「これで描く」を押してください。`,
     refused: (name, why) => `${name} はスタイルになりません：${why}。`,
     unreadable: "ONNX のネットワークでないか、ブラウザー版 ONNX Runtime では動きません",
     inputs: (count) => `入力が ${count} 個あります。必要なのは画像 1 個です`,
-    otherInput: (type, shape) =>
-      `入力が ${type} ${shape} です。必要なのは float32 1 × 3 × 高さ × 幅です`,
-    otherOutput: (type, shape) =>
-      `出力が ${type} ${shape} です。必要なのは画像と同じ大きさの float32、3 または 4 チャンネルです`,
-    range: (low, high) =>
-      `値が ${low.toPrecision(3)} から ${high.toPrecision(3)} です。入出力とも [0, 1] の RGB が必要です`,
+    otherInput: (type, shape) => `入力が ${type} ${shape} です。必要なのは float32 1 × 3 × 高さ × 幅です`,
+    otherOutput: (type, shape) => `出力が ${type} ${shape} です。必要なのは画像と同じ大きさの float32、3 または 4 チャンネルです`,
+    range: (low, high) => `値が ${low.toPrecision(3)} から ${high.toPrecision(3)} です。入出力とも [0, 1] の RGB が必要です`,
   },
   backend: {
     wasm: (threads) => `WASM、${threads} スレッド`,
@@ -78,10 +72,9 @@ export const japanese: Strings = {
     oneThreadHeaders: "サーバーが COOP/COEP ヘッダーを送らないため、スレッドを増やせません",
   },
   film: {
-    opaque: "動画は透明なしで、黒の上に保存されました。",
+    opaque: "このブラウザーは透明な動画を書けないため、黒の上に保存されました。「ループ」なら透明な GIF を保存できます。",
     start: "録画",
-    stop: (seconds) =>
-      `停止 ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`,
+    stop: (seconds) => `停止 ${minutes(seconds)}`,
     silent: "録画に音がありません。マイクが拒否されたか、ありません。",
     notStarted: (why) => `録画を始められませんでした：${why}`,
     failed: "ブラウザーが録画を続けられませんでした",
@@ -91,8 +84,7 @@ export const japanese: Strings = {
     cancel: "中止",
     progress: (percent, left) =>
       left === null ? `${percent} %` : `${percent} %・残り ${minutes(left)}`,
-    done: (frames, silent) =>
-      `動画を保存しました（${frames} フレーム${silent ? "、音声なし：このブラウザでは引き継げません" : ""}）。`,
+    done: (frames, silent) => `動画を保存しました（${frames} フレーム${silent ? "、音声なし：このブラウザでは引き継げません" : ""}）。`,
     failed: (why) => `動画を描けませんでした：${why}。`,
     unreadable: "このブラウザは動画をフレームごとに読めません",
     unwritable: "このブラウザは動画を書き出せません",
@@ -101,8 +93,7 @@ export const japanese: Strings = {
     save: "保存",
     cancel: "中止：画像は保存されません",
     gives: (width, height) => `${width} × ${height} ピクセルで保存されます。`,
-    givesFixed: (name, wide, high, width, height) =>
-      `${width} × ${height} ピクセルで保存されます。${name} が描くのは ${wide} × ${high} までで、写真に沿って拡大されます。`,
+    givesFixed: (name, wide, high, width, height) => `${width} × ${height} ピクセルで保存されます。${name} が描くのは ${wide} × ${high} までで、写真に沿って拡大されます。`,
     done: (width, height) => `${width} × ${height} の画像を保存しました。`,
     failed: (why) => `画像を保存できませんでした: ${why}。`,
   },
@@ -110,8 +101,7 @@ export const japanese: Strings = {
     coming: "ネットワークなしで開けるよう、ページをブラウザーに保存しています。",
     ready: "オフライン対応：このページはブラウザーに保存され、ネットワークなしで開けます。",
     insecure: "オフライン不可：ブラウザーが保存するのは https か localhost で開いたページだけです。",
-    untrusted:
-      "オフライン不可：distill.lens https=true のような信頼されない証明書のページは保存されません。https ホスト上の静的ビルドなら保存されます。",
+    untrusted: "オフライン不可：distill.lens https=true のような信頼されない証明書のページは保存されません。https ホスト上の静的ビルドなら保存されます。",
     refused: "オフライン不可：プライベートウィンドウなど、このブラウザーはここでページを保存しません。",
   },
   loop: {
@@ -147,15 +137,13 @@ export const japanesePage: PageWords = {
   "The photo": "写真",
   "The stylised photo": "スタイルをつけた写真",
   photo: "写真",
-  "Divider: the photo on its left, the stylised picture on its right":
-    "境界線：左が写真、右がスタイルをつけた画像",
+  "Divider: the photo on its left, the stylised picture on its right": "境界線：左が写真、右がスタイルをつけた画像",
   Speed: "速度",
   Picture: "画像",
   Camera: "カメラ",
   Flip: "切替",
   Freeze: "静止",
-  "Freeze: the camera's picture stays, and is drawn as finely as the screen shows":
-    "静止：カメラの画像を止めて、画面の細かさで描きます",
+  "Freeze: the camera's picture stays, and is drawn as finely as the screen shows": "静止：カメラの画像を止めて、画面の細かさで描きます",
   Mirror: "反転",
   Compare: "比較",
   "Compare: the photo beside the stylised picture": "比較：スタイルをつけた画像の横に写真",
@@ -168,8 +156,7 @@ export const japanesePage: PageWords = {
   "Drawing the picture at its full size": "画像を元の大きさで描いています",
   Open: "開く",
   "Open a picture, a video or a network": "画像、動画、またはネットワークを開く",
-  "Open a picture, a video or an .onnx network: also dropped or pasted":
-    "画像、動画、または .onnx のネットワークを開く（ドロップや貼り付けも可）",
+  "Open a picture, a video or an .onnx network: also dropped or pasted": "画像、動画、または .onnx のネットワークを開く（ドロップや貼り付けも可）",
   Example: "見本",
   Save: "保存",
   "Save the stylised picture": "仕上がった画像を保存",
@@ -219,8 +206,7 @@ export const japanesePage: PageWords = {
   "Its colour": "その色",
   Strength: "強さ",
   Smoothness: "なめらかさ",
-  "Details: where the network runs, how fast, and offline":
-    "詳細：ネットワークの動く場所、速さ、オフライン",
+  "Details: where the network runs, how fast, and offline": "詳細：ネットワークの動く場所、速さ、オフライン",
   "Save as": "保存形式",
   "JPEG quality": "JPEG の品質",
   "Save the photo beside it": "写真も並べて保存",
@@ -231,8 +217,7 @@ export const japanesePage: PageWords = {
   "See both in the middle of the file": "ファイル中央で両方を見る",
   "Record with sound": "音も録る",
   "Line width": "線の太さ",
-  "Everything runs in this browser. No picture leaves it.":
-    "すべてこのブラウザーの中で動きます。画像は外に出ません。",
+  "Everything runs in this browser. No picture leaves it.": "すべてこのブラウザーの中で動きます。画像は外に出ません。",
   "Copy a link to this": "この設定へのリンクをコピー",
   "Forget my settings": "設定を忘れる",
   "Open-source licences": "オープンソースライセンス",
