@@ -20,7 +20,7 @@ from distill.export.onnx import OnnxExporter
 from distill.lens import webpage
 from distill.models.students.global_statistics import thumbnail_of
 from distill.models.students.student import Student
-from distill.stylize import render
+from distill.stylize import render, stickers
 from distill.stylize.video.stylised_video import Smoother
 from support.told_students import told_student
 
@@ -35,7 +35,8 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("compiled")
     source = webpage.SOURCES / "src"
     sources = [
-        source / f"{name}.ts" for name in ("steady", "auto_size", "colours", "fit", "onnx_file")
+        source / f"{name}.ts"
+        for name in ("steady", "auto_size", "colours", "fit", "onnx_file", "stickers")
     ]
     (folder / "package.json").write_text('{"type": "module"}')
     flags = [
@@ -369,3 +370,53 @@ def test_any_other_student_is_left_whole(run):
     untold = OnnxExporter().export(Student(whole.encoder, whole.decoder))
     file = base64.b64encode(untold.SerializeToString()).decode()
     assert run(SPLIT, file=file) is None
+
+
+WORN = """
+import { dress, follow, wearers } from "./stickers.js";
+let faces = [], first = true;
+const put = [], frames = [];
+const nothing = () => {};
+const context = new Proxy({ canvas: { width: 600, height: 400 } }, {
+  get: (own, name) => own[name] ?? (name === "setTransform" ? (...to) => put.push(to) : nothing),
+  set: () => true,
+});
+for (const marks of given.frames) {
+  const found = wearers(marks, 1.5);
+  faces = first ? found : follow(faces, found, 1.5);
+  first = false;
+  frames.push(faces.map(({ marks, opacity }) => [...Object.values(marks).flat(), opacity]));
+}
+const one = [{ picture: null, anchors: given.anchors }];
+dress(context, one, wearers(given.frames[0].slice(0, 1), 1.5));
+console.log(JSON.stringify({ frames, put }));
+"""
+
+
+def test_stickers_are_put_and_followed_as_stylize_does(run):
+    """Faces that move, turn away, are lost and come back, of a picture of 600 × 400."""
+    rng = np.random.default_rng(0)
+    face = np.array([200 + 150j, 260 + 140j, 235 + 180j, 240 + 210j, 170 + 160j, 300 + 140j])
+    moved = [face, face + 2, face + 1 + 3j, face * np.exp(0.1j), face + 25 * np.eye(6)[2]]
+    moved = [marks + rng.normal(0, 0.5, 6) for marks in moved]
+    other = face + 250 + 100j
+    frames = [[moved[0]], [moved[1], other], [], [moved[2]], [moved[3], other], [moved[4]]]
+    named = [[dict(zip(stickers.MARKS, marks, strict=True)) for marks in each] for each in frames]
+    share = lambda at: [at.real / 600, at.imag / 400]  # noqa: E731
+    given = [[{n: share(at) for n, at in marks.items()} for marks in each] for each in named]
+    anchors = {"left_eye": [90, 20], "right_eye": [12, 26], "mouth": [50, 100]}
+    made = run(WORN, frames=given, anchors=anchors)
+    last = None
+    for each, shown in zip(named, made["frames"], strict=True):
+        found = [stickers.Followed(marks, stickers.facing(marks)) for marks in each]
+        last = stickers.follow(last, found)
+        want = [[*(v for at in f.marks.values() for v in share(at)), f.opacity] for f in last]
+        assert np.allclose(shown, want, atol=1e-9)
+    (a, b, c, d, e, f) = made["put"][0]
+    # Least squares by an independent solver: x' = p x - q y + s, y' = q x + p y + t.
+    rows, there = [], []
+    for name, (x, y) in anchors.items():
+        rows += [[x, -y, 1, 0], [y, x, 0, 1]]
+        there += [named[0][0][name].real, named[0][0][name].imag]
+    p, q, s, t = np.linalg.lstsq(np.array(rows), np.array(there), rcond=None)[0]
+    assert np.allclose([a, b, c, d, e, f], [p, q, -q, p, s, t])

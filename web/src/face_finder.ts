@@ -1,10 +1,10 @@
 /** Where faces are: MediaPipe's BlazeFace, and an oval for each face. In the worker. */
 import type { InferenceSession, Tensor } from "onnxruntime-web";
-import { LOOK, decodeFaces, distinct, type Face } from "./blazeface";
+import { LOOK, POINTS, decodeFaces, distinct, type Face } from "./blazeface";
 import { mirrored, ovalOf, paint } from "./face_oval";
 import { SIDE, square, type MaskSource, type View } from "./mask_source";
 import { toPlanes } from "./planes";
-import type { Box, Size } from "./protocol";
+import { MARKS, type Box, type FaceMarks, type Size } from "./protocol";
 import type { Runtime } from "./runtime";
 
 const [INPUT, BOXES, SCORES] = ["photo", "boxes", "scores"]; // as tools/mediapipe_networks.py names them
@@ -54,6 +54,19 @@ export class FaceFinder implements MaskSource {
     for (const { box, sure } of looks) faces.push(...(await this.look(frame, crop, box, sure)));
     this.frame = frame;
     return (this.found = distinct(faces));
+  }
+
+  /** Their marks, in what is seen of the view: a mirrored face's left eye is what was its right one. */
+  async marks(view: View): Promise<FaceMarks[]> {
+    const { crop, mirror } = view;
+    const other = (name: string) => (name.startsWith("left") ? name.replace("left", "right") : name.replace("right", "left"));
+    return (await this.faces(view)).map(({ places }) => {
+      const marks = MARKS.map((name, i) => {
+        const x = places[POINTS.leftEye + 2 * i] / crop.width;
+        return [mirror ? other(name) : name, [mirror ? 1 - x : x, places[POINTS.leftEye + 2 * i + 1] / crop.height]];
+      });
+      return Object.fromEntries(marks) as FaceMarks;
+    });
   }
 
   /** The faces in a box of the crop, in pixels of the crop. */

@@ -11,10 +11,11 @@ import { NetworkSession } from "./network_session";
 import type { Fade } from "./part_mask";
 import { splitAtSummary } from "./onnx_file";
 import { LUMA, drawSeen, toBytes } from "./planes";
-import type { Backdrop, BeginFullRequest, DrawnFace, FileKind, FullLook, Size } from "./protocol";
+import type { Backdrop, BeginFullRequest, DrawnFace, FaceMarks, FileKind, FullLook, Size, Sticker } from "./protocol";
 import { measureReach } from "./reach";
 import { LANCZOS, resample, rounded } from "./resample";
 import type { Runtime } from "./runtime";
+import { dress, wearers } from "./stickers";
 import { Teller } from "./teller";
 import { blend, margin, mirrored, spans, type Span } from "./tiles";
 
@@ -43,6 +44,12 @@ interface Tile {
   rim: [number, number];
 }
 
+/** What the faces wear that have such marks. */
+interface Worn {
+  stickers: Sticker[];
+  marks: FaceMarks[];
+}
+
 export class FullPicture {
   private readonly own: Picture;
   private readonly drawn: Picture; // by the network: `own`, or less
@@ -58,14 +65,14 @@ export class FullPicture {
 
   /**
    * The frame is taken and closed. Over what is drawn come `faces`; `fade` makes see-through what is to stay as the
-   * photo has it; `behind` stands behind `people`, given by their opacity.
+   * photo has it; `behind` stands behind `people`, given by their opacity; over all come `stickers`.
    */
   constructor(
     private readonly student: Student,
     private network: ArrayBuffer,
     frame: ImageBitmap,
     { mirror, side, middle }: Pick<BeginFullRequest, "mirror" | "side" | "middle">,
-    private readonly layers: { fade: Fade | null; faces: DrawnFace[]; people: ImageBitmap | null; behind: Backdrop | null },
+    private readonly layers: { fade: Fade | null; faces: DrawnFace[]; people: ImageBitmap | null; behind: Backdrop | null } & Worn,
   ) {
     const { width, height } = (this.whole = { width: frame.width, height: frame.height });
     const scale = drawnScale(this.whole, student, side);
@@ -138,7 +145,7 @@ export class FullPicture {
   async finish(look: FullLook, kind: FileKind): Promise<Blob> {
     await this.close();
     const { width, height, made } = this.own;
-    const { fade, faces, people, behind } = this.layers;
+    const { fade, faces, people, behind, stickers, marks } = this.layers;
     const context = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: faces.length > 0 })!;
     if (faces.length) {
       context.putImageData(new ImageData(made, width, height), 0, 0);
@@ -150,6 +157,7 @@ export class FullPicture {
     const bytes = plain ? made : composed(this.own, look, fade !== null);
     context.putImageData(new ImageData(bytes, width, height), 0, 0);
     if (people && behind) putBehind(context, people, behind, Math.round(width * look.split));
+    dress(context, stickers, wearers(marks, width / height), Math.round(width * look.split));
     return context.canvas.convertToBlob(kind);
   }
 

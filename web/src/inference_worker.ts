@@ -118,7 +118,7 @@ async function anywhere<T>(work: (runtime: Runtime) => Promise<T>): Promise<T> {
   return work(runtime!);
 }
 
-async function beginFull({ student, frame, mirror, part, apart, behind, side, middle }: BeginFullRequest): Promise<number> {
+async function beginFull({ student, frame, mirror, part, apart, behind, stickers, side, middle }: BeginFullRequest): Promise<number> {
   const [ready, network] = await Promise.all([runtimeOnce(), networkOnce(student)]);
   runtime ??= ready;
   await full?.close();
@@ -127,7 +127,8 @@ async function beginFull({ student, frame, mirror, part, apart, behind, side, mi
   const fade = (await maskOf(part)?.fadeOf(view, part)) ?? null;
   const people = (behind && (await masks.get("people")?.mask.stencil(view))) ?? null;
   const drawn = apart && (await anywhere(async (runtime) => (await pasteOf(student, runtime))?.draw(view, crop)));
-  const layers = { fade, faces: drawn || [], people, behind };
+  const marks = stickers.length ? await faceFinder()?.marks(view) : [];
+  const layers = { fade, faces: drawn || [], people, behind, stickers, marks: marks ?? [] };
   const picture = (full = new extras.FullPicture!(student, network, frame, { mirror, side, middle }, layers));
   return anywhere((runtime) => picture.plan(runtime));
 }
@@ -154,21 +155,30 @@ async function infer(request: InferRequest): Promise<InferResult> {
 async function draw(request: InferRequest): Promise<InferResult> {
   const drawn = await student!.infer(request.shown ? { ...request, spare: small ?? request.spare } : request);
   const cut = (await maskOf(request.part)?.cut(request, drawn)) ?? drawn;
+  const start = performance.now();
+  const marks = request.marks ? await faceFinder()?.marks(request) : undefined;
+  const looked = performance.now() - start;
+  cut.times.part += looked;
+  cut.times.finish += looked;
   const people = request.behind ? await masks.get("people")?.mask.stencil(request, cut) : undefined;
-  const result = { ...(request.shown ? enlarged(request, cut) : cut), people };
+  const result = { ...(request.shown ? enlarged(request, cut) : cut), people, marks };
   const paste = request.apart && (await pasteOf(opened!.student, runtime!));
   if (!paste) return faces?.restart(), result;
-  const start = performance.now();
+  const begun = performance.now();
   result.faces = await paste.draw(request, request.shown ?? request.crop);
-  const took = performance.now() - start;
+  const took = performance.now() - begun;
   result.times.finish += took;
   result.times.part += took;
   return result;
 }
 
+function faceFinder(): FaceFinder | undefined {
+  return masks.get("faces")?.mask.source as FaceFinder | undefined;
+}
+
 /** What draws faces by themselves; null before the network that finds them has come. */
 async function pasteOf(student: Student, runtime: Runtime): Promise<FacePaste | null> {
-  const finder = masks.get("faces")?.mask.source as FaceFinder | undefined;
+  const finder = faceFinder();
   if (!finder) return null;
   faces ??= new extras.FacePaste!();
   await faces.open(student, finder, runtime, await networkOnce(student));

@@ -23,6 +23,8 @@ export class LiveLoop {
   /** Whether faces are drawn by themselves, and whether people are told from what is behind them; likewise. */
   apart = false;
   behind = false;
+  /** Whether faces' marks are told, for what they wear. */
+  marks = false;
   /** Called with every result, and whether it is of a still picture. */
   onDrawn: ((result: InferResult, still: boolean) => void) | null = null;
   /** Called with what is shown from now on, before any of it is. */
@@ -112,7 +114,7 @@ export class LiveLoop {
     if (!choice) return frame.close();
     const result = await this.infer(frame, drawing, choice, source.still ? 0 : this.steady, source.still);
     if (source === this.source && this.active) {
-      this.show(result, choice, source.still);
+      this.show(result, choice, source.still, source.still);
       this.chosen.ran(choice);
       this.onTimes?.(result.times, choice, source.still);
       this.onDrawn?.(result, source.still);
@@ -131,7 +133,7 @@ export class LiveLoop {
     const choice = this.chosen.now;
     if (!choice) throw new Error(strings.network.noStudent);
     const result = await this.infer(frame, fit(frame, choice, false), choice, fresh ? 0 : this.steady, false);
-    this.show(result, choice, false);
+    this.show(result, choice, false, fresh);
     this.giveBack(result);
   }
 
@@ -143,13 +145,13 @@ export class LiveLoop {
     still: boolean,
   ): Promise<InferResult> {
     this.onBackend(await this.engine.open(student, size));
-    const { mirror, part, apart, behind } = this;
+    const { mirror, part, apart, behind, marks } = this;
     const shown = this.viewer.shown(crop);
-    return this.engine.infer({ frame, crop, mirror, still, rim, shown, steady, part, apart, behind });
+    return this.engine.infer({ frame, crop, mirror, still, rim, shown, steady, part, apart, behind, marks });
   }
 
-  private show(result: InferResult, { student }: Choice, still: boolean): void {
-    this.viewer.show(result, student.name);
+  private show(result: InferResult, { student }: Choice, still: boolean, fresh: boolean): void {
+    this.viewer.show(result, student.name, fresh);
     this.meter.add(result.times, still);
   }
 

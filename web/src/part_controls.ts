@@ -5,10 +5,11 @@
 import faces from "../networks/blazeface_short_range/blazeface_short_range.onnx?url";
 import people from "../networks/selfie_segmentation/selfie_segmentation.onnx?url";
 import { $, reason, say, unsay } from "./dom";
+import { fetchFile } from "./download";
 import type { Engine } from "./engine";
 import type { LiveLoop } from "./live_loop";
 import type { Preferences } from "./preferences";
-import { FOUND_BY, type Backdrop, type Finder, type InferResult, type Part } from "./protocol";
+import { FOUND_BY, type Backdrop, type Finder, type InferResult, type Part, type Sticker } from "./protocol";
 import { strings } from "./strings";
 import type { Viewer } from "./viewer";
 
@@ -19,12 +20,33 @@ function named(url: string): string {
   return url.replace(new URL(".", location.href).href, "");
 }
 
-const PLAIN = { draw: "everything", apart: "", background: "" };
+const STICKERS = "../../src/distill/stylize/stickers/"; // of distill.stylize
+const pictures = import.meta.glob<string>("../../src/distill/stylize/stickers/*.png", { eager: true, import: "default", query: "?url" });
+const anchors = import.meta.glob<Sticker["anchors"]>("../../src/distill/stylize/stickers/*.json", { eager: true, import: "anchors" });
+
+/** The stickers' pictures by the stickers' names, as the page's folder names them. */
+export const stickerFiles = Object.fromEntries(
+  Object.entries(pictures).map(([path, url]) => [path.slice(STICKERS.length, -".png".length), named(url)]),
+);
+
+/** Stickers of these names; others are nothing. */
+async function stickersOf(names: string[]): Promise<Sticker[]> {
+  const known = names.filter((name) => name in stickerFiles);
+  return Promise.all(
+    known.map(async (name) => ({
+      picture: await createImageBitmap(await fetchFile(stickerFiles[name])),
+      anchors: anchors[`${STICKERS}${name}.json`],
+    })),
+  );
+}
+
+const PLAIN = { draw: "everything", apart: "", wear: "", background: "" };
 type Control = keyof typeof PLAIN;
 
 export class PartControls {
   /** What the controls say, as far as the networks for it are there. */
   private readonly ready: Record<Control, string> = { ...PLAIN };
+  private stickers: Sticker[] = [];
 
   /** `changed`: inferences may take more or less from now on, and what is saved is of another kind. */
   constructor(
@@ -57,27 +79,34 @@ export class PartControls {
   /** What is drawn goes on until the network is there; where it does not come, as if nothing had been picked. */
   private async take(name: Control, picked: boolean): Promise<void> {
     const value = valueOf(name);
-    const finder = name === "draw" ? FOUND_BY[value as Part] : value && (name === "apart" ? "faces" : "people");
+    const finder = name === "draw" ? FOUND_BY[value as Part] : value && (name === "background" ? "people" : "faces");
+    let { stickers } = this;
     let missing = "";
     if (picked) say("");
     try {
       if (finder) await this.engine.bringFinder(finder, finderNetworks[finder]);
+      if (name === "wear") stickers = await stickersOf(value.split(","));
     } catch (error) {
-      missing = strings.part.missing[finder as Finder](reason(error));
+      missing = name === "wear" ? reason(error) : strings.part.missing[finder as Finder](reason(error));
     }
     if (value !== valueOf(name)) return;
     if (missing) {
       put(name, PLAIN[name]);
       say(missing);
     } else if (picked) this.preferences.set(name, (value === PLAIN[name] ? undefined : value === "true" || value) as never);
+    const same = this.ready[name] === valueOf(name);
     this.ready[name] = valueOf(name);
+    if (name === "wear") this.stickers = valueOf(name) ? stickers : [];
     this.use();
+    if (name === "wear" && !same) this.live.again();
   }
 
   private use(): void {
     const { live, ready, preferences } = this;
     const { part, apart, behind } = live;
     [live.part, live.apart, live.behind] = [ready.draw as Part, ready.apart !== "", ready.background !== ""];
+    live.marks = this.stickers.length > 0;
+    this.viewer.stickers = this.stickers;
     const kind = ready.background as Backdrop["kind"];
     const colour = preferences.get("colour");
     this.viewer.backdrop = kind ? { kind, colour } : null;
@@ -88,9 +117,9 @@ export class PartControls {
   }
 
   /** Of a picture without a face or a person, which else would look as if nothing had happened. */
-  private tell({ found, faces, people }: InferResult, still: boolean): void {
+  private tell({ found, faces, marks, people }: InferResult, still: boolean): void {
     const { noFace, noPerson, slow } = strings.part;
-    const none = (this.live.part === "faces" && found === false) || faces?.length === 0;
+    const none = (this.live.part === "faces" && found === false) || faces?.length === 0 || marks?.length === 0;
     const so = [still && none && noFace, still && people === null && noPerson, faces === null && slow];
     for (const line of [noFace, noPerson, slow])
       if (!so.includes(line)) unsay(line);
@@ -98,14 +127,16 @@ export class PartControls {
   }
 }
 
-/** A control's value; a box's is whether it is checked. */
+/** A control's value; a box's is whether it is checked, that of several the checked ones. */
 function valueOf(name: Control): string {
+  if (name === "wear") return [...$(name).querySelectorAll<HTMLInputElement>(":checked")].map(({ value }) => value).join();
   const control = $<HTMLInputElement>(name);
   return control.type !== "checkbox" ? control.value : control.checked ? "true" : "";
 }
 
 function put(name: Control, value: string): void {
   const control = $<HTMLInputElement>(name);
-  if (control.type === "checkbox") control.checked = value === "true";
+  if (name === "wear") for (const box of control.querySelectorAll("input")) box.checked = value.split(",").includes(box.value);
+  else if (control.type === "checkbox") control.checked = value === "true";
   else control.value = value;
 }

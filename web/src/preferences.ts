@@ -20,6 +20,8 @@ export interface Values {
   draw: Part;
   /** Whether faces are drawn by themselves, too. */
   apart: boolean;
+  /** What faces wear: names of stickers, parted by commas. */
+  wear: string;
   /** What stands behind people, and its colour; unset: their own background. */
   background: Backdrop["kind"];
   colour: string;
@@ -80,6 +82,7 @@ const READ: { [K in keyof Values]: (value: unknown) => Values[K] | undefined } =
   steady: number(0, 0.95),
   draw: part,
   apart: flag,
+  wear: text,
   background: (value) => BACKDROPS.find((each) => each === value),
   colour: (value) => (/^#[\da-f]{6}$/i.test(String(value)) ? String(value) : undefined),
   compare: flag,

@@ -54,6 +54,17 @@ export type Backdrop = { kind: (typeof BACKDROPS)[number]; colour: string };
 /** A face drawn by itself, its edge soft, and the box where it goes: shares of what is shown. */
 export type DrawnFace = { picture: ImageBitmap; box: Box };
 
+/** Marks of a face, as shares of what is seen; left and right are those of who looks out of the picture. */
+export const MARKS = ["right_eye", "left_eye", "nose", "mouth", "right_ear", "left_ear"] as const;
+export type Mark = (typeof MARKS)[number];
+export type FaceMarks = Record<Mark, readonly [number, number]>;
+
+/** A picture that faces wear, and where marks of the wearer's face lie in it, in its pixels. */
+export interface Sticker {
+  picture: ImageBitmap;
+  anchors: Partial<FaceMarks>;
+}
+
 export interface InferRequest {
   what: "infer";
   frame: ImageBitmap;
@@ -72,6 +83,8 @@ export interface InferRequest {
   /** Whether faces are drawn by themselves, too, and whether people are told from what is behind them. */
   apart: boolean;
   behind: boolean;
+  /** Whether it is told where faces have their marks. */
+  marks: boolean;
   /** The bytes of an earlier result, to be written over. */
   spare: ArrayBuffer | null;
 }
@@ -98,6 +111,7 @@ export interface BeginFullRequest {
   part: Part;
   apart: boolean;
   behind: Backdrop | null;
+  stickers: Sticker[];
   /** Pixels of the long side that the network draws, to be enlarged guided by the photo; null: all. */
   side: number | null;
   /** Pixels of width and height in its middle that are wanted; null: all. */
@@ -164,6 +178,8 @@ export interface InferResult extends Size {
   found?: boolean;
   /** Faces drawn by themselves, the largest last; null: there was no time for any. */
   faces?: DrawnFace[] | null;
+  /** Marks of its faces, the surest first, where they were asked for. */
+  marks?: FaceMarks[];
   /** Opacity of people, where they are told from what is behind them; null: a picture without any. */
   people?: ImageBitmap | null;
   pixels: Uint8ClampedArray<ArrayBuffer>;

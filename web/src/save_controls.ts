@@ -4,7 +4,7 @@ import type { Engine } from "./engine";
 import type { LiveLoop } from "./live_loop";
 import { workBar } from "./loading";
 import type { Preferences } from "./preferences";
-import { STROKES, type BeginFullRequest, type Size, type Strokes } from "./protocol";
+import { STROKES, type BeginFullRequest, type Size, type Sticker, type Strokes } from "./protocol";
 import { encoded, saveFile } from "./save";
 import { readFull } from "./sources";
 import { strings } from "./strings";
@@ -102,8 +102,8 @@ export class SaveControls {
   private wanted(frame: ImageBitmap, strokes: Strokes): Omit<BeginFullRequest, "what"> {
     const { student } = this.live.now!;
     const { mirror, part, apart } = this.live;
-    const { behind, drawnSide } = this.viewer;
-    return { student, frame, mirror, part, apart, behind, side: strokes === "fine" ? null : drawnSide, middle: null };
+    const { behind, stickers, drawnSide } = this.viewer;
+    return { student, frame, mirror, part, apart, behind, stickers, side: strokes === "fine" ? null : drawnSide, middle: null };
   }
 
   private async drawn(frame: ImageBitmap): Promise<Blob | null> {
@@ -129,7 +129,8 @@ export class SaveControls {
       if (signal.aborted) return;
       const frame = await readFull(file);
       const middle = { width: Math.min(LOOKED_AT.width, frame.width), height: Math.min(LOOKED_AT.height, frame.height) };
-      const wanted = { ...this.wanted(frame, strokes), part: "everything", apart: false, behind: null, middle } as const;
+      const plain = { part: "everything", apart: false, behind: null, stickers: [] as Sticker[] } as const;
+      const wanted = { ...this.wanted(frame, strokes), ...plain, middle };
       const look = { ...this.viewer.look, split: 0 };
       const made = await this.engine.drawFull(wanted, look, this.preferences.file, () => {}, signal);
       if (!made) return;

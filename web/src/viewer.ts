@@ -4,7 +4,8 @@ import { Divider } from "./divider";
 import { $, label, type Root } from "./dom";
 import { MOST, screenSide } from "./fit";
 import { drawSeen } from "./planes";
-import type { Backdrop, Box, FullLook, InferResult, Size } from "./protocol";
+import type { Backdrop, Box, FullLook, InferResult, Size, Sticker } from "./protocol";
+import { dress, follow, wearers, type Wearer } from "./stickers";
 
 const SHARPEST = 1024; // pixels of the photo's long side on the screen, beside smaller results
 const LEAST = 256; // pixels that are drawn for, where fewer or none are seen
@@ -28,6 +29,10 @@ export class Viewer {
   private partial = false; // what is not drawn is see-through
   private people: ImageBitmap | null = null; // their opacity, where something else is put behind them
   private readonly drawing = document.createElement("canvas"); // the stylised picture without that
+  private readonly worn: HTMLCanvasElement | null; // over it: what faces wear
+  private wearers: Wearer[] = [];
+  /** What those are to wear. */
+  stickers: Sticker[] = [];
   /** What stands behind people, where they were told from it; null: what they stood before. */
   behind: Backdrop | null = null;
 
@@ -41,6 +46,7 @@ export class Viewer {
     this.divider = new Divider(root);
     this.photo = $<HTMLCanvasElement>("photo", root);
     this.stylised = $<HTMLCanvasElement>("stylised", root);
+    this.worn = root.getElementById("worn") as HTMLCanvasElement | null;
     this.stylisedContext = this.stylised.getContext("2d")!;
   }
 
@@ -51,8 +57,11 @@ export class Viewer {
     this.showPhoto({ frame, crop, mirror });
   }
 
-  /** Show a result beside the very part of the frame it was made from; its rim stays outside. */
-  show(result: InferResult, style: string): void {
+  /**
+   * Show a result beside the very part of the frame it was made from; its rim stays outside. `fresh`: it has
+   * nothing to do with the one before.
+   */
+  show(result: InferResult, style: string, fresh: boolean): void {
     const { rim, pixels, picture } = result;
     const [width, height] = [result.width - 2 * rim.width, result.height - 2 * rim.height];
     resize(this.stylised, picture?.width ?? width, picture?.height ?? height);
@@ -74,11 +83,24 @@ export class Viewer {
     resize(this.drawing, this.stylised.width, this.stylised.height);
     if (this.people) replace(this.drawing.getContext("2d")!, this.stylised);
     this.blend();
+    this.dress(result, fresh);
     this.frame.classList.remove("alone");
     const tag = this.root.getElementById("tag");
     if (tag) label(tag, style);
     if (!this.drawn) this.begun();
     this.onFrame?.();
+  }
+
+  /** Put on their faces what people wear, on a canvas of its own: it is as strong as ever. */
+  private dress({ marks, crop }: InferResult, fresh: boolean): void {
+    const { worn, stickers } = this;
+    if (!WHOLE_PAGE || !worn) return;
+    const { width, height } = this.stylised;
+    const shape = crop.width / crop.height;
+    const found = wearers(marks ?? [], shape);
+    this.wearers = fresh ? found : follow(this.wearers, found, shape);
+    Object.assign(worn, this.wearers.length && stickers.length ? { width, height } : { width: 1, height: 1 }); // cleared, too
+    dress(worn.getContext("2d")!, stickers, this.wearers);
   }
 
   private begun(): void {
@@ -220,6 +242,7 @@ export class Viewer {
     context.globalAlpha = this.people ? 1 : this.share;
     context.drawImage(this.stylised, 0, 0, width, height);
     context.globalAlpha = 1;
+    if (this.worn) context.drawImage(this.worn, 0, 0, width, height);
     context.restore();
     if (cut > 0 && cut < width) {
       context.fillStyle = "white";

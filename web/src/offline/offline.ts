@@ -3,7 +3,7 @@ import { $, label, say } from "../dom";
 import { loadFilms } from "../film_controls";
 import { gifWorker } from "../gif_loop";
 import type { Manifest } from "../manifest";
-import { finderNetworks } from "../part_controls";
+import { finderNetworks, stickerFiles } from "../part_controls";
 import { strings } from "../strings";
 
 const TRIED = "distill-lens-isolated"; // in this tab: the page was loaded anew for its headers
@@ -46,8 +46,8 @@ export async function keepForOffline(manifest: Manifest, loaded: string[]): Prom
   // The browser does not count what was fetched and not read.
   const named = [manifest.example, "manifest.json", gifWorker];
   // What few visitors want is kept once it was wanted.
-  for (const network of Object.values(finderNetworks))
-    if (await caches.match(new URL(network, folder))) named.push(network);
+  for (const file of [...Object.values(finderNetworks), ...Object.values(stickerFiles)])
+    if (await caches.match(new URL(file, folder))) named.push(file);
   for (const { file, thumbnail } of manifest.students)
     if (!file.startsWith("own:")) named.push(file, ...(thumbnail ? [thumbnail] : []));
   const page = performance.getEntriesByType("resource").map(({ name }) => name);
