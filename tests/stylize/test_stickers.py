@@ -213,10 +213,13 @@ def test_a_picture_and_what_it_wears(shipped_students, found, capsys):
     assert (worn[42:58, 42:78] == [255, 0, 0]).all()
     assert (worn[:38] == np.asarray(photo)[:38]).all()
     assert capsys.readouterr().err == ""
-    found[:] = []
-    assert run(stylize, "photo.png", "face=wear", "overlay=[hat.png]") == 0
-    assert capsys.readouterr().err == "'photo.png': no face found; nothing is put on\n"
-    assert (pixels("stylized/photo-hayao.png") == np.asarray(photo)).all()
+    aside = face(STRAIGHT | {"nose": 90 + 72j})  # turned away
+    for none in ([], [aside]):
+        found[:] = none
+        assert run(stylize, "photo.png", "face=wear", "overlay=[hat.png]") == 0
+        said = "'photo.png': no face that looks at the camera; nothing is put on\n"
+        assert capsys.readouterr().err == said
+        assert (pixels("stylized/photo-hayao.png") == np.asarray(photo)).all()
 
 
 @pytest.mark.parametrize("channels", [3, 4])

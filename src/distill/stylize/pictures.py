@@ -98,7 +98,7 @@ def pages(
         if setup.wardrobe and (worn := setup.wardrobe(part, page)) is not None:
             page = worn
         elif setup.wardrobe:
-            say("no face found; nothing is put on")
+            say("no face that looks at the camera; nothing is put on")
         stylised = [page]
         if setup.teacher is not None:  # whole, as it is meant: the measure for the other two ways
             at = None if upscale == "guided" and not squares else size and min(size, render.LIMIT)

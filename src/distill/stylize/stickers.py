@@ -174,7 +174,9 @@ class Wardrobe:
     _faces: list[Followed] | None = None
 
     def __call__(self, photo: Image.Image, page: Image.Image) -> Image.Image | None:
-        """`page`, as large as the photo, with all that the photo's faces wear; None without any."""
+        """`page`, as large as the photo, with all that the photo's faces wear.
+
+        None of a picture without a face that looks at the camera."""
         rgb = photo.convert("RGB")
         scale = max(1.0, max(rgb.size) / portraits.DETECTED_AT)
         small = rgb.resize((round(rgb.width / scale) or 1, round(rgb.height / scale) or 1))
@@ -184,7 +186,7 @@ class Wardrobe:
         worn = [Followed(marks, facing(marks)) for marks in found]
         if self.steady:
             worn = self._faces = follow(self._faces, worn)
-        elif not worn:
+        elif not any(face.opacity for face in worn):
             return None
         worn_page = page.convert("RGBA")
         for face in reversed(worn):

@@ -139,8 +139,10 @@ def test_both_directions_and_the_shorter_side_counted_once(tmp_path, capsys):
     assert "val/kid_a" in logged
     printed = capsys.readouterr().out
     assert "A to B" in printed
-    assert "(5 outputs, 3 real)" in printed
-    assert "(3 outputs, 5 real)" in printed
+    untranslated = logged["val/frechet_untranslated"]
+    assert untranslated == pytest.approx(expected(a, b), rel=1e-4)
+    assert f"(5 outputs, 3 real; untranslated {untranslated:.2f})" in printed
+    assert f"(3 outputs, 5 real; untranslated {untranslated:.2f})" in printed
 
 
 def test_real_pictures_go_through_the_network_once(tmp_path):

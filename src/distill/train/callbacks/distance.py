@@ -45,11 +45,12 @@ class Distance(pl.Callback):
 
     A validation step gives {output, target}, or {a, to_b, b, to_a} of two unpaired sides, pictures
     (N, 3 or 4, H, W) in [0, 1]; then val/frechet and val/kid are those of to_b against b, and
-    val/frechet_a and val/kid_a those of to_a against a. An output and its own target are not
-    compared by the kernel distance, which they would pull below zero. Pictures are rounded to 8
-    bits first, as files of them would be. Where the shorter of two unpaired sides begins again,
-    its pictures are not counted twice. The real pictures' features are computed at the first
-    validation.
+    val/frechet_a and val/kid_a those of to_a against a; val/frechet_untranslated is that of a
+    against b: a generator that gives its input back stays there, whatever its losses. An output
+    and its own target are not compared by the kernel distance, which they would pull below zero.
+    Pictures are rounded to 8 bits first, as files of them would be. Where the shorter of two
+    unpaired sides begins again, its pictures are not counted twice. The real pictures' features
+    are computed at the first validation.
 
     Few pictures bias a Fréchet distance upwards: it compares steps of one run, not runs whose
     held-out pictures differ. For training on one device. Raises DistillError for less than 2
@@ -61,6 +62,7 @@ class Distance(pl.Callback):
     def __init__(self, network: FeatureNetwork) -> None:
         self.network = network.requires_grad_(False).eval()
         self.real: dict[str, Features] = {}
+        self.untranslated: float | None = None
         self._begin()
 
     @classmethod
@@ -136,6 +138,9 @@ class Distance(pl.Callback):
             return
         found = {side: np.concatenate(parts) for side, parts in self._parts.items() if parts}
         self.real |= {r: found[r] for _, _, r, _ in _sides(found) if r not in self.real}
+        if self.untranslated is None and len(self.real) == 2:
+            a, b = self.real.values()
+            self.untranslated = frechet.frechet_from_features(a, b)
         for output, _, real, ending in _sides(found):
             x, y = found[output], self.real[real]
             self.check(min(len(x), len(y)))
@@ -143,6 +148,9 @@ class Distance(pl.Callback):
             kid = frechet.kid(x, y, paired=real == "target")
             pl_module.log_dict({f"val/frechet{ending}": fid, f"val/kid{ending}": kid})
             count = f"{counted(len(x), 'output')}, {len(y)} real"
+            if self.untranslated is not None:
+                pl_module.log("val/frechet_untranslated", self.untranslated)
+                count += f"; untranslated {self.untranslated:.2f}"
             line = f"{self.network.fid} {fid:.2f}, {self.network.kid} {1000 * kid:.2f} ({count})"
             tqdm.write(f"step {trainer.global_step}, {TITLES[output]}: {line}")
         self._begin()
