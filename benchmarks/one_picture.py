@@ -4,7 +4,8 @@
 
 What distill.eval_fid says of the run, and the same of the transformation network of Johnson, Alahi
 and Li 2016 (its supplement's table, with instance normalisation), trained for `--steps` on the
-run's pictures and losses. Printed as Markdown; a sheet goes to `--out`.
+run's pictures and on its losses but `stable`, which the paper has not, as it is padded by
+reflection there: the photos are not mirrored. Printed as Markdown; a sheet goes to `--out`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from distill.models.checkpoint import load_network
 from distill.models.teachers.unchanged import Unchanged
 from distill.prepare import labelling
 from distill.runs.run_folder import Run
+from distill.train import picture
 from distill.train.picture import PictureModule
 from distill.train.student_training import student_module
 
@@ -70,6 +72,7 @@ def johnson() -> nn.Sequential:
 
 def trained(module: PictureModule, data: DistillData, steps: int) -> nn.Module:
     """The paper's network after that many steps of the run's loss, at the paper's rate of 1e-3."""
+    picture.AROUND = 0
     module.student, said = johnson(), module.settings
     assert said is not None
     optimiser = torch.optim.Adam(module.student.parameters(), JOHNSON_RATE)
@@ -111,7 +114,9 @@ def main() -> None:
     assert isinstance(said, PictureTrain)
     sheet_of_all, scores = score_run(checkpoint, settings, None)
 
-    module = student_module(said, Unchanged().freeze(), PictureModule)
+    weights = {**said.loss.weights, "stable": 0.0}
+    plain = replace(said, loss=replace(said.loss, weights=weights))
+    module = student_module(plain, Unchanged().freeze(), PictureModule)
     assert isinstance(module, PictureModule)
     module.criterion.rescale(run_criterion(said, checkpoint).factors)
     network = trained(module, labelling.training_data(said, Unchanged().freeze()), given.steps)

@@ -47,7 +47,6 @@ LOSSES: Mapping[str, tuple[str, Sequence[str]]] = {  # title and settings, in th
     "sobel": ("+ Sobel", ["loss=l1_sobel"]),
     "style": ("+ style", ["loss=l1_sobel_style"]),
     "gka": ("+ GKA", ["loss=l1_sobel", "loss.weights.gka=0.5"]),
-    "style-gka": ("+ style + GKA", ["loss=l1_sobel_style", "loss.weights.gka=0.5"]),
     "full": ("all four", ["loss=full"]),
 }
 TUNED_ON = "sobel"

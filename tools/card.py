@@ -208,11 +208,11 @@ def picture_sheet(run: Path, facts: Facts) -> Image.Image:
     """Style picture, photo, student, of the same two photographs."""
     student = open_student(run / "export/student.onnx")
     squares = [
-        centre_square(read_photo(photo.path), 400)
+        centre_square(read_photo(photo.path), 320)
         for photo in demo_photos()
         if photo.path.name in SHOWN[:2]
     ]
-    style = read_square(facts["style"], 400)
+    style = read_square(facts["style"], 320)
     rows = [(style, to_tensor(each), to_tensor(stylise_rgb(each, student))) for each in squares]
     return sheet(rows, ("style", "photo", facts["style"]))
 

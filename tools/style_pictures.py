@@ -1,14 +1,16 @@
 """Draws the style pictures of recipe=picture: tools/style_pictures.py src/distill/data/pictures
 
 Each is a seeded drawing without anybody's photo or painting, under this project's licence:
-`swirl`, thick brush strokes along a flow over hills, a sea and a moon; `woodcut`, waves in a few
+`swirl`, thick brush strokes along a flow over hills, a sea and a moon; `dawn`, the same in the
+colours of a morning; `woodcut`, waves in a few
 printed colours with gouged lines; `glass`, leaded panes.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,17 +33,26 @@ def grid(side: int) -> tuple[np.ndarray, np.ndarray]:
     return columns, rows
 
 
-def swirl(rng: np.random.Generator) -> Image.Image:
+Palette = Mapping[str, Sequence[str]]
+NIGHT: Palette = {
+    "sky": ["#0f2350", "#1d3f86", "#2f66b0", "#173067", "#4f92c8", "#8fc0d8"],
+    "glow": ["#f6d75a", "#f2b632", "#fbeeb0", "#e8952a", "#cfe0b0"],
+    "hill": ["#12302c", "#1f5140", "#3d7a4a", "#0c2233", "#86a052"],
+    "field": ["#c98a2b", "#e0b23f", "#8f5a25", "#a9812f", "#f0d27a"],
+}
+DAWN: Palette = {
+    "sky": ["#d9657a", "#e98b86", "#f2a48e", "#b8739f", "#f7c9a8", "#fae3cc"],
+    "glow": ["#fff1b8", "#ffd884", "#fff8e0", "#ffb870", "#ffe9d2"],
+    "hill": ["#2a2f57", "#4b3b6b", "#6a4c82", "#31557a", "#9a6ea0"],
+    "field": ["#2c5a63", "#3f7c78", "#6ba38b", "#24445a", "#d9a566"],
+}
+
+
+def swirl(rng: np.random.Generator, palette: Palette = NIGHT) -> Image.Image:
     """Strokes with bristles, largest first, along curls around the moon and stars, and hills."""
     side = 2 * SIDE
     x, y = grid(side)
     potential = 0.35 * noise(rng, side, side / 9)
-    palette = {
-        "night": ["#0f2350", "#1d3f86", "#2f66b0", "#173067", "#4f92c8", "#8fc0d8"],
-        "glow": ["#f6d75a", "#f2b632", "#fbeeb0", "#e8952a", "#cfe0b0"],
-        "hill": ["#12302c", "#1f5140", "#3d7a4a", "#0c2233", "#86a052"],
-        "field": ["#c98a2b", "#e0b23f", "#8f5a25", "#a9812f", "#f0d27a"],
-    }
     lights = [(0.76, 0.2, 0.10), (0.2, 0.16, 0.05), (0.45, 0.33, 0.06), (0.1, 0.44, 0.04)]
     glow = np.zeros_like(x)
     for cx, cy, radius in lights:
@@ -57,13 +68,13 @@ def swirl(rng: np.random.Generator) -> Image.Image:
     )
     down, right = np.gradient(gaussian_filter(potential, side / 160))
     angle = np.arctan2(-right, down)  # along the level lines
-    canvas = Image.new("RGB", (side, side), "#0f2350")
+    canvas = Image.new("RGB", (side, side), palette["sky"][0])
     draw = ImageDraw.Draw(canvas)
     light = noise(rng, side, side / 40)
     for width, count, length in ((30, 2600, 9), (20, 5200, 8), (13, 7000, 7)):
         for place in rng.random((count, 2)):
             row, column = (place * side).astype(int)
-            kind = "night"
+            kind = "sky"
             if plains[row, column]:
                 kind = "field"
             elif hills[row, column]:
@@ -242,6 +253,7 @@ def shrink(picture: np.ndarray) -> Image.Image:
 
 PICTURES: dict[str, Callable[[np.random.Generator], Image.Image]] = {
     "swirl": swirl,
+    "dawn": partial(swirl, palette=DAWN),
     "woodcut": woodcut,
     "glass": glass,
 }

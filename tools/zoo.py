@@ -15,7 +15,7 @@ from noise or from init=FILE, and the file of every size alone. Its student may 
 photos may be used for: say their terms, card.licence=TEXT, when distill.prepare labels them.
 
 A style picture of the package (distill/data/pictures) has one run of recipe=picture, zoo-NAME, and
-the file of every size; distill.eval_fid scores it. Its photos' terms: licence.pictures=TEXT.
+a file of 256²; distill.eval_fid scores it. Its photos' terms: licence.pictures=TEXT.
 
 What a student still does worse than its teacher is written by hand, after looking, into
 tools/zoo_notes.yaml; the same command then only writes the card anew.
@@ -81,14 +81,14 @@ def make_picture(style: str, overrides: list[str], args: argparse.Namespace) -> 
     """The same of a style picture."""
     listed = ",".join(f"'{folder}'" for folder in args.photos.split(","))
     words = ["recipe=picture", f"style_image={style}", f"photos=[{listed}]", f"run=zoo-{style}"]
-    settings = train([*words, "trainer.max_steps=3000", *overrides])
+    settings = train([*words, "trainer.max_steps=2500", *overrides])
     ship_picture(Path(settings.runs) / settings.run, args.to)
 
 
 def ship_picture(run: Path, to: Path) -> None:
     """A run of recipe=picture, exported and scored, into the folder `to`."""
     words = [f"run={run.name}", f"runs={run.parent}", "checkpoint=last"]
-    command("-m", "distill.export", *words, "exporter.dynamic=true")
+    command("-m", "distill.export", *words)
     if not (run / "eval/results.json").is_file():
         command("-m", "distill.eval_fid", *words, "features=none")
     student, speed = run / "export/student.onnx", run / "speed"

@@ -40,7 +40,7 @@ DECODERS = [NNConv, FastDepth, Residual]
 # What comes out
 
 
-USE = {"hayao": "no", "hayao-small": "no", "whitebox": "no", "toon": "unknown"}
+USE = {"hayao": "no", "hayao-small": "no", "whitebox": "no"}
 
 
 def test_the_students_are_listed_those_for_commercial_use_first(capsys):

@@ -14,6 +14,8 @@ from distill.stylize.onnx_student import OnnxStudent
 
 RIM = 8  # pixels of the page's mirrored rim
 
+UNTOLD = {"dawn", "swirl", "toon", "whitebox"}  # shipped, right without the whole picture
+
 
 def told_student(seed: int = 0) -> nn.Module:
     """Folded, as the exporter takes it."""

@@ -34,14 +34,13 @@ def photo() -> torch.Tensor:
 
 
 SMALL = ["student=small", "global_statistics=thumbnail"]
-OWN = (
-    dict.fromkeys(zoo.shipped(), SMALL)
-    | {
-        "toon": ["decoder.build.context=0"],  # trained before the wide blocks were there
-        "hayao": SMALL[1:],
-        "whitebox": [],
-    }
-)
+OWN = dict.fromkeys(zoo.shipped(), SMALL) | {
+    "dawn": ["student=strokes"],
+    "hayao": SMALL[1:],
+    "swirl": ["student=strokes"],
+    "toon": [],
+    "whitebox": [],
+}
 
 
 @pytest.mark.parametrize("name", [*zoo.shipped()])
@@ -88,8 +87,12 @@ def test_an_exported_file_is_as_good(photo: torch.Tensor, tmp_path) -> None:
             ["decoder=nnconv"],
             "init=zoo:hayao: a student with decoder=detail, and this",
         ),
-        ("zoo:toon", ["decoder=nnconv"], "init=zoo:toon: another network than this run's"),
-        ("zoo:toon", [], "init=zoo:toon: has 0 wide blocks and this run's student 2; add "),
+        ("zoo:swirl", ["student=small"], "init=zoo:swirl: another network than this run's"),
+        (
+            "zoo:toon",
+            ["decoder.build.context=0"],
+            "init=zoo:toon: has 2 wide blocks and this run's student 0; add ",
+        ),
         ("nowhere.onnx", [], "nowhere.onnx"),
     ],
 )
