@@ -1,7 +1,7 @@
 """Frames a second of the page of distill.lens, in Chromium, from a camera that is a video file.
 
     python benchmarks/page.py [--students hayao toon] [--sizes 256 384] [--threads 1 2]
-                              [--draw everything people] [--square]
+                              [--draw everything people] [--also apart=1] [--square]
     python benchmarks/page.py --watch 120      # how long the page itself waits, and its memory
     python benchmarks/page.py --builds hayao   # ONNX Runtime's builds, without the page
 
@@ -89,7 +89,7 @@ def main() -> None:
             print("student   size  threads  draws       FPS   frame ms = ", end="")
             print("prepare + network + finish   CPU ms of a frame, of the network alone")
             for threads in options.threads:
-                visit(page, f"{url}?threads={threads}", options, threads)
+                visit(page, f"{url}?threads={threads}&{options.also}", options, threads)
         browser.close()
 
 
@@ -235,6 +235,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--sizes", nargs="+", type=int, default=[256])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--draw", nargs="+", default=["everything"])
+    parser.add_argument("--also", default="", help="of the page's link, apart=1&wear=hair,glasses")
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--square", action="store_true", help="a square camera instead of 4:3")
     parser.add_argument("--watch", type=float, default=0, metavar="SECONDS")

@@ -120,7 +120,7 @@ def test_faces_and_stickers_as_the_command_has_them(shipped_students, capsys, sa
     capsys.readouterr()
     nobody = worn(COLOURS)
     np.testing.assert_array_equal(nobody, COLOURS if "wear" in said.values() else 255 - COLOURS)
-    assert capsys.readouterr().err.startswith("a 48×40 picture: no face found; ")
+    assert capsys.readouterr().err.startswith("a 48×40 picture: no face ")
 
 
 def test_what_load_cannot_give_is_one_line(shipped_students):

@@ -58,7 +58,7 @@ def module_of(said: PictureTrain) -> PictureModule:
         (
             "none.png",
             None,
-            r"style_image=none\.png: no such file; name a picture, or one of glass, ",
+            r"style_image=none\.png: no such file; name a picture, or one of dawn, ",
         ),
         ("text.png", b"words", "not a picture, or of an unknown kind; name another picture"),
         ("small.png", (3, 3), "3×3 pixels: smaller than 64 a side; name another picture"),
