@@ -116,7 +116,7 @@ def served(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
 def visit(page: Any, url: str, options: argparse.Namespace, threads: int) -> None:
     page.goto(url)
     wait(page, "document.getElementById('meter').textContent.includes('FPS')")
-    (own,) = worker_seconds()
+    own = set(worker_seconds())  # the page's worker and its threads
     for student in options.students:
         page.check(f"input[value={student}]", force=True)
         wait(page, f"document.getElementById('tag').textContent === '{student}'")
@@ -147,7 +147,7 @@ def begin_alone(page: Any, student: str, size: int, build: str = "") -> None:
         raise SystemExit(f"{build}: {runs}")
 
 
-def measured(page: Any, own: int, seconds: float) -> str:
+def measured(page: Any, own: set[int], seconds: float) -> str:
     """Frames over the whole span, the median of the milliseconds that the page tells meanwhile, and
     the CPU time of its worker a frame."""
     told, cpu, start = [page.evaluate("distill.speed()")], worker_seconds(), time.monotonic()
@@ -159,11 +159,11 @@ def measured(page: Any, own: int, seconds: float) -> str:
     fps = frames / (time.monotonic() - start)
     parts = [sorted(t[key] for t in told)[len(told) // 2] for key in ("prepare", "run", "finish")]
     shares = " + ".join(f"{part:.1f}" for part in parts)
-    frame = 1000 * (spent[own] - cpu[own]) / frames
+    frame = 1000 * sum(spent[tid] - cpu[tid] for tid in own) / frames
     return f"{fps:4.1f}  {sum(parts):8.1f} = {shares}   {frame:.1f}"
 
 
-def network_alone(page: Any, own: int, student: str, size: int, seconds: float) -> float:
+def network_alone(page: Any, own: set[int], student: str, size: int, seconds: float) -> float:
     """Milliseconds of CPU time a run, in a worker of its own."""
     begin_alone(page, student, size)
     time.sleep(3)
@@ -171,8 +171,7 @@ def network_alone(page: Any, own: int, student: str, size: int, seconds: float) 
     time.sleep(seconds)
     runs, spent = page.evaluate("runs") - runs, worker_seconds()
     page.evaluate("alone.terminate()")
-    (found,) = (1000 * (spent[tid] - cpu[tid]) / runs for tid in cpu if tid != own)
-    return found
+    return sum(1000 * (spent[tid] - cpu[tid]) / runs for tid in cpu if tid not in own)
 
 
 def compare_builds(page: Any, url: str, options: argparse.Namespace) -> None:
