@@ -92,7 +92,8 @@ def test_scale_is_the_size_that_a_style_is_seen_at(capsys) -> None:
 @pytest.mark.usefixtures("small")
 def test_every_weight_of_the_student_learns_and_terms_pull_alike() -> None:
     module = module_of(settings()).train()
-    batch = {"photo": torch.rand(2, 3, 64, 64), "name": ["a", "b"]}
+    other = torch.rand(2, 3, 64, 64)  # a teacher's, as sets of pairs have it
+    batch = {"photo": torch.rand(2, 3, 64, 64), "target": other, "name": ["a", "b"]}
     data: Any = SimpleNamespace(
         first_batches=lambda _: [batch], on_after_batch_transfer=lambda given, _: given
     )

@@ -46,6 +46,11 @@ class PictureModule(DistillModule):
         assert isinstance(term, PictureStyle)
         return term
 
+    def target_of(self, batch: Mapping[str, Any]) -> Tensor:
+        """The photo, also where a set has outputs of a teacher, as data=demo."""
+        photo: Tensor = batch["photo"]
+        return photo
+
     def compare(
         self, batch: Mapping[str, Any]
     ) -> tuple[Tensor, dict[str, Tensor], tuple[Tensor, Tensor]]:
