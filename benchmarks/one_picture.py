@@ -4,8 +4,8 @@
 
 What distill.eval_fid says of the run, and the same of the transformation network of Johnson, Alahi
 and Li 2016 (its supplement's table, with instance normalisation), trained for `--steps` on the
-run's pictures and on its losses but `stable`, which the paper has not, as it is padded by
-reflection there: the photos are not mirrored. Printed as Markdown; a sheet goes to `--out`.
+run's photos and losses, but as in the paper: without `stable`, and without mirrored borders, since
+it pads by reflection itself. Printed as Markdown; a sheet goes to `--out`.
 """
 
 from __future__ import annotations

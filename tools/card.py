@@ -252,7 +252,7 @@ def picture_page(facts: Facts) -> str:
     made = {
         "style picture": f"{style}.webp, drawn by {facts['teacher']['source']}",
         **_made(facts),
-        "losses": "by VGG19 to relu3_1 (torchvision's weights), which is not in the student",
+        "losses": "by VGG19 to relu3_1 (activations normalised, Apache-2.0), not in the student",
     }
     del made["teacher"]
     parts = [

@@ -83,7 +83,7 @@ export interface InferRequest {
   /** Whether faces are drawn by themselves, too, and whether people are told from what is behind them. */
   apart: boolean;
   behind: boolean;
-  /** Whether it is told where faces have their marks. */
+  /** Whether to return the face landmarks. */
   marks: boolean;
   /** The bytes of an earlier result, to be written over. */
   spare: ArrayBuffer | null;

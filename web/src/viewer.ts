@@ -152,7 +152,7 @@ export class Viewer {
     return !this.people && (this.share < 1 || this.partial);
   }
 
-  /** Whether the photo stands beside the stylised picture, parted by the divider. */
+  /** Whether to show the photo beside the output, with a divider. */
   set compare(on: boolean) {
     this.frame.classList.toggle("single", !on);
   }

@@ -27,7 +27,7 @@ export interface DistillLensAttributes {
   strength?: number;
   /** How much of the camera's last result stays where nothing moves, 0 to 0.95. */
   steady?: number;
-  /** Whether the photo stands beside the stylised picture, parted by the divider. */
+  /** Whether to show the photo beside the output, with a divider. */
   compare?: boolean;
   /** Whether left and right change sides. */
   mirror?: boolean;
