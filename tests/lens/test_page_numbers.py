@@ -20,7 +20,7 @@ from distill.export.onnx import OnnxExporter
 from distill.lens import webpage
 from distill.models.students.global_statistics import thumbnail_of
 from distill.models.students.student import Student
-from distill.stylize import render, stickers
+from distill.stylize import portraits, render, stickers
 from distill.stylize.video.stylised_video import Smoother
 from support.told_students import told_student
 
@@ -36,7 +36,7 @@ def run(tmp_path_factory):
     source = webpage.SOURCES / "src"
     sources = [
         source / f"{name}.ts"
-        for name in ("steady", "auto_size", "colours", "fit", "onnx_file", "stickers")
+        for name in ("steady", "auto_size", "colours", "fit", "onnx_file", "seamless", "stickers")
     ]
     (folder / "package.json").write_text('{"type": "module"}')
     flags = [
@@ -370,6 +370,46 @@ def test_any_other_student_is_left_whole(run):
     untold = OnnxExporter().export(Student(whole.encoder, whole.decoder))
     file = base64.b64encode(untold.SerializeToString()).decode()
     assert run(SPLIT, file=file) is None
+
+
+SEAMLESS = """
+import { seamless } from "./seamless.js";
+const [made, around] = [given.made, given.around].map((bytes) => Uint8ClampedArray.from(bytes));
+seamless(made, given.side, around);
+console.log(JSON.stringify([...made]));
+"""
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 4, 33, 64])
+def test_poisson_blending_is_that_of_stylize(run, side):
+    """Of pictures without any smoothness, so that every wave is there."""
+    made, around = np.random.default_rng(side).integers(0, 256, (2, side, side, 4)).astype(np.uint8)
+    found = run(SEAMLESS, side=side, made=made.ravel().tolist(), around=around.ravel().tolist())
+    found = np.array(found).reshape(made.shape)
+    if side > 2:  # else there is nothing inside
+        wanted = np.asarray(portraits.seamless(*map(Image.fromarray, (made, around)))).astype(int)
+        assert np.abs(found - wanted).max() <= 1
+        assert (found == wanted).mean() > 0.999
+    else:
+        assert (found[..., :3] == around[..., :3]).all()
+
+
+COARSE = """
+import { seamless } from "./seamless.js";
+const of = (side, colour) => Uint8ClampedArray.from({ length: 4 * side ** 2 }, (_, i) => {
+  const [x, y] = [(i >> 2) % side, Math.floor((i >> 2) / side)].map((at) => (at + 0.5) / side);
+  return colour(x, y);
+});
+const made = of(256, () => 100), around = (x, y) => 120 + 60 * x * y - 40 * (x ** 2 - y ** 2);
+seamless(made, 256, of(64, around), of(64, () => 100), 64);
+const off = of(256, around).map((value, i) => (i % 4 < 3 ? Math.abs(value - made[i]) : 0));
+console.log(JSON.stringify(off.reduce((most, each) => Math.max(most, each))));
+"""
+
+
+def test_of_what_moves_the_colours_around_are_found_at_fewer_pixels(run):
+    """They are harmonic here, and so the answer, but for bytes and half a coarse pixel."""
+    assert run(COARSE) <= 2
 
 
 WORN = """

@@ -81,7 +81,7 @@ export class Engine {
   async infer(wanted: Pick<InferRequest, "frame" | "crop"> & Partial<InferRequest>): Promise<InferResult> {
     const { spare } = this;
     this.spare = null;
-    const plain = { mirror: false, still: true, rim: NONE, shown: null, steady: 0, part: "everything", apart: false, behind: false, marks: false } as const;
+    const plain = { mirror: false, still: true, rim: NONE, shown: null, steady: 0, part: "everything", apart: null, behind: false, marks: false } as const;
     const request = { ...plain, ...wanted, what: "infer", spare } as const;
     const result = await this.ask(request, spare ? [wanted.frame, spare] : [wanted.frame]);
     this.backend = result.backend; // a GPU may get lost on the way

@@ -4,9 +4,11 @@ import { Enlarger } from "./enlarger";
 import type { FaceFinder } from "./face_finder";
 import { whole } from "./fit";
 import type { Student } from "./manifest";
-import type { View } from "./mask_source";
-import type { Box, DrawnFace, InferResult, Size } from "./protocol";
+import { square as squareContext, type View } from "./mask_source";
+import { drawSeen } from "./planes";
+import type { Box, DrawnFace, InferRequest, InferResult, Size } from "./protocol";
 import type { Runtime } from "./runtime";
+import { seamless } from "./seamless";
 import { StudentSession } from "./student_session";
 
 const SHARE = 0.535; // of the square, in height, that the detector's box is: as stylize/portraits.py has it
@@ -18,7 +20,11 @@ const SEEN = 8; // frames by whose fastest that is judged
 const ROOM = 0.8; // of that time, for more faces than before: they do not come and go
 const FIRST = 3000; // ms without any until one is tried, unseen; then twice as long each time
 const LONGEST = 12_000;
+const COARSE = 64; // pixels a side at which the colours around a face are found where something moves
 const SAME = 0.05; // of a square's side: one that moved less stays where it was, and does not tremble
+
+type Wanted = View & Pick<InferRequest, "steady" | "apart">;
+type Seen = Pick<View, "crop" | "mirror"> & { frame: CanvasImageSource };
 
 export class FacePaste {
   private session: StudentSession | null = null;
@@ -56,21 +62,23 @@ export class FacePaste {
   }
 
   /**
-   * The faces of a view that fills so many pixels, the largest last. Of what moves as many, the largest,
-   * as there is time for; null: for none, which is tried again by itself.
+   * The faces of a view that fills so many pixels, the largest last, to be put over its `result`; where that is
+   * yet to come, and they are to take its colours, they are not `settled`. Of what moves as many, the largest, as
+   * there is time for; null: for none, which is tried again by itself.
    */
-  async draw(view: View & { steady: number }, shown: Size): Promise<DrawnFace[] | null> {
+  async draw(view: Wanted, shown: Size, result: InferResult | null): Promise<DrawnFace[] | null> {
     const { still } = view;
     const most = still ? Infinity : this.affordable();
     if (most < 1 && !this.tryAgain()) return null;
     const start = performance.now();
     const found = (await this.finder!.faces(view)).map(squareOf).sort((one, other) => other.width - one.width);
     const squares = still ? found : found.map((each) => this.before.find((old) => same(each, old)) ?? each);
+    const seen = view.apart === "poisson" && result ? seenOf(view, result) : null;
     const looked = performance.now();
     const drawn: DrawnFace[] = [];
     for (const square of squares.slice(0, Math.max(1, most)).reverse()) {
       const steady = squares.length === 1 && this.before.includes(square) ? view.steady : 0;
-      drawn.push(await this.one(view, square, steady, shown));
+      drawn.push(await this.one(view, square, steady, shown, seen));
     }
     if (still) return drawn;
     this.before = squares;
@@ -96,9 +104,9 @@ export class FacePaste {
     return true;
   }
 
-  private async one(view: View, square: Box, steady: number, shown: Size): Promise<DrawnFace> {
+  private async one(view: Wanted, square: Box, steady: number, shown: Size, seen: OffscreenCanvas | null): Promise<DrawnFace> {
     const { crop, mirror, still } = view;
-    const frame = cut(view, square);
+    const frame = cut(view, square).transferToImageBitmap();
     const all = { left: 0, top: 0, width: frame.width, height: frame.height };
     const { rim } = whole(all, this.size);
     const result = await this.session!.infer({ frame, crop: all, mirror: false, still: true, rim, steady, spare: null });
@@ -107,8 +115,11 @@ export class FacePaste {
     const made = { ...result, ...this.enlarger.enlarge(small, result, { width: side, height: side }, still, null) };
     const left = mirror ? crop.width - square.left - square.width : square.left;
     const [width, height] = [square.width / crop.width, square.width / crop.height];
+    const picture = canvasOf(made).transferToImageBitmap();
     frame.close();
-    return { picture: faded(made), box: { left: left / crop.width, top: square.top / crop.height, width, height } };
+    made.picture?.close();
+    const face = { picture, box: { left: left / crop.width, top: square.top / crop.height, width, height } };
+    return view.apart === "poisson" && !seen ? face : settled(face, seen, still);
   }
 }
 
@@ -123,13 +134,15 @@ function same(one: Box, other: Box): boolean {
   return Math.hypot(one.left - other.left, one.top - other.top, one.width - other.width) < SAME * other.width;
 }
 
-/** A square of a view; beyond the view it is mirrored. */
-function cut({ frame, crop, mirror }: View, { left, top, width: side }: Box): ImageBitmap {
-  const canvas = new OffscreenCanvas(side, side);
+/** A square of a view, in so many pixels a side; beyond the view it is mirrored. */
+function cut({ frame, crop, mirror }: Seen, { left, top, width: side }: Box, made = side): OffscreenCanvas {
+  const canvas = new OffscreenCanvas(made, made);
   const context = canvas.getContext("2d", { alpha: false })!;
   const { width, height } = crop;
   context.fillStyle = "white"; // behind what is see-through
-  context.fillRect(0, 0, side, side);
+  context.fillRect(0, 0, made, made);
+  if (made < side) context.imageSmoothingQuality = "high";
+  const scale = made / side;
   // Of the view, and of the two beside it that mirror it: how it is turned, and where its first pixel lies.
   const along = (start: number, length: number) => [
     [1, -start],
@@ -138,26 +151,63 @@ function cut({ frame, crop, mirror }: View, { left, top, width: side }: Box): Im
   ];
   for (const [x, over] of along(left, width))
     for (const [y, down] of along(top, height)) {
-      context.setTransform(mirror ? -x : x, 0, 0, y, mirror ? side - over : over, down);
+      context.setTransform(scale * (mirror ? -x : x), 0, 0, scale * y, scale * (mirror ? side - over : over), scale * down);
       context.drawImage(frame, crop.left, crop.top, width, height, 0, 0, width, height);
     }
-  return canvas.transferToImageBitmap();
+  return canvas;
 }
 
-/** A result without its rim, opaque in a disc whose soft rim ends at the sides. */
-function faded({ pixels, picture, width, height, rim }: InferResult): ImageBitmap {
-  const [wide, high] = [picture?.width ?? width - 2 * rim.width, picture?.height ?? height - 2 * rim.height];
-  const context = new OffscreenCanvas(wide, high).getContext("2d")!;
+/** A result without its rim. */
+function canvasOf({ pixels, picture, width, height, rim }: InferResult): OffscreenCanvas {
+  const canvas = new OffscreenCanvas(picture?.width ?? width - 2 * rim.width, picture?.height ?? height - 2 * rim.height);
+  const context = canvas.getContext("2d")!;
   if (picture) context.drawImage(picture, 0, 0);
   else context.putImageData(new ImageData(pixels, width, height), -rim.width, -rim.height);
-  picture?.close();
-  const disc = context.createRadialGradient(wide / 2, high / 2, (SOFT * wide) / 2, wide / 2, high / 2, wide / 2);
+  return canvas;
+}
+
+/** A view with its result over it. */
+function seenOf(view: View, result: InferResult): OffscreenCanvas {
+  const over = canvasOf(result);
+  if (!result.part) return over;
+  const context = new OffscreenCanvas(over.width, over.height).getContext("2d")!;
+  drawSeen(context, view);
+  context.drawImage(over, 0, 0);
+  return context.canvas;
+}
+
+/**
+ * A face as it goes into a picture: opaque in a disc whose soft rim ends at the sides, and in the colours of what is
+ * around it, where what is `seen` is given.
+ */
+export function settled({ picture, box }: DrawnFace, seen: OffscreenCanvas | null, still: boolean): DrawnFace {
+  const side = picture.width;
+  const context = new OffscreenCanvas(side, side).getContext("2d", { willReadFrequently: seen !== null })!;
+  context.drawImage(picture, 0, 0, side, side);
+  if (seen) {
+    const { width, height } = seen;
+    const [left, top, wide] = [box.left * width, box.top * height, box.width * width].map(Math.round);
+    const coarse = still ? side : Math.min(side, COARSE);
+    const bytes = (of: CanvasImageSource) => {
+      const small = squareContext(coarse);
+      small.drawImage(of, 0, 0, coarse, coarse);
+      return small.getImageData(0, 0, coarse, coarse).data;
+    };
+    const all = { left: 0, top: 0, width, height };
+    const around = bytes(cut({ frame: seen, crop: all, mirror: false }, { left, top, width: wide, height: wide }, coarse));
+    const made = context.getImageData(0, 0, side, side);
+    seamless(made.data, side, around, coarse < side ? bytes(picture) : made.data, coarse);
+    context.putImageData(made, 0, 0);
+  }
+  picture.close();
+  const half = side / 2;
+  const disc = context.createRadialGradient(half, half, SOFT * half, half, half, half);
   for (let stop = 0; stop <= STOPS; stop++) {
     const share = 1 - stop / STOPS;
     disc.addColorStop(stop / STOPS, `rgb(0 0 0 / ${share * share * (3 - 2 * share)})`);
   }
   context.globalCompositeOperation = "destination-in";
   context.fillStyle = disc;
-  context.fillRect(0, 0, wide, high);
-  return context.canvas.transferToImageBitmap();
+  context.fillRect(0, 0, side, side);
+  return { picture: context.canvas.transferToImageBitmap(), box };
 }

@@ -4,6 +4,7 @@
  */
 import { pasteFaces, putBehind } from "./backdrop";
 import { recolour } from "./colours";
+import { settled } from "./face_paste";
 import { STRIDE } from "./fit";
 import { Guided, type Small } from "./guided";
 import type { Student } from "./manifest";
@@ -11,7 +12,7 @@ import { NetworkSession } from "./network_session";
 import type { Fade } from "./part_mask";
 import { splitAtSummary } from "./onnx_file";
 import { LUMA, drawSeen, toBytes } from "./planes";
-import type { Backdrop, BeginFullRequest, DrawnFace, FaceMarks, FileKind, FullLook, Size, Sticker } from "./protocol";
+import type { Backdrop, BeginFullRequest, Blend, DrawnFace, FaceMarks, FileKind, FullLook, Size, Sticker } from "./protocol";
 import { measureReach } from "./reach";
 import { LANCZOS, resample, rounded } from "./resample";
 import type { Runtime } from "./runtime";
@@ -64,7 +65,7 @@ export class FullPicture {
   private summary: Float32Array | null = null; // of the whole picture, for every tile
 
   /**
-   * The frame is taken and closed. Over what is drawn come `faces`; `fade` makes see-through what is to stay as the
+   * The frame is taken and closed. Over what is drawn come `faces`, as `apart` says; `fade` makes see-through what is to stay as the
    * photo has it; `behind` stands behind `people`, given by their opacity; over all come `stickers`.
    */
   constructor(
@@ -72,7 +73,7 @@ export class FullPicture {
     private network: ArrayBuffer,
     frame: ImageBitmap,
     { mirror, side, middle }: Pick<BeginFullRequest, "mirror" | "side" | "middle">,
-    private readonly layers: { fade: Fade | null; faces: DrawnFace[]; people: ImageBitmap | null; behind: Backdrop | null } & Worn,
+    private readonly layers: { fade: Fade | null; apart: Blend | null; faces: DrawnFace[]; people: ImageBitmap | null; behind: Backdrop | null } & Worn,
   ) {
     const { width, height } = (this.whole = { width: frame.width, height: frame.height });
     const scale = drawnScale(this.whole, student, side);
@@ -144,18 +145,23 @@ export class FullPicture {
   /** The file of it as it is looked at. */
   async finish(look: FullLook, kind: FileKind): Promise<Blob> {
     await this.close();
-    const { width, height, made } = this.own;
-    const { fade, faces, people, behind, stickers, marks } = this.layers;
+    const { width, height, photo, made } = this.own;
+    const { fade, apart, faces, people, behind, stickers, marks } = this.layers;
     const context = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: faces.length > 0 })!;
+    const put = (bytes: Bytes) => context.putImageData(new ImageData(bytes, width, height), 0, 0);
     if (faces.length) {
-      context.putImageData(new ImageData(made, width, height), 0, 0);
-      pasteFaces(context, faces);
+      const seen = fade && apart === "poisson" ? { ...this.own, photo: photo.slice(), made: made.slice() } : null;
+      if (seen) fade!({ pixels: seen.made, width, height });
+      put(seen ? composed(seen, { split: 0, strength: 1 }, true) : made);
+      const ready = apart === "poisson" ? faces.map((face) => settled(face, context.canvas, true)) : faces;
+      if (seen) put(made);
+      pasteFaces(context, ready);
       made.set(context.getImageData(0, 0, width, height).data);
     }
     fade?.({ pixels: made, width, height });
     const plain = !fade && look.split === 0 && look.strength === 1;
     const bytes = plain ? made : composed(this.own, look, fade !== null);
-    context.putImageData(new ImageData(bytes, width, height), 0, 0);
+    put(bytes);
     if (people && behind) putBehind(context, people, behind, Math.round(width * look.split));
     dress(context, stickers, wearers(marks, width / height), Math.round(width * look.split));
     return context.canvas.convertToBlob(kind);

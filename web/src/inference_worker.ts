@@ -123,12 +123,12 @@ async function beginFull({ student, frame, mirror, part, apart, behind, stickers
   runtime ??= ready;
   await full?.close();
   const crop = { left: 0, top: 0, width: frame.width, height: frame.height };
-  const view = { frame, crop, mirror, still: true, steady: 0 };
+  const view = { frame, crop, mirror, still: true, steady: 0, apart };
   const fade = (await maskOf(part)?.fadeOf(view, part)) ?? null;
   const people = (behind && (await masks.get("people")?.mask.stencil(view))) ?? null;
-  const drawn = apart && (await anywhere(async (runtime) => (await pasteOf(student, runtime))?.draw(view, crop)));
+  const drawn = apart && (await anywhere(async (runtime) => (await pasteOf(student, runtime))?.draw(view, crop, null)));
   const marks = stickers.length ? await faceFinder()?.marks(view) : [];
-  const layers = { fade, faces: drawn || [], people, behind, stickers, marks: marks ?? [] };
+  const layers = { fade, apart, faces: drawn || [], people, behind, stickers, marks: marks ?? [] };
   const picture = (full = new extras.FullPicture!(student, network, frame, { mirror, side, middle }, layers));
   return anywhere((runtime) => picture.plan(runtime));
 }
@@ -165,7 +165,7 @@ async function draw(request: InferRequest): Promise<InferResult> {
   const paste = request.apart && (await pasteOf(opened!.student, runtime!));
   if (!paste) return faces?.restart(), result;
   const begun = performance.now();
-  result.faces = await paste.draw(request, request.shown ?? request.crop);
+  result.faces = await paste.draw(request, request.shown ?? request.crop, result);
   const took = performance.now() - begun;
   result.times.finish += took;
   result.times.part += took;

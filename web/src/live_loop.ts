@@ -4,7 +4,7 @@ import type { Lines } from "./dom";
 import type { Engine } from "./engine";
 import { filling, inputSize, middle, whole, type Fit } from "./fit";
 import type { Meter } from "./meter";
-import type { Backend, Box, InferResult, Part, Size, Times } from "./protocol";
+import type { Backend, Blend, Box, InferResult, Part, Size, Times } from "./protocol";
 import type { Source } from "./sources";
 import { strings } from "./strings";
 import type { Viewer } from "./viewer";
@@ -20,8 +20,8 @@ export class LiveLoop {
   part: Part = "everything";
   /** Width by height that the camera's picture is cut to; null: it is not. */
   shape: number | null = null;
-  /** Whether faces are drawn by themselves, and whether people are told from what is behind them; likewise. */
-  apart = false;
+  /** How faces are drawn by themselves, and whether people are told from what is behind them; likewise. */
+  apart: Blend | null = null;
   behind = false;
   /** Whether faces' marks are told, for what they wear. */
   marks = false;

@@ -65,6 +65,10 @@ export class PartControls {
       preferences.set("colour", $<HTMLInputElement>("colour").value);
       this.use();
     });
+    $("blend").addEventListener("change", () => {
+      preferences.set("blend", $<HTMLInputElement>("blend").checked ? "poisson" : "feathered");
+      this.use();
+    });
     live.onDrawn = (result, still) => this.tell(result, still);
   }
 
@@ -104,7 +108,9 @@ export class PartControls {
   private use(): void {
     const { live, ready, preferences } = this;
     const { part, apart, behind } = live;
-    [live.part, live.apart, live.behind] = [ready.draw as Part, ready.apart !== "", ready.background !== ""];
+    [live.part, live.apart, live.behind] = [ready.draw as Part, ready.apart ? preferences.get("blend") : null, ready.background !== ""];
+    $<HTMLInputElement>("blend").checked = preferences.get("blend") === "poisson";
+    $("blend-row").hidden = !ready.apart;
     live.marks = this.stickers.length > 0;
     this.viewer.stickers = this.stickers;
     const kind = ready.background as Backdrop["kind"];

@@ -2,7 +2,7 @@
  * What the user set: as the page's address says (?style=hayao&size=384), else as it was the last
  * time. It is kept in this browser alone, and only once the user has changed something.
  */
-import { BACKDROPS, FOUND_BY, STROKES, type Backdrop, type FileKind, type Part, type Strokes } from "./protocol";
+import { BACKDROPS, BLENDS, FOUND_BY, STROKES, type Backdrop, type Blend, type FileKind, type Part, type Strokes } from "./protocol";
 
 export interface Values {
   /** Names of the students chosen for photos and for sketches. */
@@ -18,8 +18,9 @@ export interface Values {
   steady: number;
   /** What of a picture is drawn: everything, people, background or faces. */
   draw: Part;
-  /** Whether faces are drawn by themselves, too. */
+  /** Whether faces are drawn by themselves, too, and how they go into the picture. */
   apart: boolean;
+  blend: Blend;
   /** What faces wear: names of stickers, parted by commas. */
   wear: string;
   /** What stands behind people, and its colour; unset: their own background. */
@@ -48,6 +49,7 @@ const UNSET = {
   steady: 0.8, // docs/results.md has what it takes away, and what it leaves behind
   draw: "everything",
   apart: false,
+  blend: "feathered",
   colour: "#f6c453",
   format: "jpeg",
   quality: 0.92,
@@ -82,6 +84,7 @@ const READ: { [K in keyof Values]: (value: unknown) => Values[K] | undefined } =
   steady: number(0, 0.95),
   draw: part,
   apart: flag,
+  blend: (value) => BLENDS.find((each) => each === value),
   wear: text,
   background: (value) => BACKDROPS.find((each) => each === value),
   colour: (value) => (/^#[\da-f]{6}$/i.test(String(value)) ? String(value) : undefined),

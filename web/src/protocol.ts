@@ -51,7 +51,11 @@ export const FOUND_BY: Record<Part, Finder | null> = {
 export const BACKDROPS = ["blurred", "colour", "clear"] as const;
 export type Backdrop = { kind: (typeof BACKDROPS)[number]; colour: string };
 
-/** A face drawn by itself, its edge soft, and the box where it goes: shares of what is shown. */
+/** How faces drawn by themselves go into the picture: fading alone, or in the colours of what is around them. */
+export const BLENDS = ["feathered", "poisson"] as const;
+export type Blend = (typeof BLENDS)[number];
+
+/** A face drawn by itself, a square with or without a soft edge, and the box where it goes: shares of what is shown. */
 export type DrawnFace = { picture: ImageBitmap; box: Box };
 
 /** Marks of a face, as shares of what is seen; left and right are those of who looks out of the picture. */
@@ -80,8 +84,8 @@ export interface InferRequest {
   /** How much of the result before stays where nothing moves, 0 to below 1. */
   steady: number;
   part: Part;
-  /** Whether faces are drawn by themselves, too, and whether people are told from what is behind them. */
-  apart: boolean;
+  /** How faces drawn by themselves go into the picture, null: there are none; whether people are told from what is behind them. */
+  apart: Blend | null;
   behind: boolean;
   /** Whether to return the face landmarks. */
   marks: boolean;
@@ -109,7 +113,7 @@ export interface BeginFullRequest {
   frame: ImageBitmap;
   mirror: boolean;
   part: Part;
-  apart: boolean;
+  apart: Blend | null;
   behind: Backdrop | null;
   stickers: Sticker[];
   /** Pixels of the long side that the network draws, to be enlarged guided by the photo; null: all. */

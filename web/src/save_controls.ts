@@ -129,7 +129,7 @@ export class SaveControls {
       if (signal.aborted) return;
       const frame = await readFull(file);
       const middle = { width: Math.min(LOOKED_AT.width, frame.width), height: Math.min(LOOKED_AT.height, frame.height) };
-      const plain = { part: "everything", apart: false, behind: null, stickers: [] as Sticker[] } as const;
+      const plain = { part: "everything", apart: null, behind: null, stickers: [] as Sticker[] } as const;
       const wanted = { ...this.wanted(frame, strokes), ...plain, middle };
       const look = { ...this.viewer.look, split: 0 };
       const made = await this.engine.drawFull(wanted, look, this.preferences.file, () => {}, signal);

@@ -192,11 +192,22 @@ def side_by_side() -> np.ndarray:
     return np.hstack([astronaut()[:, 150:], astronaut()])
 
 
-@pytest.mark.parametrize("photo", [astronaut, side_by_side])
-@pytest.mark.campaign
-def test_a_face_by_itself_is_what_stylize_pastes(visit, photo):
-    """The page's own picture, and in it each face as face=paste draws and fades it."""
-    at = visit("?compare=0&style=hayao&size=256")
+def large() -> np.ndarray:
+    return np.asarray(Image.fromarray(astronaut()).resize((1024, 1024)))
+
+
+@pytest.mark.parametrize(
+    ("photo", "blend"),
+    [
+        pytest.param(astronaut, "feathered", marks=pytest.mark.campaign),
+        pytest.param(side_by_side, "feathered", marks=pytest.mark.campaign),
+        pytest.param(side_by_side, "poisson", marks=pytest.mark.slow),
+        pytest.param(large, "poisson", marks=pytest.mark.slow),
+    ],
+)
+def test_a_face_by_itself_is_what_stylize_pastes(visit, photo, blend):
+    """The page's own picture, and in it each face as face=paste draws and blends it."""
+    at = visit(f"?compare=0&style=hayao&size=256&blend={blend}")
     picture = photo()
     show(at, Image.fromarray(picture))
     plain = saved(at)
@@ -207,12 +218,14 @@ def test_a_face_by_itself_is_what_stylize_pastes(visit, photo):
     found = saved(at)
     model = open_student(zoo.find("hayao"), 1)
     squares = portraits.squares(Image.fromarray(picture), BlazeFace(), "blazeface", everyone=True)
-    assert len(squares) == picture.shape[1] // 400
+    assert len(squares) == (2 if photo is side_by_side else 1)
     base = Image.fromarray(plain.astype(np.uint8)).convert("RGBA")
     wanted = base.copy()
     for part in reversed(squares):
         square = portraits.crop(Image.fromarray(picture).convert("RGBA"), part)
         drawn = render.stylise(square, model, 256)
+        if blend == "poisson":
+            drawn = portraits.seamless(drawn, portraits.crop(base, part))
         wanted.paste(drawn.convert("RGBA"), (part.left, part.top), portraits.disc(part.side))
     wanted = np.asarray(wanted.convert("RGB")).astype(int)
     pasted = np.abs(wanted - plain).max(2) > 8

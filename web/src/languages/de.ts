@@ -203,6 +203,7 @@ export const germanPage: PageWords = {
   Background: "Hintergrund",
   Faces: "Gesichter",
   "Faces by themselves": "Gesichter für sich",
+  "In the colours around them": "In den Farben ringsum",
   "Wear on faces": "Auf Gesichtern",
   Hair: "Haare",
   Beard: "Bart",

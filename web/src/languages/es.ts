@@ -203,6 +203,7 @@ export const spanishPage: PageWords = {
   Background: "Fondo",
   Faces: "Rostros",
   "Faces by themselves": "Caras por separado",
+  "In the colours around them": "Con los colores de alrededor",
   "Wear on faces": "En las caras",
   Hair: "Pelo",
   Beard: "Barba",

@@ -199,6 +199,7 @@ export const japanesePage: PageWords = {
   Background: "背景",
   Faces: "顔",
   "Faces by themselves": "顔を個別に",
+  "In the colours around them": "周りの色に合わせる",
   "Wear on faces": "顔につける",
   Hair: "髪",
   Beard: "あごひげ",
