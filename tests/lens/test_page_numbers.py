@@ -433,6 +433,22 @@ console.log(JSON.stringify({ frames, put }));
 """
 
 
+ANCHORS = """
+import { squareAnchors } from "./stickers.js";
+console.log(JSON.stringify(squareAnchors(given)));
+"""
+
+
+def test_a_drawing_of_which_nothing_is_said_lies_as_in_stylize(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(stickers.render, "stylise", lambda photo, _model: photo)
+    Image.new("RGBA", (301, 257)).save(tmp_path / "sketch.png")
+    wanted = stickers.drawn(str(tmp_path / "sketch.png"), None).anchors
+    found = run(ANCHORS, width=301, height=257)
+    assert found.keys() == wanted.keys()
+    for name, at in wanted.items():
+        assert np.allclose(found[name], [at.real, at.imag], rtol=0, atol=1e-9)
+
+
 def test_stickers_are_put_and_followed_as_stylize_does(run):
     """Faces that move, turn away, are lost and come back, of a picture of 600 × 400."""
     rng = np.random.default_rng(0)

@@ -17,6 +17,7 @@ export class Engine {
   private readonly waiting = new Map<number, Waiting>();
   private count = 0;
   private spare: ArrayBuffer | null = null;
+  private full: Promise<unknown> = Promise.resolve(); // the last picture at its own size: the worker draws one at once
   private opened = "";
   /** Why there is no worker any more: nothing helps but to load the page anew. */
   failed = "";
@@ -97,7 +98,13 @@ export class Engine {
    * The file of a picture drawn at its own size; null once `signal` is aborted. The frame goes to
    * the worker. Other requests are answered meanwhile, between two steps.
    */
-  async drawFull(
+  drawFull(...wanted: Parameters<Engine["drawAlone"]>): Promise<Blob | null> {
+    const drawn = this.full.then(() => this.drawAlone(...wanted));
+    this.full = drawn.catch(() => {});
+    return drawn;
+  }
+
+  private async drawAlone(
     wanted: Omit<BeginFullRequest, "what">,
     look: FullLook,
     kind: FileKind,

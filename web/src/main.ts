@@ -19,6 +19,7 @@ import { Preferences } from "./preferences";
 import { PartControls } from "./part_controls";
 import { PhotoControls } from "./photo_controls";
 import type { Backend, BackendChoice, Times } from "./protocol";
+import { encoded } from "./save";
 import { SaveControls } from "./save_controls";
 import { Sheet } from "./sheet";
 import { automatic } from "./sizes";
@@ -107,7 +108,7 @@ class Page {
       this.judge();
       look.show();
     };
-    this.part = new PartControls(this.engine, this.live, viewer, this.preferences, judge);
+    this.part = new PartControls(this.engine, this.live, viewer, this.preferences, judge, () => this.sketcher());
     addEventListener("resize", () => {
       clearTimeout(this.resized);
       this.resized = window.setTimeout(() => void (viewer.outgrown && this.live!.again()), RESIZED);
@@ -115,10 +116,24 @@ class Page {
     void this.photos.begin();
   }
 
+  /** What draws sketches with transparency: what is chosen, else any that there is. */
+  private sketcher(): Student | undefined {
+    const { sketch, photo } = this.chosen;
+    return [sketch, photo, ...this.manifest.students].find((student) => student?.channels === 4);
+  }
+
   private startSketches(student: Student): void {
     const tell = (backend: Backend) => this.tell(backend);
     const back = (choice: Choice) => this.mark("sketch", choice);
     this.sketchView = new SketchView(this.engine, tell, back, student, this.manifest);
+    $("wear-sticker").hidden = !this.chosen.photo;
+    $("wear-sticker").addEventListener("click", () => void this.wearSticker());
+  }
+
+  private async wearSticker(): Promise<void> {
+    const sticker = await encoded($<HTMLCanvasElement>("sticker"));
+    this.show("photo");
+    await this.part!.wear([new File([sticker], strings.wear.sketch)]);
   }
 
   /** A file that the user brought: a picture, or a network to draw with. */

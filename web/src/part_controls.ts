@@ -4,10 +4,12 @@
  */
 import faces from "../networks/blazeface_short_range/blazeface_short_range.onnx?url";
 import people from "../networks/selfie_segmentation/selfie_segmentation.onnx?url";
-import { $, reason, say, unsay } from "./dom";
+import { $, label, reason, say, unsay } from "./dom";
 import { fetchFile } from "./download";
 import type { Engine } from "./engine";
 import type { LiveLoop } from "./live_loop";
+import type { Student } from "./manifest";
+import { ownSticker } from "./own_drawing";
 import type { Preferences } from "./preferences";
 import { FOUND_BY, type Backdrop, type Finder, type InferResult, type Part, type Sticker } from "./protocol";
 import { strings } from "./strings";
@@ -29,11 +31,13 @@ export const stickerFiles = Object.fromEntries(
   Object.entries(pictures).map(([path, url]) => [path.slice(STICKERS.length, -".png".length), named(url)]),
 );
 
+const OWN = "own"; // the name of a drawing of one's own
+
 /** Stickers of these names; others are nothing. */
-async function stickersOf(names: string[]): Promise<Sticker[]> {
-  const known = names.filter((name) => name in stickerFiles);
+async function stickersOf(names: string[], own: Sticker | null): Promise<Sticker[]> {
+  const known = names.filter((name) => name in stickerFiles || (name === OWN && own));
   return Promise.all(
-    known.map(async (name) => ({
+    known.map(async (name) => (name === OWN ? own! : {
       picture: await createImageBitmap(await fetchFile(stickerFiles[name])),
       anchors: anchors[`${STICKERS}${name}.json`],
     })),
@@ -47,14 +51,19 @@ export class PartControls {
   /** What the controls say, as far as the networks for it are there. */
   private readonly ready: Record<Control, string> = { ...PLAIN };
   private stickers: Sticker[] = [];
+  private own: Sticker | null = null;
 
-  /** `changed`: inferences may take more or less from now on, and what is saved is of another kind. */
+  /**
+   * `changed`: inferences may take more or less from now on, and what is saved is of another kind; `network`: what
+   * draws sketches with transparency, if anything does.
+   */
   constructor(
     private readonly engine: Engine,
     private readonly live: LiveLoop,
     private readonly viewer: Viewer,
     private readonly preferences: Preferences,
     private readonly changed: () => void,
+    private readonly network: () => Student | undefined,
   ) {
     for (const name of Object.keys(PLAIN) as Control[]) {
       $(name).addEventListener("change", () => void this.take(name, true));
@@ -69,7 +78,30 @@ export class PartControls {
       preferences.set("blend", $<HTMLInputElement>("blend").checked ? "poisson" : "feathered");
       this.use();
     });
+    const input = $<HTMLInputElement>("wear-file");
+    $("wear-open").addEventListener("click", () => input.click());
+    input.addEventListener("change", () => {
+      const files = [...input.files!];
+      input.value = ""; // the same file may be chosen again
+      if (files.length) void this.wear(files);
+    });
     live.onDrawn = (result, still) => this.tell(result, still);
+  }
+
+  /** A drawing of one's own, in the place of an earlier one. */
+  async wear(files: File[]): Promise<void> {
+    say("");
+    try {
+      this.own = await ownSticker(files, this.engine, this.network());
+    } catch (error) {
+      return say(reason(error));
+    }
+    const [box, name] = $("wear-own").children;
+    label(name as HTMLElement, files.find((file) => !/\.json$/i.test(file.name))!.name);
+    $("wear-own").hidden = false;
+    (box as HTMLInputElement).checked = true;
+    this.ready.wear = "";
+    await this.take("wear", true);
   }
 
   /** As if the page had never been opened. */
@@ -89,7 +121,7 @@ export class PartControls {
     if (picked) say("");
     try {
       if (finder) await this.engine.bringFinder(finder, finderNetworks[finder]);
-      if (name === "wear") stickers = await stickersOf(value.split(","));
+      if (name === "wear") stickers = await stickersOf(value.split(","), this.own);
     } catch (error) {
       missing = name === "wear" ? reason(error) : strings.part.missing[finder as Finder](reason(error));
     }
@@ -97,7 +129,10 @@ export class PartControls {
     if (missing) {
       put(name, PLAIN[name]);
       say(missing);
-    } else if (picked) this.preferences.set(name, (value === PLAIN[name] ? undefined : value === "true" || value) as never);
+    } else if (picked) {
+      const kept = value.split(",").filter((each) => each !== OWN).join(); // no file is
+      this.preferences.set(name, (kept === PLAIN[name] ? undefined : kept === "true" || kept) as never);
+    }
     const same = this.ready[name] === valueOf(name);
     this.ready[name] = valueOf(name);
     if (name === "wear") this.stickers = valueOf(name) ? stickers : [];

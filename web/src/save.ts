@@ -2,7 +2,7 @@
 import type { FileKind } from "./protocol";
 import { strings } from "./strings";
 
-const PNG: FileKind = { type: "image/png", quality: 1 };
+export const PNG: FileKind = { type: "image/png", quality: 1 };
 
 /** A canvas as a file, by default PNG; JPEG has white behind what is see-through. */
 export async function encoded(canvas: HTMLCanvasElement, { type, quality }: FileKind = PNG): Promise<Blob> {

@@ -125,6 +125,7 @@ export class SketchView {
     $<HTMLButtonElement>("redo").disabled = !redoable;
     $<HTMLButtonElement>("clear").disabled = empty;
     $<HTMLButtonElement>("save-sticker").disabled = empty || !this.made;
+    $<HTMLButtonElement>("wear-sticker").disabled = empty || !this.made || this.wanted.channels !== 4;
     $("hint").hidden = !empty;
     this.sticker.hidden = empty;
   }

@@ -1,5 +1,5 @@
 /** What faces wear: stickers laid on by marks of the face, as distill.stylize's overlay= (stylize/stickers.py). */
-import type { FaceMarks, Mark, Sticker } from "./protocol";
+import type { FaceMarks, Mark, Size, Sticker } from "./protocol";
 
 type Context = OffscreenCanvasRenderingContext2D | CanvasRenderingContext2D;
 type Place = readonly [number, number];
@@ -11,11 +11,21 @@ const MOVED = 0.05; // distances between the eyes that a face may move in a fram
 const STEADY = 0.8; // of its last place that a face keeps which does not move
 const FADE = 0.2; // of its opacity that a face gains or loses from a frame to the next
 const LOST = 1.5; // distances between the eyes
+// Of a face that looks at the camera, in those from their middle; and of the squares of distill.prepare's sketches.
+const [NOSE, MOUTH] = [0.56, 1.06];
+const [SIDE, EYES] = [5, 0.45];
 
 /** A face, and how much is seen of what it wears. */
 export interface Wearer {
   marks: FaceMarks;
   opacity: number;
+}
+
+/** Where the marks lie in a drawing of which nothing is said: as in sketches that networks learn from. */
+export function squareAnchors({ width, height }: Size): Sticker["anchors"] {
+  const apart = width / SIDE;
+  const at = (x: number, y: number): Place => [width / 2 + x * apart, EYES * height + y * apart];
+  return { right_eye: at(-0.5, 0), left_eye: at(0.5, 0), nose: at(0, NOSE), mouth: at(0, MOUTH) };
 }
 
 /** Faces as they are found: those that look at the camera wear all of it. Marks are shares of this shape. */

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 from skimage.data import astronaut, coffee
 
 from distill.data.faces import BlazeFace
 from distill.stylize import stickers
-from support.chromium_page import canvas, download, show
+from distill.stylize.stylizing import open_student
+from support.chromium_page import canvas, download, encoded, show
+from support.onnx_networks import negative
 
 SAID = "document.getElementById('message').textContent"
 
@@ -107,3 +111,105 @@ def test_the_camera_wears_it_and_films_have_it(visit):
     dark = (frame < 60).all(2)  # their rim is dark, her face in negative is not
     rows = slice(frame.shape[0] // 5, 4 * frame.shape[0] // 5)
     assert dark[rows].mean() > 0.003
+
+
+def own(at, *files):
+    """Choose a drawing of one's own, and what lies beside it."""
+    at.settle()
+    at.page.set_input_files(
+        "#wear-file", [{"name": n, "mimeType": "", "buffer": content} for n, content in files]
+    )
+
+
+def mask(opaque: bool) -> Image.Image:
+    """Dark shapes around eyes and mouth, on nothing or on white."""
+    picture = Image.new("RGBA", (250, 240), "white" if opaque else (0, 0, 0, 0))
+    draw = ImageDraw.Draw(picture)
+    for box in ((70, 80, 118, 120), (132, 80, 180, 120), (90, 150, 160, 180)):
+        draw.ellipse(box, (20, 60, 120, 255))
+    return picture.convert("RGB") if opaque else picture
+
+
+@pytest.mark.parametrize("kind", ["clear", "anchored", "sketch"])
+@pytest.mark.slow
+def test_a_drawing_of_one_s_own_is_worn_as_by_stylize(visit, tmp_path, kind):
+    """A PNG with transparency, one with its marks beside it, and a sketch that a network draws."""
+    at = visit("?compare=0&size=256", script=MARKS)
+    show(at, Image.fromarray(astronaut()).resize((1024, 1024)))
+    plain = saved(at)
+    content = encoded(mask(kind == "sketch"))
+    beside = json.dumps({"anchors": {"left_eye": [160, 60], "right_eye": [90, 70]}}).encode()
+    own(at, ("mask.png", content), *[("mask.json", beside)][: kind == "anchored"])
+    at.wait("document.getElementById('worn').width > 1")
+    assert at.text("message") == ""
+    assert at.text("wear-own") == "mask.png"
+    assert at.page.evaluate("localStorage.getItem('distill-lens')") == "{}"  # no file is kept
+    found = saved(at)
+    (tmp_path / "mask.png").write_bytes(content)
+    negative(channels=4, side=256).save(str(tmp_path / "pencil.onnx"))
+    if kind == "anchored":
+        (tmp_path / "mask.json").write_bytes(beside)
+        sticker = stickers.read_sticker(str(tmp_path / "mask.json"))
+    else:
+        model = open_student(tmp_path / "pencil.onnx", 1)
+        sticker = stickers.drawn(str(tmp_path / "mask.png"), model)
+    if kind == "clear":
+        sticker = stickers.Sticker(mask(False), sticker.anchors)
+    (seen,) = at.page.evaluate("marks")
+    face = {name: 1024 * complex(*place) for name, place in seen.items()}
+    page = Image.fromarray(plain.astype(np.uint8)).convert("RGBA")
+    stickers.put(page, sticker, face, stickers.facing(face))
+    wanted = np.asarray(page.convert("RGB")).astype(int)
+    want, got = (np.abs(each - plain).max(2) > 40 for each in (wanted, found))
+    assert want.mean() > 0.003
+    assert (want & got).sum() / (want | got).sum() > 0.93
+    assert np.abs(found - wanted)[want & got].mean() < 8
+    at.page.click("#wear-own")
+    at.wait("document.getElementById('worn').width === 1")
+    at.settle()
+    assert np.abs(saved(at) - plain).max() <= 1
+
+
+def without_sketches(route):
+    manifest = route.fetch().json()
+    students = [each for each in manifest["students"] if each["kind"] == "photo"]
+    route.fulfill(json=manifest | {"students": students})
+
+
+@pytest.mark.slow
+def test_what_cannot_be_worn_is_said_in_a_line(visit):
+    at = visit(routes={"**/manifest.json": without_sketches})
+    png = encoded(mask(False))
+    for files, said in (
+        ([("notes.txt", b"no picture")], "notes.txt: no picture this browser can read"),
+        ([("a.json", b"{}")], "a.json: no picture this browser can read"),
+        ([("line.png", encoded(mask(True)))], "line.png cannot be worn: it has no transparency"),
+        *(
+            ([("a.png", png), ("a.json", json.dumps({"anchors": odd}).encode())], "want {")
+            for odd in ({}, {"nose": [1, 2]}, {"nose": [1, 2], "hand": [3, 4]}, {"nose": 1})
+        ),
+    ):
+        at.page.evaluate("document.getElementById('message').textContent = ''")
+        own(at, *files)
+        at.wait("document.getElementById('message').textContent !== ''")
+        assert said in at.text("message")
+        assert at.page.is_hidden("#wear-own")
+
+
+@pytest.mark.slow
+def test_what_is_sketched_is_worn_under_the_camera(visit):
+    at = visit("?compare=0&style=negative&sketch=pencil", camera=True)
+    at.page.click("#view-sketch")
+    assert at.page.is_disabled("#wear-sticker")
+    box = at.page.locator("#paper").bounding_box()
+    at.page.mouse.move(box["x"] + 60, box["y"] + 60)
+    at.page.mouse.down()
+    at.page.mouse.move(box["x"] + 160, box["y"] + 150, steps=4)
+    at.page.mouse.up()
+    at.wait("!document.getElementById('wear-sticker').disabled")
+    at.page.click("#wear-sticker")
+    at.wait("document.getElementById('worn').width > 1")
+    at.frames(8)  # its opacity has come
+    assert at.page.is_visible("#photo-view")
+    assert 0.0005 < (canvas(at.page, "worn")[..., 3] > 200).mean() < 0.2
+    assert at.page.text_content("#wear-own") == "your sketch"

@@ -49,6 +49,12 @@ export const english = {
     noPerson: "Nobody was found in this picture: its background stays as it is.",
     slow: "This device is too slow to draw faces by themselves while they move. Freeze and opened pictures have them.",
   },
+  wear: EMBEDDED ? ({} as never) : {
+    refused: (name: string, why: string) => `${name} cannot be worn: ${why}.`,
+    opaque: "it has no transparency. Take a PNG that has some, or open a network that draws sketches with it (RGBA)",
+    sketch: "your sketch",
+    anchors: 'want {"anchors": {"left_eye": [x, y], …}}, two marks or more in two places',
+  },
   own: {
     refused: (name: string, why: string) => `${name} cannot be a style: ${why}.`,
     takes: (name: string) => `How ${name} takes pictures`,
