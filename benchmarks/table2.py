@@ -28,6 +28,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -128,12 +129,16 @@ class Sitting:
         """The learning rate that is best on the validation photos."""
         if len(self.given.rates) == 1:
             return self.given.rates[0]
-        found, steps = {}, max(8, self.given.tuning // BATCH)
-        for rate in self.given.rates:
+        steps = max(8, self.given.tuning // BATCH)
+
+        def tried(rate: float) -> float:
             folder = self.train(f"tuning-{decoder}-{rate:g}", decoder, TUNED_ON, rate, 0, steps)
             with (folder / "metrics.csv").open() as lines:
                 values = [row["val/psnr"] for row in csv.DictReader(lines) if row.get("val/psnr")]
-            found[rate] = float(values[-1])
+            return float(values[-1])
+
+        with ThreadPoolExecutor(self.given.jobs) as pool:
+            found = dict(zip(self.given.rates, pool.map(tried, self.given.rates), strict=True))
         best = max(found, key=found.__getitem__)
         said = ", ".join(f"{rate:g}: {value:.2f} dB" for rate, value in found.items())
         print(f"{decoder}: lr={best:g} ({said})", flush=True)
@@ -210,6 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--features", choices=["mobilenet", "inception"], default="mobilenet")
     parser.add_argument("--backbone", choices=["vgg19_relu3_1", "vgg16"], default="vgg19_relu3_1")
     parser.add_argument("--also", nargs="+", default=[], help="settings of all trainings")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at once (%(default)s)")
     parser.add_argument("--minutes", type=float, help="of this sitting; else to the end")
     parser.add_argument("--out", type=Path, default=Path("runs/table2"), help="(%(default)s)")
     given = parser.parse_args(arguments)
@@ -217,12 +223,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found: dict[tuple[str, str, int], Any] = {}
     try:
         sitting = Sitting(given)
-        rates = {decoder: sitting.rate(decoder) for decoder in given.decoders}
+        with ThreadPoolExecutor(given.jobs) as pool:
+            rates = dict(zip(given.decoders, pool.map(sitting.rate, given.decoders), strict=True))
         facts |= {f"lr of {decoder}": f"{rate:g}" for decoder, rate in rates.items()}
         # Seed by seed: whenever it is stopped, all losses have had as many.
-        for seed, decoder, loss in product(given.seeds, given.decoders, given.losses):
-            found[decoder, loss, seed] = sitting.score(decoder, loss, seed, rates[decoder])
-            report(given, facts, found)
+        runs = {}
+        with ThreadPoolExecutor(given.jobs) as pool:
+            for seed, decoder, loss in product(given.seeds, given.decoders, given.losses):
+                job = pool.submit(sitting.score, decoder, loss, seed, rates[decoder])
+                runs[job] = decoder, loss, seed
+            for job in as_completed(runs):
+                found[runs[job]] = job.result()
+                report(given, facts, found)
     except Stopped:
         print(f"{given.minutes:g} minutes are over: type the same command to go on")
     except DistillError as error:
