@@ -24,6 +24,7 @@ import distill
 from distill.core import plugins
 from distill.core.errors import DistillError
 from distill.data.terms import terms_of
+from distill.metrics import complexity
 from distill.models import zoo
 from distill.models.checkpoint import load_student
 from support.commands import run as typed
@@ -200,6 +201,12 @@ def test_photos_are_labelled_by_a_teacher_of_one_s_own(trained, monkeypatch, tmp
     for photo in (root / "train/photo").iterdir():
         stylized = np.asarray(PIL.Image.open(root / "train/stylized" / photo.name))
         assert (stylized == 255 - np.asarray(PIL.Image.open(photo))).all()
+
+
+def test_a_new_student_of_a_size_is_named_by_it():
+    new = distill.student_network("small", encoder={"weights": "none"})
+    macs = complexity.module_macs(new.student, 256) or 0
+    assert round(macs / 1e6, 1) == 62.5  # docs/students.md
 
 
 @pytest.mark.slow

@@ -192,8 +192,9 @@ def lightning_parts(
 def student_network(student: str | Path | Run | None = None, **settings: Any) -> PublishedStudent:
     """A student as an nn.Module of (N, 3, H, W) in [0, 1], to train in a loop of your own.
 
-    `student` is as `load` takes it; of the package's BatchNorm is folded. None: a new one, with the
-    settings of distill.train that say which: student, encoder, decoder, channels, init and others.
+    `student` is as `load` takes it; of the package's BatchNorm is folded. A size, such as small, or
+    None: a new one, with the settings of distill.train that say which: encoder, decoder, channels,
+    init and others.
     save("FILE.safetensors") writes a file for `load` and `export_student`. Raises DistillError.
 
     >>> student = distill.student_network(decoder="nnconv", encoder={"weights": "none"})
@@ -205,6 +206,8 @@ def student_network(student: str | Path | Run | None = None, **settings: Any) ->
     from distill.models.network_file import description
     from distill.train.first_weights import new_student
 
+    if student in choices("student"):
+        student, settings = None, {"student": student, **settings}
     if student is None:
         chosen = compose.from_keywords("train", Train, _OF_LOADER, settings)
         said = replace(description(chosen), terms=terms_of_run(chosen).plain())
