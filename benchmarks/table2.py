@@ -65,7 +65,7 @@ FIGURES = {  # column: where results.json has it, digits
 
 
 class VGGDistance(Metric):
-    """Relative difference of VGG19's activations, of each picture's centre: a quarter of the time."""
+    """Relative difference of VGG19's activations in each picture's centre, which is quicker."""
 
     def __init__(self, backbone: Any = "vgg19_relu3_1") -> None:
         self.distance = FeatureDistance(backbone, side=128).eval()
