@@ -232,9 +232,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for seed, decoder, loss in product(given.seeds, given.decoders, given.losses):
                 job = pool.submit(sitting.score, decoder, loss, seed, rates[decoder])
                 runs[job] = decoder, loss, seed
-            for job in as_completed(runs):
-                found[runs[job]] = job.result()
-                report(given, facts, found)
+            try:
+                for job in as_completed(runs):
+                    found[runs[job]] = job.result()
+                    report(given, facts, found)
+            finally:  # where one fails, or the time is over, no other begins
+                pool.shutdown(cancel_futures=True)
     except Stopped:
         print(f"{given.minutes:g} minutes are over: type the same command to go on")
     except DistillError as error:
