@@ -51,6 +51,16 @@ def test_equal_pictures_lose_nothing(term: Style) -> None:
     assert term(picture, 1 - picture).item() > 1e-6
 
 
+def test_a_crop_is_read_alone_in_the_middle_or_anywhere(term: Style) -> None:
+    """The middle's loss is that of the cut pictures; in training all places are drawn."""
+    student, target = torch.rand(2, 3, 20, 24), torch.rand(2, 3, 20, 24)
+    term.side = 16
+    middle = (..., slice(2, 18), slice(4, 20))
+    assert term.eval()(student, target) == pytest.approx(term(student[middle], target[middle]))
+    drawn = {round(term.train()(student, target).item(), 9) for _ in range(40)}
+    assert len(drawn) > 10
+
+
 def test_descends(term: Style) -> None:
     values = descend(term, torch.rand(2, 3, 16, 16), torch.rand(2, 3, 16, 16) * 0.5)
     assert values[-1] < 0.7 * values[0]

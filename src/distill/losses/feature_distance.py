@@ -14,7 +14,7 @@ from torch import Tensor
 
 from distill.core.arrays import over_white
 from distill.losses.term import LossTerm
-from distill.losses.vgg import Backbone, vgg_features
+from distill.losses.vgg import Backbone, same_square, vgg_features
 
 LAYERS = ("relu1_1", "relu2_1", "relu3_1")
 DARK = 1e-6  # mean activation below it: a layer that sees nothing in the target
@@ -42,7 +42,8 @@ class FeatureDistance(LossTerm):
         self.halvings = halvings
 
     def forward(self, student: Tensor, target: Tensor) -> Tensor:
-        student, target = self._crops(over_white(student), over_white(target))
+        student, target = over_white(student), over_white(target)
+        student, target = same_square((student, target), self.side, self.training)
         if self.halvings:
             student, target = (F.avg_pool2d(each, 2**self.halvings) for each in (student, target))
         with torch.no_grad():
@@ -53,18 +54,3 @@ class FeatureDistance(LossTerm):
             for name, want in wanted.items()
         ]
         return torch.stack(ratios).mean()
-
-    def _crops(self, *pictures: Tensor) -> tuple[Tensor, ...]:
-        """The same square of every picture (N, 3, H, W)."""
-        for axis in (2, 3):
-            length = pictures[0].shape[axis]
-            if self.side is None or length <= self.side:
-                continue
-            room, device = length - self.side, pictures[0].device
-            if self.training:  # a tensor, not a number: torch.compile would compile every place
-                first = torch.randint(room + 1, (1,), device=device)
-            else:
-                first = torch.full((1,), room // 2, device=device)
-            place = first + torch.arange(self.side, device=device)
-            pictures = tuple(picture.index_select(axis, place) for picture in pictures)
-        return pictures

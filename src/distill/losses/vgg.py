@@ -6,7 +6,7 @@ the activation-normalised form of Gatys et al. 2016.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import torch
@@ -81,6 +81,25 @@ def vgg_features(backbone: Backbone, layers: Iterable[str], term: str) -> VGGFea
         raise DistillError(f"{path}: no {backbone} weights; lacks features.{missing[0]}")
     cut.features.load_state_dict({k: state[f"features.{k}"] for k in wanted})
     return cut
+
+
+def same_square(pictures: Sequence[Tensor], side: int | None, anywhere: bool) -> Sequence[Tensor]:
+    """The same square of `side` pixels of every picture (N, C, H, W) of one size.
+
+    Drawn `anywhere`, otherwise the middle; an axis that is not longer, or no side, is kept whole.
+    """
+    for axis in (2, 3):
+        length = pictures[0].shape[axis]
+        if side is None or length <= side:
+            continue
+        room, device = length - side, pictures[0].device
+        if anywhere:  # a tensor, not a number: torch.compile would compile every place
+            first = torch.randint(room + 1, (1,), device=device)
+        else:
+            first = torch.full((1,), room // 2, device=device)
+        place = first + torch.arange(side, device=device)
+        pictures = [picture.index_select(axis, place) for picture in pictures]
+    return pictures
 
 
 def available_backbone() -> Backbone | None:
