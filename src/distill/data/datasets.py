@@ -169,11 +169,14 @@ class MixedPairs(Dataset):
     """Training pictures of a set of several sizes: squares, and crops of whole pictures.
 
     Of all positions of the endless stream `share` are crops, in an order that `seed` decides; each
-    kind comes in a stream of its own.
+    kind comes in a stream of its own. Every `together` positions, those of a batch, are of one
+    kind: where the two have different sides.
     """
 
-    def __init__(self, squares: PairSet, whole: PairSet, share: float, seed: object) -> None:
-        self.sets = (squares, whole)
+    def __init__(
+        self, squares: PairSet, whole: PairSet, share: float, seed: object, together: int = 1
+    ) -> None:
+        self.sets, self.together = (squares, whole), together
         crops = round(BLOCK * share)
         self.streams = MixedStreams([BLOCK - crops, crops], seed, "sizes")
 
@@ -181,8 +184,9 @@ class MixedPairs(Dataset):
         return sum(map(len, self.sets))
 
     def __getitem__(self, position: int) -> Sample:
-        which, place = self.streams.place(position)
-        return self.sets[which][place]
+        batch, within = divmod(position, self.together)
+        which, place = self.streams.place(batch)
+        return self.sets[which][place * self.together + within]
 
 
 class HeldOutPairs(ConcatDataset):

@@ -191,14 +191,17 @@ def _sets_of_sizes(
         raise DistillError(
             f"{root}: has no whole picture of data.sizes={d.sizes} to train on; add larger photos"
         )
-    crop = d.crop_size or settings.style.resolution
+    side = settings.style.resolution
+    crop = d.crop_size or side
     as_they_are = common | {"size": None}
     own_stream = {"crop_size": crop, "seed": f"{settings.seed}:whole"}
     crops = PairSet(whole["train"], train=True, **(of_whole | as_they_are | own_stream))
     train: Dataset = crops
     if len(squares["train"]) and d.share_of_sizes < 1:
-        own = PairSet(squares["train"], train=True, **(of_squares | common | {"crop_size": crop}))
-        train = MixedPairs(own, crops, d.share_of_sizes, settings.seed)
+        cut = {"crop_size": min(crop, side)}
+        own = PairSet(squares["train"], train=True, **(of_squares | common | cut))
+        together = d.batch_size if crop > side else 1
+        train = MixedPairs(own, crops, d.share_of_sizes, settings.seed, together)
     held_out = ((squares, common), (whole, as_they_are))
     return train, HeldOutPairs(
         [PairSet(pairs["val"], train=False, **how) for pairs, how in held_out if len(pairs["val"])]

@@ -218,11 +218,6 @@ def check_sizes(settings: PhotoSource) -> None:
             f"data.crop_size={crop}: larger than pictures of {asked}, of which {larger[0]} is the "
             "smallest that is trained on; take a smaller crop, or leave that size out"
         )
-    if crop > side and d.share_of_sizes < 1:
-        raise DistillError(
-            f"data.crop_size={crop}: larger than the centre squares, style.resolution={side}; "
-            "data.share_of_sizes=1 trains on crops of whole pictures alone"
-        )
 
 
 def pairs_root(settings: PhotoSource) -> Path:

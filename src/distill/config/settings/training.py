@@ -147,7 +147,9 @@ class Data(SplitConfig):
         default=None,
     )
     share_of_sizes: Annotated[float, Field(gt=0, le=1)] = setting(
-        "share of the pictures trained on that are crops of those whole pictures", default=0.57
+        "share of the pictures trained on that are crops of those whole pictures; of the batches, "
+        "where data.crop_size is above style.resolution",
+        default=0.57,
     )
 
 
