@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,6 +60,15 @@ def pairs_of(root):
     catalogue = Catalogue(address)
     names = [catalogue.name(i) for i in range(len(catalogue))]
     return {name: [row.name for row in read_rows_of(address, name)] for name in names}
+
+
+def members(root):
+    """The bytes of every picture in the shards, by its name without the number in the shard."""
+    found = {}
+    for path in root.glob("shards/*.tar"):
+        with tarfile.open(path) as tar:
+            found |= {each.name[6:]: tar.extractfile(each).read() for each in tar}
+    return found
 
 
 @pytest.mark.parametrize("views", [1, 3])
@@ -138,20 +148,25 @@ def test_a_pair_whose_photo_is_gone_keeps_near_duplicates_beside_it(folder, root
     assert (now["'0 from train.png'"], now["'0 from val.png'"]) == ("train", "val")
 
 
-def test_what_is_dropped_leaves_its_shard_which_is_drawn_anew(folder, root, tmp_path):
-    make_shards(folder, root)
-    before = pairs_of(root)
+@pytest.mark.parametrize("codec", ["raw", "jpeg"])
+def test_what_is_dropped_leaves_its_shard_whose_others_are_copied(folder, root, tmp_path, codec):
+    make_shards(folder, root, form=(codec, 3))
+    before, pictures = pairs_of(root), members(root)
     shard, names = next((s, names) for s, names in before.items() if len(names) == 3)
     (tmp_path / "drop.txt").write_text(f"{names[0]}\n")
     teacher = Inverted()
-    report = make_shards(folder, root, teacher=teacher, drop=tmp_path / "drop.txt")
+    form = (codec, 3)
+    report = make_shards(folder, root, teacher=teacher, drop=tmp_path / "drop.txt", form=form)
     after = pairs_of(root)
-    assert (teacher.seen, report.counts["dropped"]) == (2, 1)
+    assert (teacher.seen, report.made, report.counts["dropped"]) == (0, 0, 1)
+    gone = names[0].removesuffix(".png")
+    assert members(root) == {k: v for k, v in pictures.items() if not k.startswith(gone)}
+    assert read_rows_of(Address(root), next(s for s in after if after[s] == names[1:]))[0].device
     assert shard not in after
     assert not (root / "shards" / f"{shard}.tar").exists()
     assert names[1:] in after.values()
     assert before.keys() - {shard} <= after.keys()
-    assert make_shards(folder, root).made == 0
+    assert make_shards(folder, root, form=form).made == 0
 
 
 @pytest.mark.parametrize("harm", ["cut", "gone", "index"])

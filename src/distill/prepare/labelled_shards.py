@@ -43,6 +43,7 @@ from distill.data.shards.shard_index import (
     part_path,
     pyarrow_parquet,
     read_part,
+    read_rows_of,
     shard_path,
     whole_shard,
 )
@@ -98,7 +99,6 @@ def deal(
 
     Of a plan that was carried out in part, what is left is dealt out as it was.
     """
-    decided = {k: v for k, v in manifest.plain().items() if k not in _FREE}
     parts: dict[tuple[Side, str, bool], list[PairJob]] = {}
     for job in jobs:
         parts.setdefault((job.side, job.photo.folder, job.size is not None), []).append(job)
@@ -107,7 +107,7 @@ def deal(
         mixed = sorted(parts[side, folder, whole], key=lambda job: _digest(job.name))
         for start in range(0, len(mixed), per_shard):
             taken = tuple(mixed[start : start + per_shard])
-            plan = _digest(json.dumps([decided, codec, side, [job.name for job in taken]]))
+            plan = _plan(manifest, codec, side, [job.name for job in taken])
             leases.append(
                 ShardLease(
                     shard=f"{side}-{plan[:16]}",
@@ -161,6 +161,12 @@ class ShardLabeller:
         return writer.publish(self.root, skipped)
 
 
+def _plan(manifest: Manifest, codec: CodecName, side: Side, names: Sequence[str]) -> str:
+    """The hash of what decides a shard's pictures."""
+    decided = {k: v for k, v in manifest.plain().items() if k not in _FREE}
+    return _digest(json.dumps([decided, codec, side, [*names]]))
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
@@ -169,7 +175,7 @@ class PairsInShards:
     """The pairs of the whole shards at `root`, and which photos their teacher could not read."""
 
     def __init__(self, root: Address, codec: CodecName) -> None:
-        self.root, self.codec = root, codec_named(codec)
+        self.root, self.name, self.codec = root, codec, codec_named(codec)
         self.rows: dict[str, ShardRow] = {}
         self._shard: dict[tuple[Side, str], str] = {}
         listed = sorted(PurePath(name).stem for name in root.names("index"))
@@ -186,17 +192,40 @@ class PairsInShards:
             names = read_part(self.root, row.shard).names
             self._shard |= {(row.side, name): row.shard for name in names}
 
-    def without(self, unwanted: set[str]) -> list[str]:
-        """Leave out the shards that hold one of these pairs; gives their names."""
+    def without(self, unwanted: set[str]) -> list[ShardRow]:
+        """Leave out these pairs; gives the shards that hold one of them, which are then no more
+        among the `rows`."""
         gone = {
-            shard
-            for (_, name), shard in self._shard.items()
-            if unwanted and photo_table.pair_of(name) in unwanted
+            key: shard
+            for key, shard in self._shard.items()
+            if unwanted and photo_table.pair_of(key[1]) in unwanted
         }
-        self._shard = {key: shard for key, shard in self._shard.items() if shard not in gone}
-        for shard in gone:
-            del self.rows[shard]
-        return sorted(gone)
+        for key in gone:
+            del self._shard[key]
+        return [self.rows.pop(shard) for shard in sorted({*gone.values()})]
+
+    def replace(self, old: ShardRow, manifest: Manifest, unwanted: set[str]) -> None:
+        """Copy a shard's other pairs into one of their own, and remove it."""
+        content = self.root.read(shard_path(old.shard))
+        kept = [
+            row
+            for row in read_rows_of(self.root, old.shard)
+            if photo_table.pair_of(row.name) not in unwanted
+        ]
+        plan = _plan(manifest, self.name, old.side, [row.name for row in kept])
+        shard = f"{old.side}-{plan[:16]}"
+        if kept and not (made := whole_shard(self.root, shard)):
+            writer = ShardWriter(
+                shard, old.side, old.folder, self.codec, plan, old.device, old.whole
+            )
+            for row in kept:
+                writer.add_copy(row, content[row.offset : row.offset + row.size])
+            made = writer.publish(self.root, old.skipped)
+        if kept and made:
+            self.add(made)
+        # The index first: what is left of a shard is then no shard.
+        self.root.remove(part_path(old.shard))
+        self.root.remove(shard_path(old.shard))
 
     @property
     def disk(self) -> dict[Side, set[str]]:
@@ -245,7 +274,7 @@ def build_shards(
     """Label every shard of the set at `store` that is not there yet; dataset.json comes last.
 
     `maker` is for this process, `labeller` for the engine's workers. `drop` lists pictures to leave
-    out, and the set keeps to it: the shards that hold one are made again without it. Raises
+    out, and the set keeps to it: of shards that hold one the others are copied. Raises
     DistillError as `build_set` does.
     """
     pyarrow_parquet()  # what is missing is said before anything is read
@@ -297,9 +326,8 @@ def build_shards(
             photo_table.write_dropped(desk.folder, found.dropped)
             photo_table.write_rows(desk.folder, found.rows)
             desk.publish()
-            for shard in stale:  # the index first: what is left of a shard is then no shard
-                root.remove(part_path(shard))
-                root.remove(shard_path(shard))
+            for shard in stale:
+                there.replace(shard, manifest, found.unwanted)
             maker.begin(desk.folder, jobs)
             unread = dict[str, str]()  # photos, with the reason
             with bar(sum(len(each.jobs) for each in leases), "pair", "labelling") as progress:

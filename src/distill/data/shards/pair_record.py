@@ -46,6 +46,12 @@ def encode_pair(key: str, photo: Image.Image, stylized: Image.Image, codec: Pict
     )
 
 
+def with_key(record: Content, key: str, codec: PictureCodec) -> bytes:
+    """The same pair, bit for bit, under another key. Raises BadPhoto for damaged bytes."""
+    contents = zip((PHOTO, STYLIZED), decoded(record, bytes), strict=True)
+    return b"".join(_member(f"{key}.{side}.{codec.suffix}", each) for side, each in contents)
+
+
 def decode_pair(record: Content, codec: PictureCodec) -> tuple[Image.Image, Image.Image]:
     """Photo and stylised picture, as `encode_pair` was given them. Raises BadPhoto."""
     return decoded(record, codec.decode)

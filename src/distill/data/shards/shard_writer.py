@@ -6,6 +6,7 @@ import hashlib
 import zlib
 from ast import literal_eval
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +16,14 @@ from PIL import Image
 from distill.data.photo_table import PhotoRow
 from distill.data.photos import Side, group_of
 from distill.data.shards.address import Address
-from distill.data.shards.pair_record import END, PictureCodec, encode_pair, key_of
+from distill.data.shards.pair_record import (
+    END,
+    Content,
+    PictureCodec,
+    encode_pair,
+    key_of,
+    with_key,
+)
 from distill.data.shards.shard_index import (
     IndexRow,
     ShardRow,
@@ -69,6 +77,21 @@ class ShardWriter:
                 width=photo.width,
                 height=photo.height,
                 **known,
+            )
+        )
+        self._content += record
+
+    def add_copy(self, row: IndexRow, record: Content) -> None:
+        """Put a pair of another shard behind the others. Raises BadPhoto for a damaged one."""
+        record = with_key(record, key_of(len(self._rows), row.name), self.codec)
+        self._rows.append(
+            replace(
+                row,
+                shard=shard_path(self.shard),
+                offset=len(self._content),
+                size=len(record),
+                sha256=hashlib.sha256(record).hexdigest(),
+                crc32=zlib.crc32(record),
             )
         )
         self._content += record
