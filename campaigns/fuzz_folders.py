@@ -27,7 +27,7 @@ from distill.data import photo_table
 from distill.data.manifest import Manifest
 from distill.data.pairs import find_pairs
 from distill.data.photos import BadPhoto, Photo, find_photos, read_photo
-from distill.data.takedown import report_takedown
+from distill.data.takedown import report_takedown, set_with_takedown, with_takedown
 from distill.data.terms import keep_terms, kept_terms
 from distill.eval_fid.line_scores import teacher_of
 from distill.eval_fid.training_pictures import pictures_of
@@ -106,6 +106,7 @@ class PairSets(TextFiles):
     lists = ("drop.txt", "restore.txt")
     names = (
         *("dataset.json", "photos.tsv", "skipped.tsv", "dropped.txt", "teacher.json", "terms.json"),
+        "takedown.txt",
         *lists,
     )
 
@@ -121,6 +122,7 @@ class PairSets(TextFiles):
         self._build(Path("drop.txt"))
         keep_terms(Path("set"), self._source)
         Path("set/teacher.json").write_text('{"settings": "", "photos": 4, "mirror_db": 60.0}\n')
+        report_takedown(Path("set"), {"photo_0-1": "photo_0.png"}, Path("."))
         shutil.copytree("set", "kept")
 
     def put(self, case: tuple[str, list], folder: Path) -> None:
@@ -142,6 +144,8 @@ class PairSets(TextFiles):
         find_pairs(root, "toon", 0.3, 0)
         keep_terms(root, self._source)
         Terms(kept_terms(root)).json()
+        set_with_takedown(Terms(()), Path("photos"))  # as the list of the set beside it has it
+        with_takedown(Terms(()), Path("set/x.onnx"))
         drop, restore = (folder / each if name == each else None for each in self.lists)
         self._build(drop, restore)
 

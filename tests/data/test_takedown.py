@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
-from distill.data.photo_table import PhotoRow, write_rows
+from distill.core.errors import DistillError
+from distill.core.terms import Terms
+from distill.data.photo_table import PhotoRow, write_rows, write_sides
 from distill.data.photos import Photo
-from distill.data.takedown import note_published, report_takedown
+from distill.data.takedown import (
+    content_line,
+    note_published,
+    report_takedown,
+    set_with_takedown,
+    with_takedown,
+)
+
+
+def withdrawn(path: Path) -> int:
+    """How many pictures were taken down that the network in a file learnt from."""
+    chain = with_takedown(Terms(()), path).chain
+    return int(chain[0].text.split()[2]) if chain else 0
+
 
 ANNA, BERT = (Photo(Path(name), name) for name in ("anna.jpg", "bert.jpg"))
 
@@ -60,7 +76,99 @@ def test_every_place_is_named_and_nothing_is_deleted(
     }  # fmt: skip
     assert "runs/sweep-a/second: its student learnt from it, its exports too" in said
     assert "runs/pupil: its student started from or was taught by such a student" in said
-    assert {*(root / "takedown.txt").read_text().splitlines()[1:]} == {*said.splitlines()[1:]}
+    kept = (root / "takedown.txt").read_text().splitlines()
+    assert kept[1:] == [f'picture {ANNA.pair_name} "anna.jpg"', *said.splitlines()[1:]]
     assert sorted(p for p in tmp_path.rglob("*") if p.name != "takedown.txt") == everything
-    report_takedown(root, {}, Path("runs"))
+    for run, count in {
+        "first": 1,
+        "sweep-a/second": 1,
+        "heir": 1,
+        "pupil": 1,
+        "stranger": 0,
+    }.items():
+        assert withdrawn(Path("runs") / run / "checkpoints/best.ckpt") == count
+    report_takedown(root, {}, Path("runs"), restored={ANNA.pair_name})
+    assert not withdrawn(Path("runs/first/checkpoints/best.ckpt"))
     assert capsys.readouterr().out == ""
+
+
+@pytest.fixture
+def taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A set from which anna was taken down, after two runs had learnt from it, and one had not."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DISTILL_CACHE", str(tmp_path / "cache"))
+    root = a_set(Path("data/pairs/first"), ANNA, BERT)
+    for number, photo in enumerate((ANNA, BERT)):
+        (root / "train/photo").mkdir(parents=True, exist_ok=True)
+        (root / f"train/photo/{photo.pair_name}.png").write_bytes(bytes([number]) * 99)
+    shutil.copytree(root, "elsewhere/copy")
+    for run, photos in {"both": (ANNA, BERT), "bert": (BERT,)}.items():
+        a_run(Path("runs", run), data={"root": str(root)})
+        write_sides(
+            Path("runs", run, "pairs.tsv"), [(f"{p.pair_name}.png", "train") for p in photos]
+        )
+        (Path("runs", run) / "export").mkdir()
+        (Path("runs", run) / "export/student.onnx").write_bytes(run.encode())
+    line = content_line(file := root / f"train/photo/{ANNA.pair_name}.png")
+    file.unlink()
+    write_rows(root, [PhotoRow.of(BERT, "train")])
+    report_takedown(root, {ANNA.pair_name: "anna.jpg"}, Path("runs"), contents=[line])
+    return root
+
+
+def test_a_run_is_bound_by_what_it_learnt_from(taken: Path) -> None:
+    assert withdrawn(Path("runs/both/export/student.onnx")) == 1
+    assert not withdrawn(Path("runs/bert/export/student.onnx"))
+    Path("runs/both").rename("renamed")  # and its student by its content
+    assert withdrawn(Path("renamed/checkpoints/last.ckpt")) == 1
+    shutil.copy("renamed/export/student.onnx", "harmless.onnx")
+    assert withdrawn(Path("harmless.onnx")) == 1
+    shutil.copy("runs/bert/export/student.onnx", "bert.onnx")
+    assert not withdrawn(Path("bert.onnx"))
+
+
+def test_a_set_that_is_renamed_keeps_it(taken: Path) -> None:
+    a_run(Path("others/late"), data={"root": str(taken)})
+    write_sides(Path("others/late/pairs.tsv"), [(f"{ANNA.pair_name}.png", "train")])
+    taken.rename("data/pairs/renamed")
+    assert withdrawn(Path("others/late/checkpoints/last.ckpt")) == 1
+
+
+def test_a_copy_with_other_names_is_known_by_its_pictures(taken: Path) -> None:
+    copy = Path("elsewhere/copy")
+    (copy / f"train/photo/{ANNA.pair_name}.png").rename(copy / "train/photo/x.png")
+    (copy / "photos.tsv").unlink()
+    found = set_with_takedown(Terms(()), copy)
+    assert [e.text for e in found.chain] == ["taken down: 1 picture that it holds"]
+    for name, count in {"x.png": 1, f"{BERT.pair_name}.png": 0}.items():
+        run = Path("runs", name)
+        a_run(run, data={"root": str(copy)})
+        write_sides(run / "pairs.tsv", [(name, "train")])
+        assert withdrawn(run / "checkpoints/last.ckpt") == count
+    assert set_with_takedown(Terms(()), taken) == Terms(())
+
+
+def test_another_photo_of_the_same_name_is_not_meant(taken: Path) -> None:
+    other = a_set(Path("data/pairs/other"), ANNA)
+    (other / "train/photo").mkdir(parents=True)
+    (other / f"train/photo/{ANNA.pair_name}.png").write_bytes(b"someone else")
+    a_run(Path("runs/other"), data={"root": str(other)})
+    write_sides(Path("runs/other/pairs.tsv"), [(f"{ANNA.pair_name}.png", "train")])
+    assert not withdrawn(Path("runs/other/checkpoints/last.ckpt"))
+    assert set_with_takedown(Terms(()), other) == Terms(())
+
+
+def test_it_is_published_for_a_reason_alone(taken: Path) -> None:
+    path = Path("runs/both/export/student.onnx")
+    terms = with_takedown(Terms(()), path)
+    for reason in (None, " "):
+        with pytest.raises(
+            DistillError, match=r"^run=both: taken down: 1 picture .* takedown.accept='REASON'"
+        ):
+            terms.published("run=both", reason)
+    told = terms.published("run=both", "the court said so")
+    assert (told.commercial, told.chain[0].stated) == ("unknown", True)
+    assert told.line.endswith("that it learnt from; accepted: the court said so)")
+    assert with_takedown(told, path) == told
+    assert told.published("run=both", None) == told
+    assert Terms(()).published("run=x", None) == Terms(())

@@ -13,9 +13,12 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
+from distill.core.errors import DistillError
+
 Answer = Literal["yes", "no", "unknown"]
 NOTE = "distill.terms"  # in the metadata of ONNX and Core ML files: JSON of `Terms.plain`
 UNSAID = "not said"
+TAKEN_DOWN = "pictures taken down"  # what a link is of that says so
 PLACEHOLDERS = ("", "yours to say", "that of your file", UNSAID)  # of conf/style, and of cards
 LONGEST = 300  # characters of a text that came in a file
 STRICT: Mapping[str, Answer] = {"commercial": "no", "share_alike": "yes", "attribution": "yes"}
@@ -116,6 +119,23 @@ class Terms:
     def beside(self, *others: Licence) -> Terms:
         """With what else it was made from; the same of the same thing once."""
         return replace(self, chain=tuple(dict.fromkeys((*self.chain, *others))))
+
+    def published(self, what: str, accept: str | None) -> Terms:
+        """As `takedown.accept` of a command has it: for what reason it is published although
+        pictures were taken down. Raises DistillError where they were and there is none."""
+        open_ones = [e for e in self.chain if e.of.endswith(TAKEN_DOWN) and not e.stated]
+        if not open_ones:
+            return self
+        if not (accept or "").strip():
+            raise DistillError(
+                f"{what}: {open_ones[0].text} (takedown.txt names them); make it again without "
+                "them, or say why not: takedown.accept='REASON', which its files record"
+            )
+        told = {
+            e: replace(e, commercial="unknown", text=f"{e.text}; accepted: {accept}", stated=True)
+            for e in open_ones
+        }
+        return replace(self, chain=tuple(told.get(e, e) for e in self.chain))
 
     def permitted(self, command: str, said: bool) -> Terms:
         """As `licence.i_have_permission` of a command has it."""

@@ -25,7 +25,7 @@ from distill.data.pairs import Pair, find_pairs
 from distill.data.photo_table import DROPPED, read_dropped, write_dropped
 from distill.data.photos import Photo, Side
 from distill.data.split import NO_EDGES
-from distill.data.takedown import report_takedown
+from distill.data.takedown import content_line, report_takedown
 
 OUTPUT = "data/curation"
 MUCH = 0.3  # share left out that is more often wrong limits than a bad set
@@ -74,8 +74,15 @@ def _take_down(root: Path, pairs: Sequence[CuratedPair], settings: Curate) -> No
     photos = [Photo(each.pair.photo, each.line) for each in pairs]
     found = drop_list(read_dropped(root / DROPPED), asked[0], asked[1], photos)
     write_dropped(root, found.lines)
-    keys = {photo.pair_name: photo.key for photo in photos}
-    report_takedown(root, {pair: keys[pair] for pair in found.new if pair in keys}, Path("runs"))
+    out = {photo.pair_name: photo for photo in photos if photo.pair_name in found.new}
+    contents = [content_line(photo.local) for photo in out.values()]
+    report_takedown(
+        root,
+        {pair: photo.key for pair, photo in out.items()},
+        Path("runs"),
+        contents=contents,
+        restored=found.restored,
+    )
 
 
 def _pairs(root: Path, d: PairsFolder) -> list[CuratedPair]:

@@ -18,7 +18,7 @@ from distill.core.images import from_pixels
 from distill.core.process import worker_init_fn
 from distill.data.datasets import HeldOutPairs
 from distill.data.pairs import Pairs
-from distill.data.photo_table import write_sides
+from distill.data.photo_table import RUN_PAIRS, write_sides
 from distill.data.photos import Side
 from distill.data.sampler import StreamSampler
 from distill.data.worker_loader import ErrorForwardingLoader, SharedBatchLoader
@@ -26,7 +26,6 @@ from distill.models.students.global_statistics import THUMBNAIL
 
 Item = TypeVar("Item")
 REPEATED = 64  # pictures of a batch that may come from fewer
-RUN_PAIRS = "pairs.tsv"  # in a run's folder: the pairs that it began with
 PICTURES = ("photo", "thumbnail", "target", "a", "b")  # of a batch
 
 

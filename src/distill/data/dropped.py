@@ -27,12 +27,13 @@ _NO_LINE = re.compile(r"[\r\n]")
 
 class DropList(NamedTuple):
     """The `lines` to keep, the pair names that they mean, those of them that are `new` now, and
-    the lines just given that name nothing."""
+    the lines just given that name nothing; `restored` are pair names that are let in again."""
 
     lines: list[str]
     pairs: set[str]
     new: set[str]
     unknown: list[str]
+    restored: set[str]
 
 
 def drop_list(
@@ -76,7 +77,8 @@ def drop_list(
     out |= {photo.pair_name for photo in alike}
     before = {pair for line in kept for pair in meant[line]}
     before |= {Photo(Path(), name).pair_name for _, _, name in _contents(kept)}
-    return DropList(lines, out, out - before, [e for e in (*drop, *restore) if not meant[e]])
+    unknown = [each for each in (*drop, *restore) if not meant[each]]
+    return DropList(lines, out, out - before, unknown, back - out)
 
 
 def copies(photos: Iterable[Photo], lines: Sequence[str]) -> list[Photo]:

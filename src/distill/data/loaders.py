@@ -19,7 +19,7 @@ from distill.config.settings.training import (
 from distill.core.errors import DistillError, counted
 from distill.core.next_step import assigned
 from distill.data import sources
-from distill.data.datamodule import RUN_PAIRS, DistillData
+from distill.data.datamodule import DistillData
 from distill.data.datasets import HeldOutPairs, MixedPairs, PairSet, PhotoSet, UnpairedSet
 from distill.data.domains import find_unpaired
 from distill.data.manifest import is_complete, manifest_at
@@ -31,7 +31,7 @@ from distill.data.pairs import (
     squares_of,
     whole_of,
 )
-from distill.data.photo_table import folders_of, read_sides
+from distill.data.photo_table import RUN_PAIRS, folders_of, read_sides
 from distill.data.photos import Photo, Side
 from distill.data.regions import Regions
 from distill.data.sampler import ShardOrder, Share, shares_of

@@ -20,6 +20,7 @@ from distill.core.files import write_whole
 from distill.data.photos import Photo, Side
 
 PHOTOS, DROPPED, SKIPPED = "photos.tsv", "dropped.txt", "skipped.tsv"
+RUN_PAIRS = "pairs.tsv"  # in a run's folder: the pairs that it began with
 SIDES: tuple[Side, ...] = ("train", "val", "test")
 _SIDE: dict[str, Side | None] = {"train": "train", "val": "val", "test": "test", "-": None}
 # A size stands behind the digits that make a pair's name unique: canon-s95.png has none.

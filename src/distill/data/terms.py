@@ -29,6 +29,7 @@ from distill.data import sources
 from distill.data.manifest import TERMS, manifest_at
 from distill.data.shards.address import Address, is_address
 from distill.data.shards.shard_manifest import KEPT, SetMetadataStore
+from distill.data.takedown import with_takedown
 from distill.models import zoo
 from distill.models.network_file import is_network_file, read_description
 from distill.models.teachers.trained_run import checkpoint_at
@@ -44,8 +45,12 @@ def terms_of(path: Path, depth: int = 0) -> Terms:
     """The terms of a .ckpt, .safetensors or .onnx file, by what it says of itself.
 
     Files from before this was kept say what their settings do, and are unknown beyond that. Raises
-    DistillError for a file that cannot be read.
+    DistillError for a file that cannot be read. Pictures that were taken down since are among them.
     """
+    return with_takedown(_terms_of(path, depth), path)
+
+
+def _terms_of(path: Path, depth: int) -> Terms:
     if path.suffix.lower() == ".onnx":
         said = noted(read_graph(path), NOTE)
         return Terms((Licence(path.name),)) if said is None else read_terms(said)

@@ -100,7 +100,9 @@ class Subject:
 def load(checkpoint: Path, settings: Export) -> Subject:
     """The network of a checkpoint or safetensors file, to be exported. Raises DistillError."""
     if is_network_file(checkpoint):
-        return of_described(*read_network_file(checkpoint, settings.direction), settings)
+        network, said = read_network_file(checkpoint, settings.direction)
+        said = replace(said, terms=terms_of(checkpoint).plain())
+        return of_described(network, said, settings)
     network, trained = load_network(checkpoint, settings.direction)
     trained = sources.seen_from_here(trained, checkpoint)
     return subject_of(network, trained, settings, terms_of(checkpoint))
@@ -152,6 +154,7 @@ def subject_of(network: nn.Module, trained: Training, settings: Export, terms: T
     profile = exporter.profile or ("global" if told else trained.profile)
     at = exporter.colours_at or colours_at(trained)
     size = exporter.size or own
+    terms = terms.published(f"run={trained.run}", settings.takedown.accept)
     terms = terms.permitted("export", settings.licence.i_have_permission)
     about = json.dumps(_about(network, trained))
     exporter = replace(exporter, profile=profile, size=size, colours_at=at)

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from distill.core.errors import needed
 from distill.core.files import write_whole
+from distill.data.terms import described_terms
 from distill.hub.published_student import (
     CARD,
     LIBRARY,
@@ -37,7 +38,9 @@ class HubStudent(  # type: ignore[call-arg]  # the library's own, which mypy doe
     """
 
     def save_pretrained(self, save_directory: str | Path, **more: Any) -> str | None:
-        """Write the files into a folder; see huggingface_hub for `more`."""
+        """Write the files into a folder; see huggingface_hub for `more`. Raises DistillError where
+        pictures were taken down since it learnt."""
+        described_terms(self.description).published(self.description.style.name, None)
         words = dict(more.get("model_card_kwargs") or {})
         if more.get("repo_id"):
             words.setdefault("repo", more["repo_id"])

@@ -16,6 +16,7 @@ from typing import Any
 from distill.core.errors import DistillError, counted
 from distill.core.files import scratch_folder, write_json, write_whole
 from distill.core.next_step import next_step
+from distill.core.terms import Terms
 from distill.data.cards.set_card import CARD, SHEET
 from distill.data.manifest import MANIFEST, PREVIEW, TEACHER, TERMS, is_complete, writing
 from distill.data.photo_table import PAIR_FOLDERS, PHOTOS, SIDES, png_names
@@ -30,7 +31,8 @@ from distill.data.shards.shard_index import (
     write_part,
 )
 from distill.data.shards.shard_manifest import KEPT, finished_shards, shard_manifest_at
-from distill.data.takedown import note_published
+from distill.data.takedown import note_published, set_with_takedown
+from distill.data.terms import kept_terms
 from distill.hub import transfer
 from distill.hub.transfer import SUMS, Remote
 
@@ -38,8 +40,9 @@ LAST = (MANIFEST, SUMS)  # a set without them is none yet
 REPAIR = "run the command that made the set again to repair it"
 
 
-def push_set(root: Path, place: Remote, replace: bool) -> None:
-    """Publish the set at `root`. Raises DistillError where it is not whole, or has no card."""
+def push_set(root: Path, place: Remote, replace: bool, accept: str | None = None) -> None:
+    """Publish the set at `root`. Raises DistillError where it is not whole, has no card, or holds
+    pictures that were taken down, unless it is published for the reason `accept`."""
     sharded = shard_manifest_at(Address(root)) is not None
     if sharded:
         finished_shards(Address(root))
@@ -53,6 +56,8 @@ def push_set(root: Path, place: Remote, replace: bool) -> None:
             f"{root}: has no {CARD} to say what it is and under which terms; the command that made "
             "it writes one with card=true"
         )
+    said = Terms(kept_terms(root))
+    terms = set_with_takedown(said, root).published(f"data.root={root}", accept)
     with scratch_folder(root.with_name(f"{root.name}.pushed")) as scratch:
         if sharded:
             files = _beside(root, (CARD, SHEET, CATALOGUE, f"{KEPT}/{PHOTOS}", f"{KEPT}/{TERMS}"))
@@ -68,6 +73,11 @@ def push_set(root: Path, place: Remote, replace: bool) -> None:
                             f"{side}/{each}/{n}": root / side / each / n for n in sorted(both)
                         }
             told = _beside(root, (MANIFEST, TEACHER))
+        for link in terms.chain[len(said.chain) :]:
+            write_whole(scratch / CARD, f"{(root / CARD).read_text()}\n{link.text}.\n")
+            place_of_terms = f"{KEPT}/{TERMS}" if sharded else TERMS
+            write_json(scratch / place_of_terms, terms.plain())
+            files |= {name: scratch / name for name in (CARD, place_of_terms)}
         for name, path in told.items():
             write_json(scratch / name, without_paths(json.loads(path.read_text())))
             files[name] = scratch / name

@@ -79,6 +79,8 @@ class PublishedStudent(nn.Module):
             where = Run(where).checkpoint(checkpoint)
         if is_network_file(where):
             network, said = read_network_file(where)
+            if (terms := terms_of(where)) != described_terms(said):
+                said = replace(said, terms=terms.plain())
         else:
             network, trained = load_student(where)
             said = replace(description(trained), terms=terms_of(where).plain())

@@ -44,15 +44,18 @@ def carry_out(settings: HubSettings) -> None:
         settings.private,
     )
     if push and root is not None:
-        push_set(home_path(root), place, settings.replace)
+        push_set(home_path(root), place, settings.replace, settings.takedown.accept)
     elif push:
         if model is not None:
             student = PublishedStudent.of(model)
         else:  # run=NAME, or the latest one
             run = run_named(settings.run, settings.runs)
             student = PublishedStudent.of(run.checkpoint(settings.checkpoint))
-        terms = described_terms(student.description).permitted("hub", permitted)
-        if permitted:  # else the file goes as it is
+        terms = described_terms(student.description)
+        what = f"model={model}" if model is not None else f"run={run.folder.name}"
+        terms = terms.published(what, accept := settings.takedown.accept)
+        terms = terms.permitted("hub", permitted)
+        if permitted or accept:  # else the file goes as it is
             student.description = replace(student.description, terms=terms.plain())
         print(f"terms: {terms.line}")
         push_student(student, place, settings.replace)

@@ -21,13 +21,13 @@ from distill.core import onnx_files
 from distill.core.arrays import over_white, to_array, to_picture
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path, room_in, scratch_folder
-from distill.core.onnx_files import noted
-from distill.core.terms import NOTE, Terms, read_terms
+from distill.core.onnx_files import note
+from distill.core.terms import NOTE, TAKEN_DOWN, Terms
 from distill.lens.webpage import ELEMENT, SUFFIX
 from distill.models import zoo
 from distill.runs import run_folder
 from distill.stylize.onnx_student import OnnxStudent
-from distill.stylize.stylizing import open_student
+from distill.stylize.stylizing import open_student, terms_of_student
 
 FIRST = "comic"  # of the package's own the most striking one: what a visitor sees first
 SIDE = 256  # of a network that takes any size: what students learn on
@@ -40,12 +40,7 @@ class PageStudent:
     name: str
     kind: Literal["photo", "sketch"]
     network: OnnxStudent
-
-    @property
-    def terms(self) -> Terms:
-        """The terms that the file is under."""
-        said = noted(self.network.model, NOTE)
-        return read_terms(said) if said is not None else Terms(())
+    terms: Terms
 
     @property
     def side(self) -> int:
@@ -65,7 +60,8 @@ def choose_students(settings: Lens) -> list[PageStudent]:
     students += [_open(item, "sketch", settings) for item in _listed(settings.sketches)]
     if settings.run is not None:
         best = run_folder.run_named(settings.run, settings.runs).checkpoint("best")
-        students.insert(0, PageStudent(Path(settings.run).name, "photo", open_student(best)))
+        name, network = Path(settings.run).name, open_student(best)
+        students.insert(0, PageStudent(name, "photo", network, _terms(network, best, settings)))
     if not students:
         raise DistillError("students=[]: no student for the page; name one, or leave it out")
     names = [each.name for each in students]
@@ -82,14 +78,25 @@ def _open(item: str, kind: Literal["photo", "sketch"], settings: Lens) -> PageSt
     """A name of the zoo, or a file."""
     path = home_path(item)
     if path.suffix.lower() in (".ckpt", ".onnx", ".safetensors") or "/" in item:
-        return PageStudent(path.stem, kind, open_student(path, said=settings))
+        network = open_student(path, said=settings)
+        return PageStudent(path.stem, kind, network, _terms(network, path, settings))
     shipped = zoo.shipped()
     if item not in shipped:
         raise DistillError(
             f"students={item}: no such student in this package (there are: "
             f"{', '.join(shipped) or 'none'}) and no .onnx, .ckpt or .safetensors file"
         )
-    return PageStudent(item, kind, open_student(shipped[item]))
+    network = open_student(shipped[item])
+    return PageStudent(item, kind, network, _terms(network, shipped[item], settings))
+
+
+def _terms(network: OnnxStudent, path: Path, settings: Lens) -> Terms:
+    """The terms that a file is under, of which the page's copy keeps a record. Raises DistillError
+    where pictures were taken down since."""
+    terms = terms_of_student(network, path).published(str(path), settings.takedown.accept)
+    if any(each.of.endswith(TAKEN_DOWN) for each in terms.chain):
+        note(network.model, NOTE, terms.json())
+    return terms
 
 
 MANIFEST = "manifest.json"

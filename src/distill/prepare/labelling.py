@@ -89,7 +89,13 @@ def _label_shards(settings: Prepare, teacher: Teacher) -> None:
         if kept_terms(desk.folder) != before:
             desk.publish()
     print(report)
-    report_takedown(desk.root.local or desk.folder, report.newly, Path("runs"), desk.folder)
+    report_takedown(
+        desk.root.local or desk.folder,
+        report.newly,
+        Path("runs"),
+        desk.folder,
+        restored=report.restored,
+    )
 
 
 def check_labelling(settings: PhotoSource) -> None:
@@ -261,7 +267,8 @@ def _label(
     report = build_set(found, maker, made_with, root, sides, **sources.drop_lists(settings))
     keep_terms(root, settings)
     print(report)
-    report_takedown(root, report.newly, Path(getattr(settings, "runs", "runs")))
+    runs = Path(getattr(settings, "runs", "runs"))
+    report_takedown(root, report.newly, runs, contents=report.contents, restored=report.restored)
     return report
 
 

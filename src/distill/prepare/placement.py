@@ -31,7 +31,8 @@ class Placement:
 
     `bridging` are photos that belong to two sides (key → reason), `dropped` the list of what to
     leave out, `left_out` how many photos that is, `unwanted` the names of their pairs and `newly`
-    those that were not left out before, with the photos' keys; `obsolete` the files of their pairs,
+    those that were not left out before, with the photos' keys, `restored` those that are let in
+    again; `obsolete` the files of their pairs,
     `disk` the pairs that are there, `remembered` whether the set holds all this already.
     """
 
@@ -42,6 +43,7 @@ class Placement:
     left_out: int
     unwanted: set[str]
     newly: dict[str, str]
+    restored: set[str]
     obsolete: list[Path]
     disk: dict[Side, set[str]]
     remembered: bool
@@ -109,6 +111,7 @@ def place_photos(
             for pair in sorted(dropping.new)
         }
         | {p.pair_name: p.key for p in photos if p.pair_name in dropping.new},
+        restored=dropping.restored,
         obsolete=obsolete,
         disk=disk,
         remembered=settled and same and lines == remembered_lines and not obsolete,

@@ -33,6 +33,7 @@ from distill.data.manifest import (
 from distill.data.photo_table import SIDES, SKIPPED
 from distill.data.photos import Photo, Side
 from distill.data.shards.address import Address
+from distill.data.takedown import content_line
 from distill.prepare.pair_maker import PairJob, PairMaker, make_pairs, plan, write_pngs
 from distill.prepare.placement import Placement, place_photos
 from distill.prepare.whole_photos import whole_pictures
@@ -48,7 +49,8 @@ class SetReport:
     near-duplicates of theirs), and those dropped by a list. `untested`: a test side was asked for,
     and no pair is on it. `damaged` is how many pairs were there and no whole pictures; they are
     among the new ones where their photos can be read. `listed` is where below `root` the skipped
-    ones are, `newly` photos that are left out from now on, by the names of their pairs.
+    ones are, `newly` photos that are left out from now on, by the names of their pairs, with their
+    files' `contents`, `restored` the pairs of those that are let in again.
     """
 
     root: Path | str
@@ -59,6 +61,8 @@ class SetReport:
     damaged: int = 0
     listed: str = SKIPPED
     newly: Mapping[str, str] = field(default_factory=dict)
+    contents: Sequence[str] = ()
+    restored: set[str] = field(default_factory=set)
 
     def __str__(self) -> str:
         counts = self.counts
@@ -126,7 +130,7 @@ def build_set(
         filled = lambda: any(photo_table.pairs_on_disk(root).values())  # noqa: E731
         with not_left_empty(Address(root), filled), writing(root):
             devices = _devices(root, found, *([maker.device_name] if todo else []))
-            _remember(root, manifest, found, before, devices)
+            contents = _remember(root, manifest, found, before, devices)
             for job in broken:
                 # The last written first: what is left of a pair is then no pair.
                 for folder in reversed(maker.folders):
@@ -136,6 +140,7 @@ def build_set(
             disk = photo_table.pairs_on_disk(root)
             made = sum(job.photo.key not in bad for job in todo)
             report = report_of(root, found, disk, made, bad)
+            report.contents = contents
             photo_table.write_skipped(root, bad)
             maker.finish(root, _there(jobs, disk))
             write_manifest(root, manifest, report.counts, devices)
@@ -192,15 +197,20 @@ def _remember(
     found: Placement,
     before: object,
     devices: Sequence[str] | None,
-) -> None:
-    """Write down what the set will be, and remove the pairs it shall no longer hold."""
+) -> list[str]:
+    """Write down what the set will be, and remove the pairs it shall no longer hold; gives lines
+    for the contents of their photos."""
     if stamp(root) != before:
         raise DistillError(f"{root}: another command changed this set meanwhile; start again")
     write_manifest(root, manifest, None, devices)
     photo_table.write_dropped(root, found.dropped)
     photo_table.write_rows(root, found.rows)
+    photos = {folders[0] for folders in photo_table.PAIR_FOLDERS}
+    gone = [path for path in found.obsolete if path.parent.name in photos and path.is_file()]
+    contents = [content_line(path) for path in gone]
     for path in found.obsolete:
         path.unlink(missing_ok=True)
+    return contents
 
 
 def _damaged(root: Path, jobs: Sequence[PairJob], folders: Sequence[str]) -> list[PairJob]:
@@ -267,4 +277,4 @@ def report_of(
 ) -> SetReport:
     """What there is to say of a set at `root` with these pairs, of which so many are new."""
     counts = {side: len(disk[side]) for side in SIDES} | {"skipped": len(bad)} | found.counts
-    return SetReport(root, made, bad, counts, newly=found.newly)
+    return SetReport(root, made, bad, counts, newly=found.newly, restored=found.restored)

@@ -21,7 +21,7 @@ from distill.core import onnx_files
 from distill.core.errors import DistillError, needed
 from distill.core.files import home_path, real_path
 from distill.core.progress import bar
-from distill.core.terms import NOTE, read_terms
+from distill.core.terms import NOTE, Terms, read_terms
 from distill.data.photos import BadPhoto
 from distill.models import zoo
 from distill.runs import run_folder
@@ -113,6 +113,14 @@ def open_student(
         if found:
             print(found)
     return OnnxStudent(model, str(path), threads, device, told_by)
+
+
+def terms_of_student(network: OnnxStudent, path: Path) -> Terms:
+    """Those that the file says, and pictures that were taken down since it learnt from them."""
+    from distill.data.takedown import with_takedown  # pages alone ask
+
+    said = onnx_files.noted(network.model, NOTE)
+    return with_takedown(read_terms(said) if said is not None else Terms(()), path)
 
 
 def _is_ours(model: onnx.ModelProto) -> bool:

@@ -106,6 +106,16 @@ class LicenceSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TakedownSettings(Settings):
+    """Of what was made with pictures that were taken down since."""
+
+    accept: str | None = setting(
+        "why it is published although pictures of it were taken down, which its files record",
+        default=None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class ListSetting(Settings):
     """A setting made of several choices of its config group at once, typed KEY=A,B.
 

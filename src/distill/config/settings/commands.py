@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from pydantic import ByteSize, Field, NonNegativeInt, PositiveFloat
@@ -21,6 +21,7 @@ from distill.config.settings.base import (
     Positive,
     RunName,
     Settings,
+    TakedownSettings,
     TeacherNode,
     setting,
 )
@@ -74,6 +75,7 @@ class Export(RunChoice):
     )
     budget: Budget
     licence: LicenceSettings
+    takedown: TakedownSettings = field(default_factory=TakedownSettings)
     exporter: Annotated[Node, Given(("terms",))]
 
 
@@ -228,6 +230,7 @@ class Lens(TakesOnnxFiles):
         "with a certificate of this machine's own: phones give the camera to https pages only"
     )
     open: bool = setting("show the page in the browser")
+    takedown: TakedownSettings = field(default_factory=TakedownSettings)
     rate: Annotated[float, Field(gt=0, le=60)] = setting("drawing mode: pictures per second")
     line: Annotated[float, Field(ge=1, le=8)] = setting(
         "drawing mode: width of the pen in the network's pixels"
@@ -340,6 +343,7 @@ class HubSettings(Settings):
     private: bool = setting("of a repository that the push creates; false: everybody sees it")
     replace: bool = setting("replace files of other content")
     licence: LicenceSettings
+    takedown: TakedownSettings = field(default_factory=TakedownSettings)
     inputs: tuple[str, ...] = ()
 
 

@@ -32,6 +32,7 @@ from distill.config.settings.base import (
     Positive,
     RunName,
     Settings,
+    TakedownSettings,
     TeacherNode,
     setting,
 )
@@ -312,6 +313,7 @@ class Prepare(PhotoSource):
     shard: ShardFormat
     engine: Annotated[Node, Given(texts=("address",))]
     card: SetCard
+    takedown: TakedownSettings = field(default_factory=TakedownSettings)
     attributes: PathText | None = setting(
         "recipe=cyclegan: a list of the photos' attributes, CelebA's or .csv or .parquet"
     )

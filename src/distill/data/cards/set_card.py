@@ -31,6 +31,7 @@ from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import Side
 from distill.data.shards.address import Address
 from distill.data.sources import shards_root
+from distill.data.takedown import set_with_takedown
 from distill.data.terms import kept_terms
 
 CARD, SHEET = "README.md", "sheet.jpg"
@@ -115,6 +116,8 @@ def set_card(settings: Prepare, form: SetFormat) -> str:
             f"{', '.join(map(str, made['sizes']))} pixels (`NAME-sSIZE.png`)"
         )
     terms = Terms(kept_terms(form.said))
+    if (there := form.root.local) is not None:
+        terms = set_with_takedown(terms, there).published(str(form), settings.takedown.accept)
     if sketches:
         checks = {key: one_line(made[key]) for key in sorted(made) if key.startswith("sketch.")}
     else:

@@ -180,7 +180,9 @@ def prepare(settings: Prepare) -> SetReport:
     report = build_set(photos, maker, manifest, root, SIDES, **sources.drop_lists(settings))
     keep_terms(root, settings, taught=False)
     print(report)
-    report_takedown(root, report.newly, Path("runs"))
+    report_takedown(
+        root, report.newly, Path("runs"), contents=report.contents, restored=report.restored
+    )
     return report
 
 

@@ -20,7 +20,8 @@ from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 from distill.config.settings.training import Training
 from distill.core.files import atomic_write, write_whole
 from distill.core.terms import Terms, read_terms
-from distill.data.datamodule import RUN_PAIRS, DistillData
+from distill.data.datamodule import DistillData
+from distill.data.photo_table import RUN_PAIRS
 from distill.data.terms import terms_of_run
 from distill.runs.run_folder import Run
 

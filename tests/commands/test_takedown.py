@@ -1,0 +1,50 @@
+"""A picture that was taken down: what learnt from it is published with a reason alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from distill.export import __main__ as export
+from distill.hub import __main__ as hub
+from distill.lens import __main__ as lens
+from distill.prepare import __main__ as prepare
+from support.commands import SMALL, go, run
+
+
+@pytest.mark.slow
+def test_push_export_and_lens_ask_for_a_reason(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert go("run=two", "trainer.max_steps=1") == 0
+    assert run(export, "run=two") == 0
+    root = next((here / "data/pairs").iterdir())
+    learnt = [
+        line.split("\t")[1] for line in (here / "runs/two/pairs.tsv").read_text().splitlines()
+    ]
+    (here / "drop.txt").write_text(f"{learnt[0]}\n")
+    assert run(prepare, "photos=photos", *SMALL, "drop=drop.txt") == 0
+    assert f"picture {learnt[0].removesuffix('.png')} " in (root / "takedown.txt").read_text()
+    reason = "takedown.accept=its photographer agrees"
+    student = "runs/two/export/student.onnx"
+    page = [f"students={student}", "serve=false", "output=page"]
+    for command, *words in (
+        (hub, "push", "run=two", "repo=./pub"),
+        (export, "run=two"),
+        (lens, *page),
+        (lens, "run=two", *page[1:]),
+    ):
+        capsys.readouterr()
+        assert run(command, *words) == 1
+        error = capsys.readouterr().err
+        assert "taken down: 1 picture that it learnt from" in error, words
+        assert error.count("\n") == 1
+    assert run(hub, "push", "run=two", "repo=./pub", reason) == 0
+    assert "accepted: its photographer agrees" in (here / "pub/README.md").read_text()
+    assert run(export, "run=two", reason) == 0
+    report = json.loads((here / "runs/two/export/report.json").read_text())
+    assert "its photographer agrees" in json.dumps(report["terms"])
+    assert run(lens, *page) == 0  # the file says so itself now
+    assert "its photographer agrees" in (here / "page/manifest.json").read_text()
