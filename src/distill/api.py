@@ -275,7 +275,11 @@ def _training(pairs: str | Path | None, settings: Mapping[str, Any], schema: Any
     from distill.data.sources import overrides_for_user_pairs
 
     named = {} if pairs is None else {"data.root": pairs}
-    return compose.from_keywords("train", schema, named, settings, overrides_for_user_pairs)
+
+    def implied(typed: Mapping[str, Any]) -> list[str]:
+        return [*overrides_for_user_pairs(typed), *zoo.overrides_for_init(typed)]
+
+    return compose.from_keywords("train", schema, named, settings, implied)
 
 
 def _path(student: str | Path | Run) -> Path:

@@ -111,7 +111,7 @@ def _checks(
         yield BudgetCheck("MACs as published, transposed at output size", published)
     resizes = exporter.dynamic and exporter.resizes(network)
     if resizes and isinstance(network, Student):  # it makes its own thumbnail: what that adds
-        untold = fold_batchnorm(Student(network.encoder, network.decoder))
+        untold = fold_batchnorm(Student(network.encoder, network.decoder, head=network.head))
         for side in SIDES:
             at = replace(single, size=side)
             whole, without = (complexity.graph_macs(at.export(each)) for each in (folded, untold))

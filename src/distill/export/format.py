@@ -136,7 +136,7 @@ class ConvertedFormat(Format, ABC):
                     f"{self.name}: has no resize of any size for the thumbnail that global "
                     "statistics need; take exporter.size=[HEIGHT,WIDTH], or formats=onnx"
                 )
-            parts = network.encoder, network.decoder, network.statistics
+            parts = network.encoder, network.decoder, network.statistics, network.head
             at_hand = exporter.inside == (THUMBNAIL, THUMBNAIL)
             network = OnePass(*parts) if at_hand else Thumbnailed(network, exporter.inside)
         return Ends(network, *self.ends(exporter), exporter.filled).eval()

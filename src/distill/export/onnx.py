@@ -34,6 +34,7 @@ from distill.models.students.student import Student
 
 OPSETS = range(9, 21)
 OPSET = 11
+SOFTMAX_OPSET = 13  # the first whose Softmax is over one axis
 RESIZING_OPSET = 18  # the first whose Resize has antialias
 SIDE = 256  # that students are trained at, and budgets speak of
 
@@ -128,8 +129,8 @@ class OnnxExporter:
         (1, 64, 1, 1), which the graph of `export_summary` computes.
         """
         network = folded
-        if self.profile == "strict" and any(map(doubles, folded.modules())):
-            if self.dynamic:
+        if self.profile == "strict":
+            if self.dynamic and any(map(doubles, folded.modules())):
                 raise DistillError(
                     "exporter.dynamic=true: this decoder has transposed convolutions, and in the "
                     "profile strict they hold one size; take exporter.profile=transposed"
@@ -173,7 +174,8 @@ class OnnxExporter:
 
     def opset_of(self, network: nn.Module) -> int:
         """The opset that it is written in. Raises DistillError for one that lacks an operator."""
-        least = RESIZING_OPSET if self.resizes(network) else OPSET
+        decides = any(isinstance(each, nn.Softmax) for each in network.modules())
+        least = RESIZING_OPSET if self.resizes(network) else SOFTMAX_OPSET if decides else OPSET
         if self.opset is not None and self.opset < least == RESIZING_OPSET:
             raise DistillError(
                 f"exporter.opset={self.opset}: the thumbnail of the whole picture is made by an "
@@ -273,7 +275,7 @@ class _Traced(Student):
 
     def __init__(self, student: nn.Module, call: Callable[..., Any]) -> None:
         assert isinstance(student, Student)
-        super().__init__(student.encoder, student.decoder, student.statistics)
+        super().__init__(student.encoder, student.decoder, student.statistics, student.head)
         self._call = call
 
     def forward(self, *given: Tensor) -> Any:  # type: ignore[override]
@@ -298,7 +300,7 @@ class Thumbnailed(Student):
     columns: Tensor
 
     def __init__(self, student: Student, sides: tuple[int, int]) -> None:
-        super().__init__(student.encoder, student.decoder, student.statistics)
+        super().__init__(student.encoder, student.decoder, student.statistics, student.head)
         for name, side in zip(("rows", "columns"), sides, strict=True):
             one = torch.eye(side)[None, None]
             weights = F.interpolate(one, (THUMBNAIL, side), mode="bilinear", antialias=True)[0, 0]
@@ -320,7 +322,7 @@ def _told_by_itself(student: Student, photo: Tensor) -> tuple[Tensor, Tensor]:
     statistics, features = student.statistics, student.encoder(photo)
     assert isinstance(statistics, GlobalStatistics)
     summary = statistics(photo, features[-1])
-    return student.decoder(features, statistics.adapting(summary)), summary
+    return student.decode(features, summary), summary
 
 
 def _make_thumbnail(model: onnx.ModelProto) -> None:

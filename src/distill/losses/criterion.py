@@ -48,6 +48,7 @@ class Criterion(nn.Module):
         self._min_batch = {n: getattr(t, "min_batch", LossTerm.min_batch) for n, t in terms.items()}
         reading = [t for n, t in terms.items() if self._reads[n] is Reads.ACTIVATIONS]
         pairs = [pair for t in reading for pair in getattr(t, "layers", LossTerm.layers).items()]
+        self.reads_classes = Reads.CLASSES in self._reads.values()
         self.student_layers = tuple(dict.fromkeys(student for student, _ in pairs))
         self.teacher_layers = tuple(dict.fromkeys(teacher for _, teacher in pairs))
         self._weights = {name: float(weights[name]) for name in terms}
@@ -102,12 +103,14 @@ class Criterion(nn.Module):
         teacher_features: Features | None = None,
         of_network: Mapping[str, Tensor] | None = None,
         region: Tensor | None = None,
+        classes: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The weighted sum and the raw value of every term that counts.
 
         In evaluation mode a term is left out of a batch too small for it: a last batch may be.
         `region` (N, 1, H, W) is how often each pixel counts: terms `by_pixel` get a student whose
-        difference from the target is so many times as large.
+        difference from the target is so many times as large. `classes` are the logits of the
+        student's head and the shares of the target.
         """
         raw: dict[str, Tensor] = {}
         weighed = student if region is None else target + region * (student - target)
@@ -118,6 +121,9 @@ class Criterion(nn.Module):
                 raw[name] = term(weighed if by_pixel else student, target)
             elif self._reads[name] is Reads.ACTIVATIONS:
                 raw[name] = term(student_features, teacher_features)
+            elif self._reads[name] is Reads.CLASSES:
+                assert classes is not None
+                raw[name] = term(*classes)
             else:
                 assert of_network is not None
                 raw[name] = of_network[name]

@@ -14,6 +14,9 @@ class Reads(Enum):
 
     PICTURES = "pictures"  # student's and target, two tensors (N, C, H, W) in [0, 1]
     ACTIVATIONS = "activations"  # student's and teacher's: mappings of layer name to (N, …)
+    # Logits (N, K, H, W) of a student's head before its sharpness, and the share of each class in
+    # the target's pixels, of the same shape. See distill.models.students.heads.
+    CLASSES = "classes"
     # The student as it trains, a function of photos (N, 3, H, W) in [0, 1] that gives float32
     # pictures; the photos; and its output for them.
     NETWORK = "network"

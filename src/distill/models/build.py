@@ -19,6 +19,7 @@ from distill.core.errors import DistillError, of_the_user
 from distill.core.images import form, wrong_pictures
 from distill.core.nodes import Node
 from distill.core.weights import WeightsFile
+from distill.models.students.heads import Head
 from distill.models.students.student import Student, global_statistics
 from distill.models.teachers.teacher import Teacher
 
@@ -32,7 +33,8 @@ def untrained(said: NetworkSettings) -> nn.Module:
     if isinstance(said, StudentSettings):
         encoder = without_weights(checked_node(said.encoder))
         decoder = checked_node(said.decoder.build)
-        return build_student(encoder, decoder, said.channels, said.global_statistics)
+        head = said.head and checked_node(said.head)
+        return build_student(encoder, decoder, said.channels, said.global_statistics, head)
     assert isinstance(said, GeneratorSettings)
     node = checked_node(said.generator.build)
     return nodes.build(node, size=said.side, in_channels=3, out_channels=said.channels)
@@ -57,10 +59,12 @@ def build_student(
     decoder: Node,
     channels: int,
     statistics: Literal["none", "thumbnail"] = "none",
+    head: Node | None = None,
 ) -> Student:
-    """Encoder and decoder from their nodes, and what tells the decoder of the whole picture.
+    """Encoder, decoder and head from their nodes, and what tells the decoder of the whole picture.
 
-    Raises DistillError where one is the user's own and they do not give pictures.
+    With a head the decoder ends without its `activation`: it gives logits. Raises DistillError
+    where one is the user's own and they do not give pictures.
     """
     built = nodes.part("encoder", encoder, nn.Module)
     if missing := [name for name in ("channels", "strides") if not hasattr(built, name)]:
@@ -68,10 +72,22 @@ def build_student(
             f"encoder: {type(built).__name__} has no `{missing[0]}`, a list with a number for each "
             "of its features, the photo first"
         )
-    given = {"channels": built.channels, "strides": built.strides, "out_channels": channels}
+    last = None if head is None else nodes.part("head", head, Head)
+    if last is not None and channels != 3:
+        raise DistillError(f"channels={channels}: a head gives RGB; set channels=3 or head=picture")
+    given = {"channels": built.channels, "strides": built.strides}
+    given["out_channels"] = channels if last is None else last.channels
     out = nodes.part("decoder.build", decoder, nn.Module, **given)
-    student = Student(built, out, None if statistics == "none" else global_statistics(built, out))
-    both = {"encoder": encoder, "decoder.build": decoder}
+    if last is not None:
+        if not isinstance(getattr(out, "activation", None), nn.Module):
+            raise DistillError(
+                f"decoder: {type(out).__name__} has no `activation`, a module by which it ends, "
+                "and so cannot give a head its logits; use head=picture"
+            )
+        out.activation = nn.Identity()
+    whole = None if statistics == "none" else global_statistics(built, out)
+    student = Student(built, out, whole, last)
+    both = {"encoder": encoder, "decoder.build": decoder} | ({"head": head} if head else {})
     own = [f"{key}._target_={node['_target_']}" for key, node in both.items() if nodes.is_own(node)]
     if own:
         try_network(" with ".join(own), student, channels)

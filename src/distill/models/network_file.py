@@ -70,6 +70,7 @@ def description(trained: Training, direction: Direction = "AtoB") -> Description
     return StudentDescription(
         encoder=without_weights(trained.encoder),
         decoder=trained.decoder,
+        head=trained.head,
         global_statistics=trained.global_statistics,
         style=style,
         teacher=teacher and {key: v for key, v in teacher.items() if key != "path"},

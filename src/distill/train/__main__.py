@@ -37,8 +37,9 @@ from distill.train.search.study_sweep import StudySweep
 
 def _implied(typed: Mapping[str, Any]) -> list[str]:
     from distill.data.sources import overrides_for_user_pairs
+    from distill.models.zoo import overrides_for_init
 
-    return overrides_for_user_pairs(typed)
+    return [*overrides_for_user_pairs(typed), *overrides_for_init(typed)]
 
 
 @entry("train", schema_of, StudySweep(), implied=_implied)

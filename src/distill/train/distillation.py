@@ -24,9 +24,11 @@ from distill.losses.term import LossTerm, Reads
 from distill.metrics.line_figures import FIGURES, ink_sums, ratios
 from distill.metrics.similarity import psnr, ssim
 from distill.models.batchnorm import normalise_by_averages, statistics_kept
+from distill.models.students.heads import Head
 from distill.models.teachers.teacher import Teacher
 from distill.train.schedules import MakeOptimizer, MakeSchedule, clip_gradients
 
+DECISION, PALETTE = "head.decision", "head.palette"  # layers of a student's head
 LARGEST = 4096  # long side in pixels; larger pictures count among those of this size
 
 
@@ -65,7 +67,14 @@ class DistillModule(pl.LightningModule):
         self._sizes = torch.zeros(0)  # by long side in 32 pixels: sums of PSNR and SSIM, pictures
         self._compiled: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self.strict_loading = False  # the checkpoint holds the student alone, see state_dict
-        self._student_layers = Recorder(student, criterion.student_layers, "gka_layers (student)")
+        decisions = [n for n in (DECISION, PALETTE) if n in dict(student.named_modules())]
+        if criterion.reads_classes and not decisions:
+            raise DistillError(
+                "loss.weights.decision: a student without a head decides nothing; set head=palette "
+                "or head=layers, or loss.weights.decision=0"
+            )
+        read = [*criterion.student_layers, *(decisions if criterion.reads_classes else [])]
+        self._student_layers = Recorder(student, read, "gka_layers (student)")
         self._teacher_layers = Recorder(
             teacher or nn.Module(), criterion.teacher_layers, "gka_layers (teacher)"
         )
@@ -217,14 +226,27 @@ class DistillModule(pl.LightningModule):
             return found.to(torch.float32, memory_format=layout)
 
         further = self.criterion.of_network(again, photo, output)
+        reads_classes = self.criterion.reads_classes
         # Under autocast the losses' own products would be 16-bit ones: Gram matrices sum a whole
         # picture and overflow float16 at 65,504, and Sobel takes differences of like values.
         with torch.autocast(photo.device.type, enabled=False):
             region = batch["region"][:, None] / ONE if "region" in batch else None
+            classes = self._classes(seen, target, batch) if reads_classes else None
             total, raw = criterion(
-                output, target, seen, self._teacher_layers.outputs, further, region
+                output, target, seen, self._teacher_layers.outputs, further, region, classes
             )
         return total, raw, (output, target)
+
+    def _classes(
+        self, seen: Mapping[str, Tensor], target: Tensor, batch: Mapping[str, Any]
+    ) -> tuple[Tensor, Tensor]:
+        """Logits of the head's classes and their shares in the target, (N, K, H, W) in float32."""
+        head = self.student.head
+        assert isinstance(head, Head)
+        plane = batch["plane"][:, None] / 255 if "plane" in batch else None
+        with torch.no_grad():
+            shares = head.target_classes(target, plane, seen.get(PALETTE))
+        return seen[DECISION].float(), shares
 
     def try_term(self, name: str) -> None:
         """Compute a loss term once. Raises DistillError where it gives nothing to learn by.
@@ -244,6 +266,9 @@ class DistillModule(pl.LightningModule):
                 Reads.ACTIVATIONS: (self._student_layers.outputs, self._teacher_layers.outputs),
                 Reads.NETWORK: (self.student, photo, output),
             }
+            if self.criterion.reads_classes:
+                seen = self._student_layers.outputs
+                given[Reads.CLASSES] = self._classes(seen, torch.rand_like(output), {})
             with of_the_user(f"{said}: a call with {form(photo)}"):
                 value: Any = term(*given[getattr(term, "reads", LossTerm.reads)])
                 if not isinstance(value, Tensor) or value.shape != () or not value.isfinite():

@@ -19,6 +19,7 @@ from distill.models.batchnorm import unfold_batchnorm
 from distill.models.build import build_student, without_weights
 from distill.models.checkpoint import student_to_start_from
 from distill.models.network_file import problems_of
+from distill.models.students.heads import begin
 from distill.models.students.student import Student
 
 ZOO = "zoo:"
@@ -36,16 +37,21 @@ def new_student(settings: Train) -> Student:
     encoder = settings.encoder
     if settings.init is not None:
         encoder = without_weights(encoder)  # all of them come from `init`
-    made = build_student(
-        encoder, settings.decoder.build, settings.channels, settings.global_statistics
-    )
+    shape = encoder, settings.decoder.build, settings.channels, settings.global_statistics
+    student, plain = build_student(*shape, settings.head), None
+    if student.head is not None:
+        plain = build_student(without_weights(encoder), shape[1], 4, shape[3])
+        if settings.init is None:
+            colours = build_student(*shape)
+            start = begin(student, student.head, colours.state_dict(), plain.state_dict())
+            student.load_state_dict(start)
     if settings.init is not None:
-        start_from(made, settings.init)
-    return made
+        start_from(student, settings.init, plain)
+    return student
 
 
-def start_from(student: Student, init: str) -> None:
-    """Give `student` the weights that `init` names.
+def start_from(student: Student, init: str, plain: Student | None = None) -> None:
+    """Give `student` the weights that `init` names; one with a head needs `plain`, see `begin`.
 
     FILE.ckpt of distill.train, a .safetensors or .onnx file of distill.export, zoo:NAME, a student
     of the package, or a .pth that the paper released (decoder=nnconv). Where BatchNorm is folded,
@@ -68,6 +74,8 @@ def start_from(student: Student, init: str) -> None:
         # One that was told nothing of the whole picture: what tells it changes nothing at first.
         state |= {f"statistics.{n}": v for n, v in student.statistics.state_dict().items()}
     try:
+        if student.head is not None and plain is not None:
+            state = begin(student, student.head, state, plain.state_dict())
         if folded:
             squares = [centre_square(read_photo(photo.path), SIDE) for photo in demo_photos()]
             unfold_batchnorm(student, state, torch.stack([*map(to_tensor, squares)]))

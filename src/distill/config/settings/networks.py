@@ -96,6 +96,9 @@ class StudentSettings(NetworkSettings):
     )
     decoder: Decoder
     encoder: Annotated[Node, Given()]
+    head: Annotated[Node, Given()] | None = setting(
+        "how the last channels become a picture; null: as colours", default=None
+    )
 
     @property
     def profile(self) -> Profile:

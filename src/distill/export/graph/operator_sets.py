@@ -4,8 +4,10 @@ strict       what the lens models released with the paper are made of; they ran 
              Transposed convolutions are rewritten in it (strict.py), exactly, at some cost
 transposed   and transposed convolutions of 2×2 with stride 2, which Snap's table of supported
              layers allows on every device (kernel = stride, no padding, no dilation)
+             and Softmax and Slice of a head: strict makes them of sigmoids, Div and Conv
 global       transposed and what a student's statistics of the whole picture need: pooling, and
-             where it makes a thumbnail an antialiased linear Resize
+             where it makes a thumbnail an antialiased linear Resize; MatMul and what shapes need
+             for the inks that a palette predicts
 unet         strict and what a U-Net has besides: skips and the activations of its paper
 cyclegan     strict and what the residual generator of CycleGAN has besides
 any          no gate: a teacher for servers and pages, whatever it is made of
@@ -23,9 +25,21 @@ STRICT_OPERATORS = frozenset(
     {"Conv", "Relu", "Add", "Resize", "Upsample", "Sigmoid", "Constant", "Mul"}
 )
 OPERATORS: dict[Profile, frozenset[str] | None] = {
-    "strict": STRICT_OPERATORS,
-    "transposed": STRICT_OPERATORS | {"ConvTranspose"},
-    "global": STRICT_OPERATORS | {"ConvTranspose", "GlobalAveragePool"},
+    "strict": STRICT_OPERATORS | {"Div"},
+    "transposed": STRICT_OPERATORS | {"ConvTranspose", "Slice", "Softmax"},
+    "global": STRICT_OPERATORS
+    | {"ConvTranspose", "GlobalAveragePool", "Slice", "Softmax"}
+    | {
+        "Concat",
+        "Gather",
+        "MatMul",
+        "ReduceSum",
+        "Reshape",
+        "Shape",
+        "Sub",
+        "Transpose",
+        "Unsqueeze",
+    },
     "unet": STRICT_OPERATORS | {"Concat", "LeakyRelu", "Tanh"},
     "cyclegan": STRICT_OPERATORS | {"InstanceNormalization", "Pad", "ConvTranspose", "Tanh"},
     "any": None,

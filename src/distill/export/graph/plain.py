@@ -13,6 +13,29 @@ from onnx import numpy_helper
 from torch import Tensor, nn
 
 from distill.metrics.complexity import tensor_shapes
+from distill.models.students.heads import Channels, Softmax
+
+
+class SigmoidSoftmax(nn.Module):
+    """What softmax over K channels computes, of 1×1 convolutions, ReLU, sigmoids and divisions.
+
+    exp(d) = σ(d) / σ(−d), and of d = z − max z none overflows. The same but for rounding.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        rows = torch.eye(count)[:, None, :, None, None]
+        self.each = nn.ModuleList(_pointwise(row[..., 0, 0]) for row in rows)
+        self.sum = _pointwise(torch.ones(1, count))
+
+    def forward(self, logits: Tensor) -> Tensor:
+        first, *others = self.each
+        most = first(logits)
+        for other in others:
+            most = most + torch.relu(other(logits) + -1.0 * most)
+        below = logits + -1.0 * most
+        exponential = torch.sigmoid(below) / torch.sigmoid(-1.0 * below)
+        return exponential / self.sum(exponential)
 
 
 class Patches(nn.Module):
@@ -41,12 +64,17 @@ class Patches(nn.Module):
 
 
 def in_strict_operators(network: nn.Module) -> nn.Module:
-    """A copy without transposed convolutions of 2×2 with stride 2; others stay as they are."""
+    """A copy without transposed convolutions of 2×2 with stride 2, softmax and slices of channels;
+    others stay as they are."""
     copy = deepcopy(network)
     for module in list(copy.modules()):
         for name, child in list(module.named_children()):
             if doubles(child):
                 setattr(module, name, Patches(child))
+            elif isinstance(child, Softmax):
+                setattr(module, name, SigmoidSoftmax(child.count))
+            elif isinstance(child, Channels):
+                setattr(module, name, _pointwise(torch.eye(child.count)[child.start : child.stop]))
     return copy.eval()
 
 

@@ -10,6 +10,7 @@ from distill.core.errors import DistillError, counted
 from distill.core.nodes import Node
 from distill.models.batchnorm import by_averages
 from distill.models.students.global_statistics import THUMBNAIL, GlobalStatistics, thumbnail_of
+from distill.models.students.heads import Head
 
 SMALLEST = 64  # the deepest layer has then 2×2 values: BatchNorm needs more than one of a picture
 
@@ -19,7 +20,8 @@ class Student(nn.Module):
 
     With `statistics` the decoder's sums are scaled and shifted by what a thumbnail of the whole
     picture shows, see GlobalStatistics. `photo` is the whole picture then, or a part of it beside
-    its `thumbnail` (N, 3, 256, 256).
+    its `thumbnail` (N, 3, 256, 256). A `head` makes a picture of what the decoder gives, which
+    are logits then.
 
     >>> student = distill.student_network("toon").student
     >>> distill.Student(student.encoder, student.decoder)(torch.rand(1, 3, 64, 96)).shape
@@ -27,14 +29,20 @@ class Student(nn.Module):
     """
 
     def __init__(
-        self, encoder: nn.Module, decoder: nn.Module, statistics: GlobalStatistics | None = None
+        self,
+        encoder: nn.Module,
+        decoder: nn.Module,
+        statistics: GlobalStatistics | None = None,
+        head: Head | None = None,
     ) -> None:
         super().__init__()
         self.encoder, self.decoder, self.statistics = encoder, decoder, statistics
+        self.head = head
 
     def forward(self, photo: Tensor, thumbnail: Tensor | None = None) -> Tensor:
         if self.statistics is None:
-            return self.decoder(self.encoder(photo))
+            output = self.decoder(self.encoder(photo))
+            return output if self.head is None else self.head(output)
         own = thumbnail is None and photo.shape[-2:] == (THUMBNAIL, THUMBNAIL)
         if own and not self.training:
             features = self.encoder(photo)
@@ -43,7 +51,13 @@ class Student(nn.Module):
             # Before the photo's own pass: what is recorded of layers is of the last one.
             summary = self.summary(thumbnail_of(photo) if thumbnail is None else thumbnail)
             features = self.encoder(photo)
-        return self.decoder(features, self.statistics.adapting(summary))
+        return self.decode(features, summary)
+
+    def decode(self, features: list[Tensor], summary: Tensor) -> Tensor:
+        """The output by the photo's features and the summary of the whole picture."""
+        assert self.statistics is not None
+        output = self.decoder(features, self.statistics.adapting(summary))
+        return output if self.head is None else self.head(output, summary)
 
     def summary(self, thumbnail: Tensor) -> Tensor:
         """What the decoder is told of a picture, (N, 64, 1, 1), by its (N, 3, 256, 256).
@@ -58,8 +72,7 @@ class Student(nn.Module):
 
     def stylize(self, photo: Tensor, summary: Tensor) -> Tensor:
         """The output for a photo, or for a tile of it, by the summary of the whole picture."""
-        assert self.statistics is not None
-        return self.decoder(self.encoder(photo), self.statistics.adapting(summary))
+        return self.decode(self.encoder(photo), summary)
 
 
 def global_statistics(encoder: nn.Module, decoder: nn.Module) -> GlobalStatistics:

@@ -43,11 +43,16 @@ class Classical(Teacher):
         return "v1 " + " ".join(f"{f.name}={getattr(self, f.name)}" for f in fields(self))
 
     def forward(self, photo: Tensor) -> Tensor:
-        with torch.autocast(photo.device.type, enabled=False):  # squares of slopes need float32
-            return self.draw(photo.float(), math.sqrt(min(photo.shape[2:]) / 512)).clamp(0, 1)
+        return self.layers(photo)["picture"]
 
-    def draw(self, photo: Tensor, unit: float) -> Tensor:
-        """The picture for (N, 3, H, W); a width of 1 in the settings is `unit` pixels."""
+    def layers(self, photo: Tensor) -> dict[str, Tensor]:
+        with torch.autocast(photo.device.type, enabled=False):  # squares of slopes need float32
+            layers = self.draw(photo.float(), math.sqrt(min(photo.shape[2:]) / 512))
+        return layers | {"picture": layers["picture"].clamp(0, 1)}
+
+    def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
+        """The `picture` for (N, 3, H, W), and its layers; a width of 1 in the settings is `unit`
+        pixels."""
         raise NotImplementedError
 
 

@@ -32,7 +32,7 @@ class ComicDrawing(ab.Classical):
     tones: Positive = 5.0
     saturation: Amount = 1.5
 
-    def draw(self, photo: Tensor, unit: float) -> Tensor:
+    def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
         sigma = self.width * unit
         tangent, anisotropy = ab.flow(ab.structure(ab.blur(photo, 0.8 * unit), 2.5 * unit))
         even = ab.flattened(photo, 4 * unit, 0.0025)
@@ -45,4 +45,5 @@ class ComicDrawing(ab.Classical):
         paint = ab.blur(kornia.color.lab_to_rgb(lab, clip=True), 0.5)
         light = ab.exposed(ab.lightness(even), 0.6)
         light = light - 0.6 * (ab.blur(light, 30 * unit) - 0.6)  # lines in shadows and lights too
-        return paint * ab.pen(light, tangent, sigma, self.lines, self.black)
+        paper = ab.pen(light, tangent, sigma, self.lines, self.black)
+        return {"picture": paint * paper, "ink": 1 - paper}

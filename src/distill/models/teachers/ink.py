@@ -29,11 +29,11 @@ class InkDrawing(ab.Classical):
     paper: Colour = "#fdfbf5"
     ink: Colour = "#15131a"
 
-    def draw(self, photo: Tensor, unit: float) -> Tensor:
+    def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
         sigma = self.width * unit
         light = ab.exposed(ab.lightness(ab.flattened(photo, 4 * unit, 0.002)), 0.55)
         light = light - self.local * (ab.blur(light, 30 * unit) - 0.6)
         tangent, _ = ab.flow(ab.structure(ab.blur(photo, 0.7 * sigma), 2.5 * sigma))
         drawn = ab.pen(light, tangent, sigma, self.lines, self.black)
         ink, paper = ab.colour(self.ink, photo), ab.colour(self.paper, photo)
-        return ink + (paper - ink) * drawn
+        return {"picture": ink + (paper - ink) * drawn, "ink": 1 - drawn}

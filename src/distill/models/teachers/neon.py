@@ -30,7 +30,7 @@ class NeonSign(ab.Classical):
     scene: Amount = 0.16
     night: Colour = "#0a0618"
 
-    def draw(self, photo: Tensor, unit: float) -> Tensor:
+    def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
         sigma = self.width * unit
         smooth = ab.flattened(photo, 4 * unit, 0.002)
         light = ab.exposed(ab.lightness(smooth), 0.6)
@@ -47,4 +47,4 @@ class NeonSign(ab.Classical):
         around = 1.6 * ab.blur(lit, 3 * unit) + 1.8 * ab.blur(lit, 12 * unit)
         shine = 0.9 * lit + 0.25 * ab.blur(tube, 0.6 * unit) + self.glow * around
         night = ab.colour(self.night, photo) + self.scene * light * colour
-        return 1 - (1 - night) * torch.exp(-1.3 * shine)
+        return {"picture": 1 - (1 - night) * torch.exp(-1.3 * shine), "ink": tube}

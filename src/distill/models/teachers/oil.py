@@ -33,7 +33,7 @@ class OilPainting(ab.Classical):
     gloss: Amount = 0.6
     bristles: Amount = 0.8
 
-    def draw(self, photo: Tensor, unit: float) -> Tensor:
+    def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
         paint = ab.painted(photo, self.brush, self.detail, unit)
         light, a, b = kornia.color.rgb_to_lab(paint).split(1, 1)
         light = light / 100
@@ -46,4 +46,5 @@ class OilPainting(ab.Classical):
         light = light + self.gloss * slope.clamp(-0.12, 0.12)
         warm = self.warmth * (light - 0.5)
         a, b = self.saturation * a + 0.4 * warm, self.saturation * b + 2 * warm
-        return kornia.color.lab_to_rgb(torch.cat([100 * light, a, b], 1), clip=True)
+        lab = torch.cat([100 * light, a, b], 1)
+        return {"picture": kornia.color.lab_to_rgb(lab, clip=True)}

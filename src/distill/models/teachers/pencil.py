@@ -35,7 +35,7 @@ class PencilDrawing(ab.Classical):
     coloured: bool = False
     paper: Colour = "#fbfaf6"
 
-    def draw(self, photo: Tensor, unit: float) -> Tensor:
+    def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
         smooth = ab.flattened(photo, 4 * unit, 0.003)
         light = ab.lightness(smooth)
         line = strokes(ab.blur(light, 0.5 * unit), max(round(self.stroke * unit), 1))
@@ -51,7 +51,8 @@ class PencilDrawing(ab.Classical):
         if self.coloured:
             lab = torch.cat([100 * drawn, 1.5 * kornia.color.rgb_to_lab(smooth)[:, 1:]], 1)
             drawn = kornia.color.lab_to_rgb(lab, clip=True)
-        return ab.colour(self.paper, photo) * drawn
+        ink = 1 - torch.exp(-self.lines * line)
+        return {"picture": ab.colour(self.paper, photo) * drawn, "ink": ink}
 
 
 def strokes(light: Tensor, reach: int) -> Tensor:

@@ -35,7 +35,7 @@ class PosterPrint(ab.Classical):
     local: Amount = 0.7
     saturation: Amount = 1.6
 
-    def draw(self, photo: Tensor, unit: float) -> Tensor:
+    def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
         tangent, anisotropy = ab.flow(ab.structure(ab.blur(photo, unit), 3 * unit))
         lab = kornia.color.rgb_to_lab(ab.kuwahara(photo, tangent, anisotropy, 5 * unit))
         tone = ab.exposed(lab[:, :1] / 100, 0.5)
@@ -52,7 +52,8 @@ class PosterPrint(ab.Classical):
             inks = kornia.color.lab_to_rgb(inks.movedim(1, 2)[..., None], clip=True)[..., 0]
         area = F.one_hot(label, inks.shape[2]).movedim(-1, 1).float()
         area = torch.softmax(16 * ab.blur(area, self.border * max(unit, 1.0)), 1)
-        return ab.blur(torch.einsum("nkhw,nck->nchw", area, inks), 0.5)
+        print_ = ab.blur(torch.einsum("nkhw,nck->nchw", area, inks), 0.5)
+        return {"picture": print_, "inks": inks.movedim(1, 2), "area": area.argmax(1)}
 
 
 def nearest(lab: Tensor, centres: Tensor) -> Tensor:

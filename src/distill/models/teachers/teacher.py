@@ -147,6 +147,15 @@ class Teacher(nn.Module):
         """A teacher never trains, whatever the module that holds it does."""
         return super().train(False)
 
+    def layers(self, photo: Tensor) -> dict[str, Tensor]:
+        """The output for (N, 3, H, W), `picture`, and what it is composed of, by name.
+
+        `ink` (N, 1, H, W) in [0, 1] is the share of each pixel that lines cover; `inks` (N, K, 3)
+        in [0, 1] are the colours of a print and `area` (N, H, W) the number of the one that each
+        pixel has. Of most teachers only the picture is known.
+        """
+        return {"picture": self(photo)}
+
     def fast(self) -> Self:
         """The quickest form of this teacher with the same output, in place; for labelling."""
         return self

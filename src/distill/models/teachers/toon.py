@@ -77,7 +77,9 @@ class Toon(Teacher):
         return f"v1 ink={self.ink}"
 
     def forward(self, photo: Tensor) -> Tensor:
+        return self.layers(photo)["picture"]
+
+    def layers(self, photo: Tensor) -> dict[str, Tensor]:
         smooth = self.smooth(photo)
-        paint = self.quantise(smooth)
-        line = 1 - self.ink * (1 - self.ink_lines(smooth))
-        return (paint * line).clamp(0, 1)
+        ink = self.ink * (1 - self.ink_lines(smooth))
+        return {"picture": (self.quantise(smooth) * (1 - ink)).clamp(0, 1), "ink": ink}

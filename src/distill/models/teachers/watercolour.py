@@ -33,7 +33,7 @@ class Watercolour(ab.Classical):
     grain: Amount = 0.03
     paper: Colour = "#fbf8f0"
 
-    def draw(self, photo: Tensor, unit: float) -> Tensor:
+    def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
         paint = ab.painted(photo, self.brush, 0.4 * self.brush, unit)
         lab = kornia.color.rgb_to_lab(paint)
         light = ab.exposed(lab[:, :1] / 100, 0.62, high=0.985)
@@ -45,4 +45,5 @@ class Watercolour(ab.Classical):
         slow = ab.grain(photo, 14 * unit, 1) + 0.6 * ab.grain(photo, 5 * unit, 2)
         density = self.edges * edge.clamp(-0.1, 0.25) + self.pools * slow
         density = density + self.grain * ab.grain(photo, 0.7, 3)
-        return ab.colour(self.paper, photo) * (wash - (wash - wash.square()) * density).clamp(0, 1)
+        density = (wash - (wash - wash.square()) * density).clamp(0, 1)
+        return {"picture": ab.colour(self.paper, photo) * density}

@@ -6,11 +6,15 @@ of (1, 3, 256, 256) beside it, NAME-256.onnx; the others name that size themselv
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from distill.core.errors import DistillError, did_you_mean
 
 FOLDER = Path(__file__).resolve().parent
+SHAPE = ("student", "encoder", "decoder", "head", "global_statistics")  # of a card's settings
 STATIC = "-256"  # what the name of a file of one size ends with
 
 
@@ -24,6 +28,18 @@ def static(name: str) -> Path:
     """The shipped student's file of 256×256, for budgets, devices and timings at that size."""
     beside = FOLDER / f"{name}{STATIC}.onnx"
     return beside if beside.is_file() else find(name)
+
+
+def overrides_for_init(typed: Mapping[str, Any]) -> list[str]:
+    """The settings of distill.train by which a run's student has the shape of the `init=zoo:NAME`
+    that was typed, but for those that were typed too."""
+    name = str(typed.get("init")).partition("zoo:")[2]
+    card = FOLDER / f"{name}.json"
+    if not name or not card.is_file():
+        return []
+    settings = json.loads(card.read_text(encoding="utf-8"))["settings"]
+    free = {*SHAPE} - {key.partition(".")[0] for key in typed}
+    return [each for each in settings if each.replace(".", "=").partition("=")[0] in free]
 
 
 def find(name: str) -> Path:

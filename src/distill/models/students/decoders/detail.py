@@ -66,6 +66,7 @@ class Detail(nn.Module):
             smoothing(width) if bilinear else nn.Identity() for width in (eighth, quarter, half)
         )
         self.out = nn.ConvTranspose2d(half, out_channels, 2, 2)
+        self.activation: nn.Module = nn.Sigmoid()
         # Where the whole picture is told of: before a 1×1, not after a sum at twice the size. There
         # ONNX Runtime would leave its blocked layout for it, which takes a fifth of the time.
         self.adapted = (sixteenth, eighth, quarter, out_channels)
@@ -82,7 +83,7 @@ class Detail(nn.Module):
         x = self.at4(torch.relu(x + self.skip4(fourth)))
         x = self.smooth2(double(self.up2(adapt(x))))
         x = self.at2(torch.relu(x + self.patches(photo)))
-        return torch.sigmoid(adapt(self.out(x)))
+        return self.activation(adapt(self.out(x)))
 
     @torch.no_grad()
     def _start_at_the_photo(self, channels: int) -> None:
@@ -99,7 +100,8 @@ class Detail(nn.Module):
         for channel in range(count):
             colour, (row, column) = channel // 4, divmod(channel % 4, 2)
             self.patches.weight[channel, colour, row, column] = LOGITS
-            self.out.weight[channel, colour, row, column] = 1.0
+            if colour < self.out.out_channels:  # a palette of two inks has one
+                self.out.weight[channel, colour, row, column] = 1.0
 
 
 def _check(half: int, blocks: Sequence[int], kernels: Mapping[str, int], photo: int) -> None:

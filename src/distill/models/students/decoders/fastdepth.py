@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-import torch
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
@@ -34,6 +33,7 @@ class FastDepth(nn.Module):
         steps = [*channels[:0:-1], narrow]
         self.steps = nn.ModuleList(separable(a, b, kernel) for a, b in pairwise(steps))
         self.out = nn.Conv2d(narrow, out_channels, 1)
+        self.activation: nn.Module = nn.Sigmoid()
         self.adapted = (*steps[1:-1], out_channels)
 
     def forward(self, features: list[Tensor], adapt: Adapt = unchanged) -> Tensor:
@@ -42,4 +42,4 @@ class FastDepth(nn.Module):
             x = double(step(x))
             if skips:
                 x = adapt(x + skips.pop())
-        return torch.sigmoid(adapt(self.out(x)))
+        return self.activation(adapt(self.out(x)))

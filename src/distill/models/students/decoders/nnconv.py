@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 
 from distill.core.errors import DistillError
@@ -39,6 +38,7 @@ class NNConv(nn.Module):
         self.up4 = conv_norm_relu(quarter, half, 3)
         self.up2 = conv_norm_relu(half, narrow, 3)
         self.out = nn.Conv2d(narrow, out_channels, 3, padding=1)
+        self.activation: nn.Module = nn.Sigmoid()
         self.adapted = (sixteenth, eighth, quarter, half, out_channels)
 
     def forward(self, features: list[Tensor], adapt: Adapt = unchanged) -> Tensor:
@@ -47,4 +47,4 @@ class NNConv(nn.Module):
         x = self.up8(adapt(double(x) + eighth))
         x = self.up4(adapt(double(x) + quarter))
         x = self.up2(adapt(double(x) + half))
-        return torch.sigmoid(adapt(self.out(double(x))))
+        return self.activation(adapt(self.out(double(x))))

@@ -30,6 +30,7 @@ class Residual(nn.Module):
         self.fine = conv_norm_relu(channels[0], fine, 3)
         self.out = nn.Conv2d(fine, out_channels, 3, padding=1)
         self.photo = nn.Conv2d(channels[0], out_channels, 1)
+        self.activation: nn.Module = nn.Sigmoid()
         self.adapted = (*steps[1:], out_channels)
         self._start_at_the_photo()
 
@@ -38,7 +39,7 @@ class Residual(nn.Module):
         for step in self.steps:
             x = adapt(double(step(x)) + skips.pop())
         x = double(self.meet(x)) + self.fine(photo)
-        return torch.sigmoid(adapt(self.out(x) + self.photo(photo)))
+        return self.activation(adapt(self.out(x) + self.photo(photo)))
 
     @torch.no_grad()
     def _start_at_the_photo(self) -> None:

@@ -1,0 +1,281 @@
+"""Heads: how a student's last channels become a picture, for teachers that decide.
+
+A teacher that thresholds or quantises is not learnt by regressing its picture: the student gives
+the mean over the decision, a blur. A head gives the decision itself: which ink of a palette a pixel
+has, or whether a line covers it. Logits are multiplied by `sharpness`, which is chosen after
+training: the larger, the narrower the borders.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from distill.core.errors import DistillError
+from distill.core.images import black_hat, luma
+from distill.models.students.global_statistics import SUMMARY
+
+MOST = 32  # inks
+NEAREST = 30.0  # logits per squared distance between a colour and an ink
+BARE = 3.0  # logit of paint where no lines are known yet: lines have a share of .05
+FAR = 40 / 255  # from the nearest ink, in a channel
+BLACK = 0.3  # without the teacher's ink, how much darker than its surroundings a line is at α = 1
+
+
+class Head(nn.Module):
+    """Logits (N, `channels`, H, W) of a decoder to a picture (N, 3, H, W) in [0, 1].
+
+    `summary` (N, 64, 1, 1) is what a student with global statistics knows of the whole picture.
+    `plane` names the layer of the teacher that the head learns from beside the picture, if any.
+    `decision` passes the logits (N, K, H, W) of the classes that a pixel may be of, before their
+    sharpness: losses read them there. A subclass in a package of one's own is a head too.
+    """
+
+    channels: int
+    plane: str | None = None
+    sharpness: Tensor
+
+    def __init__(self, sharpness: float = 1.0) -> None:
+        super().__init__()
+        if sharpness <= 0:
+            raise DistillError(f"head.sharpness={sharpness:g}: above 0")
+        self.register_buffer("sharpness", torch.tensor(float(sharpness)))
+        self.decision = nn.Identity()
+
+    def forward(self, logits: Tensor, summary: Tensor | None = None) -> Tensor:
+        raise NotImplementedError
+
+    def target_classes(
+        self, picture: Tensor, plane: Tensor | None = None, palette: Tensor | None = None
+    ) -> Tensor:
+        """The share (N, K, H, W) of each class in the pixels of a target (N, 3, H, W) in [0, 1].
+
+        `plane` (N, 1, H, W) in [0, 1] is the teacher's layer where the pairs have it, `palette`
+        the inks (N, K, 3) that a head predicts for each picture.
+        """
+        raise NotImplementedError
+
+    def from_colours(self) -> tuple[Tensor, Tensor]:
+        """(channels, 3) and (channels,): logits as a linear function of a colour's logits, with
+        which a student begins from the photo, or from one that was trained without this head."""
+        raise NotImplementedError
+
+    def check_target(self, picture: Tensor) -> None:
+        """Raises DistillError for a target (3, H, W) in [0, 1] that this head cannot give."""
+
+
+class PaletteHead(Head):
+    """A softmax over the K inks of a print, times the inks.
+
+    `inks` are colours `#rrggbb`, 2 to 32, fixed or, with `learnt`, trained further. The first ink's
+    logit is 0, so that K − 1 channels decide between K inks. Raises DistillError for another number
+    of inks.
+    """
+
+    inks: Tensor
+    rows: Tensor
+
+    def __init__(self, inks: Sequence[str], learnt: bool = False, sharpness: float = 1.0) -> None:
+        super().__init__(sharpness)
+        _check_count(len(inks))
+        self.channels = len(inks) - 1
+        colours = torch.stack([_colour(each) for each in inks])
+        self.inks = nn.Parameter(colours, requires_grad=learnt)
+        self.register_buffer("rows", torch.eye(len(inks))[:, 1:, None, None], persistent=False)
+        self.softmax = Softmax(len(inks))
+
+    def forward(self, logits: Tensor, summary: Tensor | None = None) -> Tensor:
+        # By 1×1 convolutions, the first of which puts a logit of 0 before the others.
+        classes = self.decision(F.conv2d(logits, self.rows))
+        if len(self.inks) == 2:  # no phone lacks a sigmoid
+            share = torch.sigmoid(self.sharpness * logits)
+            return F.conv2d(share, (self.inks[1:] - self.inks[:1]).T[..., None, None], self.inks[0])
+        shares = self.softmax(self.sharpness * classes)
+        return F.conv2d(shares, self.inks.T[..., None, None])
+
+    def target_classes(
+        self, picture: Tensor, plane: Tensor | None = None, palette: Tensor | None = None
+    ) -> Tensor:
+        inks = self.inks.detach()
+        if len(inks) == 2:  # the share of the second, which borders have a part of
+            span = inks[1] - inks[0]
+            share = ((picture - inks[0].view(1, 3, 1, 1)) * span.view(1, 3, 1, 1)).sum(1)
+            share = (share / span.square().sum()).clamp(0, 1)[:, None]
+            return torch.cat([1 - share, share], 1)
+        return _one_hot(picture, inks[None])
+
+    def from_colours(self) -> tuple[Tensor, Tensor]:
+        # −‖p − ink‖² of the picture p = σ(z), about ½ + z/4, less what all inks have in common.
+        inks = self.inks.detach()
+        offset = NEAREST * (inks.sum(1) - inks.square().sum(1))
+        rows = NEAREST * inks / 2
+        return rows[1:] - rows[:1], offset[1:] - offset[0]
+
+    def check_target(self, picture: Tensor) -> None:
+        away = (picture[None] - self.inks.detach()[..., None, None]).abs().amax(1).amin(0)
+        share = float((away > FAR).float().mean())
+        if share > 0.5:
+            raise DistillError(
+                f"head.inks: {share:.0%} of a target's pixels are far from every ink of the "
+                "palette; give the inks that the targets have, or set head=picture"
+            )
+
+
+class PredictedPaletteHead(Head):
+    """A palette of `count` inks that each picture has of its own, by its global statistics.
+
+    The decoder gives a colour, and a softmax of its distances to the inks decides between them.
+    """
+
+    channels = 3
+
+    def __init__(self, count: int = 8, sharpness: float = 1.0) -> None:
+        super().__init__(sharpness)
+        _check_count(count)
+        self.palette = Inks(count)
+
+    def forward(self, logits: Tensor, summary: Tensor | None = None) -> Tensor:
+        if summary is None:
+            raise DistillError(
+                "head=predicted_palette: the inks follow from the whole picture; add "
+                "global_statistics=thumbnail"
+            )
+        inks, colour = self.palette(summary), torch.sigmoid(logits)
+        near = 2 * torch.matmul(inks, colour.flatten(2)) - (inks * inks).sum(2, keepdim=True)
+        classes = NEAREST * near.view(len(logits), -1, *logits.shape[2:])
+        shares = torch.softmax(self.sharpness * self.decision(classes), 1)
+        return torch.matmul(inks.transpose(1, 2), shares.flatten(2)).view_as(logits)
+
+    def target_classes(
+        self, picture: Tensor, plane: Tensor | None = None, palette: Tensor | None = None
+    ) -> Tensor:
+        assert palette is not None
+        return _one_hot(picture, palette)
+
+    def from_colours(self) -> tuple[Tensor, Tensor]:
+        return torch.eye(3), torch.zeros(3)
+
+
+class Inks(nn.Module):
+    """The inks (N, K, 3) in [0, 1] of a picture by its summary (N, 64, 1, 1); tones at first."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.layer = nn.Conv2d(SUMMARY, 3 * count, 1)
+        nn.init.normal_(self.layer.weight, std=0.01)
+        assert self.layer.bias is not None
+        with torch.no_grad():
+            self.layer.bias.copy_(torch.linspace(-3, 3, count).repeat_interleave(3))
+
+    def forward(self, summary: Tensor) -> Tensor:
+        return torch.sigmoid(self.layer(summary)).view(len(summary), -1, 3)
+
+
+class LayersHead(Head):
+    """Paint, and lines of one colour over it: (1 − α) paint + α ink.
+
+    The first three channels are the paint's logits, the fourth is that of 1 − α. `opacity` is the
+    most that a line covers, in (0, 1]. The two classes are paint and line.
+    """
+
+    channels = 4
+    plane = "ink"
+    colour: Tensor
+
+    def __init__(self, ink: str = "#000000", opacity: float = 1.0, sharpness: float = 1.0) -> None:
+        super().__init__(sharpness)
+        if not 0 < opacity <= 1:
+            raise DistillError(f"head.opacity={opacity:g}: above 0, at most 1")
+        self.register_buffer("colour", _colour(ink).view(1, 3, 1, 1))
+        self.opacity, self.black = opacity, not self.colour.any()
+        self.paint, self.bare = Channels(4, 0, 3), Channels(4, 3, 4)
+
+    def forward(self, logits: Tensor, summary: Tensor | None = None) -> Tensor:
+        paint, bare = torch.sigmoid(self.paint(logits)), self.bare(logits)
+        self.decision(torch.cat([bare, torch.zeros_like(bare)], 1))
+        bare = torch.sigmoid(self.sharpness * bare)
+        if self.opacity < 1:
+            bare = (1 - self.opacity) + self.opacity * bare
+        return paint * bare if self.black else self.colour + (paint + -1.0 * self.colour) * bare
+
+    def target_classes(
+        self, picture: Tensor, plane: Tensor | None = None, palette: Tensor | None = None
+    ) -> Tensor:
+        if plane is None:
+            plane = black_hat(luma(picture)) / BLACK
+        share = (plane / self.opacity).clamp(0, 1)
+        return torch.cat([1 - share, share], 1)
+
+    def from_colours(self) -> tuple[Tensor, Tensor]:
+        rows = torch.cat([torch.eye(3), torch.zeros(1, 3)])
+        return rows, torch.tensor([0.0, 0.0, 0.0, BARE])
+
+
+class Softmax(nn.Softmax):
+    """Over K channels."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(1)
+        self.count = count
+
+
+class Channels(nn.Module):
+    """Those from `start` to `stop` of `count` channels."""
+
+    def __init__(self, count: int, start: int, stop: int) -> None:
+        super().__init__()
+        self.count, self.start, self.stop = count, start, stop
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[:, self.start : self.stop]
+
+
+def begin(
+    student: nn.Module, head: Head, state: Mapping[str, Tensor], plain: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """The state of a student of the same shape as that of `student`, which has this head.
+
+    `plain` is the state of any student of this shape that gives four channels: what has another
+    shape in it are the last layer and what scales and shifts it. Of a student that gave colours
+    they become those of the head's logits; of one with a head they stay where they fit.
+    """
+    rows, offset = head.from_colours()
+    new = student.state_dict()
+    begun = {name: value for name, value in new.items() if name.startswith("head.")}
+    decided = any(name.startswith("head.") for name in state)
+    for name, value in state.items():
+        if name not in new or plain[name].shape == new[name].shape == value.shape:
+            begun[name] = value
+        elif decided:
+            begun[name] = value if value.shape == new[name].shape else new[name]
+        elif name.startswith("statistics.gains."):  # colours have a gain each: their mean
+            begun[name] = value.mean(0, keepdim=True).expand(new[name].shape).clone()
+        elif value.dim() == 1:  # a bias of the last layer, or one by the whole picture
+            begun[name] = rows @ value + (0 if name.startswith("statistics.") else offset)
+        elif value.shape[0] == 3:
+            begun[name] = torch.einsum("kc,c...->k...", rows, value)
+        else:  # a transposed convolution
+            begun[name] = torch.einsum("kc,ic...->ik...", rows, value)
+    return begun
+
+
+def _check_count(count: int) -> None:
+    if not 2 <= count <= MOST:
+        raise DistillError(f"head.inks: a palette of {count}, want 2 to {MOST} inks")
+
+
+def _colour(text: str) -> Tensor:
+    """`#rrggbb` as (3,) in [0, 1]."""
+    if not re.fullmatch("#[0-9a-fA-F]{6}", text):
+        raise DistillError(f"head: {text!r} is no colour; want #rrggbb")
+    return torch.tensor([*bytes.fromhex(text[1:])]) / 255
+
+
+def _one_hot(picture: Tensor, inks: Tensor) -> Tensor:
+    """Which of the inks (N or 1, K, 3) each pixel of (N, 3, H, W) is nearest to, (N, K, H, W)."""
+    away = (picture[:, None] - inks[..., None, None]).square().sum(2)
+    return F.one_hot(away.argmin(1), inks.shape[1]).movedim(-1, 1).to(picture)

@@ -1,0 +1,242 @@
+"""Heads: what their pictures are, where students begin, and what every one of them exports to."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from torch import nn
+
+from distill.core.errors import DistillError
+from distill.export.graph.operator_sets import foreign_operators
+from distill.export.graph.plain import SigmoidSoftmax
+from distill.export.onnx import OnnxExporter
+from distill.metrics.complexity import graph_macs
+from distill.models.batchnorm import fold_batchnorm
+from distill.models.build import build_student
+from distill.models.students.heads import (
+    LayersHead,
+    PaletteHead,
+    PredictedPaletteHead,
+    begin,
+)
+
+INKS = ["#0b2b44", "#d3222c", "#6c9ca6", "#fbeec2"]
+HEADS = {
+    "palette": {"_target_": "distill.models.students.heads.PaletteHead", "inks": INKS},
+    "two": {"_target_": "distill.models.students.heads.PaletteHead", "inks": INKS[:2]},
+    "layers": {"_target_": "distill.models.students.heads.LayersHead", "opacity": 0.85},
+    "predicted": {"_target_": "distill.models.students.heads.PredictedPaletteHead", "count": 4},
+}
+ENCODER = {
+    "_target_": "distill.models.students.encoder.MobileNetV2Encoder",
+    "width": 0.25,
+    "weights": "none",
+    "expansion": 2,
+}
+DECODERS = {
+    "detail": {"_target_": "distill.models.students.decoders.detail.Detail"},
+    "nnconv": {"_target_": "distill.models.students.decoders.nnconv.NNConv"},
+    "fastdepth": {"_target_": "distill.models.students.decoders.fastdepth.FastDepth"},
+    "residual": {"_target_": "distill.models.students.decoders.residual.Residual"},
+}
+
+
+def student_of(head, decoder="detail", statistics="thumbnail", channels=3):
+    torch.manual_seed(0)
+    return build_student(ENCODER, DECODERS[decoder], channels, statistics, head).eval()
+
+
+def colours(*texts):
+    return torch.tensor([[*bytes.fromhex(text[1:])] for text in texts]) / 255
+
+
+def test_a_palette_gives_the_ink_of_the_largest_logit():
+    head = PaletteHead(INKS, sharpness=100)
+    logits = torch.zeros(1, 3, 1, 4)
+    logits[0, :, 0, 0] = -1  # all below the first, whose logit is 0
+    for place in (1, 2, 3):
+        logits[0, place - 1, 0, place] = 1
+    picture = head(logits)[0, :, 0].T
+    torch.testing.assert_close(picture, colours(*INKS), atol=1e-6, rtol=0)
+
+
+def test_equal_logits_give_the_mean_of_the_inks():
+    picture = PaletteHead(INKS)(torch.zeros(1, 3, 2, 2))
+    torch.testing.assert_close(picture[0, :, 0, 0], colours(*INKS).mean(0))
+
+
+@pytest.mark.parametrize("count", [2, 3, 32])
+def test_a_palette_mixes_as_softmax_does(count):
+    inks = [f"#{value:06x}" for value in range(0, 2**24, 2**24 // count)][:count]
+    logits = torch.randn(2, count - 1, 3, 5)
+    shares = torch.softmax(2.5 * torch.cat([torch.zeros(2, 1, 3, 5), logits], 1), 1)
+    expected = torch.einsum("nkhw,kc->nchw", shares, colours(*inks))
+    torch.testing.assert_close(PaletteHead(inks, sharpness=2.5)(logits), expected)
+
+
+def test_layers_put_ink_over_paint_by_their_share():
+    head = LayersHead(ink="#204060", opacity=0.8)
+    logits = torch.randn(1, 4, 3, 3)
+    paint, alpha = torch.sigmoid(logits[:, :3]), 0.8 * torch.sigmoid(-logits[:, 3:])
+    ink = colours("#204060").view(1, 3, 1, 1)
+    torch.testing.assert_close(head(logits), (1 - alpha) * paint + alpha * ink)
+
+
+def test_shares_of_two_inks_are_linear_between_them():
+    head = PaletteHead(["#000000", "#ffffff"])
+    picture = torch.full((1, 3, 1, 1), 0.25)
+    assert head.target_classes(picture).flatten().tolist() == [0.75, 0.25]
+
+
+def test_a_plane_is_the_share_of_lines_by_their_opacity():
+    shares = LayersHead(opacity=0.5).target_classes(
+        torch.ones(1, 3, 1, 2), torch.tensor([[[[0.25, 0.5]]]])
+    )
+    assert shares[0, 1].flatten().tolist() == [0.5, 1.0]
+
+
+def test_without_a_plane_thin_dark_lines_are_the_layer():
+    picture = torch.ones(1, 3, 16, 16)
+    picture[..., 8, :] = 0
+    line = LayersHead().target_classes(picture)[0, 1]
+    assert line[8].min() == 1
+    assert line[:6].max() == 0
+
+
+def test_predicted_inks_follow_the_summary_and_a_pixel_has_the_nearest():
+    head = PredictedPaletteHead(4, sharpness=1000)
+    with torch.no_grad():
+        head.palette.layer.weight.zero_()
+    inks = torch.sigmoid(torch.linspace(-3, 3, 4))
+    values = torch.tensor([0.0, 0.3, 0.7, 1.0])
+    logits = torch.logit(values.clamp(1e-4, 1 - 1e-4)).view(1, 1, 1, 4).expand(1, 3, 1, 4)
+    picture = head(logits, torch.rand(1, 64, 1, 1))
+    torch.testing.assert_close(picture[0, 0, 0], inks, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("inks", [[], INKS[:1], ["#000000"] * 33])
+def test_one_ink_or_too_many_are_refused(inks):
+    with pytest.raises(DistillError, match="want 2 to 32 inks"):
+        PaletteHead(inks)
+
+
+@pytest.mark.parametrize(
+    ("make", "line"),
+    [
+        (lambda: PaletteHead(["red", "#ffffff"]), "'red' is no colour; want #rrggbb"),
+        (lambda: LayersHead(opacity=0), "head.opacity=0: above 0, at most 1"),
+        (lambda: LayersHead(sharpness=-1), "head.sharpness=-1: above 0"),
+        (lambda: PredictedPaletteHead(1), "a palette of 1, want 2 to 32 inks"),
+    ],
+)
+def test_wrong_arguments_are_one_line(make, line):
+    with pytest.raises(DistillError, match=line):
+        make()
+
+
+def test_targets_of_other_colours_are_refused():
+    PaletteHead(INKS).check_target(colours(INKS[2]).view(3, 1, 1).expand(3, 8, 8))
+    with pytest.raises(DistillError, match="far from every ink"):
+        PaletteHead(INKS).check_target(colours("#30ff30").view(3, 1, 1).expand(3, 8, 8))
+
+
+def test_a_decoder_that_ends_by_itself_takes_no_head():
+    class Own(nn.Module):
+        def __init__(self, channels, strides, out_channels):
+            super().__init__()
+
+    import sys
+
+    module = sys.modules[__name__]
+    module.Own = Own
+    node = {"_target_": f"{__name__}.Own"}
+    with pytest.raises(DistillError, match="Own has no `activation`"):
+        build_student(ENCODER, node, 3, "none", HEADS["two"])
+
+
+def test_predicted_inks_need_the_whole_picture():
+    with pytest.raises(DistillError, match="add global_statistics=thumbnail"):
+        student_of(HEADS["predicted"], statistics="none")(torch.rand(1, 3, 64, 64))
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("head", HEADS)
+def test_every_decoder_takes_every_head(decoder, head):
+    student = student_of(HEADS[head], decoder)
+    with torch.no_grad():
+        output = student(torch.rand(2, 3, 64, 96))
+    assert output.shape == (2, 3, 64, 96)
+    assert output.min() >= 0
+    assert output.max() <= 1
+
+
+@pytest.mark.parametrize("head", ["palette", "layers"])
+def test_a_student_goes_on_from_one_without_a_head(head):
+    """The photo, which an untrained student gives, is printed in the inks nearest to it."""
+    plain, student = student_of(None), student_of(HEADS[head])
+    student.load_state_dict(
+        begin(student, student.head, plain.state_dict(), student_of(None, channels=4).state_dict())
+    )
+    student.head.sharpness.fill_(50)
+    inks = colours(*INKS)
+    photo = inks[torch.randint(4, (64, 64))].permute(2, 0, 1)[None]
+    photo = torch.nn.functional.interpolate(photo[..., :8, :8], scale_factor=8.0)
+    with torch.no_grad():
+        before, after = plain(photo), student(photo)
+    if head == "layers":
+        torch.testing.assert_close(after, before, atol=1e-4, rtol=0)
+    else:
+        assert (after - photo).abs().mean() < 0.5 * (before - photo).abs().mean()
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("profile", ["global", "transposed", "strict"])
+def test_files_compute_what_the_network_does(head, profile):
+    if head == "predicted" and profile != "global":
+        pytest.skip("predicted inks need operators that only `global` has")
+    network = fold_batchnorm(student_of(HEADS[head]))
+    network.head.sharpness.fill_(3)
+    exporter = OnnxExporter(profile=profile, size=256)
+    model = exporter.export(network)
+    assert foreign_operators(model, profile) == []
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    photo = torch.rand(1, 3, 256, 256)
+    with torch.no_grad():
+        feed = {"photo": photo.numpy()}
+        if exporter.apart(network):
+            feed["summary"] = network.summary(photo).numpy()
+        expected = network(photo).numpy()
+    np.testing.assert_allclose(session.run(None, feed)[0], expected, atol=2e-5)
+
+
+def test_softmax_of_sigmoids_is_softmax_for_large_logits_too():
+    logits = torch.randn(1, 6, 8, 8) * torch.tensor([1.0, 30, 200]).view(3, 1, 1, 1)
+    torch.testing.assert_close(
+        SigmoidSoftmax(6)(logits), torch.softmax(logits, 1), atol=1e-6, rtol=1e-4
+    )
+
+
+def test_a_palette_costs_what_its_channels_do():
+    """Of ink k's logit 4 × 16 MACs a pixel of half the side; two 1×1 convolutions at full size."""
+    costs = [
+        graph_macs(OnnxExporter(size=64, profile="transposed").export(fold_batchnorm(network)))
+        for network in (
+            student_of(None, statistics="none"),
+            student_of(HEADS["palette"], statistics="none"),
+        )
+    ]
+    assert costs[1] - costs[0] == 64 * 64 * (3 * 4 + 4 * 3)
+
+
+def test_a_head_travels_in_a_state_dict():
+    student, other = student_of(HEADS["palette"]), student_of(HEADS["palette"])
+    student.head.sharpness.fill_(4)
+    buffer = io.BytesIO()
+    torch.save(student.state_dict(), buffer)
+    buffer.seek(0)
+    other.load_state_dict(torch.load(buffer, weights_only=True))
+    assert float(other.head.sharpness) == 4
