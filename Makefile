@@ -42,7 +42,7 @@ test-long: $(VENV)/.everything  ## the tests that CI leaves out
 	$(RUN) -m pytest -n 2 -m campaign
 
 coverage: $(VENV)/.everything  ## the share of src/ that CI's tests run, without what processes of their own run
-	$(RUN) -m pytest -n 2 -m "not campaign" --cov=distill --cov-report=term:skip-covered
+	$(RUN) -m pytest -n 2 -m "not campaign" --cov=src --cov-report=term:skip-covered
 
 campaign: coverage test-long killpoints fuzz mutants  ## hours: what a scheduled workflow runs every week
 

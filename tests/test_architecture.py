@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -33,6 +34,9 @@ FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in name
 PACKAGES, ARROWS = 18, 70
 DOTTED_ALONE = re.compile(r"^distill(?:\.\w+)+\.?$")  # a module or class, as `_target_` has it
 FILES = sorted(SOURCE.rglob("*.py"))
+# Packages beside the core, which come with it as plug-ins, and what only they speak of.
+WORDS = {"distill_diffusion": r"diffus"}
+BESIDE = sorted(path for name in WORDS for path in (SOURCE.parent / name).rglob("*.py"))
 
 
 @cache
@@ -119,7 +123,7 @@ def test_no_circle_of_files():
 def test_no_two_classes_share_a_name():
     names = Counter(
         node.name
-        for path in FILES
+        for path in FILES + BESIDE
         for node in ast.parse(path.read_text()).body
         if isinstance(node, ast.ClassDef)
     )
@@ -131,26 +135,50 @@ def libraries(path: Path) -> set[str]:
 
 
 def places(paths: list[Path]) -> set[str]:
-    return {p.relative_to(SOURCE).as_posix() for p in paths}
+    return {p.relative_to(SOURCE if p in FILES else SOURCE.parent).as_posix() for p in paths}
 
 
 def test_hydra_lives_in_one_file():
-    found = [p for p in FILES if libraries(p) & {"hydra", "omegaconf"}]
+    found = [p for p in FILES + BESIDE if libraries(p) & {"hydra", "omegaconf"}]
     assert places(found) == {"config/compose.py"}
 
 
 def test_one_file_each_fetches_listens_and_opens_onnx_runtime():
     def users(*modules: str) -> set[str]:
-        return places([p for p in FILES if any(n.startswith(modules) for n in imported(p))])
+        both = FILES + BESIDE
+        return places([p for p in both if any(n.startswith(modules) for n in imported(p))])
 
     assert users("urllib.request", "requests", "http.client") == {"core/weights.py"}
     assert users("http.server", "socketserver") == {"lens/server.py"}
-    sessions = [p for p in FILES if "InferenceSession(" in p.read_text()]
+    sessions = [p for p in FILES + BESIDE if "InferenceSession(" in p.read_text()]
     assert places(sessions) == {"core/sessions.py"}
 
 
 def test_one_of_the_two_lightnings():
-    assert not [p for p in FILES if "lightning" in libraries(p)]
+    assert not [p for p in FILES + BESIDE if "lightning" in libraries(p)]
+
+
+def test_every_package_beside_the_core_is_a_plug_in_of_the_wheel():
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())
+    assert project["project"]["entry-points"]["distill.plugins"] == {name: name for name in WORDS}
+    packages = ["distill", *WORDS]
+    assert {path.parent.name for path in SOURCE.parent.glob("*/__init__.py")} == {*packages}
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["packages"] == [f"src/{name}" for name in packages]
+    assert project["tool"]["mypy"]["packages"] == packages
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_the_core_knows_nothing_of_a_package_beside_it(name: str):
+    conf = sorted((SOURCE.parents[1] / "conf").rglob("*.yaml"))
+    speaks = re.compile(f"{name}|{WORDS[name]}", re.IGNORECASE)
+    assert not [path for path in FILES + conf if speaks.search(path.read_text())]
+
+
+def test_no_package_beside_the_core_imports_another():
+    for path in BESIDE:
+        mine = path.relative_to(SOURCE.parent).parts[0]
+        assert not libraries(path) & (WORDS.keys() - {mine})
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -82,6 +82,7 @@ def test_it_carries_the_page_the_settings_the_students_and_the_licence(wheel: Pa
         ("conf", "distill/conf"),
         ("src/distill/models/zoo", "distill/models/zoo"),
         ("src/distill/stylize/stickers", "distill/stylize/stickers"),
+        ("src/distill_diffusion", "distill_diffusion"),
         ("web/networks/blazeface_short_range", "distill/networks/blazeface_short_range"),
     ):
         for path in (ROOT / folder).rglob("*.*"):
@@ -89,8 +90,10 @@ def test_it_carries_the_page_the_settings_the_students_and_the_licence(wheel: Pa
                 assert f"{inside}/{path.relative_to(ROOT / folder).as_posix()}" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     tops = {name.partition("/")[0] for name in names}
-    assert len(tops) == 2  # the package, and what is said of it
-    assert "distill" in tops
+    packages = {path.parent.name for path in (ROOT / "src").glob("*/__init__.py")}
+    (said,) = tops - packages  # of the distribution
+    assert tops == {*packages, said}
+    assert said.endswith(".dist-info")
 
 
 @pytest.mark.campaign

@@ -123,8 +123,8 @@ def settings() -> None:
             for row in section.rows:
                 shown = (f"`{row.key}`", f"`{row.kind}`", f"`{row.default}`", row.about)
                 text += f"| {' | '.join(map(_cell, shown))} |\n"
-    conf = groups.conf_folder()
-    for file in sorted(conf.glob("*/*.yaml")):
+    files = [file for conf in groups.conf_folders() for file in conf.glob("*/*.yaml")]
+    for file in sorted(files, key=lambda file: file.parts[-2:]):
         lines = file.read_text(encoding="utf-8").splitlines()
         about = " ".join(line.lstrip("# ") for line in takewhile(lambda x: x[:1] == "#", lines))
         about = about.removeprefix("@package _global_").strip()
@@ -143,13 +143,13 @@ def _cell(text: str) -> str:
 
 def reference() -> None:
     """An API page for each package from its docstrings, read without importing."""
-    package = ROOT / "src/distill"
+    source = ROOT / "src"
     said = ["# API\n\nThe docstrings of each package. [Settings](settings.md) have their own page."]
-    for init in sorted(package.rglob("__init__.py")):
+    for init in sorted(source.rglob("__init__.py")):
         modules = sorted(path for path in init.parent.glob("*.py") if path.name[0] != "_")
         if not modules:
             continue
-        name = ".".join(init.parent.relative_to(package.parent).parts)
+        name = ".".join(init.parent.relative_to(source).parts)
         blocks = [f"# {name}\n"]
         blocks += [f"## {path.stem}\n\n::: {name}.{path.stem}\n" for path in modules]
         _write(PurePosixPath(f"reference/{name}.md"), "\n".join(blocks))

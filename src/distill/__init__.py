@@ -3,9 +3,11 @@
 `import distill` loads nothing else: what distill.api has is imported when it is first used.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from distill.core.moved import OldNames
 from distill.core.process import limit_spinning
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 limit_spinning()  # before anything loads torch
+sys.meta_path.append(OldNames())
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from distill.config import compose, registry
-from distill.config.groups import choices, conf_folder
+from distill.config.groups import choices, conf_folder, conf_folders
 from distill.config.settings.commands import (
     Benchmark,
     CheckSettings,
@@ -88,7 +88,7 @@ def test_recipes_have_settings_of_their_own(recipe: str):
 
 
 def test_every_group_is_tried():
-    folders = {p.name for p in conf_folder().iterdir() if p.is_dir()}
+    folders = {p.name for conf in conf_folders() for p in conf.iterdir() if p.is_dir()}
     assert folders == {group for groups in GROUPS.values() for group in groups}
 
 
@@ -100,7 +100,9 @@ def test_choices_carry_their_own_name(group: str):
         assert getattr(settings, group).name == choice  # style=own is called like the folder
 
 
-@pytest.mark.parametrize("path", sorted(conf_folder().rglob("*.yaml")), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", sorted(p for conf in conf_folders() for p in conf.rglob("*.yaml")), ids=lambda p: p.stem
+)
 def test_every_file_says_what_it_is(path):
     comments = [line for line in path.read_text().splitlines() if line.startswith("# ")]
     assert any("@package" not in line for line in comments)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from importlib.util import find_spec
 
 import pytest
 from torch import nn
 
 from distill.core.errors import DistillError
-from distill.core.nodes import MOVED, check_part, class_of, with_current_names
-from distill.export.onnx import OnnxExporter
+from distill.core.nodes import check_part, class_of
 from distill.models import teachers
-from distill.train import schedules
 
 PACKAGE = "distill.models.students"
 GONE, REFUSED = "no such class; a run names the classes of the version", "refused; only classes of"
@@ -52,29 +48,3 @@ def test_a_package_that_a_class_needs_and_is_not_installed_is_named(monkeypatch)
         class_of("teacher", {"_target_": "distill.models.teachers.toon.Toon"})
     said = "needs kornia, which is not installed; pip install distill"
     assert str(error.value) == f"teacher._target_=distill.models.teachers.toon.Toon: {said}"
-
-
-@pytest.mark.parametrize(
-    ("name", "now"),
-    [
-        ("distill.training.schedules.cosine", schedules.cosine),
-        ("distill.exporters.onnx.OnnxExporter", OnnxExporter),
-    ],
-)
-def test_a_class_is_found_by_the_name_that_an_earlier_run_has_for_it(name, now):
-    assert class_of("node", {"_target_": name}) is now
-
-
-def test_saved_settings_name_classes_where_they_lie_now():
-    """Down to nodes inside of others; other values stay as they are."""
-    inner = {"_target_": "distill.training.schedules.linear", "name": "distill.training.schedules"}
-    saved = {"schedule": inner, "list": [inner, 1], "decoder": {"_target_": f"{PACKAGE}.x.Y"}}
-    said = inner | {"_target_": "distill.train.schedules.linear"}
-    assert with_current_names(saved) == saved | {"schedule": said, "list": [said, 1]}
-
-
-def test_a_module_that_moved_is_gone_and_its_new_place_is_there():
-    for old, new in MOVED.items():
-        assert find_spec(f"distill.{new}")
-        with pytest.raises(ModuleNotFoundError):
-            import_module(f"distill.{old}.any")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 from torch import nn
 
 from distill.config import groups
+from distill.config.compose import help_page
 from distill.core import plugins
 from distill.core.errors import DistillError
-from distill.core.nodes import check_part, part
+from distill.core.nodes import check_part, is_own, part
 from distill.models.teachers.teacher import Teacher
 
+SHIPPED = sorted(path.name for path in (Path(__file__).parents[2] / "src").glob("distill_*"))
 OWN = "from torch import nn\nclass Net(nn.Module): ...\n"
 
 
@@ -50,8 +53,9 @@ def lab(tmp_path, monkeypatch):
 
 def test_an_installed_package_brings_choices_and_classes(lab):
     site = lab()
-    assert plugins.plugins() == ["mylab"]
-    assert plugins.conf_folders() == [site / "mylab/conf"]
+    assert plugins.plugins() == [*SHIPPED, "mylab"]
+    assert plugins.shipped() == ["distill", *SHIPPED]
+    assert plugins.conf_folders()[-1] == site / "mylab/conf"
     assert "mylab" not in sys.modules
     check_part({"_target_": "mylab.nets.Net"}, "distill.models.students", nn.Module)
 
@@ -74,7 +78,7 @@ def test_of_two_choices_of_one_name_the_one_that_is_taken_is_said_once(lab, tmp_
 
 def test_what_lies_in_the_current_folder_is_not_installed(lab, tmp_path):
     lab(place=".")
-    assert plugins.plugins() == []
+    assert plugins.plugins() == SHIPPED
 
 
 def test_a_package_that_is_named_is_trusted_and_one_that_is_not_is_not(lab):
@@ -85,7 +89,7 @@ def test_a_package_that_is_named_is_trusted_and_one_that_is_not_is_not(lab):
     assert "mylab" not in sys.modules
     plugins.name_plugins(["mylab"])
     check_part({"_target_": "mylab.nets.Net"}, "distill.models.students", nn.Module)
-    assert plugins.conf_folders() == [site / "mylab/conf"]
+    assert plugins.conf_folders()[0] == site / "mylab/conf"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +102,7 @@ def test_a_package_that_is_named_is_trusted_and_one_that_is_not_is_not(lab):
 )
 def test_a_plug_in_for_another_contract(lab, contract, said, capsys):
     lab(contract=contract)
-    assert plugins.plugins() == []
+    assert plugins.plugins() == SHIPPED
     line = capsys.readouterr().err
     assert line.startswith("left out: plug-in mylab: ")
     assert said in line
@@ -157,3 +161,32 @@ def test_a_part_may_be_made_by_a_function_or_be_there():
     assert part("teacher", node, Teacher).factor == 0.25
     with pytest.raises(DistillError, match="is no Teacher"):
         part("teacher", {"_target_": "support.own_parts.here"}, Teacher)
+
+
+def test_what_comes_with_distill_is_no_part_of_the_user_s(lab):
+    lab()
+    assert not is_own({"_target_": "distill_diffusion.diffusion_teacher.DiffusionTeacher"})
+    assert is_own({"_target_": "mylab.nets.Net"})
+
+
+def test_the_metadata_of_an_installation_names_the_plug_ins_as_a_checkout_does(
+    tmp_path, monkeypatch
+):
+    """The copy of the module has no pyproject.toml above it, as in site-packages."""
+    info = tmp_path / "distill-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: distill\nVersion: 1\n")
+    points = "[console_scripts]\ndistill = distill.__main__:main\n[distill.plugins]\n"
+    (info / "entry_points.txt").write_text(points + "distill_diffusion = distill_diffusion\n")
+    monkeypatch.setattr(plugins, "__file__", str(tmp_path / "a/b/c/plugins.py"))
+    assert dict(plugins._registered((str(tmp_path),))) == {"distill_diffusion": True}
+
+
+def test_lines_for_the_help_of_a_command(lab, capsys):
+    lab(contract="contract: 1\nusage:\n  check: mine\n  lens: 5\nmoved: [1]\n")
+    assert plugins.usage("check") == "mine"
+    assert plugins.usage("lens") == "5"
+    assert plugins.usage("train") == ""
+    assert "distill.models.teachers.diffusion" in plugins.moved()
+    page = help_page("check", "What it does.", [])
+    assert page.startswith("What it does.\n\nmine")

@@ -58,7 +58,7 @@ from distill.core.errors import DistillError, OneLine
 from distill.core.files import real_path
 from distill.core.next_step import for_shell, unquoted
 from distill.core.nodes import class_of, takes, unknown_name
-from distill.core.plugins import name_plugins
+from distill.core.plugins import name_plugins, usage
 from distill.core.process import keep_freed_memory
 
 S = TypeVar("S")
@@ -378,7 +378,7 @@ def help_page(name: str, about: str, listed: Sequence[Section]) -> str:
     groups = [g for g in sorted(every_group(name)) if choices(g)]
     said = [f"{group}: {', '.join(choices(group))}" for group in groups]
     said += ["plugins=[PACKAGE] adds the parts of an own package, --config-dir DIR choices of DIR"]
-    return page(about, said, listed)
+    return page(f"{about.rstrip()}\n\n{usage(name)}", said, listed)
 
 
 def sections(name: str, overrides: Sequence[str] = ()) -> list[Section]:

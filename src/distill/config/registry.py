@@ -23,7 +23,7 @@ from distill.config.settings.training import (
 from distill.config.validate import fit
 from distill.core import nodes
 from distill.core.errors import DistillError
-from distill.core.nodes import with_current_names
+from distill.core.moved import with_current_names
 
 Side = Literal["train", "val"]  # of a run's pictures: learnt from, chosen by
 # Photos that a teacher labels (or labelled), pairs of pictures, or two domains without pairs.

@@ -23,14 +23,9 @@ from distill.core.errors import (
     place_of,
     reason_of,
 )
+from distill.core.moved import current_name
 
 Node = dict[str, Any]  # a class or function by `_target_`, and its arguments
-
-# Where modules of distill lie now whose classes settings name, by the name in earlier runs.
-MOVED = {
-    "exporters": "export",
-    "training.schedules": "train.schedules",
-}
 
 
 def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
@@ -101,7 +96,7 @@ def _no(key: str, value: Mapping[str, Any], base: type) -> DistillError:
 
 def is_own(value: Mapping[str, Any]) -> bool:
     """Whether a Node's class is the user's, not distill's or PyTorch's, which need no trial."""
-    return str(value.get("_target_")).partition(".")[0] not in ("distill", "torch")
+    return str(value.get("_target_")).partition(".")[0] not in (*plugins.shipped(), "torch")
 
 
 def takes(value: Mapping[str, Any], argument: str) -> bool:
@@ -117,7 +112,7 @@ def class_of(key: str, value: Mapping[str, Any]) -> Any:
     name = value.get("_target_")
     if not isinstance(name, str):
         raise DistillError(f"{key}._target_: missing; it names the class to build")
-    ours = (name := current_name(name)).startswith("distill.")
+    ours = (name := current_name(name)).partition(".")[0] in plugins.shipped()
     try:
         module, _, inside = name.rpartition(".")
         try:  # `resolve_name` does not say what a module lacks
@@ -139,25 +134,6 @@ def class_of(key: str, value: Mapping[str, Any]) -> Any:
         raise DistillError(f"{key}._target_={name}: cannot be imported ({why})") from error
 
 
-def current_name(name: str) -> str:
-    """A class's dotted name where it lies now; `name` may be that of an earlier version."""
-    for old, new in MOVED.items():
-        if name.startswith(f"distill.{old}."):
-            return f"distill.{new}" + name.removeprefix(f"distill.{old}")
-    return name
-
-
-def with_current_names(settings: Any) -> Any:
-    """Plain values that were saved, every `_target_` in them as `current_name` has it."""
-    if isinstance(settings, list):
-        return [*map(with_current_names, settings)]
-    if not isinstance(settings, dict):
-        return settings
-    found = {key: with_current_names(value) for key, value in settings.items()}
-    name = found.get("_target_")
-    return found | {"_target_": current_name(name)} if isinstance(name, str) else found
-
-
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Settings within settings, by their dotted keys."""
     found: dict[str, Any] = {}
@@ -173,7 +149,7 @@ def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
     A config of one's own may name any class; a checkpoint from elsewhere must not, since building
     `os.system` from it would run whatever it says. Nothing else is even imported.
     """
-    name = str(value.get("_target_"))
+    name = current_name(str(value.get("_target_")))
     module, _, cls = name.rpartition(".")
     if not name.startswith("distill."):
         _check_own(name, base)

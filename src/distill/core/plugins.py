@@ -1,20 +1,23 @@
 """Packages of one's own that bring parts: installed with an entry point, or named by the user.
 
 An entry point of the group `distill.plugins` names a package; its folder conf/ adds choices to the
-config groups, and conf/plugin.yaml says which version of this contract it was made for. Packages
-are found here without importing anything of them.
+config groups, and conf/plugin.yaml says which version of this contract it was made for and what
+else it brings. Packages are found here without importing anything of them. Those of distill's own
+distribution are plug-ins too, under the same contract.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PathDistribution
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -43,9 +46,12 @@ def named_plugins() -> list[str]:
 
 def plugins() -> list[str]:
     """All packages that parts may come from: those named, then those installed."""
-    here = os.getcwd()  # what lies there is not installed, though `python -m` looks there too
-    paths = tuple(path for path in sys.path if path and os.path.abspath(path) != here)
-    return list(dict.fromkeys([*named_plugins(), *_installed(paths)]))
+    return list(dict.fromkeys([*named_plugins(), *_installed(_paths())]))
+
+
+def shipped() -> list[str]:
+    """`distill` and the plug-ins that come with it: what is in them is no part of the user's."""
+    return ["distill", *(name for name, own in _installed(_paths()).items() if own)]
 
 
 def conf_folders() -> list[Path]:
@@ -54,20 +60,57 @@ def conf_folders() -> list[Path]:
     return [folder for folder in folders if folder.is_dir()]
 
 
+def moved() -> dict[str, str]:
+    """Where modules lie now that a plug-in took over, by the names of earlier versions."""
+    return {old: str(new) for folder in conf_folders() for old, new in _said(folder, "moved")}
+
+
+def usage(command: str) -> str:
+    """Lines that plug-ins add to a command's --help."""
+    said = (text for folder in conf_folders() for name, text in _said(folder, "usage")
+            if name == command)  # fmt: skip
+    return "".join(map(str, said))
+
+
+def _said(folder: Path, key: str) -> list[tuple[str, Any]]:
+    value = _stated(folder / "plugin.yaml").get(key)
+    return list(value.items()) if isinstance(value, Mapping) else []
+
+
+def _paths() -> tuple[str, ...]:
+    here = os.getcwd()  # what lies there is not installed, though `python -m` looks there too
+    return tuple(path for path in sys.path if path and os.path.abspath(path) != here)
+
+
 @cache
-def _installed(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Packages that distributions in these folders registered; of another contract none, with a
-    line. Reading the metadata of every distribution properly takes half a second."""
-    found = dict[str, None]()
-    for file in (file for path in paths for file in Path(path).glob("*-info/entry_points.txt")):
-        if GROUP in file.read_text(encoding="utf-8", errors="replace"):
-            points = PathDistribution(file.parent).entry_points.select(group=GROUP)
-            found |= dict.fromkeys(point.module for point in points)
-    for package in list(found):
+def _installed(paths: tuple[str, ...]) -> dict[str, bool]:
+    """Packages that distributions in these folders registered, and whether distill's own did; of
+    another contract none, with a line."""
+    packages = dict[str, bool]()
+    for package, own in _registered(paths):
+        packages[package] = own or packages.get(package, False)
+    for package in list(packages):
         if other := _other_contract(package):
             print(f"left out: {other}", file=sys.stderr)
-            del found[package]
-    return tuple(found)
+            del packages[package]
+    return packages
+
+
+def _registered(paths: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+    """The same with repetitions. Distill's distribution is the one with the script `distill`.
+    Reading the metadata of every distribution properly takes half a second."""
+    checkout = Path(__file__).parents[3] / "pyproject.toml"  # what is installed of it may be older
+    with suppress(OSError, ValueError, KeyError):
+        project = tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]
+        if "distill" in project["scripts"]:
+            for package in project["entry-points"][GROUP].values():
+                yield package, True
+    for file in (file for path in paths for file in Path(path).glob("*-info/entry_points.txt")):
+        if GROUP in file.read_text(encoding="utf-8", errors="replace"):
+            points = PathDistribution(file.parent).entry_points
+            own = any(each.name == "distill" for each in points.select(group="console_scripts"))
+            for point in points.select(group=GROUP):
+                yield point.module, own
 
 
 def _places(package: str) -> list[Path]:
@@ -86,14 +129,21 @@ def _places(package: str) -> list[Path]:
 def _other_contract(package: str) -> str:
     """One line where a package's conf/ was made for another contract than this one's."""
     for file in (place / "conf/plugin.yaml" for place in _places(package)):
-        said = None
-        with suppress(OSError, ValueError, yaml.YAMLError, AttributeError):
-            said = yaml.safe_load(file.read_text(encoding="utf-8")).get("contract")
-        if said is None and file.parent.is_dir():
+        contract = _stated(file).get("contract")
+        if contract is None and file.parent.is_dir():
             return f"plug-in {package}: {file} is missing; it has one line, contract: {CONTRACT}"
-        if said not in (None, CONTRACT):
+        if contract not in (None, CONTRACT):
             return (
-                f"plug-in {package}: made for contract {said} of distill's plug-ins, and this "
+                f"plug-in {package}: made for contract {contract} of distill's plug-ins, and this "
                 f"distill has contract {CONTRACT}; update the older of the two"
             )
     return ""
+
+
+@cache
+def _stated(file: Path) -> Mapping[str, Any]:
+    """What a plugin.yaml says; nothing where there is none, or no YAML."""
+    stated = None
+    with suppress(OSError, ValueError, yaml.YAMLError):
+        stated = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return stated if isinstance(stated, Mapping) else {}

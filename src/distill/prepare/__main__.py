@@ -11,8 +11,6 @@ of them, to train a network that turns a sketch into a photo.
       teacher.call=MODULE:NAME     a callable, (N, 3, H, W) float32 RGB in [0, 1] to the same
   python -m distill.prepare style=custom style.name=NAME photos=DIR teacher=folder \\
       teacher.folder=DIR           drawings with their photos' names
-  python -m distill.prepare style=custom style.name=NAME photos=DIR teacher=diffusion \\
-      teacher.pipeline=NAME        an image-to-image pipeline of diffusers
   python -m distill.prepare recipe=cyclegan photos=DIR attributes=list_attr_celeba.txt split=Male \\
       identities=identity_CelebA.txt   two domains, by an attribute
   python -m distill.prepare recipe=cyclegan quickdraw.files=cat.ndjson photos=DIR

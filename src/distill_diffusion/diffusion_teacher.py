@@ -19,9 +19,9 @@ from torch import Tensor
 
 from distill.core.errors import DistillError, reason_of
 from distill.core.images import to_image
-from distill.models.teachers import pipeline_files
-from distill.models.teachers.pipeline_files import INSTALL, PipelineFiles
 from distill.models.teachers.teacher import Teacher, check_typed
+from distill_diffusion import pipeline_files
+from distill_diffusion.pipeline_files import INSTALL, PipelineFiles
 
 # The pipelines' names of our settings.
 ARGUMENTS = {

@@ -17,10 +17,10 @@ from distill.benchmark import __main__ as benchmark
 from distill.core.errors import DistillError
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
-from distill.models.teachers import pipeline_files
-from distill.models.teachers.diffusion import DiffusionTeacher
 from distill.prepare import __main__ as prepare
 from distill.stylize import __main__ as stylize
+from distill_diffusion import pipeline_files
+from distill_diffusion.diffusion_teacher import DiffusionTeacher
 from support import tiny_pipelines as tiny
 from support.commands import SMALL, go, run
 
@@ -30,7 +30,7 @@ HOW: dict[str, Any] = {"prompt": "ink", "strength": 0.6, "steps": 4}
 
 @pytest.mark.parametrize("missing", ["diffusers", "transformers"])
 def test_without_a_library_one_line_says_how_it_is_had(tmp_path, monkeypatch, missing) -> None:
-    place = "distill.models.teachers.diffusion.find_spec"
+    place = "distill_diffusion.diffusion_teacher.find_spec"
     monkeypatch.setattr(place, lambda name: None if name == missing else name)
     with pytest.raises(DistillError) as error:
         DiffusionTeacher(str(tmp_path), prompt="ink")

@@ -1,0 +1,79 @@
+"""Names of modules that moved: what earlier runs and scripts name is there under its old name."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
+from importlib.abc import InspectLoader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import CodeType, ModuleType
+from typing import Any, cast
+
+# Where modules of distill lie now, by the name in earlier versions; what a plug-in took over is in
+# its plugin.yaml.
+MOVED = {
+    "exporters": "export",
+    "training.schedules": "train.schedules",
+}
+
+
+def current_name(name: str) -> str:
+    """A dotted name where it lies now; `name` may be that of an earlier version."""
+    from distill.core import plugins  # `import distill` loads this module, and should stay quick
+
+    moved = {f"distill.{old}": f"distill.{new}" for old, new in MOVED.items()} | plugins.moved()
+    old = max((each for each in moved if f"{name}.".startswith(f"{each}.")), key=len, default="")
+    return moved[old] + name.removeprefix(old) if old else name
+
+
+def with_current_names(settings: Any) -> Any:
+    """Plain values that were saved, every `_target_` in them as `current_name` has it."""
+    if isinstance(settings, list):
+        return [*map(with_current_names, settings)]
+    if not isinstance(settings, dict):
+        return settings
+    current = {key: with_current_names(value) for key, value in settings.items()}
+    name = current.get("_target_")
+    return current | {"_target_": current_name(name)} if isinstance(name, str) else current
+
+
+class OldNames(MetaPathFinder):
+    """Imports distill's modules by their old names, with a DeprecationWarning.
+
+    It is asked after all other finders, so only for what is not there.
+    """
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not name.startswith("distill.") or (now := current_name(name)) == name:
+            return None
+        if (there := find_spec(now)) is None:
+            return None
+        is_package = there.submodule_search_locations is not None
+        return ModuleSpec(name, _Loader(there), is_package=is_package)
+
+
+class _Loader(InspectLoader):
+    def __init__(self, there: ModuleSpec) -> None:
+        self.there = there
+
+    def exec_module(self, module: ModuleType) -> None:
+        name, now = module.__name__, self.there.name
+        warnings.warn(f"{name} is {now} now", DeprecationWarning, stacklevel=2)
+        current = import_module(now)
+        if self.there.submodule_search_locations is None:
+            sys.modules[name] = current
+        else:  # its __path__ is empty, or what is in the package would be loaded a second time
+            vars(module)["__getattr__"] = partial(getattr, current)
+
+    def get_code(self, name: str) -> CodeType | None:
+        """For `python -m` with the old name."""
+        return cast(InspectLoader, self.there.loader).get_code(self.there.name)
+
+    def get_source(self, name: str) -> str | None:
+        return cast(InspectLoader, self.there.loader).get_source(self.there.name)
