@@ -22,7 +22,7 @@ from distill.data.augment import (
     rng_for,
     zoomed_crop,
 )
-from distill.data.pairs import ReadablePair
+from distill.data.pairs import Pair, ReadablePair
 from distill.data.photos import BadPhoto, Photo, PhotoFile, centre_square, read_photo
 from distill.data.regions import Regions
 from distill.data.sampler import MixedStreams, Share, StreamedSet, of_one_shape
@@ -51,7 +51,8 @@ class PairSet(StreamedSet):
     Without a `size` pictures are whole, of any size, and training needs a `crop_size`: smaller ones
     count as such that cannot be read. With `thumbnail` a sample has one of the whole photo that the
     crop is of, {thumbnail (256, 256, 3)}; the photo's colours then vary before it is cropped.
-    With `regions` it has the weights of its pixels, {region (H, W)}, see `Regions`.
+    With `regions` it has the weights of its pixels, {region (H, W)}, see `Regions`; with `lines`
+    the teacher's layer of lines, {lines (H, W)}.
     """
 
     what = "pair"
@@ -75,27 +76,25 @@ class PairSet(StreamedSet):
         photo_colour: float = 0.0,
         thumbnail: bool = False,
         regions: Regions | None = None,
+        lines: bool = False,
     ) -> None:
         super().__init__(len(pairs), seed, train, shares, order)
         self.pairs, self.size, self.train = pairs, size, train
         self.crop_size, self.flip, self.alpha = crop_size, flip, alpha
         self.swap, self.pad, self.colour, self.shifts = swap, pad, colour, shifts
         self.zoom, self.photo_colour, self.thumbnail = zoom, photo_colour, thumbnail
-        self.regions = regions
+        self.regions, self.lines = regions, lines
 
     def __getitem__(self, position: int) -> Sample:
-        index, both = self.first_readable(position, self._read)
-        areas = []
-        if self.regions:
-            height, width = as_pixels(both[0]).shape[:2]
-            areas = [self.regions.levels(index, height, width)]
+        index, (both, areas) = self.first_readable(position, self._read_layers)
         if self.train:
             pictures = self._augmented([*both, *areas], position)
         else:
             pictures = [*map(as_pixels, both), *areas]
             if self.thumbnail:
                 pictures.append(thumbnail_pixels(pictures[0]))
-        names = ("photo", "target", *(["region"] if areas else []), "thumbnail")
+        beside = {"region": self.regions, "lines": self.lines}
+        names = ("photo", "target", *(name for name, used in beside.items() if used), "thumbnail")
         sample = dict(zip(names, pictures, strict=False))
         return sample | {"name": self.pairs[index].name}
 
@@ -105,6 +104,18 @@ class PairSet(StreamedSet):
 
     def path(self, index: int) -> Path | str:
         return self.pairs[index].photo
+
+    def _read_layers(self, index: int) -> tuple[Squares, list[Tensor]]:
+        """Both pictures, and uint8 (H, W) of what lies over them: weights, the layer of lines."""
+        both, layers = self._read(index), []
+        height, width = as_pixels(both[0]).shape[:2]
+        if self.regions:
+            layers.append(self.regions.levels(index, height, width))
+        if self.lines:
+            pair = self.pairs[index]
+            assert isinstance(pair, Pair)
+            layers.append(pair.lines(height, width))
+        return both, layers
 
     def _read(self, index: int) -> Squares:
         pair = self.pairs[index]

@@ -16,6 +16,7 @@ from distill.config.settings.training import (
     SplitConfig,
     Train,
 )
+from distill.core import nodes
 from distill.core.errors import DistillError, counted
 from distill.core.next_step import assigned
 from distill.data import sources
@@ -31,7 +32,13 @@ from distill.data.pairs import (
     squares_of,
     whole_of,
 )
-from distill.data.photo_table import RUN_PAIRS, folders_of, read_sides
+from distill.data.photo_table import (
+    LAYER_FOLDER,
+    RUN_PAIRS,
+    TEACHER_FOLDERS,
+    folders_of,
+    read_sides,
+)
 from distill.data.photos import Photo, Side
 from distill.data.regions import Regions
 from distill.data.sampler import ShardOrder, Share, shares_of
@@ -75,12 +82,34 @@ def labelled(settings: Train, split: Split | None = None) -> DistillData:
     else:
         pairs = _pairs_of(settings)
         train, val = _pair_sets(settings, pairs)
-        if settings.loss.weighed:
-            for whole in (train, val):
-                for part in getattr(whole, "sets", getattr(whole, "datasets", [whole])):
-                    root = sources.pairs_root(settings)
+        root, lined = sources.pairs_root(settings), _reads_lines(settings)
+        for whole in (train, val):
+            for part in getattr(whole, "sets", getattr(whole, "datasets", [whole])):
+                if settings.loss.weighed:
                     part.regions = Regions(settings.loss, part.pairs, root)
+                part.lines = lined
     return _data_module(train, val, settings.data, pairs)
+
+
+def _reads_lines(settings: Train) -> bool:
+    """Whether the student's head learns from the layer of lines beside a set's pairs.
+
+    Raises DistillError where some pairs of the set have none.
+    """
+    root = sources.pairs_root(settings)
+    there = [root / side / LAYER_FOLDER for side in ("train", "val")]
+    if settings.head is None or not any(folder.is_dir() for folder in there):
+        return False
+    if not getattr(nodes.class_of("head", settings.head), "reads_lines", False):
+        return False
+    for folder in there:
+        names = {path.name for path in (folder.parent / TEACHER_FOLDERS[1]).glob("*.png")}
+        if lacking := sorted(names - {path.name for path in folder.glob("*.png")}):
+            raise DistillError(
+                f"{folder}: has no {lacking[0]}, nor {counted(len(lacking) - 1, 'other')}; delete "
+                "the folder to learn lines from the pictures, or the set to label it again"
+            )
+    return True
 
 
 def check_sizes(settings: Train) -> None:

@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import Protocol, overload
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image
+from torch import Tensor
 
 from distill.core.errors import DistillError, counted
 from distill.core.files import near_name
@@ -32,6 +34,7 @@ from distill.data.manifest import manifest_at
 from distill.data.partners import check_shapes, match, tell_alone
 from distill.data.photo_table import (
     DROPPED,
+    LAYER_FOLDER,
     SIDES,
     read_dropped,
     read_sides,
@@ -106,6 +109,15 @@ class Pair:
         if self.target is None:
             return _halves(read_photo(self.photo, alpha=True))
         return self._read_both(True, True)
+
+    def lines(self, height: int, width: int) -> Tensor:
+        """The teacher's layer of lines, uint8 (height, width). Raises BadPhoto for another size."""
+        assert self.target is not None
+        layer = read_photo(self.target.parents[1] / LAYER_FOLDER / self.target.name).convert("L")
+        if layer.size != (width, height):
+            size = f"{layer.width}×{layer.height} pixels"
+            raise BadPhoto(f"its layer {LAYER_FOLDER}/{self.target.name}: {size}, not as the photo")
+        return torch.from_numpy(np.array(layer))
 
     def _read_both(self, *alpha: bool) -> tuple[Image.Image, Image.Image]:
         assert self.target is not None

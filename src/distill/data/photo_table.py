@@ -27,6 +27,7 @@ _SIDE: dict[str, Side | None] = {"train": "train", "val": "val", "test": "test",
 _VIEW = re.compile(r"(-v\d{3,}|(?<=-[0-9a-f]{8})-s\d{2,})?\.png$")
 _SIZE = re.compile(r"(?<=-[0-9a-f]{8})-s(\d{2,})\.png$")
 # The folders of a pair's two pictures, in the order in which they are written.
+LAYER_FOLDER = "ink"  # beside them, of a teacher that says where its lines are
 TEACHER_FOLDERS, SKETCH_FOLDERS = ("photo", "stylized"), ("B", "A")
 PAIR_FOLDERS = (TEACHER_FOLDERS, SKETCH_FOLDERS)
 # Text as `repr` writes it, of which `literal_eval` makes that text and nothing else.

@@ -145,7 +145,7 @@ class ShardLabeller:
         rows = dict(zip((job.name for job in lease.jobs), lease.rows, strict=True))
 
         def keep(jobs: Sequence[PairJob], pairs: Iterable[Pictures]) -> None:
-            for job, (photo, target) in zip(jobs, pairs, strict=True):
+            for job, (photo, target, *_) in zip(jobs, pairs, strict=True):
                 if target.mode == "RGBA" and not codec.transparent:
                     raise DistillError(
                         f"shard.codec={self.codec}: does not keep the transparency of this "

@@ -17,11 +17,12 @@ from distill.core.errors import DistillError
 from distill.core.process import processor, worker_init_fn
 from distill.core.progress import bar
 from distill.core.threads import adapting
+from distill.data.photo_table import LAYER_FOLDER
 from distill.data.photos import BadPhoto, Photo, Side
 from distill.data.worker_loader import ErrorForwardingLoader, Mapped
 from distill.models.teachers.teacher import BadPicture
 
-Pictures = tuple[Image.Image, Image.Image]
+Pictures = tuple[Image.Image, ...]  # a pair, and perhaps the layer of lines
 Keep = Callable[[Sequence["PairJob"], Iterable[Pictures]], None]
 
 
@@ -169,12 +170,15 @@ def make_pairs(
 def write_pngs(
     folders: tuple[str, str], root: Path, jobs: Sequence[PairJob], pairs: Iterable[Pictures]
 ) -> None:
-    """Both pictures of each pair as PNG, in these `folders` of its side below `root`."""
-    for job, pictures in zip(jobs, pairs, strict=True):
-        first, last = (root / job.side / folder / job.name for folder in folders)
-        save_png(pictures[0], first)
+    """Both pictures of each pair as PNG, in these `folders` of its side below `root`, and the layer
+    of lines beside them."""
+    for job, (first, last, *layers) in zip(jobs, pairs, strict=True):
+        places = [folders[0], *[LAYER_FOLDER] * len(layers), folders[1]]
+        paths = [root / job.side / folder / job.name for folder in places]
         try:
-            save_png(pictures[1], last)
+            for picture, path in zip((first, *layers, last), paths, strict=True):
+                save_png(picture, path)
         except BaseException:
-            first.unlink(missing_ok=True)  # half a pair is none
+            for path in paths[:-1]:
+                path.unlink(missing_ok=True)  # half a pair is none
             raise

@@ -210,6 +210,7 @@ def _remember(
     contents = [content_line(path) for path in gone]
     for path in found.obsolete:
         path.unlink(missing_ok=True)
+        (path.parents[1] / photo_table.LAYER_FOLDER / path.name).unlink(missing_ok=True)
     return contents
 
 

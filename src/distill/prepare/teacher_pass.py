@@ -19,7 +19,7 @@ from torch import Tensor
 
 from distill.core.errors import DistillError, counted
 from distill.core.files import sha256, write_json
-from distill.core.images import from_pixels, to_image, to_pixels
+from distill.core.images import from_pixels, to_image, to_pixels, to_uint8
 from distill.core.progress import bar
 from distill.data.augment import rng_for, views
 from distill.data.listing import StoredPhoto
@@ -71,17 +71,24 @@ class TeacherPass(PairMaker):
     def pairs(self, batch: Sequence[Tensor]) -> Iterator[Pictures]:
         # One shape at a time, and no more pixels than a batch of squares has.
         stylised: dict[int, Tensor] = {}
+        lines: dict[int, Tensor] = {}
         shapes = [pixels.shape[1:3] for pixels in batch]
         for part in of_one_shape(shapes, self.batch_size * self.manifest.size**2):
             photos = from_pixels(torch.cat([batch[i] for i in part]).to(self.device))
             try:
-                output = self._inference(photos)
+                layers = self._inference(photos)
+                output = layers["picture"]
                 self.teacher.check_together(output, photos.cpu())
             except BadPicture as bad:  # of this part, and not of the batch
                 raise BadPicture(str(bad), part[bad.index]) from None
             stylised |= dict(zip(part, output, strict=True))
+            lines |= dict(zip(part, layers.get("ink", ()), strict=False))
         return (
-            (Image.fromarray(pixels[0].numpy()), to_image(stylised[i]))
+            (
+                Image.fromarray(pixels[0].numpy()),
+                to_image(stylised[i]),
+                *([Image.fromarray(to_uint8(lines[i][0]).numpy())] if i in lines else []),
+            )
             for i, pixels in enumerate(batch)
         )
 
@@ -104,7 +111,7 @@ class TeacherPass(PairMaker):
         squares, drawn = some_squares(photos, self.manifest.size, self.manifest.crop), []
 
         def drawing(photo: Tensor) -> Tensor:
-            drawn.append(self._inference(photo))
+            drawn.append(self._inference(photo)["picture"])
             return drawn[-1]
 
         if squares is None:
@@ -123,11 +130,12 @@ class TeacherPass(PairMaker):
             )
         return found
 
-    def _inference(self, photos: Tensor) -> Tensor:
-        """The teacher's output for (N, 3, S, S), in the set's precision, on the CPU."""
+    def _inference(self, photos: Tensor) -> dict[str, Tensor]:
+        """The teacher's layers for (N, 3, S, S), in the set's precision, on the CPU."""
         rough = self.manifest.precision == "bfloat16"
         with torch.autocast(torch.device(self.device).type, torch.bfloat16, enabled=rough):
-            return self.teacher.to(self.device)(photos.to(self.device)).float().cpu()
+            layers = self.teacher.to(self.device).layers(photos.to(self.device))
+        return {name: layer.float().cpu() for name, layer in layers.items()}
 
     def still_bad(self, photo: Photo, reason: str, since: float) -> bool:
         try:

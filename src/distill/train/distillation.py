@@ -243,9 +243,9 @@ class DistillModule(pl.LightningModule):
         """Logits of the head's classes and their shares in the target, (N, K, H, W) in float32."""
         head = self.student.head
         assert isinstance(head, Head)
-        plane = batch["plane"][:, None] / 255 if "plane" in batch else None
+        lines = batch["lines"][:, None] / 255 if "lines" in batch else None
         with torch.no_grad():
-            shares = head.target_classes(target, plane, seen.get(PALETTE))
+            shares = head.target_classes(target, lines, seen.get(PALETTE))
         return seen[DECISION].float(), shares
 
     def try_term(self, name: str) -> None:

@@ -73,6 +73,9 @@ def start_from(student: Student, init: str, plain: Student | None = None) -> Non
     if student.statistics is not None and not told:
         # One that was told nothing of the whole picture: what tells it changes nothing at first.
         state |= {f"statistics.{n}": v for n, v in student.statistics.state_dict().items()}
+    # Smoothing of the enlarged features, which a student of the package may have been without.
+    own = {n: v for n, v in student.state_dict().items() if n.startswith("decoder.smooth")}
+    state = own | state
     try:
         if student.head is not None and plain is not None:
             state = begin(student, student.head, state, plain.state_dict())

@@ -92,14 +92,14 @@ def test_shares_of_two_inks_are_linear_between_them():
     assert head.target_classes(picture).flatten().tolist() == [0.75, 0.25]
 
 
-def test_a_plane_is_the_share_of_lines_by_their_opacity():
+def test_the_layer_is_the_share_of_lines_by_their_opacity():
     shares = LayersHead(opacity=0.5).target_classes(
-        torch.ones(1, 3, 1, 2), torch.tensor([[[[0.25, 0.5]]]])
+        torch.ones(1, 3, 1, 2), lines=torch.tensor([[[[0.25, 0.5]]]])
     )
     assert shares[0, 1].flatten().tolist() == [0.5, 1.0]
 
 
-def test_without_a_plane_thin_dark_lines_are_the_layer():
+def test_without_the_layer_thin_dark_lines_are_the_layer():
     picture = torch.ones(1, 3, 16, 16)
     picture[..., 8, :] = 0
     line = LayersHead().target_classes(picture)[0, 1]

@@ -30,13 +30,13 @@ class Head(nn.Module):
     """Logits (N, `channels`, H, W) of a decoder to a picture (N, 3, H, W) in [0, 1].
 
     `summary` (N, 64, 1, 1) is what a student with global statistics knows of the whole picture.
-    `plane` names the layer of the teacher that the head learns from beside the picture, if any.
+    `reads_lines`: it learns from the teacher's layer of lines too, where the pairs have it.
     `decision` passes the logits (N, K, H, W) of the classes that a pixel may be of, before their
     sharpness: losses read them there. A subclass in a package of one's own is a head too.
     """
 
     channels: int
-    plane: str | None = None
+    reads_lines: bool = False
     sharpness: Tensor
 
     def __init__(self, sharpness: float = 1.0) -> None:
@@ -50,12 +50,12 @@ class Head(nn.Module):
         raise NotImplementedError
 
     def target_classes(
-        self, picture: Tensor, plane: Tensor | None = None, palette: Tensor | None = None
+        self, picture: Tensor, lines: Tensor | None = None, palette: Tensor | None = None
     ) -> Tensor:
         """The share (N, K, H, W) of each class in the pixels of a target (N, 3, H, W) in [0, 1].
 
-        `plane` (N, 1, H, W) in [0, 1] is the teacher's layer where the pairs have it, `palette`
-        the inks (N, K, 3) that a head predicts for each picture.
+        `lines` (N, 1, H, W) in [0, 1] is the teacher's layer of lines where the pairs have it,
+        `palette` are the inks (N, K, 3) that a head predicts for each picture.
         """
         raise NotImplementedError
 
@@ -98,7 +98,7 @@ class PaletteHead(Head):
         return F.conv2d(shares, self.inks.T[..., None, None])
 
     def target_classes(
-        self, picture: Tensor, plane: Tensor | None = None, palette: Tensor | None = None
+        self, picture: Tensor, lines: Tensor | None = None, palette: Tensor | None = None
     ) -> Tensor:
         inks = self.inks.detach()
         if len(inks) == 2:  # the share of the second, which borders have a part of
@@ -151,7 +151,7 @@ class PredictedPaletteHead(Head):
         return torch.matmul(inks.transpose(1, 2), shares.flatten(2)).view_as(logits)
 
     def target_classes(
-        self, picture: Tensor, plane: Tensor | None = None, palette: Tensor | None = None
+        self, picture: Tensor, lines: Tensor | None = None, palette: Tensor | None = None
     ) -> Tensor:
         assert palette is not None
         return _one_hot(picture, palette)
@@ -183,7 +183,7 @@ class LayersHead(Head):
     """
 
     channels = 4
-    plane = "ink"
+    reads_lines = True
     colour: Tensor
 
     def __init__(self, ink: str = "#000000", opacity: float = 1.0, sharpness: float = 1.0) -> None:
@@ -203,11 +203,11 @@ class LayersHead(Head):
         return paint * bare if self.black else self.colour + (paint + -1.0 * self.colour) * bare
 
     def target_classes(
-        self, picture: Tensor, plane: Tensor | None = None, palette: Tensor | None = None
+        self, picture: Tensor, lines: Tensor | None = None, palette: Tensor | None = None
     ) -> Tensor:
-        if plane is None:
-            plane = black_hat(luma(picture)) / BLACK
-        share = (plane / self.opacity).clamp(0, 1)
+        if lines is None:
+            lines = black_hat(luma(picture)) / BLACK
+        share = (lines / self.opacity).clamp(0, 1)
         return torch.cat([1 - share, share], 1)
 
     def from_colours(self) -> tuple[Tensor, Tensor]:

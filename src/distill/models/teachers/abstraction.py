@@ -48,11 +48,12 @@ class Classical(Teacher):
     def layers(self, photo: Tensor) -> dict[str, Tensor]:
         with torch.autocast(photo.device.type, enabled=False):  # squares of slopes need float32
             layers = self.draw(photo.float(), math.sqrt(min(photo.shape[2:]) / 512))
-        return layers | {"picture": layers["picture"].clamp(0, 1)}
+        self.check(layers["picture"], photo)
+        return {name: layer.clamp(0, 1) for name, layer in layers.items()}
 
     def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
-        """The `picture` for (N, 3, H, W), and its layers; a width of 1 in the settings is `unit`
-        pixels."""
+        """The `picture` for (N, 3, H, W) and, of one drawn with lines, their `ink`; a width of 1 in
+        the settings is `unit` pixels."""
         raise NotImplementedError
 
 

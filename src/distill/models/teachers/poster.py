@@ -52,8 +52,7 @@ class PosterPrint(ab.Classical):
             inks = kornia.color.lab_to_rgb(inks.movedim(1, 2)[..., None], clip=True)[..., 0]
         area = F.one_hot(label, inks.shape[2]).movedim(-1, 1).float()
         area = torch.softmax(16 * ab.blur(area, self.border * max(unit, 1.0)), 1)
-        print_ = ab.blur(torch.einsum("nkhw,nck->nchw", area, inks), 0.5)
-        return {"picture": print_, "inks": inks.movedim(1, 2), "area": area.argmax(1)}
+        return {"picture": ab.blur(torch.einsum("nkhw,nck->nchw", area, inks), 0.5)}
 
 
 def nearest(lab: Tensor, centres: Tensor) -> Tensor:

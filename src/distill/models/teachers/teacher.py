@@ -150,9 +150,8 @@ class Teacher(nn.Module):
     def layers(self, photo: Tensor) -> dict[str, Tensor]:
         """The output for (N, 3, H, W), `picture`, and what it is composed of, by name.
 
-        `ink` (N, 1, H, W) in [0, 1] is the share of each pixel that lines cover; `inks` (N, K, 3)
-        in [0, 1] are the colours of a print and `area` (N, H, W) the number of the one that each
-        pixel has. Of most teachers only the picture is known.
+        `ink` (N, 1, H, W) in [0, 1] is the share of each pixel that lines cover. Of most teachers
+        only the picture is known.
         """
         return {"picture": self(photo)}
 

@@ -24,7 +24,8 @@ class Detail(nn.Module):
     `blocks` says how many separable blocks work at half, a quarter and an eighth of the size,
     `context` how many wide ones at the lowest resolution: a teacher that normalises over the whole
     picture colours each part by all of it. Two of 9×9 see all of 8×8, a picture of 256² at stride
-    32.
+    32. `bilinear` smooths behind the ×2 to an eighth, a quarter and half of the size: where a head
+    decides, borders in slow transitions otherwise show the squares of the nearest-neighbour ×2.
     Exports under the profile `transposed`.
     """
 
@@ -40,7 +41,7 @@ class Detail(nn.Module):
         kernel: int = 5,
         context: int = 0,
         context_kernel: int = 9,
-        bilinear: bool = False,
+        bilinear: bool | Sequence[bool] = False,
     ) -> None:
         super().__init__()
         _check(half, blocks, {"kernel": kernel, "context_kernel": context_kernel}, channels[0])
@@ -62,8 +63,12 @@ class Detail(nn.Module):
         self.up2, self.patches = conv_norm(quarter, half), nn.Conv2d(photo, half, 2, 2)
         small(self.up2[1])  # type: ignore[arg-type]
         self.at2 = at2
+        smooth = [bilinear] * 3 if isinstance(bilinear, bool) else [*bilinear]
+        if len(smooth) != 3:
+            raise DistillError(f"decoder.build.bilinear={smooth}: true, false, or three of them")
         self.smooth8, self.smooth4, self.smooth2 = (
-            smoothing(width) if bilinear else nn.Identity() for width in (eighth, quarter, half)
+            smoothing(width) if each else nn.Identity()
+            for width, each in zip((eighth, quarter, half), smooth, strict=True)
         )
         self.out = nn.ConvTranspose2d(half, out_channels, 2, 2)
         self.activation: nn.Module = nn.Sigmoid()
