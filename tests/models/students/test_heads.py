@@ -29,6 +29,7 @@ HEADS = {
     "palette": {"_target_": "distill.models.students.heads.PaletteHead", "inks": INKS},
     "two": {"_target_": "distill.models.students.heads.PaletteHead", "inks": INKS[:2]},
     "layers": {"_target_": "distill.models.students.heads.LayersHead", "opacity": 0.85},
+    "coloured": {"_target_": "distill.models.students.heads.LayersHead", "ink": None},
     "predicted": {"_target_": "distill.models.students.heads.PredictedPaletteHead", "count": 4},
 }
 ENCODER = {

@@ -176,23 +176,29 @@ class Inks(nn.Module):
 
 
 class LayersHead(Head):
-    """Paint, and lines of one colour over it: (1 − α) paint + α ink.
+    """Paint, and lines over it: (1 − α) paint + α ink.
 
-    The first three channels are the paint's logits, the fourth is that of 1 − α. `opacity` is the
-    most that a line covers, in (0, 1]. The two classes are paint and line.
+    The first three channels are the paint's logits, the fourth is that of 1 − α. `ink` is the
+    colour of all lines, or None: three more channels are the logits of each line's own.
+    `opacity` is the most that a line covers, in (0, 1]. The two classes are paint and line.
     """
 
-    channels = 4
     reads_lines = True
     colour: Tensor
 
-    def __init__(self, ink: str = "#000000", opacity: float = 1.0, sharpness: float = 1.0) -> None:
+    def __init__(
+        self, ink: str | None = "#000000", opacity: float = 1.0, sharpness: float = 1.0
+    ) -> None:
         super().__init__(sharpness)
         if not 0 < opacity <= 1:
             raise DistillError(f"head.opacity={opacity:g}: above 0, at most 1")
-        self.register_buffer("colour", _colour(ink).view(1, 3, 1, 1))
-        self.opacity, self.black = opacity, not self.colour.any()
-        self.paint, self.bare = Channels(4, 0, 3), Channels(4, 3, 4)
+        self.channels, self.opacity, self.black = 4 if ink else 7, opacity, False
+        if ink:
+            self.register_buffer("colour", _colour(ink).view(1, 3, 1, 1))
+            self.black = not self.colour.any()
+        self.paint, self.bare, self.line = (
+            Channels(self.channels, *part) for part in ((0, 3), (3, 4), (4, self.channels))
+        )
 
     def forward(self, logits: Tensor, summary: Tensor | None = None) -> Tensor:
         paint, bare = torch.sigmoid(self.paint(logits)), self.bare(logits)
@@ -200,7 +206,10 @@ class LayersHead(Head):
         bare = torch.sigmoid(self.sharpness * bare)
         if self.opacity < 1:
             bare = (1 - self.opacity) + self.opacity * bare
-        return paint * bare if self.black else self.colour + (paint + -1.0 * self.colour) * bare
+        if self.black:
+            return paint * bare
+        colour = self.colour if self.channels == 4 else torch.sigmoid(self.line(logits))
+        return colour + (paint + -1.0 * colour) * bare
 
     def target_classes(
         self, picture: Tensor, lines: Tensor | None = None, palette: Tensor | None = None
@@ -211,8 +220,9 @@ class LayersHead(Head):
         return torch.cat([1 - share, share], 1)
 
     def from_colours(self) -> tuple[Tensor, Tensor]:
-        rows = torch.cat([torch.eye(3), torch.zeros(1, 3)])
-        return rows, torch.tensor([0.0, 0.0, 0.0, BARE])
+        colours = [torch.eye(3)] * (self.channels // 3)
+        rows = torch.cat([colours[0], torch.zeros(1, 3), *colours[1:]])
+        return rows, BARE * (torch.arange(self.channels) == 3)
 
 
 class Softmax(nn.Softmax):
