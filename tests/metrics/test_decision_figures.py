@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from distill.metrics.decision_figures import DECIDED, decision_sums, print_sums
+from distill.metrics.decision_figures import (
+    DECIDED,
+    ClassAgreement,
+    FlatShare,
+    decision_sums,
+    metrics_of_head,
+)
+from distill.metrics.metric import own_metrics
 
 
 def figures(student, teacher):
@@ -51,18 +58,25 @@ def test_a_border_of_three_pixels_is_wider_than_one_of_one():
 
 
 def test_flat_is_the_share_within_20_levels_of_an_ink():
-    inks = torch.tensor([[0.0, 0, 0], [1.0, 1, 1]])
     teacher, student = torch.zeros(1, 3, 8, 8), torch.zeros(1, 3, 8, 8)
     student[..., 4:] = 0.3
-    flat, agreement = print_sums(student, teacher, inks)[0]
-    assert (flat[0] / flat[1]).item() == 0.5
-    assert agreement.tolist() == [1, 1]  # .3 is still nearest to black
+    assert FlatShare(["#000000", "#ffffff"])(student, teacher).tolist() == [0.5]
+    # .3 is still nearest to black, and nothing is nearest to white.
+    assert ClassAgreement(["#000000", "#ffffff"])(student, teacher).tolist() == [1.0]
 
 
 def test_class_agreement_is_the_mean_intersection_over_union():
-    inks = torch.tensor([[0.0, 0, 0], [1.0, 1, 1], [1.0, 0, 0]])
-    teacher, student = torch.zeros(1, 3, 4, 8), torch.zeros(1, 3, 4, 8)
-    teacher[..., 4:] = 1
-    student[..., 6:] = 1
-    # black: 16 of 24, white: 8 of 16; red is in neither
-    assert print_sums(student, teacher, inks)[0, 1, 0].item() == pytest.approx((16 / 24 + 0.5) / 2)
+    teacher, student = torch.zeros(2, 3, 4, 8), torch.zeros(2, 3, 4, 8)
+    teacher[0, ..., 4:] = 1
+    student[0, ..., 6:] = 1
+    # black: 16 of 24, white: 8 of 16; red is in neither. The second pair is all black.
+    found = ClassAgreement(["#000000", "#ffffff", "#ff0000"])(student, teacher)
+    assert found.tolist() == pytest.approx([(16 / 24 + 0.5) / 2, 1.0])
+
+
+def test_they_are_metrics_of_a_run_by_its_palette():
+    nodes = metrics_of_head({"_target_": "any", "inks": ["#000000", "#ffffff"]})
+    measures = own_metrics(nodes)
+    photo = torch.rand(2, 3, 16, 16)
+    assert [measure(photo, photo).tolist() for measure in measures.values()] == [[1, 1], [1, 1]]
+    assert metrics_of_head(None) == metrics_of_head({"_target_": "any", "ink": "#000000"}) == {}

@@ -27,6 +27,7 @@ from distill.data import sources
 from distill.data.manifest import manifest_at
 from distill.eval_fid.feature_sets import Values, interval, per_picture
 from distill.metrics import frechet
+from distill.metrics.decision_figures import DECIDED, decision_sums
 from distill.metrics.line_figures import (
     CHAMFER,
     FIGURES,
@@ -42,7 +43,7 @@ from distill.models import build
 from distill.models.teachers.teacher import Teacher
 
 OFF = "displacement (px)"
-INK = (*FIGURES, CHAMFER)
+INK = (*FIGURES, CHAMFER, *DECIDED)
 FLICKER = tuple(f"flicker, {kind} (levels)" for kind in KINDS)
 DRAWN = (*INK, OFF, *FLICKER)
 SEEN = 8  # pictures in which a tile must show something: of fewer a median is chance
@@ -53,7 +54,7 @@ def ink_of(output: Tensor, target: Tensor, batch_size: int) -> Values:
     """What `ink_rows` adds up, (n, k, 2) in the order of INK, of uint8 (n, 3, H, W)."""
 
     def sums(a: Tensor, b: Tensor) -> Tensor:
-        return torch.cat([ink_sums(a, b), chamfer_sums(a, b)], 1)
+        return torch.cat([ink_sums(a, b), chamfer_sums(a, b), decision_sums(a, b)], 1)
 
     return per_picture(sums, output, target, batch_size)
 

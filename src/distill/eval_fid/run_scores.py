@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from distill.eval_fid import (
 from distill.eval_fid.heldout import HeldOut
 from distill.eval_fid.picture_scores import Styled
 from distill.eval_fid.unpaired_scores import Translations
+from distill.metrics.decision_figures import metrics_of_head
 from distill.metrics.features import FeatureNetwork
 from distill.metrics.metric import own_metrics
 from distill.models.checkpoint import load_network
@@ -81,6 +83,7 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
         networks = {"generator": network}
         return pictures, paired_scores.score_pairs(pictures, features, settings, networks)
     assert isinstance(trained, Train)
+    settings = replace(settings, metrics=metrics_of_head(trained.head) | settings.metrics)
     pictures, networks = heldout.held_out_photos(network, trained, settings), {}
     if isinstance(trained, PictureTrain):
         networks = {"student": network}

@@ -36,7 +36,7 @@ from distill.models.students.student import Student
 
 NO_LIMITS = Budget(macs=None, parameters=None, bytes=None)
 OF_LOADER = ["style=own", "data.kind=loader"]  # of a student without pictures of its own
-RGBA_EXTRA = {"macs": 3_300_000, "parameters": 64, "bytes": 1_000}  # a fourth output channel
+EXTRA_CHANNEL = {"macs": 3_300_000, "parameters": 200, "bytes": 1_000}  # behind the third
 
 
 @dataclass(frozen=True)
@@ -176,15 +176,18 @@ def limits(subject: Subject, settings: Export) -> Budget:
     """What was asked for where it is set, else the limit of the run.
 
     That limit is for RGB at 256²: a larger picture gets its share more MACs, a student's fourth
-    output channel what it costs. `limit` is another way to write `budget.bytes`.
+    output channel and a head what they cost. `limit` is another way to write `budget.bytes`.
     """
     own = {key: value for key, value in asdict(settings.budget).items() if value is not None}
     if settings.limit is not None:
         own["bytes"] = int(settings.limit)
     budget = asdict(subject.trained.budget)
-    if subject.trained.channels == 4 and not subject.halved:
-        for key, extra in RGBA_EXTRA.items():
-            budget[key] = budget[key] and budget[key] + extra
+    head = getattr(subject.network, "head", None)
+    more = 0 if subject.halved else subject.trained.channels - 3
+    if head is not None:  # its channels beyond three, and the layers that make a picture of them
+        more = max(head.channels - 3, 0) + 1
+    for key, extra in EXTRA_CHANNEL.items():
+        budget[key] = budget[key] and budget[key] + more * extra
     budget["macs"] = budget["macs"] and round(
         budget["macs"] * prod(subject.exporter.inside) / SIDE**2
     )

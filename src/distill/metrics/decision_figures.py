@@ -7,11 +7,15 @@ which share of a print has one of its inks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from distill.core.images import black_hat, highest, luma, sobel
+from distill.core.nodes import Node
+from distill.metrics.metric import Metric
 
 DARK = 0.20  # black-hat of a line in [0, 1]
 SMALLEST = 4  # pixels of a piece; fewer are specks
@@ -19,7 +23,6 @@ REACH = 7  # pixels: side of the square in which a border's two tones are looked
 BORDER = 0.20  # difference of these tones
 FLAT = 20 / 255  # largest difference to an ink, of each channel
 DECIDED = ("line recall", "line precision", "line pieces", "edge width")
-PRINTED = ("flat", "class agreement")
 
 
 def decision_sums(student: Tensor, teacher: Tensor) -> Tensor:
@@ -57,23 +60,45 @@ def decision_sums(student: Tensor, teacher: Tensor) -> Tensor:
     return sums
 
 
-def print_sums(student: Tensor, teacher: Tensor, inks: Tensor) -> Tensor:
-    """What each of PRINTED divides by what, (N, 2, 2), of RGB (N, 3, H, W) and inks (K, 3) in
-    [0, 1].
+class Print(Metric):
+    """A figure of pictures in the inks of a print, `#rrggbb`."""
 
-    - flat: pixels within 20 levels of an ink in each channel, the student's of the teacher's;
-    - class agreement: mean over the inks of intersection over union of the pixels nearest to each,
-      over 1: summed over pictures it is their mean.
-    """
-    away = [
-        (each.float()[:, None] - inks[None, :, :, None, None]).abs() for each in (student, teacher)
-    ]
-    flat = [(each.amax(2).amin(1) <= FLAT).flatten(1).sum(1) for each in away]
-    classes = [each.square().sum(2).argmin(1) for each in away]
-    agreement = torch.zeros(len(student))
-    for n, (ours, theirs) in enumerate(zip(*classes, strict=True)):
-        parts = [(ours == k, theirs == k) for k in range(len(inks))]
-        unions = [((a & b).sum(), (a | b).sum()) for a, b in parts]
-        agreement[n] = torch.stack([both / either for both, either in unions if either]).mean()
-    ones = torch.ones(len(student))
-    return torch.stack([torch.stack(flat, 1).float().cpu(), torch.stack([agreement, ones], 1)], 1)
+    def __init__(self, inks: Sequence[str]) -> None:
+        self.inks = torch.tensor([[*bytes.fromhex(ink.removeprefix("#"))] for ink in inks]) / 255
+
+    def away(self, picture: Tensor) -> Tensor:
+        """Differences (N, K, 3, H, W) of RGB (N, 3, H, W) in [0, 1] to the inks."""
+        return picture.float()[:, None] - self.inks.to(picture.device)[None, :, :, None, None]
+
+
+class FlatShare(Print):
+    """The share of pixels within 20 levels of an ink in each channel, of the target's share."""
+
+    def __call__(self, output: Tensor, target: Tensor) -> Tensor:
+        flat = [
+            (self.away(each).abs().amax(2).amin(1) <= FLAT).float().mean((1, 2))
+            for each in (output, target)
+        ]
+        return flat[0] / flat[1].clamp_min(1e-6)
+
+
+class ClassAgreement(Print):
+    """Intersection over union of the pixels nearest to an ink, in the mean over the inks."""
+
+    def __call__(self, output: Tensor, target: Tensor) -> Tensor:
+        ours, theirs = (self.away(each).square().sum(2).argmin(1) for each in (output, target))
+        inks = torch.arange(len(self.inks), device=output.device).view(1, -1, 1, 1)
+        a, b = ours[:, None] == inks, theirs[:, None] == inks
+        both, either = ((a & b).sum((2, 3)), (a | b).sum((2, 3)))
+        return (both / either.clamp_min(1)).sum(1) / (either > 0).sum(1)
+
+
+def metrics_of_head(head: Node | None) -> dict[str, Node]:
+    """Nodes of the metrics, by name, of a student whose head prints in inks that are known."""
+    if not head or "inks" not in head:
+        return {}
+    named = {"flat (of the teacher's)": FlatShare, "class agreement": ClassAgreement}
+    return {
+        name: {"_target_": f"{each.__module__}.{each.__name__}", "inks": head["inks"]}
+        for name, each in named.items()
+    }
