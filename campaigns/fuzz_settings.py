@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import hydra
 from fuzz_engine import Reader
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -13,8 +15,9 @@ from kept_yaml import keep_read_files
 from mutations import ODD_TEXT
 from omegaconf import OmegaConf
 
-from distill.config import compose, groups, registry
-from distill.config.arguments import TypedKeys, split_arguments, split_files
+from distill.config import compose, groups, multirun, registry
+from distill.config.arguments import TypedKeys, overrides_of, read_words
+from distill.config.command import Command
 from distill.config.settings import commands, training
 from distill.core.next_step import typed
 from distill.stylize import jobs
@@ -63,15 +66,15 @@ class Words(Reader):
     def read(self, case: list[str], folder: Path) -> None:
         """As the decorator of every command does, up to where its task begins."""
         schema = SCHEMAS[self.command]
-        arguments, given = split_files(case) if self.command in WITH_FILES else (case, None)
-        several = bool(compose.MULTIRUN & set(arguments))
-        every = [each.settings for each in registry.RECIPES.values()]
-        schemas = [schema] if isinstance(schema, type) else every
-        overrides, _ = split_arguments(arguments, TypedKeys(*schemas), several)
-        if several:
-            compose.jobs(self.command, overrides, compose.maker(self.command, schema, given))
+        line = read_words(case, self.command in WITH_FILES)
+        keys = TypedKeys(*compose.schemas_of(schema))
+        overrides = overrides_of(line.settings, keys, line.multirun)
+        inputs = {"inputs": line.inputs} if self.command in WITH_FILES else {}
+        if line.multirun:
+            job = partial(Command(self.command, schema, print).job, inputs=inputs)
+            multirun.jobs(self.command, overrides, job)
             return
-        settings: Any = compose.load(self.command, overrides, schema, given)
+        settings: Any = compose.load(self.command, overrides, schema, inputs)
         if self.command == "stylize":
             found, _ = jobs.find(settings.inputs, settings.output)
             jobs.plan(found, settings.inputs, settings.output, "toon", False)
@@ -91,8 +94,8 @@ class Names(Reader):
 
     def read(self, case: str, folder: Path) -> None:
         keys, names = TypedKeys(training.Prepare), ("photos", "card.licence", "teacher.prompt")
-        with compose._hydra("prepare") as parser:
-            overrides, _ = split_arguments([f"{k}={typed(case)}" for k in names], keys, False)
+        with compose.over_conf("prepare") as parser:
+            overrides = overrides_of([f"{k}={typed(case)}" for k in names], keys)
             read = [each.value() for each in parser.parse_overrides(overrides)]
         found = OmegaConf.to_container(OmegaConf.create(read), resolve=True)
         assert found == [case] * len(names), f"{found} of {case!r}"
@@ -100,9 +103,8 @@ class Names(Reader):
 
 def _dotted(command: str) -> list[str]:
     """All keys of a command's settings, with dots."""
-    whole = compose.compose  # Hydra's own
-    with compose._hydra(command):
-        config: Any = OmegaConf.to_container(whole(command, []), resolve=False)
+    with compose.over_conf(command):
+        config: Any = OmegaConf.to_container(hydra.compose(command, []), resolve=False)
     return [*_keys(config, "")]
 
 

@@ -22,7 +22,7 @@ from PIL import Image
 from skimage import data
 
 from distill.__main__ import COMMANDS
-from distill.config import compose, groups
+from distill.config import groups, help
 from distill.models.zoo import shipped
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -114,8 +114,8 @@ def settings() -> None:
     )
     said: dict[str, str] = {}
     for name in COMMANDS:
-        import_module(f"distill.{name}.__main__")
-        for section in compose.sections(name):
+        command = import_module(f"distill.{name}.__main__").main
+        for section in command.sections():
             recipe = section.title if "=" in section.title.partition(",")[0] else ""
             said |= {row.key: row.about for row in section.rows}
             text += f"\n## distill.{name} {recipe}".rstrip() + f"\n\n{section.title}:\n\n"
@@ -129,7 +129,7 @@ def settings() -> None:
         about = " ".join(line.lstrip("# ") for line in takewhile(lambda x: x[:1] == "#", lines))
         about = about.removeprefix("@package _global_").strip()
         text += f"\n## {file.parent.name}={file.stem}\n\n{about}\n"
-        if rows := groups.described(file):
+        if rows := help.described(file):
             text += "\n| setting | value | |\n| --- | --- | --- |\n"
         for row in rows:
             words = row.about or said.get(row.key, "")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 from distill.config import compose
-from distill.config.arguments import TypedKeys, split_arguments
+from distill.config.arguments import TypedKeys, overrides_of, read_words
 from distill.config.settings.commands import (
     Benchmark,
     CheckSettings,
@@ -123,10 +123,9 @@ TYPED = {
 
 @pytest.mark.parametrize("typed", TYPED)
 def test_as_hydra_reads_it(typed):
-    assert split_arguments([typed, "--cfg", "job"], TypedKeys(Train, Prepare), several=False) == (
-        [TYPED[typed]],
-        ["--cfg", "job"],
-    )
+    line = read_words([typed, "--cfg", "job"])
+    assert line.shown == ["--cfg", "job"]
+    assert overrides_of(line.settings, TypedKeys(Train, Prepare)) == [TYPED[typed]]
 
 
 @pytest.mark.parametrize(
@@ -139,24 +138,21 @@ def test_as_hydra_reads_it(typed):
     ],
 )
 def test_of_several_values_each_is_quoted(typed, parted):
-    assert split_arguments([typed], TypedKeys(Stylize), several=True) == ([parted], [])
+    assert overrides_of([typed], TypedKeys(Stylize), several=True) == [parted]
 
 
 def test_a_folder_of_that_very_name_is_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "[a,b]").mkdir()
     for several in (False, True):
-        assert split_arguments(["photos=[a,b]"], TypedKeys(Train, Prepare), several) == (
-            ["photos='[a,b]'"],
-            [],
-        )
+        keys = TypedKeys(Train, Prepare)
+        assert overrides_of(["photos=[a,b]"], keys, several) == ["photos='[a,b]'"]
 
 
 @pytest.mark.parametrize("typed", ["=hayao", "+=hayao", "++=1", "~=", "+@x=y", "@=", "="])
-@pytest.mark.parametrize("several", [True, False])
-def test_a_value_without_a_key_ends_in_one_line(typed, several):
+def test_a_value_without_a_key_ends_in_one_line(typed):
     with pytest.raises(DistillError, match=f"^{re.escape(typed)}: names no setting; write KEY="):
-        split_arguments(["style=toon", typed], TypedKeys(Train, Prepare), several)
+        read_words(["style=toon", typed])
 
 
 GRAMMARS = st.sampled_from("\\$${}'\",[]:=~() ?mnu/")  # what Hydra, OmegaConf and shells read
@@ -182,7 +178,7 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def parser():
-    with compose._hydra("prepare") as found:
+    with compose.over_conf("prepare") as found:
         yield found
 
 
@@ -194,8 +190,8 @@ def test_any_text_comes_back_as_it_was_printed(parser, text, several):
     if "=$'" not in line or text.isprintable():  # else Python's shlex cannot read the notation
         _, *typed = shlex.split(line.removeprefix("next: python -m "))
         for argument in typed if not several or "," not in text else []:
-            overrides, _ = split_arguments([argument], keys, several)
-            assert split_arguments(overrides, keys, several)[0] == overrides  # a job's, typed anew
+            overrides = overrides_of([argument], keys, several)
+            assert overrides_of(overrides, keys, several) == overrides  # a job's, typed anew
             value = parser.parse_overrides(overrides)[0].value()
             assert unquoted(value) == text
             # OmegaConf, which reads every value once more, is the judge of that.
@@ -207,7 +203,7 @@ def test_a_name_of_any_letters_is_composed_as_it_is(name):
     line = next_step(
         "prepare", **{"photos": name, "card.source": name, "style.name": name.strip("\\") or "x"}
     )
-    overrides, _ = split_arguments(shlex.split(line)[4:], TypedKeys(Prepare), several=False)
+    overrides = overrides_of(shlex.split(line)[4:], TypedKeys(Prepare))
     found = compose.load("prepare", [*overrides, "style.resolution=64"], Prepare)
     assert (found.photos, found.card.source, found.style.name) == (
         name,

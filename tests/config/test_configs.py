@@ -110,9 +110,8 @@ def test_every_file_says_what_it_is(path):
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_help_names_every_setting(name: str):
-    import_module(f"distill.{name}.__main__")
     content = yaml.safe_load((conf_folder() / f"{name}.yaml").read_text())
-    text = compose.help_page(name, "", compose.sections(name))
+    text = import_module(f"distill.{name}.__main__").main.help()
     recipes = sorted((conf_folder() / "recipe").glob("*.yaml")) if name == "train" else []
     keys = {*content, *(key for path in recipes for key in yaml.safe_load(path.read_text()))}
     keys -= {"defaults", "hydra", "discriminator", "optimizer"}  # groups, named above

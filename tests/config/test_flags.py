@@ -3,7 +3,7 @@
 import pytest
 
 from distill import __version__
-from distill.config.arguments import check_flags
+from distill.config.arguments import read_words
 from distill.core.errors import DistillError
 from distill.train import __main__ as train
 from support.commands import run
@@ -24,7 +24,7 @@ from support.commands import run
     ],
 )
 def test_flags_that_say_what_would_be_done(words):
-    check_flags(words)
+    read_words(words)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_flags_that_say_what_would_be_done(words):
 )
 def test_anything_else_ends_in_one_line(words, said):
     with pytest.raises(DistillError, match="^" + said.replace(".", r"\.")):
-        check_flags(words)
+        read_words(words)
 
 
 def test_a_command_says_it_in_one_line(capsys):

@@ -9,7 +9,8 @@ import pytest
 from torch import nn
 
 from distill.config import groups
-from distill.config.compose import help_page
+from distill.config.command import Command
+from distill.config.settings.commands import CheckSettings
 from distill.core import plugins
 from distill.core.errors import DistillError
 from distill.core.nodes import check_part, is_own, part
@@ -188,5 +189,5 @@ def test_lines_for_the_help_of_a_command(lab, capsys):
     assert plugins.usage("lens") == "5"
     assert plugins.usage("train") == ""
     assert "distill.models.teachers.diffusion" in plugins.moved()
-    page = help_page("check", "What it does.", [])
-    assert page.startswith("What it does.\n\nmine")
+    page = Command("check", CheckSettings, lambda _: None).help()
+    assert page.startswith(f"{__doc__}\n\nmine")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from distill.config import compose
-from distill.config.arguments import TypedKeys, split_arguments
+from distill.config.arguments import TypedKeys, overrides_of
 from distill.config.settings.training import Prepare, Train
 from distill.config.validate import source_of
 from distill.core.errors import DistillError
@@ -38,7 +38,7 @@ def here(tmp_path, monkeypatch):
 
 
 def typed(*arguments, name="prepare", schema=Prepare):
-    overrides, _ = split_arguments([*arguments, *SMALL], TypedKeys(schema), False)
+    overrides = overrides_of([*arguments, *SMALL], TypedKeys(schema))
     return compose.load(name, overrides, schema)
 
 

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-from distill.config import compose, registry
+from distill.config import registry
+from distill.config.command import Command
 from distill.core.errors import INTERRUPTED
 from distill.train import trainer
 from distill.train.search import study_sweep
@@ -49,8 +50,8 @@ class Stand:
 
     def typed(self, *words):
         """The exit status of distill.train with this in the training's place."""
-        made = compose.entry("train", registry.schema_of, study_sweep.StudySweep())
-        return run(SimpleNamespace(__name__="distill.train", main=made(self)), *words)
+        command = Command("train", registry.schema_of, self, study_sweep.StudySweep())
+        return run(SimpleNamespace(__name__="distill.train", main=command), *words)
 
 
 def command(_name, only):

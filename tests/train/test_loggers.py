@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from distill.config import compose, registry
-from distill.config.arguments import TypedKeys, split_arguments
+from distill.config import multirun
+from distill.config.arguments import TypedKeys, overrides_of
 from distill.config.settings.training import Train
+from distill.train import __main__ as train
 from distill.train import loggers
 from support.commands import go
 
@@ -39,7 +40,7 @@ def rows(name):
 
 
 def typed(*words, several=False):
-    return split_arguments(list(words), TypedKeys(Train), several)[0]
+    return overrides_of(words, TypedKeys(Train), several)
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -52,7 +53,7 @@ def test_a_comma_names_several_loggers_with_m_too(several):
 
 def test_with_m_the_loggers_are_of_every_job():
     words = typed("logger=csv,wandb", "lr=1e-3,1e-2", several=True)
-    found = compose.jobs("train", words, compose.maker("train", registry.schema_of))
+    found = multirun.jobs("train", words, train.main.job)
     assert [job.settings.lr for job in found] == [1e-3, 1e-2]
     assert all(job.settings.logger.csv and job.settings.logger.wandb for job in found)
     assert not any(job.settings.logger.tensorboard for job in found)

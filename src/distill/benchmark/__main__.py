@@ -25,11 +25,11 @@ Everything, with its value: python -m distill.benchmark --cfg job
 
 from __future__ import annotations
 
-from distill.config.compose import entry
+from distill.config.command import command
 from distill.config.settings.commands import Benchmark
 
 
-@entry("benchmark", Benchmark, inputs=True)
+@command("benchmark", Benchmark, files=True)
 def main(settings: Benchmark) -> None:
     from distill.benchmark import measure, speed_report, timed_models
     from distill.core.files import home_path

@@ -26,14 +26,14 @@ Everything, with its value: python -m distill.check --cfg job
 
 from __future__ import annotations
 
-from distill.config.compose import entry
+from distill.config.command import command
 from distill.config.settings.commands import CheckSettings
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.nodes import part
 
 
-@entry("check", CheckSettings, inputs=True)
+@command("check", CheckSettings, files=True)
 def main(settings: CheckSettings) -> None:
     from distill.check import check_report
     from distill.check.check_report import check

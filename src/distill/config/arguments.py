@@ -1,12 +1,13 @@
-"""The command line: settings, quoted where a text needs it, flags that Hydra takes, and files."""
+"""The command line read: settings, flags and files; texts quoted as Hydra's grammar needs them."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections import deque
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -14,20 +15,117 @@ from distill.config.settings.base import Given, ListSetting, NameSetting, PathMa
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.next_step import QUOTED, quoted
-from distill.core.plugins import name_plugins
 
-OUTPUT = ("-o", "--output")
-VALUED = {  # Hydra's flags that take the next word
-    *("--cfg", "-c", "--info", "-i", "--package", "-p", "--config-name", "-cn", "--config-path"),
-    *("-cp", "--config-dir", "-cd", "--experimental-rerun"),
+SHORT = {
+    "-h": "--help",
+    "-V": "--version",
+    "-m": "--multirun",
+    "-c": "--cfg",
+    "-i": "--info",
+    "-p": "--package",
+    "-cd": "--config-dir",
+    "-o": "--output",
 }
+# Flags by which Hydra shows settings, and what they take.
+CFG = ("job", "hydra", "all")
+INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
-MULTIRUN, HELP, VERSION = {"-m", "--multirun"}, {"-h", "--help"}, {"-V", "--version"}
-_FLAGS = re.compile(  # that a command takes, and the words after them
-    r"(-m|--multirun|-h|--help|-V|--version|--resolve|(-c|--cfg)[ =](job|hydra|all)|"
-    r"(-i|--info)([ =](all|config|defaults|defaults-tree|plugins|searchpath))?|"
-    r"(-p|--package)[ =]\S+)( |$)"
-)
+
+@dataclass
+class CommandLine:
+    """The words behind a command.
+
+    `settings` are KEY=VALUE as typed, `shown` Hydra's flags that show settings instead of a run,
+    `folders` those of --config-dir and `plugins` packages that bring parts.
+    """
+
+    settings: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+    plugins: list[str] = field(default_factory=list)
+    help: bool = False
+    version: bool = False
+    multirun: bool = False
+
+
+def read_words(words: Iterable[str], files: bool = False) -> CommandLine:
+    """The words by kind; with `files`, pictures may stand beside settings, and -o and --list.
+
+    Files stay outside of Hydra: a picture's name may hold anything. Raises DistillError for a word
+    that is nothing of this. Hydra has more flags: they change where settings come from, or install
+    completion for another kind of program, and their errors are many lines long.
+    """
+    line, left = CommandLine(), deque(words)
+    while left:
+        word = left.popleft()
+        name, equals, value = word.partition("=")
+        flag = SHORT.get(name, name)
+        items = [part.strip(" '\"") for part in value.strip("[]").split(",")]
+        if word == "--" and files:
+            line.inputs += left
+            break
+        if flag in ("--help", "--version", "--multirun") and not equals:
+            setattr(line, flag[2:], True)
+        elif flag == "--config-dir" or (flag == "--output" and files):
+            value = value if equals else left.popleft() if left else ""
+            if not value:
+                where = "FOLDER, or the name of one picture" if flag == "--output" else "FOLDER"
+                raise DistillError(f"{name}: say where to: {name} {where}")
+            if flag == "--output":
+                line.settings.append(f"output={quoted(value)}")
+            else:
+                line.folders.append(_folder(value))
+        elif flag in ("--cfg", "--info", "--package", "--resolve"):
+            line.shown += _shown(flag, word, left)
+        elif word == "--list" and files:
+            line.settings.append("listed=true")
+        elif word.startswith("-"):
+            raise DistillError(
+                f"{name}: no such flag; there are --help, --cfg job, --info defaults, -m, "
+                "--config-dir and --version; settings are typed KEY=VALUE"
+            )
+        elif flag == "hydra.searchpath":
+            line.folders += [_folder(item.removeprefix("file://")) for item in items]
+        elif flag == "plugins":
+            line.plugins += items
+        # A picture's name may hold a =, but no setting's name holds a slash.
+        elif files and not word.startswith("hydra/") and (
+            not equals or "/" in name or os.path.isfile(word)
+        ):  # fmt: skip
+            line.inputs.append(word)
+        elif not equals:
+            raise DistillError(f"{word}: no setting; settings are typed KEY=VALUE, see --help")
+        elif not re.match(r"[+~]*[^+~=@]", word):
+            raise DistillError(f"{word}: names no setting; write KEY=VALUE")
+        else:
+            line.settings.append(word)
+    if line.folders:
+        places = ",".join(quoted(f"file://{folder}") for folder in line.folders)
+        line.settings.append(f"hydra.searchpath=[{places}]")
+    if line.shown and not {"--cfg", "--info"} & {SHORT.get(word, word) for word in line.shown}:
+        raise DistillError(f"{line.shown[0]}: goes with --cfg job; leave it out, or add that")
+    return line
+
+
+def _folder(name: str) -> Path:
+    path = Path(os.path.abspath(home_path(name)))
+    if not path.is_dir():
+        raise DistillError(f"--config-dir {path}: no such folder of settings")
+    return path
+
+
+def _shown(flag: str, word: str, left: deque[str]) -> list[str]:
+    """A flag that shows settings, with its value, as Hydra takes them."""
+    name, equals, value = word.partition("=")
+    alone = flag == "--info" and not (left and left[0] in INFO)
+    if not equals and (flag == "--resolve" or alone):
+        return [name]
+    choices = {"--cfg": CFG, "--info": INFO}.get(flag, ("NAME",))
+    value = value if equals else left.popleft() if left else ""
+    if value not in choices and (choices != ("NAME",) or not value):
+        raise DistillError(f"{name}: say what of: {name} {', '.join(choices)}")
+    return [name, value]
 
 
 class TypedKeys:
@@ -68,112 +166,28 @@ class TypedKeys:
             self._collect(part, key, several or get_origin(hint) is list)
 
 
-def split_arguments(
-    arguments: list[str], keys: TypedKeys, several: bool
-) -> tuple[list[str], list[str]]:
-    """KEY=VALUE overrides, ready for Hydra, and its flags with their values.
+def overrides_of(settings: Sequence[str], keys: TypedKeys, several: bool = False) -> list[str]:
+    """KEY=VALUE as typed, in Hydra's grammar: texts that it would read differently are quoted.
 
-    Raises DistillError for a value without a key.
+    [A,B] is a list of texts, unless there is a folder of that very name. With `several`, as with
+    -m, a comma separates two texts, unless there is a folder or file of that very name.
     """
-    as_hydra = _each_quoted if several else _quoted
-    typed = [a for a in arguments if "=" in a and not a.startswith("-")]
-    for argument in typed:
-        if not re.match(r"[+~]*[^+~=@]", argument):
-            raise DistillError(f"{argument}: names no setting; write KEY=VALUE")
-    overrides = [as_hydra(argument, keys) for argument in typed]
-    return overrides, [a for a in arguments if "=" not in a or a.startswith("-")]
+    return [_override(setting, keys, several) for setting in settings]
 
 
-def split_folders(words: Sequence[str]) -> tuple[list[str], list[Path]]:
-    """The words without those that say where parts of the user's own are, and these folders.
-
-    `--config-dir DIR` becomes Hydra's setting for the same, hydra.searchpath=[DIR], which stays
-    among the words; `plugins=[A,B]` is carried out. Raises DistillError.
-    """
-    kept, folders, left = list[str](), list[str](), iter(words)
-    for word in left:
-        flag, _, value = word.partition("=")
-        items = [part.strip(" '\"") for part in value.strip("[]").split(",")]
-        if flag in ("--config-dir", "-cd"):
-            folders += [value] if value else _next(left)
-        elif flag == "hydra.searchpath":
-            folders += items
-        elif flag == "plugins":
-            name_plugins(items)
-        else:
-            kept.append(word)
-    paths = [Path(os.path.abspath(home_path(each.removeprefix("file://")))) for each in folders]
-    if wrong := next((path for path in paths if not path.is_dir()), None):
-        raise DistillError(f"--config-dir {wrong}: no such folder of settings")
-    if paths:
-        kept.append(f"hydra.searchpath=[{','.join(quoted(f'file://{p}') for p in paths)}]")
-    return kept, paths
-
-
-def split_files(arguments: list[str]) -> tuple[list[str], dict[str, list[str]]]:
-    """`photo.jpg -o OUT KEY=VALUE` as arguments for Hydra, which knows no bare words, and inputs.
-
-    The inputs stay outside of Hydra: a picture's name may hold anything. Raises DistillError for
-    -o without a name.
-    """
-    kept: list[str] = []
-    inputs: list[str] = []
-    words = iter(arguments)
-    for word in words:
-        if word == "--":
-            inputs += words
-        elif word in VALUED:
-            kept += [word, *_next(words)]
-        elif word in OUTPUT:
-            kept.append(f"output={_output(word, ''.join(_next(words)))}")
-        elif word.startswith("--output="):
-            kept.append(f"output={_output('--output', word.partition('=')[2])}")
-        elif word == "--list":
-            kept.append("listed=true")
-        elif word.startswith(("-", "hydra/")):
-            kept.append(word)
-        # A picture's name may hold a =, but no setting's name holds a slash.
-        elif "=" not in word or "/" in word.partition("=")[0] or os.path.isfile(word):
-            inputs.append(word)
-        else:
-            kept.append(word)
-    return kept, {"inputs": inputs}
-
-
-def _next(words: Iterator[str]) -> list[str]:
-    return [word for word in [next(words, None)] if word is not None]
-
-
-def _output(flag: str, value: str) -> str:
-    if not value:
-        raise DistillError(f"{flag}: say where to: {flag} FOLDER, or the name of one picture")
-    return quoted(value)
-
-
-def _each_quoted(argument: str, keys: TypedKeys) -> str:
-    """With -m a comma parts two texts, unless there is a folder or file of that very name."""
-    key, value = _key_and_value(argument, keys)
-    if key.lstrip("+") not in keys.texts or value[:1] in ("", "[") or os.path.exists(value):
-        return _quoted(argument, keys)
-    if re.match(r"(choice|glob)\(", value):
-        return argument
-    items = _parted(value)
-    if len(items) < 2:
-        return _quoted(argument, keys)
-    return f"{key}={','.join(map(_text, items))}"
-
-
-def _quoted(argument: str, keys: TypedKeys) -> str:
-    """A text may hold what Hydra's grammar would read, or cannot: it goes in quotes.
-
-    [A,B] is a list of texts, unless there is a folder of that very name.
-    """
-    key, value = _key_and_value(argument, keys)
+def _override(setting: str, keys: TypedKeys, several: bool) -> str:
+    key, _, value = setting.partition("=")
+    key = f"{key}.name" if key in keys.names else key
     bare = key.lstrip("+")
+    if several and bare in keys.texts and value[:1] not in ("", "[") and not os.path.exists(value):
+        if re.match(r"(choice|glob)\(", value):
+            return setting
+        if len(items := _items(value)) > 1:
+            return f"{key}={','.join(map(_text, items))}"
     if key in keys.together and re.fullmatch(r"\w+(,\w+)*", value):
         return f"{key}=[{value}]"
     if bare in keys.lists and re.fullmatch(r"\[.*\]", value, re.S) and not Path(value).is_dir():
-        return f"{key}=[{','.join(_text(item) for item in _parted(value[1:-1]))}]"
+        return f"{key}=[{','.join(_text(item) for item in _items(value[1:-1]))}]"
     if bare in keys.texts:
         # A name that is there is that of a folder or file, whatever it would mean otherwise.
         there = bare in keys.paths and value[:1] in ("'", '"') and os.path.exists(value)
@@ -183,15 +197,10 @@ def _quoted(argument: str, keys: TypedKeys) -> str:
     return f"{key}={value if plain else quoted(value)}"
 
 
-def _key_and_value(argument: str, keys: TypedKeys) -> tuple[str, str]:
-    key, _, value = argument.partition("=")
-    return f"{key}.name" if key in keys.names else key, value
-
-
-def _parted(value: str) -> list[str]:
-    """At its commas, save those in quotes."""
-    found = re.findall(rf"\s*({QUOTED})\s*(?=,|\Z)|([^,]+)", value, re.DOTALL)
-    return [inner or item.strip() for inner, item in found]
+def _items(value: str) -> list[str]:
+    """The parts between commas, save commas in quotes."""
+    parts = re.findall(rf"\s*({QUOTED})\s*(?=,|\Z)|([^,]+)", value, re.DOTALL)
+    return [inner or item.strip() for inner, item in parts]
 
 
 def _text(value: str) -> str:
@@ -225,29 +234,5 @@ def _literal(key: str, value: Any) -> str:
         return f"[{','.join(_literal(key, each) for each in value)}]"
     if value is None or isinstance(value, int | float):
         return json.dumps(value)
-    said = f"{key}: a {type(value).__name__}"
-    raise DistillError(f"{said}; want text, a number, a bool, None or a list")
-
-
-def check_flags(words: Sequence[str]) -> None:
-    """Raises DistillError for what is neither a setting nor a flag that a command takes.
-
-    Hydra has more of them: they change where settings come from, or install completion for
-    another kind of program, and their errors are many lines long.
-    """
-    left = " ".join(words)
-    needing = re.search(r"(?:^| )(--resolve|--package|-p)(?=[ =]|$)", left)
-    if needing and not re.search(r"(?:^| )(-c|--cfg|-i|--info)(?=[ =]|$)", left):
-        raise DistillError(f"{needing[1]}: goes with --cfg job; leave it out, or add that")
-    while found := _FLAGS.match(left):
-        left = left[found.end() :]
-    word = re.split("[ =]", left)[0]
-    if word in ("-c", "--cfg"):
-        raise DistillError(f"{word}: say what of: {word} job, hydra, all")
-    if word.startswith("-"):
-        raise DistillError(
-            f"{word}: no such flag; there are --help, --cfg job, --info defaults, -m, "
-            "--config-dir and --version; settings are typed KEY=VALUE"
-        )
-    if left:
-        raise DistillError(f"{word}: no setting; settings are typed KEY=VALUE, see --help")
+    kind = type(value).__name__
+    raise DistillError(f"{key}: a {kind}; want text, a number, a bool, None or a list")

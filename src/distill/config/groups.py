@@ -10,7 +10,6 @@ from typing import Any
 
 import yaml
 
-from distill.config.help import Row, comments
 from distill.core import plugins
 from distill.core.errors import DistillError, reason_of
 
@@ -32,19 +31,11 @@ def conf_folders() -> list[Path]:
 @cache  # said once
 def tell_hidden(folders: tuple[Path, ...]) -> None:
     """A line for each choice whose name a folder before its own has too: that one is taken."""
-    first: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for path in (path for folder in folders for path in sorted(folder.glob("*/*.yaml"))):
         choice = f"{path.parent.name}={path.stem}"
-        if (taken := first.setdefault(choice, path)) != path:
-            print(f"{choice}: {taken} is taken, {path} has the same name", file=sys.stderr)
-
-
-def described(path: Path) -> list[Row]:
-    """Keys, as typed, defaults and comments of a file of settings."""
-    text = path.read_text(encoding="utf-8")
-    whole = path.parent in conf_folders() or text.startswith("# @package _global_")
-    prefix = "" if whole else f"{path.parent.name}."
-    return [row._replace(key=f"{prefix}{row.key}") for row in comments(text)]
+        if (first := files.setdefault(choice, path)) != path:
+            print(f"{choice}: {first} is taken, {path} has the same name", file=sys.stderr)
 
 
 def keys_of(group: str, choice: str) -> set[str]:
@@ -74,8 +65,8 @@ def choices(group: str) -> list[str]:
 
 def nodes_of(group: str) -> dict[str, Any]:
     """The Nodes of all choices of a group that takes several."""
-    found = [_content(file_at(f"{group}/{choice}.yaml")) for choice in choices(group)]
-    return {name: node for each in found for name, node in each.items()}
+    files = [_content(file_at(f"{group}/{choice}.yaml")) for choice in choices(group)]
+    return {name: node for content in files for name, node in content.items()}
 
 
 def file_at(place: str) -> Path:
@@ -85,10 +76,10 @@ def file_at(place: str) -> Path:
 
 def _content(path: Path) -> dict[str, Any]:
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DistillError(f"{path}: no YAML ({reason_of(error, 200)})") from error
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def every_group(name: str) -> list[str]:

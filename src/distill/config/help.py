@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, is_dataclass
 from itertools import takewhile
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -13,7 +14,11 @@ import yaml
 from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 from pydantic.fields import FieldInfo
 
+from distill.config.compose import Schema, composed
+from distill.config.groups import choices, conf_folders, every_group
+from distill.config.registry import RECIPES, recipe_named
 from distill.config.settings.base import Given, NameSetting, PathMark
+from distill.core.errors import DistillError
 
 WIDTH, INDENT = 100, 28
 
@@ -33,6 +38,38 @@ class Section:
     rows: list[Row]
 
 
+def sections(
+    name: str, schema: Schema[Any], words: Sequence[str], comments: Mapping[str, str]
+) -> list[Section]:
+    """The settings of a command, of train by recipe, with their defaults beside `words`."""
+    try:
+        values = composed(name, words)
+    except DistillError:  # help comes whatever was typed
+        words, values = [], composed(name)
+    if isinstance(schema, type):
+        return [Section("Settings, KEY=VALUE", [*rows(schema, values, comments)])]
+    if any(word.startswith("recipe=") for word in words):
+        by_recipe = {recipe_named(values["recipe"]): values}
+    else:
+        by_recipe = {r: composed(name, [*words, f"recipe={r.name}"]) for r in RECIPES.values()}
+    listed = {r.name: [*rows(r.settings, tree, comments)] for r, tree in by_recipe.items()}
+    first, *others = listed.values()
+    shared = [row for row in first if others and all(row in other for other in others)]
+    every = [Section("Settings of every recipe, KEY=VALUE", shared)] if shared else []
+    return every + [
+        Section(f"recipe={recipe}", [row for row in its if row not in shared])
+        for recipe, its in listed.items()
+    ]
+
+
+def choices_of(name: str) -> list[str]:
+    """A line for each config group of a command, with its choices."""
+    groups = [group for group in sorted(every_group(name)) if choices(group)]
+    lines = [f"{group}: {', '.join(choices(group))}" for group in groups]
+    own = "plugins=[PACKAGE] adds the parts of an own package, --config-dir DIR choices of DIR"
+    return [*lines, own]
+
+
 def rows(
     schema: type, values: Mapping[str, Any], comments: Mapping[str, str], above: str = ""
 ) -> Iterator[Row]:
@@ -47,9 +84,8 @@ def rows(
         classes = (part for part in (hint, *get_args(hint)) if isinstance(part, type))
         inner = next(filter(is_dataclass, classes), None)
         # The line on a field, perhaps that of the class it is inherited from.
-        found = (getattr(c, "__dataclass_fields__", {}).get(item.name) for c in schema.__mro__)
-        said = (each.metadata.get("about") for each in found if each)
-        about = next(filter(None, said), "")
+        same = (getattr(c, "__dataclass_fields__", {}).get(item.name) for c in schema.__mro__)
+        about = next(filter(None, (each.metadata.get("about") for each in same if each)), "")
         if inner and not (about and value is None):
             within: Any = value if isinstance(value, Mapping) else {}
             for row in rows(inner, within, comments, f"{key}."):
@@ -72,10 +108,8 @@ def _kind(hint: Any) -> tuple[str, str]:
         return "|".join(dict.fromkeys(kind for kind, _ in parts)), parts[0][1]
     if get_origin(hint) is Annotated:
         inner, *marks = get_args(hint)
-        found = [
-            m for mark in marks for m in (mark.metadata if isinstance(mark, FieldInfo) else ())
-        ]
-        limits = ", ".join(filter(None, map(_limit, found)))
+        limited = [m for mark in marks if isinstance(mark, FieldInfo) for m in mark.metadata]
+        limits = ", ".join(filter(None, map(_limit, limited)))
         kind, within = _kind(inner)
         path = any(isinstance(mark, PathMark) for mark in marks)
         return "PATH" if path else kind, f" [{limits}]" if limits else within
@@ -102,6 +136,21 @@ def _shown(value: object) -> str:
     return (
         yaml.safe_dump(value, default_flow_style=True, width=10**6).removesuffix("\n...\n").strip()
     )
+
+
+def comments_by_key() -> dict[str, str]:
+    """The comment on each key in the files of conf/ and of further folders."""
+    globs = ("*.yaml", "*/*.yaml")  # commands before groups
+    files = (file for glob in globs for place in conf_folders() for file in place.glob(glob))
+    return {row.key: row.about for file in files for row in described(file) if row.about}
+
+
+def described(path: Path) -> list[Row]:
+    """Keys, as typed, defaults and comments of a file of settings."""
+    text = path.read_text(encoding="utf-8")
+    whole = path.parent in conf_folders() or text.startswith("# @package _global_")
+    prefix = "" if whole else f"{path.parent.name}."
+    return [row._replace(key=f"{prefix}{row.key}") for row in comments(text)]
 
 
 def comments(text: str) -> Iterator[Row]:
@@ -144,9 +193,9 @@ def page(about: str, groups: Iterable[str], sections: Iterable[Section]) -> str:
             head = f"  {row.key}={row.kind}"
             if len(head) > INDENT - 2:
                 head += "\n" + " " * INDENT
-            said = row.about if row.default in ("null", "") else f"{row.about}  ({row.default})"
+            about = row.about if row.default in ("null", "") else f"{row.about}  ({row.default})"
             rest = textwrap.fill(
-                said, WIDTH, initial_indent=" " * INDENT, subsequent_indent=" " * INDENT,
+                about, WIDTH, initial_indent=" " * INDENT, subsequent_indent=" " * INDENT,
                 break_on_hyphens=False,
             ).lstrip()  # fmt: skip
             lines += [f"{head if head[-1] == ' ' else head.ljust(INDENT)}{rest}"]

@@ -1,18 +1,20 @@
-"""Several jobs of one command: what -m makes of lists of values; the space of a search."""
+"""Several jobs of one command: what -m makes of lists of values."""
 
 from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import inf, prod
 from typing import Any, ClassVar
 
+from distill.config import compose
+from distill.config.help import Section
 from distill.core.errors import INTERRUPTED, DistillError, OneLine, counted
 
 
@@ -35,17 +37,25 @@ class Outcome:
     state: str = ""
 
 
+Make = Callable[[Mapping[str, str], Sequence[str]], Job]  # of what is swept and typed
+
+
 @dataclass(frozen=True)
 class Sweep:
-    """What a command does around its jobs; this one only names them by their values.
+    """What a command does with several jobs; this one runs them all and names them by their values.
 
-    `searches`: the command has the groups `search` and `launcher`, and `search` runs the trials.
+    `groups` are config groups that are of the jobs together, and no setting of any.
     """
 
-    searches: ClassVar[bool] = False
+    groups: ClassVar[tuple[str, ...]] = ()
+    schemas: ClassVar[tuple[type, ...]] = ()  # of the settings of these groups
 
     def alone(self, settings: Any) -> None:
         """Refuse settings that mean something for several jobs only."""
+
+    def run(self, name: str, task: Callable[[Any], None], words: Sequence[str], make: Make) -> None:
+        """Run the command `name` once for every combination of the values in its words."""
+        run(task, jobs(name, words, make), self)
 
     def place(self, jobs: Sequence[Job]) -> list[Job]:
         """The jobs with their names."""
@@ -54,16 +64,21 @@ class Sweep:
     def report(self, jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
         """Say what came of the jobs, in the order of `jobs`."""
 
-    def grid(self, name: str, task: Callable[[Any], None], jobs: Sequence[Job], asked: Any) -> None:
-        """Run all the jobs by the `Searching` asked for; `name` is the command's."""
-        raise NotImplementedError
+    def shared(self, words: Sequence[str]) -> list[str]:
+        """The words that set something of `groups`."""
+        return [word for word in words if re.split(r"[.=]", word)[0] in self.groups]
 
-    def search(self, name: str, task: Callable[[Any], None], space: Any, asked: Any) -> None:
-        """Run jobs of a `Space` by the `Searching` asked for; `name` is the command's."""
-        raise NotImplementedError
+    def sections(self, name: str, comments: Mapping[str, str]) -> list[Section]:
+        """The settings of `groups`, for --help of the command `name`."""
+        return []
 
 
-NO_FOLDERS = Sweep()
+ONE_BY_ONE = Sweep()
+
+
+def jobs(name: str, words: Sequence[str], make: Make, only: int | None = None) -> list[Job]:
+    """A job for every combination of the values in the words, all checked; or `only` that one."""
+    return [make(*each) for each in compose.combinations(name, words, only)]
 
 
 def run(
@@ -140,69 +155,3 @@ def _process(job: Job) -> Iterator[None]:
             if distributed.is_available() and distributed.is_initialized():
                 distributed.destroy_process_group()
         gc.collect()  # a trainer refers to itself, and its memory is the next one's
-
-
-@dataclass(frozen=True)
-class Axis:
-    """Words to choose from, or numbers from `low` to `high`, both included.
-
-    `choices` are values as typed and as people read them; empty for numbers. `step` None: any
-    number between. `log`: by their logarithm. `text` is what the user typed for the values.
-    """
-
-    key: str
-    text: str
-    choices: Mapping[str, str]
-    low: float = 0
-    high: float = 0
-    step: float | None = None
-    log: bool = False
-
-    @property
-    def whole(self) -> bool:
-        """Whether all its numbers are whole ones."""
-        return isinstance(self.low, int) and isinstance(self.high, int)
-
-    def typed(self, value: float | str) -> str:
-        """A value as it is typed; of a fraction four digits, which is what the run then gets."""
-        if self.choices or self.whole:
-            return str(value)
-        digits = 4 if self.step is None else 9
-        rounded = float(f"{float(value):.{digits}g}")
-        return f"{min(max(rounded, self.low), self.high):.9g}"
-
-    def ends(self) -> Sequence[str]:
-        """The values that show whether all are allowed, as typed."""
-        return list(self.choices) or [self.typed(self.low), self.typed(self.high)]
-
-
-@dataclass(frozen=True)
-class Space:
-    """Axes, the words typed beside them, and how a choice becomes a job (checked: `make`)."""
-
-    axes: Sequence[Axis]
-    fixed: Sequence[str]
-    make: Callable[[Mapping[str, str]], Job]
-
-    @property
-    def count(self) -> float:
-        """How many combinations there are; infinite where an axis has any number between two."""
-        steps = ((a.high - a.low) // a.step + 1 if a.step else inf for a in self.axes)
-        return prod(len(a.choices) or n for a, n in zip(self.axes, steps, strict=True))
-
-    def swept(self, values: Mapping[str, float | str]) -> dict[str, str]:
-        """Values by key as people read them."""
-        typed = self.typed(values)
-        return {axis.key: axis.choices.get(typed[axis.key], typed[axis.key]) for axis in self.axes}
-
-    def typed(self, values: Mapping[str, float | str]) -> dict[str, str]:
-        """Values by key as they are typed."""
-        return {axis.key: axis.typed(values[axis.key]) for axis in self.axes}
-
-    def probes(self) -> Iterator[dict[str, str]]:
-        """Choices that show every value of a list and both ends of numbers at least once."""
-        first = {axis.key: axis.ends()[0] for axis in self.axes}
-        yield first
-        for axis in self.axes:
-            for value in axis.ends()[1:]:
-                yield first | {axis.key: value}

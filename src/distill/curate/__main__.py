@@ -18,11 +18,11 @@ Everything, with its value: python -m distill.curate --cfg job
 
 from __future__ import annotations
 
-from distill.config.compose import entry
+from distill.config.command import command
 from distill.config.settings.commands import Curate
 
 
-@entry("curate", Curate)
+@command("curate", Curate)
 def main(settings: Curate) -> None:
     from distill.curate import curating
 

@@ -36,11 +36,11 @@ from __future__ import annotations
 
 import sys
 
-from distill.config.compose import entry
+from distill.config.command import command
 from distill.config.settings.commands import EvalFid
 
 
-@entry("eval_fid", EvalFid)
+@command("eval_fid", EvalFid)
 def main(settings: EvalFid) -> None:
     from distill.core.next_step import next_step
     from distill.eval_fid import paired_scores, run_scores

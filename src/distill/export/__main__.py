@@ -17,11 +17,11 @@ Everything, with its value: python -m distill.export --cfg job
 
 from __future__ import annotations
 
-from distill.config.compose import entry
+from distill.config.command import command
 from distill.config.settings.commands import Export
 
 
-@entry("export", Export)
+@command("export", Export)
 def main(settings: Export) -> None:
     from distill.core.next_step import next_step
     from distill.export import conversion

@@ -19,11 +19,11 @@ Everything, with its value: python -m distill.hub --cfg job
 
 from __future__ import annotations
 
-from distill.config.compose import entry
+from distill.config.command import command
 from distill.config.settings.commands import HubSettings
 
 
-@entry("hub", HubSettings, inputs=True)
+@command("hub", HubSettings, files=True)
 def main(settings: HubSettings) -> None:
     from distill.hub import pushing
 

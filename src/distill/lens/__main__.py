@@ -22,11 +22,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from distill.config.compose import entry
+from distill.config.command import command
 from distill.config.settings.commands import Lens
 
 
-@entry("lens", Lens)
+@command("lens", Lens)
 def main(settings: Lens) -> None:
     from distill.lens import lens_folder, server, webpage
 

@@ -29,12 +29,12 @@ Everything, with its value: python -m distill.prepare --cfg job
 
 from __future__ import annotations
 
-from distill.config.compose import entry
+from distill.config.command import command
 from distill.config.registry import recipe_named
 from distill.config.settings.training import Prepare
 
 
-@entry("prepare", Prepare)
+@command("prepare", Prepare)
 def main(settings: Prepare) -> None:
     from distill.core.next_step import same_settings
     from distill.prepare import attributes, labelling, quickdraw

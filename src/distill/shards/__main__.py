@@ -20,11 +20,11 @@ Everything, with its value: python -m distill.shards --cfg job
 
 from __future__ import annotations
 
-from distill.config.compose import entry
+from distill.config.command import command
 from distill.config.settings.commands import ShardSettings
 
 
-@entry("shards", ShardSettings)
+@command("shards", ShardSettings)
 def main(settings: ShardSettings) -> None:
     from distill.data.cards.set_card import carry_card
     from distill.shards import packing

@@ -36,11 +36,11 @@ Everything, with its value: python -m distill.stylize --cfg job
 
 from __future__ import annotations
 
-from distill.config.compose import entry
+from distill.config.command import command
 from distill.config.settings.commands import Stylize
 
 
-@entry("stylize", Stylize, inputs=True)
+@command("stylize", Stylize, files=True)
 def main(settings: Stylize) -> None:
     from distill.stylize import render, stylizing
     from distill.stylize.jobs import find, plan

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from distill.config.compose import entry
+from distill.config.command import command
 from distill.config.registry import schema_of
 from distill.config.settings.training import Training
 from distill.train.search.study_sweep import StudySweep
@@ -42,7 +42,7 @@ def _implied(typed: Mapping[str, Any]) -> list[str]:
     return [*overrides_for_user_pairs(typed), *overrides_for_init(typed)]
 
 
-@entry("train", schema_of, StudySweep(), implied=_implied)
+@command("train", schema_of, StudySweep(), implied=_implied)
 def main(settings: Training) -> None:
     from distill.train.recipes import carry_out
 

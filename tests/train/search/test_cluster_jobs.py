@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from distill.config import compose
 from distill.config.multirun import Outcome
 from distill.config.settings.searching import SubmititLauncher
 from distill.core.errors import INTERRUPTED, DistillError
 from distill.train.search import jobs as processes
+from distill.train.search import study_sweep
 from distill.train.search.jobs import ClusterJob, ClusterJobs, OnNode
 from support import stand_training
 from support.stand_training import FATAL, Stand
@@ -41,7 +41,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def launcher(*words: str) -> SubmititLauncher:
     typed = [f"launcher.{word}" for word in words]
-    found = compose._searching("train", ["launcher=submitit", *typed]).launcher
+    found = study_sweep.searching_of("train", ["launcher=submitit", *typed]).launcher
     assert isinstance(found, SubmititLauncher)
     return found
 

@@ -19,7 +19,6 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from distill.config import compose, registry
 from distill.config.multirun import Outcome
 from distill.core.errors import INTERRUPTED, DistillError
 from distill.export import __main__ as export
@@ -31,6 +30,7 @@ from support.stand_training import FATAL, Stand, psnr_of
 pytest.importorskip("optuna")
 
 from distill.train.search import front, study_sweep, summary, trial_loop, trials
+from distill.train.search.space import space_of
 
 RATES = "lr=tag(log,interval(1e-4,1e-1))"
 OPTUNA = ["-m", "search=optuna", "sweep=x"]
@@ -46,7 +46,7 @@ def summed(folder="runs/sweep-x"):
 
 
 def space(*words):
-    return compose.space("train", list(words), compose.maker("train", registry.schema_of))
+    return space_of("train", words, train.main.job)
 
 
 # What may be drawn
@@ -278,7 +278,7 @@ def test_a_trial_at_work_in_another_process_is_left_alone():
 
 
 def searched(*words):
-    return compose._searching("train", ["search=optuna", "search.trials=3", *words]).search
+    return study_sweep.searching_of("train", ["search=optuna", "search.trials=3", *words]).search
 
 
 @pytest.mark.parametrize(

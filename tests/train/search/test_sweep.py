@@ -13,8 +13,9 @@ import pytest
 import torch
 from PIL import Image
 
-from distill.config import compose, multirun, registry
-from distill.config.arguments import TypedKeys, split_arguments
+from distill.config import compose, multirun
+from distill.config.arguments import TypedKeys, overrides_of
+from distill.config.command import Command
 from distill.config.settings.training import Prepare, Train
 from distill.core.errors import INTERRUPTED, DistillError
 from distill.eval_fid import __main__ as eval_fid
@@ -31,7 +32,7 @@ TINY = ["photos=photos", *QUICK, "trainer.max_steps=2", "trainer.val_every=1"]
 
 
 def jobs(*overrides):
-    return compose.jobs("train", list(overrides), compose.maker("train", Train))
+    return multirun.jobs("train", overrides, train.main.job)
 
 
 def swept(*overrides):
@@ -40,9 +41,7 @@ def swept(*overrides):
 
 def command(task, *arguments):
     """The exit status of `task` as a command that has the settings of prepare."""
-    return run(
-        SimpleNamespace(__name__="x", main=compose.entry("prepare", Prepare)(task)), *arguments
-    )
+    return run(SimpleNamespace(__name__="x", main=Command("prepare", Prepare, task)), *arguments)
 
 
 # What is run
@@ -134,8 +133,7 @@ def test_each_run_has_its_folder_below_the_sweep_s():
 def test_a_job_s_own_command_line_gives_its_settings():
     # A distributed training starts its other processes with it.
     for job in placed("decoder=nnconv,fastdepth", "style.weights=a b,c", "sweep=x", "runs=my runs"):
-        overrides, flags = split_arguments(list(job.overrides), TypedKeys(Train), several=False)
-        assert flags == []
+        overrides = overrides_of(job.overrides, TypedKeys(Train))
         assert compose.load("train", overrides, Train) == job.settings
 
 
@@ -155,8 +153,7 @@ def test_names_never_collide():
 @pytest.mark.slow
 def test_adversarial_losses_of_one_kind_have_folders_of_their_own():
     both = "adversarial=wasserstein,wasserstein_clip"
-    make = compose.maker("train", registry.schema_of)
-    listed = compose.jobs("train", ["recipe=cyclegan", both, "cycle=5,10"], make)
+    listed = jobs("recipe=cyclegan", both, "cycle=5,10")
     assert [job.name for job in SweepFolders().place(listed)] == [
         "cyclegan-resnet-wasserstein-cycle=5",
         "cyclegan-resnet-wasserstein-cycle=10",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from distill.config import multirun
-from distill.config.multirun import Job, Space
-from distill.config.settings.searching import Search, Searching
+from distill.config.compose import composed, over_conf
+from distill.config.help import Section, rows
+from distill.config.multirun import Job, Make
+from distill.config.settings.searching import Launcher, Search, Searching, SearchingOnCluster
 from distill.config.settings.training import Training
+from distill.config.validate import check
 from distill.core.errors import DistillError
+from distill.train.search.space import Space, space_of
 from distill.train.search.sweep import SweepFolders, sweep_folder
 
 Task = Callable[[Training], None]
@@ -26,10 +30,25 @@ class StudySweep(SweepFolders):
     RUNS/sweep-NAME/trial-NUMBER/.
     """
 
-    searches: ClassVar[bool] = True
+    groups: ClassVar[tuple[str, ...]] = ("search", "launcher")
+    schemas: ClassVar[tuple[type, ...]] = (Searching,)
 
-    def grid(self, name: str, task: Task, jobs: Sequence[Job], asked: Searching) -> None:
-        launcher = asked.launcher
+    def run(self, name: str, task: Task, words: Sequence[str], make: Make) -> None:
+        searching = searching_of(name, shared := self.shared(words))
+        of_jobs = [word for word in words if word not in shared]
+        only = searching.launcher.only  # who started this one has checked all
+        if searching.search:
+            space = space_of(name, of_jobs, make, only is None)
+            self._search(name, task, space, searching)
+        else:
+            self._grid(name, task, multirun.jobs(name, of_jobs, make, only), searching.launcher)
+
+    def sections(self, name: str, comments: Mapping[str, str]) -> list[Section]:
+        values = composed(name, ["search=optuna", "launcher=submitit"])
+        title = "With -m search=optuna (search), and for all jobs of -m (launcher)"
+        return [Section(title, [*rows(SearchingOnCluster, values, comments)])]
+
+    def _grid(self, name: str, task: Task, jobs: Sequence[Job], launcher: Launcher) -> None:
         if launcher.only is None and launcher.sequential:
             multirun.run(task, jobs, self, report=launcher.report)
             return
@@ -40,13 +59,13 @@ class StudySweep(SweepFolders):
         run_all = partial(processes.run_in_processes, name, launcher)
         multirun.run(task, jobs, self, run_all, launcher.report)
 
-    def search(self, name: str, task: Task, space: Space, asked: Searching) -> None:
+    def _search(self, name: str, task: Task, space: Space, searching: Searching) -> None:
         if find_spec("optuna") is None:
             raise DistillError("search=optuna needs Optuna: pip install 'distill[search]'")
         from distill.train.search import front, trial_loop
         from distill.train.search.trials import Trials
 
-        search, launcher = asked.search, asked.launcher
+        search, launcher = searching.search, searching.launcher
         assert search is not None
         probe = space.make(next(space.probes()))
         _check(search, probe.settings)
@@ -66,8 +85,22 @@ class StudySweep(SweepFolders):
             sys.exit(status)
 
 
+def searching_of(name: str, words: Sequence[str]) -> Searching:
+    """How jobs are chosen and where they run, by the words that set it."""
+    with over_conf(name, words) as parser:
+        for each in parser.parse_overrides(list(words)):
+            if each.is_sweep_override():
+                raise DistillError(f"{each.key_or_group}: one for all jobs of a sweep, not several")
+    whole = composed(name, words)
+    values = {key: whole[key] for key in StudySweep.groups}
+    if values["search"]["name"] == "grid":  # it has no settings
+        values["search"] = None
+    on_cluster = values["launcher"]["name"] == "submitit"
+    return check(values, SearchingOnCluster if on_cluster else Searching)
+
+
 def _check(search: Search, settings: Training) -> None:
-    """Raises DistillError for a search that cannot do what it is told."""
+    """Raises DistillError for settings of a search that do not go together."""
     if search.pruner != "none" and len(search.objectives) > 1:
         raise DistillError(
             f"search.pruner={search.pruner}: compares by one objective; name one, or leave it out"

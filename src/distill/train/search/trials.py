@@ -19,10 +19,11 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import DBAPIError
 
-from distill.config.multirun import Job, Outcome, Space
+from distill.config.multirun import Job, Outcome
 from distill.config.settings.searching import Search
 from distill.core.errors import INTERRUPTED, DistillError, reason_of
 from distill.core.files import home_path
+from distill.train.search.space import Space
 from distill.train.search.summary import RISING
 
 OPENINGS = 10  # of a database: a second process that makes its tables meanwhile is an error
