@@ -138,7 +138,8 @@ def show(name: str, overrides: Sequence[str], flags: Sequence[str]) -> None:
     """Hydra's own display of a command's settings, by --cfg or --info."""
     _extend_hydra()
     sys.argv = [f"distill.{name}", *overrides, *flags]
-    hydra.main("1.3", str(conf_folder()), name)(lambda _: None)()
+    main = hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=name)
+    main(lambda _: None)()
 
 
 @contextmanager
