@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from collections import Counter
 from pathlib import Path
@@ -109,6 +110,10 @@ def _settings(trained: Train) -> list[str]:
     words += [f"encoder.{key}={encoder[key]}" for key in SHAPE if key in encoder]
     if decoder.name.startswith("detail"):
         words.append(f"decoder.build.context={decoder.build.get('context', 0)}")
+        if bilinear := decoder.build.get("bilinear"):
+            words.append(f"decoder.build.bilinear={json.dumps(bilinear).replace(' ', '')}")
+    if trained.head is not None:  # the one of its style, conf/head/STYLE.yaml
+        words.append(f"head={trained.style.name}")
     return [*words, f"global_statistics={trained.global_statistics}"]
 
 
