@@ -28,10 +28,10 @@ from distill.data import decode, photos
 from distill.data.decode import BadPhoto
 from distill.data.terms import terms_of
 from distill.models import build, checkpoint, network_file
-from distill.prepare.sketches import framing
 from distill.runs import run_folder
 from distill.stylize.jobs import BadVideo
 from distill.stylize.onnx_student import OnnxStudent
+from distill_sets.sketches import framing
 
 SIDE = 80  # pixels of a valid picture
 TERMS = Terms((Licence.said("teacher", "MIT"),)).permitted("train", True).plain()

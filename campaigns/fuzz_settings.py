@@ -67,7 +67,7 @@ class Words(Reader):
         """As the decorator of every command does, up to where its task begins."""
         schema = SCHEMAS[self.command]
         line = read_words(case, self.command in WITH_FILES)
-        keys = TypedKeys(*compose.schemas_of(schema))
+        keys = TypedKeys(*compose.schemas_of(self.command, schema))
         overrides = overrides_of(line.settings, keys, line.multirun)
         inputs = {"inputs": line.inputs} if self.command in WITH_FILES else {}
         if line.multirun:

@@ -13,6 +13,7 @@ from omegaconf import OmegaConf
 
 from distill.config import compose
 from distill.config.arguments import TypedKeys, overrides_of, read_words
+from distill.config.extension import extended
 from distill.config.settings.commands import (
     Benchmark,
     CheckSettings,
@@ -48,12 +49,13 @@ STYLE = {f"style.{name}" for name in ("name", "file", "url", "sha256", "git_blob
     "style.source"
 }
 LABELLED = {"photos", "val_photos", "drop", "restore", "data.root", "style.weights"}
+WholePrepare = extended("prepare", Prepare)
 LISTED = {"attributes", "identities", "quickdraw.files"}
 RUN = {"run", "runs", "checkpoint", "output"}
 PATHS = {
     (Train, Pix2PixTrain, CycleGANTrain): LABELLED
     | {"data.a", "data.b", "run", "runs", "sweep", "loss.masks"},
-    (Prepare,): LABELLED | {"sketch.mask", "sketch.hed.weights"} | LISTED,
+    (WholePrepare,): LABELLED | {"sketch.mask", "sketch.hed.weights"} | LISTED,
     (Export,): {*RUN, "photos", "calibration", "tflite.python", "style.weights"},
     (EvalFid,): {*RUN, "photos", "a", "b", "style.weights"},
     (Stylize,): {"model", "run", "runs", "output", "wear", "overlay"},
@@ -66,7 +68,7 @@ LOGGERS = {"wandb.project", "wandb.entity", "mlflow.experiment", "mlflow.uri"}
 TEXTS = {  # beside the paths
     Train: TEACHER | STYLE | {"init", "decoder.name", "loss.name", "trainer.strategy"}
     | {f"logger.{name}" for name in LOGGERS} | {"generator.name", "licence.pictures"},
-    Prepare: TEACHER | STYLE | {"card.licence", "card.source", "recipe.name", "engine.address"}
+    WholePrepare: TEACHER | STYLE | {"card.licence", "card.source", "recipe.name", "engine.address"}
     | {"split", "balance"},
     Export: STYLE | {"decoder.name"},
     EvalFid: STYLE | {"ceiling", "decoder.name"},
@@ -84,7 +86,9 @@ LISTS |= {"overlay", "quickdraw.files"}
 def test_the_settings_say_which_of_them_are_paths(schemas):
     keys = TypedKeys(*schemas)
     assert keys.paths == PATHS[schemas]
-    assert keys.texts == PATHS[schemas] | TEXTS[schemas[0]]
+    publishes = schemas[0] in (WholePrepare, Export, Lens, HubSettings)
+    texts = TEXTS[schemas[0]] | ({"takedown.accept"} if publishes else set())
+    assert keys.texts == PATHS[schemas] | texts
     one = {"photos"} if schemas[0] in (Export, EvalFid) else set()
     assert keys.lists == (LISTS & keys.texts) - one
 
@@ -125,7 +129,7 @@ TYPED = {
 def test_as_hydra_reads_it(typed):
     line = read_words([typed, "--cfg", "job"])
     assert line.shown == ["--cfg", "job"]
-    assert overrides_of(line.settings, TypedKeys(Train, Prepare)) == [TYPED[typed]]
+    assert overrides_of(line.settings, TypedKeys(Train, WholePrepare)) == [TYPED[typed]]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +149,7 @@ def test_a_folder_of_that_very_name_is_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "[a,b]").mkdir()
     for several in (False, True):
-        keys = TypedKeys(Train, Prepare)
+        keys = TypedKeys(Train, WholePrepare)
         assert overrides_of(["photos=[a,b]"], keys, several) == ["photos='[a,b]'"]
 
 
@@ -185,7 +189,7 @@ def parser():
 @settings(deadline=None, max_examples=300, derandomize=True)
 @given(text=ANY_TEXT, several=st.booleans())
 def test_any_text_comes_back_as_it_was_printed(parser, text, several):
-    keys = TypedKeys(Prepare)
+    keys = TypedKeys(WholePrepare)
     line = next_step("prepare", **{"photos": text, "card.licence": text})
     if "=$'" not in line or text.isprintable():  # else Python's shlex cannot read the notation
         _, *typed = shlex.split(line.removeprefix("next: python -m "))
@@ -203,7 +207,7 @@ def test_a_name_of_any_letters_is_composed_as_it_is(name):
     line = next_step(
         "prepare", **{"photos": name, "card.source": name, "style.name": name.strip("\\") or "x"}
     )
-    overrides = overrides_of(shlex.split(line)[4:], TypedKeys(Prepare))
+    overrides = overrides_of(shlex.split(line)[4:], TypedKeys(WholePrepare))
     found = compose.load("prepare", [*overrides, "style.resolution=64"], Prepare)
     assert (found.photos, found.card.source, found.style.name) == (
         name,

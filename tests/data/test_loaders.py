@@ -11,7 +11,7 @@ from distill.core.errors import DistillError
 from distill.data import loaders
 from distill.data.manifest import Manifest, write_manifest
 from distill.data.pairs import find_pairs
-from distill.prepare.sketches.sketch_set import SketchManifest
+from distill_sets.sketches.sketch_set import SketchManifest
 from support.coordinate_pictures import coordinates
 
 SMALL = ["data.size=72", "data.crop_size=64", "data.workers=0"]

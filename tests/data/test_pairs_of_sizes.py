@@ -25,8 +25,8 @@ from distill.data.photo_table import size_of
 from distill.data.sampler import MixedStreams, StreamSampler, of_one_shape
 from distill.data.shards.address import Address
 from distill.models.students.global_statistics import thumbnail_of
-from distill.prepare.sketches import sketch_set
 from distill.shards.packing import pack
+from distill_sets.sketches import sketch_set
 from support.coordinate_pictures import coordinates
 
 SIDE = 64

@@ -12,6 +12,7 @@ from distill import __version__
 from distill.config import compose
 from distill.config.arguments import TypedKeys, overrides_of, read_words
 from distill.config.compose import Implied, Schema
+from distill.config.extension import with_extensions
 from distill.config.groups import typed_folders
 from distill.config.help import Section, choices_of, comments_by_key, page, sections
 from distill.config.multirun import ONE_BY_ONE, Job, Sweep
@@ -47,9 +48,10 @@ class Command:
             line = read_words(sys.argv[1:], self.files)
             name_plugins(line.plugins)
             typed_folders[:] = line.folders
-            schemas = compose.schemas_of(self.schema)
+            schemas = compose.schemas_of(self.name, self.schema)
             keys = TypedKeys(*schemas, *self.sweep.schemas)
             words = overrides_of(line.settings, keys, line.multirun)
+            task = with_extensions(self.name, self.task)
             job = partial(self.job, inputs={"inputs": line.inputs} if self.files else {})
             if line.version:
                 print(f"distill {__version__}")
@@ -59,7 +61,7 @@ class Command:
                 beside = "beside -m only settings can stand (KEY=VALUE,VALUE)"
                 raise DistillError(f"{line.shown[0]}: {beside}")
             elif line.multirun:
-                self.sweep.run(self.name, self.task, words, job)
+                self.sweep.run(self.name, task, words, job)
             elif line.shown:
                 compose.show(self.name, job({}, words).overrides, line.shown)  # a typo is one line
             else:
@@ -67,7 +69,7 @@ class Command:
                 self.sweep.alone(settings)
                 if shared := self.sweep.shared(words):
                     raise DistillError(f"{min(shared)}: is for several jobs; add -m")
-                self.task(settings)
+                task(settings)
 
     def job(
         self,

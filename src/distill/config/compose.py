@@ -22,6 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from distill.config.arguments import TypedKeys, words_of
 from distill.config.explain import no_setting, wrong_choice
+from distill.config.extension import default_words, extended
 from distill.config.groups import choices, conf_folder, conf_folders, every_group, tell_hidden
 from distill.config.registry import RECIPES
 from distill.config.validate import check
@@ -55,7 +56,7 @@ def load(
         typed = {each.removeprefix(f"{key}.").partition(".")[0] for each in keys}
         for argument in [each for each in node if each not in typed and not takes(node, each)]:
             del node[argument]
-    chosen: Any = schema if isinstance(schema, type) else schema(values)
+    chosen: Any = extended(name, schema if isinstance(schema, type) else schema(values))
     return check({key: v for key, v in values.items() if key not in chosen.not_used}, chosen)
 
 
@@ -69,14 +70,15 @@ def from_keywords(
     """A command's settings by Python's keywords, see `words_of`; `settings` go before `first`."""
     name_plugins((settings := dict(settings)).pop("plugins", ()))
     kept = {k: v for k, v in first.items() if isinstance(settings.get(k, {}), Mapping)}
-    names = TypedKeys(*schemas_of(schema)).names
+    names = TypedKeys(*schemas_of(name, schema)).names
     words = words_of(kept, names) + words_of(settings, names)
     return load(name, completed(name, words, implied), schema)
 
 
-def schemas_of(schema: Schema) -> list[type]:
-    """The classes that a schema may choose."""
-    return [schema] if isinstance(schema, type) else [each.settings for each in RECIPES.values()]
+def schemas_of(name: str, schema: Schema) -> list[type]:
+    """The classes that a command's schema may choose, with the settings that plug-ins add."""
+    by_recipe = [each.settings for each in RECIPES.values()]
+    return [extended(name, s) for s in ([schema] if isinstance(schema, type) else by_recipe)]
 
 
 def completed(name: str, words: Sequence[str], implied: Implied | None) -> list[str]:
@@ -91,8 +93,9 @@ def completed(name: str, words: Sequence[str], implied: Implied | None) -> list[
 
 def composed(name: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
     """`conf/NAME.yaml` with overrides as plain values, unchecked."""
+    words = [*default_words(name), *overrides]
     with over_conf(name, overrides):
-        values: Any = OmegaConf.to_container(hydra.compose(name, list(overrides)), resolve=True)
+        values: Any = OmegaConf.to_container(hydra.compose(name, words), resolve=True)
     return values
 
 
@@ -137,7 +140,7 @@ def alternatives(override: Override) -> list[tuple[str, str]]:
 def show(name: str, overrides: Sequence[str], flags: Sequence[str]) -> None:
     """Hydra's own display of a command's settings, by --cfg or --info."""
     _extend_hydra()
-    sys.argv = [f"distill.{name}", *overrides, *flags]
+    sys.argv = [f"distill.{name}", *default_words(name), *overrides, *flags]
     main = hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=name)
     main(lambda _: None)()
 
@@ -215,8 +218,9 @@ def _reason(name: str, overrides: Sequence[str], error: Exception) -> str:
 
 def _tree(name: str, overrides: list[str]) -> dict[str, Any]:
     """What overrides compose to, with its ${...}; empty where they do not."""
+    words = [*default_words(name), *overrides]
     try:
-        tree: Any = OmegaConf.to_container(hydra.compose(name, overrides), resolve=False)
+        tree: Any = OmegaConf.to_container(hydra.compose(name, words), resolve=False)
     except (HydraException, OmegaConfBaseException, ValueError, TypeError):
         return {}
     return dict(tree)

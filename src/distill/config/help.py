@@ -15,6 +15,7 @@ from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 from pydantic.fields import FieldInfo
 
 from distill.config.compose import Schema, composed
+from distill.config.extension import extended
 from distill.config.groups import choices, conf_folders, every_group
 from distill.config.registry import RECIPES, recipe_named
 from distill.config.settings.base import Given, NameSetting, PathMark
@@ -47,12 +48,16 @@ def sections(
     except DistillError:  # help comes whatever was typed
         words, values = [], composed(name)
     if isinstance(schema, type):
-        return [Section("Settings, KEY=VALUE", [*rows(schema, values, comments)])]
+        whole = extended(name, schema)
+        return [Section("Settings, KEY=VALUE", [*rows(whole, values, comments)])]
     if any(word.startswith("recipe=") for word in words):
         by_recipe = {recipe_named(values["recipe"]): values}
     else:
         by_recipe = {r: composed(name, [*words, f"recipe={r.name}"]) for r in RECIPES.values()}
-    listed = {r.name: [*rows(r.settings, tree, comments)] for r, tree in by_recipe.items()}
+    listed = {
+        recipe.name: [*rows(extended(name, recipe.settings), tree, comments)]
+        for recipe, tree in by_recipe.items()
+    }
     first, *others = listed.values()
     shared = [row for row in first if others and all(row in other for other in others)]
     every = [Section("Settings of every recipe, KEY=VALUE", shared)] if shared else []

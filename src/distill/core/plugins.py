@@ -67,9 +67,14 @@ def moved() -> dict[str, str]:
 
 def usage(command: str) -> str:
     """Lines that plug-ins add to a command's --help."""
-    said = (text for folder in conf_folders() for name, text in _said(folder, "usage")
-            if name == command)  # fmt: skip
-    return "".join(map(str, said))
+    both = (each for folder in conf_folders() for each in _said(folder, "usage"))
+    return "".join(str(text) for name, text in both if name == command)
+
+
+def extensions(command: str) -> list[str]:
+    """Classes that plug-ins extend a command by, see `distill.config.extension`."""
+    both = (each for folder in conf_folders() for each in _said(folder, "extends"))
+    return [str(extension) for name, extension in both if name == command]
 
 
 def _said(folder: Path, key: str) -> list[tuple[str, Any]]:

@@ -42,7 +42,6 @@ from distill.config.settings.networks import (
     StudentSettings,
     StyleSettings,
 )
-from distill.config.settings.sketching import PairsRecipe, QuickDraw, Sketch
 
 
 def _bytes(value: Any) -> Any:
@@ -308,19 +307,10 @@ class Prepare(PhotoSource):
     # Of a teacher, and of data=sizes; typed as for training, they change nothing.
     not_used = frozenset({"gka_layers", "global_statistics"})
 
-    recipe: PairsRecipe
-    sketch: Sketch
     shard: ShardFormat
     engine: Annotated[Node, Given(texts=("address",))]
     card: SetCard
     takedown: TakedownSettings = field(default_factory=TakedownSettings)
-    attributes: PathText | None = setting(
-        "recipe=cyclegan: a list of the photos' attributes, CelebA's or .csv or .parquet"
-    )
-    split: str | None = setting("its attribute that A has and B has not")
-    identities: PathText | None = setting("a list of who is on each: nobody is on two sides")
-    balance: list[str] = setting("attributes that A and B have equally often")
-    quickdraw: QuickDraw
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import torch
 
 from distill.core.images import to_image, to_tensor
 from distill.data.photos import centre_square
-from distill.prepare.sketches.framing import Points, SquareFrame, around_face, cut, in_the_middle
+from distill_sets.sketches.framing import Points, SquareFrame, around_face, cut, in_the_middle
 
 SIZE = 128
 

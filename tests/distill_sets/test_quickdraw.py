@@ -13,7 +13,7 @@ from distill.config import compose
 from distill.config.settings.training import Prepare
 from distill.data.domains import find_unpaired
 from distill.prepare import __main__ as prepare
-from distill.prepare.quickdraw import RIM, drawn
+from distill_sets.quickdraw import RIM, drawn
 from support.commands import run
 
 

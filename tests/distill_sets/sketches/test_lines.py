@@ -10,7 +10,7 @@ import torch
 from skimage.draw import disk
 from skimage.measure import label
 
-from distill.prepare.sketches.lines import (
+from distill_sets.sketches.lines import (
     canny_lines,
     cleared,
     inked,

@@ -13,14 +13,14 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from distill.config.settings.sketching import Sketch
 from distill.core.images import to_tensor
 from distill.core.state_dicts import load_into
 from distill.data.decode import BadPhoto
 from distill.data.faces import BlazeFace, FindFaces, YuNet
 from distill.data.photos import Photo, read_photo
-from distill.prepare.sketches import lines
-from distill.prepare.sketches.framing import (
+from distill_sets.settings import Sketch
+from distill_sets.sketches import lines
+from distill_sets.sketches.framing import (
     Points,
     Spot,
     SquareFrame,
@@ -31,8 +31,8 @@ from distill.prepare.sketches.framing import (
     of_face,
     read_cat,
 )
-from distill.prepare.sketches.lines import HED
-from distill.prepare.sketches.masks import MaskFolder, SaliencyNetwork, of_alpha
+from distill_sets.sketches.lines import HED
+from distill_sets.sketches.masks import MaskFolder, SaliencyNetwork, of_alpha
 
 Masks = SaliencyNetwork | MaskFolder | None
 

@@ -17,8 +17,6 @@ import torch
 from PIL import Image, ImageDraw
 from torch import Tensor
 
-from distill.config.settings.sketching import Sketch
-from distill.config.settings.training import Prepare
 from distill.core import weights
 from distill.core.arrays import over_white, save_png
 from distill.core.engine import Here
@@ -36,10 +34,11 @@ from distill.data.takedown import report_takedown
 from distill.data.terms import keep_terms
 from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
 from distill.prepare.set_builder import SetReport, build_set
-from distill.prepare.sketches import lines
-from distill.prepare.sketches.framing import cut, in_the_middle
-from distill.prepare.sketches.masks import MaskFolder, SaliencyNetwork
-from distill.prepare.sketches.sketcher import Masks, Sketcher, Steps
+from distill_sets.settings import PrepareWithSets, Sketch
+from distill_sets.sketches import lines
+from distill_sets.sketches.framing import cut, in_the_middle
+from distill_sets.sketches.masks import MaskFolder, SaliencyNetwork
+from distill_sets.sketches.sketcher import Masks, Sketcher, Steps
 
 SHOWN = 8
 # Fields that dataset.json of a sketch set leaves out: those of teachers, and `sketch`, whose
@@ -133,7 +132,7 @@ class SketchPass(PairMaker):
             (root / PREVIEW).unlink(missing_ok=True)
 
 
-def carry_out(settings: Prepare) -> Path:
+def carry_out(settings: PrepareWithSets) -> Path:
     """Make what is missing of the settings' set of sketches; gives its folder."""
     prepare(settings)
     root = sketches_root(settings)
@@ -147,7 +146,7 @@ def read_sketch(sketcher: Sketcher, job: PairJob) -> tuple[Tensor, Tensor]:
     return to_pixels(to_image(steps.target)), to_pixels(to_image(steps.outline))
 
 
-def prepare(settings: Prepare) -> SetReport:
+def prepare(settings: PrepareWithSets) -> SetReport:
     """Make what is missing of the settings' set and say what happened."""
     check(settings)
     chosen, photos, root = settings.sketch, sources.photos(settings), sketches_root(settings)
@@ -186,7 +185,7 @@ def prepare(settings: Prepare) -> SetReport:
     return report
 
 
-def check(settings: Prepare) -> None:
+def check(settings: PrepareWithSets) -> None:
     """Raises DistillError for settings that contradict each other, and as `sources.check_photos`.
 
     Before a network's file is fetched or read.
@@ -217,7 +216,7 @@ def check(settings: Prepare) -> None:
     sources.check_photos(settings, sketches_root(settings))
 
 
-def sketches_root(settings: Prepare) -> Path:
+def sketches_root(settings: PrepareWithSets) -> Path:
     """Where the set lies: data.root, or data/sketches/PHOTOS-SIZE."""
     if settings.data.root:
         return Path(settings.data.root)

@@ -1,4 +1,4 @@
-"""Settings of sketch → photo sets: distill.prepare recipe=pix2pix."""
+"""Settings of sets that no teacher labels: distill.prepare recipe=pix2pix, recipe=cyclegan."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from distill.config.settings.base import (
     Settings,
     setting,
 )
+from distill.config.settings.training import Prepare
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,3 +114,23 @@ class Sketch(Settings):
     hed: Hed
     stroke: Stroke
     marks: bool = setting("circles at the eyes and a triangle at the nose")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetSettings(Settings):
+    """What stands beside the settings of distill.prepare."""
+
+    recipe: PairsRecipe
+    sketch: Sketch
+    attributes: PathText | None = setting(
+        "recipe=cyclegan: a list of the photos' attributes, CelebA's or .csv or .parquet"
+    )
+    split: str | None = setting("its attribute that A has and B has not")
+    identities: PathText | None = setting("a list of who is on each: nobody is on two sides")
+    balance: list[str] = setting("attributes that A and B have equally often")
+    quickdraw: QuickDraw
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareWithSets(SetSettings, Prepare):
+    """All settings of distill.prepare, for type checkers."""

@@ -14,7 +14,6 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError, counted, needed, reason_of
 from distill.core.files import home_path, scratch_folder, write_json
 from distill.core.next_step import next_step
@@ -23,6 +22,7 @@ from distill.data import sources
 from distill.data.photos import Photo, Side, stem_of
 from distill.data.split import NO_EDGES, Edges, split
 from distill.data.terms import keep_terms
+from distill_sets.settings import PrepareWithSets
 
 YES, NO = ("1", "true", "yes"), ("-1", "0", "false", "no")
 FOLDERS: dict[Side, str] = {"train": "train", "val": "test"}  # before A and B, by side
@@ -83,7 +83,7 @@ def read_table(path: Path, header: Sequence[str] = ()) -> Table:
     return Table(path, names[1:], {stem_of(PurePosixPath(row[0]).name): row[1:] for row in rows})
 
 
-def carry_out(settings: Prepare) -> Path:
+def carry_out(settings: PrepareWithSets) -> Path:
     """Link the photos with an attribute into A, those without into B; gives the set's folder.
 
     It holds trainA, trainB, testA and testB, in which nobody is on two sides; files stay as they

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from torch.nn.functional import max_pool2d, pad
 
 from distill.core.weights import WeightsFile
-from distill.prepare.sketches.framing import Spot
+from distill_sets.sketches.framing import Spot
 
 Lines = NDArray[np.bool_]  # (H, W), one pixel wide
 

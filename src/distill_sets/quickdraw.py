@@ -14,8 +14,6 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from distill.config.settings.sketching import QuickDraw
-from distill.config.settings.training import Prepare
 from distill.core.arrays import save_png
 from distill.core.errors import DistillError, counted, reason_of
 from distill.core.files import home_path, scratch_folder, write_json
@@ -23,14 +21,15 @@ from distill.core.next_step import next_step
 from distill.core.progress import bar
 from distill.data import sources
 from distill.data.terms import keep_terms
-from distill.prepare.attributes import link
+from distill_sets.attributes import link
+from distill_sets.settings import PrepareWithSets, QuickDraw
 
 RIM = 0.06  # of the square on each side of the longer side of a drawing
 FINER = 4  # times as large is drawn, then reduced
 Strokes = Sequence[np.ndarray]  # (2, points) each, x and y
 
 
-def carry_out(settings: Prepare) -> Path:
+def carry_out(settings: PrepareWithSets) -> Path:
     """Draw the files' drawings into A, link the photos into B; gives the set's folder.
 
     Raises DistillError for files of another form, and where no drawing is left.

@@ -21,8 +21,8 @@ from distill.data.faces import BlazeFace
 from distill.data.pairs import find_pairs
 from distill.data.photo_table import SIDES
 from distill.prepare import __main__ as prepare
-from distill.prepare.sketches.lines import HED
 from distill.train import __main__ as train
+from distill_sets.sketches.lines import HED
 from support.commands import run
 from support.saliency_networks import brightness
 

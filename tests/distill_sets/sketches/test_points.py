@@ -6,7 +6,7 @@ import pytest
 
 from distill.data.decode import BadPhoto
 from distill.data.faces import Box, Face
-from distill.prepare.sketches.framing import cat_file, of_face, read_cat
+from distill_sets.sketches.framing import cat_file, of_face, read_cat
 
 # As one of the dataset's own files: eyes, mouth, three points of each ear.
 LINE = "9 175 160 239 162 199 199 149 121 137 78 166 93 281 101 312 96 296 133 "

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from distill.core.errors import DistillError
 from distill.core.state_dicts import load_into
-from distill.prepare.sketches.lines import HED
+from distill_sets.sketches.lines import HED
 
 STAGES = {"One": (0, 2), "Two": (1, 3), "Thr": (1, 3, 5), "Fou": (1, 3, 5), "Fiv": (1, 3, 5)}
 CHANNELS = {"One": 64, "Two": 128, "Thr": 256, "Fou": 512, "Fiv": 512}

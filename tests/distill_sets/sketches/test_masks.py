@@ -12,7 +12,7 @@ from PIL import Image
 
 from distill.core.errors import DistillError
 from distill.data.decode import BadPhoto
-from distill.prepare.sketches.masks import DEVIATION, MEAN, MaskFolder, SaliencyNetwork, of_alpha
+from distill_sets.sketches.masks import DEVIATION, MEAN, MaskFolder, SaliencyNetwork, of_alpha
 from support.saliency_networks import brightness
 
 
