@@ -125,8 +125,9 @@ def test_what_an_older_run_does_not_name_is_what_it_was_trained_with():
     younger = ("data.zoom", "data.photo_colour", "data.sizes", "data.share_of_sizes")
     old = older(*unknown, *younger)
     assert differences(old, composed()) == {}
-    told = composed("global_statistics=thumbnail")
-    assert as_typed(differences(old, told)) == "global_statistics: 'none' then, 'thumbnail' now"
+    new = composed("global_statistics=thumbnail")
+    line = "global_statistics: 'none' then, 'thumbnail' now"
+    assert as_typed(differences(old, new), new) == line
     assert differences(old, composed("data.sizes=[512]"))["data.sizes"] == (None, [512])
 
 
@@ -199,13 +200,14 @@ def test_terms_of_which_an_older_run_knows_no_start_begin_with_it():
 )
 @pytest.mark.slow
 def test_changed_settings_are_said_as_they_are_typed(then, now, said):
-    assert as_typed(differences(composed(*then), composed(*now))) == said
+    old, new = composed(*then), composed(*now)
+    assert as_typed(differences(old, new), new) == said
 
 
 def test_a_node_further_down_is_no_choice_of_a_group():
     """A term's own class is no choice that anybody types."""
     changed = {"loss.terms.l1._target_": ("a.L1", "b.Huber"), "lr": (1, 2)}
-    assert as_typed(changed) == (
+    assert as_typed(changed, composed()) == (
         "loss.terms.l1._target_: 'a.L1' then, 'b.Huber' now; lr: 1 then, 2 now"
     )
 
@@ -213,7 +215,7 @@ def test_a_node_further_down_is_no_choice_of_a_group():
 @pytest.mark.parametrize("damaged", [["a"], 5, None])
 def test_a_class_that_is_no_name_is_told_as_it_is(damaged):
     both = {"decoder._target_": (damaged, "b.Detail")}
-    assert as_typed(both) == f"decoder._target_: {damaged!r} then, 'b.Detail' now"
+    assert as_typed(both, composed()) == f"decoder._target_: {damaged!r} then, 'b.Detail' now"
 
 
 def test_a_run_of_another_name_goes_on(tmp_path):

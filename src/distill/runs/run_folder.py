@@ -12,7 +12,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from fnmatch import fnmatchcase
 from inspect import signature
 from itertools import count
 from pathlib import Path
@@ -22,6 +23,7 @@ import yaml
 from filelock import FileLock, Timeout
 
 from distill.config.registry import settings_of
+from distill.config.settings.base import Settings
 from distill.config.settings.commands import RunChoice
 from distill.config.settings.training import Train, Training
 from distill.core.errors import DistillError, counted
@@ -112,10 +114,10 @@ class Run:
         """
         if not settings.resume or not self.last.is_file():
             return None
-        if changed := differences(self.settings(), settings):
+        if changes := differences(self.settings(), settings):
             raise DistillError(
-                f"{self.folder}: this run has other settings ({as_typed(changed)}); use them "
-                "again, start over with resume=false, or choose another name with run=NAME"
+                f"{self.folder}: this run has other settings ({as_typed(changes, settings)}); use "
+                "them again, start over with resume=false, or choose another name with run=NAME"
             )
         try:
             step_of(self.last)
@@ -251,18 +253,6 @@ def _known(runs: Path) -> str:
     return f"there are: {', '.join(names)}" if names else "train first: python -m distill.train"
 
 
-# What may differ when a run resumes: its length, the machine, what it is called and what it says.
-_FREE = (
-    *("trainer.max_steps", "trainer.accelerator", "trainer.devices", "trainer.strategy"),
-    *("trainer.num_nodes", "trainer.threads", "trainer.log_every", "data.workers", "data.cache"),
-    *("label", "budget", "run", "resume", "runs", "sweep", "logger", "licence"),
-    *("decoder.profile", "generator.profile"),
-)
-_BROUGHT = {  # by a choice, beside what stands below its name
-    "style": ("teacher", "gka_layers"),
-    "teacher": ("gka_layers",),
-    "decoder": ("encoder.without",),
-}
 _CALLS = ("name", "_target_", "kind")  # what says which choice a part is
 
 Changes = Mapping[str, tuple[Any, Any]]
@@ -271,15 +261,24 @@ Changes = Mapping[str, tuple[Any, Any]]
 def differences(old: Training, new: Training) -> dict[str, tuple[Any, Any]]:
     """Settings that decide the outcome and differ, by dotted name.
 
-    A list that an older run does not know of is one that is empty, a term of the loss one of
-    weight 0, which does not matter, and its start 0. An argument that it does not know of is what
-    the same class has by default.
+    Fields that `setting` marks as free do not. A list that an older run does not know of is one
+    that is empty, a term of the loss one of weight 0, which does not matter, and its start 0. An
+    argument that it does not know of is what the same class has by default.
     """
+    free = [key for key, marks in _marks(new) if marks.get("free")]
     then, now = _in_use(old), _in_use(new)
     both = flat(_completed(then, now)), flat(now)
     a, b = ({key: value for key, value in each.items() if value != []} for each in both)
     keys = [key for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)]
-    return {key: (a.get(key), b.get(key)) for key in keys if not _below(key, _FREE)}
+    return {key: (a.get(key), b.get(key)) for key in keys if not _below(key, free)}
+
+
+def _marks(settings: Settings, above: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What `setting` says of each field, by its dotted key."""
+    for item in fields(settings):
+        yield f"{above}{item.name}", item.metadata
+        if isinstance(value := getattr(settings, item.name), Settings):
+            yield from _marks(value, f"{above}{item.name}.")
 
 
 def _in_use(settings: Training) -> dict[str, Any]:
@@ -309,22 +308,27 @@ def _completed(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in known.items() if k in new} | old | inner
 
 
-def as_typed(changed: Changes) -> str:
-    """`differences` as a user would type them: of another choice of a config group its name alone,
-    and nothing of what it brought along."""
+def as_typed(changes: Changes, settings: Training) -> str:
+    """`differences` to `settings` as a user would type them: of another choice of a config group
+    its name alone, and nothing of what it brought along."""
     choices: dict[str, tuple[Any, Any]] = {}
-    for key, both in changed.items():
+    for key, both in changes.items():
         part, _, last = key.rpartition(".")
-        named = all(isinstance(each, str) for each in both)  # a damaged file may hold anything
-        if part and "." not in part and last in _CALLS and named:
+        names = all(isinstance(each, str) for each in both)  # a damaged file may hold anything
+        if part and "." not in part and last in _CALLS and names:
             then, now = (_Name(each.rpartition(".")[2]) for each in both)
             choices[part] = then, now
-    brought = [each for part in choices for each in _BROUGHT.get(part, ())]
-    if "style_backbone" in changed:  # which every term that uses it repeats
-        brought += [key for key in changed if key.endswith(".backbone")]
-    own = {key: both for key, both in changed.items() if not _below(key, choices)}
-    shown = {key: both for key, both in (choices | own).items() if not _below(key, brought)}
-    return "; ".join(f"{key}: {old!r} then, {new!r} now" for key, (old, new) in shown.items())
+    others = {key: both for key, both in changes.items() if not _below(key, choices)}
+    shown = choices | others
+    brought = [
+        each for key, marks in _marks(settings) if key in shown for each in marks.get("brings", ())
+    ]
+    lines = (
+        f"{key}: {old!r} then, {new!r} now"
+        for key, (old, new) in shown.items()
+        if not _below(key, brought)
+    )
+    return "; ".join(lines)
 
 
 class _Name(str):
@@ -333,5 +337,5 @@ class _Name(str):
     __repr__ = str.__str__
 
 
-def _below(key: str, parts: Iterable[str]) -> bool:
-    return any(f"{key}.".startswith(f"{part}.") for part in parts)
+def _below(key: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(f"{key}.", f"{pattern}.*") for pattern in patterns)

@@ -77,9 +77,15 @@ TeacherNode = Annotated[  # None: of pairs of one's own, whose targets nobody ca
 ]
 
 
-def setting(about: str, **default: Any) -> Any:
-    """A field with the line that `--help` and the page of settings have on it."""
-    return field(metadata={"about": about}, **default)
+def setting(
+    about: str = "", *, free: bool = False, brings: tuple[str, ...] = (), **default: Any
+) -> Any:
+    """A field with the line that `--help` and the page of settings have on it.
+
+    `free`: it may differ when a run resumes. Another choice of it `brings` other values of these
+    dotted keys along (`*` for any).
+    """
+    return field(metadata={"about": about, "free": free, "brings": brings}, **default)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,7 +63,7 @@ class Generator(Settings):
     """A generator's name, its class, and which operators it exports to."""
 
     name: Name
-    profile: Profile = setting("operators of its export")
+    profile: Profile = setting("operators of its export", free=True)
     build: Annotated[Node, Given(("size", "in_channels", "out_channels"))]
 
 
@@ -94,7 +94,7 @@ class StudentSettings(NetworkSettings):
         "pictures come out right",
         default="none",
     )
-    decoder: Decoder
+    decoder: Decoder = setting(brings=("encoder.without",))
     encoder: Annotated[Node, Given()]
     head: Annotated[Node, Given()] | None = setting(
         "how the last channels become a picture; null: as colours", default=None
@@ -109,7 +109,7 @@ class StudentSettings(NetworkSettings):
 class GeneratorSettings(NetworkSettings):
     """A generator of recipe=pix2pix or cyclegan."""
 
-    run: RunName = setting("name of the run")
+    run: RunName = setting("name of the run", free=True)
     generator: Generator
 
     @property

@@ -73,7 +73,7 @@ class DataConfig(Settings):
         "of a mirrored photo differs"
     )
     val_limit: Positive | None = setting("pictures per validation; null: all")
-    workers: NonNegativeInt = setting("processes that load pictures")
+    workers: NonNegativeInt = setting("processes that load pictures", free=True)
 
 
 def _leaves_some(test: float, info: ValidationInfo) -> float:
@@ -133,6 +133,7 @@ class Data(SplitConfig):
     )
     cache: ByteCount | None = setting(
         "disk space for remote shards on this machine, the least recently used go; 0: none",
+        free=True,
         default=None,
     )
     zoom: Annotated[float, Field(ge=0, le=1)] = setting(
@@ -202,18 +203,20 @@ class Budget(Settings):
 class Machine(Settings):
     """The machine that trains, how long, and how often it looks at the result."""
 
-    max_steps: Positive | None = setting("length of the run in batches; null: all epochs")
-    accelerator: Literal["cpu", "gpu", "mps", "auto"] = setting("what to train on")
-    devices: int | Literal["auto"] = setting("processes on this machine, one a device")
-    num_nodes: Positive = setting(  # runs from before it have none
-        "machines; torchrun or srun starts the command on each", default=1
+    max_steps: Positive | None = setting(
+        "length of the run in batches; null: all epochs", free=True
     )
-    strategy: str = setting("Lightning's strategy")
+    accelerator: Literal["cpu", "gpu", "mps", "auto"] = setting("what to train on", free=True)
+    devices: int | Literal["auto"] = setting("processes on this machine, one a device", free=True)
+    num_nodes: Positive = setting(  # runs from before it have none
+        "machines; torchrun or srun starts the command on each", free=True, default=1
+    )
+    strategy: str = setting("Lightning's strategy", free=True)
     precision: Literal["32-true", "16-mixed", "bf16-mixed"] = setting(
         "of the arithmetic; bf16-mixed is slow on CPUs without hardware for it"
     )
     val_every: Positive = setting("steps between validations, previews and health checks")
-    log_every: Positive = setting("steps between rows of metrics.csv")
+    log_every: Positive = setting("steps between rows of metrics.csv", free=True)
     clip: PositiveFloat | None = setting("largest norm of the gradient; null: no clipping")
     accumulate: Positive = setting("batches per step")
     patience: Positive | None = setting(
@@ -224,7 +227,7 @@ class Machine(Settings):
     )
     fused: bool = setting("one kernel for the optimiser; not with precision=16-mixed and clipping")
     threads: Positive | None = setting(
-        "CPU threads; null: all cores, fewer while other programs use them"
+        "CPU threads; null: all cores, fewer while other programs use them", free=True
     )
 
 
@@ -232,7 +235,7 @@ class Machine(Settings):
 class Trainer(Machine):
     """The same where a step may take several batches."""
 
-    max_steps: Positive = setting("length of the run in optimiser steps")
+    max_steps: Positive = setting("length of the run in optimiser steps", free=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,10 +276,10 @@ class PhotoSource(Settings):
         "file that lists pictures to take back what an earlier drop=FILE left out", default=None
     )
     crop: Fraction = setting("share of the photo's short side that the centre square takes")
-    style: StyleSettings
+    style: StyleSettings = setting(brings=("teacher", "gka_layers", "head", "loss.*.decision"))
     data: Data
-    label: Labelling
-    teacher: TeacherNode
+    label: Labelling = setting(free=True)
+    teacher: TeacherNode = setting(brings=("gka_layers",))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -363,21 +366,22 @@ class Training(NetworkSettings):
 
     not_used = frozenset({"search", "launcher"})  # of the jobs of -m together, not of a run
 
-    run: RunName = setting("name of the run")
-    runs: PathText = setting("folder of all runs")
+    run: RunName = setting("name of the run", free=True)
+    runs: PathText = setting("folder of all runs", free=True)
     sweep: RunName | None = setting(
-        "with -m: name of the sweep, whose folder is RUNS/sweep-NAME; null: the swept keys"
+        "with -m: name of the sweep, whose folder is RUNS/sweep-NAME; null: the swept keys",
+        free=True,
     )
     resume: bool = setting(
-        "resume an earlier run of this name; false: start over, the old run is kept"
+        "resume an earlier run of this name; false: start over, the old run is kept", free=True
     )
     seed: int = setting("of the order, the augmentation and the initial weights")
     trainer: Machine
-    budget: Budget
+    budget: Budget = setting(free=True)
     optimizer: Annotated[Node, Given(("params", "lr"))]
     schedule: Annotated[Node, Given(("optimizer", "total_steps", "val_every"))]
-    logger: Loggers = field(default_factory=Loggers)
-    licence: LicenceOfRun = field(default_factory=LicenceOfRun)
+    logger: Loggers = setting(free=True, default_factory=Loggers)
+    licence: LicenceOfRun = setting(free=True, default_factory=LicenceOfRun)
     callbacks: Nodes = setting("callbacks of Lightning, by a name", default_factory=dict)
 
 
@@ -404,7 +408,8 @@ class Train(PhotoSource, StudentSettings, Training):
         "decay of the student's averaged weights; 0: none"
     )
     style_backbone: Literal["auto", "vgg16", "vgg19_relu3_1"] = setting(
-        "network of the losses style and features; auto: the one whose weights are there"
+        "network of the losses style and features; auto: the one whose weights are there",
+        brings=("*.backbone",),  # every term that uses it repeats it
     )
     gka_layers: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = setting(
         "pairs of student layer and teacher layer for the GKA loss: [[A,B]]"
