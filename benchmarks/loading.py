@@ -30,10 +30,9 @@ from forms import STUDENT, student_step
 from PIL import Image
 from startup import SIZE, make_pairs, start_table, timed_first_step
 
+from distill.data.address import Address
 from distill.data.datasets import PairSet
 from distill.data.pairs import find_pairs
-from distill.data.sampler import ShardOrder
-from distill.data.shards.address import Address
 from distill.data.shards.pair_record import CodecName, codec_named
 from distill.data.shards.shard_index import (
     Catalogue,
@@ -46,6 +45,7 @@ from distill.data.shards.shard_index import (
     write_part,
 )
 from distill.data.shards.shard_manifest import shard_manifest_at, write_shard_manifest
+from distill.data.shards.shard_order import ShardOrder
 from distill.data.shards.sharded_pairs import ShardedPairs
 from distill.shards.packing import pack
 

@@ -23,9 +23,9 @@ from common import Table, apart, machine, parser, write
 from fsspec.spec import AbstractFileSystem
 
 from distill.data import photo_table
+from distill.data.address import Address
 from distill.data.manifest import Manifest
 from distill.data.photos import Photo, find_photos
-from distill.data.shards.address import Address
 from distill.data.split import NO_EDGES
 from distill.prepare import placement
 from distill.prepare.labelled_shards import deal

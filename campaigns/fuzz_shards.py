@@ -18,7 +18,7 @@ from hypothesis.strategies import SearchStrategy
 from mutations import damage, damaged, edited, edits
 from PIL import Image
 
-from distill.data.shards.address import Address
+from distill.data.address import Address
 from distill.data.shards.unpacking import unpack
 from distill.shards.packing import pack
 

@@ -16,7 +16,7 @@ from distill.config.settings.networks import StyleSettings
 from distill.config.settings.training import PictureTrain, Prepare, Train
 from distill.config.validate import source_of
 from distill.core.images import sheet, to_tensor
-from distill.data import sources
+from distill.data.kinds import chosen
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.data.style_pictures import read_square
@@ -93,7 +93,7 @@ def picture_facts(run: Path, scores: Facts, speed: Facts, notes: dict[str, str])
         "training": stages(checkpoint),
         "hardware": hardware(trained),
         "torch": torch.__version__,
-        "data": counts(sources.pairs_root(trained)),
+        "data": counts(chosen.pairs_root(trained)),
         "teacher": teacher_of(trained.style),
         "terms": terms_of(run / "export/student.onnx").line,
         "cost": {key: timed[key] for key in ("macs", "parameters", "bytes")} | {"ms": ms},

@@ -38,7 +38,7 @@ from distill.config import compose, groups
 from distill.config.registry import schema_of
 from distill.config.settings.training import Train
 from distill.core.errors import DistillError, OneLine
-from distill.data import sources
+from distill.data.kinds import chosen
 from distill.data.style_pictures import OURS
 from distill.models.zoo import STATIC
 
@@ -119,7 +119,7 @@ def make(style: str, overrides: list[str], args: argparse.Namespace) -> None:
     # Not the best by validation: a short last stage ends with its averaged weights.
     export = ["-m", "distill.export", f"run={settings.run}", f"runs={settings.runs}"]
     export.append("checkpoint=last")
-    scores, pairs = run / "fidelity", sources.pairs_root(settings)
+    scores, pairs = run / "fidelity", chosen.pairs_root(settings)
     students = [args.baseline] if args.baseline else []
     students.append(f"{name}={run / 'export/student.onnx'}")
     if settings.global_statistics == "thumbnail":

@@ -10,7 +10,7 @@ from distill.config.settings.training import Train
 from distill.config.validate import source_of
 from distill.core.errors import DistillError
 from distill.core.files import real_path
-from distill.data import sources
+from distill.data.kinds import chosen
 from distill.data.photo_table import png_names, read_rows
 from distill.data.photos import Photo, Side
 from distill.eval_fid.training_pictures import near_duplicates, runs_behind, seen_sides
@@ -38,7 +38,7 @@ def _check(name: str, trained: Train, held: FidelitySet) -> str:
     chose the checkpoint: by the names of folder and file, and by what the pictures look like.
     """
     source = source_of(trained)
-    root = sources.pairs_root(source)
+    root = chosen.pairs_root(source)
     sides = _seen(root, held)
     seen = {who for side in sides for who in persons(root, side).values()}
     if not seen:

@@ -138,7 +138,9 @@ def label_photos(
         name = str(getattr(teacher, "__qualname__", type(teacher).__name__))
         named |= {"style": "own", "style.name": name.lower()}
         own = own or CallTeacher(f"{teacher.__module__}:{name}")
-    return labelling.carry_out(compose.from_keywords("prepare", Prepare, named, settings), own)
+    return Path(
+        str(labelling.carry_out(compose.from_keywords("prepare", Prepare, named, settings), own))
+    )
 
 
 def train_student(
@@ -272,7 +274,7 @@ def evaluate_student(
 
 def _training(pairs: str | Path | None, settings: Mapping[str, Any], schema: Any) -> Any:
     """The settings of distill.train, with what follows from a folder of pairs."""
-    from distill.data.sources import overrides_for_user_pairs
+    from distill.data.kinds.chosen import overrides_for_user_pairs
 
     named = {} if pairs is None else {"data.root": pairs}
 

@@ -15,7 +15,7 @@ import yaml
 from PIL import Image
 
 from distill.core.files import sha256
-from distill.data.shards.address import Address
+from distill.data.address import Address
 from distill.data.shards.shard_index import read_rows_of, read_shard_row, write_part
 from distill.hub import __main__ as hub
 from distill.hub import transfer

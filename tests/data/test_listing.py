@@ -13,8 +13,8 @@ from fsspec.spec import AbstractFileSystem
 from distill.core.errors import DistillError
 from distill.core.files import cache_folder
 from distill.data import listing
+from distill.data.address import Address, folder_at
 from distill.data.photos import check_folders, find_all, find_photos, folder_names
-from distill.data.shards.address import Address, folder_at
 from support.labelling import add
 from support.stored_photos import upload
 

@@ -16,14 +16,15 @@ from torch.utils.data import DataLoader
 from distill.config import compose
 from distill.config.settings.training import Prepare, Train
 from distill.core.errors import DistillError
-from distill.data import loaders, sources
+from distill.data import loaders
+from distill.data.address import Address
 from distill.data.augment import recolour, rng_for
 from distill.data.datasets import BLOCK, HeldOutPairs, MixedPairs, PairSet, thumbnail_pixels
+from distill.data.kinds.chosen import data_source
 from distill.data.manifest import Manifest, write_manifest
 from distill.data.pairs import Pair, find_pairs
 from distill.data.photo_table import size_of
 from distill.data.sampler import MixedStreams, StreamSampler, of_one_shape
-from distill.data.shards.address import Address
 from distill.models.students.global_statistics import thumbnail_of
 from distill.shards.packing import pack
 from distill_sets.sketches import sketch_set
@@ -403,4 +404,4 @@ def test_data_sizes_brings_what_belongs_to_it():
     prepared = compose.load("prepare", ["data=sizes"], Prepare)
     assert prepared.data.sizes == [256, 512, 768, 1024]
     assert compose.load("train", [], Train).data.sizes is None
-    assert sources.check_sizes(train) is None
+    assert data_source(train).check_sizes() is None

@@ -14,6 +14,7 @@ from distill.config.settings.training import Prepare, Train
 from distill.config.validate import source_of
 from distill.core.errors import DistillError
 from distill.data import sources
+from distill.data.kinds import chosen
 from distill.data.pairs import find_pairs
 from distill.models import build
 from distill.prepare import __main__ as prepare
@@ -90,7 +91,7 @@ def test_weights_must_be_positive():
     ],
 )
 def test_the_set_is_named_after_its_folders(arguments, name):
-    assert sources.pairs_root(typed(*arguments)).name == name
+    assert chosen.pairs_root(typed(*arguments)).name == name
 
 
 @pytest.mark.campaign
@@ -190,7 +191,7 @@ def test_evaluation_of_two_sides_holds_out_those_of_validation(here):
 def test_a_set_with_two_sides_is_gone_on_with_as_it_is(here):
     """The default share for testing means sets that are begun now."""
     assert run(prepare, "photos=a", "data.test_fraction=0", *SMALL) == 0
-    root = sources.pairs_root(typed("photos=a"))
+    root = chosen.pairs_root(typed("photos=a"))
     before = sides(root)
     add(here / "a", 80, 81, 82)
     assert run(prepare, "photos=a", *SMALL) == 0
@@ -202,7 +203,7 @@ def test_a_set_with_two_sides_is_gone_on_with_as_it_is(here):
 @pytest.mark.slow
 def test_folders_for_validation_leave_two_sides(here):
     assert run(prepare, "photos=a", "val_photos=v", "data.test_fraction=0.2", *SMALL) == 0
-    root = sources.pairs_root(typed("photos=a", "val_photos=v"))
+    root = chosen.pairs_root(typed("photos=a", "val_photos=v"))
     assert set(sides(root).values()) == {"train", "val"}
     assert json.loads((root / "dataset.json").read_text())["recipe"]["test_fraction"] == 0
 
@@ -229,7 +230,7 @@ def test_several_folders_with_weights_and_a_validation_folder(here):
         assert len(stems) == 18
         seen = [int(stems[data.train.index(p)]) for p in range(18)]
         assert sum(20 <= i < 26 for i in seen) in (13, 14)  # 3/4 of 18
-    root = sources.pairs_root(training(*arguments))
+    root = chosen.pairs_root(training(*arguments))
     assert set(sides(root).values()) == {"train", "val"}
     assert json.loads((root / "dataset.json").read_text())["recipe"]["val_folders"] == ["v"]
 
@@ -237,7 +238,7 @@ def test_several_folders_with_weights_and_a_validation_folder(here):
 @pytest.mark.campaign
 def test_weights_work_from_the_set_alone(here):
     assert run(prepare, "photos=[a,b]", "val_photos=v", *SMALL) == 0
-    root = sources.pairs_root(typed("photos=[a,b]", "val_photos=v"))
+    root = chosen.pairs_root(typed("photos=[a,b]", "val_photos=v"))
     (here / "a").rename(here / "gone")
     data = data_of(training(f"data.root={root}", "photos=nowhere", "data.weights=[1,1]"))
     assert [share.weight for share, _ in data.train.shares] == [1, 1]

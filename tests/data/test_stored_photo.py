@@ -13,8 +13,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 from distill.core.errors import DistillError
 from distill.data import listing
 from distill.data import thumbnails as thumbnails_module
+from distill.data.address import Address
 from distill.data.photos import BadPhoto, find_photos, read_photo
-from distill.data.shards.address import Address
 from distill.data.thumbnails import thumbnails
 from support.labelling import add
 from support.stored_photos import upload

@@ -7,10 +7,10 @@ from skimage import data
 
 from distill.core.files import cache_folder
 from distill.data import thumbnails as module
+from distill.data.address import folder_at
 from distill.data.duplicates import similar_pairs
 from distill.data.listing import StoredPhoto
 from distill.data.photos import Photo, read_photo
-from distill.data.shards.address import folder_at
 from distill.data.thumbnails import thumbnail, thumbnails, thumbnails_of
 from support.odd_encodings import SRGB, gamma, profile
 from support.stored_photos import upload

@@ -15,7 +15,7 @@ from distill.config.settings.commands import EvalFid
 from distill.config.settings.training import Train
 from distill.config.validate import source_of
 from distill.core.errors import DistillError
-from distill.data import sources
+from distill.data.kinds import chosen
 from distill.data.photo_table import read_rows
 from distill.data.photos import Photo, find_photos
 from distill.eval_fid import heldout
@@ -44,7 +44,7 @@ def labelled(*arguments, split=SPLIT):
 
 def on_side(trained, *sides):
     """The keys of the photos that are on these sides of a run's set."""
-    rows = read_rows(sources.pairs_root(source_of(trained))).values()
+    rows = read_rows(chosen.pairs_root(source_of(trained))).values()
     return {row.key.strip("'") for row in rows if row.side in sides}
 
 

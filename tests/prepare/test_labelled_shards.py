@@ -13,8 +13,8 @@ import pytest
 from distill.core.errors import DistillError
 from distill.core.process import processor
 from distill.data import listing
+from distill.data.address import Address
 from distill.data.photo_table import read_rows, size_of
-from distill.data.shards.address import Address
 from distill.data.shards.shard_index import Catalogue, read_rows_of
 from distill.data.shards.unpacking import unpack
 from distill.shards.packing import pack

@@ -12,10 +12,10 @@ from PIL import Image
 
 from distill.core.errors import DistillError
 from distill.data import listing
+from distill.data.address import Address
 from distill.data.manifest import Manifest, manifest_at
 from distill.data.photo_table import pair_of, read_rows, size_of
 from distill.data.photos import Photo, find_photos
-from distill.data.shards.address import Address
 from distill.prepare import whole_photos
 from distill.prepare.whole_photos import WholePictures, long_sides, whole
 from support.labelling import MANIFEST, hashes, make

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from distill.data.shards.address import Address
+from distill.data.address import Address
 from distill.shards.packing import pack
 from support.pairs_on_disk import write_set
 

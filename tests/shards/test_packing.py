@@ -17,12 +17,12 @@ from PIL import Image
 from tqdm import tqdm
 
 from distill.core.errors import DistillError
+from distill.data.address import Address
 from distill.data.augment import as_square
 from distill.data.datasets import PairSet
 from distill.data.decode import BadPhoto
 from distill.data.pairs import find_pairs
 from distill.data.shards import unpacking
-from distill.data.shards.address import Address
 from distill.data.shards.shard_index import Catalogue, read_rows_of, shard_path
 from distill.data.shards.shard_manifest import finished_shards
 from distill.data.shards.sharded_pairs import ShardedPairs, read_at

@@ -16,6 +16,7 @@ from typing import Any, cast
 # Where modules of distill lie now, by the name in earlier versions; what a plug-in took over is in
 # its plugin.yaml.
 MOVED = {
+    "data.shards.address": "data.address",
     "exporters": "export",
     "training.schedules": "train.schedules",
 }

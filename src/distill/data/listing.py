@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 from distill.core.errors import DistillError, counted, reason_of
 from distill.core.files import atomic_write, cache_folder
+from distill.data.address import Address
 from distill.data.decode import BadPhoto, left_out
-from distill.data.shards.address import Address
 
 Listing = Literal["auto", "new", "kept"]
 

@@ -17,9 +17,9 @@ from PIL import Image, UnidentifiedImageError
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import near_name, real_path
 from distill.data import decode
+from distill.data.address import Address, is_address
 from distill.data.decode import EMPTY, BadPhoto, check_file, check_whole, to_rgb
 from distill.data.listing import Listing, StoredPhoto, list_photos
-from distill.data.shards.address import Address, is_address
 
 Side = Literal["train", "val", "test"]  # to learn from, to choose by, to report on
 PhotoFile = Path | StoredPhoto

@@ -1,31 +1,16 @@
-"""Where pictures lie: photos, and the set of pairs or the shards that are made of them."""
+"""Which photos the settings mean, and what a set of pairs remembers of them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from distill.config.groups import choices
-from distill.config.settings.training import (
-    Adversarial,
-    PairedDataConfig,
-    PhotoSource,
-    PictureTrain,
-    Train,
-    Training,
-)
+from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
+from distill.data.address import Address, folder_at
 from distill.data.manifest import check_writable, is_complete, manifest_at
 from distill.data.photos import Photo, check_folders, demo_photos, find_all, folder_names
-from distill.data.shards.address import Address, folder_at, is_address
-from distill.data.shards.shard_manifest import shard_manifest_at
-from distill.data.shards.unpacking import held_out_folder
-
-_PLAIN = re.compile(r"[\w-]+")  # a name that Hydra takes as it is
 
 
 def photos(settings: PhotoSource) -> list[Photo]:
@@ -136,157 +121,8 @@ def check_photos(settings: PhotoSource, root: Path | None = None) -> None:
         check_writable(root)
 
 
-def needs_labels(settings: Train) -> bool:
-    """Whether the teacher is needed: always for photos on the fly, and for a set of ours that is
-    not there yet or not complete. A folder of pairs of one's own, shards and a loader are taken
-    as they are.
-    """
-    if settings.teacher is None or settings.data.kind in ("shards", "loader"):
-        return False
-    if settings.data.kind == "photos" or settings.data.root is None:
-        return True
-    root = Path(settings.data.root)
-    return not root.is_dir() or (manifest_at(root) is not None and not is_complete(root))
-
-
-def overrides_for_user_pairs(typed: Mapping[str, Any]) -> list[str]:
-    """What follows for distill.train from `typed`, settings by key, where data.root=DIR is a folder
-    or shards of pairs and no style or teacher is named: style=own, of a set that a teacher of ours
-    made its style.
-
-    Raises DistillError where photos are named too, which would be labelled for nothing."""
-    root, kind = typed.get("data.root"), typed.get("data", "pairs")
-    students = typed.get("recipe", "distill") == "distill"  # another recipe has no style
-    named = {"style", "teacher"} & typed.keys()
-    if not root or kind not in ("pairs", "sizes", "shards") or named or not students:
-        return []
-    if kind == "shards":
-        shards = shard_manifest_at(Address(str(root)))
-        if shards is None:
-            return []
-        return (
-            _overrides_for_style(shards.recipe, typed) if shards.made_by_teacher else ["style=own"]
-        )
-    folder = Path(str(root))
-    if not folder.is_dir():
-        return []
-    made = manifest_at(folder) or {}
-    if "teacher" in made:
-        return _overrides_for_style(made, typed) if is_complete(folder) else []
-    if extra := [key for key in ("photos", "val_photos") if key in typed]:
-        raise DistillError(
-            f"{extra[0]}={typed[extra[0]]}: data.root={root} holds pairs of your own, which have "
-            f"their photos; leave {extra[0]} out, or name a teacher to label them: style=STYLE"
-        )
-    return ["style=own"]
-
-
-def _overrides_for_style(made: Mapping[str, Any], typed: Mapping[str, Any]) -> list[str]:
-    """The style and size that a set's recipe names; of a teacher of one's own the name alone."""
-    name, size = str(made["style"]), made["size"]
-    words = [f"style={name}"]
-    if name not in choices("style") or name == "custom":
-        words = ["style=own", *([f"style.name={name}"] if _PLAIN.fullmatch(name) else [])]
-    words = [word for word in words if word.partition("=")[0] not in typed]
-    return words if "style.resolution" in typed else [*words, f"style.resolution={size}"]
-
-
-def check_sizes(settings: PhotoSource) -> None:
-    """Raises DistillError for data.sizes that cannot be labelled, or of which nothing can be cut.
-
-    Centre squares stand for the sizes that are no larger: training cuts out of larger pictures.
-    """
-    d, side = settings.data, settings.style.resolution
-    if d.sizes is None:
-        return
-    asked, crop = f"data.sizes={d.sizes}", d.crop_size or side
-    if d.kind == "photos":
-        raise DistillError(
-            f"{asked}: whole pictures are labelled once, and data=photos labels new squares at "
-            "every step; leave data=photos out"
-        )
-    if d.align:
-        raise DistillError(f"data.align=true: of squares only; leave it or {asked} out")
-    larger = [size for size in d.sizes if size > side]
-    if not larger:
-        raise DistillError(
-            f"{asked}: none is larger than style.resolution={side}, the centre squares that "
-            "training has anyway; add a larger one"
-        )
-    if crop > larger[0]:
-        raise DistillError(
-            f"data.crop_size={crop}: larger than pictures of {asked}, of which {larger[0]} is the "
-            "smallest that is trained on; take a smaller crop, or leave that size out"
-        )
-
-
-def pairs_root(settings: PhotoSource) -> Path:
-    """Where the set of pairs lies: data.root, or data/pairs/STYLE-PHOTOS-SIZE.
-
-    Of shards the folder that their held-out pairs are unpacked into, once.
-    """
-    if settings.data.kind == "shards":
-        return held_out_folder(shards_root(settings))
-    if settings.data.root:
-        return Path(settings.data.root)
-    return Path("data/pairs") / _usual_name(settings)
-
-
-def seen_from_here(trained: Training, checkpoint: Path) -> Any:
-    """A run's settings, for a command in another folder than the run was trained in.
-
-    Paths that lead nowhere from here are taken from the folder that its `runs` lay in, where they
-    lead somewhere. A set without a data.root gets one then.
-    """
-    runs = Path(trained.runs)
-    above = real_path(checkpoint).parents[len(runs.parts) + 2 :]
-    if runs.is_absolute() or not above:
-        return trained
-
-    def found(path: Any) -> Any:
-        if isinstance(path, list):
-            return [found(each) for each in path]
-        if path is None or is_address(str(path)) or home_path(path).exists():
-            return path
-        there = above[0] / path
-        return str(there) if there.exists() else path
-
-    assert isinstance(trained, PhotoSource | Adversarial)
-    given: Any = {key: found(getattr(trained.data, key, None)) for key in ("root", "a", "b")}
-    data = replace(trained.data, **{k: given[k] for k in given.keys() & vars(trained.data).keys()})
-    if isinstance(trained, Adversarial):
-        return replace(trained, data=data)
-    usual = Path(f"data/{'shards' if data.kind == 'shards' else 'pairs'}") / _usual_name(trained)
-    if data.root is None and (there := found(usual)) != usual:
-        data = replace(data, root=there)
-    style = replace(trained.style, weights=found(trained.style.weights))
-    folders = {"photos": found(trained.photos), "val_photos": found(trained.val_photos)}
-    if isinstance(trained, PictureTrain):
-        folders["style_image"] = found(trained.style_image)
-    return replace(trained, data=data, style=style, **folders)
-
-
-def folder_of_pairs(learnt: PairedDataConfig) -> Path | None:
-    """Where the pairs of recipe=pix2pix lie, None where none are named; of shards as `pairs_root`.
-
-    Raises DistillError where there are no shards.
-    """
-    if learnt.root is None:
-        return None
-    return held_out_folder(Address(learnt.root)) if learnt.kind == "shards" else Path(learnt.root)
-
-
-def shards_root(settings: PhotoSource) -> Address:
-    """Where the shards lie: data.root, or data/shards/STYLE-PHOTOS-SIZE. Raises DistillError."""
-    return Address(settings.data.root or Path("data/shards") / _usual_name(settings))
-
-
-def _usual_name(settings: PhotoSource) -> str:
+def usual_name(settings: PhotoSource) -> str:
+    """The folder's name of a set without a data.root: STYLE-PHOTOS-SIZE."""
     style = settings.style
     crop = "" if settings.crop == 1 else f"-crop{round(settings.crop * 100)}"
     return f"{style.name}-{set_name(settings)}-{style.resolution}{crop}"
-
-
-def labelled_by(settings: PhotoSource, root: Path | None = None) -> str | None:
-    """The fingerprint of the teacher that labelled the set there; None of sketches or no set."""
-    return (manifest_at(root or pairs_root(settings)) or {}).get("teacher")

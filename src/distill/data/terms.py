@@ -25,9 +25,9 @@ from distill.core.files import git_blob_id, home_path, sha256, write_json
 from distill.core.onnx_files import noted, read_graph
 from distill.core.terms import NOTE, PLACEHOLDERS, UNSAID, Licence, Terms, read_terms
 from distill.core.weights import WeightsFile, find_or_none
-from distill.data import sources
+from distill.data.address import Address, is_address
+from distill.data.kinds.chosen import data_source
 from distill.data.manifest import TERMS, manifest_at
-from distill.data.shards.address import Address, is_address
 from distill.data.shards.shard_manifest import KEPT, SetMetadataStore
 from distill.data.takedown import with_takedown
 from distill.models import zoo
@@ -79,9 +79,8 @@ def terms_of_run(trained: Training, depth: int = 0) -> Terms:
     stated, found = trained.licence.pictures, list[Licence]()
     try:
         if isinstance(trained, Train):
-            sharded = trained.data.kind == "shards"
-            root = sources.shards_root(trained) if sharded else sources.pairs_root(trained)
-            named = "of a loader" if trained.data.kind == "loader" else str(root)
+            source = data_source(trained)
+            named = str(source.root) if source.on_disk else "of a loader"
             found += _of_set(named, trained, stated, "", depth)
         else:
             data = getattr(trained, "data", None)

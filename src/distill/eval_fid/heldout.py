@@ -34,6 +34,7 @@ from distill.core.threads import adapting
 from distill.data import sources
 from distill.data.augment import rng_for
 from distill.data.datasets import PairSet
+from distill.data.kinds import chosen
 from distill.data.manifest import is_complete, manifest_at
 from distill.data.pairs import Pair, ReadablePair, find_pairs
 from distill.data.photo_table import size_of
@@ -83,10 +84,10 @@ def held_out_photos(student: nn.Module, trained: Train, settings: EvalFid) -> He
 
     Raises DistillError where they cannot be labelled.
     """
-    if trained.data.kind == "loader" and not settings.photos:
+    if not chosen.data_source(trained).on_disk and not settings.photos:
         raise DistillError("the run learnt from a loader: name a folder of pairs with photos=DIR")
     source = source_of(trained, settings.photos)
-    root = sources.pairs_root(source)
+    root = chosen.pairs_root(source)
     # A finished set whose photos are gone is taken as it is; otherwise it is checked against them.
     ours = source.data.root is None or manifest_at(root) is not None
     here = source.data.root is None and sources.has_photos(source)
@@ -123,7 +124,7 @@ def held_out_pairs(network: nn.Module, trained: Pix2PixTrain, settings: EvalFid)
     d = trained.data
     if settings.photos:
         d = replace(d, root=settings.photos, kind="pairs")
-    root = sources.folder_of_pairs(d)
+    root = chosen.folder_of_pairs(d)
     if root is None:
         raise DistillError(
             "data.root=null: the run does not say which pairs; name them: photos=DIR"

@@ -23,7 +23,7 @@ from distill.core.images import batches
 from distill.core.nodes import Node
 from distill.core.progress import bar
 from distill.core.threads import adapting
-from distill.data import sources
+from distill.data.kinds import chosen
 from distill.data.manifest import manifest_at
 from distill.eval_fid.feature_sets import Values, interval, per_picture
 from distill.metrics import frechet
@@ -109,7 +109,7 @@ def by_kind(scores: Mapping[str, Mapping[str, Row]]) -> dict[str, dict[str, dict
 def networks_of(student: nn.Module, trained: Train, photos: str | None) -> dict[str, nn.Module]:
     """A run's student, and its teacher where that is available and labelled the scored set."""
     source = source_of(trained, photos)
-    teacher = teacher_of(sources.pairs_root(source), source.style, source.teacher)
+    teacher = teacher_of(chosen.pairs_root(source), source.style, source.teacher)
     return {"student": student} | ({"teacher": teacher} if teacher else {})
 
 

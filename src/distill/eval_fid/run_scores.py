@@ -17,7 +17,7 @@ from distill.core.arrays import save_png
 from distill.core.errors import DistillError, counted
 from distill.core.files import write_json, write_whole
 from distill.core.images import sheet, to_float
-from distill.data import sources
+from distill.data.kinds import chosen
 from distill.data.photos import check_local
 from distill.eval_fid import (
     heldout,
@@ -73,7 +73,7 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
     Raises DistillError, as `load_network` does too.
     """
     network, trained = load_network(checkpoint, settings.direction)
-    trained = sources.seen_from_here(trained, checkpoint)
+    trained = chosen.seen_from_here(trained, checkpoint)
     if isinstance(trained, CycleGANTrain):
         back, _ = load_network(checkpoint, unpaired_scores.OTHER[settings.direction])
         translated = unpaired_scores.held_out_domains(network, back, trained, settings)

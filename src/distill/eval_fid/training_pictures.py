@@ -26,6 +26,7 @@ from distill.core.files import real_path
 from distill.data import sources
 from distill.data.domains import find_unpaired
 from distill.data.duplicates import similar_pairs
+from distill.data.kinds import chosen
 from distill.data.pairs import find_pairs
 from distill.data.photo_table import read_rows
 from distill.data.photos import Photo, Side, group_of
@@ -101,7 +102,7 @@ def seen_by(runs: Iterable[Train], unknown: str = "") -> SeenPictures:
     gone = [unknown] if unknown else []
     for source in map(source_of, runs):
         try:
-            pictures, root = pictures_of(source), sources.pairs_root(source)
+            pictures, root = pictures_of(source), chosen.pairs_root(source)
         except DistillError as error:  # shards, of which the held-out pairs cannot be unpacked
             gone.append(str(error))
             continue
@@ -119,7 +120,7 @@ def seen_by(runs: Iterable[Train], unknown: str = "") -> SeenPictures:
 def seen_by_pairs(learnt: PairedDataConfig) -> SeenPictures:
     """What a run that learnt from pairs has seen."""
     try:
-        root = sources.folder_of_pairs(learnt)
+        root = chosen.folder_of_pairs(learnt)
     except DistillError as error:  # shards that are gone
         return SeenPictures([], str(error))
     found = _of_folder(root, None, learnt, None) if root else None
@@ -148,7 +149,7 @@ def pictures_of(source: PhotoSource, sides: Set[Side] | None = None) -> SetPictu
     Without `sides` those that the run has seen: training, and validation where there is a test side
     beside it. Of an older set of two sides validation is what is scored.
     """
-    root = sources.pairs_root(source)
+    root = chosen.pairs_root(source)
     rows = read_rows(root).values()
     if not rows:
         return _of_folder(root, source.style.name, source.data, sides)

@@ -20,6 +20,8 @@ from distill.core.images import from_pixels, to_tensor
 from distill.data import loaders, sources
 from distill.data.datamodule import DistillData, spread
 from distill.data.datasets import UnpairedSet
+from distill.data.kinds import chosen
+from distill.data.kinds.chosen import data_source
 from distill.data.pairs import find_pairs
 from distill.data.photo_table import read_rows
 from distill.data.photos import BadPhoto, Photo, demo_photos, find_photos, read_photo
@@ -65,8 +67,8 @@ def labelled(source: PhotoSource, side: Side, sides: tuple[int, int], alpha: boo
     Of photos that it labelled on the fly the photos alone; of a student that learnt from a loader
     those of scikit-image, which are too few to calibrate on.
     """
-    root, found, where = sources.pairs_root(source), list[Photo](), "scikit-image"
-    if source.data.kind == "loader" and side == "val":
+    root, found, where = chosen.pairs_root(source), list[Photo](), "scikit-image"
+    if not data_source(source).on_disk and side == "val":
         found = demo_photos()
     elif source.data.kind == "photos" and sources.has_photos(source):
         rows, where = read_rows(root), str(source.photos)
@@ -152,10 +154,10 @@ def parity(subject: Subject, folder: str | None) -> Tensor:
     Those of scikit-image where the run's pairs and photos are not here.
     """
     source = subject.source
-    gone = source and source.data.root is None and source.data.kind != "loader"
+    gone = source and source.data.root is None and data_source(source).on_disk
     if folder:
         photos = photos_of(find_photos(Path(folder)), subject.sides)
-    elif source and gone and not sources.pairs_root(source).is_dir():
+    elif source and gone and not chosen.pairs_root(source).is_dir():
         there = sources.has_photos(source)
         photos = photos_of(sources.photos(source) if there else demo_photos(), subject.sides)
     else:  # pairs that were named by their folder and are gone: photos=DIR need not be theirs

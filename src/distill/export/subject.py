@@ -25,7 +25,7 @@ from distill.core.errors import DistillError, of_the_user
 from distill.core.images import form, wrong_pictures
 from distill.core.nodes import build as build_node
 from distill.core.terms import Licence, Terms
-from distill.data import sources
+from distill.data.kinds import chosen
 from distill.data.terms import described_terms, terms_of
 from distill.export.onnx import SIDE, OnnxExporter, has_statistics
 from distill.models.batchnorm import fold_batchnorm
@@ -104,7 +104,7 @@ def load(checkpoint: Path, settings: Export) -> Subject:
         said = replace(said, terms=terms_of(checkpoint).plain())
         return of_described(network, said, settings)
     network, trained = load_network(checkpoint, settings.direction)
-    trained = sources.seen_from_here(trained, checkpoint)
+    trained = chosen.seen_from_here(trained, checkpoint)
     return subject_of(network, trained, settings, terms_of(checkpoint))
 
 

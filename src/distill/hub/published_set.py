@@ -17,10 +17,10 @@ from distill.core.errors import DistillError, counted
 from distill.core.files import scratch_folder, write_json, write_whole
 from distill.core.next_step import next_step
 from distill.core.terms import Terms
+from distill.data.address import Address
 from distill.data.cards.set_card import CARD, SHEET
 from distill.data.manifest import MANIFEST, PREVIEW, TEACHER, TERMS, is_complete, writing
 from distill.data.photo_table import PAIR_FOLDERS, PHOTOS, SIDES, png_names
-from distill.data.shards.address import Address
 from distill.data.shards.shard_index import (
     CATALOGUE,
     Catalogue,

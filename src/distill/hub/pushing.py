@@ -8,7 +8,7 @@ from distill.config.settings.commands import HubSettings
 from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.next_step import next_step
-from distill.data.shards.address import is_address
+from distill.data.address import is_address
 from distill.data.takedown import note_published
 from distill.data.terms import described_terms
 from distill.hub.published_set import pull_set, push_set

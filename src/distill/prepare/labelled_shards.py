@@ -26,6 +26,7 @@ from distill.core.errors import DistillError
 from distill.core.files import cache_folder
 from distill.core.progress import bar
 from distill.data import photo_table
+from distill.data.address import Address
 from distill.data.manifest import (
     MANIFEST,
     Manifest,
@@ -36,7 +37,6 @@ from distill.data.manifest import (
 )
 from distill.data.photo_table import SIDES, SKIPPED, PhotoRow
 from distill.data.photos import Photo, Side
-from distill.data.shards.address import Address
 from distill.data.shards.pair_record import CodecName, codec_named, decode_pair
 from distill.data.shards.shard_index import (
     ShardRow,

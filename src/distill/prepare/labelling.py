@@ -15,7 +15,10 @@ from distill.core.errors import DistillError, counted
 from distill.core.next_step import assigned
 from distill.core.nodes import class_of, part
 from distill.data import loaders, sources
+from distill.data.address import Address
 from distill.data.datamodule import DistillData
+from distill.data.kinds import chosen
+from distill.data.kinds.chosen import data_source
 from distill.data.manifest import Manifest, Precision, check_writable, manifest_at
 from distill.data.pairs import find_pairs
 from distill.data.photo_table import SIDES, read_rows
@@ -33,10 +36,10 @@ from distill.prepare.teacher_check import choose, some_squares
 from distill.prepare.teacher_pass import DrawingPass, TeacherPass
 
 
-def carry_out(settings: Prepare, teacher: Teacher | None = None) -> Path:
-    """distill.prepare recipe=distill: label what is missing of the settings' set; gives its folder.
+def carry_out(settings: Prepare, teacher: Teacher | None = None) -> Path | Address:
+    """distill.prepare recipe=distill: label what is missing of the settings' set; gives its place.
 
-    Of shards that of their held-out pairs, which need not be there. `teacher` is another one than
+    `teacher` is another one than
     the settings name. Raises DistillError, for what is wrong with the settings before weights are
     fetched.
     """
@@ -50,22 +53,22 @@ def carry_out(settings: Prepare, teacher: Teacher | None = None) -> Path:
         if teacher is None:
             teacher = build.load_teacher(settings.style, settings.teacher)
         prepare(settings, teacher)
-        return sources.pairs_root(settings)
-    sources.check_sizes(settings)
+        return chosen.pairs_root(settings)
+    data_source(settings).check_sizes()
     sources.check_photos(settings)
-    root = sources.shards_root(settings)
+    root = _shards_root(settings)
     if root.local is not None:
         check_writable(root.local)
     check_weights(settings.data.weights, len(sources.training_folders(settings)))
     if teacher is None:
         teacher = build.load_teacher(settings.style, settings.teacher)
     _label_shards(settings, teacher)
-    return Path(str(root))  # `pairs_root` would unpack a part of them
+    return root
 
 
 def _label_shards(settings: Prepare, teacher: Teacher) -> None:
     """On this machine, or on the cluster of the settings. Raises DistillError."""
-    desk = SetMetadataStore(sources.shards_root(settings))
+    desk = SetMetadataStore(_shards_root(settings))
     with part("engine", settings.engine, Engine) as engine:
         found = sources.photos(settings)
         fast, made_with = teacher.fast(), manifest(settings, teacher, desk.folder, found)
@@ -98,6 +101,12 @@ def _label_shards(settings: Prepare, teacher: Teacher) -> None:
     )
 
 
+def _shards_root(settings: PhotoSource) -> Address:
+    root = data_source(settings).root
+    assert isinstance(root, Address)
+    return root
+
+
 def check_labelling(settings: PhotoSource) -> None:
     """Raises DistillError as `check_photos`, for data.weights of another number of folders, and for
     a data.root with pairs of one's own, which would get a teacher's beside them.
@@ -126,8 +135,8 @@ def check_labelling(settings: PhotoSource) -> None:
             "data=photos: photos are cropped again at every step, and drawings are cut with them "
             "once; leave data=photos out, data.views=N takes N pictures of each"
         )
-    sources.check_sizes(settings)
-    sources.check_photos(settings, sources.pairs_root(settings))
+    data_source(settings).check_sizes()
+    sources.check_photos(settings, chosen.pairs_root(settings))
     check_weights(settings.data.weights, len(sources.training_folders(settings)))
 
 
@@ -142,7 +151,7 @@ def manifest(
     The files of the set lie at `root`; None: at `pairs_root`. `found` are the photos, None: they
     are looked for where they matter.
     """
-    root = root or sources.pairs_root(settings)
+    root = root or chosen.pairs_root(settings)
     _decide(settings, teacher, root, found)
     views, folders = settings.data.views, sources.training_folders(settings)
     if not isinstance(views, int) and len(views) != len(folders):
@@ -178,7 +187,7 @@ def _decide(
 
     Too few photos leave it at the teacher's default.
     """
-    if made_by := sources.labelled_by(settings, root):
+    if made_by := chosen.labelled_by(settings, root):
         teacher.settle(made_by)
     choices = teacher.open_choices()
     if not choices:
@@ -188,10 +197,10 @@ def _decide(
     if squares is None:
         print("teacher: too few photos to choose its upsampling by; set teacher.upsampling")
         return
-    chosen, checks = choose(choices, squares)
-    for name, check in checks.items():
-        print(f"{'chosen' if name == chosen else 'tried'}: upsampling={name}, {check}")
-    teacher.choose(chosen)
+    name, checks = choose(choices, squares)
+    for tried, check in checks.items():
+        print(f"{'chosen' if tried == name else 'tried'}: upsampling={tried}, {check}")
+    teacher.choose(name)
 
 
 def _precision(settings: PhotoSource, teacher: Teacher, root: Path) -> Precision:
@@ -215,12 +224,12 @@ def _precision(settings: PhotoSource, teacher: Teacher, root: Path) -> Precision
 
 def prepare(settings: PhotoSource, teacher: Teacher) -> SetReport:
     """Label what is missing of the settings' set and say what happened."""
-    return _label(settings, teacher, sources.photos(settings), sources.pairs_root(settings), SIDES)
+    return _label(settings, teacher, sources.photos(settings), chosen.pairs_root(settings), SIDES)
 
 
 def split_on_the_fly(settings: PhotoSource, teacher: Teacher) -> dict[Side, list[Photo]]:
     """The photos of all sides, as the set of their pairs would hold them."""
-    root, found = sources.pairs_root(settings), sources.photos(settings)
+    root, found = chosen.pairs_root(settings), sources.photos(settings)
     made_with = manifest(settings, teacher, root, found)
     if manifest_at(root) is None:  # without terms a set counts as one from before they were kept
         keep_terms(root, settings)
@@ -235,7 +244,7 @@ def prepare_held_out(
     Or all of another folder, as one side, but for the photos with the keys `without`: nothing was
     chosen by any of them.
     """
-    found, root = sources.photos(settings), sources.pairs_root(settings)
+    found, root = sources.photos(settings), chosen.pairs_root(settings)
     if all_of_them:
         found = [replace(photo, side="val") for photo in found if photo.key not in without]
         root = root.with_name(f"{root.name}-held-out")
@@ -280,7 +289,7 @@ def training_data(settings: Train, teacher: Teacher | None) -> DistillData:
     if settings.data.kind == "photos":
         assert teacher is not None
         return loaders.labelled(settings, partial(split_on_the_fly, settings, teacher))
-    if sources.needs_labels(settings):
+    if data_source(settings).needs_labels:
         assert teacher is not None
         prepare(settings, teacher)
     return loaders.labelled(settings)

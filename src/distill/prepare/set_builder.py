@@ -20,6 +20,7 @@ from types import MappingProxyType
 from distill.core.errors import DistillError, counted
 from distill.core.progress import bar
 from distill.data import photo_table
+from distill.data.address import Address
 from distill.data.decode import is_whole
 from distill.data.manifest import (
     Manifest,
@@ -32,7 +33,6 @@ from distill.data.manifest import (
 )
 from distill.data.photo_table import SIDES, SKIPPED
 from distill.data.photos import Photo, Side
-from distill.data.shards.address import Address
 from distill.data.takedown import content_line
 from distill.prepare.pair_maker import PairJob, PairMaker, make_pairs, plan, write_pngs
 from distill.prepare.placement import Placement, place_photos

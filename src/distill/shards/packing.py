@@ -24,12 +24,12 @@ from distill.core.files import home_path, real_path
 from distill.core.next_step import next_step
 from distill.core.process import worker_init_fn
 from distill.core.progress import bar
+from distill.data.address import Address
 from distill.data.decode import BadPhoto
 from distill.data.manifest import LOCK, MANIFEST, devices_at, is_complete, manifest_at
 from distill.data.pairs import Pair, Pairs, find_pairs
 from distill.data.photo_table import PAIR_FOLDERS, SIDES, PhotoRow, pair_of, read_rows, size_of
 from distill.data.photos import Side
-from distill.data.shards.address import Address
 from distill.data.shards.pair_record import CodecName, codec_named
 from distill.data.shards.shard_index import (
     Catalogue,

@@ -11,7 +11,7 @@ from distill.config import compose, groups
 from distill.config.settings.training import PhotoSource, Prepare
 from distill.config.validate import source_of
 from distill.core.errors import DistillError
-from distill.data import sources
+from distill.data.kinds import chosen
 from distill.models import build
 from distill.models.teachers.teacher import Teacher
 from distill.runs import run_folder
@@ -58,7 +58,7 @@ def find(run: str | None, runs: str, style: str) -> TeacherModel | None:
         return None
     try:
         if found := build.available_teacher(source.style, source.teacher):
-            if made_by := sources.labelled_by(source):
+            if made_by := chosen.labelled_by(source):
                 found.settle(made_by)
             return TeacherModel(found)
         why = (

@@ -36,7 +36,7 @@ from distill.train.search.study_sweep import StudySweep
 
 
 def _implied(typed: Mapping[str, Any]) -> list[str]:
-    from distill.data.sources import overrides_for_user_pairs
+    from distill.data.kinds.chosen import overrides_for_user_pairs
     from distill.models.zoo import overrides_for_init
 
     return [*overrides_for_user_pairs(typed), *overrides_for_init(typed)]

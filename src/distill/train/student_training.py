@@ -15,7 +15,7 @@ from distill.core.errors import DistillError, counted
 from distill.core.files import home_path, near_name
 from distill.data import loaders, sources
 from distill.data.datamodule import DistillData, LoaderData, Pictures
-from distill.data.shards.shard_manifest import finished_shards
+from distill.data.kinds.chosen import data_source
 from distill.losses.criterion import make_criterion
 from distill.losses.term import Reads
 from distill.models.build import load_teacher
@@ -81,9 +81,9 @@ def parts(settings: Train) -> tuple[DistillModule, DistillData]:
 
 def check(settings: Train) -> None:
     """Raises DistillError, before anything is computed, for photos, pairs or channels of no use."""
-    own = settings.data.kind == "loader"
-    no_pairs = not settings.data.root or settings.data.kind not in ("pairs", "shards")
-    if settings.teacher is None and no_pairs and not own:
+    source = data_source(settings)
+    pairs = (settings.data.root and source.own_pairs) or not source.on_disk
+    if settings.teacher is None and not pairs:
         raise DistillError(
             f"style={settings.style.name}: is of pairs of your own; name their folder with "
             "data.root=DIR, or a style with a teacher"
@@ -93,10 +93,9 @@ def check(settings: Train) -> None:
             f"batchnorm={settings.batchnorm}: a student that was never trained has no averages "
             "worth keeping; start from one that was, such as init=zoo:hayao, or leave it out"
         )
-    if settings.data.kind == "shards":
-        finished_shards(sources.shards_root(settings))
+    source.check()
     loaders.check_sizes(settings)
-    if not sources.needs_labels(settings):
+    if not source.needs_labels:
         for key, file in sources.drop_lists(settings).items():
             if file:
                 raise DistillError(
@@ -131,8 +130,9 @@ def needed_teacher(settings: Train) -> Teacher | None:
             "GKA needs the teacher's activations, and pairs of your own have no teacher; set "
             "loss.weights.gka=0"
         )
-    own = settings.data.kind == "loader" and settings.teacher is not None  # for photos alone
-    if own or sources.needs_labels(settings) or _reads_activations(settings.loss):
+    source = data_source(settings)
+    live = source.live and settings.teacher is not None  # of a loader, for photos alone
+    if live or source.needs_labels or _reads_activations(settings.loss):
         return load_teacher(settings.style, settings.teacher)
     return None
 
@@ -154,7 +154,7 @@ def student_module(
             f"data.batch_size={settings.data.batch_size}: GKA compares pictures within a batch and "
             f"needs at least {loss.min_batch}; raise it or set loss.weights.gka=0"
         )
-    live = settings.data.kind in ("photos", "loader")
+    live = data_source(settings).live
     made = kind(
         student,
         loss,

@@ -10,7 +10,7 @@ import pytest
 from filelock import FileLock
 
 from distill.core.errors import DistillError
-from distill.data.shards.address import Address
+from distill.data.address import Address
 from distill.data.shards.node_cache import SLOTS, NodeCache
 from distill.data.shards.shard_index import Catalogue, shard_path
 from distill.data.shards.shard_manifest import finished_shards

@@ -24,13 +24,12 @@ from distill.config.settings.training import Prepare
 from distill.core.errors import DistillError, counted
 from distill.core.images import sheet, to_tensor
 from distill.core.terms import Terms
+from distill.data.address import Address
 from distill.data.cards.set_formats import SetFormat, form_at
 from distill.data.cards.terms import front_matter, licence_entries, one_line, terms_section
 from distill.data.manifest import TEACHER, counts_at
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import Side
-from distill.data.shards.address import Address
-from distill.data.sources import shards_root
 from distill.data.takedown import set_with_takedown
 from distill.data.terms import kept_terms
 
@@ -48,10 +47,9 @@ _FILES = re.compile(rf"(?ms)^{FILES}\n.*?(?=^## |\Z)")
 _HEAD = re.compile(r"(?s)\A---\n(.*?\n)---\n")
 
 
-def write_card(settings: Prepare, root: Path) -> None:
-    """Write README.md and the sheet of the set that distill.prepare has just made: of data=shards
-    where those lie, else at `root`."""
-    form = form_at(shards_root(settings) if settings.data.kind == "shards" else root)
+def write_card(settings: Prepare, root: Path | Address) -> None:
+    """Write README.md and the sheet of the set that distill.prepare has just made at `root`."""
+    form = form_at(root)
     rows = [
         [to_tensor(picture.convert("RGBA").convert("RGB")) for picture in pair]
         for pair in form.samples(SHOWN)

@@ -15,6 +15,7 @@ from typing import Any
 from PIL import Image
 
 from distill.config import groups
+from distill.data.address import Address
 from distill.data.datamodule import spread
 from distill.data.decode import BadPhoto
 from distill.data.manifest import manifest_at
@@ -26,7 +27,6 @@ from distill.data.photo_table import (
     png_names,
 )
 from distill.data.photos import Side
-from distill.data.shards.address import Address
 from distill.data.shards.pair_record import PHOTO, STYLIZED, codec_named
 from distill.data.shards.shard_index import Catalogue
 from distill.data.shards.shard_manifest import SetMetadataStore, finished_shards, shard_manifest_at

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write, cache_folder, sha256
-from distill.data.shards.address import Address
+from distill.data.address import Address
 from distill.data.shards.shard_index import shard_path
 
 SLOTS = 64  # lock files: of two shards in one slot, one process at a time fetches one

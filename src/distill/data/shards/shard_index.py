@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import sha256
+from distill.data.address import Address
 from distill.data.photos import Side
-from distill.data.shards.address import Address
 
 CATALOGUE = "shards.parquet"
 LARGEST = 2**30  # bytes of a pair: what an index may ask to be read

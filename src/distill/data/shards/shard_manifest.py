@@ -14,10 +14,10 @@ from pydantic import TypeAdapter
 
 from distill.core.errors import DistillError
 from distill.core.files import cache_folder, write_whole
+from distill.data.address import Address
 from distill.data.manifest import DRAWINGS, MANIFEST, TEACHER, TERMS
 from distill.data.photo_table import DROPPED, PHOTOS, SKIPPED
 from distill.data.photos import Side
-from distill.data.shards.address import Address
 from distill.data.shards.pair_record import CodecName
 
 # Of the set that the shards were made of, kept as they are in ROOT/set/, so that it can be whole

@@ -13,9 +13,9 @@ from typing import Any
 
 from PIL import Image
 
+from distill.data.address import Address
 from distill.data.photo_table import PhotoRow
 from distill.data.photos import Side, group_of
-from distill.data.shards.address import Address
 from distill.data.shards.pair_record import (
     END,
     Content,

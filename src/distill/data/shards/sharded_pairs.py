@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from distill.core.errors import DistillError
+from distill.data.address import Address
 from distill.data.decode import BadPhoto, to_rgb
 from distill.data.photos import Side
-from distill.data.shards.address import Address
 from distill.data.shards.node_cache import NodeCache
 from distill.data.shards.pair_record import ArrayCodec, codec_named, decode_pair, decoded
 from distill.data.shards.shard_index import Catalogue, ShardPart, part_path, read_part, shard_path

@@ -16,11 +16,11 @@ from distill.core.arrays import save_png
 from distill.core.errors import DistillError, counted
 from distill.core.files import cache_folder, write_whole
 from distill.core.progress import bar
+from distill.data.address import Address
 from distill.data.decode import BadPhoto, is_whole
 from distill.data.manifest import LOCK, MANIFEST, check_writable, writing
 from distill.data.photo_table import SIDES
 from distill.data.photos import Side
-from distill.data.shards.address import Address
 from distill.data.shards.shard_index import Catalogue
 from distill.data.shards.shard_manifest import KEPT, SIDECARS, finished_shards
 from distill.data.shards.sharded_pairs import ShardedPairs

@@ -1,0 +1,1 @@
+"""Where the pictures of a run come from: one class for each `data.kind`."""

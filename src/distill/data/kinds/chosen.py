@@ -1,0 +1,135 @@
+"""The source that settings choose by `data.kind`, and where the set of a run lies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from distill.config.groups import choices
+from distill.config.settings.training import (
+    Adversarial,
+    PairedDataConfig,
+    PhotoSource,
+    PictureTrain,
+    Pix2PixTrain,
+    Training,
+)
+from distill.core.errors import DistillError
+from distill.core.files import home_path, real_path
+from distill.data.address import is_address
+from distill.data.kinds.live_photos import LivePhotos
+from distill.data.kinds.pair_folder import DemoPairs, PairFolder, UserLoader
+from distill.data.kinds.sharded import Shards
+from distill.data.kinds.source import Source
+from distill.data.manifest import manifest_at
+from distill.data.sources import usual_name
+
+KINDS: Mapping[str, type[Source]] = {
+    "pairs": PairFolder,
+    "photos": LivePhotos,
+    "demo": DemoPairs,
+    "shards": Shards,
+    "loader": UserLoader,
+}
+_PLAIN = re.compile(r"[\w-]+")  # a name that Hydra takes as it is
+
+
+def source_named(kind: str) -> type[Source]:
+    """The class of a `data.kind`."""
+    return KINDS[kind]
+
+
+def data_source(settings: PhotoSource | Pix2PixTrain) -> Source:
+    """Where the pictures come from that the settings choose."""
+    return source_named(settings.data.kind)(settings)
+
+
+def pairs_root(settings: PhotoSource) -> Path:
+    """The folder of the set of pairs: data.root, or data/pairs/STYLE-PHOTOS-SIZE.
+
+    Of a set that is no folder what its held-out pairs are unpacked into, once.
+    """
+    return data_source(settings).folder
+
+
+def folder_of_pairs(learnt: PairedDataConfig) -> Path | None:
+    """Where the pairs of recipe=pix2pix lie, None where none are named; as `pairs_root`.
+
+    Raises DistillError where there are none.
+    """
+    return source_named(learnt.kind).folder_at(learnt.root) if learnt.root else None
+
+
+def labelled_by(settings: PhotoSource, root: Path | None = None) -> str | None:
+    """The fingerprint of the teacher that labelled the set there; None of sketches or no set."""
+    return (manifest_at(root or pairs_root(settings)) or {}).get("teacher")
+
+
+def overrides_for_user_pairs(typed: Mapping[str, Any]) -> list[str]:
+    """What follows for distill.train from `typed`, settings by key, where data.root=DIR is a set of
+    pairs and no style or teacher is named: style=own, of a set that a teacher of ours made its
+    style.
+
+    Raises DistillError where photos are named too, which would be labelled for nothing."""
+    root, choice = typed.get("data.root"), typed.get("data", "pairs")
+    source = KINDS.get("pairs" if choice == "sizes" else choice)
+    students = typed.get("recipe", "distill") == "distill"  # another recipe has no style
+    if not root or {"style", "teacher"} & typed.keys() or not students:
+        return []
+    if source is None or not source.own_pairs or (made := source.made_of(str(root))) is None:
+        return []
+    if "teacher" in made:
+        return _overrides_for_style(made, typed)
+    if extra := [key for key in source.superfluous if key in typed]:
+        raise DistillError(
+            f"{extra[0]}={typed[extra[0]]}: data.root={root} holds pairs of your own, which have "
+            f"their photos; leave {extra[0]} out, or name a teacher to label them: style=STYLE"
+        )
+    return ["style=own"]
+
+
+def _overrides_for_style(made: Mapping[str, Any], typed: Mapping[str, Any]) -> list[str]:
+    """The style and size that a set's recipe names; of a teacher of one's own the name alone."""
+    name, size = str(made["style"]), made["size"]
+    words = [f"style={name}"]
+    if name not in choices("style") or name == "custom":
+        words = ["style=own", *([f"style.name={name}"] if _PLAIN.fullmatch(name) else [])]
+    words = [word for word in words if word.partition("=")[0] not in typed]
+    return words if "style.resolution" in typed else [*words, f"style.resolution={size}"]
+
+
+def seen_from_here(trained: Training, checkpoint: Path) -> Any:
+    """A run's settings, for a command in another folder than the run was trained in.
+
+    Paths that lead nowhere from here are taken from the folder that its `runs` lay in, where they
+    lead somewhere. A set without a data.root gets one then.
+    """
+    runs = Path(trained.runs)
+    above = real_path(checkpoint).parents[len(runs.parts) + 2 :]
+    if runs.is_absolute() or not above:
+        return trained
+
+    def found(path: Any) -> Any:
+        if isinstance(path, list):
+            return [found(each) for each in path]
+        if path is None or is_address(str(path)) or home_path(path).exists():
+            return path
+        there = above[0] / path
+        return str(there) if there.exists() else path
+
+    assert isinstance(trained, PhotoSource | Adversarial)
+    given: Any = {key: found(getattr(trained.data, key, None)) for key in ("root", "a", "b")}
+    data = replace(trained.data, **{k: given[k] for k in given.keys() & vars(trained.data).keys()})
+    if isinstance(trained, Adversarial):
+        return replace(trained, data=data)
+    usual = source_named(data.kind).place / usual_name(trained)
+    if data.root is None and (there := found(usual)) != usual:
+        data = replace(data, root=there)
+    style = replace(trained.style, weights=found(trained.style.weights))
+    folders = {"photos": found(trained.photos), "val_photos": found(trained.val_photos)}
+    if isinstance(trained, PictureTrain):
+        folders["style_image"] = found(trained.style_image)
+    return replace(trained, data=data, style=style, **folders)

@@ -1,0 +1,188 @@
+"""A folder of pairs: data=pairs, sizes and demo, and what a DataLoader of one's own stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from distill.config.settings.training import Pix2PixTrain, Train
+from distill.core import nodes
+from distill.core.errors import DistillError, counted
+from distill.data.datasets import PairSet
+from distill.data.kinds.source import (
+    PairsBySide,
+    Source,
+    Split,
+    TrainingSets,
+    check_some,
+    common_arguments,
+    sets_of_sizes,
+    varied_arguments,
+)
+from distill.data.manifest import is_complete, manifest_at
+from distill.data.pairs import Pairs, find_pairs, squares_of, whole_of
+from distill.data.photo_table import (
+    LAYER_FOLDER,
+    RUN_PAIRS,
+    TEACHER_FOLDERS,
+    folders_of,
+    read_sides,
+)
+from distill.data.photos import Side
+from distill.data.regions import Regions
+from distill.data.sampler import Share, shares_of
+from distill.data.shifts import shifts_with
+
+
+class PairFolder(Source):
+    """Photos labelled once and read from disk, or pairs of one's own."""
+
+    own_pairs: ClassVar = True
+    superfluous: ClassVar = ("photos", "val_photos")
+    regions: ClassVar = True
+
+    @classmethod
+    def made_of(cls, root: str) -> Mapping[str, Any] | None:
+        folder = Path(root)
+        if not folder.is_dir():
+            return None
+        made = manifest_at(folder) or {}
+        return made if "teacher" not in made or is_complete(folder) else None
+
+    @property
+    def needs_labels(self) -> bool:
+        """For a set of ours that is not there yet or not complete; a folder of pairs of one's own
+        is taken as it is."""
+        if self.settings.teacher is None or self.data.root is None:
+            return self.settings.teacher is not None
+        root = Path(self.data.root)
+        return not root.is_dir() or (manifest_at(root) is not None and not is_complete(root))
+
+    def training_sets(self, split: Split | None) -> TrainingSets:
+        root, d = self.folder, self.data
+        how = (d.val_fraction, d.split_seed, d.test_fraction)
+        name = self.settings.style.name
+        sides = find_pairs(root, name, *how, whole=bool(d.sizes), remember=True)
+        check_some(root, sides["train"])
+        sides = _of_run(self.settings, sides)
+        sets = self._of_sizes(sides) if d.sizes else self._of_squares(sides)
+        lined = _reads_lines(self.settings, root)
+        for whole in (sets.train, sets.val):
+            for part in getattr(whole, "sets", getattr(whole, "datasets", [whole])):
+                if self.settings.loss.weighed:
+                    part.regions = Regions(self.settings.loss, part.pairs, root)
+                part.lines = lined
+        return sets
+
+    def _of_squares(self, sides: dict[Side, Pairs]) -> TrainingSets:
+        root, d, common = self.folder, self.data, common_arguments(self.settings)
+        folders = (manifest_at(root) or {}).get("folders", [])
+        off = {side: shifts_with(d, root, sides[side]) for side in ("train", "val")}
+        varied = self._varied() | {"shares": self._shares(sides["train"], folders)}
+        train = PairSet(sides["train"], train=True, shifts=off["train"], **varied, **common)
+        val = PairSet(sides["val"], train=False, shifts=off["val"], **common)
+        return TrainingSets(train, val, sides)
+
+    def _of_sizes(self, sides: dict[Side, Pairs]) -> TrainingSets:
+        root, varied = self.folder, self._varied()
+        squares = {side: squares_of(pairs) for side, pairs in sides.items()}
+        whole = {side: whole_of(pairs, self.data.sizes) for side, pairs in sides.items()}
+        shares = None
+        if squares["train"]:
+            shares = self._shares(squares["train"], (manifest_at(root) or {})["folders"])
+        of_squares = varied | {"shares": shares}
+        train, val = sets_of_sizes(self.settings, root, squares, whole, of_squares, varied)
+        return TrainingSets(train, val, sides)
+
+    def _varied(self) -> dict[str, Any]:
+        return varied_arguments(self.settings) | {"flip": _mirrors(self.folder, self.data.flip)}
+
+    def _shares(self, pairs: Pairs, names: Sequence[str]) -> list[Share] | None:
+        weights = self.data.weights
+        folders = folders_of(self.folder, [pair.name for pair in pairs]) if weights else []
+        return shares_of(weights, names, folders)
+
+    def pairs_by_side(self) -> PairsBySide:
+        root, d = Path(self.data.root), self.data
+        if manifest_at(root) is not None and not is_complete(root):
+            raise DistillError(
+                f"data.root={root}: a set that is not finished; run the same distill.prepare again "
+                "to resume"
+            )
+        split = (d.val_fraction, d.split_seed, d.test_fraction)
+        sides = _of_run(self.settings, find_pairs(root, None, *split, remember=True))
+        swap, flip = d.direction == "BtoA", _mirrors(root, d.flip)
+        train, val = (shifts_with(d, root, sides[side], swap, d.pad) for side in ("train", "val"))
+        return PairsBySide(sides["train"], sides["val"], {"flip": flip}, (train, val), sides)
+
+
+class DemoPairs(PairFolder):
+    """Six photographs of scikit-image, labelled as others are."""
+
+    own_pairs: ClassVar = False
+    regions: ClassVar = False
+
+
+class UserLoader(PairFolder):
+    """A DataLoader of Python's, which a run's settings cannot name again."""
+
+    live: ClassVar = True
+    on_disk: ClassVar = False
+    own_pairs: ClassVar = False
+    regions: ClassVar = False
+
+    @property
+    def needs_labels(self) -> bool:
+        return False
+
+
+def _of_run(settings: Train | Pix2PixTrain, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
+    """The pairs that a run began with, where it resumes: those added since count from the next run.
+
+    A new run takes all.
+    """
+    folder = Path(settings.runs) / settings.run
+    resumes = settings.resume and (folder / "checkpoints/last.ckpt").is_file()
+    listed = {*read_sides(folder / RUN_PAIRS)} if resumes else set()
+    if not listed:
+        return sides
+    kept = {
+        side: pairs.take(i for i, pair in enumerate(pairs) if (pair.name, side) in listed)
+        for side, pairs in sides.items()
+    }
+    new = {side: len(sides[side]) - len(kept[side]) for side in ("train", "val")}
+    if any(new.values()):
+        said = ", ".join(f"{count} {side}" for side, count in new.items() if count)
+        print(f"{counted(sum(new.values()), 'new pair')}: {said}, which count from the next run")
+    return kept
+
+
+def _reads_lines(settings: Train, root: Path) -> bool:
+    """Whether the student's head learns from the layer of lines beside a set's pairs.
+
+    Raises DistillError where some pairs of the set have none.
+    """
+    there = [root / side / LAYER_FOLDER for side in ("train", "val")]
+    if settings.head is None or not any(folder.is_dir() for folder in there):
+        return False
+    if not getattr(nodes.class_of("head", settings.head), "reads_lines", False):
+        return False
+    for folder in there:
+        names = {path.name for path in (folder.parent / TEACHER_FOLDERS[1]).glob("*.png")}
+        if lacking := sorted(names - {path.name for path in folder.glob("*.png")}):
+            raise DistillError(
+                f"{folder}: has no {lacking[0]}, nor {counted(len(lacking) - 1, 'other')}; delete "
+                "the folder to learn lines from the pictures, or the set to label it again"
+            )
+    return True
+
+
+def _mirrors(root: Path, asked: bool | None) -> bool:
+    """Whether pairs are mirrored at random: as asked for, else where no teacher made the targets.
+
+    T(mirrored photo) is not the mirrored T(photo): of hayao they are 29 dB apart, and half of the
+    targets would contradict the other half.
+    """
+    # A set of sketches has a manifest without a teacher.
+    return asked if asked is not None else "teacher" not in (manifest_at(root) or {})

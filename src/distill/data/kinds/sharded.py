@@ -1,0 +1,113 @@
+"""data=shards: pairs that distill.shards packed, here or in an object store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from distill.data import sources
+from distill.data.address import Address
+from distill.data.datasets import PairSet
+from distill.data.kinds.source import (
+    FOLDER_ONLY,
+    PairsBySide,
+    Source,
+    Split,
+    TrainingSets,
+    check_no_align,
+    check_some,
+    common_arguments,
+    sets_of_sizes,
+    varied_arguments,
+)
+from distill.data.photos import Side
+from distill.data.sampler import shares_of
+from distill.data.shards.node_cache import NodeCache
+from distill.data.shards.shard_index import Catalogue
+from distill.data.shards.shard_manifest import ShardManifest, finished_shards, shard_manifest_at
+from distill.data.shards.shard_order import ShardOrder
+from distill.data.shards.sharded_pairs import ShardedPairs
+from distill.data.shards.unpacking import held_out_folder
+
+
+class Shards(Source):
+    """Pairs in tar files, which are taken as they are."""
+
+    place: ClassVar = Path("data/shards")
+    own_pairs: ClassVar = True
+
+    @property
+    def root(self) -> Address:
+        return Address(self.data.root or self.place / sources.usual_name(self.settings))
+
+    @classmethod
+    def folder_at(cls, root: str) -> Path:
+        """The held-out pairs alone, which are unpacked once."""
+        return held_out_folder(Address(root))
+
+    @classmethod
+    def made_of(cls, root: str) -> Mapping[str, Any] | None:
+        shards = shard_manifest_at(Address(root))
+        return None if shards is None else shards.recipe
+
+    @property
+    def needs_labels(self) -> bool:
+        return False
+
+    @cached_property
+    def manifest(self) -> ShardManifest:
+        """Of finished shards. Raises DistillError."""
+        return finished_shards(self.root)
+
+    @property
+    def flip(self) -> bool:
+        """Whether pairs are mirrored: as asked for, else where no teacher made the targets."""
+        asked = self.data.flip
+        return not self.manifest.made_by_teacher if asked is None else asked
+
+    def check(self) -> None:
+        finished_shards(self.root)
+
+    def sizes(self) -> list[int] | None:
+        return self.manifest.recipe.get("sizes", [])
+
+    def training_sets(self, split: Split | None) -> TrainingSets:
+        check_no_align(self.data, FOLDER_ONLY)
+        settings, d = self.settings, self.data
+        common, varied = common_arguments(settings), varied_arguments(settings)
+        pairs, varied["flip"] = self._sides(), self.flip
+        if d.sizes:
+            whole = self._sides(whole=True)
+            squares = varied | ({"order": self._order(pairs["train"])} if pairs["train"] else {})
+            large = dict(varied)
+            if len(whole["train"]):
+                large["order"] = ShardOrder(whole["train"].sizes, f"{settings.seed}:whole")
+            return TrainingSets(*sets_of_sizes(settings, self.root, pairs, whole, squares, large))
+        check_some(self.root, pairs["train"])
+        order = self._order(pairs["train"])
+        train = PairSet(pairs["train"], train=True, order=order, **varied, **common)
+        return TrainingSets(train, PairSet(pairs["val"], train=False, **common))
+
+    def pairs_by_side(self) -> PairsBySide:
+        check_no_align(self.data, FOLDER_ONLY)
+        sides = self._sides()
+        train = sides["train"]
+        order = ShardOrder(train.sizes, self.settings.seed) if train else None
+        return PairsBySide(train, sides["val"], {"flip": self.flip, "order": order})
+
+    def _sides(self, whole: bool = False) -> dict[Side, ShardedPairs]:
+        """The squares by their sides, or the whole pictures. Raises DistillError."""
+        root, cache = self.root, self.data.cache
+        codec, catalogue = self.manifest.codec, Catalogue(root)
+        copies = NodeCache(root, cache) if cache and root.local is None else None
+        return {
+            side: ShardedPairs(root, catalogue, side, codec, copies, whole)
+            for side in ("train", "val")
+        }
+
+    def _order(self, pairs: ShardedPairs) -> ShardOrder:
+        names, folders = self.manifest.recipe.get("folders", []), pairs.catalogue.folders
+        shares = shares_of(self.data.weights, names, folders[pairs.shards].tolist())
+        return ShardOrder(pairs.sizes, self.settings.seed, shares)

@@ -1,0 +1,189 @@
+"""What every source of pictures says of itself, and what sources have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from torch.utils.data import Dataset
+
+from distill.config.settings.training import SplitConfig, Train
+from distill.core.errors import DistillError
+from distill.data import sources
+from distill.data.address import Address
+from distill.data.datasets import HeldOutPairs, MixedPairs, PairSet
+from distill.data.manifest import manifest_at
+from distill.data.pairs import Pairs, ReadablePair
+from distill.data.photos import Photo, Side
+from distill.data.shifts import Shifts
+
+Split = Callable[[], Mapping[Side, Sequence[Photo]]]
+FOLDER_ONLY = "of a folder of pairs only; train on that, or leave it out"
+
+
+@dataclass(frozen=True)
+class TrainingSets:
+    """What a run is trained and validated on; `pairs` by side where they are files of a folder."""
+
+    train: Dataset
+    val: Dataset
+    pairs: Mapping[Side, Pairs] | None = None
+
+
+@dataclass(frozen=True)
+class PairsBySide:
+    """Pairs to learn from and to validate on: `how` are arguments of the training `PairSet`,
+    `shifts` those of both sides."""
+
+    train: Sequence[ReadablePair]
+    val: Sequence[ReadablePair]
+    how: Mapping[str, Any]
+    shifts: tuple[Shifts | None, Shifts | None] = (None, None)
+    pairs: Mapping[Side, Pairs] | None = None
+
+
+class Source(ABC):
+    """The source that `data.kind` names, with the settings of a command.
+
+    They are those of distill.prepare, or of distill.train recipe=distill or pix2pix.
+    """
+
+    place: ClassVar = Path("data/pairs")  # where sets lie that have no data.root
+    live: ClassVar = False  # the teacher draws what a training step needs
+    on_disk: ClassVar = True  # others find the pictures again
+    own_pairs: ClassVar = False  # data.root may hold pairs of the user's own
+    superfluous: ClassVar[tuple[str, ...]] = ()  # settings that say nothing beside these
+    regions: ClassVar = False  # loss.region knows where faces are
+
+    def __init__(self, settings: Any) -> None:
+        self.settings, self.data = settings, settings.data
+
+    @property
+    def root(self) -> Path | Address:
+        """Where the set lies: data.root, or `place`/STYLE-PHOTOS-SIZE. Raises DistillError."""
+        return Path(self.data.root or self.place / sources.usual_name(self.settings))
+
+    @property
+    def folder(self) -> Path:
+        """The same as a folder, which evaluation and exports read: some of its pairs are there."""
+        return self.folder_at(str(self.root))
+
+    @classmethod
+    def folder_at(cls, root: str) -> Path:
+        """The folder of the set at `root`. Raises DistillError where it has to be made first, and
+        cannot be."""
+        return Path(root)
+
+    @classmethod
+    def made_of(cls, root: str) -> Mapping[str, Any] | None:
+        """The manifest of the set at data.root, empty of pairs of the user's own; None where no
+        set is there, or an unfinished one. Raises DistillError."""
+        return None
+
+    @property
+    @abstractmethod
+    def needs_labels(self) -> bool:
+        """Whether training waits for a teacher's labels."""
+
+    def check(self) -> None:  # noqa: B027 - most sources make theirs
+        """Raises DistillError where a set that nothing here makes is not there."""
+
+    def check_sizes(self) -> None:
+        """Raises DistillError for data.sizes that cannot be labelled, or of which nothing can be
+        cut.
+
+        Centre squares stand for the sizes that are no larger: training cuts out of larger pictures.
+        """
+        d, side = self.data, self.settings.style.resolution
+        asked, crop = f"data.sizes={d.sizes}", d.crop_size or side
+        if d.sizes is None:
+            return
+        if d.align:
+            raise DistillError(f"data.align=true: of squares only; leave it or {asked} out")
+        larger = [size for size in d.sizes if size > side]
+        if not larger:
+            raise DistillError(
+                f"{asked}: none is larger than style.resolution={side}, the centre squares that "
+                "training has anyway; add a larger one"
+            )
+        if crop > larger[0]:
+            raise DistillError(
+                f"data.crop_size={crop}: larger than pictures of {asked}, of which {larger[0]} is "
+                "the smallest that is trained on; take a smaller crop, or leave that size out"
+            )
+
+    def sizes(self) -> list[int] | None:
+        """The long sides of the whole pictures that the set has; None where it is not complete."""
+        if self.needs_labels:
+            return None
+        return (manifest_at(self.folder) or {}).get("sizes", [])
+
+    @abstractmethod
+    def training_sets(self, split: Split | None) -> TrainingSets:
+        """Those of recipe=distill, of a set that is there. `split` gives photos by their sides.
+
+        Raises DistillError for settings that this source does not have.
+        """
+
+    def pairs_by_side(self) -> PairsBySide:
+        """Those of recipe=pix2pix, which has only sources of pairs."""
+        raise NotImplementedError
+
+
+def check_some(root: Path | str | Address | None, train: Sequence[object]) -> None:
+    """Raises DistillError where nothing is left to learn from."""
+    if not train:
+        raise DistillError(f"{root}: has val/ but no train/, nothing to learn from; add it")
+
+
+def check_no_align(d: SplitConfig, why: str) -> None:
+    """Raises DistillError for data.align=true, which only a folder of pairs has."""
+    if d.align:
+        raise DistillError(f"data.align=true: {why}")
+
+
+def common_arguments(settings: Train) -> dict[str, Any]:
+    """Arguments of every `PairSet` of a student's run."""
+    return {"size": settings.style.resolution, "alpha": settings.channels == 4}
+
+
+def varied_arguments(settings: Train) -> dict[str, Any]:
+    """How pairs are shown to a student, but for mirroring, which goes by who made them."""
+    d = settings.data
+    of_pairs = {"crop_size": d.crop_size, "zoom": d.zoom, "photo_colour": d.photo_colour}
+    return of_pairs | {"seed": settings.seed}
+
+
+def sets_of_sizes(
+    settings: Train,
+    root: Path | Address,
+    squares: Mapping[Side, Sequence[ReadablePair]],
+    whole: Mapping[Side, Sequence[ReadablePair]],
+    of_squares: dict[str, Any],
+    of_whole: dict[str, Any],
+) -> tuple[Dataset, Dataset]:
+    """Training and validation of a set of several sizes: squares and whole pictures by side, and
+    how each kind is varied. It may have no squares."""
+    d, common = settings.data, common_arguments(settings) | {"thumbnail": True}
+    if not whole["train"]:
+        raise DistillError(
+            f"{root}: has no whole picture of data.sizes={d.sizes} to train on; add larger photos"
+        )
+    side = settings.style.resolution
+    crop = d.crop_size or side
+    as_they_are = common | {"size": None}
+    own_stream = {"crop_size": crop, "seed": f"{settings.seed}:whole"}
+    crops = PairSet(whole["train"], train=True, **(of_whole | as_they_are | own_stream))
+    train: Dataset = crops
+    if len(squares["train"]) and d.share_of_sizes < 1:
+        cut = {"crop_size": min(crop, side)}
+        own = PairSet(squares["train"], train=True, **(of_squares | common | cut))
+        together = d.batch_size if crop > side else 1
+        train = MixedPairs(own, crops, d.share_of_sizes, settings.seed, together)
+    held_out = ((squares, common), (whole, as_they_are))
+    return train, HeldOutPairs(
+        [PairSet(pairs["val"], train=False, **how) for pairs, how in held_out if len(pairs["val"])]
+    )
