@@ -35,7 +35,11 @@ PACKAGES, ARROWS = 18, 70
 DOTTED_ALONE = re.compile(r"^distill(?:\.\w+)+\.?$")  # a module or class, as `_target_` has it
 FILES = sorted(SOURCE.rglob("*.py"))
 # Packages beside the core, which come with it as plug-ins, and what only they speak of.
-WORDS = {"distill_diffusion": r"diffus", "distill_sets": r"quick,? ?draw|sketcher|saliency"}
+WORDS = {
+    "distill_diffusion": r"diffus",
+    "distill_scale": r"\bray\b",
+    "distill_sets": r"quick,? ?draw|sketcher|saliency",
+}
 BESIDE = sorted(path for name in WORDS for path in (SOURCE.parent / name).rglob("*.py"))
 
 

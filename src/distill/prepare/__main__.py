@@ -4,7 +4,7 @@ Label photos with a teacher, once: pairs of photo and stylized photo on disk.
 
   python -m distill.prepare style=hayao photos=DIR
   python -m distill.prepare -m style=toon,hayao photos=DIR     one after the other
-  python -m distill.prepare style=hayao photos=DIR data=shards engine=ray
+  python -m distill.prepare style=hayao photos=DIR data=shards
   python -m distill.prepare style=custom style.name=NAME photos=DIR teacher=python \\
       teacher.call=MODULE:NAME     a callable, (N, 3, H, W) float32 RGB in [0, 1] to the same
   python -m distill.prepare style=custom style.name=NAME photos=DIR teacher=folder \\

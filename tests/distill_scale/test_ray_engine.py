@@ -21,8 +21,8 @@ from distill.core.errors import DistillError
 from distill.data.photos import find_photos
 from distill.data.thumbnails import thumbnails
 from distill.prepare import __main__ as prepare
-from distill.prepare.ray_engine import RayEngine, _reach
 from distill.shards import __main__ as shards
+from distill_scale.ray_engine import RayEngine, _reach
 from support.commands import SMALL, run
 from support.labelling import add
 from support.object_store import BUCKET, object_store
@@ -272,14 +272,14 @@ def test_leases_are_carried_out_and_errors_are_those_of_the_worker(engine):
 
 @pytest.mark.slow
 def test_a_lease_that_ends_every_worker_ends_the_command(engine, monkeypatch):
-    monkeypatch.setattr("distill.prepare.ray_engine.LOSSES", 2)
+    monkeypatch.setattr("distill_scale.ray_engine.LOSSES", 2)
     with pytest.raises(DistillError, match="2 workers were lost over one shard, the last: The"):
         list(engine.run(Halves(), ["dies"], "cpu"))
 
 
 @pytest.mark.slow
 def test_a_worker_that_cannot_start_is_one_line(engine, monkeypatch):
-    monkeypatch.setattr("distill.prepare.ray_engine.LOSSES", 2)
+    monkeypatch.setattr("distill_scale.ray_engine.LOSSES", 2)
     with pytest.raises(DistillError, match=r"a worker does not start \(.*No module named 'absent'"):
         list(engine.run(Absent(), ["a"], "cpu"))
 

@@ -1,0 +1,1 @@
+"""Sets for many machines: an engine that labels on a Ray cluster."""
