@@ -50,6 +50,9 @@ _NAMED = (("photo", "stylized"), ("A", "B"))
 _MAKE_SOME = "python -m distill.prepare recipe=pix2pix makes pairs of photos and sketches"
 
 Two = tuple[Path, Path]
+Layout = dict[Side, tuple[Path, Two | None]]  # of a side its folder and, in it, two of pictures
+# Folders of sides; val/ comes before valid/.
+_SIDES_NAMED: dict[str, Side] = {"train": "train", "valid": "val", "val": "val", "test": "test"}
 
 
 class ReadablePair(Protocol):
@@ -250,50 +253,71 @@ def _all_sides(
     remember: bool,
 ) -> dict[Side, Pairs]:
     alone: list[str] = []
-    # val/ comes before valid/.
-    named: dict[str, Side] = {"train": "train", "valid": "val", "val": "val", "test": "test"}
-    two = _two_folders(root, style)
-    found: dict[Side, tuple[Path, Two | None]]
-    inside = {
-        side: (two[0] / name, two[1] / name)
-        for name, side in named.items()
-        if two and (two[0] / name).is_dir() and (two[1] / name).is_dir()
-    }
-    below = {side: root / name for name, side in named.items() if (root / name).is_dir()}
-    if two and inside and not _pictures(two[0]):
-        found = {side: (root, each) for side, each in inside.items()}
-    elif not below or (two and "train" not in below):
-        found = {"train": (root, two)}
-    else:
-        found = {side: (each, _two_folders(each, style)) for side, each in below.items()}
-    sides = {side: _pairs_of(folder, style, each, alone) for side, (folder, each) in found.items()}
+    layout = _layout(root, style)
+    sides = {side: _pairs_of(folder, style, two, alone) for side, (folder, two) in layout.items()}
     below_root = [Path(path).relative_to(root).as_posix() for path in alone]
     tell_alone(root, below_root, "without a partner of the same name")
     if sides.keys() == {"train"}:
-        pairs = sides["train"]
-        kept = root / f"split-{val_fraction:g}-{test_fraction:g}-{seed}.tsv"
-        known = dict(read_sides(kept))
-        photos = [Photo(pair.photo, pair.name) for pair in pairs]
-        given = grown_sides(photos, known, val_fraction, seed, test_fraction)
-        if remember and (new := [p for p in photos if p.key not in known]):
-            own = dict(zip((photo.key for photo in photos), given, strict=True))
-            if known:
-                counts = Counter(own[photo.key] for photo in new)
-                said = ", ".join(f"{counts[side]} {side}" for side in SIDES if counts[side])
-                print(
-                    f"{root}: {counted(len(new), 'new pair')}: {said}; the others keep their sides"
-                )
-            with suppress(OSError):  # then they keep them as long as none is added
-                write_sides(kept, (known | own).items())
-        return {
-            side: pairs.take(i for i, own_side in enumerate(given) if own_side == side)
-            for side in SIDES
-        }
+        return _split_by_names(
+            root, sides["train"], val_fraction, seed, test_fraction, remember=remember
+        )
     if "val" not in sides:
         sides["val"] = sides["test"]
         if "train" in sides:  # validation chooses by them, so they are no test
             del sides["test"]
     return {side: sides.get(side, Pairs([], root)) for side in SIDES}
+
+
+def _layout(root: Path, style: str | None) -> Layout:
+    """How a folder lays out its pairs; without folders of sides all are of the training side."""
+    two = _two_folders(root, style)
+    if two and (inside := _sides_inside(root, two)) and not _pictures(two[0]):
+        return inside
+    below = _sides_below(root, style)
+    return {"train": (root, two)} if not below or (two and "train" not in below) else below
+
+
+def _sides_inside(root: Path, two: Two) -> Layout:
+    """A/train + B/train: the sides are folders of both."""
+    photos, targets = two
+    return {
+        side: (root, (photos / name, targets / name))
+        for name, side in _SIDES_NAMED.items()
+        if (photos / name).is_dir() and (targets / name).is_dir()
+    }
+
+
+def _sides_below(root: Path, style: str | None) -> Layout:
+    """train/A + train/B, or pictures side by side in train/: each side is a folder."""
+    folders = {side: root / name for name, side in _SIDES_NAMED.items() if (root / name).is_dir()}
+    return {side: (folder, _two_folders(folder, style)) for side, folder in folders.items()}
+
+
+def _split_by_names(
+    root: Path,
+    pairs: Pairs,
+    val_fraction: float,
+    seed: int,
+    test_fraction: float,
+    remember: bool,
+) -> dict[Side, Pairs]:
+    """The sides of pairs that no folder divides, by a hash of their names.
+
+    Those that a training had before keep theirs; with `remember` this one's are written down.
+    """
+    file = root / f"split-{val_fraction:g}-{test_fraction:g}-{seed}.tsv"
+    known = dict(read_sides(file))
+    photos = [Photo(pair.photo, pair.name) for pair in pairs]
+    sides = grown_sides(photos, known, val_fraction, seed, test_fraction)
+    if remember and (new := [photo.key for photo in photos if photo.key not in known]):
+        side_of = dict(zip((photo.key for photo in photos), sides, strict=True))
+        if known:
+            counts = Counter(side_of[key] for key in new)
+            text = ", ".join(f"{counts[side]} {side}" for side in SIDES if counts[side])
+            print(f"{root}: {counted(len(new), 'new pair')}: {text}; the others keep their sides")
+        with suppress(OSError):  # then they keep them as long as none is added
+            write_sides(file, (known | side_of).items())
+    return {side: pairs.take(i for i, each in enumerate(sides) if each == side) for side in SIDES}
 
 
 def _without_dropped(root: Path, sides: dict[Side, Pairs]) -> dict[Side, Pairs]:
