@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from ast import literal_eval
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import numpy as np
 from distill.core.engine import HERE, Engine
 from distill.core.errors import counted
 from distill.data import photo_table
-from distill.data.dropped import drop_list
+from distill.data.dropped import DropList, drop_list
 from distill.data.duplicates import find_near_duplicates
 from distill.data.manifest import Manifest
 from distill.data.photo_table import SIDES, PhotoRow
@@ -75,47 +75,67 @@ def place_photos(
     photo_of = photo_of or (lambda side, pair: root / side / "photo" / f"{pair}.png")
     known = photo_table.read_rows(root)
     there = {photo_table.pair_of(name): side for side in SIDES for name in disk[side]}
-    remembered_lines = photo_table.read_dropped(root / photo_table.DROPPED)
-    more, back = (photo_table.read_dropped(each) if each else [] for each in (drop, restore))
-    dropping = drop_list(remembered_lines, more, back, photos, known, there)
-    lines, left_out, unknown = dropping.lines, dropping.pairs, dropping.unknown
-    if unknown:
-        first = f"the first: {unknown[0]!r}" if len(unknown) > 1 else repr(unknown[0])
-        count = f"{counted(len(unknown), 'line')} name" if len(unknown) > 1 else "a line names"
-        warnings.warn(f"drop: {count} no photo, {first}", stacklevel=2)
-    kept = [photo for photo in photos if photo.pair_name not in left_out]
-    rows = {p.pair_name: row for p in kept if (row := _row(p, known, there))}
-    gone = known.keys() - {p.pair_name for p in kept} - left_out
+    lines_before = photo_table.read_dropped(root / photo_table.DROPPED)
+    dropping = _dropping(lines_before, drop, restore, photos, known, there)
+    kept = [photo for photo in photos if photo.pair_name not in dropping.pairs]
+    gone = known.keys() - {photo.pair_name for photo in kept} - dropping.pairs
     orphans = [known[pair] for pair in sorted(gone & there.keys())]
-    settled = len(rows) == len(kept) and not known.keys() & left_out
+    rows = {photo.pair_name: row for photo in kept if (row := _row(photo, known, there))}
+    settled = len(rows) == len(kept) and not known.keys() & dropping.pairs
     if not settled:
         # A pair whose photo is gone: its copy of the photo still keeps near-duplicates beside it.
-        alone = [
-            (Photo(photo_of(on, row.pair), literal_eval(row.key)), on)
-            for row in orphans
-            if (on := there[row.pair])
-        ]
-        rows = _place(kept, rows, alone, manifest, engine)
-    written = [*(rows[photo.pair_name] for photo in kept), *orphans]
-    obsolete = photo_table.leftovers(root, left_out) if left_out else []
+        sides = [there[row.pair] for row in orphans]
+        copies = (
+            Photo(photo_of(side, row.pair), literal_eval(row.key))
+            for side, row in zip(sides, orphans, strict=True)
+        )
+        beside = [*zip(copies, sides, strict=True)]
+        rows = _place(kept, rows, beside, manifest, engine)
+    placed = [(photo, rows[photo.pair_name]) for photo in kept]
+    written = [*(row for _, row in placed), *orphans]
+    obsolete = photo_table.leftovers(root, dropping.pairs) if dropping.pairs else []
     same = not known or list(known.values()) == written
     return Placement(
-        sides=[(p, side) for p in kept if (side := rows[p.pair_name].side)],
+        sides=[(photo, row.side) for photo, row in placed if row.side],
         rows=written,
-        bridging={p.key: r.reason for p in kept if (r := rows[p.pair_name]).side is None},
-        dropped=lines,
+        bridging={photo.key: row.reason for photo, row in placed if row.side is None},
+        dropped=dropping.lines,
         left_out=len(photos) - len(kept),
-        unwanted=left_out,
-        newly={
-            pair: literal_eval(known[pair].key) if pair in known else pair
-            for pair in sorted(dropping.new)
-        }
-        | {p.pair_name: p.key for p in photos if p.pair_name in dropping.new},
+        unwanted=dropping.pairs,
+        newly=_keys(dropping.new, photos, known),
         restored=dropping.restored,
         obsolete=obsolete,
         disk=disk,
-        remembered=settled and same and lines == remembered_lines and not obsolete,
+        remembered=settled and same and dropping.lines == lines_before and not obsolete,
     )
+
+
+def _dropping(
+    before: Sequence[str],
+    drop: Path | None,
+    restore: Path | None,
+    photos: Sequence[Photo],
+    known: Mapping[str, PhotoRow],
+    there: Mapping[str, Side],
+) -> DropList:
+    """What is left out from now on; it warns of lines that name nothing."""
+    more, back = (photo_table.read_dropped(each) if each else [] for each in (drop, restore))
+    dropping = drop_list(before, more, back, photos, known, there)
+    if unknown := dropping.unknown:
+        first = f"the first: {unknown[0]!r}" if len(unknown) > 1 else repr(unknown[0])
+        count = f"{counted(len(unknown), 'line')} name" if len(unknown) > 1 else "a line names"
+        warnings.warn(f"drop: {count} no photo, {first}", stacklevel=3)
+    return dropping
+
+
+def _keys(
+    pairs: set[str], photos: Sequence[Photo], known: Mapping[str, PhotoRow]
+) -> dict[str, str]:
+    """The keys of these pairs' photos; of one that is gone as the set knows it."""
+    remembered = {
+        pair: literal_eval(known[pair].key) if pair in known else pair for pair in sorted(pairs)
+    }
+    return remembered | {p.pair_name: p.key for p in photos if p.pair_name in pairs}
 
 
 def _row(photo: Photo, known: dict[str, PhotoRow], there: dict[str, Side]) -> PhotoRow | None:
