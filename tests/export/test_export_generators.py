@@ -233,14 +233,15 @@ def test_a_bad_limit_is_one_line(
     [
         ("exporter.size=128", "a U-Net's depth follows its size, and this one takes 64×64"),
         ("direction=BtoA", "direction=BtoA: recipe=pix2pix trains one network"),
-        ("exporter.dynamic=true", "exporter.dynamic=true: the profile unet holds one size"),
+        ("exporter.dynamic=true", "exporter.dynamic=true: a U-Net's depth follows its size"),
+        ("exporter.dynamic=true exporter.profile=any", "and this one takes 64×64; leave it out"),
     ],
 )
 def test_what_a_unet_cannot_be(
     word: str, said: str, place: Path, lively: Lively, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pix2pix(lively)
-    assert typed("p2p", word) == 1
+    assert typed("p2p", *word.split()) == 1
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1

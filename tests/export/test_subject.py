@@ -13,6 +13,7 @@ from distill.config import compose
 from distill.config.settings.commands import Export
 from distill.config.settings.training import Budget
 from distill.core import onnx_files
+from distill.core.errors import DistillError
 from distill.export import subject
 from distill.export.onnx import OnnxExporter
 from distill.export.subject import Subject
@@ -74,3 +75,15 @@ def test_a_limit_that_is_typed_counts_as_it_is() -> None:
     words = ["limit=2MB", "budget.macs=7"]
     found = subject.limits(of_side(512, 4, nn.Identity()), compose.load("export", words, Export))
     assert (found.macs, found.parameters, found.bytes) == (7, 400_064, 2_000_000)
+
+
+def test_a_dynamic_module_of_one_s_own_takes_another_size_too() -> None:
+    """Else the file fails where it is used, in an operator of its inside."""
+
+    class Quarters(nn.Module):
+        def forward(self, photo: torch.Tensor) -> torch.Tensor:
+            return photo[..., : photo.shape[-2] // 64 * 64, :]
+
+    settings = compose.load("export", ["exporter.dynamic=true"], Export)
+    with pytest.raises(DistillError, match=r"Quarters: gave \(1, 3, 256, 352\) float32, want"):
+        subject.of_module(Quarters(), settings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -10,9 +9,6 @@ from distill.models.batchnorm import fold_batchnorm
 from distill.models.students.decoders.detail import Detail
 from distill.models.students.encoder import MobileNetV2Encoder
 from distill.models.students.student import Student, global_statistics
-from distill.stylize.onnx_student import OnnxStudent
-
-RIM = 8  # pixels of the page's mirrored rim
 
 UNTOLD = {"dawn", "swirl", "toon", "whitebox"}  # shipped, right without the whole picture
 
@@ -28,10 +24,3 @@ def told_student(seed: int = 0) -> nn.Module:
     with torch.no_grad():  # a random network's logits are wild
         decoder.out.weight *= 0.2
     return fold_batchnorm(Student(encoder, decoder, statistics))
-
-
-def page_output(student: OnnxStudent, photo: np.ndarray) -> np.ndarray:
-    """What the page makes of a picture with its rim: by the summary of what lies within."""
-    if not student.told:
-        return student(photo)
-    return student(photo, student.summary(photo[..., RIM:-RIM, RIM:-RIM]))

@@ -14,7 +14,7 @@ import { StudentSession } from "./student_session";
 const SHARE = 0.535; // of the square, in height, that the detector's box is: as stylize/portraits.py has it
 const SOFT = 0.6; // of the way from its middle to its sides nothing fades: likewise
 const STOPS = 16; // of the gradient between
-const SIDE = 288; // pixels that the network draws: 256, and distill.stylize's rim
+const SIDE = 256; // pixels that the network draws, as in distill.stylize
 const BUDGET = 22; // ms of a frame for faces where something moves: half of what one may take
 const SEEN = 8; // frames by whose fastest that is judged
 const ROOM = 0.8; // of that time, for more faces than before: they do not come and go

@@ -7,19 +7,13 @@ const LONG = 3; // times the short side: longer strips get more pixels along, so
 /** Pixels of the long side of a strip, and of what fills a screen. */
 export const MOST = 2048;
 
-/**
- * Pixels at each edge of the input that are not shown: networks pad with zeros inside, and give a
- * rim of another colour. Half of what distill.stylize takes, since every pixel costs frames here.
- */
-export const RIM = 8;
-
 /** The network's size for a picture: nearly of the picture's own shape, `side` pixels long. */
 export function inputSize(frame: Size, side: number, student: Pick<Student, "fixed">): Size {
   if (student.fixed) return { height: student.fixed[0], width: student.fixed[1] };
   const shape = Math.max(frame.width, frame.height) / Math.min(frame.width, frame.height);
   const stretch = Math.sqrt(Math.max(1, shape / LONG)); // the number of pixels stays
   const long = stretch > 1 ? Math.min(MOST, multiple(side * stretch)) : side;
-  const short = multiple((long - 2 * RIM) / shape + 2 * RIM);
+  const short = multiple(long / shape);
   return frame.width >= frame.height
     ? { width: long, height: short }
     : { width: short, height: long };
@@ -34,9 +28,9 @@ export function coloursSize(size: Size, student: Pick<Student, "fixed" | "colour
   return { width: side(size.width), height: side(size.height) };
 }
 
-/** The side of a network whose output, without its rim, is so long, but no longer than the photo. */
+/** The side of a network whose output is so long, but no longer than the photo. */
 export function screenSide(shown: number, photo: number): number {
-  return Math.min(MOST, STRIDE * Math.ceil((Math.min(shown, photo) + 2 * RIM) / STRIDE));
+  return Math.min(MOST, STRIDE * Math.ceil(Math.min(shown, photo) / STRIDE));
 }
 
 function multiple(pixels: number): number {
@@ -49,16 +43,15 @@ export function even({ width, height }: Size): Size {
   return { width: down(width), height: down(height) };
 }
 
-/** Where a frame goes: the part of it that is seen, and the rims of the network's input around it. */
+/** Where a frame goes: the part of it that is seen, and the rims of the network's input around it, where their shapes differ. */
 export interface Fit {
   crop: Box;
   rim: Size;
 }
 
-/** The whole picture; where its shape is not the input's, the rims of two edges are wider. */
+/** The whole picture; where its shape is not the input's, two edges have a rim. */
 export function whole(frame: Size, size: Size): Fit {
-  const [width, height] = [size.width - 2 * RIM, size.height - 2 * RIM];
-  const scale = Math.min(width / frame.width, height / frame.height);
+  const scale = Math.min(size.width / frame.width, size.height / frame.height);
   const across = (pixels: number, most: number) =>
     Math.min(Math.floor((most - 1) / 2), Math.round((most - pixels * scale) / 2));
   return {
@@ -67,10 +60,9 @@ export function whole(frame: Size, size: Size): Fit {
   };
 }
 
-/** The middle of a picture, which fills all but the thin rim. */
+/** The middle of a picture, which fills the input. */
 export function middle(frame: Size, size: Size): Fit {
-  const shown = { width: size.width - 2 * RIM, height: size.height - 2 * RIM };
-  return { crop: centreCrop(frame, shown), rim: { width: RIM, height: RIM } };
+  return { crop: centreCrop(frame, size), rim: { width: 0, height: 0 } };
 }
 
 /** The middle of a frame, in whole pixels, of this shape (width by height); all of it where that is null. */

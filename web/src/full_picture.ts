@@ -11,16 +11,15 @@ import type { Student } from "./manifest";
 import { NetworkSession } from "./network_session";
 import type { Fade } from "./part_mask";
 import { splitAtSummary } from "./onnx_file";
-import { LUMA, drawSeen, toBytes } from "./planes";
-import type { Backdrop, BeginFullRequest, Blend, DrawnFace, FaceMarks, FileKind, FullLook, Size, Sticker } from "./protocol";
+import { LUMA, drawSeen, toBytes, toPlanes } from "./planes";
+import type { Backdrop, BeginFullRequest, Blend, Box, DrawnFace, FaceMarks, FileKind, FullLook, Size, Sticker } from "./protocol";
 import { measureReach } from "./reach";
 import { LANCZOS, resample, rounded } from "./resample";
 import type { Runtime } from "./runtime";
 import { dress, wearers } from "./stickers";
 import { Teller } from "./teller";
-import { blend, margin, mirrored, spans, type Span } from "./tiles";
+import { blend, margin, spans, type Span } from "./tiles";
 
-const RIM = 16; // pixels of mirrored picture around it, at the least
 const TILES = [1280, 640]; // pixels a side that the network takes at once; less where memory ends
 // Of the long side that a student with global statistics draws, as distill.stylize has it: its lines are
 // thin in larger pictures, its colours farther from the teacher's.
@@ -41,8 +40,6 @@ interface Tile {
   picture: Picture;
   across: Span;
   down: Span;
-  /** Pixels of mirrored picture on the left and above. */
-  rim: [number, number];
 }
 
 /** What the faces wear that have such marks. */
@@ -109,7 +106,11 @@ export class FullPicture {
     if (!parts) return;
     const teller = await Teller.open(parts, runtime);
     try {
-      await teller.look(this.drawn.photo, this.drawn);
+      const { photo, width, height } = this.drawn;
+      const [wide, high] = [padded(width), padded(height)];
+      const filled = new Uint32Array(wide * high); // a pixel each
+      copyFilled(new Uint32Array(photo.buffer), this.drawn, filled, { left: 0, top: 0, width: wide, height: high });
+      await teller.look(new Uint8ClampedArray(filled.buffer), { width: wide, height: high });
     } finally {
       await teller.close();
     }
@@ -184,23 +185,14 @@ export class FullPicture {
     return this.open;
   }
 
-  private async draw({ picture, across, down, rim }: Tile, session: NetworkSession): Promise<void> {
+  private async draw({ picture, across, down }: Tile, session: NetworkSession): Promise<void> {
     const { width, height } = session.size;
-    const columns = mirrored(across.start - rim[0], width, picture.width);
-    const rows = mirrored(down.start - rim[1], height, picture.height);
-    const { input } = session;
-    const plane = width * height;
-    for (let y = 0, i = 0; y < height; y++) {
-      for (let x = 0; x < width; x++, i++) {
-        const at = 4 * (rows[y] * picture.width + columns[x]);
-        input[i] = picture.photo[at] / 255;
-        input[plane + i] = picture.photo[at + 1] / 255;
-        input[2 * plane + i] = picture.photo[at + 2] / 255;
-      }
-    }
-    const drawn = new Uint8ClampedArray(4 * plane);
+    const tile = new Uint32Array(width * height);
+    copyFilled(new Uint32Array(picture.photo.buffer), picture, tile, { left: across.start, top: down.start, width, height });
+    const drawn = new Uint8ClampedArray(tile.buffer);
+    toPlanes(drawn, session.input);
     toBytes(await session.run(), this.student.channels, drawn);
-    blend(drawn, [across, down], picture.made, picture, rim);
+    blend(drawn, [across, down], picture.made, picture);
   }
 }
 
@@ -212,27 +204,29 @@ function drawnScale({ width, height }: Size, { fixed, told }: Student, side: num
 
 /** The one tile of a network of one size, height and width. */
 function framed(picture: Picture, [height, width]: [number, number]): Tile {
-  const rim: [number, number] = [(width - picture.width) >> 1, (height - picture.height) >> 1];
-  const [across] = spans(width, width, 0);
-  return { picture, across, down: spans(height, height, 0)[0], rim };
+  return { picture, across: spans(width, width, 0)[0], down: spans(height, height, 0)[0] };
 }
 
 function fits({ width, height }: Size, tile: number): boolean {
   return Math.max(padded(width), padded(height)) <= tile;
 }
 
-/** A side with its rims, as long as the network wants it. */
+/** A side as long as the network wants it. */
 function padded(side: number): number {
-  return STRIDE * Math.ceil((side + 2 * RIM) / STRIDE);
+  return STRIDE * Math.ceil(side / STRIDE);
+}
+
+/** A part of a picture, one number a pixel; its last row and column fill up what lies beyond, as in an exported file. */
+function copyFilled(from: Uint32Array, { width, height }: Size, to: Uint32Array, part: Box): void {
+  for (let y = 0, i = 0; y < part.height; y++) {
+    const row = Math.min(part.top + y, height - 1) * width;
+    for (let x = 0; x < part.width; x++, i++) to[i] = from[row + Math.min(part.left + x, width - 1)];
+  }
 }
 
 function tiled(picture: Picture, side: number, overlap: number): Tile[] {
-  const [width, height] = [padded(picture.width), padded(picture.height)];
-  const rim: [number, number] = [(width - picture.width) >> 1, (height - picture.height) >> 1];
-  const columns = spans(width, side, overlap);
-  return spans(height, side, overlap).flatMap((down) =>
-    columns.map((across) => ({ picture, across, down, rim })),
-  );
+  const columns = spans(padded(picture.width), side, overlap);
+  return spans(padded(picture.height), side, overlap).flatMap((down) => columns.map((across) => ({ picture, across, down })));
 }
 
 /** The same picture at the size from which a large one has its colours; null where it needs none. */

@@ -46,20 +46,19 @@ export function spans(length: number, tile: number, margin: number): Span[] {
   });
 }
 
-/** A tile's RGBA bytes over those of the picture, of which `left` and `top` of the tiled area are not shown. */
+/** A tile's RGBA bytes over those of the picture; what lies beyond it is left out. */
 export function blend(
   tile: Uint8ClampedArray,
   [across, down]: [Span, Span],
   picture: Uint8ClampedArray,
   { width, height }: Size,
-  [left, top]: [number, number],
 ): void {
   const wide = across.end - across.start;
   for (let y = 0; y < down.share.length; y++) {
-    const row = down.start + y - top;
-    if (row < 0 || row >= height) continue;
-    for (let x = Math.max(0, left - across.start); x < wide; x++) {
-      const column = across.start + x - left;
+    const row = down.start + y;
+    if (row >= height) break;
+    for (let x = 0; x < wide; x++) {
+      const column = across.start + x;
       if (column >= width) break;
       const share = rounded(255 * down.share[y] * across.share[x]);
       if (share === 0) continue;
@@ -68,12 +67,4 @@ export function blend(
         picture[to + c] = (share * tile[from + c] + (255 - share) * picture[to + c]) / 255;
     }
   }
-}
-
-/** Pixel numbers from `start` on; beyond a side of `length` they are mirrored at it. */
-export function mirrored(start: number, count: number, length: number): Int32Array {
-  return Int32Array.from({ length: count }, (_, i) => {
-    const at = (((start + i) % (2 * length)) + 2 * length) % (2 * length);
-    return Math.min(at, 2 * length - 1 - at);
-  });
 }

@@ -23,7 +23,7 @@ from distill.export import reports
 from distill.export.format import Float32
 from distill.export.fp16 import Float16
 from distill.export.graph.operator_sets import foreign_operators
-from distill.export.onnx import SIDE, batches, has_statistics, parity
+from distill.export.onnx import ANOTHER_SIZE, SIDE, batches, has_statistics, parity
 from distill.export.reports import REPORT, BudgetCheck, BudgetReport, compressed_size
 from distill.export.subject import Subject, limits
 from distill.metrics import complexity, timing
@@ -141,8 +141,8 @@ def _checks(
         foreign = foreign_operators(summary, "global")
         yield BudgetCheck.none_of("operators of the summary outside global", foreign)
     difference = parity(path, network, photos, told_by, ends)
-    if resizes:  # also at another size and proportions than the thumbnail
-        larger = F.interpolate(photos[:1], (384, 512), mode="bilinear", align_corners=False)
+    if exporter.dynamic or resizes:  # also at another size and proportions
+        larger = F.interpolate(photos[:1], ANOTHER_SIZE, mode="bilinear", align_corners=False)
         difference = max(difference, parity(path, network, larger, ends=ends))
     limit = settings.parity or subject.parity
     yield BudgetCheck.at_most("largest difference to PyTorch", difference, limit)

@@ -36,6 +36,8 @@ OPSETS = range(9, 21)
 OPSET = 11
 SOFTMAX_OPSET = 13  # the first whose Softmax is over one axis
 RESIZING_OPSET = 18  # the first whose Resize has antialias
+FREE_SIDES = ("32*height", "32*width")  # names of dimensions, as PyTorch writes multiples
+ANOTHER_SIZE = (288, 352)  # of which 32 is the largest power of two: a dynamic file takes it
 SIDE = 256  # that students are trained at, and budgets speak of
 
 
@@ -112,8 +114,8 @@ class OnnxExporter:
 
     @property
     def shape(self) -> tuple[Any, Any, Any]:
-        """Batch, height and width; names of them where they may be any."""
-        return ("batch", "height", "width") if self.dynamic else (self.batch, *self.sides)
+        """Batch, height and width; what they may be where they are free."""
+        return ("batch", *FREE_SIDES) if self.dynamic else (self.batch, *self.sides)
 
     def ends(self, own: FormName) -> tuple[Form, Form]:
         """What a file takes and gives where the format's own form is this one."""
@@ -192,7 +194,7 @@ class OnnxExporter:
     ) -> bytes:
         """`given` are its inputs after the photo."""
         inputs = {"photo": torch.zeros(self.batch, 3, *self.inside)} | (given or {})
-        axes = {0: "batch", 2: "height", 3: "width"}
+        axes = dict(zip((0, 2, 3), ("batch", *FREE_SIDES), strict=True))
         free = {
             n: axes if n in ("photo", "stylized") else {0: "batch"} for n in (*inputs, *outputs)
         }

@@ -13,6 +13,15 @@ ENDINGS = {
     "ncnn": ("py", "cpp"),
     "coreml": ("swift",),
 }
+READ = 'Image.open(sys.argv[1]).convert("RGB")'
+# How Python takes a photo: fitted, or of its own size and filled up by its last row and column.
+FITTED = {"OPENED": f"ImageOps.fit({READ}, (WIDTH, HEIGHT))", "FILL": "", "CUT": ""}
+FILLED = {
+    "OPENED": READ,
+    "FILL": "edges = [(0, 0), (0, -photo.height % 32), (0, -photo.width % 32), (0, 0)]\n"
+    'pixels = np.pad(pixels, edges, "edge")  # the network wants multiples of 32\n',
+    "CUT": ", : photo.height, : photo.width",
+}
 
 
 def written(about: Mapping[str, Any], file: str, sides: tuple[int, int]) -> dict[str, str]:
@@ -22,13 +31,10 @@ def written(about: Mapping[str, Any], file: str, sides: tuple[int, int]) -> dict
     """
     family = about["format"].split("_")[0]
     values = _values(about, file, sides)
-    free = "  {} of any sides that divide by 32" * ("height" in about["input"]["shape"])
-    return {
-        ending: filled(
-            f"{family}.{ending}", values | {"FREE": free.format("#" if ending == "py" else "//")}
-        )
-        for ending in ENDINGS.get(family, ())
-    }
+    dynamic = any("height" in str(side) for side in about["input"]["shape"])
+    values |= FILLED if dynamic else FITTED
+    values["FREE"] = "  // any multiples of 32: fill others up, and cut the output" * dynamic
+    return {ending: filled(f"{family}.{ending}", values) for ending in ENDINGS.get(family, ())}
 
 
 def filled(name: str, values: Mapping[str, Any]) -> str:

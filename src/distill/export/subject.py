@@ -27,7 +27,7 @@ from distill.core.nodes import build as build_node
 from distill.core.terms import Licence, Terms
 from distill.data.kinds import chosen
 from distill.data.terms import described_terms, terms_of
-from distill.export.onnx import SIDE, OnnxExporter, has_statistics
+from distill.export.onnx import ANOTHER_SIZE, SIDE, OnnxExporter, has_statistics
 from distill.models.batchnorm import fold_batchnorm
 from distill.models.checkpoint import load_network, read_network
 from distill.models.generators.unet import UNet
@@ -112,13 +112,14 @@ def of_module(network: nn.Module, settings: Export) -> Subject:
     """Any network, (1, 3, H, W) in [0, 1] to (1, 3 or 4, H, W) in [0, 1]. Raises DistillError."""
     if "safetensors" in (settings.formats or ()):
         raise DistillError("formats=safetensors: of distill's own networks; use torch.save here")
-    name, sides = type(network).__name__, build_node(settings.exporter).inside
-    photo = torch.rand(1, 3, *sides)
-    with torch.inference_mode(), of_the_user(f"{name}: a call with {form(photo)}"):
-        output = network(photo)
-    channels = 4 if isinstance(output, Tensor) and output.shape[1:2] == (4,) else 3
-    if problem := wrong_pictures(output, (1, channels, *sides)):
-        raise DistillError(f"{name}: {problem}, for {tuple(photo.shape)}")
+    name, exporter = type(network).__name__, build_node(settings.exporter)
+    for sides in (exporter.inside, *([ANOTHER_SIZE] if exporter.dynamic else ())):
+        photo = torch.rand(1, 3, *sides)
+        with torch.inference_mode(), of_the_user(f"{name}: a call with {form(photo)}"):
+            output = network(photo)
+        channels = 4 if isinstance(output, Tensor) and output.shape[1:2] == (4,) else 3
+        if problem := wrong_pictures(output, (1, channels, *sides)):
+            raise DistillError(f"{name}: {problem}, for {tuple(photo.shape)}")
     own = compose.load("train", OF_LOADER, Train)
     any_profile: Any = "any"
     decoder = replace(own.decoder, name=name, profile=any_profile)
@@ -145,10 +146,12 @@ def subject_of(network: nn.Module, trained: Training, settings: Export, terms: T
     """A network and its run's settings, ready to be exported. Raises DistillError."""
     exporter: OnnxExporter = build_node(settings.exporter)
     own = _own_size(trained)
-    if isinstance(network, UNet) and exporter.size and exporter.sides != (own, own):
+    other = exporter.size and exporter.sides != (own, own)
+    if isinstance(network, UNet) and (exporter.dynamic or other):
+        asked = "dynamic=true" if exporter.dynamic else f"size={exporter.size}"
         raise DistillError(
-            f"exporter.size={exporter.size}: a U-Net's depth follows its size, and this one takes "
-            f"{own}×{own}; leave it out"
+            f"exporter.{asked}: a U-Net's depth follows its size, and this one takes {own}×{own}; "
+            "leave it out"
         )
     told = has_statistics(network)
     profile = exporter.profile or ("global" if told else trained.profile)

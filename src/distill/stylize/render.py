@@ -27,10 +27,6 @@ MOST = 4096  # pixels of the long side in one piece: it takes 5 GB
 PIECE = 2048**2  # pixels in one piece of a student that may as well use tiles: 1.7 GB
 LIMIT = 1024  # pixels of the long side when nothing else is asked for
 LIMIT_TOLD = 1536  # of a student with global statistics, which learnt at up to 1024
-# Pixels of mirrored picture around the input. A student pads with zeros inside and gives a rim of
-# another colour: against a rim of 32, the edge of the paper's was 11 to 19 levels off, on three
-# photos, and 1 to 7 at 16 pixels from it.
-RIM = 16
 CELL = 16  # pixels of the small output: colours that are wider are taken from it
 STRIP = 256  # rows at once: the differences of colours are floats, four times the picture
 BOX, BICUBIC, LANCZOS = Image.Resampling.BOX, Image.Resampling.BICUBIC, Image.Resampling.LANCZOS
@@ -113,21 +109,21 @@ def _inferred(
     upscale: Upscale = "whole",
     summarise: Summarise | None = None,
 ) -> Image.Image:
-    """The output for a picture at its own size, with a mirrored rim around it meanwhile."""
+    """The output for a picture at its own size, as export.ends.at_any_size has it.
+
+    The last row and column fill it up at the lower right; a network is told of the filled picture.
+    """
     at = picture.size
-    full = [-(-(side + 2 * RIM) // STRIDE) * STRIDE for side in at]  # width and height
+    full = [-(-side // STRIDE) * STRIDE for side in at]  # width and height
     if model.fixed:
         fixed = model.fixed[::-1]
         full = list(map(max, full, fixed)) if upscale == "tiles" else list(fixed)
-    left, top = ((whole - own) // 2 for whole, own in zip(full, at, strict=True))
-    summary = None
-    if model.told:  # of the picture without its rim
-        summary = (summarise or model.summary)(to_array(picture)[None])
-    padded = portraits.mirrored_crop(picture, -left, -top, *full)
-    box = (left, top, left + at[0], top + at[1])
+    edges = (0, full[1] - at[1]), (0, full[0] - at[0]), (0, 0)
+    filled = Image.fromarray(np.pad(np.asarray(picture), edges, "edge"))
+    summary = (summarise or model.summary)(to_array(filled)[None]) if model.told else None
     if upscale == "tiles":
-        return stylise_tiled(padded, model, summary).crop(box)
-    return to_picture(model(to_array(padded)[None], summary)[0]).crop(box)
+        return stylise_tiled(filled, model, summary).crop((0, 0, *at))
+    return to_picture(model(to_array(filled)[None], summary)[0]).crop((0, 0, *at))
 
 
 def recolour(stylised: Image.Image, small: Image.Image) -> Image.Image:
@@ -162,7 +158,7 @@ def recolour(stylised: Image.Image, small: Image.Image) -> Image.Image:
 def inference_size(
     own: tuple[int, int], model: ImageModel, size: int | None, upscale: Upscale
 ) -> tuple[int, int]:
-    """Width and height of the network's input without its rim, in the picture's proportions."""
+    """Width and height that the network sees of a picture, in its proportions."""
     if model.fixed and upscale != "tiles":
         scale = min(side / have for side, have in zip(model.fixed[::-1], own, strict=True))
     else:
@@ -217,7 +213,7 @@ def _spans(length: int, tile: int, margin: int) -> list[tuple[int, int, np.ndarr
     """Start and end of every tile along one side, and the weight of each of its pixels, [0, 1].
 
     A tile is put over those before it: it fades in around the middle of what it shares with the one
-    before, and ends where the next one has taken over, since its rim is not to be seen.
+    before, and ends where the next one has taken over, since its border is not to be seen.
     """
     if length <= tile:
         return [(0, length, np.ones(length))]

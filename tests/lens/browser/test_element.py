@@ -27,19 +27,18 @@ from PIL import Image
 from distill.config.compose import load
 from distill.config.settings.commands import Lens
 from distill.core.onnx_files import free_size, load_model
+from distill.core.sessions import open_session, picture_call
 from distill.export.onnx import OnnxExporter
 from distill.lens import lens_folder, webpage
 from distill.lens.server import bind
 from distill.models import zoo
 from distill.models.students.global_statistics import thumbnail_of
-from distill.stylize.onnx_student import OnnxStudent
 from support.chromium_page import PATIENCE, clip_frame
 from support.onnx_networks import negative
 from support.told_students import told_student
 
 ROOT = Path(__file__).parents[3]
 AXE = webpage.SOURCES / "node_modules" / "axe-core" / "axe.min.js"
-RIM = 8
 SHADE = 2  # of 255
 # What a page notes: the element's events, cameras, workers, widths of what networks drew,
 # without their rims and before it is enlarged, addresses of blobs.
@@ -105,8 +104,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     onnx.save(OnnxExporter(dynamic=True).export(told_student()), built / "told.onnx")
     (built / "broken.onnx").write_bytes(b"no network")
     (built / "broken.png").write_bytes(b"no picture")
-    clip_frame(0).crop((100, 50, 340, 290)).save(built / "square.png")
-    clip_frame(5).crop((100, 50, 212, 98)).save(built / "wide.png")
+    clip_frame(0).crop((100, 50, 356, 306)).save(built / "square.png")
+    clip_frame(5).crop((100, 50, 228, 114)).save(built / "wide.png")
     clip_frame(0).crop((80, 0, 560, 480)).save(built / "large.png")
     shutil.copy(ROOT / "docs" / "embed.html", built)
     return built
@@ -213,12 +212,10 @@ def lens(src: str = "embed/negative.onnx", picture: str = "square.png", more: st
 
 
 def stylised(photo: np.ndarray, path: Path) -> np.ndarray:
-    """As distill.stylize does: the photo in a rim that mirrors it, and without it again."""
-    padded = np.pad(photo / 255, ((RIM, RIM), (RIM, RIM), (0, 0)), "symmetric")
-    student = OnnxStudent(free_size(load_model(path)), path.name, 1)
-    own, planes = (x.transpose(2, 0, 1)[None].astype(np.float32) for x in (photo / 255, padded))
-    output = student(planes, student.summary(own) if student.told else None)
-    return 255 * output[0, :, RIM:-RIM, RIM:-RIM].transpose(1, 2, 0)
+    """The file's own output in ONNX Runtime, which is also that of distill.stylize."""
+    session = open_session(free_size(load_model(path)), 1)
+    planes = (photo / 255).transpose(2, 0, 1)[None].astype(np.float32)
+    return 255 * picture_call(session)(planes)[0].transpose(1, 2, 0)
 
 
 @pytest.mark.campaign
@@ -228,7 +225,7 @@ def test_it_draws_a_picture_as_onnx_runtime_for_python_does(tab, site):
     photo = np.asarray(Image.open(site / "square.png")).astype(float)
     assert np.array_equal(at.canvas("photo"), photo)
     drawn = at.canvas()
-    assert drawn.shape == (240, 240, 3)
+    assert drawn.shape == (256, 256, 3)
     assert np.abs(drawn - stylised(photo, zoo.find("hayao"))).max() <= SHADE
     assert at.page.evaluate("told.map(([, type]) => type)") == ["ready", "drawn"]
     assert at.page.evaluate("asked") == 0
@@ -243,25 +240,24 @@ def test_a_file_as_it_was_exported_takes_any_size(tab, site):
 
 
 @pytest.mark.slow
-def test_a_student_is_told_the_whole_picture_without_its_rim(tab, site):
+def test_a_student_is_told_the_whole_picture(tab, site):
     at = tab(lens("told.onnx"))
     at.once()
     photo = np.asarray(Image.open(site / "square.png")).astype(np.float32) / 255
     whole = torch.from_numpy(photo).permute(2, 0, 1)[None]
-    padded = np.pad(photo, ((RIM, RIM), (RIM, RIM), (0, 0)), "symmetric")
     student = told_student()
     with torch.inference_mode():
         told = student.summary(thumbnail_of(whole))
-        output = student.stylize(torch.from_numpy(padded).permute(2, 0, 1)[None], told)
-    expected = 255 * output[0, :, RIM:-RIM, RIM:-RIM].permute(1, 2, 0).numpy()
+        output = student.stylize(whole, told)
+    expected = 255 * output[0].permute(1, 2, 0).numpy()
     assert np.abs(at.canvas() - expected).max() <= SHADE
 
 
 def test_a_network_of_one_size_keeps_it(tab):
     at = tab(lens("stiff.onnx", more='size="256"'))
     at.once()
-    assert at.page.evaluate("widths") == [48]
-    assert at.canvas().shape == (240, 240, 3)  # enlarged to the photo's pixels
+    assert at.page.evaluate("widths") == [64]
+    assert at.canvas().shape == (256, 256, 3)  # enlarged to the photo's pixels
 
 
 @pytest.mark.slow
@@ -274,7 +270,7 @@ def test_two_on_a_page_do_not_know_of_each_other(tab, site):
     at.once("b")
     photo = np.asarray(Image.open(site / "wide.png")).astype(float)
     assert np.abs(at.canvas(name="b") - stylised(photo, zoo.find("hayao"))).max() <= SHADE
-    assert at.canvas("photo").shape == (240, 240, 3)
+    assert at.canvas("photo").shape == (256, 256, 3)
     at.page.evaluate("document.getElementById('b').remove()")
     at.wait("workers === 1")
     at.draws("lens.mirror = true")
@@ -295,18 +291,18 @@ def test_attributes_change_what_is_shown(tab, site):
     at.draws("lens.mirror = true")
     assert np.abs(at.canvas() - (255 - photo[:, ::-1])).max() <= 1
     at.draws("{ lens.size = 100; }")
-    assert at.page.evaluate("widths.at(-1)") == 80  # 96 without the rim
+    assert at.page.evaluate("widths.at(-1)") == 96
     at.draws("{ lens.mirror = false; }")
     at.draws("{ lens.size = 256; }")
     at.draws("{ lens.src = 'embed/hayao.onnx'; }")
     assert np.abs(at.canvas() - stylised(photo, zoo.find("hayao"))).max() <= SHADE
     at.draws("{ lens.picture = 'wide.png'; }")
-    assert at.canvas("photo").shape == (48, 112, 3)
+    assert at.canvas("photo").shape == (64, 128, 3)
     width, height = at.inner(
         "(({ width, height }) => [width, height])"
         "(root.getElementById('viewer').getBoundingClientRect())"
     )
-    assert width / height == pytest.approx(112 / 48, abs=0.02)
+    assert width / height == pytest.approx(2, abs=0.02)
     assert at.inner("[lens.src.split('/').pop(), lens.size, lens.steady]") == [
         "hayao.onnx",
         256,
@@ -316,11 +312,11 @@ def test_attributes_change_what_is_shown(tab, site):
 
 def test_the_machine_chooses_the_size_where_it_may(tab):
     at = tab(lens(picture="large.png", more='size="auto"'))
-    at.wait("widths.includes(496)")  # the most of a network that knows nothing of the whole picture
-    assert at.page.evaluate("widths[0]") == 240  # a draft
+    at.wait("widths.includes(480)")  # all that the picture has
+    assert at.page.evaluate("widths[0]") == 256  # a draft
     at.draws("{ lens.picture = 'square.png'; }")
     at.draws("{ lens.mirror = true; }")
-    assert at.page.evaluate("widths.slice(-2)") == [240, 240]  # which has no more pixels
+    assert at.page.evaluate("widths.slice(-2)") == [256, 256]  # which has no more pixels
 
 
 def test_what_was_set_before_the_module_came_counts(tab):
@@ -328,7 +324,7 @@ def test_what_was_set_before_the_module_came_counts(tab):
     at.page.evaluate("Object.assign(document.getElementById('a'), { compare: true, size: 128 })")
     at.page.evaluate("import('./embed/distill-lens.js').then(() => 0)")
     at.once()
-    assert at.page.evaluate("widths") == [112]
+    assert at.page.evaluate("widths") == [128]
     assert at.page.is_visible("#divider")
 
 
@@ -371,7 +367,7 @@ def test_a_network_that_does_not_come_leaves_the_one_before_at_work(tab, site):
     at.inner("{ lens.src = 'broken.onnx'; }")
     at.once(kind="error")
     at.draws("{ lens.size = 128; }")
-    assert at.page.evaluate("widths") == [240, 112]
+    assert at.page.evaluate("widths") == [256, 128]
 
 
 @pytest.mark.slow
@@ -414,7 +410,7 @@ def test_the_camera_starts_by_its_button_and_nothing_is_left_of_it(tab):
     assert at.page.inner_text("button") == "Stop"
     at.page.click("button")
     at.wait(OFF)
-    at.wait("document.getElementById('a').shadowRoot.getElementById('photo').width === 240")
+    at.wait("document.getElementById('a').shadowRoot.getElementById('photo').width === 256")
     at.inner("lens.start()")
     at.drawn(more=3)
     at.inner("{ lens.style.display = 'none'; }")  # out of sight

@@ -17,7 +17,6 @@ from distill.models import zoo
 from distill.stylize.stylizing import open_student
 from support.chromium_page import READY, encoded
 from support.firefox_page import FirefoxPage, firefox, opened
-from support.told_students import page_output
 
 pytestmark = pytest.mark.slow
 SHADE = 2 / 255
@@ -83,7 +82,7 @@ def test_another_style_gives_what_onnx_runtime_gives_in_python(at, address):
     at.wait("document.getElementById('tag').textContent === 'hayao' && !distill.busy()")
     photo, output = last(at)
     student = open_student(zoo.find("hayao"), 1)
-    assert np.abs(output - page_output(student, photo)).max() <= SHADE
+    assert np.abs(output - student(photo)).max() <= SHADE
     assert np.abs(output - photo).mean() > 0.03
 
 

@@ -150,7 +150,7 @@ def test_strength_blends_with_the_photo_on_the_screen_and_in_the_file(visit, str
 @pytest.mark.campaign
 def test_the_speed_chooses_the_resolution_until_one_is_picked(visit):
     at = visit("?size=auto")
-    at.wait("distill.last().then((last) => last.width === 416)")  # the picture's 400, and a rim
+    at.wait("distill.last().then((last) => last.width === 416)")  # the picture has 400
     at.settle()
     assert at.page.input_value("#size") == "auto"
     assert at.text("size").splitlines()[0] == "Automatic (416 px)"

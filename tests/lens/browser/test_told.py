@@ -25,8 +25,6 @@ from distill.stylize.stylizing import open_student
 from support.chromium_page import FLAGS, READY, SLOW, WEBGPU, chromium, download, show
 from support.told_students import told_student
 
-RIM = 8
-
 
 @pytest.fixture(scope="session")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -57,10 +55,9 @@ def drawn_by(at) -> None:
     """What is seen was drawn by the summary of all of it, that of PyTorch's thumbnail."""
     student = told_student()
     given, output = (torch.from_numpy(each.copy()) for each in at.last())
-    inner = given[..., RIM:-RIM, RIM:-RIM]
     with torch.inference_mode():
-        expected = student.stylize(given, student.summary(thumbnail_of(inner)))
-        other = student.stylize(given, student.summary(thumbnail_of(inner[..., :64, :64])))
+        expected = student.stylize(given, student.summary(thumbnail_of(given)))
+        other = student.stylize(given, student.summary(thumbnail_of(given[..., :64, :64])))
     off = (output - expected).abs().max()
     assert off < 1 / 255  # the page's thumbnail is of bytes
     assert (other - expected).abs().max() > 10 * off
@@ -154,11 +151,11 @@ def test_pictures_are_drawn_in_a_draft_and_then_at_the_screens_pixels(visit, tol
         draft, last = at.page.evaluate("sides.slice(-2)")
         assert draft == 256
         shown = at.page.evaluate("document.getElementById('viewer').clientWidth * devicePixelRatio")
-        assert shown <= last - 2 * RIM < shown + 32
+        assert shown <= last < shown + 32
         assert at.last()[0].shape[3] == last
-        assert at.page.evaluate("stylised.width") == last - 2 * RIM  # not enlarged
+        assert at.page.evaluate("stylised.width") == last  # not enlarged
     show(at, photo(300, 200))  # has no more than that
-    assert 300 <= at.last()[0].shape[3] - 2 * RIM < 300 + 32
+    assert 300 <= at.last()[0].shape[3] < 300 + 32
 
 
 @pytest.mark.timeout(4 * SLOW)
@@ -175,7 +172,7 @@ def test_frames_are_as_large_as_20_a_second_allow(visit, told):
     at.page.click("#freeze")  # a picture now: a draft, and what the camera has
     at.wait("document.getElementById('freeze').hidden")
     at.settle()
-    assert at.page.evaluate("sides.slice(-2)") == [256, 672]
+    assert at.page.evaluate("sides.slice(-2)") == [256, 640]
 
 
 @pytest.mark.parametrize("size", [(700, 500), pytest.param((1500, 1333), marks=pytest.mark.slow)])

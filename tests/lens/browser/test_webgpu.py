@@ -20,7 +20,6 @@ from distill.lens.server import bind
 from distill.models import zoo
 from distill.stylize.stylizing import open_student
 from support.chromium_page import FLAGS, READY, SLOW, WEBGPU, chromium
-from support.told_students import page_output
 
 SHADE = 2 / 255
 SIZE = 128  # pixels, the least that the page offers
@@ -86,7 +85,7 @@ def test_a_student_gives_what_onnx_runtime_gives_in_python(
     (file,) = folder.glob(f"students/{style}{precision}-[0-9a-f]*.onnx")
     photo, output = at.last()
     assert photo.shape == output.shape == (1, 3, SIZE, SIZE)
-    assert np.abs(output - page_output(open_student(file, 1), photo)).max() <= SHADE
+    assert np.abs(output - open_student(file, 1)(photo)).max() <= SHADE
     assert np.abs(output - photo).mean() > 0.03
 
 
@@ -99,4 +98,4 @@ def test_half_precision_on_the_cpu_too(visit, site, style):
     (file,) = folder.glob(f"students/{style}_fp16-*.onnx")
     photo, output = at.last()
     assert photo.shape == (1, 3, SIZE, SIZE)
-    assert np.abs(output - page_output(open_student(file, 1), photo)).max() <= SHADE
+    assert np.abs(output - open_student(file, 1)(photo)).max() <= SHADE
