@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -11,14 +12,18 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from distill.core.errors import DistillError, counted
+from distill.core.files import home_path
 from distill.core.onnx_files import load_model
 
+COMPILED = "_orig_mod."  # in names of weights: torch.compile's
 
-def load_tensors(path: Path) -> dict[str, Tensor]:
+
+def load_tensors(path: str | Path) -> dict[str, Tensor]:
     """A state dict on the CPU, from safetensors or a PyTorch file that holds tensors only.
 
     Raises DistillError for a file that is damaged, holds no state dict or would run code.
     """
+    path = home_path(path)
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
@@ -32,7 +37,21 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
         state = state["state_dict"]
     if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
         raise DistillError(f"{path}: no state dict (names and tensors) in this file")
-    return state
+    return usable(state, path)
+
+
+def usable(state: Mapping[str, Tensor], path: str | Path) -> dict[str, Tensor]:
+    """A state dict by its names without what torch.compile puts into them.
+
+    Raises DistillError where a value is not finite.
+    """
+    found = {name.replace(COMPILED, ""): value for name, value in state.items()}
+    if wrong := sorted(name for name, value in found.items() if not value.isfinite().all()):
+        raise DistillError(
+            f"{path}: values that are not finite (NaN or infinite) in "
+            f"{counted(len(wrong), 'tensor')}, first {wrong[0]}; take an earlier checkpoint"
+        )
+    return found
 
 
 def tensors_in_graph(path: Path) -> dict[str, Tensor]:
@@ -41,17 +60,17 @@ def tensors_in_graph(path: Path) -> dict[str, Tensor]:
     BatchNorm is folded into them. Raises DistillError for a file that is no ONNX.
     """
     found = ((t.name, numpy_helper.to_array(t)) for t in load_model(path).graph.initializer)
-    return {name: torch.from_numpy(values.copy()) for name, values in found}
+    return usable({name: torch.from_numpy(values.copy()) for name, values in found}, path)
 
 
-def load_into(module: torch.nn.Module, path: Path) -> None:
+def load_into(module: torch.nn.Module, path: str | Path) -> None:
     """Load a weights file into a module, strictly; one line says what does not fit."""
-    load_state(module, load_tensors(path), path)
+    load_state(module, load_tensors(path), Path(path))
 
 
-def load_state(module: torch.nn.Module, state: dict[str, Tensor], path: Path) -> None:
+def load_state(module: torch.nn.Module, state: Mapping[str, Tensor], path: Path) -> None:
     """The same with a state dict that came out of `path`."""
-    expected = module.state_dict()
+    expected, state = module.state_dict(), usable(state, path)
     shapes = {k for k in expected.keys() & state.keys() if expected[k].shape != state[k].shape}
     wrong = sorted((expected.keys() ^ state.keys()) | shapes)
     if wrong:

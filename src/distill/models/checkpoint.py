@@ -13,6 +13,7 @@ from distill.config.settings.networks import NetworkSettings, StudentDescription
 from distill.config.settings.training import Train, Training
 from distill.core.errors import DistillError
 from distill.core.files import home_path
+from distill.core.state_dicts import COMPILED, usable
 from distill.models.build import untrained
 from distill.models.network_file import is_network_file, problems_of, read_network_file
 from distill.models.students.student import Student
@@ -107,6 +108,7 @@ def _read(checkpoint: Path, direction: Direction) -> tuple[nn.Module, Training]:
             )
         network, prefix = untrained(trained), f"{recipe.networks[direction]}."
         averaged = saved.get("callbacks", {}).get("StudentEMA", {}).get("average")
-        state = {k: v for k, v in saved["state_dict"].items() if k.startswith(prefix)}
-        network.load_state_dict(averaged or {k.removeprefix(prefix): v for k, v in state.items()})
+        whole = {k.replace(COMPILED, ""): v for k, v in saved["state_dict"].items()}
+        state = {k.removeprefix(prefix): v for k, v in whole.items() if k.startswith(prefix)}
+        network.load_state_dict(usable(averaged or state, checkpoint.name))
     return network.eval(), trained

@@ -12,7 +12,7 @@ from distill.core.errors import DistillError
 from distill.core.files import home_path
 from distill.core.images import to_tensor
 from distill.core.nodes import unknown_name
-from distill.core.state_dicts import tensors_in_graph
+from distill.core.state_dicts import tensors_in_graph, usable
 from distill.data.photos import centre_square, demo_photos, read_photo
 from distill.models import zoo
 from distill.models.batchnorm import unfold_batchnorm
@@ -113,7 +113,7 @@ def _weights(init: str) -> tuple[dict[str, Tensor], bool]:
         return tensors_in_graph(path), True
     if path.suffix.lower() == ".pth":
         with problems_of(path, "file of the paper's weights"):
-            saved = torch.load(path, map_location="cpu", weights_only=True)
+            saved = usable(torch.load(path, map_location="cpu", weights_only=True), path.name)
             parts = [(name.partition("."), value) for name, value in saved.items()]
             return {f"{PAPER[first]}.{rest}": value for (first, _, rest), value in parts}, False
     student, folded = student_to_start_from(path)

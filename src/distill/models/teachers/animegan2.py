@@ -108,7 +108,7 @@ class AnimeGANv2(Teacher):
 
     def __init__(
         self,
-        weights: Path | None = None,
+        weights: str | Path | None = None,
         norm: Norm = "instance",
         upsampling: Upsampling | Literal["auto"] = "align_corners",
     ) -> None:

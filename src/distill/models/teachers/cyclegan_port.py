@@ -29,7 +29,7 @@ class CycleGANTeacher(Teacher):
     multiple = 4
     normalises = True
 
-    def __init__(self, weights: Path | None = None) -> None:
+    def __init__(self, weights: str | Path | None = None) -> None:
         super().__init__()
         if weights is None:
             raise DistillError(
@@ -46,7 +46,7 @@ class CycleGANTeacher(Teacher):
         blocks, width = sum(key.endswith(_BLOCK) for key in state), len(state[_FIRST])
         self.origin = str(weights)
         self.net = ResNetGenerator(blocks, width)
-        state_dicts.load_state(self.net, state, weights)
+        state_dicts.load_state(self.net, state, Path(weights))
         self.freeze()
 
     def forward(self, photo: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from distill.core.errors import DistillError, reason_of
+from distill.core.files import home_path
 from distill.core.onnx_files import content_hash
 from distill.core.sessions import open_file, open_session
 from distill.models.teachers.teacher import Teacher
@@ -33,7 +34,7 @@ class OnnxTeacher(Teacher):
 
     def __init__(
         self,
-        weights: Path,
+        weights: str | Path,
         input_range: Sequence[float] = (-1.0, 1.0),
         output_range: Sequence[float] = (-1.0, 1.0),
         channels: Literal["rgb", "bgr"] = "rgb",
@@ -45,6 +46,7 @@ class OnnxTeacher(Teacher):
         for name, span in (("input_range", input_range), ("output_range", output_range)):
             if len(span) != 2 or span[0] == span[1]:
                 raise DistillError(f"teacher.{name}={list(span)}: want two different values")
+        weights = home_path(weights)
         self.path, self.origin = weights, str(weights)
         self.input_range = [float(v) for v in input_range]
         self.output_range = [float(v) for v in output_range]

@@ -1,0 +1,55 @@
+"""Weights files: finite values, names as the modules have them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import numpy_helper
+from torch import nn
+
+from distill.core.errors import DistillError
+from distill.core.state_dicts import load_into, load_tensors, tensors_in_graph
+from distill.models.teachers.animegan2 import AnimeGANv2
+from support.onnx_networks import negative
+
+NOT_FINITE = "values that are not finite (NaN or infinite) in 1 tensor, first weight"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_values_that_are_not_finite_are_refused(tmp_path: Path, value: float) -> None:
+    state = nn.Linear(2, 2).state_dict()
+    state["weight"][0, 1] = value
+    torch.save(state, tmp_path / "a.pt")
+    with pytest.raises(DistillError, match=re.escape(f"{tmp_path}/a.pt: {NOT_FINITE}")):
+        load_tensors(tmp_path / "a.pt")
+
+
+def test_of_an_onnx_file_too(tmp_path: Path) -> None:
+    negative().save(str(tmp_path / "a.onnx"))
+    model = onnx.load(tmp_path / "a.onnx")
+    model.graph.initializer.append(numpy_helper.from_array(np.float32([np.nan]), "weight"))
+    onnx.save(model, tmp_path / "a.onnx")
+    with pytest.raises(DistillError, match=re.escape(NOT_FINITE)):
+        tensors_in_graph(tmp_path / "a.onnx")
+
+
+def test_a_compiled_module_s_weights_have_their_plain_names(tmp_path: Path) -> None:
+    network, other = nn.Sequential(nn.Linear(2, 3)), nn.Sequential(nn.Linear(2, 3))
+    compiled = torch.compile(network)
+    assert any(name.startswith("_orig_mod.") for name in compiled.state_dict())
+    torch.save(compiled.state_dict(), tmp_path / "a.pt")
+    load_into(other, str(tmp_path / "a.pt"))
+    assert torch.equal(other[0].weight, network[0].weight)
+
+
+def test_a_teacher_takes_its_weights_by_a_text_too(tmp_path: Path) -> None:
+    network = AnimeGANv2()
+    torch.save(network.state_dict(), tmp_path / "a.pt")
+    same = AnimeGANv2(str(tmp_path / "a.pt"))
+    assert torch.equal(same.out_layer[0].weight, network.out_layer[0].weight)
+    assert same.origin == str(tmp_path / "a.pt")
