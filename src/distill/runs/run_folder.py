@@ -263,10 +263,14 @@ def differences(old: Training, new: Training) -> dict[str, tuple[Any, Any]]:
 
     Fields that `setting` marks as free do not. A list that an older run does not know of is one
     that is empty, a term of the loss one of weight 0, which does not matter, and its start 0. An
-    argument that it does not know of is what the same class has by default.
+    argument that it does not know of is what the same class has by default. Several
+    processes are as many batches that one accumulates.
     """
     free = [key for key, marks in _marks(new) if marks.get("free")]
     then, now = _in_use(old), _in_use(new)
+    if all(isinstance(each.trainer.devices, int) for each in (old, new)):  # `auto` is any number
+        for each, machine in ((then, old.trainer), (now, new.trainer)):
+            each["trainer"]["accumulate"] *= abs(int(machine.devices)) * machine.num_nodes
     both = flat(_completed(then, now)), flat(now)
     a, b = ({key: value for key, value in each.items() if value != []} for each in both)
     keys = [key for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)]

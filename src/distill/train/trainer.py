@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytorch_lightning as pl
 import torch
+import torch.distributed as dist
 from pytorch_lightning.callbacks import EarlyStopping, LearningRateMonitor, ModelCheckpoint
+from torch import nn
 
+from distill.config.registry import recipe_named
 from distill.config.settings.training import Training
 from distill.core.errors import DistillError
 from distill.core.nodes import part
@@ -109,6 +112,13 @@ def fit(
     """
     release_other_ranks()
     checkpoints = next(each for each in trainer.callbacks if isinstance(each, Checkpoints))  # type: ignore[attr-defined]
+    recipe = checkpoints.settings.recipe
+    for name in recipe_named(recipe).networks.values():
+        if not isinstance(getattr(module, name, None), nn.Module):
+            raise DistillError(
+                f"recipe={recipe}: its networks name {name}, and {type(module).__name__} has no "
+                "network of that name"
+            )
     try:
         with ctrl_c():
             trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
@@ -116,8 +126,10 @@ def fit(
         close(trainer.loggers, "KILLED")
         said = f"{run.folder}: stopped at step {trainer.global_step}; run it again to resume"
         raise KeyboardInterrupt(said) from None
-    except BaseException:
+    except BaseException as error:
         close(trainer.loggers, "FAILED")
+        if said := _in_one_line(error, trainer):
+            raise DistillError(said) from error
         raise
     checkpoints.save(trainer)
     close(trainer.loggers, "FINISHED")
@@ -125,6 +137,26 @@ def fit(
         print(f"{run.folder}: {finished_message(run.last, trainer.max_steps)}")
     trained = f"{run.folder}: trained; best checkpoint {run.checkpoint('best')}"
     print("\n".join([trained, *outcome(run, network)]))
+
+
+def _in_one_line(error: BaseException, trainer: pl.Trainer) -> str:
+    """What an error of PyTorch or Lightning means; empty where that is not known."""
+    text = " ".join(str(error).split())
+    if isinstance(error, ValueError) and "more than 1 value per channel" in text:
+        return (
+            "BatchNorm has one value a channel in a batch: take larger crops (data.crop_size=64) "
+            "or batches (data.batch_size=2); a loader of one's own leaves a last batch of one "
+            "picture out by drop_last=True"
+        )
+    gone = isinstance(error, dist.DistError) or "gloo" in text or "NCCL" in text
+    if isinstance(error, RuntimeError) and trainer.world_size > 1 and gone:
+        return (
+            f"another of the {trainer.world_size} processes has ended (killed, or out of memory?); "
+            "run the command again, which resumes"
+        )
+    if isinstance(error, pl.utilities.exceptions.MisconfigurationException):
+        return f"trainer: {text}"
+    return ""
 
 
 @contextmanager

@@ -1,0 +1,75 @@
+"""What ends a training in one line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+import distill
+from distill.core.errors import DistillError
+from support.commands import QUICK, go
+
+OWN: dict[str, Any] = {"encoder": {"weights": "none"}, "loss": "l1", "decoder": "residual"}
+
+
+@pytest.mark.slow
+def test_batchnorm_over_one_value_a_channel(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["data.crop_size=32", "data.batch_size=1", "trainer.max_steps=1", "batchnorm=learnt"]
+    assert go("run=one", *words) == 1
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert last.startswith("error: BatchNorm has one value a channel in a batch: take larger crops")
+
+
+@pytest.mark.slow
+def test_a_last_batch_of_one_small_picture(here: Path) -> None:
+    photos = torch.rand(3, 3, 32, 32)
+    pairs = DataLoader(TensorDataset(photos, 1 - photos), batch_size=2)
+    with pytest.raises(DistillError, match=r"BatchNorm has one value .* drop_last=True"):
+        distill.train_student(pairs, val=pairs, run="own", trainer={"max_steps": 4}, **OWN)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)  # the start of two processes, on a busy machine
+def test_where_one_of_two_processes_is_killed_the_other_ends_in_one_line(here: Path) -> None:
+    words = [
+        "photos=photos",
+        "decoder=residual",
+        *QUICK,
+        "run=two",
+        "trainer=ddp",
+        "trainer.devices=2",
+    ]
+    words += ["trainer=ddp", "trainer.devices=2", "trainer.accelerator=cpu"]
+    words += ["trainer.precision=32-true", "trainer.threads=1"]
+    words += ["trainer.max_steps=100000", "trainer.val_every=50000", "trainer.log_every=1"]
+    command = [sys.executable, "-m", "distill.train", *words]
+    first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        table = Path("runs/two/metrics.csv")
+        deadline = time.monotonic() + 400
+        while not table.is_file():
+            assert time.monotonic() < deadline
+            assert first.poll() is None, first.stderr
+            time.sleep(0.2)
+        children = f"/proc/{first.pid}/task/{first.pid}/children"
+        other = next(
+            int(pid)
+            for pid in Path(children).read_text().split()
+            if b"LOCAL_RANK=1" in Path(f"/proc/{pid}/environ").read_bytes()
+        )
+        os.kill(other, signal.SIGKILL)
+        _, said = first.communicate(timeout=150)
+    finally:
+        first.kill()
+    assert first.returncode == 1
+    assert "another of the 2 processes has ended (killed, or out of memory?)" in said
+    assert "Traceback" not in said
