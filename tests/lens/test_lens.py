@@ -137,7 +137,7 @@ def test_the_element_is_put_beside_the_page_where_it_is_asked_for(with_element, 
     gpu = Path("lens/embed/runtime/ort-wasm-simd-threaded.asyncify.wasm").read_bytes()
     assert gpu == b"ort-wasm-simd-threaded.asyncify"
     said = capsys.readouterr().out.splitlines()
-    assert said[-1] == 'embed: <script type="module" src="lens/embed/distill-lens.js"></script>'
+    assert said[-1] == 'embed: <script type="module" src="embed/distill-lens.js"></script>'
     assert run(lens, *words) == 0  # an earlier lens is replaced whole
     assert not Path("lens/embed").exists()
     assert not Path("lens/element").exists()

@@ -201,6 +201,13 @@ def test_no_face_is_said_and_the_whole_picture_stylised(shipped_students, capsys
         assert close(pixels("stylized/cup-hayao.png"), 255 - pixels("cup.png"), 1)
 
 
+def test_a_picture_without_a_face_may_stay(shipped_students, capsys):
+    Image.fromarray(data.coffee()).save("cup.png")
+    assert run(stylize, "cup.png", "face=paste", "no_face=photo") == 0
+    assert capsys.readouterr().err == "'cup.png': no face found; it stays\n"
+    assert np.array_equal(pixels("stylized/cup-hayao.png"), pixels("cup.png"))
+
+
 def test_off_is_the_default_and_looks_for_no_face(shipped_students, monkeypatch):
     monkeypatch.setattr(portraits, "lbp_faces", lambda _: pytest.fail("looked"))
     put("photo.png")

@@ -264,10 +264,10 @@ def _write_thumbnail(network: OnnxStudent, path: Path) -> None:
 
 
 def summary(folder: Path, students: Sequence[PageStudent], embed: bool) -> str:
-    """What was built, in a line, and in another how a page takes the element."""
+    """What was built, in a line, and in another how a page in that folder takes the element."""
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     names = ", ".join(each.name for each in students)
     built = f"built: {str(folder)!r} ({size / 1e6:.0f} MB) with {names}"
     if not embed:
         return built
-    return f'{built}\nembed: <script type="module" src="{folder.name}/{EMBED}/{MODULE}"></script>'
+    return f'{built}\nembed: <script type="module" src="{EMBED}/{MODULE}"></script>'

@@ -83,17 +83,18 @@ def pages(
     """
     size, upscale, blend = setup.settings.size, setup.settings.upscale, setup.settings.blend
     squares: list[Square] = []
+    kept = setup.settings.face == "wear"
     if setup.find_faces is not None:
         everyone = setup.settings.faces == "all"
         squares = portraits.squares(photo, setup.find_faces, setup.settings.detector, everyone)
         if not squares:
-            say("no face found; the whole picture is stylised")
+            kept = setup.settings.no_face == "photo"
+            say(f"no face found; {'it stays' if kept else 'the whole picture is stylised'}")
     parts = [photo]
     if squares and setup.settings.face == "crop":
         side = None if upscale != "whole" else size or render.TRAINED_AT
         parts, squares = [portraits.crop(photo, square, side) for square in squares], []
     for part in parts:
-        kept = setup.settings.face == "wear"
         page = part if kept else render.stylise(part, setup.student, size, upscale, squares, blend)
         if setup.wardrobe and (worn := setup.wardrobe(part, page)) is not None:
             page = worn

@@ -162,6 +162,11 @@ class Stylize(TakesOnnxFiles):
         "crop: stylise only the face; paste: and put it back into the photo; wear: the photo "
         "stays, its face wears what wear= and overlay= name"
     )
+    no_face: Literal["whole", "photo"] = setting(
+        "of a picture without a face, with face=crop and paste: whole stylises all of it, photo "
+        "leaves it as it is",
+        default="whole",
+    )
     blend: Literal["feathered", "poisson"] = setting(
         "of face=paste: feathered fades into the photo, poisson also takes over its colours",
         default="feathered",
