@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 # The same on a small machine: few steps, small pictures, no weights from the network.
@@ -18,21 +19,45 @@ QUICK = (
 )
 
 
+PLUGIN = ROOT / "tests/plugin/mylab"
+RUN_BY = ROOT / "tests/commands/test_plugin_package.py"
+
+
+def test_every_row_of_the_table_is_in_the_package_that_a_test_runs():
+    text = (ROOT / "docs/tutorial-extend.md").read_text()
+    rows = re.findall(r"(?m)^\| [a-z][^|]* \|[^|]*\| ((?:`\w+/NAME`(?:, )?)+) \| (.*) \|$", text)
+    assert len(rows) == 14
+    commands = RUN_BY.read_text()
+    for files, place in rows:
+        for group in re.findall(r"`(\w+)/NAME`", files):
+            (file,) = (PLUGIN / "conf" / group).glob("*.yaml")
+            assert re.search(rf"{group}=(\[.*)?{file.stem}", commands) or group == "teacher", group
+            whole = file.read_text().startswith("# @package _global_")
+            assert whole == ("# @package _global_" in place), group
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(1200)  # four commands, on a busy machine
+@pytest.mark.timeout(1200)  # six commands, on a busy machine
 def test_a_person_with_a_package_and_this_page_does_it_in_one_go(here: Path):
     text = (ROOT / "docs/tutorial-extend.md").read_text()
     blocks = re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", text)
     for kind, block in blocks:
-        named = re.match(r"# (mylab/\S+)\n", block)
+        named = re.match(r"(?:# @package .*\n)?# (mylab/\S+)\n", block)
         if kind in ("python", "yaml") and named:
             path = here / named[1]
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block)
     file, line = re.search(r"`(mylab/conf/plugin\.yaml)` has one line, `(.*?)`", text).groups()
     (here / file).write_text(line)
-    (commands,) = [block for kind, block in blocks if kind == "bash"]
-    assert "trainer.max_steps=600" in commands
+    for side in ("A", "B"):
+        (here / "PAIRS" / side).mkdir(parents=True)
+        for number in range(8):
+            Image.new("RGB", (64, 64), (number, 9, 99)).save(here / f"PAIRS/{side}/{number}.png")
+    commands = "".join(block for kind, block in blocks if kind == "bash")
+    assert commands.count("trainer.max_steps=600") == 2
+    recipe = "trainer.max_steps=2 data.workers=0 data.size=36 data.crop_size=32 data.batch_size=2 "
+    recipe += "generator=resnet generator.build.blocks=1 generator.build.width=8 trainer.threads=1"
+    commands = commands.replace("PAIRS trainer.max_steps=600", f"PAIRS {recipe}")
     for old, new in (
         ("trainer.max_steps=600", QUICK),
         ("photos=DIR", "photos=photos"),
@@ -48,4 +73,5 @@ def test_a_person_with_a_package_and_this_page_does_it_in_one_go(here: Path):
     assert done.returncode == 0, done.stderr
     assert "levels, student to teacher" in (here / "runs/soft/eval/results.md").read_text()
     assert "train/dark" in (here / "runs/soft/metrics.csv").read_text()
-    assert (here / "stylized/Person_1_0001-soft.png").is_file()
+    for run in ("soft", "plain-PAIRS"):
+        assert (here / f"stylized/Person_1_0001-{run}.png").is_file()

@@ -26,6 +26,7 @@ from support.commands import QUICK, SMALL, run
 
 PLUGIN = Path(__file__).parents[1] / "plugin"
 OWN = ["style=negative", "encoder=halves", "decoder=tiny", "loss=dark", "callbacks=marker"]
+RATES = ["optimizer=momentum", "schedule=halved"]
 QUICKER = [*(word for word in QUICK if "weights" not in word), "photos=photos"]
 SHORT = ["trainer.val_every=2", "trainer.threads=1", "logger=[csv,lines]"]
 
@@ -63,8 +64,8 @@ def test_its_parts_go_through_all_commands(lab: Path, capsys: pytest.CaptureFixt
     drawn = np.asarray(Image.open(root / "train/stylized" / photo.name)).astype(int)
     assert np.array_equal(drawn, 255 - np.asarray(Image.open(photo)).astype(int))
 
-    assert run(train, *OWN, *QUICKER, *SHORT, "trainer.max_steps=4") == 0
-    assert run(train, *OWN, *QUICKER, *SHORT, "trainer.max_steps=6") == 0
+    assert run(train, *OWN, *RATES, *QUICKER, *SHORT, "trainer.max_steps=4") == 0
+    assert run(train, *OWN, *RATES, *QUICKER, *SHORT, "trainer.max_steps=6") == 0
     assert "resumes at step 4" in capsys.readouterr().out
     assert (lab / "marker.txt").read_text() == "6"
     folder = lab / "runs/negative-tiny"
@@ -91,6 +92,13 @@ def test_its_parts_go_through_all_commands(lab: Path, capsys: pytest.CaptureFixt
     assert run(prepare, "style=negative", *SMALL, "photos=photos", "data=shards",
                "engine=counted") == 0  # fmt: skip
     assert int((lab / "count.txt").read_text()) >= 1
+
+
+@pytest.mark.slow
+def test_its_head_decides_for_a_decoder_of_distill(lab: Path):
+    words = [*QUICKER, *SHORT, "style=negative", "decoder=residual", "head=print", "run=print"]
+    assert run(train, *words, "trainer.max_steps=2") == 0
+    assert run(stylize, "photos/Person_1_0001.png", "run=print", "-o", "a.png") == 0
 
 
 @pytest.mark.slow

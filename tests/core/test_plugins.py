@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 from torch import nn
 
-from distill.config import groups
+from distill.config import compose, groups
 from distill.config.command import Command
+from distill.config.registry import recipe_named
 from distill.config.settings.commands import CheckSettings
+from distill.config.settings.training import Train
 from distill.core import plugins
 from distill.core.errors import DistillError
 from distill.core.nodes import check_part, is_own, part
@@ -191,3 +194,49 @@ def test_lines_for_the_help_of_a_command(lab, capsys):
     assert "distill.models.teachers.diffusion" in plugins.moved()
     page = Command("check", CheckSettings, lambda _: None).help()
     assert page.startswith(f"{__doc__}\n\nmine")
+
+
+RECIPES = """
+from distill.config.registry import Pix2PixRecipe, Recipe
+
+class Bare(Recipe): ...
+class Ways(Recipe):
+    networks = {"there": "student"}
+class Sides(Pix2PixRecipe):
+    learns_from = "pictures"
+class Kind(Recipe):
+    settings = dict
+"""
+
+
+def test_a_recipe_has_the_parts_of_its_base(lab):
+    (lab() / "mylab/recipes.py").write_text(RECIPES)
+    recipe = recipe_named("mylab.recipes.Bare")
+    assert (recipe.name, recipe.monitor, recipe.networks["AtoB"]) == ("bare", "val/loss", "student")
+    assert recipe.folder_parts(None, {}) == {"recipe": "bare"}
+    with pytest.raises(DistillError, match=r"recipe=mylab.recipes.Bare: has no train\(self, "):
+        recipe.train(None, None, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Ways", "networks is to be a name for each of AtoB and BtoA"),
+        ("Sides", "learns_from one of photos, pairs, domains"),
+        ("Kind", "settings is no subclass of distill.config.settings.training.Training"),
+    ],
+)
+def test_a_wrong_part_of_a_recipe_is_one_line(lab, name, said):
+    (lab() / "mylab/recipes.py").write_text(RECIPES)
+    with pytest.raises(DistillError, match=f"recipe=mylab.recipes.{name}: .*{said}") as found:
+        recipe_named(f"mylab.recipes.{name}")
+    assert "\n" not in str(found.value)
+
+
+def test_a_choice_of_a_package_that_is_left_out_says_why(lab, capsys):
+    site = lab(contract=None)
+    why = f"plug-in mylab: {site}/mylab/conf/plugin.yaml is missing; it has one line, contract: 1"
+    with pytest.raises(DistillError, match=re.escape(f"decoder=mine: {why}")):
+        compose.load("train", ["decoder=mine"], Train)
+    assert capsys.readouterr().err.startswith("left out: ")
+    assert plugins.why_left_out("decoder", "other") == ""

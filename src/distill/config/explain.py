@@ -7,6 +7,7 @@ from typing import Any
 
 from distill.config.groups import choices, dotted, every_group, groups_of, keys_of
 from distill.core.nodes import unknown_name
+from distill.core.plugins import why_left_out
 
 
 def wrong_choice(group: str, value: Any) -> str:
@@ -14,6 +15,8 @@ def wrong_choice(group: str, value: Any) -> str:
     there = choices(group)
     for choice in value if isinstance(value, list) else [value]:
         if choice is not None and str(choice) not in there:
+            if why := why_left_out(group, str(choice)):
+                return f"{group}={choice}: {why}"
             return unknown_name(f"{group}={choice}", [f"{group}={c}" for c in there], "choice")
     return ""
 

@@ -7,9 +7,8 @@ run has, the class of its settings says.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from distill.config.settings.base import Direction
 from distill.config.settings.training import (
@@ -30,36 +29,40 @@ Side = Literal["train", "val"]  # of a run's pictures: learnt from, chosen by
 Material = Literal["photos", "pairs", "domains"]
 
 
-class Recipe(ABC):
-    """A training algorithm's settings and networks; distill.train.recipes has the training."""
+class Recipe:
+    """A training algorithm's settings and networks; distill.train.recipes has the training.
+
+    A plug-in's recipe is a subclass with `train`, of this one, which has what a student learns
+    with, or of one below, which has what a generator does. Its name is that of its class.
+    """
 
     name: ClassVar[str]
-    settings: ClassVar[type[Training]]  # schema of `distill.train recipe=NAME`
-    networks: ClassVar[Mapping[Direction, str]]  # by direction, the network's name in checkpoints
-    monitor: ClassVar[str]  # the metric of the best checkpoint, the lower the better
-    learns_from: ClassVar[Material]
-    stem: ClassVar[str] = "generator"  # what an exported network's files are called
+    settings: ClassVar[type[Training]] = Train  # schema of `distill.train recipe=NAME`
+    # By direction, what the LightningModule calls the network, and so do checkpoints.
+    networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "student"}
+    monitor: ClassVar[str] = "val/loss"  # the best checkpoint's logged metric, the lower the better
+    learns_from: ClassVar[Material] = "photos"
+    stem: ClassVar[str] = "student"  # what an exported network's files are called
     published_macs: ClassVar[bool] = False  # report the papers' count of MACs beside ours
     half_precision: ClassVar[bool] = False  # of a U-Net or ResNet a lens loads that file
 
+    def __init_subclass__(cls) -> None:
+        cls.name = vars(cls).get("name", cls.__name__.lower())
+
     def train(self, settings: Any, run: Any, first: bool) -> None:
         """Train into a `Run`, or resume, as a plug-in does; the `first` process alone writes."""
-        raise NotImplementedError
+        of = f"{type(self).__module__}.{type(self).__qualname__}"
+        raise DistillError(f"recipe={of}: has no train(self, settings, run, first); write one")
 
-    @abstractmethod
     def folder_parts(self, settings: Any, swept: Mapping[str, str]) -> dict[str, str]:
         """What a sweep calls a run's folder: config groups and how each is named, in order."""
+        return {"recipe": self.name}
 
 
 class DistilRecipe(Recipe):
     """Photos are labelled by a teacher; the student alone is kept."""
 
     name = "distill"
-    settings: ClassVar[type[Train]] = Train
-    networks: ClassVar[Mapping[Direction, str]] = {"AtoB": "student"}
-    monitor = "val/loss"
-    learns_from = "photos"
-    stem = "student"
 
     def folder_parts(self, settings: Train, swept: Mapping[str, str]) -> dict[str, str]:
         return {key: getattr(settings, key).name for key in ("style", "decoder", "loss")}
@@ -77,6 +80,8 @@ class PictureRecipe(DistilRecipe):
 
 class GanRecipe(Recipe):
     """Networks that train against each other, on pictures that need no teacher."""
+
+    stem = "generator"
 
     def folder_parts(self, settings: Adversarial, swept: Mapping[str, str]) -> dict[str, str]:
         loss = swept.get("adversarial", settings.adversarial["kind"])  # two choices have a kind
@@ -135,7 +140,24 @@ def recipe_named(name: str) -> Recipe:
     """The recipe of that name, or a plug-in's class. Raises DistillError for an unknown one."""
     if isinstance(name, str) and "." in name:
         nodes.check_part({"_target_": name}, __name__, Recipe)
-        return nodes.part("recipe", {"_target_": name}, Recipe)
+        found = nodes.part("recipe", {"_target_": name}, Recipe)
+        _check(found, f"recipe={name}")
+        return found
     if not isinstance(name, str) or name not in RECIPES:
         raise DistillError(f"recipe={name}: unknown; there are {', '.join(RECIPES)}")
     return RECIPES[name]
+
+
+def _check(recipe: Recipe, said: str) -> None:
+    """Raises DistillError in one line for a plug-in's recipe of wrong parts."""
+    schema, networks = recipe.settings, recipe.networks
+    if not (isinstance(schema, type) and issubclass(schema, Training)):
+        raise DistillError(f"{said}: settings is no subclass of {Training.__module__}.Training")
+    ways, sides = get_args(Direction), get_args(Material)
+    if not isinstance(networks, Mapping) or not networks or not {*networks} <= {*ways}:
+        raise DistillError(f"{said}: networks is to be a name for each of {' and '.join(ways)}")
+    if not isinstance(recipe.monitor, str) or recipe.learns_from not in sides:
+        raise DistillError(
+            f"{said}: monitor is to be the name of a logged metric, learns_from one of "
+            f"{', '.join(sides)}"
+        )

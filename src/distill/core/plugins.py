@@ -54,6 +54,15 @@ def shipped() -> list[str]:
     return ["distill", *(name for name, own in _installed(_paths()).items() if own)]
 
 
+def why_left_out(group: str, choice: str) -> str:
+    """Why a choice is missing that an installed plug-in has; empty where none has it."""
+    for package, _ in _registered(_paths()):
+        for place in _places(package):
+            if (place / "conf" / group / f"{choice}.yaml").is_file():
+                return _other_contract(package)
+    return ""
+
+
 def conf_folders() -> list[Path]:
     """The folders conf/ of all plug-ins."""
     folders = (place / "conf" for package in plugins() for place in _places(package))

@@ -24,7 +24,9 @@ def outcome(run: Run, network: str) -> list[str]:
             f"validation at step {row['step']:.0f}: {figures}, content {row['val/content']:.3f}"
         )
     elif table and "val/psnr" not in (row := table[-1]):  # a recipe without targets
-        lines.append(f"validation at step {row['step']:.0f}: Fréchet {row['val/frechet']:.1f}")
+        own = (f"{key[4:]} {value:.4g}" for key, value in row.items() if key.startswith("val/"))
+        figures = f"Fréchet {row['val/frechet']:.1f}" if "val/frechet" in row else ", ".join(own)
+        lines.append(f"validation at step {row['step']:.0f}: {figures}")
     elif table:
         said = f"validation at step {row['step']:.0f}: {network} {_pair(row, '')}"
         if "val/photo_psnr" in row:

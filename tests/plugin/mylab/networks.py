@@ -1,4 +1,4 @@
-"""A decoder, an encoder and a teacher."""
+"""A decoder, an encoder, a head and a teacher."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from distill.models.students.heads import PaletteHead
 from distill.models.teachers.teacher import Teacher
 
 
@@ -39,6 +40,13 @@ class Tiny(nn.Module):
     def forward(self, features: list[Tensor]) -> Tensor:
         half = F.relu(self.to_half(features[1]))
         return torch.sigmoid(self.out(F.interpolate(half, scale_factor=2.0)))
+
+
+class Print(PaletteHead):
+    """Two inks, for any target."""
+
+    def check_target(self, picture: Tensor) -> None:
+        pass
 
 
 class Negative(Teacher):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NewType
 
 from pydantic import (
     AfterValidator,
@@ -360,6 +360,11 @@ class LicenceOfRun(LicenceSettings):
     )
 
 
+# A class of a plug-in, which trains by these settings. No str: it is chosen, as a config group is.
+ClassName = NewType("ClassName", str)
+OwnRecipe = Annotated[ClassName, Field(pattern=r"\.")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Training(NetworkSettings):
     """What every recipe of distill.train takes; a run's checkpoint and config.yaml give it back."""
@@ -389,7 +394,9 @@ class Training(NetworkSettings):
 class Train(PhotoSource, StudentSettings, Training):
     """distill.train recipe=distill"""
 
-    recipe: Literal["distill"] = "distill"  # runs from before there were others have none
+    recipe: Literal["distill"] | OwnRecipe = (
+        "distill"  # runs from before there were others have none
+    )
     init: str | None = setting(
         "student to start from: zoo:NAME of the package, a .ckpt, or an exported .safetensors"
         " or .onnx, a .pth of the paper's",
@@ -447,7 +454,7 @@ class Picture(Settings):
 class PictureTrain(Train):
     """distill.train recipe=picture"""
 
-    recipe: Literal["picture"]  # type: ignore[assignment]
+    recipe: Literal["picture"] | OwnRecipe  # type: ignore[assignment]
     style_image: Folders = setting("style picture, or several that are mixed: style_image=[A,B]")
     picture: Picture
 
@@ -520,7 +527,7 @@ class Adversarial(GeneratorSettings, Training):
 class Pix2PixTrain(Adversarial):
     """distill.train recipe=pix2pix"""
 
-    recipe: Literal["pix2pix"]
+    recipe: Literal["pix2pix"] | OwnRecipe
     data: PairedDataConfig
     l1: NonNegativeFloat = setting(
         "weight of the difference to the target, beside the discriminator's loss of 1"
@@ -531,7 +538,7 @@ class Pix2PixTrain(Adversarial):
 class CycleGANTrain(Adversarial):
     """distill.train recipe=cyclegan"""
 
-    recipe: Literal["cyclegan"]
+    recipe: Literal["cyclegan"] | OwnRecipe
     data: UnpairedDataConfig
     channels: Literal[3]  # pictures of both domains are a generator's input, too
     cycle: NonNegativeFloat = setting("weight of the difference after there and back")

@@ -71,7 +71,8 @@ class MetricsTable(pl.Callback):
 class Previews(pl.Callback):
     """Writes `FOLDER/step-NNNNNN.png` with the first ROWS validation pictures, at each validation.
 
-    The module's `preview(batch)` gives the columns: pictures (N, 3 or 4, H, W) by their titles.
+    The module's `preview(batch)`, where it has one, gives the columns: pictures (N, 3 or 4, H, W)
+    by their titles.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -87,7 +88,7 @@ class Previews(pl.Callback):
         batch_idx: int,
         *_rest: object,
     ) -> None:
-        if not trainer.is_global_zero:
+        if not trainer.is_global_zero or not hasattr(pl_module, "preview"):
             return
         if batch_idx == 0:
             self._rows = []
