@@ -7,9 +7,10 @@ photos lay in.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace as replaced
+from itertools import product
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -43,6 +44,26 @@ REPAIR = "run the command that made the set again to repair it"
 def push_set(root: Path, place: Remote, replace: bool, accept: str | None = None) -> None:
     """Publish the set at `root`. Raises DistillError where it is not whole, has no card, or holds
     pictures that were taken down, unless it is published for the reason `accept`."""
+    sharded = _check_whole(root)
+    with scratch_folder(root.with_name(f"{root.name}.pushed")) as scratch:
+        files = _shards_and_index(root, scratch) if sharded else _pictures(root)
+        files |= _documents(root, scratch, sharded, accept)
+        sums = transfer.sums_of(files)
+        if sharded:
+            _check_shards(root, transfer.read_sums(sums, str(root)))
+        (scratch / SUMS).write_bytes(sums.encode())
+        files[SUMS] = scratch / SUMS
+        gone = _no_longer(files, place, scratch / "before") if replace else []
+        if gone:
+            place.remove(gone)
+        count = transfer.push(files, place, LAST, replace)
+    note_published(root, place.name)
+    removed = f", {len(gone):,} others removed" if gone else ""
+    print(f"{place.name}: {counted(len(files), 'file')}, {count:,} of them new{removed}")
+
+
+def _check_whole(root: Path) -> bool:
+    """Whether the set is of shards. Raises DistillError for one that is not complete."""
     sharded = shard_manifest_at(Address(root)) is not None
     if sharded:
         finished_shards(Address(root))
@@ -56,47 +77,47 @@ def push_set(root: Path, place: Remote, replace: bool, accept: str | None = None
             f"{root}: has no {CARD} to say what it is and under which terms; the command that made "
             "it writes one with card=true"
         )
-    said = Terms(kept_terms(root))
-    terms = set_with_takedown(said, root).published(f"data.root={root}", accept)
-    with scratch_folder(root.with_name(f"{root.name}.pushed")) as scratch:
-        if sharded:
-            files = _beside(root, (CARD, SHEET, CATALOGUE, f"{KEPT}/{PHOTOS}", f"{KEPT}/{TERMS}"))
-            files |= _shards_and_index(root, scratch)
-            told = _beside(root, (MANIFEST, f"{KEPT}/{MANIFEST}", f"{KEPT}/{TEACHER}"))
-        else:
-            files = _beside(root, (CARD, SHEET, PHOTOS, PREVIEW, TERMS))
-            for side in SIDES:
-                for folders in PAIR_FOLDERS:
-                    both = set.intersection(*(png_names(root, side, each) for each in folders))
-                    for each in folders:
-                        files |= {
-                            f"{side}/{each}/{n}": root / side / each / n for n in sorted(both)
-                        }
-            told = _beside(root, (MANIFEST, TEACHER))
-        for link in terms.chain[len(said.chain) :]:
-            write_whole(scratch / CARD, f"{(root / CARD).read_text()}\n{link.text}.\n")
-            place_of_terms = f"{KEPT}/{TERMS}" if sharded else TERMS
-            write_json(scratch / place_of_terms, terms.plain())
-            files |= {name: scratch / name for name in (CARD, place_of_terms)}
-        for name, path in told.items():
-            write_json(scratch / name, without_paths(json.loads(path.read_text())))
-            files[name] = scratch / name
-        sums = transfer.sums_of(files)
-        if sharded:
-            digests, catalogue = transfer.read_sums(sums, str(root)), Catalogue(Address(root))
-            for number in range(len(catalogue)):
-                tar = shard_path(catalogue.name(number))
-                if digests[tar] != catalogue.sha256(number):
-                    raise DistillError(f"{root}/{tar}: damaged; {REPAIR}")
-        (scratch / SUMS).write_bytes(sums.encode())
-        files[SUMS] = scratch / SUMS
-        gone = _no_longer(files, place, scratch / "before") if replace else []
-        if gone:
-            place.remove(gone)
-        count = transfer.push(files, place, LAST, replace)
-    note_published(root, place.name)
-    removed = f", {len(gone):,} others removed" if gone else ""
-    print(f"{place.name}: {counted(len(files), 'file')}, {count:,} of them new{removed}")
+    return sharded
+
+
+def _pictures(root: Path) -> dict[str, Path]:
+    """The pairs of a set of PNGs by their paths there, without those that lack a side."""
+    files: dict[str, Path] = {}
+    for side, folders in product(SIDES, PAIR_FOLDERS):
+        names = set.intersection(*(png_names(root, side, folder) for folder in folders))
+        for folder in folders:
+            files |= {f"{side}/{folder}/{n}": root / side / folder / n for n in sorted(names)}
+    return files
+
+
+def _documents(root: Path, scratch: Path, sharded: bool, accept: str | None) -> dict[str, Path]:
+    """Card, terms, lists and manifests, by their paths there; what is changed is below `scratch`.
+
+    Manifests lose the folders of this machine. Terms and card state a takedown that is accepted.
+    Raises DistillError for one that is not.
+    """
+    kept = f"{KEPT}/" if sharded else ""
+    pictures = (SHEET, CATALOGUE) if sharded else (SHEET, PREVIEW)
+    files = _beside(root, (CARD, *pictures, f"{kept}{PHOTOS}", f"{kept}{TERMS}"))
+    terms = Terms(kept_terms(root))
+    published = set_with_takedown(terms, root).published(f"data.root={root}", accept)
+    for link in published.chain[len(terms.chain) :]:
+        write_whole(scratch / CARD, f"{(root / CARD).read_text()}\n{link.text}.\n")
+        write_json(scratch / f"{kept}{TERMS}", published.plain())
+        files |= {name: scratch / name for name in (CARD, f"{kept}{TERMS}")}
+    for name, path in _beside(root, (MANIFEST, f"{kept}{MANIFEST}", f"{kept}{TEACHER}")).items():
+        write_json(scratch / name, without_paths(json.loads(path.read_text())))
+        files[name] = scratch / name
+    return files
+
+
+def _check_shards(root: Path, digests: Mapping[str, str]) -> None:
+    """Raises DistillError for a shard that is not what the catalogue says."""
+    catalogue = Catalogue(Address(root))
+    for number in range(len(catalogue)):
+        tar = shard_path(catalogue.name(number))
+        if digests[tar] != catalogue.sha256(number):
+            raise DistillError(f"{root}/{tar}: damaged; {REPAIR}")
 
 
 def _no_longer(files: Collection[str], place: Remote, scratch: Path) -> list[str]:
@@ -166,9 +187,9 @@ def _shards_and_index(root: Path, scratch: Path) -> dict[str, Path]:
 def without_paths(content: dict[str, Any]) -> dict[str, Any]:
     """What dataset.json or teacher.json say, without the folders of the machine that made them."""
     kept = dict(content)
-    if isinstance(made := kept.get("recipe"), dict) and isinstance(made.get("photos"), str):
-        names = (PurePath(each).name for each in made["photos"].split(" + "))
-        kept["recipe"] = made | {"photos": " + ".join(names)}
+    if isinstance(recipe := kept.get("recipe"), dict) and isinstance(recipe.get("photos"), str):
+        names = (PurePath(each).name for each in recipe["photos"].split(" + "))
+        kept["recipe"] = recipe | {"photos": " + ".join(names)}
     if "/" in str(kept.get("settings", "")):  # of a teacher that is a run, with a file of its own
         kept["settings"] = ""
     return kept
