@@ -1,14 +1,11 @@
-"""How each recipe trains, by the `recipe` in the settings of distill.train.
-
-What a function needs is imported inside it, so that the command starts quickly.
-"""
+"""The training of each recipe, by the `recipe` in the settings of distill.train."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distill.config.registry import recipe_named
 from distill.config.settings.training import (
@@ -18,59 +15,43 @@ from distill.config.settings.training import (
     Train,
     Training,
 )
-
-if TYPE_CHECKING:
-    from distill.data.datamodule import LoaderData
-    from distill.runs.run_folder import Run
-    from distill.train.cyclegan import CycleGAN
-    from distill.train.pix2pix import Pix2Pix
+from distill.data import loaders
+from distill.data.datamodule import LoaderData
+from distill.data.style_pictures import style_pictures
+from distill.runs.run_folder import Run
+from distill.train import gan_training, student_training
+from distill.train.cyclegan import CycleGAN
+from distill.train.launch import is_rank_zero, rank_zero_first
+from distill.train.picture import PictureModule, with_length, with_terms
+from distill.train.pix2pix import Pix2Pix
 
 
 def carry_out(settings: Training, data: LoaderData | None = None) -> Run:
     """distill.train: train into the settings' run, or resume; gives that run.
 
-    `data` are pictures of one's own, in the place of those that the settings of a student name.
+    `data` are the caller's pictures, in the place of those that the settings of a student name.
     """
-    from distill.runs.run_folder import Run
-    from distill.train.launch import is_rank_zero, rank_zero_first
-
     run, first = Run(Path(settings.runs) / settings.run), is_rank_zero()
     with run.alone() if first else nullcontext(), rank_zero_first(first, settings.trainer):
         if data is not None and isinstance(settings, Train):
-            distill(settings, run, first, data)
+            student_training.train(settings, run, first, data)
         else:
             train = TRAIN.get(settings.recipe) or recipe_named(settings.recipe).train
             train(settings, run, first)
     return run
 
 
-def distill(settings: Train, run: Run, first: bool, data: LoaderData | None = None) -> None:
-    from distill.train.student_training import train
-
-    train(settings, run, first, data)
-
-
 def picture(settings: PictureTrain, run: Run, first: bool) -> None:
-    from distill.data.style_pictures import style_pictures
-    from distill.train import student_training
-    from distill.train.picture import PictureModule, with_length, with_terms
-
     style_pictures(settings, tell=first)  # what is wrong with them, before any weights are sought
     settings = with_length(with_terms(settings), run)
     student_training.train(settings, run, first, kind=PictureModule)
 
 
 def pix2pix(settings: Pix2PixTrain, run: Run, first: bool) -> None:
-    from distill.data import loaders
-    from distill.train import gan_training
-
     gan_training.train(settings, run, loaders.paired, pix2pix_module)
 
 
 def pix2pix_module(settings: Pix2PixTrain) -> Pix2Pix:
-    from distill.train import gan_training
-    from distill.train.pix2pix import Pix2Pix
-
     # First: in the other order a seed would give the networks of earlier runs other weights.
     discriminator = gan_training.discriminator(settings.discriminator, 3 + settings.channels)
     return Pix2Pix(
@@ -82,16 +63,10 @@ def pix2pix_module(settings: Pix2PixTrain) -> Pix2Pix:
 
 
 def cyclegan(settings: CycleGANTrain, run: Run, first: bool) -> None:
-    from distill.data import loaders
-    from distill.train import gan_training
-
     gan_training.train(settings, run, loaders.unpaired, cyclegan_module)
 
 
 def cyclegan_module(settings: CycleGANTrain) -> CycleGAN:
-    from distill.train import gan_training
-    from distill.train.cyclegan import CycleGAN
-
     return CycleGAN(
         gan_training.generator(settings),
         gan_training.generator(settings),
@@ -104,9 +79,9 @@ def cyclegan_module(settings: CycleGANTrain) -> CycleGAN:
     )
 
 
-# Train into a run's folder, or resume; only the `first` of several processes speaks and writes.
+# Train into a run's folder, or resume; only the `first` of several processes prints and writes.
 TRAIN: Mapping[str, Callable[[Any, Run, bool], None]] = {
-    "distill": distill,
+    "distill": student_training.train,
     "picture": picture,
     "pix2pix": pix2pix,
     "cyclegan": cyclegan,
