@@ -30,7 +30,7 @@ def main() -> None:
     )
     parser.add_argument("--photo", type=Path, help="astronaut.png of scikit-image")
     parser.add_argument("--students", nargs="+", default=STUDENTS, metavar="NAME")
-    parser.add_argument("--side", type=int, default=320, help="of a drawing, in pixels (%(default)s)")
+    parser.add_argument("--side", type=int, default=320, help="pixels of each (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("docs/gallery.jpg"))
     args = parser.parse_args()
     with OneLine():
