@@ -13,7 +13,7 @@ from distill.export.ends import Form
 from distill.export.format import ConversionSource, ConvertedFormat, Inference, OnnxFormat
 from distill.export.fp16 import halved
 from distill.export.graph.operator_sets import foreign_operators
-from distill.export.graph.plain import pooled_by_convolutions
+from distill.export.graph.plain import in_strict_operators, pooled_by_convolutions
 from distill.export.onnx import OnnxExporter
 from distill.export.snippets import filled
 from distill.metrics.complexity import graph_macs
@@ -52,7 +52,7 @@ class LensStudio(OnnxFormat, ConvertedFormat):
                 f"{self.name}: Snap's table has no antialiased resize for the thumbnail that global"
                 f" statistics need; take exporter.size={THUMBNAIL}"
             )
-        model = exporter.export(source.folded)
+        model = exporter.export(in_strict_operators(source.folded, transposed=False))
         pooled_by_convolutions(model)
         macs, precision = graph_macs(model), "float32"
         if model.ByteSize() > LIMIT:

@@ -8,17 +8,20 @@ from functools import partial
 from importlib.util import find_spec
 
 import pytorch_lightning as pl
+import torch
 
 from distill.config.settings.training import Loss, Train
 from distill.core import nodes
 from distill.core.errors import DistillError, counted
 from distill.core.files import home_path, near_name
+from distill.core.images import from_pixels
 from distill.data import loaders, sources
 from distill.data.datamodule import DistillData, LoaderData, Pictures
 from distill.data.kinds.chosen import data_source
 from distill.losses.criterion import make_criterion
 from distill.losses.term import Reads
 from distill.models.build import load_teacher
+from distill.models.students.student import Student
 from distill.models.teachers.teacher import Teacher
 from distill.prepare import labelling
 from distill.runs.run_folder import Run, finished_message
@@ -59,6 +62,11 @@ def train(
     watching = [*([StudentEMA(settings.ema)] if settings.ema else []), LateTerms(), Health()]
     trainer = make_trainer(settings, run, watching, clip=settings.trainer.clip)
     data = data or labelling.training_data(settings, teacher)
+    if isinstance(module.student, Student) and module.student.head is not None:
+        targets = next(iter(data.first_batches(1))).get("target")
+        if targets is not None:
+            pixels = from_pixels(targets) if targets.dtype == torch.uint8 else targets
+            module.student.head.check_target(pixels[0])
 
     if first:
         kept = settings.resume and run.has_settings(settings)

@@ -63,13 +63,13 @@ class Patches(nn.Module):
         return _double(self.base(x)) + column * _double(self.right(x)) + row * below
 
 
-def in_strict_operators(network: nn.Module) -> nn.Module:
-    """A copy without transposed convolutions of 2×2 with stride 2, softmax and slices of channels;
-    others stay as they are."""
+def in_strict_operators(network: nn.Module, transposed: bool = True) -> nn.Module:
+    """A copy without softmax and slices of channels, by which heads decide, and, if they are to go
+    too, without `transposed` convolutions of 2×2 with stride 2; others stay as they are."""
     copy = deepcopy(network)
     for module in list(copy.modules()):
         for name, child in list(module.named_children()):
-            if doubles(child):
+            if transposed and doubles(child):
                 setattr(module, name, Patches(child))
             elif isinstance(child, Softmax):
                 setattr(module, name, SigmoidSoftmax(child.count))

@@ -84,7 +84,10 @@ class PaletteHead(Head):
         _check_count(len(inks))
         self.channels = len(inks) - 1
         colours = torch.stack([_colour(each) for each in inks])
-        self.inks = nn.Parameter(colours, requires_grad=learnt)
+        if learnt:
+            self.inks = nn.Parameter(colours)
+        else:  # settings say them: files need not
+            self.register_buffer("inks", colours, persistent=False)
         self.register_buffer("rows", torch.eye(len(inks))[:, 1:, None, None], persistent=False)
         self.softmax = Softmax(len(inks))
 
@@ -194,7 +197,7 @@ class LayersHead(Head):
             raise DistillError(f"head.opacity={opacity:g}: above 0, at most 1")
         self.channels, self.opacity, self.black = 4 if ink else 7, opacity, False
         if ink:
-            self.register_buffer("colour", _colour(ink).view(1, 3, 1, 1))
+            self.register_buffer("colour", _colour(ink).view(1, 3, 1, 1), persistent=False)
             self.black = not self.colour.any()
         self.paint, self.bare, self.line = (
             Channels(self.channels, *part) for part in ((0, 3), (3, 4), (4, self.channels))
