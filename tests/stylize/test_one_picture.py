@@ -30,7 +30,7 @@ from support.commands import run
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(256, 256), (512, 512), (300, 260)])
-@pytest.mark.parametrize("name", ["toon", "hayao"])  # without and with global statistics
+@pytest.mark.parametrize("name", ["whitebox", "hayao"])  # without and with global statistics
 def test_snippet_file_command_and_api(name: str, size: tuple[int, int], here: Path) -> None:
     photo = Image.fromarray(astronaut()).resize(size)
     photo.save("photo.png")
@@ -62,7 +62,7 @@ def test_snippet_file_command_and_api(name: str, size: tuple[int, int], here: Pa
 
 def test_a_dynamic_file_says_what_its_sides_are() -> None:
     exporter = OnnxExporter(dynamic=True, profile="any")
-    model = exporter.export(fold_batchnorm(PublishedStudent.shipped("toon").student))
+    model = exporter.export(fold_batchnorm(PublishedStudent.shipped("whitebox").student))
     for value in (model.graph.input[0], model.graph.output[0]):
         dims = value.type.tensor_type.shape.dim
         assert [dim.dim_param for dim in dims][2:] == ["32*height", "32*width"]
