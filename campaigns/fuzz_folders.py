@@ -36,8 +36,8 @@ from distill.prepare import labelling
 from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
 from distill.prepare.set_builder import build_set
 from distill.runs import run_folder
+from distill.train import sweep_summary as summary
 from distill.train.callbacks.reports import MetricsTable
-from distill.train.search import summary
 
 SIDE = 64
 

@@ -38,6 +38,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 WORDS = {
     "distill_diffusion": r"diffus",
     "distill_scale": r"\bray\b",
+    "distill_search": r"optuna|pareto|submitit",
     "distill_sets": r"quick,? ?draw|sketcher|saliency",
 }
 BESIDE = sorted(path for name in WORDS for path in (SOURCE.parent / name).rglob("*.py"))

@@ -84,6 +84,7 @@ def test_it_carries_the_page_the_settings_the_students_and_the_licence(wheel: Pa
         ("src/distill/stylize/stickers", "distill/stylize/stickers"),
         ("src/distill_diffusion", "distill_diffusion"),
         ("src/distill_scale", "distill_scale"),
+        ("src/distill_search", "distill_search"),
         ("src/distill_sets", "distill_sets"),
         ("web/networks/blazeface_short_range", "distill/networks/blazeface_short_range"),
     ):

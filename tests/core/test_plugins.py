@@ -190,7 +190,7 @@ def test_lines_for_the_help_of_a_command(lab, capsys):
     lab(contract="contract: 1\nusage:\n  check: mine\n  lens: 5\nmoved: [1]\n")
     assert plugins.usage("check") == "mine"
     assert plugins.usage("lens") == "5"
-    assert plugins.usage("train") == ""
+    assert plugins.usage("curate") == ""
     assert "distill.models.teachers.diffusion" in plugins.moved()
     page = Command("check", CheckSettings, lambda _: None).help()
     assert page.startswith(f"{__doc__}\n\nmine")

@@ -14,7 +14,7 @@ from distill.config import registry
 from distill.config.command import Command
 from distill.core.errors import INTERRUPTED
 from distill.train import trainer
-from distill.train.search import study_sweep
+from distill_search import study_sweep
 from support.commands import run
 
 FATAL = 666  # the seed of a run that the system kills

@@ -12,7 +12,7 @@ from distill import __version__
 from distill.config import compose
 from distill.config.arguments import TypedKeys, overrides_of, read_words
 from distill.config.compose import Implied, Schema
-from distill.config.extension import with_extensions
+from distill.config.extension import sweeps, with_extensions
 from distill.config.groups import typed_folders
 from distill.config.help import Section, choices_of, comments_by_key, page, sections
 from distill.config.multirun import ONE_BY_ONE, Job, Sweep
@@ -49,7 +49,8 @@ class Command:
             name_plugins(line.plugins)
             typed_folders[:] = line.folders
             schemas = compose.schemas_of(self.name, self.schema)
-            keys = TypedKeys(*schemas, *self.sweep.schemas)
+            sweep = self.sweep_of_jobs()
+            keys = TypedKeys(*schemas, *sweep.schemas)
             words = overrides_of(line.settings, keys, line.multirun)
             task = with_extensions(self.name, self.task)
             job = partial(self.job, inputs={"inputs": line.inputs} if self.files else {})
@@ -61,15 +62,19 @@ class Command:
                 beside = "beside -m only settings can stand (KEY=VALUE,VALUE)"
                 raise DistillError(f"{line.shown[0]}: {beside}")
             elif line.multirun:
-                self.sweep.run(self.name, task, words, job)
+                sweep.run(self.name, task, words, job)
             elif line.shown:
                 compose.show(self.name, job({}, words).overrides, line.shown)  # a typo is one line
             else:
                 settings = job({}, words).settings
-                self.sweep.alone(settings)
-                if shared := self.sweep.shared(words):
+                sweep.alone(settings)
+                if shared := sweep.shared(words):
                     raise DistillError(f"{min(shared)}: is for several jobs; add -m")
                 task(settings)
+
+    def sweep_of_jobs(self) -> Sweep:
+        """What runs the jobs of -m: a plug-in's sweep, or else the command's own."""
+        return next(iter(sweeps(self.name)), self.sweep)
 
     def job(
         self,
@@ -89,7 +94,7 @@ class Command:
     def sections(self, words: Sequence[str] = ()) -> list[Section]:
         """The settings of the command, of train by recipe, with their defaults beside `words`."""
         lines = comments_by_key()
-        shared = self.sweep.sections(self.name, lines)
+        shared = self.sweep_of_jobs().sections(self.name, lines)
         return [*sections(self.name, self.schema, words, lines), *shared]
 
 

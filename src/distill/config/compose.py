@@ -22,7 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from distill.config.arguments import TypedKeys, words_of
 from distill.config.explain import no_setting, wrong_choice
-from distill.config.extension import default_words, extended
+from distill.config.extension import default_words, extended, sweeps
 from distill.config.groups import choices, conf_folder, conf_folders, every_group, tell_hidden
 from distill.config.registry import RECIPES
 from distill.config.validate import check
@@ -57,7 +57,8 @@ def load(
         for argument in [each for each in node if each not in typed and not takes(node, each)]:
             del node[argument]
     chosen: Any = extended(name, schema if isinstance(schema, type) else schema(values))
-    return check({key: v for key, v in values.items() if key not in chosen.not_used}, chosen)
+    unused = chosen.not_used.union(*(sweep.groups for sweep in sweeps(name)))
+    return check({key: v for key, v in values.items() if key not in unused}, chosen)
 
 
 def from_keywords(

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from distill.config.groups import choices
+from distill.config.settings.base import Settings
 from distill.core import nodes, plugins
 
 
@@ -16,9 +17,12 @@ class Extension:
 
     `settings` is a frozen, keyword-only dataclass of `distill.config.settings.base.Settings`; the
     defaults of its fields are in the plug-in's conf/COMMAND/NAME.yaml, after `# @package _global_`.
+    With `sweep` the plug-in runs the command's jobs of -m; its config groups are among the defaults
+    of that file. An extension may have either, or both.
     """
 
-    settings: ClassVar[type]
+    settings: ClassVar[type] = Settings
+    sweep: ClassVar[Any] = None  # a Sweep of multirun, which composes, which asks for extensions
 
     def takes(self, settings: Any) -> bool:
         """Whether the command's settings ask for `carry_out` in place of what the command does."""
@@ -42,6 +46,11 @@ def with_extensions(command: str, task: Callable[[Any], None]) -> Callable[[Any]
         next(own, task)(settings)
 
     return run
+
+
+def sweeps(command: str) -> list[Any]:
+    """Those that plug-ins have for the jobs of a command."""
+    return [each.sweep for each in extensions(command) if each.sweep]
 
 
 def extended(command: str, schema: type) -> type:

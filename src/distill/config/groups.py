@@ -94,4 +94,5 @@ def groups_of(name: str) -> list[str]:
     """The config groups a command takes, also those that are empty by default."""
     defaults = _content(file_at(f"{name}.yaml")).get("defaults", [])
     named = [str(key) for item in defaults if isinstance(item, Mapping) for key in item]
-    return [key.lstrip("/") for key in named if not key.startswith("override ")]
+    more = [group for choice in choices(name) for group in groups_of(f"{name}/{choice}")]
+    return [*(key.lstrip("/") for key in named if not key.startswith("override ")), *more]

@@ -18,6 +18,8 @@ from typing import Any, cast
 MOVED = {
     "data.shards.address": "data.address",
     "exporters": "export",
+    "train.search.summary": "train.sweep_summary",
+    "train.search.sweep": "train.sweeps",
     "training.schedules": "train.schedules",
 }
 

@@ -7,7 +7,6 @@ Train a network of one of four recipes. Run it again to resume.
   python -m distill.train data=demo trainer=demo         six photographs that come with scikit-image
   python -m distill.train style=ink 'estimate=[10000,1000000]'   time, disk and memory for so many
   python -m distill.train -m decoder=nnconv,fastdepth loss=l1,l1_sobel
-  python -m distill.train -m search=optuna decoder=detail,nnconv 'lr=tag(log,interval(1e-4,1e-2))'
   python -m distill.train recipe=pix2pix data.root=DIR   pairs of pictures, such as sketch and photo
   python -m distill.train recipe=cyclegan data.root=DIR  two folders that show no pairs
   python -m distill.train recipe=picture style_image=FILE photos=DIR   the style of one picture
@@ -18,8 +17,7 @@ kept in data/pairs/; the run goes to runs/STYLE-DECODER/. pix2pix and cyclegan t
 network from your pictures, into runs/RECIPE-FOLDER/; it can be a teacher then.
 Then: python -m distill.export
 With -m every combination of the values given is a run of its own, one after the other, in
-runs/sweep-NAME/, with a summary of all at the end. With search=optuna some of them are,
-sampled from earlier trials; there interval(FROM,TO) is a range of numbers, tag(log,…) of rates.
+runs/sweep-NAME/, with a summary of all at the end.
 
 Everything, with its value: python -m distill.train --cfg job
 """
@@ -32,7 +30,7 @@ from typing import Any
 from distill.config.command import command
 from distill.config.registry import schema_of
 from distill.config.settings.training import Training
-from distill.train.search.study_sweep import StudySweep
+from distill.train.sweeps import SweepFolders
 
 
 def _implied(typed: Mapping[str, Any]) -> list[str]:
@@ -42,7 +40,7 @@ def _implied(typed: Mapping[str, Any]) -> list[str]:
     return [*overrides_for_user_pairs(typed), *overrides_for_init(typed)]
 
 
-@command("train", schema_of, StudySweep(), implied=_implied)
+@command("train", schema_of, SweepFolders(), implied=_implied)
 def main(settings: Training) -> None:
     from distill.train.recipes import carry_out
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from distill.core.next_step import next_step
 from distill.runs.run_folder import Run
-from distill.train.search.summary import validations
+from distill.train.sweep_summary import validations
 
 
 def outcome(run: Run, network: str) -> list[str]:

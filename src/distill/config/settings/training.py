@@ -369,8 +369,6 @@ OwnRecipe = Annotated[ClassName, Field(pattern=r"\.")]
 class Training(NetworkSettings):
     """What every recipe of distill.train takes; a run's checkpoint and config.yaml give it back."""
 
-    not_used = frozenset({"search", "launcher"})  # of the jobs of -m together, not of a run
-
     run: RunName = setting("name of the run", free=True)
     runs: PathText = setting("folder of all runs", free=True)
     sweep: RunName | None = setting(

@@ -40,9 +40,9 @@ class SweepFolders(Sweep):
         return placed
 
     def report(self, jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
-        from distill.train.search import summary
+        from distill.train import sweep_summary
 
-        summary.write(Path(jobs[0].settings.runs), jobs, outcomes)
+        sweep_summary.write(Path(jobs[0].settings.runs), jobs, outcomes)
 
 
 def sweep_folder(job: Job) -> str:

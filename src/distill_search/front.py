@@ -16,9 +16,9 @@ from distill.core.errors import DistillError
 from distill.core.files import atomic_write, write_whole
 from distill.core.next_step import assigned, for_shell, next_step
 from distill.runs.run_folder import Run
-from distill.train.search import summary
-from distill.train.search.summary import RISING
-from distill.train.search.trials import COPIES, REASON, RUN, Trials, counted
+from distill.train import sweep_summary as summary
+from distill_search.objectives import RISING
+from distill_search.trials import COPIES, REASON, RUN, Trials, counted
 
 SHOWN = {"macs": "{:,.0f}", "parameters": "{:,.0f}", "ms": "{:.3f}", "loss": "{:.4g}"}
 UNITS = {"psnr": "PSNR (dB)", "ssim": "SSIM", "macs": "MACs", "frechet": "Fréchet"}

@@ -19,11 +19,11 @@ import pytorch_lightning as pl
 from filelock import FileLock
 
 from distill.config.multirun import Job, Outcome, attempt
-from distill.config.settings.searching import Launcher, SubmititLauncher
 from distill.config.settings.training import Training
 from distill.core.errors import INTERRUPTED, DistillError, reason_of
 from distill.core.process import exit_with_parent
 from distill.train.trainer import also_called
+from distill_search.settings import Launcher, SubmititLauncher
 
 T = TypeVar("T")
 PAUSE = 0.2  # seconds between two looks at those at work

@@ -13,12 +13,14 @@ from optuna import TrialPruned
 from optuna.trial import Trial, TrialState
 
 from distill.config.multirun import attempt
-from distill.config.settings.searching import Launcher, Search
 from distill.config.settings.training import Training
 from distill.core.errors import INTERRUPTED, DistillError, counted
 from distill.models.build import untrained
 from distill.runs.run_folder import Run
-from distill.train.search.jobs import (
+from distill.train.sweep_summary import validations
+from distill.train.sweeps import into
+from distill.train.trainer import also_called
+from distill_search.jobs import (
     ClusterJob,
     LocalJob,
     StaggeredStart,
@@ -26,10 +28,9 @@ from distill.train.search.jobs import (
     run_parallel,
     starter_for,
 )
-from distill.train.search.summary import counted_costs, validations, values
-from distill.train.search.sweep import into
-from distill.train.search.trials import RUN, Trials
-from distill.train.trainer import also_called
+from distill_search.objectives import counted_costs, values
+from distill_search.settings import Launcher, Search
+from distill_search.trials import RUN, Trials
 
 ATTEMPTS = 200  # half a second each: with all outside, limits and space hardly meet
 

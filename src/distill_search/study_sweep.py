@@ -12,14 +12,15 @@ from typing import ClassVar
 
 from distill.config import multirun
 from distill.config.compose import composed, over_conf
+from distill.config.extension import Extension
 from distill.config.help import Section, rows
 from distill.config.multirun import Job, Make
-from distill.config.settings.searching import Launcher, Search, Searching, SearchingOnCluster
 from distill.config.settings.training import Training
 from distill.config.validate import check
 from distill.core.errors import DistillError
-from distill.train.search.space import Space, space_of
-from distill.train.search.sweep import SweepFolders, sweep_folder
+from distill.train.sweeps import SweepFolders, sweep_folder
+from distill_search.settings import Launcher, Search, Searching, SearchingOnCluster
+from distill_search.space import Space, space_of
 
 Task = Callable[[Training], None]
 
@@ -52,7 +53,7 @@ class StudySweep(SweepFolders):
         if launcher.only is None and launcher.sequential:
             multirun.run(task, jobs, self, report=launcher.report)
             return
-        from distill.train.search import jobs as processes
+        from distill_search import jobs as processes
 
         if launcher.only is not None:
             sys.exit(processes.run_one(task, self.place(jobs)[0]))
@@ -62,8 +63,8 @@ class StudySweep(SweepFolders):
     def _search(self, name: str, task: Task, space: Space, searching: Searching) -> None:
         if find_spec("optuna") is None:
             raise DistillError("search=optuna needs Optuna: pip install 'distill[search]'")
-        from distill.train.search import front, trial_loop
-        from distill.train.search.trials import Trials
+        from distill_search import front, trial_loop
+        from distill_search.trials import Trials
 
         search, launcher = searching.search, searching.launcher
         assert search is not None
@@ -83,6 +84,12 @@ class StudySweep(SweepFolders):
             front.report(trials, probe)
         if status:
             sys.exit(status)
+
+
+class Searches(Extension):
+    """The groups search and launcher of a command with -m."""
+
+    sweep = StudySweep()
 
 
 def searching_of(name: str, words: Sequence[str]) -> Searching:

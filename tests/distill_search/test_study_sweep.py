@@ -29,8 +29,8 @@ from support.stand_training import FATAL, Stand, psnr_of
 
 pytest.importorskip("optuna")
 
-from distill.train.search import front, study_sweep, summary, trial_loop, trials
-from distill.train.search.space import space_of
+from distill_search import front, objectives, study_sweep, trial_loop, trials
+from distill_search.space import space_of
 
 RATES = "lr=tag(log,interval(1e-4,1e-1))"
 OPTUNA = ["-m", "search=optuna", "sweep=x"]
@@ -516,10 +516,10 @@ def test_figures_are_those_of_the_best_step_of_the_first_objective(tmp_path):
     (tmp_path / "metrics.csv").write_text(
         "step,val/psnr,val/ssim,val/loss\n1,20,0.9,0.5\n2,22,0.7,0.3\n3,21,0.8,0.1\n"
     )
-    of = summary.Run(tmp_path)
-    assert summary.values(of, ["psnr", "ssim"]) == [22, 0.7]
-    assert summary.values(of, ["ssim", "loss"]) == [0.9, 0.5]
-    assert summary.values(of, ["loss", "psnr"]) == [0.1, 21]
+    of = objectives.Run(tmp_path)
+    assert objectives.values(of, ["psnr", "ssim"]) == [22, 0.7]
+    assert objectives.values(of, ["ssim", "loss"]) == [0.9, 0.5]
+    assert objectives.values(of, ["loss", "psnr"]) == [0.1, 21]
 
 
 def test_the_front_is_what_nothing_beats():

@@ -13,8 +13,8 @@ import pytest
 
 from distill.config.multirun import Outcome
 from distill.core.errors import INTERRUPTED, DistillError
-from distill.train.search import jobs
-from distill.train.search.jobs import LocalJobs
+from distill_search import jobs
+from distill_search.jobs import LocalJobs
 from support import stand_training
 from support.stand_training import FATAL, Stand
 

@@ -20,11 +20,11 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import DBAPIError
 
 from distill.config.multirun import Job, Outcome
-from distill.config.settings.searching import Search
 from distill.core.errors import INTERRUPTED, DistillError, reason_of
 from distill.core.files import home_path
-from distill.train.search.space import Space
-from distill.train.search.summary import RISING
+from distill_search.objectives import RISING
+from distill_search.settings import Search
+from distill_search.space import Space
 
 OPENINGS = 10  # of a database: a second process that makes its tables meanwhile is an error
 POPULATION = 10  # of NSGA-II; with Optuna's 50 a search of some dozen trials were all chance

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from distill.config.multirun import Outcome
-from distill.config.settings.searching import SubmititLauncher
 from distill.core.errors import INTERRUPTED, DistillError
-from distill.train.search import jobs as processes
-from distill.train.search import study_sweep
-from distill.train.search.jobs import ClusterJob, ClusterJobs, OnNode
+from distill_search import jobs as processes
+from distill_search import study_sweep
+from distill_search.jobs import ClusterJob, ClusterJobs, OnNode
+from distill_search.settings import SubmititLauncher
 from support import stand_training
 from support.stand_training import FATAL, Stand
 
@@ -155,7 +155,7 @@ def test_a_grid_and_what_dies_in_it(capsys: pytest.CaptureFixture[str]):
 @pytest.mark.campaign
 def test_trials_of_a_search(monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("optuna")
-    from distill.train.search import trial_loop
+    from distill_search import trial_loop
 
     monkeypatch.setattr(trial_loop, "command", stand_training.command)
     words = ["search=optuna", "search.trials=3", "launcher=submitit", "launcher.cluster=local"]
