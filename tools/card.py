@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from PIL import Image
 
-from distill.config import compose
+from distill.config import compose, groups
 from distill.config.settings.networks import StyleSettings
 from distill.config.settings.training import PictureTrain, Prepare, Train
 from distill.config.validate import source_of
@@ -112,8 +112,9 @@ def _settings(trained: Train) -> list[str]:
         words.append(f"decoder.build.context={decoder.build.get('context', 0)}")
         if bilinear := decoder.build.get("bilinear"):
             words.append(f"decoder.build.bilinear={json.dumps(bilinear).replace(' ', '')}")
-    if trained.head is not None:  # the one of its style, conf/head/STYLE.yaml
-        words.append(f"head={trained.style.name}")
+    if trained.head is not None:  # of its style, conf/head/STYLE.yaml, or that of toon
+        known = trained.style.name in groups.choices("head")
+        words.append(f"head={trained.style.name if known else 'cartoon'}")
     return [*words, f"global_statistics={trained.global_statistics}"]
 
 
