@@ -3,7 +3,7 @@
     python tools/gallery.py
     python tools/gallery.py --photo FILE --side 360 --students comic ink
 
-The photo, the astronaut of scikit-image where none is named, is cut to a square in the middle. Each
+The photo, the cat of scikit-image where none is named, is cut to a square in the middle. Each
 student is run as distill.stylize runs it.
 """
 
@@ -28,7 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--photo", type=Path, help="astronaut.png of scikit-image")
+    parser.add_argument("--photo", type=Path, help="chelsea.png of scikit-image")
     parser.add_argument("--students", nargs="+", default=STUDENTS, metavar="NAME")
     parser.add_argument("--side", type=int, default=320, help="pixels of each (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("docs/gallery.jpg"))

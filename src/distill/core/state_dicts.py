@@ -59,7 +59,7 @@ def tensors_in_graph(path: Path) -> dict[str, Tensor]:
 
     BatchNorm is folded into them. Raises DistillError for a file that is no ONNX.
     """
-    # The exporter names what it computed of fixed tensors, such as a palette, onnx::OPERATOR_NUMBER.
+    # What the exporter computes of fixed tensors, as a palette, it names onnx::OPERATOR_NUMBER.
     named = (t for t in load_model(path).graph.initializer if not t.name.startswith("onnx::"))
     found = ((t.name, numpy_helper.to_array(t)) for t in named)
     return usable({name: torch.from_numpy(values.copy()) for name, values in found}, path)
