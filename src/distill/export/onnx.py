@@ -34,7 +34,6 @@ from distill.models.students.student import Student
 
 OPSETS = range(9, 21)
 OPSET = 11
-SOFTMAX_OPSET = 13  # the first whose Softmax is over one axis
 RESIZING_OPSET = 18  # the first whose Resize has antialias
 FREE_SIDES = ("32*height", "32*width")  # names of dimensions, as PyTorch writes multiples
 ANOTHER_SIZE = (288, 352)  # of which 32 is the largest power of two: a dynamic file takes it
@@ -176,8 +175,7 @@ class OnnxExporter:
 
     def opset_of(self, network: nn.Module) -> int:
         """The opset that it is written in. Raises DistillError for one that lacks an operator."""
-        decides = any(isinstance(each, nn.Softmax) for each in network.modules())
-        least = RESIZING_OPSET if self.resizes(network) else SOFTMAX_OPSET if decides else OPSET
+        least = RESIZING_OPSET if self.resizes(network) else OPSET
         if self.opset is not None and self.opset < least == RESIZING_OPSET:
             raise DistillError(
                 f"exporter.opset={self.opset}: the thumbnail of the whole picture is made by an "

@@ -12,13 +12,14 @@ from torch import nn
 
 from distill.core.errors import DistillError
 from distill.export.graph.operator_sets import foreign_operators
-from distill.export.graph.plain import SigmoidSoftmax
+from distill.export.graph.plain import SigmoidMixture
 from distill.export.onnx import OnnxExporter
 from distill.metrics.complexity import graph_macs
 from distill.models.batchnorm import fold_batchnorm
 from distill.models.build import build_student
 from distill.models.students.heads import (
     LayersHead,
+    Mixture,
     PaletteHead,
     PredictedPaletteHead,
     begin,
@@ -214,11 +215,12 @@ def test_files_compute_what_the_network_does(head, profile):
     np.testing.assert_allclose(session.run(None, feed)[0], expected, atol=2e-5)
 
 
-def test_softmax_of_sigmoids_is_softmax_for_large_logits_too():
-    logits = torch.randn(1, 6, 8, 8) * torch.tensor([1.0, 30, 200]).view(3, 1, 1, 1)
-    torch.testing.assert_close(
-        SigmoidSoftmax(6)(logits), torch.softmax(logits, 1), atol=1e-6, rtol=1e-4
-    )
+def test_mixtures_are_softmax_times_inks_for_large_logits_too():
+    logits = torch.randn(1, 6, 8, 8) * torch.tensor([0.0, 1, 3, 10, 15, 10]).view(6, 1, 1)
+    inks = torch.rand(6, 3)
+    expected = torch.einsum("nkhw,kc->nchw", torch.softmax(logits, 1), inks)
+    for mixture in (Mixture(6), SigmoidMixture(6)):
+        torch.testing.assert_close(mixture(logits, inks), expected, atol=1e-6, rtol=1e-4)
 
 
 def test_a_palette_costs_what_its_channels_do():
@@ -230,7 +232,7 @@ def test_a_palette_costs_what_its_channels_do():
             student_of(HEADS["palette"], statistics="none"),
         )
     ]
-    assert costs[1] - costs[0] == 64 * 64 * (3 * 4 + 4 * 3)
+    assert costs[1] - costs[0] == 64 * 64 * (3 * 4 + 4 * 4)
 
 
 def test_a_head_travels_in_a_state_dict():

@@ -4,7 +4,7 @@ strict       what the lens models released with the paper are made of; they ran 
              Transposed convolutions are rewritten in it (strict.py), exactly, at some cost
 transposed   and transposed convolutions of 2×2 with stride 2, which Snap's table of supported
              layers allows on every device (kernel = stride, no padding, no dilation)
-             and Softmax and Slice of a head: strict makes them of sigmoids, Div and Conv
+             and Exp, ReduceMax … of a head: strict makes them of sigmoids, Div and Conv
 global       transposed and what a student's statistics of the whole picture need: pooling, and
              where it makes a thumbnail an antialiased linear Resize; MatMul and what shapes need
              for the inks that a palette predicts
@@ -24,22 +24,18 @@ Profile = Literal["strict", "transposed", "global", "unet", "cyclegan", "any"]
 STRICT_OPERATORS = frozenset(
     {"Conv", "Relu", "Add", "Resize", "Upsample", "Sigmoid", "Constant", "Mul"}
 )
+HEAD_OPERATORS = frozenset({"Div", "Exp", "ReduceMax", "Slice", "Sub"})
+PREDICTED_OPERATORS = frozenset(
+    {"Concat", "Gather", "MatMul", "ReduceSum", "Reshape", "Shape", "Softmax", "Transpose"}
+    | {"Unsqueeze"}
+)
 OPERATORS: dict[Profile, frozenset[str] | None] = {
     "strict": STRICT_OPERATORS | {"Div"},
-    "transposed": STRICT_OPERATORS | {"ConvTranspose", "Slice", "Softmax"},
+    "transposed": STRICT_OPERATORS | {"ConvTranspose"} | HEAD_OPERATORS,
     "global": STRICT_OPERATORS
-    | {"ConvTranspose", "GlobalAveragePool", "Slice", "Softmax"}
-    | {
-        "Concat",
-        "Gather",
-        "MatMul",
-        "ReduceSum",
-        "Reshape",
-        "Shape",
-        "Sub",
-        "Transpose",
-        "Unsqueeze",
-    },
+    | {"ConvTranspose", "GlobalAveragePool"}
+    | HEAD_OPERATORS
+    | PREDICTED_OPERATORS,
     "unet": STRICT_OPERATORS | {"Concat", "LeakyRelu", "Tanh"},
     "cyclegan": STRICT_OPERATORS | {"InstanceNormalization", "Pad", "ConvTranspose", "Tanh"},
     "any": None,

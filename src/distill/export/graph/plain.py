@@ -13,11 +13,11 @@ from onnx import numpy_helper
 from torch import Tensor, nn
 
 from distill.metrics.complexity import tensor_shapes
-from distill.models.students.heads import Channels, Softmax
+from distill.models.students.heads import Channels, Mixture
 
 
-class SigmoidSoftmax(nn.Module):
-    """What softmax over K channels computes, of 1×1 convolutions, ReLU, sigmoids and divisions.
+class SigmoidMixture(nn.Module):
+    """What `Mixture` computes, of 1×1 convolutions, ReLU, sigmoids and divisions.
 
     exp(d) = σ(d) / σ(−d), and of d = z − max z none overflows. The same but for rounding.
     """
@@ -28,14 +28,14 @@ class SigmoidSoftmax(nn.Module):
         self.each = nn.ModuleList(_pointwise(row[..., 0, 0]) for row in rows)
         self.sum = _pointwise(torch.ones(1, count))
 
-    def forward(self, logits: Tensor) -> Tensor:
+    def forward(self, logits: Tensor, inks: Tensor) -> Tensor:
         first, *others = self.each
         most = first(logits)
         for other in others:
             most = most + torch.relu(other(logits) + -1.0 * most)
         below = logits + -1.0 * most
         exponential = torch.sigmoid(below) / torch.sigmoid(-1.0 * below)
-        return exponential / self.sum(exponential)
+        return F.conv2d(exponential / self.sum(exponential), inks.T[..., None, None])
 
 
 class Patches(nn.Module):
@@ -64,15 +64,15 @@ class Patches(nn.Module):
 
 
 def in_strict_operators(network: nn.Module, transposed: bool = True) -> nn.Module:
-    """A copy without softmax and slices of channels, by which heads decide, and, if they are to go
-    too, without `transposed` convolutions of 2×2 with stride 2; others stay as they are."""
+    """A copy whose head has neither exponentials nor slices, and which, if `transposed`, has no
+    transposed convolutions of 2×2 with stride 2 either; others stay as they are."""
     copy = deepcopy(network)
     for module in list(copy.modules()):
         for name, child in list(module.named_children()):
             if transposed and doubles(child):
                 setattr(module, name, Patches(child))
-            elif isinstance(child, Softmax):
-                setattr(module, name, SigmoidSoftmax(child.count))
+            elif isinstance(child, Mixture):
+                setattr(module, name, SigmoidMixture(child.count))
             elif isinstance(child, Channels):
                 setattr(module, name, _pointwise(torch.eye(child.count)[child.start : child.stop]))
     return copy.eval()
