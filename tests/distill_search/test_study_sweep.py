@@ -578,7 +578,14 @@ def test_a_printed_command_trains_the_same_settings(capsys):
 
 
 TINY = ["photos=photos", *QUICK, "trainer.max_steps=2", "trainer.val_every=1"]
-REAL = [*TINY, "sweep=x", "search=optuna", "decoder=residual,fastdepth", "lr=interval(1e-3,1e-2)"]
+REAL = [
+    *TINY,
+    "sweep=x",
+    "head=picture",
+    "search=optuna",
+    "decoder=residual,fastdepth",
+    "lr=interval(1e-3,1e-2)",
+]
 
 
 @pytest.mark.slow
