@@ -187,7 +187,7 @@ def test_web_s_table_has_what_students_are_made_of():
 
 def test_shipped_students_by_profile():
     """Those with a file of one size; the others have none."""
-    of_one_size = ("hayao", "hayao-small", "toon", "whitebox")
+    of_one_size = ("hayao", "hayao-small", "whitebox")
     graphs = [read(zoo.static(name)) for name in of_one_size]
     refused_by = {"coreml": set(), "web": set(), "nnapi": {"ConvTranspose"}}
     for profile, refused in refused_by.items():

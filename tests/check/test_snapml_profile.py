@@ -209,7 +209,10 @@ def test_shipped_students_pass_but_for_statistics_of_the_whole_picture(name):
     expected = set() if name in UNTOLD else {"GlobalAveragePool"}
     if zoo.static(name) == zoo.find(name):  # a file of any size, with its thumbnail
         expected |= {"", "Resize"} if expected else set()
-    assert refused == expected
+    # What heads decide by; exporter.profile=strict and formats=lens_studio do without.
+    heads = {"comic": {"Slice"}, "neon": {"Slice"}, "toon": {"Slice"}}
+    heads["screenprint"] = {"Exp", "ReduceMax", "Slice", "Sub"}
+    assert refused == expected | heads.get(name, set())
 
 
 def test_a_teacher_is_refused_operator_by_operator(assets):

@@ -65,7 +65,7 @@ def test_the_report_has_every_node(graph_files):
 
 
 def test_import_settings_of_a_shipped_student(graph_files, capsys):
-    path = zoo.find("toon")
+    path = zoo.find("whitebox")
     assert run(check, str(path), "output=report.json") == 0
     said = capsys.readouterr().out
     assert "RGB: scale 0.00392157, bias 0" in said

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from distill.check.onnx_graph import Graph, Node
+from distill.core.onnx_files import ABOUT
 
 Range = tuple[float, float]
 Number = float | np.ndarray
@@ -64,6 +65,8 @@ def settings(graph: Graph) -> ImportSettings | None:
     if photo.shape is None or len(photo.shape) != 4:
         return None
     taken, given = input_range(graph), output_range(graph)
+    # The last operators of a head do not show its range.
+    given = given or (UNIT if ABOUT in graph.about else None)
     ours = (photo.name, output.name) == OURS and given == UNIT and taken is None
     return ImportSettings(
         Side(photo.name, photo.dims, UNIT if ours else taken),

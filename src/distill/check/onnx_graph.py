@@ -51,7 +51,7 @@ class Tensor:
 class Graph:
     """`size` is in bytes, `external` files included; `shapes` holds what could be inferred.
 
-    `about` is what files that are not ONNX say besides; those have no opset, 0.
+    `about` is what a file says of itself; those that are not ONNX have no opset, 0.
     """
 
     path: Path
@@ -119,6 +119,7 @@ def read(path: Path) -> Graph:
         outputs=tuple(map(_tensor, inferred.graph.output)),
         constants=constants,
         shapes={v.name: s for v in shaped if (s := _shape(v)) is not None},
+        about={each.key: each.value for each in model.metadata_props},
     )
 
 

@@ -24,7 +24,6 @@ from distill.config.settings.training import PhotoSource
 from distill.core.errors import DistillError, counted
 from distill.core.files import cache_folder, home_path, real_path, sha256, write_whole
 from distill.core.terms import TAKEN_DOWN, Licence, Terms
-from distill.data.kinds.chosen import data_source
 from distill.data.manifest import manifest_at
 from distill.data.photo_table import RUN_PAIRS, pair_of, read_rows, read_sides
 from distill.data.shards.shard_manifest import KEPT
@@ -294,6 +293,8 @@ def _made_from(trained: dict[str, Any]) -> tuple[set[Path], set[Path]]:
     roots = [str((trained.get("data") or {}).get("root") or "")]
     with suppress(DistillError):
         if not roots[0] and isinstance(source := settings_of(trained), PhotoSource):
+            from distill.data.kinds.chosen import data_source  # PyTorch, which pages do without
+
             roots = [str(data_source(source).root)]
     named = (trained.get("init"), (trained.get("teacher") or {}).get("path"))
     paths = [real_path(home_path(each)) for each in named if isinstance(each, str)]

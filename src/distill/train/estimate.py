@@ -64,7 +64,8 @@ def estimate(settings: Train) -> None:
     size, trainer = settings.data.batch_size, settings.trainer
     module = student_module(settings, teacher).train()
     chosen = [pairs[n % len(pairs)] for n in range(size)]
-    photo, target = (from_pixels(torch.stack(side)) for side in zip(*chosen, strict=True))
+    sides = list(zip(*chosen, strict=True))[:2]
+    photo, target = (from_pixels(torch.stack(side)) for side in sides)
     rate = DEFAULT_RATE if settings.lr == "auto" else settings.lr
     optimizer = make_optimizer(settings.optimizer, module.student.parameters(), rate)
 

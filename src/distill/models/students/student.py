@@ -23,7 +23,7 @@ class Student(nn.Module):
     its `thumbnail` (N, 3, 256, 256). A `head` makes a picture of what the decoder gives, which
     are logits then.
 
-    >>> student = distill.student_network("toon").student
+    >>> student = distill.student_network("whitebox").student
     >>> distill.Student(student.encoder, student.decoder)(torch.rand(1, 3, 64, 96)).shape
     torch.Size([1, 3, 64, 96])
     """
