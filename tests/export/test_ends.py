@@ -188,7 +188,8 @@ def test_every_format_in_its_own_runtime(
     if format_ is TfLite and not CONVERTER:
         pytest.skip("no DISTILL_LITERT_PYTHON, an interpreter with litert-torch")
     source = replace(shipped, exporter=replace(shipped.exporter, **asked))
-    assert convert(format_(), source, tmp_path) <= 2 / 255
+    # 2 levels, and what the sharpness of a head makes of rounding to half precision.
+    assert convert(format_(), source, tmp_path) <= 3 / 255
 
 
 @pytest.mark.slow
