@@ -21,7 +21,14 @@ from distill.core.terms import Terms
 from distill.data.address import Address
 from distill.data.cards.set_card import CARD, SHEET
 from distill.data.manifest import MANIFEST, PREVIEW, TEACHER, TERMS, is_complete, writing
-from distill.data.photo_table import PAIR_FOLDERS, PHOTOS, SIDES, png_names
+from distill.data.photo_table import (
+    LAYER_FOLDER,
+    PAIR_FOLDERS,
+    PHOTOS,
+    SIDES,
+    TEACHER_FOLDERS,
+    png_names,
+)
 from distill.data.shards.shard_index import (
     CATALOGUE,
     Catalogue,
@@ -81,12 +88,16 @@ def _check_whole(root: Path) -> bool:
 
 
 def _pictures(root: Path) -> dict[str, Path]:
-    """The pairs of a set of PNGs by their paths there, without those that lack a side."""
+    """The pairs of a set of PNGs by their paths there, without those that lack a side, and the
+    layers of lines beside them."""
     files: dict[str, Path] = {}
     for side, folders in product(SIDES, PAIR_FOLDERS):
         names = set.intersection(*(png_names(root, side, folder) for folder in folders))
-        for folder in folders:
-            files |= {f"{side}/{folder}/{n}": root / side / folder / n for n in sorted(names)}
+        named = dict.fromkeys(folders, names)
+        if folders == TEACHER_FOLDERS:
+            named[LAYER_FOLDER] = names & png_names(root, side, LAYER_FOLDER)
+        for folder, inside in named.items():
+            files |= {f"{side}/{folder}/{n}": root / side / folder / n for n in sorted(inside)}
     return files
 
 
