@@ -23,10 +23,11 @@ from common import Table, apart, machine, parser, write
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from distill.data import bucket_search, duplicates
+from distill.data import duplicates
 from distill.data.photos import find_photos
 from distill.data.split import Edges
 from distill.data.thumbnails import LARGE, THUMBNAIL, Thumbnails, rotated, thumbnails
+from distill_scale import bucket_search
 
 FIELD = 48  # pixels a side of what the thumbnail and its rotated copy are cut from
 NOISE = 3.0  # grey levels, of each picture

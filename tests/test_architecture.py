@@ -37,7 +37,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Packages beside the core, which come with it as plug-ins, and what only they speak of.
 WORDS = {
     "distill_diffusion": r"diffus",
-    "distill_scale": r"\bray\b",
+    "distill_scale": r"\bray\b|faiss",
     "distill_search": r"optuna|pareto|submitit",
     "distill_sets": r"quick,? ?draw|sketcher|saliency",
 }

@@ -34,7 +34,7 @@ class Extension:
 
 def extensions(command: str) -> list[Extension]:
     """Those that plug-ins have for a command. Raises DistillError for one that cannot be built."""
-    names = plugins.extensions(command)
+    names = plugins.values("extends", command)
     return [nodes.part("extends", {"_target_": name}, Extension) for name in names]
 
 

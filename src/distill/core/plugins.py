@@ -71,24 +71,24 @@ def conf_folders() -> list[Path]:
 
 def moved() -> dict[str, str]:
     """Where modules lie now that a plug-in took over, by the names of earlier versions."""
-    return {old: str(new) for folder in conf_folders() for old, new in _said(folder, "moved")}
+    return {old: str(new) for old, new in entries("moved")}
 
 
 def usage(command: str) -> str:
     """Lines that plug-ins add to a command's --help."""
-    both = (each for folder in conf_folders() for each in _said(folder, "usage"))
-    return "".join(str(text) for name, text in both if name == command)
+    return "".join(values("usage", command))
 
 
-def extensions(command: str) -> list[str]:
-    """Classes that plug-ins extend a command by, see `distill.config.extension`."""
-    both = (each for folder in conf_folders() for each in _said(folder, "extends"))
-    return [str(extension) for name, extension in both if name == command]
+def values(key: str, name: str) -> list[str]:
+    """What the plug-ins have below an entry of plugin.yaml under a name: of `extends` the classes
+    that extend a command of that name."""
+    return [str(value) for each, value in entries(key) if each == name]
 
 
-def _said(folder: Path, key: str) -> list[tuple[str, Any]]:
-    value = _stated(folder / "plugin.yaml").get(key)
-    return list(value.items()) if isinstance(value, Mapping) else []
+def entries(key: str) -> list[tuple[str, Any]]:
+    """All names below an entry of the plug-ins' plugin.yaml, and what each stands for."""
+    stated = (_stated(folder / "plugin.yaml").get(key) for folder in conf_folders())
+    return [each for entry in stated if isinstance(entry, Mapping) for each in entry.items()]
 
 
 def _paths() -> tuple[str, ...]:

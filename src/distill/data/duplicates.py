@@ -12,20 +12,22 @@ are found, 82 pairs in the portraits, all of them copies by eye, and not one pai
 pictures. Not found are copies that are cut out again, shifted or enlarged.
 
 10,000 photos take 3.9 s on one CPU thread, 0.7 s of it for straight and mirrored ones, and the time
-grows with the square. So every two are compared up to EXACT photos; among more, those that share a
-bucket (`bucket_search`).
+grows with the square. So every two are compared up to EXACT photos; among more, those that a
+plug-in's `LargeSearch` chooses.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from distill.core import nodes, plugins
 from distill.core.engine import HERE, Engine
-from distill.data.bucket_search import faiss_library, pairs_in_buckets
+from distill.core.errors import DistillError, counted
 from distill.data.photos import Photo
 from distill.data.split import NO_EDGES, Edges
 from distill.data.thumbnails import (
@@ -48,14 +50,42 @@ EXACT = 200_000  # photos of which every two are compared: half an hour on one C
 BLOCK = 2048  # photos compared at once with as many others: 16 MiB of correlations
 
 
+class LargeSearch(ABC):
+    """Near-duplicates among more than EXACT photos: the class of `provides: near_duplicates` in a
+    plug-in's plugin.yaml.
+
+    It is built for `count` photos before any is read. Raises DistillError where something is
+    missing that it needs.
+    """
+
+    @abstractmethod
+    def __init__(self, count: int) -> None: ...
+
+    @abstractmethod
+    def pairs(self, of: Thumbnails, first: int | None) -> Edges:
+        """The pairs (smaller, larger) that are alike, sorted, each once; with `first` only those
+        of one of the first so many with one of the others."""
+
+
+def large_search(count: int) -> LargeSearch:
+    """That of the first plug-in that has one. Raises DistillError."""
+    for name in plugins.values("provides", "near_duplicates"):
+        node = {"_target_": name}
+        return nodes.part("provides.near_duplicates", node, LargeSearch, count=count)
+    raise DistillError(
+        f"{counted(count, 'photo')}: no plug-in is there that looks for near-duplicates among more "
+        f"than {EXACT:,}; take fewer photos"
+    )
+
+
 def find_near_duplicates(photos: Sequence[Photo], source: str, engine: Engine = HERE) -> Edges:
     """Every pair of near-duplicates, as indices (smaller, larger). `source` names the cache.
 
     `engine` makes thumbnails that are missing there.
-    Raises DistillError for more than EXACT photos where faiss is not installed.
+    Raises DistillError for more than EXACT photos without a `LargeSearch`.
     """
     if len(photos) > EXACT:
-        faiss_library(len(photos))  # what is missing is said before a million photos are read
+        large_search(len(photos))  # what is missing is said before a million photos are read
     return similar_pairs(thumbnails(photos, source, engine))
 
 
@@ -63,11 +93,11 @@ def similar_pairs(of: Thumbnails, first: int | None = None) -> Edges:
     """The pairs (smaller, larger) that are alike: straight, mirrored or rotated.
 
     With `first` only those of one of the first so many with one of the others. Raises DistillError
-    for more than EXACT, or as many comparisons, where faiss is not installed.
+    for more than EXACT, or as many comparisons, without a `LargeSearch`.
     """
     comparisons = len(of) ** 2 / 2 if first is None else first * (len(of) - first)
     if comparisons > EXACT**2 / 2:
-        return pairs_in_buckets(of, first)
+        return large_search(len(of)).pairs(of, first)
     return all_pairs(of, first)
 
 

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from distill.core.errors import DistillError, counted
 from distill.core.progress import bar
+from distill.data.duplicates import LargeSearch
 from distill.data.split import NO_EDGES, Edges
 from distill.data.thumbnails import (
     ALIKE,
@@ -55,6 +56,16 @@ def faiss_library(count: int) -> Any:
             "faiss-cpu; pip install 'distill[scale]', or take fewer photos"
         ) from error
     return faiss
+
+
+class BucketSearch(LargeSearch):
+    """Compares the photos that share a bucket. Raises DistillError where faiss is not installed."""
+
+    def __init__(self, count: int) -> None:
+        faiss_library(count)
+
+    def pairs(self, of: Thumbnails, first: int | None) -> Edges:
+        return pairs_in_buckets(of, first)
 
 
 def pairs_in_buckets(of: Thumbnails, first: int | None = None) -> Edges:
