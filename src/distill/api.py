@@ -160,16 +160,16 @@ def train_student(
     >>> distill.train_student([(photo, 1 - photo)], [(photo, 1 - photo)], run="few", **few)
     Run(folder=PosixPath('runs/few'))
     """
-    from distill.train.recipes import carry_out
+    from distill.train.recipes import train
 
     if pairs is None or isinstance(pairs, str | Path):
-        return carry_out(_training(pairs, settings, schema_of))
+        return train(_training(pairs, settings, schema_of))
     from distill.data.datamodule import LoaderData
 
     if val is None:
         raise DistillError("val: missing; batches to choose by, which your loader does not have")
     data = LoaderData(pairs, val)
-    return carry_out(compose.from_keywords("train", Train, _OF_LOADER, settings), data)
+    return train(compose.from_keywords("train", Train, _OF_LOADER, settings), data)
 
 
 def lightning_parts(

@@ -22,7 +22,6 @@ from distill.config.multirun import Job, Outcome, attempt
 from distill.config.settings.training import Training
 from distill.core.errors import INTERRUPTED, DistillError, reason_of
 from distill.core.process import exit_with_parent
-from distill.train.trainer import also_called
 from distill_search.settings import Launcher, SubmititLauncher
 
 T = TypeVar("T")
@@ -48,13 +47,13 @@ class StaggeredStart(pl.Callback):
         self._lock.release(force=True)
 
 
-def run_one(task: Callable[[Training], None], job: Job) -> int:
+def run_one(task: Callable[..., None], job: Job) -> int:
     """One job of a grid, in a process that another one started; gives its exit status."""
     start = StaggeredStart(Path(job.settings.runs))
 
     def held(settings: Training) -> None:
-        with start, also_called(start):
-            task(settings)
+        with start:
+            task(settings, callbacks=[start])
 
     return attempt(held, job).status or 0
 

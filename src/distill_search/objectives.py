@@ -13,7 +13,6 @@ from distill.metrics import complexity
 from distill.metrics.timing import onnx_ms
 from distill.models import checkpoint
 from distill.runs.run_folder import Run
-from distill.train.sweep_summary import validations
 from distill_search.settings import COSTS
 
 RISING = ("psnr", "ssim", "ink_recall", "ink_precision")  # the more the better
@@ -27,7 +26,7 @@ def values(run: Run, names: Sequence[str]) -> list[float]:
     for a figure that the run's validations do not have.
     """
     validated = [name for name in names if name not in COSTS]
-    table = validations(run.folder / "metrics.csv")
+    table = run.validations()
     for name in validated:
         table = [row for row in table if f"val/{name}" in row]
         if not table:

@@ -17,9 +17,7 @@ from distill.config.settings.training import Training
 from distill.core.errors import INTERRUPTED, DistillError, counted
 from distill.models.build import untrained
 from distill.runs.run_folder import Run
-from distill.train.sweep_summary import validations
 from distill.train.sweeps import into
-from distill.train.trainer import also_called
 from distill_search.jobs import (
     ClusterJob,
     LocalJob,
@@ -35,7 +33,7 @@ from distill_search.trials import RUN, Trials
 ATTEMPTS = 200  # half a second each: with all outside, limits and space hardly meet
 
 
-def run_sequential(task: Callable[[Training], None], trials: Trials) -> int:
+def run_sequential(task: Callable[..., None], trials: Trials) -> int:
     """Trials one after the other in this process; gives 0, or the status of an interrupted one."""
     next_trial = _trial_source(trials)
     while trial := next_trial():
@@ -132,7 +130,7 @@ def outside(search: Search, settings: Training) -> str | None:
     return None
 
 
-def run_trial(task: Callable[[Training], None], trials: Trials, trial: Trial) -> int:
+def run_trial(task: Callable[..., None], trials: Trials, trial: Trial) -> int:
     """Train, score and report one; gives the exit status that the run alone would have had.
 
     One that was interrupted is queued again.
@@ -142,8 +140,8 @@ def run_trial(task: Callable[[Training], None], trials: Trials, trial: Trial) ->
     watch = TrialWatch(trial, objectives, run)
 
     def watched(settings: Training) -> None:
-        with watch, also_called(watch):
-            task(settings)
+        with watch:
+            task(settings, callbacks=[watch])
 
     try:
         outcome = attempt(watched, into(str(trials.folder), trials.job(trial), run.folder.name))
@@ -184,7 +182,7 @@ class TrialWatch(StaggeredStart):
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
-        for row in validations(self.run.folder / "metrics.csv"):  # of a resumed run
+        for row in self.run.validations():  # of a resumed run
             self._report(int(row["step"]), row)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from distill.config import registry
 from distill.config.command import Command
 from distill.core.errors import INTERRUPTED
-from distill.train import trainer
 from distill_search import study_sweep
 from support.commands import run
 
@@ -32,7 +31,7 @@ class Stand:
         self.seen, self.psnr, self.steps, self.columns = [], psnr, steps, columns
         self.stop_at = stop_at  # the number of the run in which Ctrl-C comes
 
-    def __call__(self, settings):
+    def __call__(self, settings, callbacks=()):
         self.seen.append(settings)
         folder = Path(settings.runs) / settings.run
         folder.mkdir(parents=True, exist_ok=True)
@@ -44,7 +43,7 @@ class Stand:
             rows.append(",".join(map(str, [step, *figures])))
             (folder / "metrics.csv").write_text("\n".join(rows))
             at = SimpleNamespace(global_step=step, callback_metrics={"val/psnr": figures[0]})
-            for callback in trainer.further:
+            for callback in callbacks:
                 callback.on_train_start(at, None)
                 callback.on_validation_end(at, None)
 

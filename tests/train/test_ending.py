@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from distill.runs.run_folder import Run
-from distill.train.ending import final_figures, outcome
+from distill.train.ending import outcome
 from support.commands import go
 
 HEAD = "step,train/loss,val/loss,val/psnr,val/ssim,val/photo_psnr,val/photo_ssim"
@@ -57,17 +57,6 @@ def test_runs_of_other_recipes_and_older_ones(tmp_path):
     unpaired = run_with(tmp_path / "b", "5,612.34", head="step,val/frechet")
     assert outcome(unpaired, "generator")[0] == "validation at step 5: Fréchet 612.3"
     assert len(outcome(Run(tmp_path / "none"), "generator")) == 1
-
-
-def test_final_figures_are_those_of_the_last_validation(tmp_path):
-    run = run_with(
-        tmp_path / "a", "5,,1,20,0.7,18.2,0.66", "10,,0.5,23.5,0.75,18.2,0.66", "10,3,,,,,"
-    )
-    assert final_figures(run) == {
-        "final/loss": 0.5, "final/psnr": 23.5, "final/ssim": 0.75,
-        "final/photo_psnr": 18.2, "final/photo_ssim": 0.66,
-    }  # fmt: skip
-    assert final_figures(Run(tmp_path / "none")) == {}
 
 
 @pytest.mark.usefixtures("here")

@@ -21,6 +21,7 @@ from distill.core.errors import INTERRUPTED, DistillError
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.prepare import __main__ as prepare
+from distill.runs.run_folder import Run
 from distill.train import __main__ as train
 from distill.train import sweep_summary as summary
 from distill.train.callbacks.reports import MetricsTable
@@ -297,12 +298,12 @@ def written(tmp_path, names_and_outcomes, tables):
 def test_a_table_that_is_damaged_counts_as_far_as_it_can_be_read(tmp_path):
     table = tmp_path / "metrics.csv"
     table.write_bytes(METRICS.encode().replace(b"0.8", b"\xff.8"))
-    whole, damaged = (row.keys() for row in summary.validations(table)[:2])
+    whole, damaged = (row.keys() for row in Run(tmp_path).validations()[:2])
     assert whole - damaged == {"val/ssim"}
     table.write_text(METRICS)
-    readable = summary.validations(table)
+    readable = Run(tmp_path).validations()
     table.write_text(METRICS + "x" * 200_000)  # more than a CSV field may hold
-    assert summary.validations(table) == readable
+    assert Run(tmp_path).validations() == readable
     assert len(readable) == 3  # of the last one the PSNR is no number
 
 

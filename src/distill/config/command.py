@@ -21,7 +21,7 @@ from distill.core.errors import DistillError, OneLine
 from distill.core.plugins import name_plugins, usage
 from distill.core.process import keep_freed_memory
 
-Task = Callable[[Any], None]
+Task = Callable[..., None]  # of settings; a sweep hands callbacks too, to training
 
 
 @dataclass(frozen=True)

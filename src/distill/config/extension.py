@@ -38,12 +38,14 @@ def extensions(command: str) -> list[Extension]:
     return [nodes.part("extends", {"_target_": name}, Extension) for name in names]
 
 
-def with_extensions(command: str, task: Callable[[Any], None]) -> Callable[[Any], None]:
+def with_extensions(command: str, task: Callable[..., None]) -> Callable[..., None]:
     """A command's task, or what an extension does in its place."""
 
-    def run(settings: Any) -> None:
-        own = (each.carry_out for each in extensions(command) if each.takes(settings))
-        next(own, task)(settings)
+    def run(settings: Any, **more: Any) -> None:
+        for each in extensions(command):
+            if each.takes(settings):
+                return each.carry_out(settings)
+        return task(settings, **more)
 
     return run
 

@@ -53,7 +53,7 @@ class Sweep:
     def alone(self, settings: Any) -> None:
         """Refuse settings that mean something for several jobs only."""
 
-    def run(self, name: str, task: Callable[[Any], None], words: Sequence[str], make: Make) -> None:
+    def run(self, name: str, task: Callable[..., None], words: Sequence[str], make: Make) -> None:
         """Run the command `name` once for every combination of the values in its words."""
         run(task, jobs(name, words, make), self)
 
@@ -82,7 +82,7 @@ def jobs(name: str, words: Sequence[str], make: Make, only: int | None = None) -
 
 
 def run(
-    task: Callable[[Any], None],
+    task: Callable[..., None],
     jobs: Sequence[Job],
     sweep: Sweep,
     carry_out: Callable[[Sequence[Job]], list[Outcome]] | None = None,
@@ -116,7 +116,7 @@ def run(
         )
 
 
-def attempt(task: Callable[[Any], None], job: Job) -> Outcome:
+def attempt(task: Callable[..., None], job: Job) -> Outcome:
     """One job as if it were alone in the process; an error is its outcome."""
     lines = OneLine()
     with _process(job):

@@ -8,11 +8,13 @@ RUN/export/  eval/    written by distill.export and distill.eval_fid
 
 from __future__ import annotations
 
+import csv
+import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from fnmatch import fnmatchcase
 from inspect import signature
 from itertools import count
@@ -37,11 +39,15 @@ RUNS = Path("runs")  # the folder of runs that every command looks into
 class Run:
     """One run's folder.
 
+    `callbacks` are Lightning callbacks that its training has besides those of its recipe, as a
+    sweep's.
+
     >>> distill.Run(Path("runs/mine")).checkpoint("last")
     PosixPath('runs/mine/checkpoints/last.ckpt')
     """
 
     folder: Path
+    callbacks: Sequence[Any] = field(default=(), repr=False, compare=False)
 
     @property
     def words(self) -> dict[str, str]:
@@ -95,6 +101,23 @@ class Run:
         with suppress(DistillError):
             return not differences(self.settings(), settings)
         return False
+
+    def validations(self) -> list[dict[str, float]]:
+        """The rows of metrics.csv that hold a validation, in its order; none without that file."""
+        table = self.folder / "metrics.csv"
+        if not table.is_file():
+            return []
+        rows: list[dict[str, float]] = []
+        with table.open(newline="", errors="replace") as stream, suppress(csv.Error):
+            for row in csv.DictReader(stream):
+                numbers = {}
+                for column, text in row.items():
+                    with suppress(ValueError, TypeError):  # an empty cell, a row cut short
+                        if math.isfinite(value := float(text)):
+                            numbers[column] = value
+                rows.append(numbers)
+        scores = {"val/psnr", "val/frechet", "val/photo_style"}
+        return [row for row in rows if "step" in row and row.keys() & scores]
 
     def checkpoint(self, which: str) -> Path:
         """`best`, `last` or a path; best falls back to last. DistillError when there is none."""
@@ -171,6 +194,8 @@ class Run:
             kept = next(folder for folder in numbered if not folder.exists())
             self.folder.rename(kept)
             print(f"{self.folder}: starts over; the earlier run is kept as {kept}")
+        if not (checkpoint or (settings.resume and self.has_settings(settings))):
+            self.measured.unlink(missing_ok=True)  # of a run with other settings
         write_whole(self.folder / "config.yaml", yaml.safe_dump(asdict(settings), sort_keys=False))
         if checkpoint:
             step = step_of(checkpoint)

@@ -24,7 +24,7 @@ Everything, with its value: python -m distill.train --cfg job
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from distill.config.command import command
@@ -41,15 +41,15 @@ def _implied(typed: Mapping[str, Any]) -> list[str]:
 
 
 @command("train", schema_of, SweepFolders(), implied=_implied)
-def main(settings: Training) -> None:
-    from distill.train.recipes import carry_out
+def main(settings: Training, callbacks: Sequence[Any] = ()) -> None:
+    from distill.train.recipes import train
 
     if getattr(settings, "estimate", None):
         from distill.train.estimate import estimate
 
         estimate(settings)  # type: ignore[arg-type]  # only recipe=distill has it
     else:
-        carry_out(settings)
+        train(settings, callbacks=callbacks)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from distill.core.next_step import next_step
 from distill.runs.run_folder import Run
-from distill.train.sweep_summary import validations
 
 
 def outcome(run: Run, network: str) -> list[str]:
@@ -16,8 +15,7 @@ def outcome(run: Run, network: str) -> list[str]:
     `network` is what the run trained: student or generator. Where photos were compared too and the
     student is no better than they are, a line says what to do.
     """
-    table = validations(run.folder / "metrics.csv")
-    lines = []
+    table, lines = run.validations(), []
     if table and "val/photo_style" in (row := table[-1]):
         figures = f"style {row['val/style']:.3f} (photos {row['val/photo_style']:.3f})"
         lines.append(
@@ -42,17 +40,6 @@ def outcome(run: Run, network: str) -> list[str]:
     if run.folder.parent.name.startswith("sweep-"):  # one of many, which a table compares
         return lines
     return [*lines, next_step("export", **run.words)]
-
-
-def final_figures(run: Run) -> dict[str, float]:
-    """The last validation's figures of metrics.csv, as `final/NAME`; empty where none ran."""
-    table = validations(run.folder / "metrics.csv")
-    last = table[-1] if table else {}
-    return {
-        f"final/{name.removeprefix('val/')}": value
-        for name, value in last.items()
-        if name.startswith("val/")
-    }
 
 
 def _pair(row: Mapping[str, float], whose: str) -> str:

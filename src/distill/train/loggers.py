@@ -24,7 +24,6 @@ from distill.core.errors import DistillError, reason_of
 from distill.core.files import write_whole
 from distill.core.nodes import check_base, part, takes
 from distill.runs.run_folder import Run
-from distill.train.ending import final_figures
 
 
 def check_installed(loggers: Loggers) -> None:
@@ -106,8 +105,11 @@ class ExternalLoggers(pl.Callback):
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         # After the last validation, before Lightning closes TensorBoard's file.
-        for logger in trainer.loggers if trainer.is_global_zero else ():
-            logger.log_metrics(final_figures(self.run), trainer.global_step)
+        if trainer.is_global_zero and (table := self.run.validations()):
+            last = {n: value for n, value in table[-1].items() if n.startswith("val/")}
+            figures = {n.replace("val/", "final/", 1): value for n, value in last.items()}
+            for logger in trainer.loggers:
+                logger.log_metrics(figures, trainer.global_step)
 
 
 def log_picture(logger: Logger, name: str, picture: Image.Image, step: int) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+
+import pytorch_lightning as pl
 
 from distill.config.registry import recipe_named
 from distill.config.settings.training import (
@@ -26,18 +28,21 @@ from distill.train.picture import PictureModule, with_length, with_terms
 from distill.train.pix2pix import Pix2Pix
 
 
-def carry_out(settings: Training, data: LoaderData | None = None) -> Run:
+def train(
+    settings: Training, data: LoaderData | None = None, callbacks: Sequence[pl.Callback] = ()
+) -> Run:
     """distill.train: train into the settings' run, or resume; gives that run.
 
-    `data` are the caller's pictures, in the place of those that the settings of a student name.
+    `data` are the caller's pictures, in the place of those that the settings of a student name;
+    `callbacks` are called besides those of the recipe, and what they raise ends the training.
     """
-    run, first = Run(Path(settings.runs) / settings.run), is_rank_zero()
+    run, first = Run(Path(settings.runs) / settings.run, callbacks), is_rank_zero()
     with run.alone() if first else nullcontext(), rank_zero_first(first, settings.trainer):
         if data is not None and isinstance(settings, Train):
             student_training.train(settings, run, first, data)
         else:
-            train = TRAIN.get(settings.recipe) or recipe_named(settings.recipe).train
-            train(settings, run, first)
+            into = TRAIN.get(settings.recipe) or recipe_named(settings.recipe).train
+            into(settings, run, first)
     return run
 
 

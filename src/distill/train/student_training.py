@@ -18,7 +18,7 @@ from distill.core.images import from_pixels
 from distill.data import loaders, sources
 from distill.data.datamodule import DistillData, LoaderData, Pictures
 from distill.data.kinds.chosen import data_source
-from distill.losses.criterion import make_criterion
+from distill.losses.criterion import Criterion, make_criterion
 from distill.losses.term import Reads
 from distill.models.build import load_teacher
 from distill.models.students.student import Student
@@ -48,34 +48,31 @@ def train(
     """
     # All that can be wrong is found out before the teacher labels, which may take hours.
     check_name(settings.init)  # a run that is there would only say that its settings are others
-    steps = settings.trainer.max_steps
     checkpoint = run.resumable(settings)
-    if checkpoint and (end := finished_message(checkpoint, steps)):
+    if checkpoint and (end := finished_message(checkpoint, settings.trainer.max_steps)):
         print("\n".join([f"{run.folder}: {end}", *outcome(run, "student")]))
         return
     check(settings)
     if isinstance(data, LoaderData):
         data.check_first()
+
     teacher = needed_teacher(settings)
     pl.seed_everything(settings.seed, verbose=False)
-    module = student_module(settings, teacher, kind)
+    student = new_student(settings)
+    criterion = make_criterion(settings.loss.terms, settings.loss.weights, settings.loss.start)
+    module = in_training(student, criterion, teacher, settings, kind)
     watching = [*([StudentEMA(settings.ema)] if settings.ema else []), LateTerms(), Health()]
     trainer = make_trainer(settings, run, watching, clip=settings.trainer.clip)
     data = data or labelling.training_data(settings, teacher)
-    if isinstance(module.student, Student) and module.student.head is not None:
-        targets = next(iter(data.first_batches(1))).get("target")
-        if targets is not None:
-            pixels = from_pixels(targets) if targets.dtype == torch.uint8 else targets
-            module.student.head.check_target(pixels[0])
+    check_targets(student, data)
 
     if first:
-        kept = settings.resume and run.has_settings(settings)
-        run.start(settings, checkpoint, counted(steps, "step"))
+        run.start(settings, checkpoint, counted(settings.trainer.max_steps, "step"))
         if not checkpoint:
-            tuning.measure(module, data, settings, run, trainer.strategy.root_device, kept)
+            tuning.measure(module, data, settings, run, trainer.strategy.root_device)
     else:
         tuning.load_measured(module, run)
-    fit(trainer, module, data, run, checkpoint, "student")
+    fit(trainer, module, data, run, checkpoint, "student")  # says what is next
 
 
 def parts(settings: Train) -> tuple[DistillModule, DistillData]:
@@ -133,57 +130,78 @@ def check(settings: Train) -> None:
 
 def needed_teacher(settings: Train) -> Teacher | None:
     """The style's teacher; None where pairs of one's own and the loss need none."""
-    if settings.teacher is None and _reads_activations(settings.loss):
+    activations = _reads_activations(settings.loss)
+    if settings.teacher is None and activations:
         raise DistillError(
             "GKA needs the teacher's activations, and pairs of your own have no teacher; set "
             "loss.weights.gka=0"
         )
     source = data_source(settings)
     live = source.live and settings.teacher is not None  # of a loader, for photos alone
-    if live or source.needs_labels or _reads_activations(settings.loss):
-        return load_teacher(settings.style, settings.teacher)
-    return None
+    if not (live or source.needs_labels or activations):
+        return None
+    teacher = load_teacher(settings.style, settings.teacher)
+    if activations and not teacher.gives_activations:
+        raise DistillError(
+            "GKA needs the teacher's activations and this teacher only gives pictures; "
+            "set loss.weights.gka=0"
+        )
+    return teacher
 
 
 def student_module(
     settings: Train, teacher: Teacher | None, kind: type[DistillModule] = DistillModule
 ) -> DistillModule:
+    """Student and criterion of the settings, see `in_training`."""
+    student = new_student(settings)
+    criterion = make_criterion(settings.loss.terms, settings.loss.weights, settings.loss.start)
+    return in_training(student, criterion, teacher, settings, kind)
+
+
+def in_training(
+    student: Student,
+    criterion: Criterion,
+    teacher: Teacher | None,
+    settings: Train,
+    kind: type[DistillModule] = DistillModule,
+) -> DistillModule:
     """Student, criterion and how they are optimised. Raises DistillError for what does not fit."""
-    activations = _reads_activations(settings.loss)
-    if activations and (teacher is None or not teacher.gives_activations):
-        raise DistillError(
-            "GKA needs the teacher's activations and this teacher only gives pictures; "
-            "set loss.weights.gka=0"
-        )
-    said = settings.loss
-    student, loss = new_student(settings), make_criterion(said.terms, said.weights, said.start)
-    if settings.data.batch_size < loss.min_batch:
+    if settings.data.batch_size < criterion.min_batch:
         raise DistillError(
             f"data.batch_size={settings.data.batch_size}: GKA compares pictures within a batch and "
-            f"needs at least {loss.min_batch}; raise it or set loss.weights.gka=0"
+            f"needs at least {criterion.min_batch}; raise it or set loss.weights.gka=0"
         )
-    live = data_source(settings).live
-    made = kind(
+    needed = _reads_activations(settings.loss) or data_source(settings).live
+    module = kind(
         student,
-        loss,
+        criterion,
         partial(make_optimizer, settings.optimizer),
         partial(make_schedule, settings.schedule),
         DEFAULT_RATE if settings.lr == "auto" else settings.lr,
         # Fast before its layers are hooked: that replaces some, and labelling would do it later.
-        teacher.fast() if teacher and (activations or live) else None,
+        teacher.fast() if teacher and needed else None,
         settings.seed,
         keep_averages=settings.batchnorm != "learnt",
     )
-    made.configure(settings)
-    for name in made.criterion.terms:
+    module.configure(settings)
+    for name in criterion.terms:
         if nodes.is_own(settings.loss.terms[name]):
-            made.try_term(name)
-    optimizer = made.make_optimizer(made.student.parameters(), made.lr)  # shows a bad value at once
-    made.make_schedule(optimizer, settings.trainer.max_steps, settings.trainer.val_every)
+            module.try_term(name)
+    optimizer = module.make_optimizer(student.parameters(), module.lr)  # shows a bad value at once
+    module.make_schedule(optimizer, settings.trainer.max_steps, settings.trainer.val_every)
     if settings.trainer.compile:
         _need_compiler(settings.trainer.accelerator)
-        made.compile_training()
-    return made
+        module.compile_training()
+    return module
+
+
+def check_targets(student: Student, data: Pictures) -> None:
+    """Raises DistillError for targets that the student's head, if any, cannot give."""
+    if student.head is not None:
+        targets = next(iter(data.first_batches(1))).get("target")
+        if targets is not None:
+            pixels = from_pixels(targets) if targets.dtype == torch.uint8 else targets
+            student.head.check_target(pixels[0])
 
 
 def _reads_activations(loss: Loss) -> bool:

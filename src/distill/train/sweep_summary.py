@@ -61,7 +61,7 @@ def write(
 ) -> None:
     """One row per job, from what is in its folder, whatever became of it; `more` are columns."""
     runs = [Run(folder / job.name) for job in jobs]
-    tables = [validations(run.folder / "metrics.csv") for run in runs]
+    tables = [run.validations() for run in runs]
     rows = [
         {"job": job.name, **job.swept, "state": state(run, job, outcome), **figures(run, table)}
         for run, job, outcome, table in zip(runs, jobs, outcomes, tables, strict=True)
@@ -79,26 +79,6 @@ def write(
         plot(curves, folder / "summary.png")
     show(rows)
     print(f"summary: {folder / 'summary.md'} (.csv, .png)")
-
-
-def validations(table: Path) -> list[dict[str, float]]:
-    """The rows of a metrics.csv that hold a validation, in its order; none where there is none."""
-    if not table.is_file():
-        return []
-    rows: list[dict[str, float]] = []
-    with table.open(newline="", errors="replace") as stream, suppress(csv.Error):
-        for row in csv.DictReader(stream):
-            numbers = {}
-            for column, text in row.items():
-                with suppress(ValueError, TypeError):  # an empty cell, a row cut short
-                    if math.isfinite(value := float(text)):
-                        numbers[column] = value
-            rows.append(numbers)
-    return [
-        row
-        for row in rows
-        if "step" in row and row.keys() & {"val/psnr", "val/frechet", "val/photo_style"}
-    ]
 
 
 def figures(run: Run, table: Sequence[dict[str, float]]) -> Row:

@@ -28,18 +28,6 @@ from distill.train.ending import outcome
 from distill.train.launch import release_other_ranks
 from distill.train.loggers import ExternalLoggers, check_installed, close, of_the_folder
 
-further: list[pl.Callback] = []  # of `also_called`
-
-
-@contextmanager
-def also_called(callback: pl.Callback) -> Iterator[None]:
-    """Trainings inside this context have `callback` too; what it raises ends them."""
-    further.append(callback)
-    try:
-        yield
-    finally:
-        further.remove(callback)
-
 
 def make_trainer(
     settings: Training,
@@ -215,7 +203,7 @@ def _callbacks(settings: Training, run: Run, monitor: str | None) -> list[pl.Cal
         callbacks.append(ModelCheckpoint(*best, monitor=monitor, enable_version_counter=False))
         if settings.trainer.patience:
             callbacks.append(EarlyStopping(monitor, patience=settings.trainer.patience))
-    return [*callbacks, Checkpoints(run, settings), *further]
+    return [*callbacks, Checkpoints(run, settings), *run.callbacks]
 
 
 def _mute_known_noise() -> None:

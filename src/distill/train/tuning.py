@@ -42,16 +42,12 @@ def measure(
     settings: Train,
     run: Run,
     device: torch.device,
-    kept: bool = False,
 ) -> None:
     """Balance the loss and find the rate, as the settings ask, and keep both in the run.
 
-    For a new run only: a checkpoint brings both along. `kept`: what RUN/measured.yaml has holds,
-    as a run with these settings ended before its first checkpoint. Writes that file and
-    lr_finder.png.
+    For a new run only: a checkpoint brings both along. What RUN/measured.yaml has holds: a run with
+    these settings ended before its first checkpoint. Writes that file and lr_finder.png.
     """
-    if not kept:
-        run.measured.unlink(missing_ok=True)
     found: dict[str, Any] = (
         yaml.safe_load(run.measured.read_text()) if run.measured.is_file() else {}
     )
