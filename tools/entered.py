@@ -1,7 +1,7 @@
 """Count the files and functions of the package that a command enters, by package.
 
     python tools/entered.py                      train on a folder of photos, export, eval_fid
-    python tools/entered.py --list train         and their names
+    python tools/entered.py --list               and their names
 
 Each command runs once on small pictures, in a process of its own under `sys.setprofile`. A function
 counts once, however often it is called; lambdas and comprehensions do not count, nor what only
@@ -37,7 +37,7 @@ COMMANDS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--list", metavar="COMMAND", help="print what this command enters")
+    parser.add_argument("--list", action="store_true", help="print the names too")
     parser.add_argument("--within", nargs="*", help=argparse.SUPPRESS)  # FILE COMMAND WORD…
     arguments, words = parser.parse_known_args()
     if arguments.within:
@@ -54,7 +54,7 @@ def main() -> None:
             for package, count in by_package.most_common():
                 inside = sum(file.partition("/")[0] == package for file in files)
                 print(f"  {package:14} {inside:3} files {count:4} functions")
-            if arguments.list == command:
+            if arguments.list:
                 print(*(f"{file}:{line} {name}" for file, line, name in functions), sep="\n")
 
 

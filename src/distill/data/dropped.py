@@ -50,35 +50,56 @@ def drop_list(
     `drop` names is read once, for its content; others where they have as many bytes. Of pairs that
     distill.curate leaves out the content is not kept: of two copies it may leave out one.
     """
-    meant = _meant({*kept, *drop, *restore}, photos, rows, {*pairs})
-    restore = [each for each in restore if each not in drop]  # of both, out is meant
-    lines, back = list(dict.fromkeys([*kept, *drop])), {p for each in restore for p in meant[each]}
-    back -= {p for each in drop for p in meant[each]}
-    again = {(size, digest) for size, digest, name in _contents(lines) if name in restore}
-    again |= {of for photo in photos if photo.pair_name in back and (of := _content(photo))}
-    # Of a bare name that several photos have, the others stay out by their own.
-    rest = {pair for each in lines if meant[each] & back for pair in meant[each] - back}
-    meant |= (
-        others := {photo.key: {photo.pair_name} for photo in photos if photo.pair_name in rest}
-    )
-    lines = [
-        line
-        for line in lines
-        if line not in restore
-        and not meant[line] & back
-        and not {each[:2] for each in _contents([line])} & again
-    ]
-    lines += [key for key in others if key not in lines]
-    out = {pair for line in lines for pair in meant[line]}
-    now = {pair for line in drop for pair in meant[line]} & out
-    lines += _content_lines([photo for photo in photos if photo.pair_name in now], lines)
+    meanings = _meanings({*kept, *drop, *restore}, photos, rows, {*pairs})
+    restore = [line for line in restore if line not in drop]  # of both, out is meant
+    restored = _named(restore, meanings) - _named(drop, meanings)
+    lines = list(dict.fromkeys([*kept, *drop]))
+    if restore:
+        lines = _without_restored(lines, restore, restored, photos, meanings)
+    out = _named(lines, meanings)
+    dropped = _named(drop, meanings) & out
+    lines += _content_lines([photo for photo in photos if photo.pair_name in dropped], lines)
     alike = copies([photo for photo in photos if photo.pair_name not in out], lines)
     lines += _content_lines(alike, lines)
     out |= {photo.pair_name for photo in alike}
-    before = {pair for line in kept for pair in meant[line]}
+    before = _named(kept, meanings)
     before |= {Photo(Path(), name).pair_name for _, _, name in _contents(kept)}
-    unknown = [each for each in (*drop, *restore) if not meant[each]]
-    return DropList(lines, out, out - before, unknown, back - out)
+    unknown = [line for line in (*drop, *restore) if not meanings[line]]
+    return DropList(lines, out, out - before, unknown, restored - out)
+
+
+def _without_restored(
+    lines: Sequence[str],
+    restore: Sequence[str],
+    restored: set[str],
+    photos: Sequence[Photo],
+    meanings: dict[str, set[str]],
+) -> list[str]:
+    """The lines that stay where the pairs `restored` are let in again.
+
+    Of a bare name that several photos have, the others stay out by their paths, whose meanings are
+    added.
+    """
+    contents = {(size, digest) for size, digest, name in _contents(lines) if name in restore}
+    again = [photo for photo in photos if photo.pair_name in restored]
+    contents |= {content for photo in again if (content := _content(photo))}
+    shared = [line for line in lines if meanings[line] & restored]
+    others = _named(shared, meanings) - restored
+    paths = {photo.key: {photo.pair_name} for photo in photos if photo.pair_name in others}
+    meanings |= paths
+    stay = [
+        line
+        for line in lines
+        if line not in restore
+        and not meanings[line] & restored
+        and not {each[:2] for each in _contents([line])} & contents
+    ]
+    return stay + [path for path in paths if path not in stay]
+
+
+def _named(lines: Iterable[str], meanings: Mapping[str, set[str]]) -> set[str]:
+    """The pair names that any of the lines means."""
+    return {pair for line in lines for pair in meanings[line]}
 
 
 def copies(photos: Iterable[Photo], lines: Sequence[str]) -> list[Photo]:
@@ -122,22 +143,22 @@ def _content(photo: Photo) -> tuple[int, str] | None:
     return None
 
 
-def _meant(
+def _meanings(
     lines: set[str], photos: Sequence[Photo], rows: Mapping[str, PhotoRow], pairs: set[str]
 ) -> dict[str, set[str]]:
     """The pair names that each line means: of photos, of those that the set knows and whose file
     is gone, and of pairs."""
-    found: dict[str, set[str]] = {line: set() for line in lines}
+    meanings: dict[str, set[str]] = {line: set() for line in lines}
     if not lines:
-        return found
+        return meanings
     known = {photo.pair_name: (photo.key, photo.folder) for photo in photos}
     gone = rows.keys() - known.keys()
     known |= {pair: (literal_eval(rows[pair].key), rows[pair].folder) for pair in gone}
     for pair, (key, folder) in known.items():
         inside = key.removeprefix(f"{folder}/") if folder else key
-        for line in {key, inside, inside.rpartition("/")[2]} & found.keys():
-            found[line].add(pair)
+        for line in {key, inside, inside.rpartition("/")[2]} & meanings.keys():
+            meanings[line].add(pair)
     for line in lines:
         if line.endswith(".png") and (pair := pair_of(line)) in known.keys() | pairs:
-            found[line].add(pair)
-    return found
+            meanings[line].add(pair)
+    return meanings
