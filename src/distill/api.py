@@ -122,7 +122,7 @@ def label_photos(
     >>> distill.label_photos("photos", "toon", out="pairs", style={"resolution": 64})
     PosixPath('pairs')
     """
-    from distill.models.build import tried
+    from distill.models.build import trial
     from distill.models.teachers.python_callable import CallTeacher
     from distill.models.teachers.teacher import Teacher
     from distill.prepare import labelling
@@ -130,7 +130,7 @@ def label_photos(
     named: dict[str, Any] = {"photos": photos, "data.root": out, "style": teacher}
     own = None
     if isinstance(teacher, Teacher):
-        own = tried(teacher, f"teacher {type(teacher).__name__}")
+        own = trial(teacher, f"teacher {type(teacher).__name__}")
     elif not isinstance(teacher, str) and not callable(teacher):
         said = f"teacher: a {type(teacher).__name__}"
         raise DistillError(f"{said}; want a style, a Teacher or a function of a module")

@@ -50,7 +50,7 @@ def tflite(folder: Path, operator: str = "LOGISTIC", custom: str = "", free: boo
 
 
 def said(path: Path, profile=tflite_profile.PROFILE) -> list[tuple[str, str]]:
-    return [(each.level, each.what) for each in check(path, profile).found]
+    return [(each.level, each.what) for each in check(path, profile).all_findings]
 
 
 def test_a_tflite_file_that_fits(tmp_path, capsys):

@@ -11,7 +11,7 @@ from distill.check.onnx_graph import read
 from distill.check.snapml_profile import LIMIT, PROFILE
 from distill.models import zoo
 from support.device_graphs import CHANNELS, SIZE, build, clean, picture, save, weight
-from support.told_students import UNTOLD
+from support.statistics_students import PLAIN
 
 ALWAYS = "the frame rate is not known before a phone has run it"
 W = weight("w", CHANNELS, CHANNELS, 3, 3)
@@ -206,7 +206,7 @@ def test_released_lens_models_pass_since_they_ran(name, assets):
 def test_shipped_students_pass_but_for_statistics_of_the_whole_picture(name):
     each = PROFILE.check(read(zoo.static(name)))
     refused = {f.operator for f in each if f.level == "finding"}
-    expected = set() if name in UNTOLD else {"GlobalAveragePool"}
+    expected = set() if name in PLAIN else {"GlobalAveragePool"}
     if zoo.static(name) == zoo.find(name):  # a file of any size, with its thumbnail
         expected |= {"", "Resize"} if expected else set()
     # What heads decide by; exporter.profile=strict and formats=lens_studio do without.

@@ -237,7 +237,7 @@ def test_a_row_is_measured_against_the_float_student() -> None:
     """A format whose output is 0.01 too bright is at 40 dB, by the formula."""
     picture = torch.full((1, 3, 8, 8), 0.5)
     held_out = samples.Samples(picture, picture + 0.1, "p")
-    made = conversion.Made(Float32(), picture + 0.01, lambda photo: photo)
+    made = conversion.Conversion(Float32(), picture + 0.01, lambda photo: photo)
     times = conversion.interleave({"onnx": lambda: None}, 2)
     made.format.files = ()  # type: ignore[misc]
     row = conversion._row(made, times, picture, held_out, Path())
@@ -254,6 +254,6 @@ def test_names_once_and_float32_first() -> None:
     typed = {"formats": ["ncnn", "onnx_fp16", "ncnn"]}
     formats = from_keywords("export", Export, {}, typed).formats
     assert formats is not None
-    assert [f.name for f in conversion.chosen(formats)] == ["onnx", "ncnn", "onnx_fp16"]
+    assert [f.name for f in conversion.formats_of(formats)] == ["onnx", "ncnn", "onnx_fp16"]
     with pytest.raises(DistillError, match="formats=onyx: no such choice"):
         from_keywords("export", Export, {}, {"formats": "onyx"})

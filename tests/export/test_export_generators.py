@@ -294,7 +294,7 @@ def test_pictures_are_of_the_input_side(
     cyclegan()
     settings = compose.load("export", ["run=cycle", f"direction={direction}"], Export)
     of = subject.load(place / "runs/cycle/checkpoints/last.ckpt", settings)
-    held_out, learnt = samples.measured(of, None), samples.calibration(of, None)
+    held_out, learnt = samples.held_out(of, None), samples.calibration(of, None)
     assert held_out.target is None
     dominant = int(np.argmax(colour))
     for photos in (held_out.photos, learnt, samples.parity(of, None)[:-1]):
@@ -310,7 +310,7 @@ def test_pix2pix_takes_its_input_from_the_side_that_its_direction_says(
     of = subject.load(
         place / "runs/p2p/checkpoints/last.ckpt", compose.load("export", ["run=p2p"], Export)
     )
-    held_out = samples.measured(of, None)
+    held_out = samples.held_out(of, None)
     assert held_out.target is not None
     assert held_out.photos.mean((0, 2, 3)).argmax() == 0  # red
     assert held_out.target.mean((0, 2, 3)).argmax() == 2  # blue

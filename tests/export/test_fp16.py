@@ -15,7 +15,7 @@ from distill.export.fp16 import Float16, halved
 from distill.export.onnx import OnnxExporter
 from distill.metrics.similarity import psnr
 from support.export_photos import output_of, photos
-from support.told_students import told_student
+from support.statistics_students import statistics_student
 
 
 def test_half_inside_float_outside(source: ConversionSource, tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_its_output_is_that_of_pytorch(source: ConversionSource, tmp_path: Path)
 
 
 def test_both_parts_of_a_student_told_the_whole_picture_exchange_float32() -> None:
-    model = OnnxExporter(dynamic=True).export(told_student())
+    model = OnnxExporter(dynamic=True).export(statistics_student())
     half, photo = halved(model), photos(1).numpy()
     whole = run(half, photo=photo)
     exact = torch.from_numpy(run(model, photo=photo))

@@ -186,8 +186,8 @@ def difference(converted: ConvertedFormat, source: ConversionSource, folder: Pat
     converted.convert(source, folder)
     run = converted.open(folder)
     assert run is not None
-    photo, (taken, given) = astronaut(), converted.ends(source.exporter)
-    made = given.pictures(run(taken.made_of(photo.numpy())))
+    photo, (input_form, output_form) = astronaut(), converted.forms(source.exporter)
+    made = output_form.decode(run(input_form.encode(photo.numpy())))
     return float(np.abs(made - output_of(source.folded, photo).numpy()).max())
 
 

@@ -37,7 +37,7 @@ def grey(folder: Path, levels: list[int]) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("take", [samples.calibration, samples.measured])
+@pytest.mark.parametrize("take", [samples.calibration, samples.held_out])
 def test_those_of_a_folder_are_centre_squares(take, of: Subject, tmp_path: Path) -> None:
     found = take(of, str(grey(tmp_path / "mine", [0, 51, 102])))
     found = found if isinstance(found, torch.Tensor) else found.photos
@@ -52,14 +52,14 @@ def test_of_another_shape_they_are_its_centre(of: Subject, tmp_path: Path) -> No
     Image.fromarray(np.ascontiguousarray(ramp)).save(tmp_path / "mine/a.png")
     for size, ends in (((32, 64), (0, 95)), ((64, 32), (28, 67))):
         wide = replace(of, exporter=OnnxExporter(size=size))
-        picture = samples.measured(wide, str(tmp_path / "mine")).photos[0]
+        picture = samples.held_out(wide, str(tmp_path / "mine")).photos[0]
         assert picture.shape == (3, *size)
         shown = (picture[0, 0, 0] * 255, picture[0, 0, -1] * 255)
         assert shown == pytest.approx(ends, abs=2)
 
 
 @pytest.mark.parametrize(
-    ("take", "most"), [(samples.calibration, 96), (samples.measured, 64)], ids=["train", "val"]
+    ("take", "most"), [(samples.calibration, 96), (samples.held_out, 64)], ids=["train", "val"]
 )
 def test_of_many_they_are_spread_from_first_to_last(take, most, of, tmp_path: Path) -> None:
     found = take(of, str(grey(tmp_path / "many", [*range(200)])))
@@ -70,7 +70,7 @@ def test_of_many_they_are_spread_from_first_to_last(take, most, of, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("take", "key"), [(samples.calibration, "calibration"), (samples.measured, "photos")]
+    ("take", "key"), [(samples.calibration, "calibration"), (samples.held_out, "photos")]
 )
 def test_a_folder_without_pictures_is_named_with_its_setting(take, key, of, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
@@ -89,7 +89,7 @@ def test_held_out_pictures_are_those_that_the_run_held_out(fraction: float, tmp_
     grey(tmp_path / "own/B", [*range(40)])
     words = [f"data.root={tmp_path / 'own'}", "style=own", f"data.val_fraction={fraction}"]
     source = compose.load("train", [*words, "data.test_fraction=0"], Train)
-    held_out = samples.labelled(source, "val", (SIDE, SIDE), alpha=False)
+    held_out = samples.photo_pictures(source, "val", (SIDE, SIDE), alpha=False)
     assert held_out.count == pytest.approx(40 * fraction, abs=6)
-    learnt = samples.labelled(source, "train", (SIDE, SIDE), alpha=False)
+    learnt = samples.photo_pictures(source, "train", (SIDE, SIDE), alpha=False)
     assert held_out.count + learnt.count == 40

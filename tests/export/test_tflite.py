@@ -86,9 +86,9 @@ def test_a_path_counts_from_where_it_was_typed(
 def test_nothing_but_a_network_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litert_torch", SimpleNamespace())
     torch.save({"what": os.getcwd}, tmp_path / "network.fx")
-    (tmp_path / "said.json").write_text("{}")
+    (tmp_path / "job.json").write_text("{}")
     with pytest.raises(UnpicklingError, match="weights_only"):
-        tflite_worker.main(str(tmp_path / "network.fx"), str(tmp_path / "said.json"))
+        tflite_worker.main(str(tmp_path / "network.fx"), str(tmp_path / "job.json"))
 
 
 def test_the_other_interpreter_gets_the_worker_as_text(
@@ -101,8 +101,8 @@ def test_the_other_interpreter_gets_the_worker_as_text(
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
     TfLite().convert(replace(source, python=str(fake)), tmp_path)
     said = (tmp_path / "said").read_text().splitlines()
-    assert said == ["-", "network.fx", "said.json"]
-    described = json.loads((tmp_path / "said.json").read_text())
+    assert said == ["-", "network.fx", "job.json"]
+    described = json.loads((tmp_path / "job.json").read_text())
     assert (described["shape"], described["type"]) == ([1, SIZE, SIZE, 3], "float32")
     assert described["target"] == "student.tflite"
     assert (tmp_path / "worker").read_text() == Path(tflite_worker.__file__).read_text()
@@ -113,7 +113,7 @@ def test_the_other_interpreter_gets_the_worker_as_text(
     )
     monkeypatch.setitem(sys.modules, "litert_torch", stand_in)
     monkeypatch.setattr(tflite_worker, "add_metadata", lambda *_: None)
-    tflite_worker.main(str(tmp_path / "network.fx"), str(tmp_path / "said.json"))
+    tflite_worker.main(str(tmp_path / "network.fx"), str(tmp_path / "job.json"))
     (network,) = seen
     made = network(photos(1).permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
     torch.testing.assert_close(made, output_of(source.folded, photos(1)), atol=1e-6, rtol=0)
@@ -134,8 +134,8 @@ def test_the_worker_converts_what_is_said(tmp_path: Path, monkeypatch: pytest.Mo
     torch.save(nn.Dropout(), tmp_path / "network.fx")
     target = str(tmp_path / "student.tflite")
     said = {"target": target, "shape": [1, 96, 64, 3], "type": "uint8"}
-    (tmp_path / "said.json").write_text(json.dumps(said | {"metadata": {"a": 1}}))
-    tflite_worker.main(str(tmp_path / "network.fx"), str(tmp_path / "said.json"))
+    (tmp_path / "job.json").write_text(json.dumps(said | {"metadata": {"a": 1}}))
+    tflite_worker.main(str(tmp_path / "network.fx"), str(tmp_path / "job.json"))
     assert isinstance(asked["network"], nn.Dropout)
     assert not asked["network"].training
     assert asked["shapes"] == [(1, 96, 64, 3)]

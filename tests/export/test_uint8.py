@@ -60,5 +60,5 @@ def test_its_figures_and_stylize(source: ConversionSource, tmp_path: Path, dynam
     made = np.concatenate([run(each[None]) for each in given])
     got = torch.from_numpy(made).permute(0, 3, 1, 2) / 255
     assert psnr(got, expected).min() >= Uint8.least[0]
-    student = open_student(tmp_path / "student_uint8.onnx", said=TakesOnnxFiles())
+    student = open_student(tmp_path / "student_uint8.onnx", convention=TakesOnnxFiles())
     np.testing.assert_allclose(student(pictures[:1].numpy()), got[:1], atol=1.01 / 255)

@@ -22,7 +22,7 @@ from distill.models.students.global_statistics import thumbnail_of
 from distill.models.students.student import Student
 from distill.stylize import portraits, render, stickers
 from distill.stylize.video.stylised_video import Smoother
-from support.told_students import told_student
+from support.statistics_students import statistics_student
 
 TSC = webpage.SOURCES / "node_modules" / ".bin" / "tsc"
 
@@ -338,7 +338,7 @@ console.log(JSON.stringify(
 
 @pytest.mark.parametrize("dynamic", [True, False])
 def test_a_student_that_is_told_the_whole_picture_is_taken_apart(run, dynamic):
-    student = told_student()
+    student = statistics_student()
     model = OnnxExporter(dynamic=dynamic).export(student)
     file = free_size(model).SerializeToString()
     found = run(SPLIT, file=base64.b64encode(file).decode())
@@ -366,7 +366,7 @@ def test_a_student_that_is_told_the_whole_picture_is_taken_apart(run, dynamic):
 
 
 def test_any_other_student_is_left_whole(run):
-    whole = told_student()
+    whole = statistics_student()
     untold = OnnxExporter().export(Student(whole.encoder, whole.decoder))
     file = base64.b64encode(untold.SerializeToString()).decode()
     assert run(SPLIT, file=file) is None
@@ -442,7 +442,7 @@ console.log(JSON.stringify(squareAnchors(given)));
 def test_a_drawing_of_which_nothing_is_said_lies_as_in_stylize(run, tmp_path, monkeypatch):
     monkeypatch.setattr(stickers.render, "stylise", lambda photo, _model: photo)
     Image.new("RGBA", (301, 257)).save(tmp_path / "sketch.png")
-    wanted = stickers.drawn(str(tmp_path / "sketch.png"), None).anchors
+    wanted = stickers.network_sticker(str(tmp_path / "sketch.png"), None).anchors
     found = run(ANCHORS, width=301, height=257)
     assert found.keys() == wanted.keys()
     for name, at in wanted.items():

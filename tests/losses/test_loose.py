@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from distill.losses.loose import Loose, moved, shifts
+from distill.losses.loose import Loose, shifts, warp
 from distill.losses.smooth_l1 import SmoothL1
 from distill.losses.sobel import Sobel
 from support.descent import descend
@@ -11,7 +11,7 @@ from support.textures import texture
 
 
 def picture(seed: int, down: float = 0.0, right: float = 0.0, side: int = 96) -> torch.Tensor:
-    """(1, 3, side, side) of a smooth texture, moved in the Fourier domain."""
+    """(1, 3, side, side) of a smooth texture, warp in the Fourier domain."""
     pixels = torch.from_numpy(texture(seed, down, right))[None].permute(0, 3, 1, 2)
     return pixels[..., 80 : 80 + side, 80 : 80 + side].float() / 255
 
@@ -49,10 +49,10 @@ def test_taking_pixels_from_elsewhere() -> None:
     by = torch.zeros(1, 2, 8, 8)
     by[:, 0] = 1.5
     wanted = (torch.arange(8.0) + 1.5).clamp(max=7)
-    torch.testing.assert_close(moved(ramp, by)[0, 0, 3], wanted)
+    torch.testing.assert_close(warp(ramp, by)[0, 0, 3], wanted)
     by = torch.zeros(1, 2, 8, 8)
     by[:, 1] = -2
-    torch.testing.assert_close(moved(ramp.mT, by)[0, 0, :, 3], (torch.arange(8.0) - 2).clamp(min=0))
+    torch.testing.assert_close(warp(ramp.mT, by)[0, 0, :, 3], (torch.arange(8.0) - 2).clamp(min=0))
 
 
 def test_a_drawing_that_is_off_costs_little_and_another_one_as_much() -> None:

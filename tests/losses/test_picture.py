@@ -57,12 +57,12 @@ def test_weights_mix_the_statistics_of_several() -> None:
     one, other = torch.rand(3, 32, 32), 0.4 * torch.rand(3, 32, 32)
     alone, mixed = learnt(one), learnt(one, other, weights=(1.0, 1e-9))
     for (mean, gram), (near, close) in zip(
-        alone.wanted[0].values(), mixed.wanted[0].values(), strict=True
+        alone.statistics[0].values(), mixed.statistics[0].values(), strict=True
     ):
         torch.testing.assert_close(near, mean)
         torch.testing.assert_close(close, gram)
-    both = learnt(one, other, weights=(3.0, 1.0)).wanted[0]["first"][0]
-    of = [learnt(each).wanted[0]["first"][0] for each in (one, other)]
+    both = learnt(one, other, weights=(3.0, 1.0)).statistics[0]["first"][0]
+    of = [learnt(each).statistics[0]["first"][0] for each in (one, other)]
     torch.testing.assert_close(both, 0.75 * of[0] + 0.25 * of[1])
 
 

@@ -12,7 +12,7 @@ from distill.metrics.decision_figures import (
     decision_sums,
     metrics_of_head,
 )
-from distill.metrics.metric import own_metrics
+from distill.metrics.metric import user_metrics
 
 
 def figures(student, teacher):
@@ -76,7 +76,7 @@ def test_class_agreement_is_the_mean_intersection_over_union():
 
 def test_they_are_metrics_of_a_run_by_its_palette():
     nodes = metrics_of_head({"_target_": "any", "inks": ["#000000", "#ffffff"]})
-    measures = own_metrics(nodes)
+    measures = user_metrics(nodes)
     photo = torch.rand(2, 3, 16, 16)
     assert [measure(photo, photo).tolist() for measure in measures.values()] == [[1, 1], [1, 1]]
     assert metrics_of_head(None) == metrics_of_head({"_target_": "any", "ink": "#000000"}) == {}

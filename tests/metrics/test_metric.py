@@ -6,19 +6,19 @@ import pytest
 import torch
 
 from distill.core.errors import DistillError
-from distill.metrics.metric import own_metrics
+from distill.metrics.metric import user_metrics
 
 PARTS = "support.own_parts"
 
 
 def test_a_right_one_is_a_figure_of_each_picture():
-    found = own_metrics({"levels": {"_target_": f"{PARTS}.Levels"}})["levels"]
+    found = user_metrics({"levels": {"_target_": f"{PARTS}.Levels"}})["levels"]
     black, white = torch.zeros(2, 3, 4, 4), torch.ones(2, 3, 4, 4)
     assert found(black, white).tolist() == [255.0, 255.0]
 
 
 def test_what_it_gives_later_is_checked_too():
-    found = own_metrics({"own": {"_target_": f"{PARTS}.PerRange"}})["own"]
+    found = user_metrics({"own": {"_target_": f"{PARTS}.PerRange"}})["own"]
     white = torch.ones(1, 3, 4, 4)
     assert not found(torch.rand(1, 3, 4, 4), white).requires_grad
     with pytest.raises(DistillError, match=r"metrics\.own: gave \(1,\) float32, want 1 finite"):
@@ -35,6 +35,6 @@ def test_what_it_gives_later_is_checked_too():
 )
 def test_a_wrong_one_is_one_line(name, said):
     with pytest.raises(DistillError) as error:
-        own_metrics({"own": {"_target_": f"{PARTS}.{name}"}})
+        user_metrics({"own": {"_target_": f"{PARTS}.{name}"}})
     assert str(error.value).startswith(said)
     assert "\n" not in str(error.value)

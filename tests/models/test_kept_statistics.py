@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from distill.models.batchnorm import statistics_kept, statistics_measured
+from distill.models.batchnorm import frozen_statistics, trimmed_statistics
 
 
 def network() -> nn.Module:
@@ -16,7 +16,7 @@ def test_in_training_a_pass_gives_the_same_and_records_nothing() -> None:
     net, photo = network(), torch.rand(2, 3, 8, 8)
     expected = net(photo)  # by the batch's own statistics, which this pass records
     before = {name: value.clone() for name, value in net.state_dict().items()}
-    with statistics_kept(net):
+    with frozen_statistics(net):
         found = net(photo)
         net(3 * photo)
     assert torch.equal(found, expected)
@@ -33,13 +33,13 @@ def test_in_evaluation_the_running_statistics_are_used_as_ever() -> None:
     net(5 * photo)
     net.eval()
     expected = net(photo)
-    with statistics_kept(net):
+    with frozen_statistics(net):
         assert torch.equal(net(photo), expected)
 
 
 def test_an_error_ends_it_too() -> None:
     net = network()
-    with pytest.raises(RuntimeError, match="stop"), statistics_kept(net):
+    with pytest.raises(RuntimeError, match="stop"), frozen_statistics(net):
         raise RuntimeError("stop")
     assert net[1].track_running_stats
 
@@ -48,7 +48,7 @@ def test_measured_statistics_leave_outliers_out_and_dead_channels_have_a_floor()
     norm = nn.BatchNorm2d(3, momentum=0.5)
     shape = torch.tensor([1.0, 2.0, 0.0]).view(1, 3, 1, 1)  # the last channel is dead
     signs = torch.tensor([-1.0, 1.0]).view(1, 1, 1, 2)  # of mean 0 and variance 2 at 2 values
-    with statistics_measured(norm):
+    with trimmed_statistics(norm):
         for step in range(10):
             norm((1000.0 if step == 3 else 1.0) * shape * signs + step)
     # Means 0 … 9 without their ends; variances 2 and 8, the single huge ones left out.

@@ -23,8 +23,8 @@ from distill.models.teachers.animegan2 import AnimeGANv2
 from distill.models.teachers.toon import Toon
 from distill.stylize import render
 from distill.stylize.onnx_student import OnnxStudent
+from support.statistics_students import PLAIN
 from support.students_on_file import STYLE, settings_of_student
-from support.told_students import UNTOLD
 
 SIDE = 64
 GREY = 160
@@ -160,4 +160,4 @@ def test_no_shipped_student_needs_colours_of_another_size():
     for name, path in zoo.shipped().items():
         student = OnnxStudent(onnx_files.load_model(path), name, 1)
         assert student.colours_at is None
-        assert student.told == (name not in UNTOLD)
+        assert student.takes_summary == (name not in PLAIN)

@@ -18,10 +18,10 @@ from skimage.data import astronaut
 
 import distill
 from distill.core.sessions import open_session, picture_call
-from distill.export.ends import at_any_size
 from distill.export.format import Float32
+from distill.export.forms import at_any_size
 from distill.export.onnx import OnnxExporter
-from distill.export.snippets import written
+from distill.export.snippets import snippets_of
 from distill.hub.published_student import PublishedStudent
 from distill.models.batchnorm import fold_batchnorm
 from distill.stylize import __main__ as stylize
@@ -44,9 +44,9 @@ def test_snippet_file_command_and_api(name: str, size: tuple[int, int], here: Pa
         "dynamic": OnnxExporter(18, profile="any", dynamic=True),
     }.items():
         file = Path(f"{kind}.onnx")
-        model = Float32().ended(exporter.export(network), exporter, 3)
+        model = Float32().in_forms(exporter.export(network), exporter, 3)
         onnx.save(model, file)
-        snippet = written(Float32().about(exporter, 3), file.name, exporter.sides)["py"]
+        snippet = snippets_of(Float32().about(exporter, 3), file.name, exporter.sides)["py"]
         Path("snippet.py").write_text(snippet)
         subprocess.run([sys.executable, "snippet.py", "photo.png", "out.png"], check=True)
         made[f"{kind}, snippet"] = np.asarray(Image.open("out.png"))
@@ -68,6 +68,6 @@ def test_a_dynamic_file_says_what_its_sides_are() -> None:
         assert [dim.dim_param for dim in dims][2:] == ["32*height", "32*width"]
     about = Float32().about(exporter, 3)
     assert about["input"]["shape"] == ["batch", 3, "32*height", "32*width"]
-    snippets = written(about, "student.onnx", exporter.sides)
+    snippets = snippets_of(about, "student.onnx", exporter.sides)
     assert "fill others up" in snippets["mjs"]
     assert "fill others up" in snippets["cpp"]

@@ -16,7 +16,7 @@ from distill.data.faces import BlazeFace, Box, Face
 from distill.export.onnx import OnnxExporter
 from distill.stylize import __main__ as stylize
 from distill.stylize import portraits, stickers
-from distill.stylize.stickers import Sticker, Wardrobe, facing, put, read_sticker
+from distill.stylize.stickers import Sticker, Wardrobe, facing, lay, read_sticker
 from distill.stylize.stylizing import open_student
 from support import blazeface
 from support.commands import run
@@ -54,12 +54,12 @@ def test_anchors_lie_on_the_marks_of_a_face_that_is_moved_turned_and_scaled(turn
     sticker = dots({"right_eye": 15 + 20j, "left_eye": 45 + 20j, "mouth": 30 + 40j})
     face = {m: 100 + 90j + turn * (at - 30 - 25j) for m, at in sticker.anchors.items()}
     page = Image.new("RGBA", (200, 180), "black")
-    put(page, sticker, face)
+    lay(page, sticker, face)
     red = np.asarray(page)[..., 0]
     for at in face.values():
         assert red[int(at.imag), int(at.real)] > 200
     assert (red > 128).sum() == pytest.approx(75 * abs(turn) ** 2, rel=0.2)
-    put(page, sticker, {m: at + 10000 for m, at in face.items()})  # beyond the page: nothing
+    lay(page, sticker, {m: at + 10000 for m, at in face.items()})  # beyond the page: nothing
 
 
 def test_a_reduced_sticker_keeps_its_place():
@@ -68,7 +68,7 @@ def test_a_reduced_sticker_keeps_its_place():
         sticker.picture.resize((1200, 400)), {m: 2 * at for m, at in sticker.anchors.items()}
     )
     page = Image.new("RGBA", (400, 200), "black")
-    put(page, sticker, {"right_eye": 50.5 + 80.5j, "left_eye": 350.5 + 80.5j})
+    lay(page, sticker, {"right_eye": 50.5 + 80.5j, "left_eye": 350.5 + 80.5j})
     red = np.asarray(page)[..., 0].astype(float)
     rows, columns = np.mgrid[:200, :400] + 0.5
     for half, x in ((columns < 200, 50.5), (columns > 200, 350.5)):
@@ -84,7 +84,7 @@ def test_opacity_weighs_what_is_seen():
         Image.new("RGBA", (40, 40), "white"), {"right_eye": 10 + 20j, "left_eye": 30 + 20j}
     )
     page = Image.new("RGBA", (80, 80), "black")
-    put(page, sticker, {"right_eye": 30 + 40j, "left_eye": 50 + 40j}, 0.25)
+    lay(page, sticker, {"right_eye": 30 + 40j, "left_eye": 50 + 40j}, 0.25)
     assert abs(int(np.asarray(page)[40, 40, 0]) - 64) <= 1
 
 
@@ -105,7 +105,7 @@ def steady(frames):
     for _ in frames:
         assert wardrobe(page, page).size == page.size
         states.append([(f.marks["left_eye"], round(f.opacity, 6)) for f in wardrobe._faces])
-    return states, wardrobe.seen
+    return states, wardrobe.frames_with_face
 
 
 def test_a_video_s_lost_face_fades_and_comes_back():
@@ -243,7 +243,7 @@ def test_anchors_beside_a_sketch_count(tmp_path):
     onnx.save(OnnxExporter(size=64).export(Negative()), tmp_path / "net.onnx")
     save(tmp_path / "cat.png", Image.new("RGB", (64, 64)))
     (tmp_path / "cat.json").write_text('{"anchors": {"left_eye": [40, 20], "nose": [30, 30]}}')
-    worn = stickers.drawn(str(tmp_path / "cat.png"), open_student(tmp_path / "net.onnx"))
+    worn = stickers.network_sticker(str(tmp_path / "cat.png"), open_student(tmp_path / "net.onnx"))
     assert worn.anchors == {"left_eye": 40 + 20j, "nose": 30 + 30j}
 
 

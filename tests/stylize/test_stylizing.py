@@ -23,7 +23,7 @@ from distill.config.settings.commands import ShippedStudent, Stylize
 from distill.core import onnx_files, sessions
 from distill.core.errors import DistillError
 from distill.core.images import to_tensor
-from distill.export.ends import at_any_size
+from distill.export.forms import at_any_size
 from distill.export.onnx import OnnxExporter
 from distill.models import zoo
 from distill.models.students.decoders.fastdepth import FastDepth

@@ -188,7 +188,7 @@ def test_the_functions_are_enlarged_as_pytorch_does():
     expected = torch.nn.functional.interpolate(
         functions, (50, 40), mode="bilinear", align_corners=False
     )
-    own = [guided._enlarged(functions.numpy(), *rows, 50, 40) for rows in ((0, 32), (32, 50))]
+    own = [guided._enlarge(functions.numpy(), *rows, 50, 40) for rows in ((0, 32), (32, 50))]
     np.testing.assert_allclose(np.concatenate(own, 2), expected, atol=1e-6)
 
 

@@ -61,22 +61,22 @@ class Figures:
         return best
 
 
-def providers(wanted: Sequence[str]) -> tuple[list[str], list[str]]:
+def providers(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Those of the providers that are there, and a line for each that is not, which is said too.
 
     Raises DistillError where none is there.
     """
-    there, missing = [], []
-    for name in wanted:
+    available, missing = [], []
+    for name in names:
         try:
             sessions.require_provider(name)
-            there.append(name)
+            available.append(name)
         except sessions.NoProvider as error:
             missing.append(str(error))
             print(f"skipped: {error}", file=sys.stderr)
-    if not there:
+    if not available:
         raise DistillError(missing[0])
-    return there, missing
+    return available, missing
 
 
 def measure(models: Sequence[TimedModel], settings: Benchmark, there: Sequence[str]) -> Figures:
@@ -106,8 +106,8 @@ def _measure_under(
 ) -> None:
     size, threads, provider = conditions.size, conditions.threads, conditions.provider
     torch.set_num_threads(threads)
-    found = [_make_ready(model, conditions, figures.skipped) for model in models]
-    ready = [each for each in found if each is not None]
+    candidates = [_make_ready(model, conditions, figures.skipped) for model in models]
+    ready = [each for each in candidates if each is not None]
     if not ready:
         return
     try:
@@ -206,7 +206,7 @@ def _macs(ready: ReadyModel, size: int) -> int | None:
     return complexity.module_macs(network, size) if network is not None else None
 
 
-def end(*left_out: Sequence[str]) -> None:
+def end(*omissions: Sequence[str]) -> None:
     """Raises DistillError (exit status 1) where anything was left out."""
-    if count := sum(map(len, left_out)):
+    if count := sum(map(len, omissions)):
         raise DistillError(f"{count} left out, see above")

@@ -164,9 +164,9 @@ def _chart(figures: Figures, target: Path) -> None:
     from matplotlib.figure import Figure
 
     rows = figures.rows[::-1]
-    told = 3 if len({row["provider"] for row in rows}) > 1 else 2
+    parts = 3 if len({row["provider"] for row in rows}) > 1 else 2
     names = [row["name"].replace("$", r"\$") for row in rows]  # no formula
-    labels = [f"{n}\n{', '.join(_conditions(r)[:told])}" for n, r in zip(names, rows, strict=True)]
+    labels = [f"{n}\n{', '.join(_conditions(r)[:parts])}" for n, r in zip(names, rows, strict=True)]
     figure = Figure(figsize=(9, 1.2 + 0.36 * len(rows)), layout="constrained")
     axes = figure.subplots()
     values = [row["ms"] for row in rows]

@@ -75,23 +75,23 @@ def find_models(settings: Benchmark) -> tuple[list[TimedModel], list[str]]:
         path = home_path(settings.model)
         if path.suffix.lower() == ".ckpt" or is_network_file(path):
             checkpoint = path
-    own = teacher(settings.style, settings.teacher, checkpoint) if settings.with_teacher else None
-    found, skipped = [own] if own else [], []
-    found.append(student(settings, checkpoint))
+    heavy = teacher(settings.style, settings.teacher, checkpoint) if settings.with_teacher else None
+    models, skipped = [heavy] if heavy else [], []
+    models.append(student(settings, checkpoint))
     for each in settings.inputs:
         try:
-            found += list(models_of_file(home_path(each), "file"))
+            models += list(models_of_file(home_path(each), "file"))
         except DistillError as error:
             skipped.append(str(error))
             print(f"skipped: {error}", file=sys.stderr)
-    named: dict[str, TimedModel] = {}
-    for model in found:
+    by_name: dict[str, TimedModel] = {}
+    for model in models:
         name, number = model.name, 1
-        while name in named:  # a file may be called NAME (2)
+        while name in by_name:  # a file may be called NAME (2)
             number += 1
             name = f"{model.name} ({number})"
-        named[name] = replace(model, name=name)
-    return list(named.values()), skipped
+        by_name[name] = replace(model, name=name)
+    return list(by_name.values()), skipped
 
 
 def teacher(style: StyleSettings, node: TeacherNode, checkpoint: Path | None) -> TimedModel | None:
@@ -101,35 +101,38 @@ def teacher(style: StyleSettings, node: TeacherNode, checkpoint: Path | None) ->
         if not isinstance(trained, PhotoSource):
             print(f"no teacher: {checkpoint}: recipe={trained.recipe} learns from pictures alone")
             return None
-        own = source_of(trained)
-        if own.teacher is None:
-            print(f"no teacher: {checkpoint}: learnt from the pairs in {own.data.root}")
+        source = source_of(trained)
+        if source.teacher is None:
+            print(f"no teacher: {checkpoint}: learnt from the pairs in {source.data.root}")
             return None
-        node, style = own.teacher, replace(own.style, weights=style.weights or own.style.weights)
+        node, style = (
+            source.teacher,
+            replace(source.style, weights=style.weights or source.style.weights),
+        )
     try:
-        made, name = build.available_teacher(style, node), f"teacher {style.name}"
+        network, name = build.available_teacher(style, node), f"teacher {style.name}"
     except DistillError as error:
         if not checkpoint:
             raise
         print(f"no teacher: {error}")  # a run outlives what it was taught by
         return None
-    if made is None:
+    if network is None:
         print(
             f"no teacher: {style.file} of style={style.name} is not available; put it into a "
             "folder named by DISTILL_WEIGHTS, or pass style.weights=FILE"
         )
         return None
-    if not made.timed:
+    if not network.timed:
         print(f"no teacher: {style.name} takes too long to be timed")
         return None
-    if isinstance(made, OnnxTeacher):
-        return replace(next(models_of_file(made.path, "teacher")), name=name)
-    size = 4 * complexity.parameters(made)
+    if isinstance(network, OnnxTeacher):
+        return replace(next(models_of_file(network.path, "teacher")), name=name)
+    size = 4 * complexity.parameters(network)
 
     def graph(side: int) -> onnx.ModelProto | None:
-        return traced_graph(made, side) if made.traceable else None
+        return traced_graph(network, side) if network.traceable else None
 
-    return TimedModel(name, "teacher", graph, size or None, network=made)
+    return TimedModel(name, "teacher", graph, size or None, network=network)
 
 
 def student(settings: Benchmark, checkpoint: Path | None) -> TimedModel:
@@ -215,16 +218,16 @@ def traced_graph(network: Teacher, size: int) -> onnx.ModelProto | None:
 def _silent() -> Iterator[None]:
     """Nothing on the terminal: the tracer prints the whole graph where it fails, from C++."""
     sys.stdout.flush()
-    kept = [os.dup(standard) for standard in (1, 2)]
+    copies = [os.dup(standard) for standard in (1, 2)]
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         for standard in (1, 2):
             os.dup2(nowhere, standard)
         yield
     finally:
-        for standard, own in zip((1, 2), kept, strict=True):
-            os.dup2(own, standard)
-        for each in (nowhere, *kept):
+        for standard, copy in zip((1, 2), copies, strict=True):
+            os.dup2(copy, standard)
+        for each in (nowhere, *copies):
             os.close(each)
 
 

@@ -48,22 +48,23 @@ def _tflite(path: Path, schema: Any) -> dict[str, Any]:
     names = {number: name for name, number in vars(schema.BuiltinOperator).items()}
     model = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(content, 0))
     graph, nodes, shapes = model.subgraphs[0], list[Node](), dict[str, Shape]()
-    called = [tensor.name.decode() for tensor in graph.tensors]
-    for name, tensor in zip(called, graph.tensors, strict=True):
+    tensor_names = [tensor.name.decode() for tensor in graph.tensors]
+    for name, tensor in zip(tensor_names, graph.tensors, strict=True):
         sides = tensor.shape if tensor.shapeSignature is None else tensor.shapeSignature
         shapes[name] = tuple(None if side < 0 else int(side) for side in sides)
     for operator in graph.operators:
         code = model.operatorCodes[operator.opcodeIndex]
         custom = (code.customCode or b"").decode()
         name = custom or names[max(code.builtinCode, code.deprecatedBuiltinCode)]
-        given, made = (
-            tuple(called[n] for n in numbers if n >= 0)
+        inputs, outputs = (
+            tuple(tensor_names[n] for n in numbers if n >= 0)
             for numbers in (operator.inputs, operator.outputs)
         )
         domain = "custom" if custom else ""
-        nodes.append(Node(f"{name} {len(nodes)}", name, domain, given, made, {}))
+        nodes.append(Node(f"{name} {len(nodes)}", name, domain, inputs, outputs, {}))
     ends = [
-        [_tensor(called[n], shapes[called[n]]) for n in e] for e in (graph.inputs, graph.outputs)
+        [_tensor(tensor_names[n], shapes[tensor_names[n]]) for n in e]
+        for e in (graph.inputs, graph.outputs)
     ]
     about = {(entry.name or b"").decode(): "" for entry in model.metadata or []}
     return _parts(nodes, ends, about) | {"shapes": shapes}
@@ -75,16 +76,16 @@ def _core_ml(path: Path, ct: Any) -> dict[str, Any]:
     for function in spec.mlProgram.functions.values():
         (block,) = function.block_specializations.values()
         for operation in block.operations:
-            given = [n.name for each in operation.inputs.values() for n in each.arguments]
-            made = tuple(output.name for output in operation.outputs)
-            nodes.append(Node(made[0], operation.type, "", tuple(given), made, {}))
-    ends = [[*map(_end, e)] for e in (spec.description.input, spec.description.output)]
+            inputs = [n.name for each in operation.inputs.values() for n in each.arguments]
+            outputs = tuple(output.name for output in operation.outputs)
+            nodes.append(Node(outputs[0], operation.type, "", tuple(inputs), outputs, {}))
+    sides = [[*map(_end, e)] for e in (spec.description.input, spec.description.output)]
     about = {"kind": spec.WhichOneof("Type"), "version": str(spec.specificationVersion)}
-    return _parts(nodes, ends, about)
+    return _parts(nodes, sides, about)
 
 
-def _parts(nodes: list[Node], ends: list[list[Tensor]], about: dict[str, str]) -> dict[str, Any]:
-    inputs, outputs = map(tuple, ends)
+def _parts(nodes: list[Node], sides: list[list[Tensor]], about: dict[str, str]) -> dict[str, Any]:
+    inputs, outputs = map(tuple, sides)
     return {
         "nodes": tuple(nodes), "inputs": inputs, "outputs": outputs, "shapes": {}, "about": about
     }  # fmt: skip

@@ -28,13 +28,13 @@ class Result:
 
     path: Path
     graph: Graph | None
-    found: Sequence[Finding] = ()
+    all_findings: Sequence[Finding] = ()
     settings: lens_studio.ImportSettings | None = None
     error: str = ""
 
     @property
     def findings(self) -> list[Finding]:
-        return [each for each in self.found if each.level == "finding"]
+        return [each for each in self.all_findings if each.level == "finding"]
 
     @property
     def ok(self) -> bool:
@@ -53,8 +53,8 @@ def check(path: Path, profile: Profile) -> Result:
         return Result(path, graph, profile.check(graph), settings)
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
         # Attributes of another kind than their operator's: no rule can be asked about such a file.
-        if found := shared.invalid(graph):
-            return Result(path, graph, found)
+        if problems := shared.invalid(graph):
+            return Result(path, graph, problems)
         raise
 
 
@@ -73,20 +73,20 @@ def show(results: Sequence[Result], profile: Profile) -> None:
         verdict = f"{counted(count, 'finding')}, " if count else "fits, "
         opset = f"opset {graph.opset}, " if graph.opset else ""
         facts = f"{graph.size:,} bytes, {opset}{counted(len(graph.nodes), 'node')}"
-        said = f"{profile.name}: {verdict}{counted(len(result.found) - count, 'note')}"
-        headline = escape(f"{result.path} · {facts} · {said}")
+        summary = f"{profile.name}: {verdict}{counted(len(result.all_findings) - count, 'note')}"
+        headline = escape(f"{result.path} · {facts} · {summary}")
         console.print(f"\n{headline}", highlight=False, soft_wrap=True)
-        if result.found:
-            _show_found(console, result.found)
+        if result.all_findings:
+            _show_findings(console, result.all_findings)
         if result.settings:
             console.print(_settings_text(result.settings), highlight=False)
 
 
-def _show_found(console: Console, found: Sequence[Finding]) -> None:
+def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
     """One row for findings of one cause; sources are numbered below."""
-    sources = list(dict.fromkeys(each.source for each in found))
+    sources = list(dict.fromkeys(each.source for each in findings))
     table = Table("", "what and where, why, what to do", show_lines=True)
-    for _, group in groupby(sorted(found, key=_cause), key=_cause):
+    for _, group in groupby(sorted(findings, key=_cause), key=_cause):
         nodes: dict[str, list[str]] = {}
         for each in group:
             nodes.setdefault(each.what, []).append(each.node)
@@ -107,20 +107,22 @@ def _cause(finding: Finding) -> tuple[str, ...]:
 
 def _settings_text(settings: lens_studio.ImportSettings) -> str:
     """For people, as the dialogue has it: input on the left, output on the right."""
-    told = "" if settings.ours else " (as far as the file tells)"
+    limits = "" if settings.ours else " (as far as the file tells)"
     order = settings.channels or "RGB or BGR, the file does not say"
-    taken = given = "its range is not in the file"
+    input_scale = output_scale = "its range is not in the file"
     if scaling := settings.input.input_scaling:
-        taken = f"scale {scaling[0]:.6g}, bias {scaling[1]:g}"
+        input_scale = f"scale {scaling[0]:.6g}, bias {scaling[1]:g}"
     else:
-        taken += "; for 0 … 1 scale 0.00392157, bias 0, for -1 … 1 scale 0.00784314, bias -1"
+        input_scale += "; for 0 … 1 scale 0.00392157, bias 0, for -1 … 1 scale 0.00784314, bias -1"
     if (scaling := settings.output.output_scaling) and (span := settings.output.range):
-        given = f"scale {scaling[0]:.6g}, bias {scaling[1]:g} (values {span[0]:g} … {span[1]:g})"
+        output_scale = (
+            f"scale {scaling[0]:.6g}, bias {scaling[1]:g} (values {span[0]:g} … {span[1]:g})"
+        )
     names = [escape(f"{side.name} {side.dims}") for side in (settings.input, settings.output)]
     return (
-        f"Lens Studio import settings{told}:\n"
-        f"  input  {names[0]}, {order}: {taken}\n"
-        f"  output {names[1]}: {given}"
+        f"Lens Studio import settings{limits}:\n"
+        f"  input  {names[0]}, {order}: {input_scale}\n"
+        f"  output {names[1]}: {output_scale}"
     )
 
 
@@ -142,12 +144,12 @@ def _json(result: Result) -> dict[str, Any]:
         return {"file": str(result.path), "ok": False, "error": result.error}
     graph = result.graph
     imported: dict[str, Any] | None = None
-    if found := result.settings:
-        taken = found.input.input_scaling or (None, None)
-        given = found.output.output_scaling or (None, None)
-        imported = asdict(found) | {
-            "input_scale": taken[0], "input_bias": taken[1],
-            "output_scale": given[0], "output_bias": given[1],
+    if settings := result.settings:
+        input_scale = settings.input.input_scaling or (None, None)
+        output_scale = settings.output.output_scaling or (None, None)
+        imported = asdict(settings) | {
+            "input_scale": input_scale[0], "input_bias": input_scale[1],
+            "output_scale": output_scale[0], "output_bias": output_scale[1],
         }  # fmt: skip
     return {
         "file": str(result.path),
@@ -156,7 +158,7 @@ def _json(result: Result) -> dict[str, Any]:
         "opset": graph.opset,
         "operators": dict(sorted(Counter(node.operator for node in graph.nodes).items())),
         "findings": [asdict(each) for each in result.findings],
-        "notes": [asdict(each) for each in result.found if each.level == "note"],
+        "notes": [asdict(each) for each in result.all_findings if each.level == "note"],
         "import": imported,
     }
 

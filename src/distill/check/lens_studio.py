@@ -64,13 +64,13 @@ def settings(graph: Graph) -> ImportSettings | None:
     photo, output = graph.inputs[0], graph.outputs[0]
     if photo.shape is None or len(photo.shape) != 4:
         return None
-    taken, given = input_range(graph), output_range(graph)
+    input_scale, output_scale = input_range(graph), output_range(graph)
     # The last operators of a head do not show its range.
-    given = given or (UNIT if ABOUT in graph.about else None)
-    ours = (photo.name, output.name) == OURS and given == UNIT and taken is None
+    output_scale = output_scale or (UNIT if ABOUT in graph.about else None)
+    ours = (photo.name, output.name) == OURS and output_scale == UNIT and input_scale is None
     return ImportSettings(
-        Side(photo.name, photo.dims, UNIT if ours else taken),
-        Side(output.name, output.dims, given),
+        Side(photo.name, photo.dims, UNIT if ours else input_scale),
+        Side(output.name, output.dims, output_scale),
         "RGB" if ours else None,
         ours,
     )
@@ -89,10 +89,10 @@ def _range(graph: Graph, makers: dict[str, Node], name: str) -> Range | None:
     if node.operator in ENDS:
         return ENDS[node.operator]
     if node.operator == "Clip":  # both limits are attributes up to opset 10, inputs since
-        given = [graph.value(name) for name in node.inputs[1:3] if name]
-        ends = [v.item() for v in given if v is not None and v.size == 1]
-        ends = ends or [node.attributes[k] for k in ("min", "max") if k in node.attributes]
-        return (float(ends[0]), float(ends[1])) if len(ends) == 2 else None
+        limits = [graph.value(name) for name in node.inputs[1:3] if name]
+        bounds = [v.item() for v in limits if v is not None and v.size == 1]
+        bounds = bounds or [node.attributes[k] for k in ("min", "max") if k in node.attributes]
+        return (float(bounds[0]), float(bounds[1])) if len(bounds) == 2 else None
     if node.operator in (*PASSING, *QUANTISED):
         return _range(graph, makers, node.inputs[0]) if node.inputs else None
     if node.operator not in AFFINE or len(node.inputs) != 2:
@@ -102,8 +102,8 @@ def _range(graph: Graph, makers: dict[str, Node], name: str) -> Range | None:
         constant = graph.value(node.inputs[1 - index])
         if inner and constant is not None and constant.size == 1:
             number = float(constant.item())
-            ends = [float(_affine(node.operator, end, number, index)) for end in inner]
-            return (min(ends), max(ends)) if np.isfinite(ends).all() else None
+            bounds = [float(_affine(node.operator, end, number, index)) for end in inner]
+            return (min(bounds), max(bounds)) if np.isfinite(bounds).all() else None
     return None
 
 
@@ -126,18 +126,18 @@ def input_range(graph: Graph) -> Range | None:
         name, steps = node.outputs[0], steps + 1
     if not steps:
         return None
-    for taken in (UNIT, FULL):
-        reach = np.abs(low + (high - low) * taken[1]).max()
+    for candidate in (UNIT, FULL):
+        reach = np.abs(low + (high - low) * candidate[1]).max()
         if 0.5 <= reach <= 5:  # what networks compute with, whether [0, 1], [-1, 1] or ImageNet's
-            return taken
+            return candidate
     return None
 
 
 def _only_affine(graph: Graph, name: str) -> Node | None:
     """The one node that takes a tensor, if it shifts or scales it by constants."""
-    takers = [node for node in graph.nodes if name in node.inputs]
-    if len(takers) != 1 or takers[0].operator not in AFFINE or len(takers[0].inputs) != 2:
+    readers = [node for node in graph.nodes if name in node.inputs]
+    if len(readers) != 1 or readers[0].operator not in AFFINE or len(readers[0].inputs) != 2:
         return None
-    other = [each for each in takers[0].inputs if each != name]
-    known = other and graph.value(other[0]) is not None
-    return takers[0] if known and takers[0].outputs else None
+    other = [each for each in readers[0].inputs if each != name]
+    constant = other and graph.value(other[0]) is not None
+    return readers[0] if constant and readers[0].outputs else None

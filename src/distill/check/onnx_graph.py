@@ -106,7 +106,7 @@ def read(path: Path) -> Graph:
         inferred = shape_inference.infer_shapes(model)
     except Exception:  # a broken graph is for a rule to tell; what it declares still counts
         inferred = model
-    given = (v for v in inferred.graph.input if v.name not in constants)
+    inputs = (v for v in inferred.graph.input if v.name not in constants)
     shaped = (*inferred.graph.value_info, *inferred.graph.input)
     files = (path, *(path.parent / name for name in external))
     return Graph(
@@ -115,7 +115,7 @@ def read(path: Path) -> Graph:
         external=external,
         opset=next((o.version for o in model.opset_import if o.domain in STANDARD), 0),
         nodes=nodes,
-        inputs=tuple(map(_tensor, given)),
+        inputs=tuple(map(_tensor, inputs)),
         outputs=tuple(map(_tensor, inferred.graph.output)),
         constants=constants,
         shapes={v.name: s for v in shaped if (s := _shape(v)) is not None},
@@ -153,8 +153,8 @@ def _constants(nodes: tuple[Node, ...]) -> Iterator[tuple[str, TensorProto]]:
         if array.dtype == np.float64:
             array = array.astype(np.float32)
         if array.dtype.kind in "fiSU":  # numbers or text, not what a damaged file may have there
-            held = array if array.dtype.kind in "fi" else array.astype(object)
-            yield node.outputs[0], numpy_helper.from_array(held)
+            content = array if array.dtype.kind in "fi" else array.astype(object)
+            yield node.outputs[0], numpy_helper.from_array(content)
 
 
 def _plain(value: Any) -> Any:

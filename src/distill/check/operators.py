@@ -23,7 +23,9 @@ def full_name(node: Node) -> str:
 
 
 # What computes a student's statistics of the whole picture (export/graph/operator_sets.py).
-APART = "export with exporter.profile=strict: NAME_summary.onnx computes it, the device the picture"
+SUMMARY_FILE = (
+    "export with exporter.profile=strict: NAME_summary.onnx computes it, the device the picture"
+)
 
 
 def known(allowed: Collection[str], cause: Cause, advice: Mapping[str, str] | None = None) -> Rule:
@@ -33,8 +35,8 @@ def known(allowed: Collection[str], cause: Cause, advice: Mapping[str, str] | No
         for node in graph.nodes:
             name = full_name(node)
             if name not in allowed:
-                better = (advice or {}).get(name)
-                words = Cause(cause.why, cause.source, better or cause.advice, cause.level)
+                other = (advice or {}).get(name)
+                words = Cause(cause.why, cause.source, other or cause.advice, cause.level)
                 yield words.at(node, f"{name} is not in the profile")
 
     return rule
@@ -68,8 +70,8 @@ def fixed_inputs(operator: str, which: Mapping[int, str], source: str) -> Rule:
     def rule(graph: Graph) -> Iterator[Finding]:
         for node in graph.of(operator):
             for index, name in which.items():
-                given = node.inputs[index] if index < len(node.inputs) else ""
-                if given and given not in graph.constants:
+                tensor = node.inputs[index] if index < len(node.inputs) else ""
+                if tensor and tensor not in graph.constants:
                     yield cause.at(node, f"its {name} is computed, not a constant")
 
     return rule
@@ -79,13 +81,13 @@ def attribute(
     operator: str, name: str, default: object, allowed: Collection[object], cause: Cause
 ) -> Rule:
     """An attribute with one of few values; `default` is ONNX's own."""
-    shown = " or ".join(map(str, allowed))
+    choices = " or ".join(map(str, allowed))
 
     def rule(graph: Graph) -> Iterator[Finding]:
         for node in graph.of(operator):
             value = node.get(name, default)
             if value not in allowed:
-                yield cause.at(node, f"{name} {value}, only {shown} goes")
+                yield cause.at(node, f"{name} {value}, only {choices} goes")
 
     return rule
 
@@ -98,7 +100,9 @@ def resize(source: str, strict_nearest: bool) -> Rule:
         "nearest ×2, asymmetric and floor: what torch.nn.functional.interpolate exports to",
     )
 
-    antialiased = Cause("smaller pictures come out with other pixels without it", source, APART)
+    antialiased = Cause(
+        "smaller pictures come out with other pixels without it", source, SUMMARY_FILE
+    )
 
     def rule(graph: Graph) -> Iterator[Finding]:
         for node in graph.of("Resize"):

@@ -68,10 +68,10 @@ class Profile:
     def of(self, path: Path) -> Profile:
         """The one for a file. Raises DistillError for a form that no rule is for."""
         form = path.suffix.lower() if path.suffix.lower() in READERS else ".onnx"
-        known = [each for each in (self, self.also) if each]
-        if found := next((each for each in known if each.form == form), None):
-            return found
-        endings = " and ".join(each.form for each in known)
+        profiles = [each for each in (self, self.also) if each]
+        if profile := next((each for each in profiles if each.form == form), None):
+            return profile
+        endings = " and ".join(each.form for each in profiles)
         other = {".tflite": "tflite", ".mlpackage": "coreml"}.get(form, "snapml")
         raise DistillError(f"{path}: profile={self.name} reads {endings}; take profile={other}")
 
@@ -81,8 +81,8 @@ class Profile:
 
     def check(self, graph: Graph) -> list[Finding]:
         """Everything the rules find, what keeps the file off the device first."""
-        found = [finding for rule in self.rules for finding in rule(graph)]
-        return sorted(found, key=lambda each: each.level)
+        findings = [finding for rule in self.rules for finding in rule(graph)]
+        return sorted(findings, key=lambda each: each.level)
 
 
 ONNX_SPEC = "ONNX, Open Neural Network Exchange Intermediate Representation (IR) Specification"
@@ -166,11 +166,11 @@ def fixed(source: str, why: str) -> Rule:
 
 def in_memory(graph: Graph) -> Iterator[Finding]:
     """The largest tensor that is computed or taken in, where its shape is known."""
-    made = ((node, name) for node in graph.nodes for name in node.outputs)
-    given = {tensor.name: tensor.shape for tensor in graph.outputs}
+    computed = ((node, name) for node in graph.nodes for name in node.outputs)
+    output_shapes = {tensor.name: tensor.shape for tensor in graph.outputs}
     sizes = [
-        (_bytes(graph.shapes.get(name) or given.get(name)), node, name)
-        for node, name in (*((None, tensor.name) for tensor in graph.inputs), *made)
+        (_bytes(graph.shapes.get(name) or output_shapes.get(name)), node, name)
+        for node, name in (*((None, tensor.name) for tensor in graph.inputs), *computed)
     ]
     largest, node, name = max(sizes, key=itemgetter(0), default=(0, None, ""))
     if largest > TENSOR:

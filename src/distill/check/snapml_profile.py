@@ -166,7 +166,7 @@ PROFILE = Profile(
         shared.in_memory,
         shared.fixed(RELEASED, "the released models have fixed sizes, and no other is known to go"),
         small,
-        operators.known(OPERATORS, OUTSIDE, {"GlobalAveragePool": operators.APART}),
+        operators.known(OPERATORS, OUTSIDE, {"GlobalAveragePool": operators.SUMMARY_FILE}),
         nearest,
         axes,
         grouping,

@@ -42,18 +42,18 @@ UNTOLD = Cause(
 )
 
 
-def refused(graph: Graph) -> Iterator[Finding]:
+def interpreter_errors(graph: Graph) -> Iterator[Finding]:
     """What the interpreter of this machine says, unless a custom operator is why."""
     from ai_edge_litert.interpreter import Interpreter
 
     if any(node.domain == "custom" for node in graph.nodes):
         return
     try:
-        opened = Interpreter(model_path=str(graph.path), num_threads=1)
-        for end, tensor in zip(opened.get_input_details(), graph.inputs, strict=True):
+        interpreter = Interpreter(model_path=str(graph.path), num_threads=1)
+        for end, tensor in zip(interpreter.get_input_details(), graph.inputs, strict=True):
             if not tensor.fixed:
-                opened.resize_tensor_input(end["index"], [n or 64 for n in tensor.shape or ()])
-        opened.allocate_tensors()
+                interpreter.resize_tensor_input(end["index"], [n or 64 for n in tensor.shape or ()])
+        interpreter.allocate_tensors()
     except Exception as error:  # RuntimeError and ValueError of its own
         yield REFUSED.at(None, f"LiteRT refuses it ({reason_of(error, 200)})", "file")
 
@@ -84,6 +84,6 @@ def untold(graph: Graph) -> Iterator[Finding]:
 PROFILE = Profile(
     "tflite",
     "LiteRT (TensorFlow Lite) on phones",
-    (refused, custom, shared.in_memory, beside, free, untold),
+    (interpreter_errors, custom, shared.in_memory, beside, free, untold),
     form=".tflite",
 )

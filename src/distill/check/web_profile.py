@@ -99,10 +99,10 @@ def corners(graph: Graph) -> Iterator[Finding]:
 
 def beside(graph: Graph) -> Iterator[Finding]:
     """Operators that WebGPU has no kernel for; strange ones are said already."""
-    said = {finding.node for finding in strange(graph)}
+    custom = {finding.node for finding in strange(graph)}
     rule = operators.known(ALLOWED, BESIDE, BETTER)
     for finding in rule(graph):
-        if finding.node not in said:
+        if finding.node not in custom:
             yield finding
 
 

@@ -17,6 +17,7 @@ from typing import Any, cast
 # its plugin.yaml.
 MOVED = {
     "data.shards.address": "data.address",
+    "export.ends": "export.forms",
     "exporters": "export",
     "train.search.summary": "train.sweep_summary",
     "train.search.sweep": "train.sweeps",

@@ -28,7 +28,7 @@ from distill.eval_fid.heldout import HeldOut
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureName, FeatureNetwork, feature_network
 from distill.metrics.frechet import Gaussian, Groups, read_statistics
-from distill.metrics.metric import own_metrics
+from distill.metrics.metric import user_metrics
 
 FID_MISSING = 3  # exit status: everything else was computed
 ENOUGH = 2048  # pictures a side below which an FID is strongly biased upwards
@@ -129,7 +129,7 @@ def picture_by_picture(
     measures: dict[str, Any] = {"PSNR (dB)": similarity.psnr, "SSIM": similarity.ssim}
     if lpips := similarity.lpips_or_none():
         measures["LPIPS"] = lpips
-    measures |= own_metrics(settings.metrics)
+    measures |= user_metrics(settings.metrics)
     rows: Row = {}
     for name, measure in measures.items():
         for what, (a, b) in compared.items():

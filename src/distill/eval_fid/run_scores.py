@@ -32,7 +32,7 @@ from distill.eval_fid.picture_scores import Styled
 from distill.eval_fid.unpaired_scores import Translations
 from distill.metrics.decision_figures import metrics_of_head
 from distill.metrics.features import FeatureNetwork
-from distill.metrics.metric import own_metrics
+from distill.metrics.metric import user_metrics
 from distill.models.checkpoint import load_network
 from distill.runs.run_folder import Run, find_run
 
@@ -48,7 +48,7 @@ def carry_out(settings: EvalFid) -> tuple[Run | None, dict[str, Any]]:
     for key in ("photos", "a", "b"):
         check_local(getattr(settings, key), f"{key}=")
     run = None
-    own_metrics(settings.metrics)  # what is wrong with them ends here
+    user_metrics(settings.metrics)  # what is wrong with them ends here
     features, missing = paired_scores.features_or_reason(settings.features)
     if settings.a or settings.b:
         if not (settings.a and settings.b):
@@ -94,7 +94,7 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
     if pictures.wholes:
         scores["sizes"] = whole_pictures.score_sizes(
             pictures.wholes, {"student": network}, features, heldout.group_of_pair,
-            settings.bootstrap, settings.seed, settings.flicker, own_metrics(settings.metrics),
+            settings.bootstrap, settings.seed, settings.flicker, user_metrics(settings.metrics),
         )  # fmt: skip
     return pictures, scores
 

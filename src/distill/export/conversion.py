@@ -24,9 +24,9 @@ from distill.core.files import home_path, scratch_folder, sha256, write_json, wr
 from distill.core.nodes import class_of, part
 from distill.data.photos import check_local
 from distill.export import reports, samples, snippets
-from distill.export.ends import at_any_size
 from distill.export.float32_export import export_float32
 from distill.export.format import ConversionSource, ConvertedFormat, Float32, Format, Inference
+from distill.export.forms import at_any_size
 from distill.export.onnx import OnnxExporter, batches
 from distill.export.reports import Comparison, FormatRow, compressed_size
 from distill.export.samples import Samples
@@ -43,7 +43,7 @@ ROUNDS = 15  # of timing
 
 
 @dataclass(frozen=True)
-class Made:
+class Conversion:
     """A format that is in its folder; where it runs here its output for the photos, and `run`,
     (batch, 3, H, W) in [0, 1] to the same."""
 
@@ -52,18 +52,18 @@ class Made:
     run: Inference | None
 
 
-def chosen(nodes: Mapping[str, Node], stem: str = "student") -> list[Format]:
+def formats_of(nodes: Mapping[str, Node], stem: str = "student") -> list[Format]:
     """The formats of these Nodes, float32 first: it is always made. Raises DistillError."""
     others = [(name, node) for name, node in nodes.items() if name != "onnx"]
-    made = [part(f"formats.{name}", node, Format, stem=stem) for name, node in others]
-    if wrong := next((each for each in made if not hasattr(each, "name")), None):
+    formats = [part(f"formats.{name}", node, Format, stem=stem) for name, node in others]
+    if wrong := next((each for each in formats if not hasattr(each, "name")), None):
         raise DistillError(f"formats: {type(wrong).__name__} has no `name`; files and rows need it")
-    return [Float32(stem), *made]
+    return [Float32(stem), *formats]
 
 
 def carry_out(settings: Export) -> tuple[Run, dict[str, Path]]:
     """distill.export: the run that the settings name, and the files written, by format."""
-    chosen(settings.formats or {})  # what is wrong ends here, before anything is read
+    formats_of(settings.formats or {})  # what is wrong ends here, before anything is read
     check_local(settings.photos, "photos=")
     check_local(settings.calibration, "calibration=")
     run = find_run(settings)
@@ -84,10 +84,10 @@ def export_formats(subject: Subject, settings: Export, folder: Path) -> dict[str
     """
     photos = samples.parity(subject, settings.photos)
     every = nodes_of("formats")
-    asked = settings.formats or {name: every[name] for name in subject.formats}
-    formats = chosen(asked, subject.stem)
+    nodes = settings.formats or {name: every[name] for name in subject.formats}
+    formats = formats_of(nodes, subject.stem)
     files = {each.name: folder / each.files[0] for each in formats}
-    held_out = samples.measured(subject, settings.photos) if len(formats) > 1 else None
+    held_out = samples.held_out(subject, settings.photos) if len(formats) > 1 else None
     try:
         target = export_float32(subject, settings, photos, folder)
     except DistillError:
@@ -139,16 +139,18 @@ def compare(
 ) -> list[FormatRow]:
     """Make all formats; those that run are timed in turn, so that what slows one slows all."""
     photos = held_out.photos
-    made: dict[str, Made | str] = {}
+    conversions: dict[str, Conversion | str] = {}
     for each in formats:
         try:
-            made[each.name] = _make(each, source, folder, photos)
+            conversions[each.name] = _make(each, source, folder, photos)
         except DistillError as problem:
             print(f"left out {problem}")
-            made[each.name] = str(problem)
+            conversions[each.name] = str(problem)
     photo = photos[batches(len(photos), source.exporter.batch)[0]].numpy()
     calls: dict[str, Callable[[], object]] = {
-        name: partial(m.run, photo) for name, m in made.items() if isinstance(m, Made) and m.run
+        name: partial(m.run, photo)
+        for name, m in conversions.items()
+        if isinstance(m, Conversion) and m.run
     }
     times = interleave(calls, ROUNDS)
     with torch.inference_mode():
@@ -157,7 +159,7 @@ def compare(
         FormatRow(name, problem=m)
         if isinstance(m, str)
         else _row(m, times, expected, held_out, folder)
-        for name, m in made.items()
+        for name, m in conversions.items()
     ]
 
 
@@ -180,12 +182,12 @@ def _remove_others(folder: Path, stem: str) -> None:
 
 def _write_snippets(each: Format, exporter: OnnxExporter, channels: int, folder: Path) -> None:
     """Code for an app beside what was written, for the very file."""
-    found = snippets.written(each.about(exporter, channels), each.files[0], exporter.sides)
-    for ending, text in found.items():
+    texts = snippets.snippets_of(each.about(exporter, channels), each.files[0], exporter.sides)
+    for ending, text in texts.items():
         write_whole(folder / SNIPPETS / f"{each.stem}_{each.name}.{ending}", text)
 
 
-def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Made:
+def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Conversion:
     """Convert in a temporary folder, try it there, and move what is whole to its place."""
     if not isinstance(each, ConvertedFormat):  # the export step has written it
         return _try(each, source, folder, photos)
@@ -199,26 +201,26 @@ def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) 
         except Exception as error:  # converters raise whatever they like
             reason = f"{type(error).__name__}: {reason_of(error, 200)}"
             raise DistillError(f"{each.name}: its converter failed ({reason})") from error
-        made = _try(each, source, scratch, photos)
+        conversion = _try(each, source, scratch, photos)
         for file in reversed(each.files):
             os.replace(scratch / file, folder / file)
     _write_snippets(each, source.exporter, source.channels, folder)
-    return made
+    return conversion
 
 
-def _try(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Made:
+def _try(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Conversion:
     try:
         inside = each.open(folder)
         if inside is None:
-            return Made(each, None, None)
-        taken, given = each.ends(source.exporter)
+            return Conversion(each, None, None)
+        input_form, output_form = each.forms(source.exporter)
 
         def run(pictures: np.ndarray) -> np.ndarray:
-            return given.pictures(inside(taken.made_of(pictures)))
+            return output_form.decode(inside(input_form.encode(pictures)))
 
         groups = batches(len(photos), source.exporter.batch)
         outputs = [torch.from_numpy(run(photos[rows].numpy())) for rows in groups]
-        return Made(each, torch.cat(outputs)[: len(photos)], run)
+        return Conversion(each, torch.cat(outputs)[: len(photos)], run)
     except DistillError:
         raise
     except Exception as error:  # runtimes have classes of their own
@@ -227,9 +229,13 @@ def _try(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -
 
 
 def _row(
-    made: Made, times: dict[str, Times], expected: Tensor, held_out: Samples, folder: Path
+    conversion: Conversion,
+    times: dict[str, Times],
+    expected: Tensor,
+    held_out: Samples,
+    folder: Path,
 ) -> FormatRow:
-    each, output, target = made.format, made.output, held_out.target
+    each, output, target = conversion.format, conversion.output, held_out.target
     inside = [path for name in each.files for path in (folder / name).rglob("*")]  # of a package
     files = [path for path in (*(folder / name for name in each.files), *inside) if path.is_file()]
     sizes = sum(p.stat().st_size for p in files), sum(map(compressed_size, files))

@@ -16,8 +16,8 @@ import torch
 from distill.core.errors import DistillError
 from distill.core.onnx_files import ABOUT
 from distill.core.terms import NOTE, read_terms
-from distill.export.ends import Form
 from distill.export.format import ConversionSource, ConvertedFormat
+from distill.export.forms import Form
 from distill.export.onnx import OnnxExporter
 
 SIDES, MOST = (64, 4096), 64  # pixels of a dynamic file, which needs a bound; pictures at once
@@ -37,26 +37,29 @@ class CoreML(ConvertedFormat):
     needs = "pip install 'distill[coreml]'"
     own = "uint8_nchw"
 
-    def ends(self, exporter: OnnxExporter) -> tuple[Form, Form]:
-        taken, given = (
-            Form("float255") if each.kind == "uint8" else each for each in super().ends(exporter)
+    def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
+        input_form, output_form = (
+            Form("float255") if each.kind == "uint8" else each for each in super().forms(exporter)
         )
-        return taken, given
+        return input_form, output_form
 
     def pictures(self, exporter: OnnxExporter, channels: int) -> list[bool]:
         """Whether its input and its output are pictures; else arrays."""
-        taken = exporter.input or self.own
-        asked = [taken.startswith("uint8"), (exporter.output or taken).startswith("uint8")]
-        if exporter.batch > 1 and any(asked):
+        input_form = exporter.input or self.default_form
+        pictures = [
+            input_form.startswith("uint8"),
+            (exporter.output or input_form).startswith("uint8"),
+        ]
+        if exporter.batch > 1 and any(pictures):
             raise DistillError(f"{self.name}: a picture is one; exporter.input=float_nchw for more")
-        return [asked[0], asked[1] and channels == 3]
+        return [pictures[0], pictures[1] and channels == 3]
 
     def about(self, exporter: OnnxExporter, channels: int) -> dict[str, Any]:
-        said = super().about(exporter, channels)
+        about = super().about(exporter, channels)
         pictures = self.pictures(exporter, channels)
-        for end, picture in zip(("input", "output"), pictures, strict=True):
-            said[end] |= {"type": "picture"} if picture else {}
-        return said
+        for key, picture in zip(("input", "output"), pictures, strict=True):
+            about[key] |= {"type": "picture"} if picture else {}
+        return about
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
         logging.getLogger("coremltools").setLevel(logging.ERROR)  # it misses its runtime on Linux
@@ -67,16 +70,16 @@ class CoreML(ConvertedFormat):
         if exporter.dynamic:
             free = [ct.RangeDim(*SIDES, default=side) for side in exporter.sides]
             several = 1 if any(pictures) else ct.RangeDim(1, MOST, default=1)
-            shape = ct.Shape(shape=self.ends(exporter)[0].shape(3, several, *free))
+            shape = ct.Shape(shape=self.forms(exporter)[0].shape(3, several, *free))
         rgb = {"color_layout": ct.colorlayout.RGB}
-        ends = [(ct.ImageType, rgb) if each else (ct.TensorType, {}) for each in pictures]
+        types = [(ct.ImageType, rgb) if each else (ct.TensorType, {}) for each in pictures]
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             model = ct.convert(
                 torch.jit.trace(self.traceable(source), example),
                 convert_to="mlprogram",
-                inputs=[ends[0][0](name="photo", shape=shape, **ends[0][1])],
-                outputs=[ends[1][0](name="stylized", **ends[1][1])],
+                inputs=[types[0][0](name="photo", shape=shape, **types[0][1])],
+                outputs=[types[1][0](name="stylized", **types[1][1])],
                 compute_precision=ct.precision.FLOAT16,
                 minimum_deployment_target=ct.target.iOS15,
                 skip_model_load=True,
@@ -84,10 +87,10 @@ class CoreML(ConvertedFormat):
         terms, about = read_terms(source.description.terms), self.about(exporter, source.channels)
         model.author, model.license, model.version = "distill", terms.line, about["version"]
         model.short_description = f"{about['style']}: a photo to its stylised picture"
-        for end, said in (("input", model.input_description), ("output", model.output_description)):
+        for end, text in (("input", model.input_description), ("output", model.output_description)):
             low, high = about[end]["range"]
             words = f"{about[end]['channels']}, values {low} to {high}, {about[end]['shape']}"
-            said[about[end]["name"]] = words
+            text[about[end]["name"]] = words
         model.user_defined_metadata.update({NOTE: terms.json(), ABOUT: json.dumps(about)})
         package = folder / self.files[0]
         model.save(str(package))

@@ -34,7 +34,7 @@ from distill.models.teachers.onnx_teacher import OnnxTeacher
 from distill.models.teachers.teacher import Teacher
 
 REPEATS = {"student": 30, "generator": 7}  # timed runs: a generator takes up to a second
-SIDES = (512, 1024)  # at which the share of the thumbnail's pass is told
+SIDES = (512, 1024)  # of pictures, for the share of the thumbnail's pass
 
 
 def export_float32(subject: Subject, settings: Export, photos: Tensor, folder: Path) -> Path:
@@ -51,22 +51,22 @@ def export_float32(subject: Subject, settings: Export, photos: Tensor, folder: P
         target.unlink(missing_ok=True)
         beside.unlink(missing_ok=True)
         model, file = exporter.export(folded), Float32(subject.stem)
-        made = file.ended(model, exporter, subject.trained.channels)
-        temporary.write_bytes(made.SerializeToString())
-        told_by = None
-        if exporter.apart(subject.network):
-            told_by = stack.enter_context(atomic_write(beside))
-            told_by.write_bytes(exporter.export_summary(folded).SerializeToString())
-        checks = list(_checks(subject, model, temporary, settings, photos, told_by))
-        said = file.about(exporter, subject.trained.channels)
+        file_model = file.in_forms(model, exporter, subject.trained.channels)
+        temporary.write_bytes(file_model.SerializeToString())
+        summary = None
+        if exporter.summary_is_input(subject.network):
+            summary = stack.enter_context(atomic_write(beside))
+            summary.write_bytes(exporter.export_summary(folded).SerializeToString())
+        checks = list(_checks(subject, model, temporary, settings, photos, summary))
+        about = file.about(exporter, subject.trained.channels)
         facts = _facts(subject) | {
             "exporter": asdict(replace(exporter, terms="", about="")),
             "terms": subject.terms.plain(),
-            "input": said["input"],
-            "output": said["output"],
+            "input": about["input"],
+            "output": about["output"],
         }
         if has_statistics(subject.network):
-            facts["summary"] = beside.name if told_by else "inside"
+            facts["summary"] = beside.name if summary else "inside"
         report = BudgetReport(checks, _teacher_figures(subject), facts, subject.stem)
         report.print()
         write_json(folder / REPORT, report.to_json())
@@ -76,7 +76,7 @@ def export_float32(subject: Subject, settings: Export, photos: Tensor, folder: P
             raise DistillError(f"over the limit: {over}; no file written, see {folder / REPORT}")
     print(f"{f'{subject.stem}:':8} {target}")
     print(f"terms:   {subject.terms.line}")
-    if told_by:
+    if summary:
         print(f"summary: {beside}, from a picture of {SIDE}×{SIDE} to the student's second input")
     print(f"report:  {folder / REPORT}")
     return target
@@ -99,22 +99,22 @@ def _checks(
     path: Path,
     settings: Export,
     photos: Tensor,
-    told_by: Path | None,
+    summary_path: Path | None,
 ) -> Iterator[BudgetCheck]:
     exporter, network, most = subject.exporter, subject.network, limits(subject, settings)
     folded, repeats = fold_batchnorm(network), REPEATS[subject.stem]
     single = replace(exporter, dynamic=False, batch=1)
-    counted = model if single == exporter else single.export(folded)
-    macs, published = complexity.graph_macs(counted), complexity.graph_macs(counted, published=True)
+    static = model if single == exporter else single.export(folded)
+    macs, published = complexity.graph_macs(static), complexity.graph_macs(static, published=True)
     yield BudgetCheck.at_most("MACs", macs, most.macs)
     if subject.recipe.published_macs and published != macs:
         yield BudgetCheck("MACs as published, transposed at output size", published)
     resizes = exporter.dynamic and exporter.resizes(network)
     if resizes and isinstance(network, Student):  # it makes its own thumbnail: what that adds
-        untold = fold_batchnorm(Student(network.encoder, network.decoder, head=network.head))
+        plain = fold_batchnorm(Student(network.encoder, network.decoder, head=network.head))
         for side in SIDES:
             at = replace(single, size=side)
-            whole, without = (complexity.graph_macs(at.export(each)) for each in (folded, untold))
+            whole, without = (complexity.graph_macs(at.export(each)) for each in (folded, plain))
             yield BudgetCheck(f"MACs at {side}²", whole)
             name = f"% of MACs that the thumbnail adds at {side}²"
             yield BudgetCheck(name, 100 * (whole / without - 1))
@@ -122,28 +122,28 @@ def _checks(
     yield BudgetCheck.at_most("parameters", complexity.parameters(network), most.parameters)
     if subject.halved:
         half = Float16(subject.stem)
-        made = half.ended(half.graph(exporter, folded), exporter, subject.trained.channels)
-        size = len(made.SerializeToString())
+        float16 = half.in_forms(half.graph(exporter, folded), exporter, subject.trained.channels)
+        size = len(float16.SerializeToString())
         yield BudgetCheck("bytes", path.stat().st_size)
         yield BudgetCheck.at_most("bytes in half precision", size, most.bytes)
     else:
         yield BudgetCheck.at_most("bytes", path.stat().st_size, most.bytes)
-    ends = Float32().ends(exporter)
+    forms = Float32().forms(exporter)
     few = photos[batches(len(photos), exporter.batch)[0]].numpy()
-    picture = ends[0].made_of(few)
+    picture = forms[0].encode(few)
     yield BudgetCheck("bytes, gzip", compressed_size(path))
     yield BudgetCheck("ms, 1 thread of this CPU", timing.onnx_ms(path, picture, repeats))
-    if told_by:  # the file that computes a strict student's second input
-        summary, thumbnail = load_model(told_by), np.full((len(few), 3, SIDE, SIDE), 0.5, "f4")
+    if summary_path:  # the file that computes a strict student's second input
+        summary, thumbnail = load_model(summary_path), np.full((len(few), 3, SIDE, SIDE), 0.5, "f4")
         yield BudgetCheck("MACs of the summary", complexity.graph_macs(summary))
-        yield BudgetCheck("bytes of the summary", told_by.stat().st_size)
-        yield BudgetCheck("ms of the summary", timing.onnx_ms(told_by, thumbnail, repeats))
+        yield BudgetCheck("bytes of the summary", summary_path.stat().st_size)
+        yield BudgetCheck("ms of the summary", timing.onnx_ms(summary_path, thumbnail, repeats))
         foreign = foreign_operators(summary, "global")
         yield BudgetCheck.none_of("operators of the summary outside global", foreign)
-    difference = parity(path, network, photos, told_by, ends)
+    difference = parity(path, network, photos, summary_path, forms)
     if exporter.dynamic or resizes:  # also at another size and proportions
         larger = F.interpolate(photos[:1], ANOTHER_SIZE, mode="bilinear", align_corners=False)
-        difference = max(difference, parity(path, network, larger, ends=ends))
+        difference = max(difference, parity(path, network, larger, forms=forms))
     limit = settings.parity or subject.parity
     yield BudgetCheck.at_most("largest difference to PyTorch", difference, limit)
     yield BudgetCheck("operators", ", ".join(complexity.operators(load_model(path))))

@@ -22,7 +22,7 @@ from distill.config.settings.networks import Description
 from distill.core.errors import DistillError
 from distill.core.onnx_files import ABOUT, note
 from distill.core.sessions import open_session, picture_call
-from distill.export.ends import Ends, Form, FormName, around
+from distill.export.forms import Form, FormName, NetworkInForms, graph_in_forms
 from distill.export.onnx import OnePass, OnnxExporter, Thumbnailed
 from distill.models.students.global_statistics import THUMBNAIL
 from distill.models.students.student import Student
@@ -59,9 +59,15 @@ class Format:
     name: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
     runs_in: ClassVar[str] = ""  # the runtime that is here, if its package is
-    own: ClassVar[FormName] = "float_nchw"  # what it takes and gives where nothing is asked for
+    default_form: ClassVar[FormName] = "float_nchw"  # of input and output
     names: ClassVar[tuple[str, str]] = ("photo", "stylized")  # of its input and output
     least: ClassVar[tuple[float, float] | None] = None
+
+    def __init_subclass__(cls) -> None:
+        # Formats of other packages may have the names of earlier versions.
+        for name, attribute in (("default_form", "own"), ("forms", "ends")):
+            if attribute in vars(cls):
+                setattr(cls, name, vars(cls)[attribute])
 
     def __init__(self, stem: str = "student") -> None:
         self.stem = stem
@@ -76,17 +82,19 @@ class Format:
         """Runs the files in `folder`; None where nothing on this machine does."""
         return None
 
-    def ends(self, exporter: OnnxExporter) -> tuple[Form, Form]:
-        """What its file takes and gives. Raises DistillError for what it cannot."""
-        return exporter.ends(self.own)
+    def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
+        """Forms of its file's input and output. Raises DistillError for others than it has."""
+        return exporter.forms(self.default_form)
 
     def about(self, exporter: OnnxExporter, channels: int) -> dict[str, Any]:
         """What its file says of itself: plain values."""
-        taken, given = self.ends(exporter)
+        input_form, output_form = self.forms(exporter)
         return json.loads(exporter.about) | {
             "format": self.name,
-            "input": taken.facts(self.names[0], taken.shape(3, *exporter.shape)),
-            "output": given.facts(self.names[1], given.shape(channels, *exporter.shape)),
+            "input": input_form.facts(self.names[0], input_form.shape(3, *exporter.shape)),
+            "output": output_form.facts(
+                self.names[1], output_form.shape(channels, *exporter.shape)
+            ),
         }
 
 
@@ -98,13 +106,13 @@ class OnnxFormat(Format):
     def open(self, folder: Path) -> Inference:
         return picture_call(open_session(folder / self.files[0], threads=1))
 
-    def ended(
+    def in_forms(
         self, model: onnx.ModelProto, exporter: OnnxExporter, channels: int
     ) -> onnx.ModelProto:
-        """A graph of ours with the ends of its file, and what that says of itself."""
-        made = around(model, *self.ends(exporter), channels, exporter.filled)
-        note(made, ABOUT, json.dumps(self.about(exporter, channels)))
-        return made
+        """A graph of ours in the forms of its file, with what that says of itself."""
+        file_model = graph_in_forms(model, *self.forms(exporter), channels, exporter.filled)
+        note(file_model, ABOUT, json.dumps(self.about(exporter, channels)))
+        return file_model
 
 
 class Float32(OnnxFormat):
@@ -124,7 +132,7 @@ class ConvertedFormat(Format, ABC):
         """Write `files` into an empty folder. Raises DistillError in one line."""
 
     def traceable(self, source: ConversionSource) -> nn.Module:
-        """The folded network with its ends as other converters than ONNX's take it.
+        """The folded network in its forms as other converters than ONNX's take it.
 
         Raises DistillError for a student that makes a thumbnail of any size: of these converters
         coremltools drops its antialiasing, and the others have no operator for it.
@@ -139,13 +147,15 @@ class ConvertedFormat(Format, ABC):
             parts = network.encoder, network.decoder, network.statistics, network.head
             at_hand = exporter.inside == (THUMBNAIL, THUMBNAIL)
             network = OnePass(*parts) if at_hand else Thumbnailed(network, exporter.inside)
-        return Ends(network, *self.ends(exporter), exporter.filled).eval()
+        return NetworkInForms(network, *self.forms(exporter), exporter.filled).eval()
 
     def example(self, source: ConversionSource) -> Tensor:
         """Zeros as its file takes them."""
-        taken, _ = self.ends(source.exporter)
-        shape = taken.shape(3, source.exporter.batch, *source.exporter.sides)
-        return torch.zeros(shape, dtype=torch.uint8 if taken.kind == "uint8" else torch.float32)
+        input_form, _ = self.forms(source.exporter)
+        shape = input_form.shape(3, source.exporter.batch, *source.exporter.sides)
+        return torch.zeros(
+            shape, dtype=torch.uint8 if input_form.kind == "uint8" else torch.float32
+        )
 
     def package(self, module: str) -> Any:
         """An optional package. Raises DistillError that says what to install."""

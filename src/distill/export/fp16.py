@@ -32,8 +32,8 @@ class Float16(OnnxFormat, ConvertedFormat):
         model, profile = self.graph(source.exporter, source.folded), source.exporter.profile
         if foreign := set(foreign_operators(model, profile or "strict")) - {"Cast"}:
             raise DistillError(f"{self.name}: operators outside {profile}: {foreign}")
-        made = self.ended(model, source.exporter, source.channels)
-        (folder / self.files[0]).write_bytes(made.SerializeToString())
+        file_model = self.in_forms(model, source.exporter, source.channels)
+        (folder / self.files[0]).write_bytes(file_model.SerializeToString())
 
     def graph(self, exporter: OnnxExporter, folded: nn.Module) -> onnx.ModelProto:
         """What the file holds."""
@@ -61,17 +61,17 @@ def _in_float32(graph: onnx.GraphProto, name: str) -> None:
     if not any(name in node.output for node in graph.node):
         return
     for node in graph.node:
-        for names, own in ((node.input, f"{name}_again"), (node.output, f"{name}_half")):
+        for names, typed in ((node.input, f"{name}_again"), (node.output, f"{name}_half")):
             for place, value in enumerate(names):
                 if value == name:
-                    names[place] = own
+                    names[place] = typed
     graph.node.extend(
-        helper.make_node("Cast", [given], [made], to=kind)
-        for given, made, kind in (
+        helper.make_node("Cast", [source], [target], to=kind)
+        for source, target, kind in (
             (f"{name}_half", name, onnx.TensorProto.FLOAT),
             (name, f"{name}_again", onnx.TensorProto.FLOAT16),
         )
     )
-    kept = [value for value in graph.value_info if value.name != name]
+    others = [value for value in graph.value_info if value.name != name]
     del graph.value_info[:]
-    graph.value_info.extend(kept)
+    graph.value_info.extend(others)

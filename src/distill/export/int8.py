@@ -52,11 +52,11 @@ class Int8(OnnxFormat, ConvertedFormat):
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
         photos = source.calibration().numpy()
-        more = (
-            each - own
-            for each, own in zip(source.exporter.inside, source.exporter.sides, strict=True)
+        padding = (
+            each - side
+            for each, side in zip(source.exporter.inside, source.exporter.sides, strict=True)
         )
-        photos = np.pad(photos, ((0, 0), (0, 0), *((0, each) for each in more)), "edge")
+        photos = np.pad(photos, ((0, 0), (0, 0), *((0, each) for each in padding)), "edge")
         if len(photos) < LEAST_PHOTOS:
             print(
                 f"{self.name}: calibrated on the {counted(len(photos), 'photo')} there are, and "
@@ -75,8 +75,8 @@ class Int8(OnnxFormat, ConvertedFormat):
             value.type.tensor_type.shape.dim[0].dim_value = exporter.batch
         del model.graph.value_info[:]
         onnx.checker.check_model(model, full_check=True)
-        made = self.ended(model, exporter, source.channels)
-        (folder / self.files[0]).write_bytes(made.SerializeToString())
+        file_model = self.in_forms(model, exporter, source.channels)
+        (folder / self.files[0]).write_bytes(file_model.SerializeToString())
 
 
 def foreign_int8(model: onnx.ModelProto, profile: Profile) -> list[str]:
@@ -106,13 +106,13 @@ def quantised(model: onnx.ModelProto, photos: np.ndarray, scratch: Path) -> onnx
     )
     quantizer.quantize_model()
     quantizer.model.topological_sort()
-    made = quantizer.model.model
-    del made.metadata_props[:]
-    made.metadata_props.extend(model.metadata_props)
-    onnx.checker.check_model(made, full_check=True)
+    result = quantizer.model.model
+    del result.metadata_props[:]
+    result.metadata_props.extend(model.metadata_props)
+    onnx.checker.check_model(result, full_check=True)
     for path in (plain, inferred):
         path.unlink()
-    return made
+    return result
 
 
 def weight_ranges(model: onnx.ModelProto, floating: set[str]) -> dict[str, list[dict[str, Any]]]:

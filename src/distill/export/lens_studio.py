@@ -9,8 +9,8 @@ from typing import Any
 from distill.core.errors import DistillError
 from distill.core.sessions import open_session, picture_call
 from distill.core.terms import read_terms
-from distill.export.ends import Form
 from distill.export.format import ConversionSource, ConvertedFormat, Inference, OnnxFormat
+from distill.export.forms import Form
 from distill.export.fp16 import halved
 from distill.export.graph.operator_sets import foreign_operators
 from distill.export.graph.plain import in_strict_operators, pooled_by_convolutions
@@ -36,7 +36,7 @@ class LensStudio(OnnxFormat, ConvertedFormat):
     def files_of(cls, stem: str) -> tuple[str, ...]:
         return ("lens_studio",)
 
-    def ends(self, exporter: OnnxExporter) -> tuple[Form, Form]:
+    def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
         if exporter.batch > 1:
             raise DistillError(f"{self.name}: a camera gives one picture; leave exporter.batch out")
         if exporter.filled:
@@ -45,7 +45,7 @@ class LensStudio(OnnxFormat, ConvertedFormat):
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
         exporter = replace(source.exporter, dynamic=False)
-        if exporter.apart(source.folded):
+        if exporter.summary_is_input(source.folded):
             exporter = replace(exporter, profile="global")
         if exporter.resizes(source.folded):
             raise DistillError(
@@ -58,14 +58,14 @@ class LensStudio(OnnxFormat, ConvertedFormat):
         if model.ByteSize() > LIMIT:
             model, precision = halved(model), "float16"
         foreign = sorted(set(foreign_operators(model, "transposed")) - {"Cast"})
-        content = self.ended(model, exporter, source.channels).SerializeToString()
+        content = self.in_forms(model, exporter, source.channels).SerializeToString()
         target = folder / self.files[0]
         target.mkdir()
         (target / f"{self.stem}.onnx").write_bytes(content)
         about = self.about(exporter, source.channels)
         alpha = "Its alpha is the fourth channel: set the blend mode to Normal."
-        known = "all in the lens models released with the paper, or in Snap's table"
-        unknown = f"**not known to run here: {', '.join(foreign)}**; see Snap's table"
+        supported = "all in the lens models released with the paper, or in Snap's table"
+        unsupported = f"**not known to run here: {', '.join(foreign)}**; see Snap's table"
         values: dict[str, Any] = {
             "STEM": self.stem, "STYLE": about["style"], "OPSET": model.opset_import[0].version,
             "HEIGHT": exporter.sides[0], "WIDTH": exporter.sides[1], "PRECISION": precision,
@@ -74,7 +74,7 @@ class LensStudio(OnnxFormat, ConvertedFormat):
             "BYTES": f"{len(content):,}", "MACS": f"{macs / 1e6:,.0f}",
             "TERMS": read_terms(source.description.terms).line,
             "WITHIN": "within" if len(content) <= LIMIT else "**over**",
-            "OPERATORS": unknown if foreign else known,
+            "OPERATORS": unsupported if foreign else supported,
         }  # fmt: skip
         for name, file in (("lens_studio.ts", "Stylize.ts"), ("lens_studio.md", "README.md")):
             (target / file).write_text(filled(name, values), "utf-8")

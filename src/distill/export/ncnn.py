@@ -11,8 +11,8 @@ import torch
 
 from distill.core.errors import DistillError
 from distill.core.files import write_json
-from distill.export.ends import Form
 from distill.export.format import ConversionSource, ConvertedFormat, Inference
+from distill.export.forms import Form
 from distill.export.onnx import OnnxExporter
 
 TIMEOUT = 300  # seconds; some 10 are usual
@@ -31,14 +31,16 @@ class Ncnn(ConvertedFormat):
     needs = "pip install 'distill[ncnn]'"
     runs_in = "ncnn"
 
-    def ends(self, exporter: OnnxExporter) -> tuple[Form, Form]:
+    def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
         if exporter.batch > 1:
             raise DistillError(f"{self.name}: takes one picture; leave exporter.batch out")
-        ends = super().ends(exporter)
-        if any(each.last and each.kind != "uint8" for each in ends):
+        forms = super().forms(exporter)
+        if any(each.last and each.kind != "uint8" for each in forms):
             raise DistillError(f"{self.name}: its Mat has channels first; take float_nchw")
-        taken, given = (Form("float255" if each.white == 255 else "float") for each in ends)
-        return taken, given
+        input_form, output_form = (
+            Form("float255" if each.white == 255 else "float") for each in forms
+        )
+        return input_form, output_form
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
         pnnx = self.package("pnnx")
@@ -52,7 +54,7 @@ class Ncnn(ConvertedFormat):
         traced.save(str(folder / f"{self.stem}.pt"))
         command = [pnnx.EXEC_PATH, f"{self.stem}.pt", *shapes, "fp16=1"]
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT
             )
         except subprocess.TimeoutExpired:
@@ -60,8 +62,10 @@ class Ncnn(ConvertedFormat):
         about = self.about(source.exporter, source.channels)
         write_json(folder / self.files[2], about | {"terms": source.description.terms})
         if not all((folder / name).is_file() for name in self.files):
-            said = (done.stderr or done.stdout).strip().splitlines()[-1:]
-            raise DistillError(f"{self.name}: pnnx failed ({done.returncode}: {' '.join(said)})")
+            message = (process.stderr or process.stdout).strip().splitlines()[-1:]
+            raise DistillError(
+                f"{self.name}: pnnx failed ({process.returncode}: {' '.join(message)})"
+            )
 
     def open(self, folder: Path) -> Inference | None:
         try:

@@ -25,8 +25,8 @@ from distill.core.errors import DistillError
 from distill.core.onnx_files import COLOURS_AT, GLOBAL_STATISTICS, SUMMARY, flush_subnormals, note
 from distill.core.sessions import open_session
 from distill.core.terms import NOTE
-from distill.export.ends import Form, FormName, at_any_size
-from distill.export.graph.operator_sets import APART, STATIC, Profile
+from distill.export.forms import Form, FormName, at_any_size
+from distill.export.graph.operator_sets import STATIC, SUMMARY_INPUT, Profile
 from distill.export.graph.plain import doubles, in_strict_operators, tidy
 from distill.models.students import global_statistics
 from distill.models.students.global_statistics import THUMBNAIL, GlobalStatistics, thumbnail_of
@@ -82,13 +82,13 @@ class OnnxExporter:
             )
         for key, form in (("input", self.input), ("output", self.output)):
             if form not in (None, *get_args(FormName)):
-                known = ", ".join(get_args(FormName))
-                raise DistillError(f"exporter.{key}={form}: choose from {known}")
+                choices = ", ".join(get_args(FormName))
+                raise DistillError(f"exporter.{key}={form}: choose from {choices}")
         if self.colours_at is not None and self.colours_at < 32:
             raise DistillError(f"exporter.colours_at={self.colours_at}: at least 32 pixels")
         if self.profile not in (None, *get_args(Profile)):
-            known = ", ".join(get_args(Profile))
-            raise DistillError(f"exporter.profile={self.profile}: choose from {known}")
+            choices = ", ".join(get_args(Profile))
+            raise DistillError(f"exporter.profile={self.profile}: choose from {choices}")
         if self.dynamic and self.profile in STATIC:
             raise DistillError(
                 f"exporter.dynamic=true: the profile {self.profile} holds one size; leave it out"
@@ -116,16 +116,16 @@ class OnnxExporter:
         """Batch, height and width; what they may be where they are free."""
         return ("batch", *FREE_SIDES) if self.dynamic else (self.batch, *self.sides)
 
-    def ends(self, own: FormName) -> tuple[Form, Form]:
-        """What a file takes and gives where the format's own form is this one."""
-        taken = self.input or own
-        return Form.named(taken), Form.named(self.output or taken)
+    def forms(self, default: FormName) -> tuple[Form, Form]:
+        """Forms of a file's input and output in a format with this default."""
+        name = self.input or default
+        return Form.named(name), Form.named(self.output or name)
 
     def export(self, folded: nn.Module) -> onnx.ModelProto:
         """The graph of a network whose BatchNorm is folded; input `photo`, output `stylized`.
 
         (batch, 3, height, width) in [0, 1] to (batch, 3 or 4, height, width) in [0, 1], of the
-        size `inside`, whatever the file's ends will be (export.ends). Passes onnx.checker.
+        size `inside`, whatever the file's forms will be (export.forms). Passes onnx.checker.
         With statistics in the profiles strict and transposed there is a second input, `summary`
         (1, 64, 1, 1), which the graph of `export_summary` computes.
         """
@@ -138,39 +138,41 @@ class OnnxExporter:
                 )
             network = in_strict_operators(folded)
         if not has_statistics(network):
-            return self._finished(onnx.load_from_string(self._trace(network)))
-        if self.apart(network) and self.filled:
+            return self._complete(onnx.load_from_string(self._trace(network)))
+        if self.summary_is_input(network) and self.filled:
             raise DistillError(
                 f"exporter.size={self.size}: 32 must divide it where a second file computes the "
                 "summary; leave exporter.profile out"
             )
-        if self.apart(network):
+        if self.summary_is_input(network):
             summary = torch.zeros(self.batch, global_statistics.SUMMARY, 1, 1)
             traced = self._trace(_Traced(network, Student.stylize), {SUMMARY: summary})
         elif self.resizes(network):
             thumbnail = torch.zeros(self.batch, 3, THUMBNAIL, THUMBNAIL)
-            told = _Traced(network, _told_by_thumbnail)
-            traced = self._trace(told, {onnx_files.THUMBNAIL: thumbnail}, ("stylized", SUMMARY))
+            with_summary = _Traced(network, _with_thumbnail)
+            traced = self._trace(
+                with_summary, {onnx_files.THUMBNAIL: thumbnail}, ("stylized", SUMMARY)
+            )
         else:
-            traced = self._trace(_Traced(network, _told_by_itself), {}, ("stylized", SUMMARY))
+            traced = self._trace(_Traced(network, _with_own_statistics), {}, ("stylized", SUMMARY))
         model = onnx.load_from_string(traced)
         if self.resizes(network):
             _make_thumbnail(model)
-        return self._finished(model, told=True)
+        return self._complete(model, statistics=True)
 
     def export_summary(self, folded: nn.Module) -> onnx.ModelProto:
         """The graph from a picture of 256×256, `photo`, to the second input of `export`'s graph."""
         exporter = replace(self, size=THUMBNAIL, dynamic=False, colours_at=None)
         traced = exporter._trace(_Traced(folded, Student.summary), {}, (SUMMARY,))
-        return exporter._finished(onnx.load_from_string(traced), told=True)
+        return exporter._complete(onnx.load_from_string(traced), statistics=True)
 
-    def apart(self, network: nn.Module) -> bool:
+    def summary_is_input(self, network: nn.Module) -> bool:
         """Whether `summary` is an input: the profile lacks the operators that compute it."""
-        return has_statistics(network) and self.profile in APART
+        return has_statistics(network) and self.profile in SUMMARY_INPUT
 
     def resizes(self, network: nn.Module) -> bool:
         """Whether the graph makes the thumbnail that a student takes its statistics from."""
-        whole = has_statistics(network) and not self.apart(network)
+        whole = has_statistics(network) and not self.summary_is_input(network)
         return whole and (self.dynamic or self.inside != (THUMBNAIL, THUMBNAIL))
 
     def opset_of(self, network: nn.Module) -> int:
@@ -187,11 +189,11 @@ class OnnxExporter:
     def _trace(
         self,
         network: nn.Module,
-        given: dict[str, Tensor] | None = None,
+        others: dict[str, Tensor] | None = None,
         outputs: Sequence[str] = ("stylized",),
     ) -> bytes:
-        """`given` are its inputs after the photo."""
-        inputs = {"photo": torch.zeros(self.batch, 3, *self.inside)} | (given or {})
+        """`others` are its inputs after the photo."""
+        inputs = {"photo": torch.zeros(self.batch, 3, *self.inside)} | (others or {})
         axes = dict(zip((0, 2, 3), ("batch", *FREE_SIDES), strict=True))
         free = {
             n: axes if n in ("photo", "stylized") else {0: "batch"} for n in (*inputs, *outputs)
@@ -213,11 +215,11 @@ class OnnxExporter:
             )
         return buffer.getvalue()
 
-    def _finished(self, model: onnx.ModelProto, told: bool = False) -> onnx.ModelProto:
+    def _complete(self, model: onnx.ModelProto, statistics: bool = False) -> onnx.ModelProto:
         flush_subnormals(model)
         tidy(model)
         del model.graph.output[1:]  # `summary` was one so that it has its name
-        if told:
+        if statistics:
             note(model, GLOBAL_STATISTICS, "thumbnail")
         if self.colours_at:
             note(model, COLOURS_AT, self.colours_at)
@@ -231,33 +233,33 @@ def parity(
     path: Path,
     network: nn.Module,
     photos: Tensor,
-    told_by: Path | None = None,
-    ends: tuple[Form, Form] = (Form(), Form()),
+    summary: Path | None = None,
+    forms: tuple[Form, Form] = (Form(), Form()),
 ) -> float:
     """Largest absolute difference between the file in ONNX Runtime and the network, on photos.
 
-    `told_by` is the file that computes the second input of the first, `ends` are the file's.
+    `summary` is the file that computes the second input of the first, `forms` are the file's.
     Where it takes bytes the network sees the same ones, and half a byte is what rounding leaves.
     """
     session = open_session(path, threads=0)
-    taken, given = ends
-    photo = taken.made_of(photos.numpy())
+    input_form, output_form = forms
+    photo = input_form.encode(photos.numpy())
     feed = {session.get_inputs()[0].name: photo}
-    if told_by:
+    if summary:
         thumbnails = {"photo": thumbnail_of(photos).numpy()}
-        feed[SUMMARY] = _in_batches(open_session(told_by, threads=0), thumbnails)
+        feed[SUMMARY] = _in_batches(open_session(summary, threads=0), thumbnails)
     with torch.inference_mode():
-        expected = at_any_size(network.eval(), torch.from_numpy(taken.pictures(photo))).numpy()
-    difference = float(np.abs(given.pictures(_in_batches(session, feed)) - expected).max())
-    return max(0.0, difference - 0.5 / 255) if given.kind == "uint8" else difference
+        expected = at_any_size(network.eval(), torch.from_numpy(input_form.decode(photo))).numpy()
+    difference = float(np.abs(output_form.decode(_in_batches(session, feed)) - expected).max())
+    return max(0.0, difference - 0.5 / 255) if output_form.kind == "uint8" else difference
 
 
-def _in_batches(session: InferenceSession, given: dict[str, np.ndarray]) -> np.ndarray:
+def _in_batches(session: InferenceSession, feed: dict[str, np.ndarray]) -> np.ndarray:
     """The first output for all pictures, so many at a time as the session takes, or one."""
     size = session.get_inputs()[0].shape[0]
-    groups = batches(len(next(iter(given.values()))), size if isinstance(size, int) else 1)
-    outputs = [session.run(None, {n: v[rows] for n, v in given.items()})[0] for rows in groups]
-    return np.concatenate(outputs)[: len(next(iter(given.values())))]
+    groups = batches(len(next(iter(feed.values()))), size if isinstance(size, int) else 1)
+    outputs = [session.run(None, {n: v[rows] for n, v in feed.items()})[0] for rows in groups]
+    return np.concatenate(outputs)[: len(next(iter(feed.values())))]
 
 
 def batches(count: int, size: int) -> list[np.ndarray]:
@@ -266,7 +268,7 @@ def batches(count: int, size: int) -> list[np.ndarray]:
 
 
 def has_statistics(network: nn.Module) -> bool:
-    """Whether it is a student that is told the whole picture."""
+    """Whether it is a student with statistics of the whole picture."""
     return isinstance(network, Student) and network.statistics is not None
 
 
@@ -278,15 +280,15 @@ class _Traced(Student):
         super().__init__(student.encoder, student.decoder, student.statistics, student.head)
         self._call = call
 
-    def forward(self, *given: Tensor) -> Any:  # type: ignore[override]
-        return self._call(self, *given)
+    def forward(self, *inputs: Tensor) -> Any:  # type: ignore[override]
+        return self._call(self, *inputs)
 
 
 class OnePass(Student):
     """A student with statistics, for photos of the thumbnail's size: tracers meet no branch."""
 
     def forward(self, photo: Tensor) -> Tensor:  # type: ignore[override]
-        return _told_by_itself(self, photo)[0]
+        return _with_own_statistics(self, photo)[0]
 
 
 class Thumbnailed(Student):
@@ -312,12 +314,12 @@ class Thumbnailed(Student):
         return self.stylize(photo, self.statistics(thumbnail, self.encoder(thumbnail)[-1]))
 
 
-def _told_by_thumbnail(student: Student, photo: Tensor, thumbnail: Tensor) -> tuple[Tensor, Tensor]:
+def _with_thumbnail(student: Student, photo: Tensor, thumbnail: Tensor) -> tuple[Tensor, Tensor]:
     summary = student.summary(thumbnail)
     return student.stylize(photo, summary), summary
 
 
-def _told_by_itself(student: Student, photo: Tensor) -> tuple[Tensor, Tensor]:
+def _with_own_statistics(student: Student, photo: Tensor) -> tuple[Tensor, Tensor]:
     """One pass of the encoder, for a photo of the thumbnail's size."""
     statistics, features = student.statistics, student.encoder(photo)
     assert isinstance(statistics, GlobalStatistics)

@@ -41,8 +41,8 @@ class BudgetCheck:
         return cls(name, value, limit, limit is None or value <= limit)
 
     @classmethod
-    def none_of(cls, name: str, found: Sequence[str]) -> BudgetCheck:
-        return cls(name, ", ".join(found) or "none", None, not found)
+    def none_of(cls, name: str, names: Sequence[str]) -> BudgetCheck:
+        return cls(name, ", ".join(names) or "none", None, not names)
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ class Comparison:
 
     @property
     def heads(self) -> tuple[str, ...]:
-        wanted = "to teacher" if self.what == "student" else "to target"
-        target = (wanted,) if self._has_target else ()
+        reference = "to teacher" if self.what == "student" else "to target"
+        target = (reference,) if self._has_target else ()
         return ("format", "kB", "gzip", "dB to float", *target, "ms", "verdict")
 
     @property
@@ -157,8 +157,8 @@ class Comparison:
     @property
     def lines(self) -> list[str]:
         """One line for each format that was not made or is too far from the float network."""
-        found = [row.problem for row in self.rows if row.problem]
-        return found + [
+        problems = [row.problem for row in self.rows if row.problem]
+        return problems + [
             f"{row.format}: {row.mean:.1f} dB mean, {row.worst:.1f} worst to the float {self.what}"
             for row in self.rows
             if row.short
@@ -196,8 +196,8 @@ class Comparison:
         ]
 
     def _caption(self) -> str:
-        wanted = "the teacher" if self.what == "student" else "the pair's other side"
-        also = f", mean to {wanted}," if self._has_target else ""
+        reference = "the teacher" if self.what == "student" else "the pair's other side"
+        also = f", mean to {reference}," if self._has_target else ""
         return (
             f"PSNR: mean and worst to the float32 {self.what} in PyTorch{also} on "
             f"{counted(self.facts['pictures'], 'held-out photo')} ({self.facts['photos']}) of "
@@ -248,14 +248,14 @@ def sizes(subject: Subject, folder: Path | None) -> Iterator[dict[str, Any]]:
     """
     assert isinstance(subject.trained, GeneratorSettings)
     node, side = subject.trained.generator.build, subject.sides[0]
-    own = node | {"size": side, "out_channels": subject.trained.channels}
+    settings = node | {"size": side, "out_channels": subject.trained.channels}
     yield _float(f"U-Net-{side} of the paper", {"_target_": node["_target_"], "size": side} | PAPER)
-    factors = f"width factors {own.get('encoder', 1.0):g} and {own.get('decoder', 1.0):g}"
-    separable = own.get("separable", False)
-    plain = _float(factors, own | {"separable": False})
+    factors = f"width factors {settings.get('encoder', 1.0):g} and {settings.get('decoder', 1.0):g}"
+    separable = settings.get("separable", False)
+    plain = _float(factors, settings | {"separable": False})
     if separable:
         yield plain
-    last = _float("+ separable convolutions", own) if separable else plain
+    last = _float("+ separable convolutions", settings) if separable else plain
     for precision, (width, format_) in FILES.items():
         (name,) = format_(subject.stem).files
         path = folder / name if folder else None

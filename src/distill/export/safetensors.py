@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from distill.export.ends import Form
 from distill.export.format import ConversionSource, ConvertedFormat, Inference
+from distill.export.forms import Form
 from distill.export.onnx import OnnxExporter
 from distill.models.network_file import read_network_file, write_network
 
@@ -21,7 +21,7 @@ class Safetensors(ConvertedFormat):
     runs_in = "PyTorch"
     least = (99.0, 99.0)
 
-    def ends(self, exporter: OnnxExporter) -> tuple[Form, Form]:
+    def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
         return Form(), Form()
 
     def convert(self, source: ConversionSource, folder: Path) -> None:

@@ -61,22 +61,24 @@ class RunPictures:
                 yield self.read(number)
 
 
-def labelled(source: PhotoSource, side: Side, sides: tuple[int, int], alpha: bool) -> RunPictures:
+def photo_pictures(
+    source: PhotoSource, side: Side, sides: tuple[int, int], alpha: bool
+) -> RunPictures:
     """Those of a set that a teacher labelled; targets only at the size that they were made at.
 
     Of photos that it labelled on the fly the photos alone; of a student that learnt from a loader
     those of scikit-image, which are too few to calibrate on.
     """
-    root, found, where = chosen.pairs_root(source), list[Photo](), "scikit-image"
+    root, photos, where = chosen.pairs_root(source), list[Photo](), "scikit-image"
     if not data_source(source).on_disk and side == "val":
-        found = demo_photos()
+        photos = demo_photos()
     elif source.data.kind == "photos" and sources.has_photos(source):
         rows, where = read_rows(root), str(source.photos)
-        of = {name: row.side for name, row in rows.items()}
-        found = [each for each in sources.photos(source) if of.get(each.pair_name) == side]
-    if found:
+        sides_of = {name: row.side for name, row in rows.items()}
+        photos = [each for each in sources.photos(source) if sides_of.get(each.pair_name) == side]
+    if photos:
         return RunPictures(
-            where, len(found), lambda i: (_cut(read_photo(found[i].path), sides), None)
+            where, len(photos), lambda i: (_centre(read_photo(photos[i].path), sides), None)
         )
     if not root.is_dir():
         raise DistillError(
@@ -93,12 +95,12 @@ def labelled(source: PhotoSource, side: Side, sides: tuple[int, int], alpha: boo
 
     def read(number: int) -> tuple[Tensor, Tensor | None]:
         photo, target = pairs[number].read(alpha)
-        return _cut(photo, sides), _cut(target, sides) if same else None
+        return _centre(photo, sides), _centre(target, sides) if same else None
 
     return RunPictures(str(root), len(pairs), read)
 
 
-def learnt(subject: Subject, side: Side) -> RunPictures:
+def domain_pictures(subject: Subject, side: Side) -> RunPictures:
     """Those of a run without a teacher, as its training or its validation sees them."""
     trained, domain, sides = subject.trained, subject.direction[0].lower(), subject.sides
     assert isinstance(trained, Adversarial)
@@ -126,15 +128,14 @@ def learnt(subject: Subject, side: Side) -> RunPictures:
     return RunPictures(where, count, read, shuffled=side == "train")
 
 
-def measured(subject: Subject, folder: str | None) -> Samples:
+def held_out(subject: Subject, folder: str | None) -> Samples:
     """At most 64 photos, spread over a folder, or the run's held-out pictures."""
     if folder:
-        found = spread(find_photos(Path(folder)), MEASURED)
-        named = _stacked(photos_of(found, subject.sides), f"photos={folder}")
-        return Samples(named, None, folder)
+        files = spread(find_photos(Path(folder)), MEASURED)
+        return Samples(_stack(photos_of(files, subject.sides), f"photos={folder}"), None, folder)
     pictures = _pictures(subject, "val")
     both = list(pictures.some(MEASURED))
-    photos = _stacked((photo for photo, _ in both), pictures.where)
+    photos = _stack((photo for photo, _ in both), pictures.where)
     targets = [target for _, target in both if target is not None]
     return Samples(photos, torch.stack(targets) if targets else None, Path(pictures.where).name)
 
@@ -143,9 +144,9 @@ def calibration(subject: Subject, folder: str | None) -> Tensor:
     """At most 96 photos (N, 3, H, W), spread over a folder, or over the run's training pictures."""
     if folder:
         photos = spread(find_photos(Path(folder), "calibration="), CALIBRATION)
-        return _stacked(photos_of(photos, subject.sides), f"calibration={folder}")
+        return _stack(photos_of(photos, subject.sides), f"calibration={folder}")
     pictures = _pictures(subject, "train")
-    return _stacked((photo for photo, _ in pictures.some(CALIBRATION)), pictures.where)
+    return _stack((photo for photo, _ in pictures.some(CALIBRATION)), pictures.where)
 
 
 def parity(subject: Subject, folder: str | None) -> Tensor:
@@ -171,28 +172,28 @@ def parity(subject: Subject, folder: str | None) -> Tensor:
     return torch.stack([*pictures, framed])
 
 
-def photos_of(found: Iterable[Photo], sides: tuple[int, int]) -> Iterator[Tensor]:
+def photos_of(photos: Iterable[Photo], sides: tuple[int, int]) -> Iterator[Tensor]:
     """The centres (3, H, W) of those photos that can be read."""
-    for photo in found:
+    for photo in photos:
         with suppress(BadPhoto):
-            yield _cut(read_photo(photo.path), sides)
+            yield _centre(read_photo(photo.path), sides)
 
 
 def _pictures(subject: Subject, side: Side) -> RunPictures:
     if source := subject.source:
-        return labelled(source, side, subject.sides, subject.trained.channels == 4)
-    return learnt(subject, side)
+        return photo_pictures(source, side, subject.sides, subject.trained.channels == 4)
+    return domain_pictures(subject, side)
 
 
-def _cut(image: Image.Image, sides: tuple[int, int]) -> Tensor:
+def _centre(image: Image.Image, sides: tuple[int, int]) -> Tensor:
     """As much of its centre as has the proportions, at this height and width."""
     size = sides[1], sides[0]
     lanczos = Image.Resampling.LANCZOS
     return to_tensor(image if image.size == size else ImageOps.fit(image, size, lanczos))
 
 
-def _stacked(pictures: Iterable[Tensor], where: str) -> Tensor:
-    found = list(pictures)
-    if not found:
+def _stack(pictures: Iterable[Tensor], where: str) -> Tensor:
+    images = list(pictures)
+    if not images:
         raise DistillError(f"{where}: none of its pictures can be read")
-    return torch.stack(found)
+    return torch.stack(images)

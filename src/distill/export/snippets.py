@@ -1,4 +1,4 @@
-"""Code for an app, written beside an export for the very file: its size, its ends, its names."""
+"""Code for an app, written beside an export for the very file: its size, forms and names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILLED = {
 }
 
 
-def written(about: Mapping[str, Any], file: str, sides: tuple[int, int]) -> dict[str, str]:
+def snippets_of(about: Mapping[str, Any], file: str, sides: tuple[int, int]) -> dict[str, str]:
     """The text of each snippet by its ending, for a file that says this of itself.
 
     `sides` are the height and width that they show where a file takes any.
@@ -46,23 +46,23 @@ def filled(name: str, values: Mapping[str, Any]) -> str:
 
 
 def _values(about: Mapping[str, Any], file: str, sides: tuple[int, int]) -> dict[str, Any]:
-    taken, given = about["input"], about["output"]
-    batch, (height, width) = taken["shape"][0], sides
-    batch, channels = 1 if isinstance(batch, str) else batch, len(given["channels"])
-    found: dict[str, Any] = {
+    input_facts, output_facts = about["input"], about["output"]
+    batch, (height, width) = input_facts["shape"][0], sides
+    batch, channels = 1 if isinstance(batch, str) else batch, len(output_facts["channels"])
+    values: dict[str, Any] = {
         "FILE": file, "WEIGHTS": file.replace(".param", ".bin"), "WIDTH": width, "HEIGHT": height,
-        "BATCH": batch, "CHANNELS": channels, "ORDER": given["channels"],
-        "INPUT": taken["name"], "OUTPUT": given["name"],
+        "BATCH": batch, "CHANNELS": channels, "ORDER": output_facts["channels"],
+        "INPUT": input_facts["name"], "OUTPUT": output_facts["name"],
         "KT_ALPHA": "byteOf(i, 3)" if channels == 4 else "255",
     }  # fmt: skip
-    for key, end, count in (("IN", taken, 3), ("OUT", given, channels)):
+    for key, end, count in (("IN", input_facts, 3), ("OUT", output_facts, channels)):
         byte, last = end["type"] == "uint8", end["layout"] == "NHWC"
         times = "*" if key == "OUT" else "/"  # between bytes and what the file has
         scale = f" {times} 255" if end["range"][1] == 1 else ""
         shape = [batch, height, width, count] if last else [batch, count, height, width]
         picture = end["type"] == "picture"
         what = f"{'a pixel buffer' if picture else 'an array'} of {shape}"
-        found |= {
+        values |= {
             f"{key}_TYPE": end["type"], f"{key}_SHAPE": shape, f"{key}_SCALE": scale,
             f"{key}_BYTES": 1 if byte else 4, f"{key}_SCALE_C": f"{scale}.0f" if scale else "",
             f"{key}_INDEX": f"{count} * i + c" if last else "c * SIZE + i",
@@ -73,15 +73,17 @@ def _values(about: Mapping[str, Any], file: str, sides: tuple[int, int]) -> dict
             "SWIFT_GET": "imageBufferValue" if picture else "multiArrayValue",
         }  # fmt: skip
         if key == "IN":
-            put = "pixels" if last else "pixels.transpose(0, 3, 1, 2)"
+            array = "pixels" if last else "pixels.transpose(0, 3, 1, 2)"
             kotlin = f"input.putFloat(4 * at, value{f'{scale}f' if scale else '.toFloat()'})"
-            found["PY_IN"] = put if byte else f"np.float32({put}){scale}"
-            found["KT_PUT"] = "input.put(at, value.toByte())" if byte else kotlin
-            found["C_SHAPE"] = str(shape)[1:-1]
-            found["SWIFT_AS"] = "pixelBuffer" if picture else "multiArray"
+            values["PY_IN"] = array if byte else f"np.float32({array}){scale}"
+            values["KT_PUT"] = "input.put(at, value.toByte())" if byte else kotlin
+            values["C_SHAPE"] = str(shape)[1:-1]
+            values["SWIFT_AS"] = "pixelBuffer" if picture else "multiArray"
         else:
-            got = "output" if last else "output.transpose(0, 2, 3, 1)"
-            rounded = f"(output.getFloat(4 * at){scale} + 0.5f).toInt().coerceIn(0, 255)"
-            found["PY_OUT"] = got if byte else f"np.uint8(np.clip({got}{scale} + 0.5, 0, 255))"
-            found["KT_GET"] = "output.get(at).toInt() and 255" if byte else rounded
-    return found
+            output_array = "output" if last else "output.transpose(0, 2, 3, 1)"
+            kotlin_byte = f"(output.getFloat(4 * at){scale} + 0.5f).toInt().coerceIn(0, 255)"
+            values["PY_OUT"] = (
+                output_array if byte else f"np.uint8(np.clip({output_array}{scale} + 0.5, 0, 255))"
+            )
+            values["KT_GET"] = "output.get(at).toInt() and 255" if byte else kotlin_byte
+    return values

@@ -100,9 +100,9 @@ class Subject:
 def load(checkpoint: Path, settings: Export) -> Subject:
     """The network of a checkpoint or safetensors file, to be exported. Raises DistillError."""
     if is_network_file(checkpoint):
-        network, said = read_network_file(checkpoint, settings.direction)
-        said = replace(said, terms=terms_of(checkpoint).plain())
-        return of_described(network, said, settings)
+        network, about = read_network_file(checkpoint, settings.direction)
+        about = replace(about, terms=terms_of(checkpoint).plain())
+        return of_described(network, about, settings)
     network, trained = load_network(checkpoint, settings.direction)
     trained = chosen.seen_from_here(trained, checkpoint)
     return subject_of(network, trained, settings, terms_of(checkpoint))
@@ -120,43 +120,45 @@ def of_module(network: nn.Module, settings: Export) -> Subject:
         channels = 4 if isinstance(output, Tensor) and output.shape[1:2] == (4,) else 3
         if problem := wrong_pictures(output, (1, channels, *sides)):
             raise DistillError(f"{name}: {problem}, for {tuple(photo.shape)}")
-    own = compose.load("train", OF_LOADER, Train)
+    defaults = compose.load("train", OF_LOADER, Train)
     any_profile: Any = "any"
-    decoder = replace(own.decoder, name=name, profile=any_profile)
-    said: Any = {"channels": channels, "decoder": decoder, "encoder": {}}
-    trained = replace(own, budget=NO_LIMITS, **said)
+    decoder = replace(defaults.decoder, name=name, profile=any_profile)
+    network_facts: Any = {"channels": channels, "decoder": decoder, "encoder": {}}
+    trained = replace(defaults, budget=NO_LIMITS, **network_facts)
     return subject_of(network, trained, settings, Terms((Licence(name),)))
 
 
-def of_described(network: nn.Module, said: Description, settings: Export) -> Subject:
+def of_described(network: nn.Module, about: Description, settings: Export) -> Subject:
     """A network without a run: no limits, no pictures of its own. Raises DistillError."""
-    student = isinstance(said, StudentSettings)
-    words = OF_LOADER if student else [f"recipe={said.recipe}"]
-    own = compose.load("train", words, schema_of)
-    same = {name: value for name, value in vars(said).items() if hasattr(own, name)}
-    trained = replace(own, budget=NO_LIMITS, **{n: v for n, v in same.items() if n != "side"})
+    student = isinstance(about, StudentSettings)
+    words = OF_LOADER if student else [f"recipe={about.recipe}"]
+    defaults = compose.load("train", words, schema_of)
+    shared = {name: value for name, value in vars(about).items() if hasattr(defaults, name)}
+    trained = replace(
+        defaults, budget=NO_LIMITS, **{n: v for n, v in shared.items() if n != "side"}
+    )
     if isinstance(trained, Adversarial):
-        trained = replace(trained, data=replace(trained.data, crop_size=said.size))
+        trained = replace(trained, data=replace(trained.data, crop_size=about.size))
     return replace(
-        subject_of(network, trained, settings, described_terms(said)), folded=said.folded
+        subject_of(network, trained, settings, described_terms(about)), folded=about.folded
     )
 
 
 def subject_of(network: nn.Module, trained: Training, settings: Export, terms: Terms) -> Subject:
     """A network and its run's settings, ready to be exported. Raises DistillError."""
     exporter: OnnxExporter = build_node(settings.exporter)
-    own = _own_size(trained)
-    other = exporter.size and exporter.sides != (own, own)
+    side = _side(trained)
+    other = exporter.size and exporter.sides != (side, side)
     if isinstance(network, UNet) and (exporter.dynamic or other):
-        asked = "dynamic=true" if exporter.dynamic else f"size={exporter.size}"
+        setting = "dynamic=true" if exporter.dynamic else f"size={exporter.size}"
         raise DistillError(
-            f"exporter.{asked}: a U-Net's depth follows its size, and this one takes {own}×{own}; "
-            "leave it out"
+            f"exporter.{setting}: a U-Net's depth follows its size, and this one takes "
+            f"{side}×{side}; leave it out"
         )
-    told = has_statistics(network)
-    profile = exporter.profile or ("global" if told else trained.profile)
+    statistics = has_statistics(network)
+    profile = exporter.profile or ("global" if statistics else trained.profile)
     at = exporter.colours_at or colours_at(trained)
-    size = exporter.size or own
+    size = exporter.size or side
     terms = terms.published(f"run={trained.run}", settings.takedown.accept)
     terms = terms.permitted("export", settings.licence.i_have_permission)
     about = json.dumps(_about(network, trained))
@@ -181,9 +183,9 @@ def limits(subject: Subject, settings: Export) -> Budget:
     That limit is for RGB at 256²: a larger picture gets its share more MACs, a student's fourth
     output channel and a head what they cost. `limit` is another way to write `budget.bytes`.
     """
-    own = {key: value for key, value in asdict(settings.budget).items() if value is not None}
+    limits_set = {key: value for key, value in asdict(settings.budget).items() if value is not None}
     if settings.limit is not None:
-        own["bytes"] = int(settings.limit)
+        limits_set["bytes"] = int(settings.limit)
     budget = asdict(subject.trained.budget)
     head = getattr(subject.network, "head", None)
     more = 0 if subject.halved else subject.trained.channels - 3
@@ -194,7 +196,7 @@ def limits(subject: Subject, settings: Export) -> Budget:
     budget["macs"] = budget["macs"] and round(
         budget["macs"] * prod(subject.exporter.inside) / SIDE**2
     )
-    return Budget(**(budget | own))
+    return Budget(**(budget | limits_set))
 
 
 def inference_graph(checkpoint: Path, direction: Direction = "AtoB") -> onnx.ModelProto:
@@ -203,12 +205,12 @@ def inference_graph(checkpoint: Path, direction: Direction = "AtoB") -> onnx.Mod
     `checkpoint` may be an exported safetensors file. `direction` chooses one of CycleGAN's two
     generators. Of what a run's settings name, only the network is built. Raises DistillError.
     """
-    network, said = read_network(checkpoint, direction)
-    at = said.colours_at if isinstance(said, Description) else colours_at(said)
-    exporter = OnnxExporter(size=_own_size(said), colours_at=at, terms=terms_of(checkpoint).json())
+    network, about = read_network(checkpoint, direction)
+    at = about.colours_at if isinstance(about, Description) else colours_at(about)
+    exporter = OnnxExporter(size=_side(about), colours_at=at, terms=terms_of(checkpoint).json())
     return exporter.export(fold_batchnorm(network))
 
 
-def _own_size(said: NetworkSettings) -> int:
+def _side(network: NetworkSettings) -> int:
     """A student is exported at 256², whatever it learnt on; a generator at the size that it did."""
-    return SIDE if isinstance(said, StudentSettings) else said.side
+    return SIDE if isinstance(network, StudentSettings) else network.side

@@ -15,8 +15,8 @@ from distill.core.errors import DistillError
 from distill.core.files import write_json
 from distill.core.onnx_files import ABOUT
 from distill.core.terms import NOTE, read_terms
-from distill.export.ends import Form
 from distill.export.format import ConversionSource, ConvertedFormat, Inference
+from distill.export.forms import Form
 from distill.export.onnx import OnnxExporter
 
 WORKER = Path(__file__).with_name("tflite_worker.py")
@@ -39,10 +39,10 @@ class TfLite(ConvertedFormat):
     runs_in = "LiteRT"
     own = "float_nhwc"
 
-    def ends(self, exporter: OnnxExporter) -> tuple[Form, Form]:
+    def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
         if exporter.dynamic:  # converted so, it is refused by LiteRT's XNNPACK at every size
             raise DistillError(f"{self.name}: holds one size; leave exporter.dynamic out")
-        return super().ends(exporter)
+        return super().forms(exporter)
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
         if source.python is None and find_spec("litert_torch") is None:
@@ -56,7 +56,7 @@ class TfLite(ConvertedFormat):
         about = self.about(source.exporter, source.channels)
         terms = read_terms(source.description.terms)
         write_json(
-            folder / "said.json",
+            folder / "job.json",
             {
                 "target": self.files[0],
                 "shape": list(example.shape),
@@ -64,10 +64,10 @@ class TfLite(ConvertedFormat):
                 "metadata": {"licence": terms.line, NOTE: terms.plain(), ABOUT: about},
             },
         )
-        command = [path, "-", "network.fx", "said.json"]
+        command = [path, "-", "network.fx", "job.json"]
         try:
             # As text, not by its path: beside it lie onnx.py and ncnn.py, which it must not see.
-            done = subprocess.run(
+            process = subprocess.run(
                 command,
                 input=WORKER.read_text(),
                 cwd=folder,
@@ -81,11 +81,11 @@ class TfLite(ConvertedFormat):
             ) from None
         except subprocess.TimeoutExpired:
             raise DistillError(f"{self.name}: litert-torch took longer than {TIMEOUT} s") from None
-        if done.returncode or not (folder / self.files[0]).is_file():
-            said = done.stderr.strip() or f"it ended with status {done.returncode}"
-            if "No module named 'litert_torch'" in said:
+        if process.returncode or not (folder / self.files[0]).is_file():
+            message = process.stderr.strip() or f"it ended with status {process.returncode}"
+            if "No module named 'litert_torch'" in message:
                 raise DistillError(f"{self.name}: {python} has no litert-torch; {self.needs}")
-            last = [line for line in said.splitlines() if line.strip()][-1:]
+            last = [line for line in message.splitlines() if line.strip()][-1:]
             raise DistillError(f"{self.name}: litert-torch failed: {' '.join(last)}")
 
     def open(self, folder: Path) -> Inference | None:
@@ -93,16 +93,16 @@ class TfLite(ConvertedFormat):
             from ai_edge_litert.interpreter import Interpreter
         except ImportError:
             return None
-        opened = Interpreter(model_path=str(folder / self.files[0]), num_threads=1)
-        opened.allocate_tensors()
-        given, made = (
+        interpreter = Interpreter(model_path=str(folder / self.files[0]), num_threads=1)
+        interpreter.allocate_tensors()
+        source, target = (
             details[0]["index"]
-            for details in (opened.get_input_details(), opened.get_output_details())
+            for details in (interpreter.get_input_details(), interpreter.get_output_details())
         )
 
         def run(photo: np.ndarray) -> np.ndarray:
-            opened.set_tensor(given, photo)
-            opened.invoke()
-            return np.asarray(opened.get_tensor(made))
+            interpreter.set_tensor(source, photo)
+            interpreter.invoke()
+            return np.asarray(interpreter.get_tensor(target))
 
         return run

@@ -21,18 +21,18 @@ def main(graph: str, description: str) -> None:
     import torch
     from torch.fx.graph_module import reduce_graph_module
 
-    said = json.loads(Path(description).read_text())
+    job = json.loads(Path(description).read_text())
     # tflite.py wrote it a moment ago: a graph of torch's own layers, and nothing else is read.
     layers = [part for part in vars(torch.nn).values() if isinstance(part, type)]
     with torch.serialization.safe_globals([*layers, torch.fx.Tracer, reduce_graph_module]):
         network = torch.load(graph, weights_only=True).eval()
-    example = torch.zeros(said["shape"], dtype=getattr(torch, said["type"]))
-    litert_torch.convert(network, (example,)).export(said["target"])
-    add_metadata(Path(said["target"]), said["metadata"])
+    example = torch.zeros(job["shape"], dtype=getattr(torch, job["type"]))
+    litert_torch.convert(network, (example,)).export(job["target"])
+    add_metadata(Path(job["target"]), job["metadata"])
 
 
 def add_metadata(path: Path, texts: dict[str, Any]) -> None:
-    """Name the file's ends and write TFLite's own metadata, and each of `texts` as JSON."""
+    """Name input and output, write TFLite's own metadata, and each of `texts` as JSON."""
     import flatbuffers
     from ai_edge_litert import schema_py_generated as schema
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from distill.export.ends import Form
 from distill.export.format import ConversionSource, ConvertedFormat, OnnxFormat
+from distill.export.forms import Form
 from distill.export.onnx import OnnxExporter
 
 
@@ -19,10 +19,10 @@ class Uint8(OnnxFormat, ConvertedFormat):
     endings = ("_uint8.onnx",)
     least = (57.0, 50.0)
 
-    def ends(self, exporter: OnnxExporter) -> tuple[Form, Form]:
+    def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
         return Form("uint8", "nhwc"), Form("uint8", "nhwc")
 
     def convert(self, source: ConversionSource, folder: Path) -> None:
         model = source.exporter.export(source.folded)
-        made = self.ended(model, source.exporter, source.channels)
-        (folder / self.files[0]).write_bytes(made.SerializeToString())
+        file_model = self.in_forms(model, source.exporter, source.channels)
+        (folder / self.files[0]).write_bytes(file_model.SerializeToString())

@@ -69,5 +69,5 @@ class HubStudent(  # type: ignore[call-arg]  # the library's own, which mypy doe
             ways = ("revision", "cache_dir", "force_download", "local_files_only", "token")
             where = {key: more[key] for key in ways if key in more}
             path = Path(hf_hub_download(model_id, WEIGHTS, **where))
-        network, said = read_network_file(path)
-        return cls(said, network).to(map_location)
+        network, description = read_network_file(path)
+        return cls(description, network).to(map_location)

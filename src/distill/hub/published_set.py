@@ -93,11 +93,11 @@ def _pictures(root: Path) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for side, folders in product(SIDES, PAIR_FOLDERS):
         names = set.intersection(*(png_names(root, side, folder) for folder in folders))
-        named = dict.fromkeys(folders, names)
+        names_of = dict.fromkeys(folders, names)
         if folders == TEACHER_FOLDERS:
-            named[LAYER_FOLDER] = names & png_names(root, side, LAYER_FOLDER)
-        for folder, inside in named.items():
-            files |= {f"{side}/{folder}/{n}": root / side / folder / n for n in sorted(inside)}
+            names_of[LAYER_FOLDER] = names & png_names(root, side, LAYER_FOLDER)
+        for folder, files_of in names_of.items():
+            files |= {f"{side}/{folder}/{n}": root / side / folder / n for n in sorted(files_of)}
     return files
 
 
@@ -186,8 +186,8 @@ def _shards_and_index(root: Path, scratch: Path) -> dict[str, Path]:
         row = read_shard_row(address, shard)
         tar, part = root / shard_path(shard), root / part_path(shard)
         if row is None or not tar.is_file():
-            lost = part if row is None else tar
-            raise DistillError(f"{lost}: not there, or damaged; {REPAIR}")
+            gap = part if row is None else tar
+            raise DistillError(f"{gap}: not there, or damaged; {REPAIR}")
         if row.skipped:
             write_part(Address(scratch), replaced(row, skipped={}), read_rows_of(address, shard))
             part = scratch / part_path(shard)
@@ -197,10 +197,12 @@ def _shards_and_index(root: Path, scratch: Path) -> dict[str, Path]:
 
 def without_paths(content: dict[str, Any]) -> dict[str, Any]:
     """What dataset.json or teacher.json say, without the folders of the machine that made them."""
-    kept = dict(content)
-    if isinstance(recipe := kept.get("recipe"), dict) and isinstance(recipe.get("photos"), str):
+    portable = dict(content)
+    if isinstance(recipe := portable.get("recipe"), dict) and isinstance(recipe.get("photos"), str):
         names = (PurePath(each).name for each in recipe["photos"].split(" + "))
-        kept["recipe"] = recipe | {"photos": " + ".join(names)}
-    if "/" in str(kept.get("settings", "")):  # of a teacher that is a run, with a file of its own
-        kept["settings"] = ""
-    return kept
+        portable["recipe"] = recipe | {"photos": " + ".join(names)}
+    if "/" in str(
+        portable.get("settings", "")
+    ):  # of a teacher that is a run, with a file of its own
+        portable["settings"] = ""
+    return portable

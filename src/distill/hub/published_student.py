@@ -78,14 +78,14 @@ class PublishedStudent(nn.Module):
         if where.is_dir():
             where = Run(where).checkpoint(checkpoint)
         if is_network_file(where):
-            network, said = read_network_file(where)
-            if (terms := terms_of(where)) != described_terms(said):
-                said = replace(said, terms=terms.plain())
+            network, about = read_network_file(where)
+            if (terms := terms_of(where)) != described_terms(about):
+                about = replace(about, terms=terms.plain())
         else:
             network, trained = load_student(where)
-            said = replace(description(trained), terms=terms_of(where).plain())
+            about = replace(description(trained), terms=terms_of(where).plain())
         try:
-            return cls(said, network)
+            return cls(about, network)
         except DistillError as error:
             raise DistillError(f"{where}: {error}") from error
 
@@ -96,10 +96,10 @@ class PublishedStudent(nn.Module):
         words = json.loads(path.with_suffix(".json").read_text())["settings"]
         settings = compose.load("train", ["encoder.weights=none", *words], schema_of)
         assert isinstance(settings, Train)
-        said = replace(description(settings), folded=True, terms=terms_of(path).plain())
-        network = untrained_network(said)
+        about = replace(description(settings), folded=True, terms=terms_of(path).plain())
+        network = untrained_network(about)
         load_state(network, tensors_in_graph(path), path)
-        return cls(said, network)
+        return cls(about, network)
 
     def save(self, target: str | Path) -> None:
         """Write the file that `of` reads, and `init=FILE` of distill.train."""
@@ -179,20 +179,20 @@ def pull_student(place: Remote, target: Path, replace: bool) -> None:
 
 def student_card(student: PublishedStudent, repo: str = "USER/NAME", sheet: str = "") -> str:
     """The card as Markdown; `sheet` is a picture beside it, "" where there is none."""
-    said = student.description
-    style, terms = said.style, described_terms(said)
+    about = student.description
+    style, terms = about.style, described_terms(about)
     name = one_line(style.name)
     head = licence_entries(terms) | {
         "library_name": LIBRARY,
         "pipeline_tag": TASK,
         "tags": TAGS,
     }
-    model = f"its heavy teacher `{name}` does" if said.teacher else "pairs of pictures showed it"
+    model = f"its heavy teacher `{name}` does" if about.teacher else "pairs of pictures showed it"
     parts = [
         front_matter(head) + f"\n# {name}",
         *([f"![photo and stylised picture, side by side]({sheet})"] if sheet else []),
         f"A small network that stylises photos as {model}, made with distill "
-        f"{one_line(said.version)}.",
+        f"{one_line(about.version)}.",
         USE.format(repo=repo),
         "## What it is",
         "\n".join(f"- {key}: {value}" for key, value in _facts(student).items()),
@@ -204,9 +204,9 @@ def student_card(student: PublishedStudent, repo: str = "USER/NAME", sheet: str 
 
 
 def _facts(student: PublishedStudent) -> dict[str, str]:
-    said = student.description
-    style, decoder = said.style, one_line(said.decoder.name)
-    teacher = str((said.teacher or {}).get("_target_", ""))
+    about = student.description
+    style, decoder = about.style, one_line(about.decoder.name)
+    teacher = str((about.teacher or {}).get("_target_", ""))
     file = f"{one_line(style.file)}, " if style.file else ""
     sha256 = f", sha256 {one_line(style.sha256)}" if style.sha256 else ""
     macs = complexity.module_macs(student.student, SIDE) or 0
@@ -214,8 +214,8 @@ def _facts(student: PublishedStudent) -> dict[str, str]:
         "student": f"MobileNetV2-{student.student.encoder.width}, decoder {decoder}",
         "parameters": f"{complexity.parameters(student.student):,}",
         f"MACs at {SIDE}²": f"{macs:,}",
-        "input": f"RGB in [0, 1]; it learnt at {said.size}×{said.size}",
-        "output": "RGB" if said.channels == 3 else "RGBA",
+        "input": f"RGB in [0, 1]; it learnt at {about.size}×{about.size}",
+        "output": "RGB" if about.channels == 3 else "RGBA",
         "teacher": f"{teacher.rpartition('.')[2] or 'none'}: {file}"
         f"{one_line(style.source)}{sha256}",
     }

@@ -24,10 +24,10 @@ def carry_out(settings: HubSettings) -> None:
         raise DistillError(f"want push or pull, got {typed}: python -m distill.hub push …")
     push, permitted = settings.inputs == ("push",), settings.licence.i_have_permission
     root, model = settings.data.root, settings.model
-    named = {"run": settings.run, "model": model, "data.root": root}
-    given = [f"{key}={value}" for key, value in named.items() if value is not None]
-    if len(given) > 1:
-        raise DistillError(f"{' and '.join(given)}: name one student, or one set of pairs")
+    choices = {"run": settings.run, "model": model, "data.root": root}
+    words = [f"{key}={value}" for key, value in choices.items() if value is not None]
+    if len(words) > 1:
+        raise DistillError(f"{' and '.join(words)}: name one student, or one set of pairs")
     if permitted and (root is not None or not push):
         raise DistillError("licence.i_have_permission: of a student that is pushed; leave it out")
     if settings.repo is None:

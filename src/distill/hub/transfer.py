@@ -44,12 +44,12 @@ class FolderRemote:
 
     def sizes(self) -> dict[str, int]:
         """Every file that is there, and its bytes."""
-        found = {}
+        sizes = {}
         for path in self.root.rglob("*"):
             name = path.relative_to(self.root)
             if path.is_file() and not any(part.startswith(".") for part in name.parts):
-                found[name.as_posix()] = path.stat().st_size
-        return found
+                sizes[name.as_posix()] = path.stat().st_size
+        return sizes
 
     def hashes(self, names: Collection[str]) -> dict[str, ContentHash]:
         """Of those of these files that are there."""
@@ -91,13 +91,13 @@ class HubRemote:
         return {name: each.size for name, each in self._tree().items()}
 
     def hashes(self, names: Collection[str]) -> dict[str, ContentHash]:
-        found = {}
+        hashes = {}
         for name in (tree := self._tree()).keys() & names:  # large files have a hash of their own
             if large := getattr(tree[name], "lfs", None):
-                found[name] = ContentHash("sha256", large.sha256)
+                hashes[name] = ContentHash("sha256", large.sha256)
             else:
-                found[name] = ContentHash("git", tree[name].blob_id)
-        return found
+                hashes[name] = ContentHash("git", tree[name].blob_id)
+        return hashes
 
     def put(self, files: Mapping[str, Path], message: str) -> None:
         from huggingface_hub import CommitOperationAdd
@@ -146,8 +146,8 @@ class HubRemote:
 
     def _at(self) -> str:
         if self._commit is None:
-            found = self.api.repo_info(self.name, revision=self.revision, repo_type=self.kind)
-            self._commit = str(found.sha)
+            info = self.api.repo_info(self.name, revision=self.revision, repo_type=self.kind)
+            self._commit = str(info.sha)
         return self._commit
 
     @contextmanager
@@ -192,14 +192,14 @@ def sums_of(files: Mapping[str, Path]) -> str:
 
 def read_sums(text: str, where: str) -> dict[str, str]:
     """SHA-256 by path. Raises DistillError for another file, and for paths that lead elsewhere."""
-    found = {}
+    sums = {}
     for number, line in enumerate(text.splitlines(), start=1):
         row = _SUM.fullmatch(line)
         # No part is empty, as a path from / begins with one, nor .., nor hidden.
         if row is None or not all(p and not p.startswith(".") for p in row[2].split("/")):
             raise DistillError(f"{where}: {SUMS}: damaged in line {number}; push the set again")
-        found[row[2]] = row[1]
-    return found
+        sums[row[2]] = row[1]
+    return sums
 
 
 def push(files: Mapping[str, Path], place: Remote, last: Sequence[str], replace: bool) -> int:
@@ -208,10 +208,10 @@ def push(files: Mapping[str, Path], place: Remote, last: Sequence[str], replace:
     Raises DistillError where files of other content are there, unless they are to be replaced.
     """
     there = place.hashes(files)
-    known = [name for name in files if name in there]
-    with bar(len(known), "file", "comparing", leave=False) as progress:
+    common = [name for name in files if name in there]
+    with bar(len(common), "file", "comparing", leave=False) as progress:
         different = []
-        for name in known:
+        for name in common:
             if not there[name].fits(files[name]):
                 different.append(name)
             progress.update()
@@ -221,14 +221,14 @@ def push(files: Mapping[str, Path], place: Remote, last: Sequence[str], replace:
             "replaces them, another repo= keeps them"
         )
     changed = {*different}
-    missing = [name for name in files if name not in there or name in changed]
-    sizes = {name: files[name].stat().st_size for name in missing}
-    with bar(len(missing), "file", "pushing", leave=False) as progress:
+    new = [name for name in files if name not in there or name in changed]
+    sizes = {name: files[name].stat().st_size for name in new}
+    with bar(len(new), "file", "pushing", leave=False) as progress:
         for names in _batches(sizes, last):
             message = counted(len(names), "file") if len(names) > 1 else names[0]
             place.put({name: files[name] for name in names}, message)
             progress.update(len(names))
-    return len(missing)
+    return len(new)
 
 
 def pull(
@@ -248,18 +248,18 @@ def pull(
             "another folder keeps them"
         )
     changed = {*different}
-    missing = [name for name in expected if name in changed or not (root / name).exists()]
-    there = place.sizes() if missing else {}
-    if gone := [name for name in missing if name not in there]:
+    new = [name for name in expected if name in changed or not (root / name).exists()]
+    there = place.sizes() if new else {}
+    if gone := [name for name in new if name not in there]:
         raise DistillError(f"repo={place.name}: {_some(gone)} missing there; push the set again")
     for name in last:
         if name in changed:  # killed on the way, what is there is no set
             (root / name).unlink()
-    with bar(len(missing), "file", "pulling", leave=False) as progress:
-        for names in _batches({name: there[name] for name in missing}, last):
+    with bar(len(new), "file", "pulling", leave=False) as progress:
+        for names in _batches({name: there[name] for name in new}, last):
             fetch(names, expected, place, root)
             progress.update(len(names))
-    return len(missing)
+    return len(new)
 
 
 def fetch(names: Collection[str], expected: Mapping[str, str], place: Remote, root: Path) -> None:

@@ -19,8 +19,8 @@ from distill.core.files import cache_folder, write_whole
 
 ANY = {"0.0.0.0", "::"}
 DAYS = 30  # that a certificate is good for
-LEFT = timedelta(days=1)  # that a kept one must still be good for
-KEPT = "lens/certificate.pem"  # in the cache: certificate and private key
+MARGIN = timedelta(days=1)  # that a kept one must still be good for
+CERTIFICATE = "lens/certificate.pem"  # in the cache: certificate and private key
 
 
 def _extra(name: str) -> ModuleType:
@@ -32,19 +32,19 @@ def _extra(name: str) -> ModuleType:
         ) from error
 
 
-def addresses(host: str, needed: bool) -> list[str]:
-    """Where other devices find this machine. Without `needed`, none where no package tells."""
+def addresses(host: str, required: bool) -> list[str]:
+    """Where other devices find this machine. Without `required`, none where no package tells."""
     if host not in ANY:
         return [host]
     try:
         adapters = _extra("ifaddr").get_adapters()
     except DistillError:
-        if needed:
+        if required:
             raise
         return []
-    found = [ip.ip for adapter in adapters for ip in adapter.ips if isinstance(ip.ip, str)]
-    unusable = {ip for ip in found if ip_address(ip).is_loopback or ip_address(ip).is_link_local}
-    usable = [ip for ip in found if ip not in unusable]
+    ips = [ip.ip for adapter in adapters for ip in adapter.ips if isinstance(ip.ip, str)]
+    unusable = {ip for ip in ips if ip_address(ip).is_loopback or ip_address(ip).is_link_local}
+    usable = [ip for ip in ips if ip not in unusable]
     return sorted(usable, key=lambda ip: not ip.startswith("192.168."))  # home networks first
 
 
@@ -87,10 +87,10 @@ def context(names: list[str]) -> ssl.SSLContext:
     A browser that was told to go on then does not warn again. One that is expired, damaged, for
     other names, or that others could read is replaced.
     """
-    path = cache_folder() / KEPT
-    kept = _opened(path, names)
-    if kept:
-        return kept
+    path = cache_folder() / CERTIFICATE
+    previous = _kept_context(path, names)
+    if previous:
+        return previous
     both = b"".join(certificate(names))
     with suppress(OSError):  # a cache that cannot be written is no reason to end
         write_whole(path, both, private=True)
@@ -102,23 +102,29 @@ def context(names: list[str]) -> ssl.SSLContext:
     return fresh
 
 
-def _opened(path: Path, names: list[str]) -> ssl.SSLContext | None:
+def _kept_context(path: Path, names: list[str]) -> ssl.SSLContext | None:
     """TLS with the kept certificate; None where there is none that can be used for these names."""
     x509: Any = _extra("cryptography.x509")
-    found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     now = datetime.now(UTC)
     try:
         if os.name == "posix" and path.stat().st_mode & 0o077:
             return None
-        kept = x509.load_pem_x509_certificate(path.read_bytes())
-        covered = kept.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        in_time = kept.not_valid_before_utc <= now <= kept.not_valid_after_utc - LEFT
+        saved_certificate = x509.load_pem_x509_certificate(path.read_bytes())
+        covered = saved_certificate.extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        ).value
+        in_time = (
+            saved_certificate.not_valid_before_utc
+            <= now
+            <= saved_certificate.not_valid_after_utc - MARGIN
+        )
         if not in_time or not {_name(x509, name) for name in names} <= set(covered):
             return None
-        found.load_cert_chain(path, password="")  # or it would ask in the terminal
+        tls.load_cert_chain(path, password="")  # or it would ask in the terminal
     except (OSError, ValueError, x509.ExtensionNotFound):
         return None
-    return found
+    return tls
 
 
 def qr_code(text: str) -> str:

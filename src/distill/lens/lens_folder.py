@@ -78,7 +78,7 @@ def _open(item: str, kind: Literal["photo", "sketch"], settings: Lens) -> PageSt
     """A name of the zoo, or a file."""
     path = home_path(item)
     if path.suffix.lower() in (".ckpt", ".onnx", ".safetensors") or "/" in item:
-        network = open_student(path, said=settings)
+        network = open_student(path, convention=settings)
         return PageStudent(path.stem, kind, network, _terms(network, path, settings))
     shipped = zoo.shipped()
     if item not in shipped:
@@ -170,29 +170,29 @@ def build(page: Path, students: Sequence[PageStudent], settings: Lens) -> Path:
     return target
 
 
-def _place_element(folder: Path, wanted: bool) -> None:
+def _place_element(folder: Path, embed: bool) -> None:
     """Make embed/ of what the built page in this folder carries for it, or take that away.
 
     Raises DistillError for a page that was built without the element.
     """
-    built = folder / ELEMENT
-    if wanted:
+    element = folder / ELEMENT
+    if embed:
         parts = {path: PART.fullmatch(path.name) for path in (folder / "page").iterdir()}
-        if not (built / "index.js").is_file() or not any(parts.values()):
+        if not (element / "index.js").is_file() or not any(parts.values()):
             raise DistillError(
                 "embed=true: this page was built without the element; reinstall distill from a "
                 "newer wheel, or use a checkout with npm"
             )
         runtime = folder / EMBED / RUNTIME
-        shutil.copytree(built / RUNTIME, runtime)
-        for path, found in parts.items():
-            if found:
-                shutil.copyfile(path, runtime / (found[1] + found[2]))
+        shutil.copytree(element / RUNTIME, runtime)
+        for path, part in parts.items():
+            if part:
+                shutil.copyfile(path, runtime / (part[1] + part[2]))
         for name, here in NAMES.items():
             for end in ("", SUFFIX):
-                if (built / (name + end)).is_file():
-                    shutil.copyfile(built / (name + end), folder / EMBED / (here + end))
-    shutil.rmtree(built, ignore_errors=True)
+                if (element / (name + end)).is_file():
+                    shutil.copyfile(element / (name + end), folder / EMBED / (here + end))
+    shutil.rmtree(element, ignore_errors=True)
 
 
 def check_replaceable(output: str) -> Path:
@@ -213,14 +213,14 @@ def check_replaceable(output: str) -> Path:
 
 def _file_stems(names: Iterable[str]) -> list[str]:
     """Each name as part of an address: plain letters, no two alike even where case is ignored."""
-    found: list[str] = []
-    taken: set[str] = set()
+    stems: list[str] = []
+    used: set[str] = set()
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "student"
         numbered = (plain if n == 1 else f"{plain}-{n}" for n in count(1))
-        found.append(next(each for each in numbered if each.lower() not in taken))
-        taken.add(found[-1].lower())
-    return found
+        stems.append(next(each for each in numbered if each.lower() not in used))
+        used.add(stems[-1].lower())
+    return stems
 
 
 def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def _write(student: PageStudent, stem: str, folder: Path) -> dict[str, Any]:
         "side": student.side,
         "fixed": network.fixed,
         "colours_at": network.colours_at,
-        "told": network.told,
+        "told": network.takes_summary,
         "thumbnail": thumbnail if student.kind == "photo" else None,
         "licence": student.terms.line,
         "commercial": student.terms.commercial,
@@ -267,7 +267,7 @@ def summary(folder: Path, students: Sequence[PageStudent], embed: bool) -> str:
     """What was built, in a line, and in another how a page in that folder takes the element."""
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     names = ", ".join(each.name for each in students)
-    built = f"built: {str(folder)!r} ({size / 1e6:.0f} MB) with {names}"
+    line = f"built: {str(folder)!r} ({size / 1e6:.0f} MB) with {names}"
     if not embed:
-        return built
-    return f'{built}\nembed: <script type="module" src="{EMBED}/{MODULE}"></script>'
+        return line
+    return f'{line}\nembed: <script type="module" src="{EMBED}/{MODULE}"></script>'

@@ -76,10 +76,10 @@ class _Awaited(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Raises TimeoutError at the deadline."""
-        left = self.deadline - monotonic()
-        if left <= 0:
+        seconds = self.deadline - monotonic()
+        if seconds <= 0:
             raise TimeoutError
-        self.connection.settimeout(left)
+        self.connection.settimeout(seconds)
         return self.connection.recv_into(buffer)
 
 
@@ -118,9 +118,9 @@ class Handler(SimpleHTTPRequestHandler):
         super().handle_one_request()
 
     def parse_request(self) -> bool:
-        understood = super().parse_request()
+        valid = super().parse_request()
         self.connection.settimeout(self.timeout)
-        if not understood:
+        if not valid:
             return False
         code, reason = self._refusal()
         if reason:
@@ -136,12 +136,14 @@ class Handler(SimpleHTTPRequestHandler):
         if "Transfer-Encoding" in self.headers or any(each.strip() != "0" for each in lengths):
             # What is left unread would be taken for the next request.
             return HTTPStatus.BAD_REQUEST, "requests to this server have no body"
-        named = self.headers.get_all("Host", [])
-        if len(named) > 1 or (not named and self.request_version >= "HTTP/1.1"):
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) > 1 or (not hosts and self.request_version >= "HTTP/1.1"):
             return HTTPStatus.BAD_REQUEST, "a request names one host"
-        host = host_of(named[0]) if named else None
-        own = self.connection.getsockname()[0]  # addresses change, and not all are known at start
-        if not named or host in {*self.server.hosts, plain_host(own)}:
+        host = host_of(hosts[0]) if hosts else None
+        address = self.connection.getsockname()[
+            0
+        ]  # addresses change, and not all are known at start
+        if not hosts or host in {*self.server.hosts, plain_host(address)}:
             return HTTPStatus.OK, ""
         remedy = f"; distill.lens names=[{host}] adds it" if host else ""
         return HTTPStatus.MISDIRECTED_REQUEST, f"this page was not offered by that name{remedy}"
@@ -149,13 +151,13 @@ class Handler(SimpleHTTPRequestHandler):
     def send_head(self) -> Any:
         self.form = {}
         try:
-            named = self.translate_path(self.path)
-            path, root = real_path(Path(named)), real_path(Path(self.directory))
+            target = self.translate_path(self.path)
+            path, root = real_path(Path(target)), real_path(Path(self.directory))
             file = path / "index.html" if path.is_dir() else path
-            allowed = file.is_file() and file.is_relative_to(root)
+            inside = file.is_file() and file.is_relative_to(root)
         except (OSError, ValueError):  # a name too long, or with a NUL in it
-            allowed = False
-        if not allowed or (file == path and named.endswith("/")):
+            inside = False
+        if not inside or (file == path and target.endswith("/")):
             self.send_error(404)
             return None
         if packed := form_of(file):
@@ -190,8 +192,8 @@ class Handler(SimpleHTTPRequestHandler):
         for name, value in HEADERS.items():
             self.send_header(name, value)
         # What the build names by its content lies in page/ and never changes.
-        named = self.path.startswith("/page/")
-        self.send_header("Cache-Control", "max-age=31536000, immutable" if named else "no-cache")
+        hashed = self.path.startswith("/page/")
+        self.send_header("Cache-Control", "max-age=31536000, immutable" if hashed else "no-cache")
         super().end_headers()
 
     def log_message(self, *_args: object) -> None:
@@ -298,8 +300,8 @@ def added_names(names: str | list[str]) -> list[str]:
 
 def host_of(text: str) -> str | None:
     """The host that a Host header names, without its port; None where it makes no sense."""
-    found = _HOST.fullmatch(text.strip())
-    return plain_host(found[1] or found[2]) if found else None
+    match = _HOST.fullmatch(text.strip())
+    return plain_host(match[1] or match[2]) if match else None
 
 
 def plain_host(host: str) -> str:
@@ -332,9 +334,9 @@ def accepted(header: str) -> bool:
     weights: dict[str, float] = {}
     for item in header.lower().split(","):
         coding, *parameters = (part.strip() for part in item.split(";"))
-        given = (re.fullmatch(r"q\s*=\s*([\d.]+)", part) for part in parameters)
+        qualities = (re.fullmatch(r"q\s*=\s*([\d.]+)", part) for part in parameters)
         try:
-            weights[coding] = next((float(found[1]) for found in given if found), 1.0)
+            weights[coding] = next((float(quality[1]) for quality in qualities if quality), 1.0)
         except ValueError:
             weights[coding] = 0.0
     gzip_weight = weights.get("gzip", weights.get("x-gzip", weights.get("*", 0.0)))

@@ -70,15 +70,15 @@ def build(npm: str, digest: str) -> None:
         _npm(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
     print("building the page: npm run build", file=sys.stderr, flush=True)
     with scratch_folder(PAGE) as scratch:
-        built = scratch / "page"
-        _npm(npm, "run", "build", "--", "--outDir", str(built), "--emptyOutDir")
-        element = ("--outDir", str(built / ELEMENT), "--runtime")
+        page = scratch / "page"
+        _npm(npm, "run", "build", "--", "--outDir", str(page), "--emptyOutDir")
+        element = ("--outDir", str(page / ELEMENT), "--runtime")
         _npm(npm, "run", "build:element", "--", *element)
-        compress(built)
-        (built / STAMP).write_text(f"{digest}\n")
+        compress(page)
+        (page / STAMP).write_text(f"{digest}\n")
         if PAGE.exists():
             PAGE.rename(scratch / "old")
-        built.rename(PAGE)
+        page.rename(PAGE)
 
 
 def compress(folder: Path) -> None:
@@ -96,12 +96,14 @@ def compress(folder: Path) -> None:
 
 
 def _npm(npm: str, *arguments: str) -> None:
-    done = subprocess.run([npm, *arguments], cwd=SOURCES, capture_output=True, text=True)
-    if done.returncode:
-        said = (done.stderr + done.stdout).splitlines()
-        if any("ENOSPC" in line for line in said):
+    process = subprocess.run([npm, *arguments], cwd=SOURCES, capture_output=True, text=True)
+    if process.returncode:
+        lines = (process.stderr + process.stdout).splitlines()
+        if any("ENOSPC" in line for line in lines):
             raise DistillError(f"npm {arguments[0]} in {SOURCES}: no space left; {AGAIN}")
-        wrong = [line.strip() for line in said if "error" in line.lower()] or said or ["no reason"]
+        wrong = (
+            [line.strip() for line in lines if "error" in line.lower()] or lines or ["no reason"]
+        )
         raise DistillError(
             f"npm {arguments[0]} in {SOURCES}: {wrong[0]}; "
             f"`cd {SOURCES} && npm {' '.join(arguments[:2])}` says more"

@@ -89,8 +89,8 @@ class Adversary:
 
     def _mean(self, logits: Tensor) -> Tensor:
         """The mean of D(x) as people read it: a probability under bce, else the value itself."""
-        seen = logits.detach()
-        return (torch.sigmoid(seen) if self.kind == "bce" else seen).mean()
+        values = logits.detach()
+        return (torch.sigmoid(values) if self.kind == "bce" else values).mean()
 
 
 class DiscriminatorLoss(NamedTuple):

@@ -92,8 +92,8 @@ class Criterion(nn.Module):
 
     def of_pictures(self, student: Tensor, target: Tensor) -> dict[str, Tensor]:
         """Raw values of the terms that compare the pictures alone."""
-        read = self._reads.items()
-        return {n: self.terms[n](student, target) for n, what in read if what is Reads.PICTURES}
+        reads = self._reads.items()
+        return {n: self.terms[n](student, target) for n, what in reads if what is Reads.PICTURES}
 
     def forward(
         self,
@@ -141,14 +141,14 @@ def make_criterion(
     terms: Mapping[str, nodes.Node], weights: Mapping[str, float], start: Mapping[str, float]
 ) -> Criterion:
     """The terms whose weight is above 0. Raises DistillError for a name that is no term."""
-    for key, named in (("weights", weights), ("start", start)):
-        if unknown := sorted(named.keys() - terms.keys()):
+    for key, table in (("weights", weights), ("start", start)):
+        if unknown := sorted(table.keys() - terms.keys()):
             raise DistillError(
                 f"loss.{key}.{unknown[0]}: no such term; there are {', '.join(sorted(terms))}"
             )
-    used = {
+    modules = {
         name: nodes.part(f"loss.terms.{name}", terms[name], nn.Module)
         for name, w in weights.items()
         if w > 0
     }
-    return Criterion(used, weights, start)
+    return Criterion(modules, weights, start)

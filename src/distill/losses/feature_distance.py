@@ -47,10 +47,11 @@ class FeatureDistance(LossTerm):
         if self.halvings:
             student, target = (F.avg_pool2d(each, 2**self.halvings) for each in (student, target))
         with torch.no_grad():
-            wanted = self.vgg(target)
-        found = self.vgg(student)
+            target_features = self.vgg(target)
+        features = self.vgg(student)
         ratios = [
-            (found[name].float() - want).abs().mean() / want.float().abs().mean().clamp_min(DARK)
-            for name, want in wanted.items()
+            (features[name].float() - reference).abs().mean()
+            / reference.float().abs().mean().clamp_min(DARK)
+            for name, reference in target_features.items()
         ]
         return torch.stack(ratios).mean()

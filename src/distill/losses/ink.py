@@ -46,15 +46,15 @@ class InkWeighted(LossTerm):
         with torch.no_grad():
             weights = line_weights(target)
         above = student - target
-        found = (weights * above.abs()).mean()
+        loss = (weights * above.abs()).mean()
         if self.pale:
-            found = found + self.pale * (weights * above.clamp_min(0)).mean()
+            loss = loss + self.pale * (weights * above.clamp_min(0)).mean()
         if self.pooled:
             wide = highest(weights, 3)
             for _ in range(2):  # the minimum over 3×3 of that over 3×3 is the one over 5×5
                 student, target = Lowest.apply(student), Lowest.apply(target)
-                found = found + self.pooled * (wide * (student - target).abs()).mean()
-        return found
+                loss = loss + self.pooled * (wide * (student - target).abs()).mean()
+        return loss
 
 
 class Lowest(torch.autograd.Function):
@@ -73,8 +73,8 @@ class Lowest(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        own_in_row, before_in_row, own, before = ctx.saved_tensors
-        return _spread(_spread(grads[0], own, before, 2), own_in_row, before_in_row, 3)
+        row_centre, row_before, centre, before = ctx.saved_tensors
+        return _spread(_spread(grads[0], centre, before, 2), row_centre, row_before, 3)
 
 
 def _lowest_of_three(x: Tensor, dim: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -86,12 +86,12 @@ def _lowest_of_three(x: Tensor, dim: int) -> tuple[Tensor, Tensor, Tensor]:
     return lowest, lowest == x, lowest == before
 
 
-def _spread(grad: Tensor, own: Tensor, before: Tensor, dim: int) -> Tensor:
+def _spread(grad: Tensor, centre: Tensor, before: Tensor, dim: int) -> Tensor:
     """The gradient of each of three values that were chosen from."""
     size = grad.shape[dim] - 1
-    spread = grad * own
-    others = grad - spread
-    left = others * before
-    spread.narrow(dim, 0, size).add_(left.narrow(dim, 1, size))
-    spread.narrow(dim, 1, size).add_((others - left).narrow(dim, 0, size))
-    return spread
+    grad_centre = grad * centre
+    others = grad - grad_centre
+    grad_before = others * before
+    grad_centre.narrow(dim, 0, size).add_(grad_before.narrow(dim, 1, size))
+    grad_centre.narrow(dim, 1, size).add_((others - grad_before).narrow(dim, 0, size))
+    return grad_centre

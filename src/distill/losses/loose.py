@@ -42,7 +42,7 @@ class Loose(LossTerm):
     def forward(self, student: Tensor, target: Tensor) -> Tensor:
         student, target = over_white(student), over_white(target)
         with torch.no_grad():
-            target = moved(target, shifts(student, target, self.radius, self.window))
+            target = warp(target, shifts(student, target, self.radius, self.window))
         l1: Tensor = self.l1(student, target)
         return l1 + self.edges * self.sobel(student, target)
 
@@ -52,16 +52,16 @@ def shifts(student: Tensor, target: Tensor, radius: int, window: int) -> Tensor:
 
     At most `radius` each way, of pictures (N, 3, H, W) with even sides.
     """
-    own, wanted = luma(student), luma(target)
-    small, small_wanted = (F.avg_pool2d(each, HALF) for each in (own, wanted))
-    coarse = _best(small, small_wanted, radius // HALF, window // HALF | 1, FAR * HALF**2)
-    coarse = HALF * F.interpolate(coarse, size=own.shape[-2:], mode="nearest")
+    student_luma, target_luma = luma(student), luma(target)
+    small_student, small_target = (F.avg_pool2d(each, HALF) for each in (student_luma, target_luma))
+    coarse = _best(small_student, small_target, radius // HALF, window // HALF | 1, FAR * HALF**2)
+    coarse = HALF * F.interpolate(coarse, size=student_luma.shape[-2:], mode="nearest")
     coarse = _smooth(coarse, window)  # an odd shift lies between the two that were tried
-    fine = _best(own, moved(wanted, coarse), HALF - 1, window, FAR)
+    fine = _best(student_luma, warp(target_luma, coarse), HALF - 1, window, FAR)
     return _smooth(coarse + fine, window)
 
 
-def moved(picture: Tensor, by: Tensor) -> Tensor:
+def warp(picture: Tensor, by: Tensor) -> Tensor:
     """(N, C, H, W) with each pixel taken from `by` (N, 2, H, W) pixels right and down of it.
 
     Bilinearly; beyond the border it is repeated.
@@ -75,15 +75,17 @@ def moved(picture: Tensor, by: Tensor) -> Tensor:
     )
 
 
-def _best(own: Tensor, wanted: Tensor, most: int, window: int, far: float) -> Tensor:
+def _best(student: Tensor, target: Tensor, most: int, window: int, far: float) -> Tensor:
     """The shift in whole pixels, (N, 2, H, W), at which both are most alike around each pixel."""
-    height, width = own.shape[-2:]
-    padded = F.pad(wanted, (most, most, most, most), mode="replicate")
-    least = torch.full_like(own, float("inf"))
-    best = torch.zeros(len(own), 2, height, width, device=own.device, dtype=own.dtype)
+    height, width = student.shape[-2:]
+    padded = F.pad(target, (most, most, most, most), mode="replicate")
+    least = torch.full_like(student, float("inf"))
+    best = torch.zeros(len(student), 2, height, width, device=student.device, dtype=student.dtype)
     for right, down in _outwards(most):
-        there = padded[..., most + down : most + down + height, most + right : most + right + width]
-        cost = _smooth((own - there).abs(), window) + far * (right**2 + down**2)
+        shifted = padded[
+            ..., most + down : most + down + height, most + right : most + right + width
+        ]
+        cost = _smooth((student - shifted).abs(), window) + far * (right**2 + down**2)
         closer = cost < least
         least = torch.where(closer, cost, least)
         best = torch.where(closer, cost.new_tensor([right, down]).view(1, 2, 1, 1), best)

@@ -47,7 +47,7 @@ class PictureStyle(LossTerm):
         super().__init__()
         self.vgg = vgg_features(backbone, LAYERS, "style").to(memory_format=torch.channels_last)
         self.sizes, self.side, self.keep_colour = tuple(sizes), side, keep_colour
-        self.wanted: list[dict[str, tuple[Tensor, Tensor]]] = []
+        self.statistics: list[dict[str, tuple[Tensor, Tensor]]] = []
 
     @torch.no_grad()
     def learn(self, pictures: Sequence[Tensor], weights: Sequence[float] | None = None) -> None:
@@ -55,31 +55,33 @@ class PictureStyle(LossTerm):
         alike.
         """
         weights = weights or [1.0] * len(pictures)
-        self.wanted = []
+        self.statistics = []
         for size in self.sizes:
-            seen = [self.vgg(self._seen(each[None], size)) for each in pictures]
-            wanted = {}
+            features = [self.vgg(self._at_scale(each[None], size)) for each in pictures]
+            statistics = {}
             for layer in LAYERS:
-                parts = [(w / sum(weights), s[layer]) for w, s in zip(weights, seen, strict=True)]
+                parts = [
+                    (w / sum(weights), s[layer]) for w, s in zip(weights, features, strict=True)
+                ]
                 mean = torch.stack([w * f.mean((0, 2, 3)) for w, f in parts]).sum(0)
                 grams = [w * gram_around(f, mean)[0] for w, f in parts]
-                wanted[layer] = mean, torch.stack(grams).sum(0)
-            self.wanted.append(wanted)
+                statistics[layer] = mean, torch.stack(grams).sum(0)
+            self.statistics.append(statistics)
 
     def forward(self, student: Tensor, target: Tensor) -> Tensor:
         student, ratios = over_white(student), []
-        for size, wanted in zip(self.sizes, self.wanted, strict=True):
-            seen = self._crop(self._seen(student, size))
-            with half_precision(seen):
-                found = self.vgg(seen)
-            for layer, both in wanted.items():
-                mean, gram = (each.to(seen.device) for each in both)
-                off = gram_around(found[layer].float(), mean) - gram
+        for size, statistics in zip(self.sizes, self.statistics, strict=True):
+            view = self._crop(self._at_scale(student, size))
+            with half_precision(view):
+                features = self.vgg(view)
+            for layer, both in statistics.items():
+                mean, gram = (each.to(view.device) for each in both)
+                off = gram_around(features[layer].float(), mean) - gram
                 ratios.append(off.square().sum((1, 2)).mean() / (gram.square().sum() + TINY))
         loss = torch.stack(ratios).mean()
         return loss + COLOUR * chroma_distance(student, target) if self.keep_colour else loss
 
-    def _seen(self, picture: Tensor, halvings: int) -> Tensor:
+    def _at_scale(self, picture: Tensor, halvings: int) -> Tensor:
         if halvings:
             picture = F.avg_pool2d(picture, 2**halvings)
         grey = luminance(picture).expand_as(picture) if self.keep_colour else picture

@@ -35,19 +35,19 @@ class Stable(LossTerm):
         self.noise, self.shift = noise, shift
 
     def forward(self, network: Callable[[Tensor], Tensor], photo: Tensor, output: Tensor) -> Tensor:
-        wanted = over_white(output).detach()
+        reference = over_white(output).detach()
         noisy = photo + self.noise / LEVELS * torch.randn_like(photo)
-        by_noise = (over_white(network(noisy.clamp(0, 1))) - wanted).abs().mean()
+        by_noise = (over_white(network(noisy.clamp(0, 1))) - reference).abs().mean()
         down, right = torch.randint(-self.shift, self.shift + 1, (2,)).tolist()
-        found = over_white(network(moved(photo, -down, -right)))
-        found, wanted = overlap(found, wanted, down, right)
-        return (by_noise + (found - wanted).abs().mean()) / 2
+        output_of_shift = over_white(network(moved(photo, -down, -right)))
+        output_of_shift, reference = overlap(output_of_shift, reference, down, right)
+        return (by_noise + (output_of_shift - reference).abs().mean()) / 2
 
 
 def overlap(after: Tensor, before: Tensor, down: int, right: int) -> tuple[Tensor, Tensor]:
     """What two pictures (N, C, H, W) both show, `after` from a camera that moved by these steps."""
     for axis, step in ((2, down), (3, right)):
-        kept = after.shape[axis] - abs(step)
-        after = after.narrow(axis, max(-step, 0), kept)
-        before = before.narrow(axis, max(step, 0), kept)
+        size = after.shape[axis] - abs(step)
+        after = after.narrow(axis, max(-step, 0), size)
+        before = before.narrow(axis, max(step, 0), size)
     return after, before

@@ -49,5 +49,5 @@ class Style(LossTerm):
         student, target = over_white(student), over_white(target)
         student, target = same_square((student, target), self.side, self.training)
         with torch.no_grad():
-            wanted = self.vgg(target)
-        return gram_loss(self.vgg(student), wanted)
+            target_features = self.vgg(target)
+        return gram_loss(self.vgg(student), target_features)

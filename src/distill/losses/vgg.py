@@ -50,12 +50,12 @@ class VGGFeatures(nn.Module):
         self.requires_grad_(False).eval()
 
     def forward(self, picture: Tensor) -> dict[str, Tensor]:
-        x, named = (picture - self.mean) / self.std, {}
+        x, features_by_name = (picture - self.mean) / self.std, {}
         for index, layer in enumerate(self.features):
             x = layer(x)
             if index in self.names:
-                named[self.names[index]] = x
-        return named
+                features_by_name[self.names[index]] = x
+        return features_by_name
 
 
 def vgg_features(backbone: Backbone, layers: Iterable[str], term: str) -> VGGFeatures:
@@ -63,24 +63,24 @@ def vgg_features(backbone: Backbone, layers: Iterable[str], term: str) -> VGGFea
 
     Raises DistillError, which names the loss's `term`, when the weights are not to be had.
     """
-    said, hint = f"loss.weights.{term}", f"; or train without it: loss.weights.{term}=0"
+    key, hint = f"loss.weights.{term}", f"; or train without it: loss.weights.{term}=0"
     if backbone == "auto":
-        backbone, said, hint = available_backbone() or "vgg16", "style_backbone=auto", ""
+        backbone, key, hint = available_backbone() or "vgg16", "style_backbone=auto", ""
     file, plan = (_VGG16, vgg.cfgs["D"]) if backbone == "vgg16" else (_VGG19_CUT, vgg.cfgs["E"])
     try:
         path = weights_files.find(file)
     except DistillError as error:
         if hint and backbone == "vgg16" and weights_files.find_or_none(_VGG19_CUT):
             hint = "; or use the available file: style_backbone=vgg19_relu3_1"
-        raise DistillError(f"{said}: {error}{hint}") from error
+        raise DistillError(f"{key}: {error}{hint}") from error
     state = load_tensors(path)
-    named = _layers(plan)
-    cut = VGGFeatures(vgg.make_layers(plan), {name: named[name] for name in layers})
-    wanted = cut.features.state_dict()
-    if missing := [k for k in wanted if f"features.{k}" not in state]:
+    indices = _layers(plan)
+    network = VGGFeatures(vgg.make_layers(plan), {name: indices[name] for name in layers})
+    expected = network.features.state_dict()
+    if missing := [k for k in expected if f"features.{k}" not in state]:
         raise DistillError(f"{path}: no {backbone} weights; lacks features.{missing[0]}")
-    cut.features.load_state_dict({k: state[f"features.{k}"] for k in wanted})
-    return cut
+    network.features.load_state_dict({k: state[f"features.{k}"] for k in expected})
+    return network
 
 
 def same_square(pictures: Sequence[Tensor], side: int | None, anywhere: bool) -> Sequence[Tensor]:
@@ -114,12 +114,12 @@ def _layers(plan: Iterable[int | str]) -> dict[str, int]:
 
     A plan lists convolutions by their width, each followed by its ReLU, and pooling as M.
     """
-    named: dict[str, int] = {}
+    indices: dict[str, int] = {}
     index, block, number = 0, 1, 1
     for step in plan:
         if step == "M":
             index, block, number = index + 1, block + 1, 1
         else:
-            named[f"relu{block}_{number}"] = index + 1
+            indices[f"relu{block}_{number}"] = index + 1
             index, number = index + 2, number + 1
-    return named
+    return indices

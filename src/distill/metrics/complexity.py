@@ -33,14 +33,14 @@ def graph_macs(model: onnx.ModelProto, published: bool = False) -> int:
     for node in model.graph.node:
         if node.op_type == "Conv":
             weight = shapes[node.input[1]]
-            total += prod(_known(shapes, node.output[0])) * prod(weight[1:])
+            total += prod(_static(shapes, node.output[0])) * prod(weight[1:])
         elif node.op_type == "ConvTranspose":
-            weight, read = shapes[node.input[1]], _known(shapes, node.input[0])
-            places = _known(shapes, node.output[0]) if published else read
-            total += prod(read[:2]) * prod(places[2:]) * prod(weight[1:])
+            weight, source = shapes[node.input[1]], _static(shapes, node.input[0])
+            places = _static(shapes, node.output[0]) if published else source
+            total += prod(source[:2]) * prod(places[2:]) * prod(weight[1:])
         elif node.op_type in ("MatMul", "Gemm"):
-            inner = _known(shapes, node.input[0])[-1]
-            total += prod(_known(shapes, node.output[0])) * inner
+            inner = _static(shapes, node.input[0])[-1]
+            total += prod(_static(shapes, node.output[0])) * inner
     return total
 
 
@@ -89,7 +89,7 @@ def tensor_shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
     return shapes | {tensor.name: list(tensor.dims) for tensor in graph.initializer}
 
 
-def _known(shapes: dict[str, list[int]], name: str) -> list[int]:
+def _static(shapes: dict[str, list[int]], name: str) -> list[int]:
     shape = shapes.get(name, [0])
     if not all(shape):
         raise ValueError(f"the shape of {name} is not static")

@@ -97,8 +97,8 @@ def metrics_of_head(head: Node | None) -> dict[str, Node]:
     """Nodes of the metrics, by name, of a student whose head prints in inks that are known."""
     if not head or "inks" not in head:
         return {}
-    named = {"flat (of the teacher's)": FlatShare, "class agreement": ClassAgreement}
+    classes = {"flat (of the teacher's)": FlatShare, "class agreement": ClassAgreement}
     return {
         name: {"_target_": f"{each.__module__}.{each.__name__}", "inks": head["inks"]}
-        for name, each in named.items()
+        for name, each in classes.items()
     }

@@ -139,13 +139,13 @@ def feature_network(name: FeatureName) -> FeatureNetwork | None:
         return None
     network, file = (MobileNet, MOBILENET) if name == "mobilenet" else (Inception, INCEPTION)
     try:
-        found = weights_files.find(file)
+        path = weights_files.find(file)
     except DistillError as error:
         if name == "mobilenet" or weights_files.find_or_none(MOBILENET) is None:
             raise
         other = "MobileNetV2's are available: features=mobilenet, in training distance=mobilenet"
         raise DistillError(f"{error}; {other}") from error
-    return network(load_tensors(found))
+    return network(load_tensors(path))
 
 
 def _freeze_and_fold(network: nn.Module) -> None:

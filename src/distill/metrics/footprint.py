@@ -25,10 +25,10 @@ def peak_mib(model: onnx.ModelProto, threads: int, provider: str = sessions.CPU)
         path.write_bytes(model.SerializeToString())
         command = [sys.executable, "-m", "distill.metrics.footprint", str(path), str(threads)]
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 [*command, provider], capture_output=True, text=True, timeout=TIMEOUT
             )
-            return float(done.stdout)
+            return float(process.stdout)
         except (ValueError, subprocess.TimeoutExpired):
             return None
 

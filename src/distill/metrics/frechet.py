@@ -42,8 +42,8 @@ def read_statistics(path: Path) -> Gaussian:
     """Mean `mu` (d,) and covariance `sigma` (d, d) of an .npz, as pytorch-fid and clean-fid save
     them. Raises DistillError for any other file."""
     try:
-        with np.load(path, allow_pickle=False) as saved:
-            mean, cov = (np.asarray(saved[name], np.float64) for name in ("mu", "sigma"))
+        with np.load(path, allow_pickle=False) as arrays:
+            mean, cov = (np.asarray(arrays[name], np.float64) for name in ("mu", "sigma"))
     except FileNotFoundError:
         raise DistillError(f"{path}: no such file{near_name(path)}") from None
     except Exception as error:  # zipfile's, NumPy's, a name that is missing
@@ -150,15 +150,15 @@ def frechet_interval(
     """
     rng = np.random.default_rng(seed)
     plain = frechet_from_features(a, b)
-    found = np.empty(rounds)
+    distances = np.empty(rounds)
     for n in range(rounds):
         times_a = counts_of(len(a), 1, rng, groups[0])[0]
         times_b = times_a if paired else counts_of(len(b), 1, rng, groups[1])[0]
         # Only 63 % of the pictures are in a resample, some repeated: taking each once, with its
         # count, is a quarter of the work.
         in_a, in_b = times_a > 0, times_b > 0
-        found[n] = frechet_from_features(a[in_a], b[in_b], times_a[in_a], times_b[in_b])
-    return _interval(found - np.median(found) + plain, level)
+        distances[n] = frechet_from_features(a[in_a], b[in_b], times_a[in_a], times_b[in_b])
+    return _interval(distances - np.median(distances) + plain, level)
 
 
 def kid_interval(
@@ -180,22 +180,22 @@ def kid_interval(
         counts_of(len(x), rounds, rng, g) for x, g in zip((a, b), groups, strict=True)
     )
     with np.errstate(invalid="ignore"):  # of 2 or 3 pictures a resample may hold one alone
-        found = _mmd(a, b, times_a, times_a if paired else times_b, paired)
-    return _interval(found[np.isfinite(found)], level)
+        distances = _mmd(a, b, times_a, times_a if paired else times_b, paired)
+    return _interval(distances[np.isfinite(distances)], level)
 
 
 def _mmd(a: Array, b: Array, times_a: Times, times_b: Times, paired: bool) -> Array:
     """Unbiased MMD² of each resample, (rounds,); picture i counts `times[:, i]` times."""
-    within_a = _mean_kernel(_kernel(a, a), times_a, times_a, apart=True)
-    within_b = _mean_kernel(_kernel(b, b), times_b, times_b, apart=True)
-    return within_a + within_b - 2 * _mean_kernel(_kernel(a, b), times_a, times_b, apart=paired)
+    within_a = _mean_kernel(_kernel(a, a), times_a, times_a, distinct=True)
+    within_b = _mean_kernel(_kernel(b, b), times_b, times_b, distinct=True)
+    return within_a + within_b - 2 * _mean_kernel(_kernel(a, b), times_a, times_b, distinct=paired)
 
 
-def _mean_kernel(kernel: Array, times_a: Times, times_b: Times, apart: bool) -> Array:
-    """Mean over all pairs of pictures; `apart` leaves out those of a picture with its like."""
+def _mean_kernel(kernel: Array, times_a: Times, times_b: Times, distinct: bool) -> Array:
+    """Mean over all pairs of pictures; `distinct` leaves out those of a picture with its like."""
     total = ((times_a @ kernel) * times_b).sum(1)
     count = times_a.sum(1) * times_b.sum(1)
-    if apart:
+    if distinct:
         same = times_a * times_b
         total, count = total - same @ np.diag(kernel), count - same.sum(1)
     return total / count
@@ -204,10 +204,10 @@ def _mean_kernel(kernel: Array, times_a: Times, times_b: Times, apart: bool) -> 
 def counts_of(count: int, rounds: int, rng: np.random.Generator, groups: Groups = None) -> Counts:
     """How often each picture is in each resample, (rounds, count); alike within a group."""
     if groups is not None:
-        found, of = np.unique(groups, return_inverse=True)
-        return counts_of(len(found), rounds, rng)[:, of]
-    chosen = (rng.integers(count, size=count) for _ in range(rounds))
-    return np.stack([np.bincount(each, minlength=count) for each in chosen])
+        members, group = np.unique(groups, return_inverse=True)
+        return counts_of(len(members), rounds, rng)[:, group]
+    draws = (rng.integers(count, size=count) for _ in range(rounds))
+    return np.stack([np.bincount(each, minlength=count) for each in draws])
 
 
 def _interval(values: Array, level: float) -> tuple[float, float]:

@@ -56,16 +56,19 @@ def ink_sums(student: Tensor, teacher: Tensor) -> Tensor:
     All but the last two are in [0, 1]. Of many pictures a figure is the sum of the first over the
     sum of the second: a picture with little ink then counts little.
     """
-    grey, wanted_grey = luma(student.float()), luma(teacher.float())
-    drawn, wanted = black_hat(grey), black_hat(wanted_grey)
-    near_drawn, near_wanted = highest(drawn, 3), highest(wanted, 3)  # within a pixel
+    student_luma, teacher_luma = luma(student.float()), luma(teacher.float())
+    student_ink, teacher_ink = black_hat(student_luma), black_hat(teacher_luma)
+    near_student, near_teacher = highest(student_ink, 3), highest(teacher_ink, 3)  # within a pixel
     pairs = []
     for depth in (LEAST, *DARKER):
-        has, wants = drawn > depth, wanted > depth
-        pairs += [(wants & (near_drawn > depth), wants), (has & (near_wanted > depth), has)]
-    ink = wanted * (wanted > LEAST)
-    pairs.insert(2, (torch.minimum(near_drawn, ink), ink))
-    pairs += [(drawn, wanted), (_laplacian(grey).abs(), _laplacian(wanted_grey).abs())]
+        has, wants = student_ink > depth, teacher_ink > depth
+        pairs += [(wants & (near_student > depth), wants), (has & (near_teacher > depth), has)]
+    ink = teacher_ink * (teacher_ink > LEAST)
+    pairs.insert(2, (torch.minimum(near_student, ink), ink))
+    pairs += [
+        (student_ink, teacher_ink),
+        (_laplacian(student_luma).abs(), _laplacian(teacher_luma).abs()),
+    ]
     sums = [torch.stack([part.flatten(1).sum(1).float() for part in pair], -1) for pair in pairs]
     return torch.stack(sums, 1)
 
@@ -118,7 +121,7 @@ def displacement(a: Tensor, b: Tensor, tiles: int = 4) -> Tensor:
     window = torch.outer(
         torch.hann_window(height, periodic=False), torch.hann_window(width, periodic=False)
     )
-    found = torch.full((len(a), tiles, tiles, 2), float("nan"))
+    offsets = torch.full((len(a), tiles, tiles, 2), float("nan"))
     first, second = luma(a.float().cpu())[:, 0], luma(b.float().cpu())[:, 0]
     for n, row, column in np.ndindex(len(a), tiles, tiles):
         at = np.s_[n, row * height : (row + 1) * height, column * width : (column + 1) * width]
@@ -129,16 +132,16 @@ def displacement(a: Tensor, b: Tensor, tiles: int = 4) -> Tensor:
         shift, _, _ = phase_cross_correlation(
             here.numpy(), there.numpy(), upsample_factor=PARTS, normalization="phase"
         )
-        found[n, row, column] = torch.from_numpy(np.asarray(shift))
-    return found
+        offsets[n, row, column] = torch.from_numpy(np.asarray(shift))
+    return offsets
 
 
-def typical(found: Tensor) -> Tensor:
+def typical(offsets: Tensor) -> Tensor:
     """The median over pictures, (tiles, tiles, 2), of what `displacement` gives; NaN without any.
 
     Of an even number the lower one of the two in the middle.
     """
-    return found.nanmedian(0).values
+    return offsets.nanmedian(0).values
 
 
 KINDS = ("noise", "1 px", "pan")

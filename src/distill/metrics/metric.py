@@ -32,25 +32,25 @@ class Metric(ABC):
         """A figure (N,) for each of (N, 3, H, W) RGB in [0, 1]; both are of one size."""
 
 
-def own_metrics(nodes: Mapping[str, dict[str, Any]]) -> dict[str, Measure]:
+def user_metrics(nodes: Mapping[str, dict[str, Any]]) -> dict[str, Measure]:
     """The user's metrics by their names, each tried, and checked when it is called.
 
     Raises DistillError for a wrong one.
     """
-    made: dict[str, Measure] = {}
+    metrics: dict[str, Measure] = {}
     for name, node in nodes.items():
-        made[name] = partial(_figures, f"metrics.{name}", part(f"metrics.{name}", node, Metric))
-        made[name](*torch.rand(2, 2, 3, 64, 96, generator=torch.Generator().manual_seed(0)))
-    return made
+        metrics[name] = partial(_figures, f"metrics.{name}", part(f"metrics.{name}", node, Metric))
+        metrics[name](*torch.rand(2, 2, 3, 64, 96, generator=torch.Generator().manual_seed(0)))
+    return metrics
 
 
 @torch.inference_mode()
-def _figures(said: str, metric: Metric, output: Tensor, target: Tensor) -> Tensor:
-    with of_the_user(f"{said}: a call with {form(output)}"):
-        found: Any = metric(output, target)
+def _figures(key: str, metric: Metric, output: Tensor, target: Tensor) -> Tensor:
+    with of_the_user(f"{key}: a call with {form(output)}"):
+        figures: Any = metric(output, target)
     count = len(output)
-    if isinstance(found, Tensor) and found.shape == (count,) and found.isfinite().all():
-        return found
-    gave = form(found) if isinstance(found, Tensor) else type(found).__name__
+    if isinstance(figures, Tensor) and figures.shape == (count,) and figures.isfinite().all():
+        return figures
+    gave = form(figures) if isinstance(figures, Tensor) else type(figures).__name__
     want = f"{count} finite figures, one a picture, ({count},)"
-    raise DistillError(f"{said}: gave {gave}, want {want}")
+    raise DistillError(f"{key}: gave {gave}, want {want}")

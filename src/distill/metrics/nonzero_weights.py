@@ -25,8 +25,8 @@ def graph_nonzero_weight_share(model: onnx.ModelProto) -> float | None:
 
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
     convolutions = (n for n in model.graph.node if n.op_type in ("Conv", "ConvTranspose"))
-    found = [tensors[node.input[1]] for node in convolutions if node.input[1] in tensors]
-    weights = [torch.from_numpy(numpy_helper.to_array(t).astype("float32")) for t in found]
+    kernels = [tensors[node.input[1]] for node in convolutions if node.input[1] in tensors]
+    weights = [torch.from_numpy(numpy_helper.to_array(t).astype("float32")) for t in kernels]
     return _nonzero_share(weights) if weights else None
 
 
@@ -56,11 +56,11 @@ def _nonzero_share(weights: Sequence[Tensor]) -> float:
 
 def _weights(network: nn.Module) -> list[Tensor]:
     """Every convolution's weights, (output channels, …)."""
-    found = []
+    weights = []
     for module in network.modules():
         if isinstance(module, nn.Conv2d):
-            found.append(module.weight.detach())
+            weights.append(module.weight.detach())
         elif isinstance(module, nn.ConvTranspose2d):  # they lie as (inputs, outputs of a group, …)
             grouped = module.weight.detach().unflatten(0, (module.groups, -1))
-            found.append(grouped.transpose(1, 2).flatten(0, 1))
-    return found
+            weights.append(grouped.transpose(1, 2).flatten(0, 1))
+    return weights

@@ -175,14 +175,14 @@ def products(
     By ONNX Runtime and, on the CPU, by PyTorch: neither is fastest everywhere. PyTorch takes its
     process's number of threads, which the caller sets.
     """
-    found: dict[tuple[str, int], Callable[[], object]] = {}
+    calls: dict[tuple[str, int], Callable[[], object]] = {}
     for side in SIDES:
         session = sessions.open_session(product(side), threads, provider, timed=True)
-        found["ONNX Runtime", side] = sessions.sample_call(session)
+        calls["ONNX Runtime", side] = sessions.sample_call(session)
         if provider == sessions.CPU:
             a, b, out = (torch.rand(side, side) for _ in range(3))
-            found["PyTorch", side] = partial(torch.mm, a, b, out=out)
-    return found
+            calls["PyTorch", side] = partial(torch.mm, a, b, out=out)
+    return calls
 
 
 def product(side: int) -> onnx.ModelProto:

@@ -55,20 +55,20 @@ def unfold_batchnorm(network: nn.Module, folded: Mapping[str, Tensor], photos: T
     (N, 3, H, W) in [0, 1] are what is measured. Raises RuntimeError for weights of
     another network.
     """
-    state, own = dict(folded), network.state_dict()
+    state, untrained = dict(folded), network.state_dict()
     offsets: dict[str, Tensor] = {}
     for conv_name, conv, norm_name, norm in _normalised(network):
         offsets[norm_name] = state.pop(f"{conv_name}.bias", torch.zeros(norm.num_features))
         if conv.bias is not None:
             state[f"{conv_name}.bias"] = torch.zeros_like(conv.bias)
         for key in norm.state_dict():
-            state[f"{norm_name}.{key}"] = own[f"{norm_name}.{key}"]
+            state[f"{norm_name}.{key}"] = untrained[f"{norm_name}.{key}"]
     network.load_state_dict(state)
     norms = {name: norm for _, _, name, norm in _normalised(network)}
     for name, norm in norms.items():
         zeros = torch.zeros_like(offsets[name])
         _set(norm, zeros, 1 - norm.eps + zeros, offsets[name])
-    for name, (mean, variance) in _measured(network, norms, photos).items():
+    for name, (mean, variance) in _input_moments(network, norms, photos).items():
         _set(norms[name], mean, variance, mean + offsets[name])
 
 
@@ -93,16 +93,16 @@ def _set(norm: nn.BatchNorm2d, mean: Tensor, variance: Tensor, bias: Tensor) -> 
 
 
 @torch.inference_mode()
-def _measured(
+def _input_moments(
     network: nn.Module, norms: Mapping[str, nn.BatchNorm2d], photos: Tensor
 ) -> dict[str, tuple[Tensor, Tensor]]:
     """Mean and variance of what each norm is given, over all photos at once, by channel."""
-    found: dict[str, tuple[Tensor, Tensor]] = {}
+    moments: dict[str, tuple[Tensor, Tensor]] = {}
 
     def keep(name: str) -> torch.utils.hooks.RemovableHandle:
-        def hook(_: nn.Module, given: tuple[Tensor]) -> None:
-            variance, mean = torch.var_mean(given[0].double(), (0, 2, 3))
-            found[name] = mean.float(), variance.float()
+        def hook(_: nn.Module, inputs: tuple[Tensor]) -> None:
+            variance, mean = torch.var_mean(inputs[0].double(), (0, 2, 3))
+            moments[name] = mean.float(), variance.float()
 
         return norms[name].register_forward_pre_hook(hook)
 
@@ -113,7 +113,7 @@ def _measured(
         network.train(was)
         for handle in handles:
             handle.remove()
-    return {name: (mean.clone(), variance.clone()) for name, (mean, variance) in found.items()}
+    return {name: (mean.clone(), variance.clone()) for name, (mean, variance) in moments.items()}
 
 
 TRIMMED = 0.1  # of the batches, at each end, when statistics are measured
@@ -121,7 +121,7 @@ FLOOR = 0.03  # of the median variance of a layer's channels
 
 
 @contextmanager
-def statistics_kept(network: nn.Module) -> Iterator[None]:
+def frozen_statistics(network: nn.Module) -> Iterator[None]:
     """Each BatchNorm that trains normalises by the current batch, as ever, and records nothing.
 
     For further passes of one step: else their pictures would count among those that evaluation
@@ -160,7 +160,7 @@ def normalise_by_averages(network: nn.Module) -> None:
 
 
 @contextmanager
-def statistics_measured(network: nn.Module) -> Iterator[None]:
+def trimmed_statistics(network: nn.Module) -> Iterator[None]:
     """Running statistics become what the batches passed in this block have, in training mode.
 
     They are trimmed means over the batches: one picture that a layer has never seen the like of
@@ -168,21 +168,23 @@ def statistics_measured(network: nn.Module) -> Iterator[None]:
     layer: one that is 0 for most pictures would have a variance near 0, and the rare picture that
     it is not 0 for would leave the layer a thousand times too large.
     """
-    seen: dict[_BatchNorm, list[tuple[Tensor, Tensor]]] = {norm: [] for norm in _norms(network)}
+    batches_of: dict[_BatchNorm, list[tuple[Tensor, Tensor]]] = {
+        norm: [] for norm in _norms(network)
+    }
 
     def record(norm: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         if norm.training:
             variance, mean = torch.var_mean(inputs[0].float(), (0, 2, 3))
-            seen[norm].append((mean, variance))  # type: ignore[index]
+            batches_of[norm].append((mean, variance))  # type: ignore[index]
 
-    hooks = [norm.register_forward_pre_hook(record) for norm in seen]
+    hooks = [norm.register_forward_pre_hook(record) for norm in batches_of]
     try:
-        with torch.no_grad(), statistics_kept(network):
+        with torch.no_grad(), frozen_statistics(network):
             yield
     finally:
         for hook in hooks:
             hook.remove()
-    for norm, batches in seen.items():
+    for norm, batches in batches_of.items():
         if batches and norm.running_mean is not None and norm.running_var is not None:
             means, variances = map(torch.stack, zip(*batches, strict=True))
             variance = _trimmed_mean(variances)

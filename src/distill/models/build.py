@@ -28,16 +28,16 @@ PACKAGES = ("distill.models.generators", "distill.models.students")
 TEACHERS = "distill.models.teachers"
 
 
-def untrained(said: NetworkSettings) -> nn.Module:
+def untrained(settings: NetworkSettings) -> nn.Module:
     """The network of a run's settings or of a file, which may come from elsewhere, not trained."""
-    if isinstance(said, StudentSettings):
-        encoder = without_weights(checked_node(said.encoder))
-        decoder = checked_node(said.decoder.build)
-        head = said.head and checked_node(said.head)
-        return build_student(encoder, decoder, said.channels, said.global_statistics, head)
-    assert isinstance(said, GeneratorSettings)
-    node = checked_node(said.generator.build)
-    return nodes.build(node, size=said.side, in_channels=3, out_channels=said.channels)
+    if isinstance(settings, StudentSettings):
+        encoder = without_weights(checked_node(settings.encoder))
+        decoder = checked_node(settings.decoder.build)
+        head = settings.head and checked_node(settings.head)
+        return build_student(encoder, decoder, settings.channels, settings.global_statistics, head)
+    assert isinstance(settings, GeneratorSettings)
+    node = checked_node(settings.generator.build)
+    return nodes.build(node, size=settings.side, in_channels=3, out_channels=settings.channels)
 
 
 def checked_node(node: Node) -> Node:
@@ -66,18 +66,18 @@ def build_student(
     With a head the decoder ends without its `activation`: it gives logits. Raises DistillError
     where one is the user's own and they do not give pictures.
     """
-    built = nodes.part("encoder", encoder, nn.Module)
-    if missing := [name for name in ("channels", "strides") if not hasattr(built, name)]:
+    encoder_module = nodes.part("encoder", encoder, nn.Module)
+    if gaps := [name for name in ("channels", "strides") if not hasattr(encoder_module, name)]:
         raise DistillError(
-            f"encoder: {type(built).__name__} has no `{missing[0]}`, a list with a number for each "
-            "of its features, the photo first"
+            f"encoder: {type(encoder_module).__name__} has no `{gaps[0]}`, a list with a number "
+            "for each of its features, the photo first"
         )
     last = None if head is None else nodes.part("head", head, Head)
     if last is not None and channels != 3:
         raise DistillError(f"channels={channels}: a head gives RGB; set channels=3 or head=picture")
-    given = {"channels": built.channels, "strides": built.strides}
-    given["out_channels"] = channels if last is None else last.channels
-    out = nodes.part("decoder.build", decoder, nn.Module, **given)
+    arguments = {"channels": encoder_module.channels, "strides": encoder_module.strides}
+    arguments["out_channels"] = channels if last is None else last.channels
+    out = nodes.part("decoder.build", decoder, nn.Module, **arguments)
     if last is not None:
         if not isinstance(getattr(out, "activation", None), nn.Module):
             raise DistillError(
@@ -85,17 +85,19 @@ def build_student(
                 "and so cannot give a head its logits; use head=picture"
             )
         out.activation = nn.Identity()
-    whole = None if statistics == "none" else global_statistics(built, out)
-    student = Student(built, out, whole, last)
+    whole = None if statistics == "none" else global_statistics(encoder_module, out)
+    student = Student(encoder_module, out, whole, last)
     both = {"encoder": encoder, "decoder.build": decoder} | ({"head": head} if head else {})
-    own = [f"{key}._target_={node['_target_']}" for key, node in both.items() if nodes.is_own(node)]
-    if own:
-        try_network(" with ".join(own), student, channels)
+    foreign = [
+        f"{key}._target_={node['_target_']}" for key, node in both.items() if nodes.is_own(node)
+    ]
+    if foreign:
+        try_network(" with ".join(foreign), student, channels)
     return student
 
 
-def try_network(said: str, network: nn.Module, channels: int, multiple: int = 32) -> None:
-    """Run a network once on 64 × 64 and on 64 × 96 pixels. Raises DistillError that begins `said`.
+def try_network(what: str, network: nn.Module, channels: int, multiple: int = 32) -> None:
+    """Run a network once on 64 × 64 and on 64 × 96 pixels. Raises DistillError that begins `what`.
 
     It is left in the mode that it was in, and so are torch's random numbers.
     """
@@ -105,10 +107,10 @@ def try_network(said: str, network: nn.Module, channels: int, multiple: int = 32
         network.eval()
         for size in [fixed] if fixed else [(low, low), (low, low + step)]:
             photo = torch.rand(1, 3, *size)
-            with of_the_user(f"{said}: a call with {form(photo)}"):
+            with of_the_user(f"{what}: a call with {form(photo)}"):
                 output = network(photo)
             if problem := wrong_pictures(output, (1, channels, *size)):
-                raise DistillError(f"{said}: {problem}, for {tuple(photo.shape)}")
+                raise DistillError(f"{what}: {problem}, for {tuple(photo.shape)}")
     network.train(training)
 
 
@@ -132,23 +134,23 @@ def load_teacher(style: StyleSettings, node: Node | None) -> Teacher:
         if not nodes.takes(node, "typed"):
             node = {key: value for key, value in node.items() if key != "typed"}
         nodes.bind("teacher", node, ("weights",))
-    found = {}
+    arguments = {}
     if style.file is not None or style.weights is not None:
         if nodes.takes(node, "weights"):
             file = WeightsFile(style.file or "", style.url, style.sha256, style.git_blob)
-            found = {"weights": weights.find(file, style.weights, "style.weights")}
+            arguments = {"weights": weights.find(file, style.weights, "style.weights")}
         elif style.weights:  # another teacher than the style's own
             raise DistillError(f"style.weights={style.weights}: this teacher takes none; leave it")
-    teacher: Teacher = nodes.part("teacher", node, Teacher, **found)
-    return tried(teacher, f"teacher._target_={node['_target_']}") if nodes.is_own(node) else teacher
+    teacher: Teacher = nodes.part("teacher", node, Teacher, **arguments)
+    return trial(teacher, f"teacher._target_={node['_target_']}") if nodes.is_own(node) else teacher
 
 
-def tried(teacher: Teacher, said: str) -> Teacher:
+def trial(teacher: Teacher, what: str) -> Teacher:
     """A teacher of the user's own, frozen, once it has drawn. Raises DistillError."""
     if teacher.origin == Teacher.origin:  # it has said nothing better
-        teacher.origin = said
+        teacher.origin = what
     if teacher.freeze().timed and not teacher.by_name:
-        try_network(said, teacher, 4 if teacher.transparent else 3, teacher.multiple)
+        try_network(what, teacher, 4 if teacher.transparent else 3, teacher.multiple)
     return teacher
 
 

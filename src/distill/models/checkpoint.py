@@ -31,7 +31,7 @@ def load_network(checkpoint: Path, direction: Direction = "AtoB") -> tuple[nn.Mo
             f"{checkpoint}: a network alone; this also needs its run's settings, so name a "
             "checkpoint of distill.train"
         )
-    return _read(checkpoint, direction)
+    return _read_checkpoint(checkpoint, direction)
 
 
 def load_student(checkpoint: Path) -> tuple[Student, Train]:
@@ -54,11 +54,11 @@ def student_to_start_from(path: Path) -> tuple[Student, bool]:
     """
     if not is_network_file(path):
         return load_student(path)[0], False
-    network, said = read_network_file(path)
-    if not isinstance(said, StudentDescription):
-        raise DistillError(NO_STUDENT.format(path, said.recipe))
+    network, about = read_network_file(path)
+    if not isinstance(about, StudentDescription):
+        raise DistillError(NO_STUDENT.format(path, about.recipe))
     assert isinstance(network, Student)
-    return network, said.folded
+    return network, about.folded
 
 
 def lineage(trained: Train) -> list[Train]:
@@ -91,15 +91,15 @@ def read_network(
     """
     if is_network_file(checkpoint):
         return read_network_file(checkpoint, direction)
-    return _read(checkpoint, direction)
+    return _read_checkpoint(checkpoint, direction)
 
 
-def _read(checkpoint: Path, direction: Direction) -> tuple[nn.Module, Training]:
+def _read_checkpoint(checkpoint: Path, direction: Direction) -> tuple[nn.Module, Training]:
     if not checkpoint.is_file():
         raise DistillError(f"{checkpoint}: no such file")
     with problems_of(checkpoint, "checkpoint of distill.train"):
-        saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
-        trained = settings_of(saved["distill"])
+        checkpoint_values = torch.load(checkpoint, map_location="cpu", weights_only=True)
+        trained = settings_of(checkpoint_values["distill"])
         recipe = recipe_named(trained.recipe)
         if direction not in recipe.networks:
             raise DistillError(
@@ -107,8 +107,8 @@ def _read(checkpoint: Path, direction: Direction) -> tuple[nn.Module, Training]:
                 "way; leave direction out"
             )
         network, prefix = untrained(trained), f"{recipe.networks[direction]}."
-        averaged = saved.get("callbacks", {}).get("StudentEMA", {}).get("average")
-        whole = {k.replace(COMPILED, ""): v for k, v in saved["state_dict"].items()}
+        averaged = checkpoint_values.get("callbacks", {}).get("StudentEMA", {}).get("average")
+        whole = {k.replace(COMPILED, ""): v for k, v in checkpoint_values["state_dict"].items()}
         state = {k.removeprefix(prefix): v for k, v in whole.items() if k.startswith(prefix)}
         network.load_state_dict(usable(averaged or state, checkpoint.name))
     return network.eval(), trained

@@ -65,8 +65,8 @@ def description(trained: Training, direction: Direction = "AtoB") -> Description
         return GeneratorDescription(run=trained.run, generator=trained.generator, **common)
     assert isinstance(trained, Train)
     style, teacher = replace(trained.style, weights=None), trained.teacher
-    if own := trained.style.weights:  # not the file that is published under that name
-        style = replace(style, file=Path(own).name, url=None, sha256=None, git_blob=None)
+    if weights := trained.style.weights:  # not the file that is published under that name
+        style = replace(style, file=Path(weights).name, url=None, sha256=None, git_blob=None)
     return StudentDescription(
         encoder=without_weights(trained.encoder),
         decoder=trained.decoder,
@@ -78,10 +78,10 @@ def description(trained: Training, direction: Direction = "AtoB") -> Description
     )
 
 
-def untrained_network(said: Description) -> nn.Module:
+def untrained_network(about: Description) -> nn.Module:
     """The network of a description, with weights that are none."""
-    network = untrained(said)
-    if not said.folded:
+    network = untrained(about)
+    if not about.folded:
         return network
     return fold_batchnorm(network).requires_grad_()  # torch gives new biases none
 
@@ -102,7 +102,7 @@ def colours_at(trained: NetworkSettings) -> int | None:
     return None
 
 
-def write_network(network: nn.Module, said: Description, target: Path) -> None:
+def write_network(network: nn.Module, about: Description, target: Path) -> None:
     """Replace `target` by the network's weights and its `description`. The same in, the same bytes.
 
     A second key beside ours would stand before or after it by chance.
@@ -112,7 +112,7 @@ def write_network(network: nn.Module, said: Description, target: Path) -> None:
     }
     with atomic_write(target) as temporary:
         save_file(
-            state, temporary, {KEY: json.dumps(asdict(said), sort_keys=True, ensure_ascii=False)}
+            state, temporary, {KEY: json.dumps(asdict(about), sort_keys=True, ensure_ascii=False)}
         )
 
 
@@ -127,12 +127,12 @@ def read_description(path: Path) -> Description:
                 "weights without what builds their network; a file of distill.export "
                 "formats=[safetensors] has both"
             )
-        said = json.loads(metadata[KEY])
-        if said["form"] > FORM:
-            raise DistillError(f"made by distill {said['version']}; update this one")
-        of_student = issubclass(schema_of(said), StudentSettings)
+        about = json.loads(metadata[KEY])
+        if about["form"] > FORM:
+            raise DistillError(f"made by distill {about['version']}; update this one")
+        of_student = issubclass(schema_of(about), StudentSettings)
         schema = StudentDescription if of_student else GeneratorDescription
-        return fit(said, schema, extra="ignore")
+        return fit(about, schema, extra="ignore")
 
 
 def read_network_file(path: Path, direction: Direction = "AtoB") -> tuple[nn.Module, Description]:
@@ -144,11 +144,11 @@ def read_network_file(path: Path, direction: Direction = "AtoB") -> tuple[nn.Mod
     """
     if direction != "AtoB":
         raise DistillError(f"direction={direction}: {path} has one direction; leave it out")
-    said = read_description(path)
+    about = read_description(path)
     with problems_of(path, "network of distill.export"):
-        network = untrained_network(said)
+        network = untrained_network(about)
         load_state(network, load_file(path), Path(path.name))
-    return network.eval(), said
+    return network.eval(), about
 
 
 @contextmanager

@@ -48,14 +48,14 @@ def main(settings: Stylize) -> None:
     if settings.listed:
         print(stylizing.listing())
         return
-    found, left_out = find(settings.inputs, settings.output)
+    files, omissions = find(settings.inputs, settings.output)
     student, name = stylizing.choose(settings)
     render.check_size(settings.size, student, settings.upscale)
     ending = f"{name}-compare" if settings.compare else name
     alpha = student.channels == 4
-    jobs = plan(found, settings.inputs, settings.output, ending, alpha)
+    jobs = plan(files, settings.inputs, settings.output, ending, alpha)
 
-    stylizing.stylise_all(jobs, student, settings, left_out)
+    stylizing.stylise_all(jobs, student, settings, omissions)
 
 
 if __name__ == "__main__":

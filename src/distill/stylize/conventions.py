@@ -33,56 +33,67 @@ CLEAR = 0.65  # of the distance with the second-best ranges, at most
 BEYOND = 0.1  # how far outside of its range one value in two hundred may be
 
 
-def adapt(model: onnx.ModelProto, said: TakesOnnxFiles, name: str) -> tuple[onnx.ModelProto, str]:
+def adapt(
+    model: onnx.ModelProto, convention: TakesOnnxFiles, name: str
+) -> tuple[onnx.ModelProto, str]:
     """A network of one picture as one from float32 (1, 3, H, W), RGB in [0, 1], to the same.
 
-    `said` are its ranges, channels and layout; its element types may be float32, float16 or uint8.
-    Ranges that are not said are found by photographs, where one pair of them is clearly right; else
-    they are [0, 1]. Also a line on what was found, "" where that is [0, 1]. Raises DistillError
-    where one range is said and the other is not found.
+    `convention` has its ranges, channels and layout; element types may be float32, float16 or
+    uint8. Ranges that it leaves open are estimated by photographs, where one pair of them is
+    clearly right; else they are [0, 1]. Also a line with the estimate, "" where that is [0, 1].
+    Raises DistillError where one range is named and the other cannot be estimated.
     """
-    for key, span in zip(KEYS, (said.input_range, said.output_range), strict=True):
+    for key, span in zip(KEYS, (convention.input_range, convention.output_range), strict=True):
         if span and span[0] == span[1]:
             raise DistillError(f"{key}={list(span)}: want two different values, black and white")
-    told: dict[str, Range] = {}
+    ranges_of_file: dict[str, Range] = {}
     with suppress(ValueError, TypeError, KeyError):  # a file of others may have anything there
         about = json.loads(noted(model, ABOUT) or "{}")
-        told = {end: r for end in ENDS for r in RANGES if [*r] == about[end]["range"]}
-    taken, given = (
-        span or ((0.0, 255.0) if _kind(value) == TensorProto.UINT8 else None) or told.get(end)
+        ranges_of_file = {end: r for end in ENDS for r in RANGES if [*r] == about[end]["range"]}
+    input_range, output_range = (
+        span
+        or ((0.0, 255.0) if _kind(value) == TensorProto.UINT8 else None)
+        or ranges_of_file.get(end)
         for span, value, end in zip(
-            (said.input_range, said.output_range),
+            (convention.input_range, convention.output_range),
             (model_inputs(model)[0], model.graph.output[0]),
             ENDS,
             strict=True,
         )
     )
-    if taken and given:
-        return _adapted(model, said, taken, given), ""
-    found = _ranges(model, said, taken, given)
-    if found is None and (said.input_range or said.output_range):
-        missing = "output_range" if said.input_range else "input_range"
-        raise DistillError(f"{name}: say {missing}=[BLACK,WHITE] too; photographs do not tell it")
-    ranges = found or OURS
-    shown = [f"{key}=[{low:g},{high:g}]" for key, (low, high) in zip(KEYS, ranges, strict=True)]
-    line = f"{name}: {' '.join(shown)}, found by photographs; type another one if it is wrong"
-    return _adapted(model, said, *ranges), "" if ranges == OURS else line
+    if input_range and output_range:
+        return _adapt(model, convention, input_range, output_range), ""
+    ranges_of_photos = _ranges(model, convention, input_range, output_range)
+    if ranges_of_photos is None and (convention.input_range or convention.output_range):
+        key_to_add = "output_range" if convention.input_range else "input_range"
+        raise DistillError(
+            f"{name}: say {key_to_add}=[BLACK,WHITE] too; photographs do not tell it"
+        )
+    ranges = ranges_of_photos or OURS
+    words = [f"{key}=[{low:g},{high:g}]" for key, (low, high) in zip(KEYS, ranges, strict=True)]
+    line = f"{name}: {' '.join(words)}, found by photographs; type another one if it is wrong"
+    return _adapt(model, convention, *ranges), "" if ranges == OURS else line
 
 
-def _adapted(model: onnx.ModelProto, said: TakesOnnxFiles, taken: Range, given: Range) -> Any:
+def _adapt(
+    model: onnx.ModelProto, convention: TakesOnnxFiles, input_range: Range, output_range: Range
+) -> Any:
     """The graph with the nodes that its ranges, channels, layout and element types ask for."""
     entry = model_inputs(model)[0]
     to_kind, from_kind = _kind(entry), _kind(model.graph.output[0])
-    last, out_last = (_channels_last(each, said) for each in (entry, model.graph.output[0]))
+    last, out_last = (_channels_last(each, convention) for each in (entry, model.graph.output[0]))
     order = np.array([2, 1, 0], np.int64)
-    reverse: list[Step] = [("Gather", order, {"axis": 1})] if said.channels == "bgr" else []
+    reverse: list[Step] = [("Gather", order, {"axis": 1})] if convention.channels == "bgr" else []
 
     def number(value: float) -> np.ndarray:
         return np.asarray(value, np.float32)
 
     before = [*reverse]
-    if taken != (0, 1):
-        before += [("Mul", number(taken[1] - taken[0]), {}), ("Add", number(taken[0]), {})]
+    if input_range != (0, 1):
+        before += [
+            ("Mul", number(input_range[1] - input_range[0]), {}),
+            ("Add", number(input_range[0]), {}),
+        ]
     before += [("Transpose", None, {"perm": [0, 2, 3, 1]})] if last else []
     before += [("Add", number(0.5), {})] if to_kind == TensorProto.UINT8 else []
     before += [("Cast", None, {"to": to_kind})] if to_kind != TensorProto.FLOAT else []
@@ -90,8 +101,11 @@ def _adapted(model: onnx.ModelProto, said: TakesOnnxFiles, taken: Range, given: 
     if from_kind != TensorProto.FLOAT:
         behind.append(("Cast", None, {"to": TensorProto.FLOAT}))
     behind += [("Transpose", None, {"perm": [0, 3, 1, 2]})] if out_last else []
-    if given != (0, 1):
-        behind += [("Sub", number(given[0]), {}), ("Div", number(given[1] - given[0]), {})]
+    if output_range != (0, 1):
+        behind += [
+            ("Sub", number(output_range[0]), {}),
+            ("Div", number(output_range[1] - output_range[0]), {}),
+        ]
     behind += reverse
     dims = entry.type.tensor_type.shape.dim
     sides = [dim.dim_value or None for dim in (dims[1:3] if last else dims[2:4])]
@@ -102,7 +116,7 @@ def _adapted(model: onnx.ModelProto, said: TakesOnnxFiles, taken: Range, given: 
 
 def _ranges(
     model: onnx.ModelProto,
-    said: TakesOnnxFiles,
+    convention: TakesOnnxFiles,
     input_range: Range | None,
     output_range: Range | None,
 ) -> tuple[Range, Range] | None:
@@ -114,34 +128,37 @@ def _ranges(
     if find_spec("skimage") is None:
         return None
     entry = model_inputs(model)[0]
-    dims, last = entry.type.tensor_type.shape.dim, _channels_last(entry, said)
+    dims, last = entry.type.tensor_type.shape.dim, _channels_last(entry, convention)
     sides = [dim.dim_value or SIDE for dim in (dims[1:3] if last else dims[2:4])]
     photos = [centre_square(read_photo(photo.path), max(sides)) for photo in demo_photos()]
     pictures = [np.asarray(p, np.float32).transpose(2, 0, 1)[None] / 255 for p in photos]
 
     def cells(picture: np.ndarray) -> np.ndarray:
         rows, columns = (side // CELL * CELL for side in picture.shape[2:])
-        cut = picture[0, :3, :rows, :columns].reshape(3, rows // CELL, CELL, -1, CELL)
-        return cut.mean((2, 4))
+        crops = picture[0, :3, :rows, :columns].reshape(3, rows // CELL, CELL, -1, CELL)
+        return crops.mean((2, 4))
 
     distances = dict[tuple[Range, Range], float]()
-    for taken in [input_range] if input_range else RANGES:
+    for input_candidate in [input_range] if input_range else RANGES:
         try:
-            session = open_session(_adapted(model, said, taken, (0, 1)), threads=1)
+            session = open_session(_adapt(model, convention, input_candidate, (0, 1)), threads=1)
             name = session.get_inputs()[0].name
-            cut = [picture[..., : sides[0], : sides[1]] for picture in pictures]
-            outputs = [np.asarray(session.run(None, {name: each})[0]) for each in cut]
+            crops = [picture[..., : sides[0], : sides[1]] for picture in pictures]
+            outputs = [np.asarray(session.run(None, {name: each})[0]) for each in crops]
         except Exception:  # ONNX Runtime's own classes; what cannot run is said where it is opened
             return None
-        if any(o.shape[2:] != each.shape[2:] for o, each in zip(outputs, cut, strict=True)):
+        if any(o.shape[2:] != each.shape[2:] for o, each in zip(outputs, crops, strict=True)):
             return None
-        for given in [output_range] if output_range else RANGES:
-            scaled = [(output - given[0]) / (given[1] - given[0]) for output in outputs]
+        for output_candidate in [output_range] if output_range else RANGES:
+            scaled = [
+                (output - output_candidate[0]) / (output_candidate[1] - output_candidate[0])
+                for output in outputs
+            ]
             edges = np.array([np.quantile(each, (0.005, 0.995)) for each in scaled])
             if edges.min() >= -BEYOND and edges.max() <= 1 + BEYOND:  # false for NaN too
-                pairs = zip(scaled, cut, strict=True)
+                pairs = zip(scaled, crops, strict=True)
                 far = [np.abs(cells(each) - cells(photo)).mean() for each, photo in pairs]
-                distances[taken, given] = float(np.mean(far))
+                distances[input_candidate, output_candidate] = float(np.mean(far))
     best, *others = sorted(distances, key=distances.__getitem__) or [OURS]
     near = distances.get(OURS, 1) <= NEAR  # linear networks make sense in several ranges
     clear = not others or distances[best] <= CLEAR * distances[others[0]]
@@ -152,10 +169,10 @@ def _kind(value: onnx.ValueInfoProto) -> int:
     return value.type.tensor_type.elem_type
 
 
-def _channels_last(value: onnx.ValueInfoProto, said: TakesOnnxFiles) -> bool:
+def _channels_last(value: onnx.ValueInfoProto, convention: TakesOnnxFiles) -> bool:
     sides = [dim.dim_value for dim in value.type.tensor_type.shape.dim]  # 0 where left open
     return (
         (len(sides) == 4 and sides[3] in (3, 4) and sides[1] not in (3, 4))
-        if said.layout is None
-        else (said.layout == "nhwc")
+        if convention.layout is None
+        else (convention.layout == "nhwc")
     )

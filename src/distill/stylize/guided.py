@@ -36,7 +36,7 @@ def upscale(
     for top in range(0, photo.height, STRIP):
         bottom = min(top + STRIP, photo.height)
         rows = to_array(photo.crop((0, top, photo.width, bottom)))
-        *weights, values = _enlarged(functions, top, bottom, photo.height, photo.width)
+        *weights, values = _enlarge(functions, top, bottom, photo.height, photo.width)
         for weight, colour in zip(weights, rows, strict=True):
             weight *= colour
             values += weight
@@ -54,32 +54,34 @@ def fit(photo: np.ndarray, stylised: np.ndarray, radius: int, eps: float) -> np.
     variance = _mean(_products(photo, photo), radius) - _products(photo_mean, photo_mean)
     covariance = _mean(_products(photo, stylised), radius) - _products(photo_mean, stylised_mean)
     variance[range(3), range(3)] += eps
-    weights = _solved(variance, covariance)
-    added = stylised_mean - (weights * photo_mean[:, None]).sum(0)
-    return np.concatenate([weights, added[None]])
+    weights = _solve(variance, covariance)
+    offset = stylised_mean - (weights * photo_mean[:, None]).sum(0)
+    return np.concatenate([weights, offset[None]])
 
 
-def _enlarged(functions: np.ndarray, top: int, bottom: int, height: int, width: int) -> np.ndarray:
+def _enlarge(functions: np.ndarray, top: int, bottom: int, height: int, width: int) -> np.ndarray:
     """Rows top to bottom of the functions enlarged to height×width, bilinear, pixel centres kept.
 
     The columns come first: they are enlarged in the few rows that the strip needs.
     """
     above, below, down = _between(np.arange(top, bottom), functions.shape[-2], height)
-    left, right, across = _between(np.arange(width), functions.shape[-1], width)
+    first, second, across = _between(np.arange(width), functions.shape[-1], width)
     rows = functions[..., above[0] : below[-1] + 1, :]
-    wide = _mixed(rows, left, right, across, -1)
-    return _mixed(wide, above - above[0], below - above[0], down[:, None], -2)
+    wide = _mix(rows, first, second, across, -1)
+    return _mix(wide, above - above[0], below - above[0], down[:, None], -2)
 
 
-def _between(pixels: np.ndarray, own: int, full: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of pixels along a side enlarged from `own` to `full`: between which two of its own each
+def _between(
+    pixels: np.ndarray, small: int, full: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of pixels along a side enlarged from `small` to `full`: between which two of its own each
     lies, and its share of the second one."""
-    at = ((pixels + 0.5) * own / full - 0.5).clip(0, own - 1)
+    at = ((pixels + 0.5) * small / full - 0.5).clip(0, small - 1)
     first = at.astype(int)
-    return first, (first + 1).clip(max=own - 1), (at - first).astype(np.float32)
+    return first, (first + 1).clip(max=small - 1), (at - first).astype(np.float32)
 
 
-def _mixed(
+def _mix(
     x: np.ndarray, first: np.ndarray, second: np.ndarray, share: np.ndarray, axis: int
 ) -> np.ndarray:
     """Of each pair along an axis the one plus a share of the way to the other."""
@@ -90,7 +92,7 @@ def _mixed(
     return start
 
 
-def _solved(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _solve(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """x of left · x = right at every pixel, (3, 3, H, W) and (3, C, H, W); both are written over.
 
     Gaussian elimination, plane by plane: of symmetric matrices whose eigenvalues are at least

@@ -42,7 +42,7 @@ class NotWhole(Exception):
 
 
 @dataclass(frozen=True)
-class FoundInput:
+class InputFile:
     """A picture or video and the path that it keeps below the folder for outputs."""
 
     path: Path
@@ -66,7 +66,7 @@ class StylizeJob:
         tqdm.write(f"{str(self.source)!r}: {text}", file=sys.stderr)
 
 
-def find(inputs: Sequence[str], output: str | None) -> tuple[list[FoundInput], str]:
+def find(inputs: Sequence[str], output: str | None) -> tuple[list[InputFile], str]:
     """The pictures and videos that files, folders (with all below them) and patterns name, once.
 
     What lies in the folder for outputs is left out where that is below a folder or a pattern's
@@ -79,7 +79,7 @@ def find(inputs: Sequence[str], output: str | None) -> tuple[list[FoundInput], s
         raise DistillError(f"{null!r}: no file's name holds a null byte; type another one")
     several = sum(os.path.isdir(home_path(typed)) for typed in inputs) > 1
     out = Path(os.path.abspath(home_path(output or DEFAULT)))
-    found: dict[str, FoundInput] = {}
+    files_by_path: dict[str, InputFile] = {}
     others: list[str] = []
     for typed in inputs:
         check_local(typed)
@@ -87,28 +87,28 @@ def find(inputs: Sequence[str], output: str | None) -> tuple[list[FoundInput], s
         files, within = list[Path](), ""
         if folder := os.path.isdir(path):
             within = real_path(path).name if several else ""
-            there, wanted = [*walk(path)], PICTURES | VIDEO_SUFFIXES
-            files = sorted(p for p in there if p.suffix.lower() in wanted)
-            others += [p.name for p in there]
+            below, suffixes = [*walk(path)], PICTURES | VIDEO_SUFFIXES
+            files = sorted(p for p in below if p.suffix.lower() in suffixes)
+            others += [p.name for p in below]
             if not files:
-                said = f" ({said})" if (said := left_out(others)) else ""
-                raise DistillError(f"{path}: {NONE}, and no video{said}")
+                reason = f" ({reason})" if (reason := left_out(others)) else ""
+                raise DistillError(f"{path}: {NONE}, and no video{reason}")
         elif glob.has_magic(typed) and not os.path.lexists(path):
             while glob.has_magic(str(root)):
                 root = root.parent
-            fitting = sorted(glob.glob(str(path), recursive=True))
-            files = [Path(p) for p in fitting if not os.path.isdir(p)]
+            matches = sorted(glob.glob(str(path), recursive=True))
+            files = [Path(p) for p in matches if not os.path.isdir(p)]
         absolute = Path(os.path.abspath(root))
         if out != absolute and out.is_relative_to(absolute):  # it has the outputs of earlier runs
             files = [p for p in files if not Path(os.path.abspath(p)).is_relative_to(out)]
-        new = [FoundInput(file, within / file.relative_to(root)) for file in files]
-        for each in new if new or folder else [FoundInput(path, Path(path.name))]:
-            found.setdefault(os.path.abspath(each.path), each)
-    return list(found.values()), left_out(others)
+        new = [InputFile(file, within / file.relative_to(root)) for file in files]
+        for each in new if new or folder else [InputFile(path, Path(path.name))]:
+            files_by_path.setdefault(os.path.abspath(each.path), each)
+    return list(files_by_path.values()), left_out(others)
 
 
 def plan(
-    found: Sequence[FoundInput], inputs: Sequence[str], output: str | None, ending: str, alpha: bool
+    files: Sequence[InputFile], inputs: Sequence[str], output: str | None, ending: str, alpha: bool
 ) -> list[StylizeJob]:
     """Where each output goes: OUT/PLACE/STEM-ENDING.SUFFIX, or the one file that OUT names.
 
@@ -118,30 +118,30 @@ def plan(
     written over.
     """
     folders = any(os.path.isdir(home_path(typed)) for typed in inputs)
-    alone = len(found) == 1 and not folders
+    alone = len(files) == 1 and not folders
     out = folder = home_path(output or DEFAULT)
-    if _names_a_file(output or DEFAULT, alone, found):
-        jobs, folder = [StylizeJob(found[0].path, out)], out.parent
+    if _names_a_file(output or DEFAULT, alone, files):
+        jobs, folder = [StylizeJob(files[0].path, out)], out.parent
     else:
 
-        def named(place: Path) -> Path:
+        def output_name(place: Path) -> Path:
             return place.with_name(_name(place, ending, alpha))
 
         # Of a folder a.bmp and a.tif are a-bmp and a-tif: both become png.
-        times = Counter(named(f.place) for f in found if folders)
+        times = Counter(output_name(f.place) for f in files if folders)
         jobs = []
-        for each in found:
+        for each in files:
             place, suffix = each.place, each.place.suffix
-            kept = suffix.lower() in SUFFIXES or _is_video(place)
-            if times[named(place)] > 1 and not kept:
+            same_suffix = suffix.lower() in SUFFIXES or _is_video(place)
+            if times[output_name(place)] > 1 and not same_suffix:
                 place = place.with_stem(f"{place.stem}-{suffix[1:]}")
-            jobs.append(StylizeJob(each.path, out / named(place)))
+            jobs.append(StylizeJob(each.path, out / output_name(place)))
     _check(jobs)
-    there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
-    if not there.is_dir():
-        raise DistillError(f"{there}: cannot be written into, it is no folder; choose another -o")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise DistillError(f"{there}: cannot be written into by you; choose another -o")
+    nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    if not nearest.is_dir():
+        raise DistillError(f"{nearest}: cannot be written into, it is no folder; choose another -o")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise DistillError(f"{nearest}: cannot be written into by you; choose another -o")
     return jobs
 
 
@@ -149,21 +149,21 @@ def _is_video(path: Path) -> bool:
     return path.suffix.lower() in VIDEO_SUFFIXES
 
 
-def _names_a_file(output: str, alone: bool, found: Sequence[FoundInput]) -> bool:
+def _names_a_file(output: str, alone: bool, files: Sequence[InputFile]) -> bool:
     path = home_path(output)
     if path.is_dir() or output.endswith(("/", os.sep)) or not path.suffix:
         return False
     suffix = path.suffix.lower()
     if not alone and suffix in SUFFIXES | VIDEO_OUTPUTS.keys():
-        what = "files" if any(_is_video(f.path) for f in found) else "pictures"
-        raise DistillError(f"-o {output}: is one file, name a folder ({len(found)} {what} found)")
+        what = "files" if any(_is_video(f.path) for f in files) else "pictures"
+        raise DistillError(f"-o {output}: is one file, name a folder ({len(files)} {what} found)")
     if not alone:
         return False
-    video = _is_video(found[0].path)
+    video = _is_video(files[0].path)
     kinds = VIDEO_OUTPUTS.keys() if video else SUFFIXES
     if suffix not in kinds:
-        what, listed = "video" if video else "picture", ", ".join(sorted(kinds))
-        raise DistillError(f"-o {output}: a {what} is {listed}; a folder's name ends with /")
+        what, suffixes = "video" if video else "picture", ", ".join(sorted(kinds))
+        raise DistillError(f"-o {output}: a {what} is {suffixes}; a folder's name ends with /")
     return True
 
 
@@ -181,9 +181,9 @@ def _name(place: Path, ending: str, alpha: bool) -> str:
 
 def _check(jobs: Sequence[StylizeJob]) -> None:
     inputs = {_identity(job.source) for job in jobs}
-    taken: dict[Path, Path] = {}
+    sources: dict[Path, Path] = {}
     for job in jobs:
-        other = taken.setdefault(job.target, job.source)
+        other = sources.setdefault(job.target, job.source)
         if other != job.source:
             raise DistillError(
                 f"{other} and {job.source} would both become {job.target}; stylise one after "

@@ -37,14 +37,14 @@ class ImageModel(Protocol):
 
     H and W divide by 32; `fixed` is (H, W) where only one size goes, else None. `colours_at` is the
     long side at which its colours are right; larger outputs take theirs from there. None: at any.
-    `told`: a part of a picture is stylised by the `summary` of the whole one, (1, 64, 1, 1);
-    without it what is given is the whole.
+    `takes_summary`: a part of a picture is stylised by the `summary` (1, 64, 1, 1) of the whole
+    one; without it the input is the whole.
     """
 
     fixed: tuple[int, int] | None
     channels: int
     colours_at: int | None
-    told: bool
+    takes_summary: bool
 
     @property
     def reach(self) -> int:
@@ -75,13 +75,13 @@ class OnnxStudent:
         name: str,
         threads: int | None = None,
         device: str = "cpu",
-        told_by: onnx.ModelProto | None = None,
+        summary: onnx.ModelProto | None = None,
     ) -> None:
         self._name, self._threads = name, threads or process.compute_threads()
         inputs, parts = model_inputs(model), split_at_summary(model)
-        if told_by is not None:
-            parts, inputs = (told_by, model), [i for i in inputs if i.name != SUMMARY]
-        self.told, drawn = parts is not None, parts[1] if parts else model
+        if summary is not None:
+            parts, inputs = (summary, model), [i for i in inputs if i.name != SUMMARY]
+        self.takes_summary, network = parts is not None, parts[1] if parts else model
         if len(inputs) != 1:
             raise DistillError(f"{name}: inputs: {len(inputs)}, want one: the picture")
         self.model, self.input = model, inputs[0]
@@ -91,23 +91,23 @@ class OnnxStudent:
         self.colours_at = int(side) if plausible else None
         self.fixed: tuple[int, int] | None = None
         if parts:
-            self._teller = open_session(parts[0], self._threads)
-            named = [dim.dim_value for dim in model_inputs(parts[0])[0].type.tensor_type.shape.dim]
-            self._thumbnail = named[:1:-1] if all(named[2:]) else None  # width and height
-        channels, opened = self._open(free_size(drawn), *PROBE), free_size(drawn)
+            self._summariser = open_session(parts[0], self._threads)
+            dims = [dim.dim_value for dim in model_inputs(parts[0])[0].type.tensor_type.shape.dim]
+            self._thumbnail = dims[:1:-1] if all(dims[2:]) else None  # width and height
+        channels, network_opened = self._open(free_size(network), *PROBE), free_size(network)
         sides = [dim.dim_value for dim in self.input.type.tensor_type.shape.dim[2:4]]
         if channels is None and len(sides) == 2 and all(sides):
             self.fixed = sides[0], sides[1]
-            channels, opened = self._open(drawn, *self.fixed), drawn
+            channels, network_opened = self._open(network, *self.fixed), network
         if channels is None:
             raise DistillError(
                 f"{name}: no network from one RGB picture (1, 3, height, width) in [0, 1] to one "
                 "as large, or one that ONNX Runtime cannot run"
             )
         self.channels = channels
-        provider, self.ran_by = choose_provider(opened, device, self._threads)
+        provider, self.ran_by = choose_provider(network_opened, device, self._threads)
         if provider != CPU:
-            self._session = open_session(opened, self._threads, provider)
+            self._session = open_session(network_opened, self._threads, provider)
 
     def summary(self, photo: np.ndarray) -> np.ndarray:
         """What it is told of a whole picture, (1, 3, H, W) of any size: (1, 64, 1, 1)."""
@@ -115,7 +115,7 @@ class OnnxStudent:
             channels = (Image.fromarray(channel) for channel in photo[0])
             small = [np.asarray(c.resize(self._thumbnail, BILINEAR)) for c in channels]
             photo = np.stack(small)[None]
-        return picture_call(self._teller)(photo)
+        return picture_call(self._summariser)(photo)
 
     def __call__(self, photo: np.ndarray, summary: np.ndarray | None = None) -> np.ndarray:
         """Raises BadPhoto where the memory does not suffice, and for values that are not finite."""
@@ -141,19 +141,19 @@ class OnnxStudent:
         cells = (1, 3, -(-height // 8), -(-width // 8))  # noise of single pixels is mostly ignored
         colours = rng.random((3, *cells), np.float32).repeat(8, -1).repeat(8, -2)
         first, *others = colours[..., :height, :width]
-        told = self.summary(first) if self.told else None
-        output, furthest = self._run(first, told), 0
+        summary = self.summary(first) if self.takes_summary else None
+        output, furthest = self._run(first, summary), 0
         for other, power in zip(others, (1, 4), strict=True):
             other = np.concatenate([other[..., :half] ** power, first[..., half:]], -1)
-            changed = np.abs(self._run(other, told) - output).max((0, 1, 2))[half:] > CHANGE
-            furthest = max(furthest, int(changed.nonzero()[0].max(initial=-1)) + 1)
+            difference = np.abs(self._run(other, summary) - output).max((0, 1, 2))[half:] > CHANGE
+            furthest = max(furthest, int(difference.nonzero()[0].max(initial=-1)) + 1)
         return furthest
 
     def _run(self, photo: np.ndarray, summary: np.ndarray | None = None) -> np.ndarray:
-        given = {self.input.name: photo}
-        if self.told:
-            given[SUMMARY] = self.summary(photo) if summary is None else summary
-        return np.asarray(self._session.run(None, given)[0])
+        feed = {self.input.name: photo}
+        if self.takes_summary:
+            feed[SUMMARY] = self.summary(photo) if summary is None else summary
+        return np.asarray(self._session.run(None, feed)[0])
 
     def _open(self, model: onnx.ModelProto, height: int, width: int) -> int | None:
         """Start a session; gives the channels of its output at this size, None if that fails."""
@@ -224,37 +224,37 @@ def choose_provider(model: onnx.ModelProto, device: str, threads: int) -> tuple[
     """
     if device == "cpu":
         return CPU, "device: cpu"
-    built = available_providers()
-    there = [name for name, provider in PROVIDERS.items() if provider in built]  # the best first
+    runtime = available_providers()
+    names = [name for name, provider in PROVIDERS.items() if provider in runtime]  # the best first
     if device != "auto":
-        if device not in there:
+        if device not in names:
             raise DistillError(
-                f"device={device}: not in this ONNX Runtime; there are: {', '.join(there)}"
+                f"device={device}: not in this ONNX Runtime; there are: {', '.join(names)}"
             )
         if reason := _refusal(model, PROVIDERS[device], threads):
             raise DistillError(f"device={device}: {reason}; take device=auto or device=cpu")
         return PROVIDERS[device], f"device: {device}"
-    refused = []
-    for each in (name for name in there if name in BY_ITSELF):
+    reasons = []
+    for each in (name for name in names if name in BY_ITSELF):
         reason = _refusal(model, PROVIDERS[each], threads)
         if not reason:
             return PROVIDERS[each], f"device: {each} (device=cpu for the CPU)"
-        refused.append(f"{each}: {reason}")
-    return CPU, "; ".join(["device: cpu", *refused])
+        reasons.append(f"{each}: {reason}")
+    return CPU, "; ".join(["device: cpu", *reasons])
 
 
 def _refusal(model: onnx.ModelProto, provider: str, threads: int) -> str:
     """Why a provider cannot run the network as the CPU does; empty where it can."""
     try:
-        own, other = (open_session(model, threads, each) for each in (CPU, provider))
-        sides = [d if isinstance(d, int) else SIDE for d in own.get_inputs()[0].shape[2:]]
+        cpu, other = (open_session(model, threads, each) for each in (CPU, provider))
+        sides = [d if isinstance(d, int) else SIDE for d in cpu.get_inputs()[0].shape[2:]]
         picture = np.random.default_rng(0).random((1, 3, *sides), np.float32)
-        wanted, given = picture_call(own)(picture), picture_call(other)(picture)
+        expected, output = picture_call(cpu)(picture), picture_call(other)(picture)
     except Exception as error:  # ONNX Runtime raises classes of its own, without a common base
         return reason_of(error, 200).removeprefix(f"providers=[{provider}]: ")
-    if wanted.shape != given.shape:
-        return f"its output is {given.shape}, the CPU's {wanted.shape}"
-    furthest = float(np.abs(wanted - given).max())
+    if expected.shape != output.shape:
+        return f"its output is {output.shape}, the CPU's {expected.shape}"
+    furthest = float(np.abs(expected - output).max())
     if not furthest <= TOLERANCE:  # true for NaN too
         return f"its output is {furthest:.3g} from the CPU's, more than {TOLERANCE:.3g}"
     return ""

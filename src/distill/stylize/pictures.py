@@ -44,13 +44,13 @@ class InferenceSetup:
     find_faces: FindFaces | None
     wardrobe: Wardrobe | None
     teacher: ImageModel | None = None
-    taken: frozenset[Path] = frozenset()  # what a further crop must not be written over
+    protected: frozenset[Path] = frozenset()  # what a further crop must not be written over
 
     @classmethod
     def of(cls, settings: Stylize, student: ImageModel) -> InferenceSetup:
         """Raises DistillError for stickers that are none, and without a detector's weights."""
-        cut = settings.face in ("crop", "paste")
-        find_faces = portraits.finder(settings.detector) if cut else None
+        crops = settings.face in ("crop", "paste")
+        find_faces = portraits.finder(settings.detector) if crops else None
         return cls(settings, student, find_faces, wardrobe(settings, student))
 
 
@@ -66,7 +66,7 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
     for number, page in enumerate(pages(photo, setup, job.say), start=1):
         if number > 1:  # NAME.png for the first crop of a picture, then NAME-2.png and so on
             target = job.target.with_stem(f"{job.target.stem}-{number}")
-            if real_path(target) in setup.taken:
+            if real_path(target) in setup.protected:
                 raise BadPhoto(
                     f"crop {number} would be written over {str(target)!r}; choose another -o"
                 )
@@ -83,21 +83,25 @@ def pages(
     """
     size, upscale, blend = setup.settings.size, setup.settings.upscale, setup.settings.blend
     squares: list[Square] = []
-    kept = setup.settings.face == "wear"
+    unchanged = setup.settings.face == "wear"
     if setup.find_faces is not None:
         everyone = setup.settings.faces == "all"
         squares = portraits.squares(photo, setup.find_faces, setup.settings.detector, everyone)
         if not squares:
-            kept = setup.settings.no_face == "photo"
-            say(f"no face found; {'it stays' if kept else 'the whole picture is stylised'}")
+            unchanged = setup.settings.no_face == "photo"
+            say(f"no face found; {'it stays' if unchanged else 'the whole picture is stylised'}")
     parts = [photo]
     if squares and setup.settings.face == "crop":
         side = None if upscale != "whole" else size or render.TRAINED_AT
         parts, squares = [portraits.crop(photo, square, side) for square in squares], []
     for part in parts:
-        page = part if kept else render.stylise(part, setup.student, size, upscale, squares, blend)
-        if setup.wardrobe and (worn := setup.wardrobe(part, page)) is not None:
-            page = worn
+        page = (
+            part
+            if unchanged
+            else render.stylise(part, setup.student, size, upscale, squares, blend)
+        )
+        if setup.wardrobe and (dressed := setup.wardrobe(part, page)) is not None:
+            page = dressed
         elif setup.wardrobe:
             say("no face that looks at the camera; nothing is put on")
         stylised = [page]

@@ -51,8 +51,8 @@ def squares(
     size = (max(1, round(photo.width / scale)), max(1, round(photo.height / scale)))
     small = photo.convert("RGB").resize(size, Image.Resampling.BILINEAR)
     faces = find(np.asarray(small))
-    found = [square(face.box, SHARE[detector], scale) for face in faces]
-    return found if everyone else found[:1]
+    boxes = [square(face.box, SHARE[detector], scale) for face in faces]
+    return boxes if everyone else boxes[:1]
 
 
 def square(box: Box, share: float, scale: float = 1.0) -> Square:
@@ -74,8 +74,12 @@ def mirrored_crop(photo: Image.Image, left: int, top: int, width: int, height: i
 
 def crop(photo: Image.Image, part: Square, side: int | None = None) -> Image.Image:
     """A square as a picture of its own, `side` pixels wide, as wide as it is where that is None."""
-    own = mirrored_crop(photo, part.left, part.top, part.side, part.side)
-    return own if side is None else own.resize((side, side), Image.Resampling.LANCZOS)
+    part_picture = mirrored_crop(photo, part.left, part.top, part.side, part.side)
+    return (
+        part_picture
+        if side is None
+        else part_picture.resize((side, side), Image.Resampling.LANCZOS)
+    )
 
 
 def paste(
@@ -90,10 +94,10 @@ def paste(
     """
     page = photo.copy()
     for part in reversed(parts):
-        own = crop(photo, part)
-        stylised = stylise(own).convert(photo.mode)
+        part_picture = crop(photo, part)
+        stylised = stylise(part_picture).convert(photo.mode)
         if blend == "poisson":
-            stylised = seamless(stylised, own)
+            stylised = seamless(stylised, part_picture)
         mask = disc(part.side).point(lambda level, part=part: round(part.opacity * level))
         page.paste(stylised, (part.left, part.top), mask)
     return page
@@ -108,15 +112,17 @@ def seamless(stylised: Image.Image, photo: Image.Image) -> Image.Image:
     """
     with needed("blend=poisson: needs SciPy", "pip install scipy"):
         from scipy.fft import dstn, idstn
-    made = np.array(stylised, np.float32)
-    added = np.asarray(photo, np.float32)[..., :3] - made[..., :3]
-    added[1:-1, 1:-1] = 0
-    sides = added[:-2, 1:-1] + added[2:, 1:-1] + added[1:-1, :-2] + added[1:-1, 2:]
+    result = np.array(stylised, np.float32)
+    correction = np.asarray(photo, np.float32)[..., :3] - result[..., :3]
+    correction[1:-1, 1:-1] = 0
+    sides = (
+        correction[:-2, 1:-1] + correction[2:, 1:-1] + correction[1:-1, :-2] + correction[1:-1, 2:]
+    )
     down, across = (2 - 2 * np.cos(np.pi * np.arange(1, n + 1) / (n + 1)) for n in sides.shape[:2])
     waves = dstn(sides, 1, axes=(0, 1)) / (down[:, None] + across)[..., None]
-    added[1:-1, 1:-1] = idstn(waves, 1, axes=(0, 1))
-    made[..., :3] += added
-    return Image.fromarray(made.round().clip(0, 255).astype(np.uint8))
+    correction[1:-1, 1:-1] = idstn(waves, 1, axes=(0, 1))
+    result[..., :3] += correction
+    return Image.fromarray(result.round().clip(0, 255).astype(np.uint8))
 
 
 def disc(side: int) -> Image.Image:

@@ -26,7 +26,7 @@ TRAINED_AT = 256  # pixels of the long side that students learn at
 MOST = 4096  # pixels of the long side in one piece: it takes 5 GB
 PIECE = 2048**2  # pixels in one piece of a student that may as well use tiles: 1.7 GB
 LIMIT = 1024  # pixels of the long side when nothing else is asked for
-LIMIT_TOLD = 1536  # of a student with global statistics, which learnt at up to 1024
+LIMIT_STATISTICS = 1536  # of a student with global statistics, which learnt at up to 1024
 CELL = 16  # pixels of the small output: colours that are wider are taken from it
 STRIP = 256  # rows at once: the differences of colours are floats, four times the picture
 BOX, BICUBIC, LANCZOS = Image.Resampling.BOX, Image.Resampling.BICUBIC, Image.Resampling.LANCZOS
@@ -39,7 +39,7 @@ def check_size(size: int | None, student: OnnxStudent, upscale: Upscale = "whole
     if student.fixed and size != max(student.fixed):
         height, width = student.fixed
         raise DistillError(f"size={size}: this network takes {width}×{height} only; leave it out")
-    if size > MOST and not student.told:
+    if size > MOST and not student.takes_summary:
         raise DistillError(f"size={size}: at most {MOST} in one piece; add upscale=tiles")
 
 
@@ -63,8 +63,8 @@ def stylise(
     """
     if squares:
         at = size if upscale == "tiles" else size or TRAINED_AT
-        own = (photo, squares, lambda part: stylise(part, model, at, upscale))
-        return portraits.paste(*own, blend)
+        arguments = (photo, squares, lambda part: stylise(part, model, at, upscale))
+        return portraits.paste(*arguments, blend)
     alpha = photo.getchannel("A")
     # White where nothing can be seen: what is stored there may be any colour. Half see-through
     # pixels keep theirs, or they would get a pale rim over a dark background.
@@ -92,7 +92,7 @@ def stylise_rgb(
     """
     at = inference_size(photo.size, model, size, upscale)
     small = photo.resize(at, LANCZOS)
-    if model.told and upscale == "whole" and at[0] * at[1] > PIECE:
+    if model.takes_summary and upscale == "whole" and at[0] * at[1] > PIECE:
         upscale = "tiles"  # the same output in less memory
     stylised = _inferred(small, model, upscale, summarise)
     if model.colours_at and not model.fixed and max(at) > model.colours_at:
@@ -109,7 +109,7 @@ def _inferred(
     upscale: Upscale = "whole",
     summarise: Summarise | None = None,
 ) -> Image.Image:
-    """The output for a picture at its own size, as export.ends.at_any_size has it.
+    """The output for a picture at its own size, as export.forms.at_any_size has it.
 
     The last row and column fill it up at the lower right; a network is told of the filled picture.
     """
@@ -120,7 +120,7 @@ def _inferred(
         full = list(map(max, full, fixed)) if upscale == "tiles" else list(fixed)
     edges = (0, full[1] - at[1]), (0, full[0] - at[0]), (0, 0)
     filled = Image.fromarray(np.pad(np.asarray(picture), edges, "edge"))
-    summary = (summarise or model.summary)(to_array(filled)[None]) if model.told else None
+    summary = (summarise or model.summary)(to_array(filled)[None]) if model.takes_summary else None
     if upscale == "tiles":
         return stylise_tiled(filled, model, summary).crop((0, 0, *at))
     return to_picture(model(to_array(filled)[None], summary)[0]).crop((0, 0, *at))
@@ -138,10 +138,10 @@ def recolour(stylised: Image.Image, small: Image.Image) -> Image.Image:
     coarse = [max(1, round(side / CELL)) for side in small.size]
     shrunk = stylised.resize(small.size, BOX)
     differences = [
-        Image.fromarray(np.asarray(wanted, np.float32) - np.asarray(got, np.float32)).resize(
-            (coarse[0], coarse[1]), BOX
-        )
-        for wanted, got in zip(small.split()[:3], shrunk.split()[:3], strict=True)
+        Image.fromarray(
+            np.asarray(small_channel, np.float32) - np.asarray(full_channel, np.float32)
+        ).resize((coarse[0], coarse[1]), BOX)
+        for small_channel, full_channel in zip(small.split()[:3], shrunk.split()[:3], strict=True)
     ]
     full = stylised.copy()
     for top in range(0, full.height, STRIP):
@@ -156,19 +156,21 @@ def recolour(stylised: Image.Image, small: Image.Image) -> Image.Image:
 
 
 def inference_size(
-    own: tuple[int, int], model: ImageModel, size: int | None, upscale: Upscale
+    picture_size: tuple[int, int], model: ImageModel, size: int | None, upscale: Upscale
 ) -> tuple[int, int]:
     """Width and height that the network sees of a picture, in its proportions."""
     if model.fixed and upscale != "tiles":
-        scale = min(side / have for side, have in zip(model.fixed[::-1], own, strict=True))
+        scale = min(
+            side / length for side, length in zip(model.fixed[::-1], picture_size, strict=True)
+        )
     else:
         most = {
-            "whole": LIMIT_TOLD if model.told else LIMIT,
-            "tiles": max(own),
+            "whole": LIMIT_STATISTICS if model.takes_summary else LIMIT,
+            "tiles": max(picture_size),
             "guided": TRAINED_AT,
         }[upscale]
-        scale = (size or min(most, max(own))) / max(own)
-    return max(1, round(own[0] * scale)), max(1, round(own[1] * scale))
+        scale = (size or min(most, max(picture_size))) / max(picture_size)
+    return max(1, round(picture_size[0] * scale)), max(1, round(picture_size[1] * scale))
 
 
 def side_by_side(photo: Image.Image, *stylised: Image.Image) -> Image.Image:
@@ -205,8 +207,8 @@ def stylise_tiled(
 def margin(model: ImageModel, side: int) -> int:
     """Pixels on each side of a tile that its neighbour takes over or is blended with."""
     # One cell of the deepest features more: a border pads every layer, which a change does not.
-    wanted = -(-(model.reach + STRIDE + BLEND // 2) // STRIDE) * STRIDE
-    return min(wanted, OVERLAP, side // 4 // STRIDE * STRIDE or side // 4)
+    pixels = -(-(model.reach + STRIDE + BLEND // 2) // STRIDE) * STRIDE
+    return min(pixels, OVERLAP, side // 4 // STRIDE * STRIDE or side // 4)
 
 
 def _spans(length: int, tile: int, margin: int) -> list[tuple[int, int, np.ndarray]]:

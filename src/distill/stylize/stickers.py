@@ -45,17 +45,17 @@ class Sticker:
     anchors: Marks
 
 
-def read_sticker(named: str) -> Sticker:
+def read_sticker(name: str) -> Sticker:
     """One of the package by its name, or a file of one's own, .png or .json.
 
     Raises DistillError for what is none.
     """
-    known = sorted(path.stem for path in SHIPPED.glob("*.json"))
-    path = SHIPPED / f"{named}.json" if named in known else home_path(named).with_suffix(".json")
+    names = sorted(path.stem for path in SHIPPED.glob("*.json"))
+    path = SHIPPED / f"{name}.json" if name in names else home_path(name).with_suffix(".json")
     if not path.is_file():
-        if "." not in named and "/" not in named:
-            raise DistillError("overlay=" + unknown_name(named, known, "sticker"))
-        raise DistillError(f"{path}: no such file; it says where the face's marks lie in {named}")
+        if "." not in name and "/" not in name:
+            raise DistillError("overlay=" + unknown_name(name, names, "sticker"))
+        raise DistillError(f"{path}: no such file; it says where the face's marks lie in {name}")
     try:
         picture = read_photo(path.with_suffix(".png"), least=1, alpha=True)
     except BadPhoto as reason:
@@ -66,17 +66,17 @@ def read_sticker(named: str) -> Sticker:
 def _anchors(path: Path) -> Marks:
     try:
         anchors = json.loads(path.read_text(encoding="utf-8"))["anchors"]
-        found = {mark: complex(float(x), float(y)) for mark, (x, y) in anchors.items()}
+        marks = {mark: complex(float(x), float(y)) for mark, (x, y) in anchors.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise DistillError(f'{path}: want {{"anchors": {{"left_eye": [x, y], …}}}}') from None
-    if odd := next((mark for mark in found if mark not in MARKS), None):
+    if odd := next((mark for mark in marks if mark not in MARKS), None):
         raise DistillError(f"{path}: " + unknown_name(odd, [*MARKS], "mark"))
-    if len({*found.values()} & {v for v in found.values() if np.isfinite(v)}) < 2:
+    if len({*marks.values()} & {v for v in marks.values() if np.isfinite(v)}) < 2:
         raise DistillError(f"{path}: want two marks or more, in two places")
-    return found
+    return marks
 
 
-def drawn(sketch: str, model: ImageModel) -> Sticker:
+def network_sticker(sketch: str, model: ImageModel) -> Sticker:
     """What the network makes of a sketch, to be worn: its own transparency, else a soft disc.
 
     NAME.json beside the sketch has its anchors; without, it is the square of distill.prepare
@@ -92,13 +92,18 @@ def drawn(sketch: str, model: ImageModel) -> Sticker:
     beside = home_path(sketch).with_suffix(".json")
     if beside.is_file():
         return Sticker(picture, _anchors(beside))
-    apart = picture.width / SIDE
+    eye_distance = picture.width / SIDE
     middle = complex(picture.width / 2, picture.height * EYES)
-    spots = (-apart / 2, apart / 2, NOSE * apart * 1j, MOUTH * apart * 1j)
+    spots = (
+        -eye_distance / 2,
+        eye_distance / 2,
+        NOSE * eye_distance * 1j,
+        MOUTH * eye_distance * 1j,
+    )
     return Sticker(picture, {m: middle + s for m, s in zip(MARKS, spots, strict=False)})
 
 
-def put(page: Image.Image, sticker: Sticker, face: Marks, opacity: float = 1.0) -> None:
+def lay(page: Image.Image, sticker: Sticker, face: Marks, opacity: float = 1.0) -> None:
     """Lay a sticker over an RGBA page: moved, turned and scaled so that its anchors lie on the
     face's marks, as near as can be (least squares)."""
     shared = [mark for mark in sticker.anchors if mark in face]
@@ -163,14 +168,15 @@ class Wardrobe:
     """Stickers on the faces of pictures or, `steady`, of one video after the other's frames.
 
     Marks of a video are smoothed by how little they move, and opacity changes gradually, so that a
-    face that is lost for a frame neither flickers nor jumps. `seen` counts frames with a face.
+    face that is lost for a frame neither flickers nor jumps. `frames_with_face` is their
+    number.
     """
 
     stickers: Sequence[Sticker]
     find: FindFaces
     everyone: bool
     steady: bool = False
-    seen: int = 0
+    frames_with_face: int = 0
     _faces: list[Followed] | None = None
 
     def __call__(self, photo: Image.Image, page: Image.Image) -> Image.Image | None:
@@ -181,51 +187,51 @@ class Wardrobe:
         scale = max(1.0, max(rgb.size) / portraits.DETECTED_AT)
         small = rgb.resize((round(rgb.width / scale) or 1, round(rgb.height / scale) or 1))
         faces = self.find(np.asarray(small))[: None if self.everyone else 1]
-        found = [{name: scale * at for name, at in face.marks.items()} for face in faces]
-        self.seen += bool(found)
-        worn = [Followed(marks, facing(marks)) for marks in found]
+        faces_marks = [{name: scale * at for name, at in face.marks.items()} for face in faces]
+        self.frames_with_face += bool(faces_marks)
+        followed = [Followed(marks, facing(marks)) for marks in faces_marks]
         if self.steady:
-            worn = self._faces = follow(self._faces, worn)
-        elif not any(face.opacity for face in worn):
+            followed = self._faces = follow(self._faces, followed)
+        elif not any(face.opacity for face in followed):
             return None
-        worn_page = page.convert("RGBA")
-        for face in reversed(worn):
+        dressed = page.convert("RGBA")
+        for face in reversed(followed):
             for sticker in self.stickers:
-                put(worn_page, sticker, face.marks, face.opacity)
-        return worn_page.convert(page.mode)
+                lay(dressed, sticker, face.marks, face.opacity)
+        return dressed.convert(page.mode)
 
 
-def follow(faces: list[Followed] | None, found: list[Followed]) -> list[Followed]:
+def follow(faces: list[Followed] | None, faces_now: list[Followed]) -> list[Followed]:
     """The last frame's faces where they are now, then new ones; those that have faded go.
 
     Of the first frame, None before it, all that are found.
     """
     if faces is None:
-        return found
-    left, kept = [*found], list[Followed]()
+        return faces_now
+    new, faces_then = [*faces_now], list[Followed]()
     for last in faces:
-        far = min((face.far(last) for face in left), default=np.inf)
+        far = min((face.far(last) for face in new), default=np.inf)
         if far > 1.5:  # lost: it fades where it was
             last.opacity -= FADE
-            kept.append(last)
+            faces_then.append(last)
             continue
-        now = left.pop([face.far(last) for face in left].index(far))
+        now = new.pop([face.far(last) for face in new].index(far))
         keep = STEADY * np.exp(-((far / MOVED) ** 2))
         marks = {n: at + keep * (last.marks[n] - at) for n, at in now.marks.items()}
         step = float(np.clip(now.opacity - last.opacity, -FADE, FADE))
-        kept.append(Followed(marks, last.opacity + step))
-    fresh = [Followed(face.marks, min(face.opacity, FADE)) for face in left]
-    return [face for face in [*kept, *fresh] if face.opacity > 1e-6]
+        faces_then.append(Followed(marks, last.opacity + step))
+    fresh = [Followed(face.marks, min(face.opacity, FADE)) for face in new]
+    return [face for face in [*faces_then, *fresh] if face.opacity > 1e-6]
 
 
 def wardrobe(settings: Stylize, model: ImageModel) -> Wardrobe | None:
     """What the settings have faces wear; None of nothing. Raises DistillError."""
     if settings.wear is not None and settings.face != "wear":
         raise DistillError(f"wear={settings.wear}: add face=wear")
-    named = settings.overlay or []
-    stickers = [read_sticker(each) for each in ([named] if isinstance(named, str) else named)]
+    overlay = settings.overlay or []
+    stickers = [read_sticker(each) for each in ([overlay] if isinstance(overlay, str) else overlay)]
     if settings.wear is not None:
-        stickers.insert(0, drawn(settings.wear, model))
+        stickers.insert(0, network_sticker(settings.wear, model))
     if not stickers:
         if settings.face == "wear":
             raise DistillError("face=wear: name a sketch, wear=FILE, or stickers, overlay=[NAME]")

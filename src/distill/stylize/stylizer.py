@@ -69,23 +69,23 @@ class Stylizer:
         return self._array(pictures, at)
 
     def _picture(self, picture: Image.Image, at: Stylize) -> Image.Image:
-        said = f"a {picture.width}×{picture.height} picture"
+        what = f"a {picture.width}×{picture.height} picture"
         try:
             photo = to_rgb(upright(picture), alpha=True)
             setup = replace(self.setup, settings=at)
-            (page,) = pages(photo, setup, lambda text: print(f"{said}: {text}", file=sys.stderr))
+            (page,) = pages(photo, setup, lambda text: print(f"{what}: {text}", file=sys.stderr))
         except (BadPhoto, ValueError) as reason:
-            raise DistillError(f"{said}: {reason}") from reason
+            raise DistillError(f"{what}: {reason}") from reason
         opaque = page.mode == "RGB" or page.getchannel("A").getextrema() == (255, 255)
         return page.convert("RGB") if opaque else page
 
     def _array(self, pixels: np.ndarray, at: Stylize) -> np.ndarray:
-        said, real = f"array {pixels.shape} {pixels.dtype}", pixels.dtype.kind == "f"
+        what, real = f"array {pixels.shape} {pixels.dtype}", pixels.dtype.kind == "f"
         if not real and pixels.dtype != np.uint8:
-            raise DistillError(f"{said}: want uint8, or float in [0, 1]")
+            raise DistillError(f"{what}: want uint8, or float in [0, 1]")
         if real and not (pixels.min() >= 0 and pixels.max() <= 1):  # true for NaN too
             span = f"{pixels.min():.4g} to {pixels.max():.4g}"
-            raise DistillError(f"{said}: has values from {span}, want [0, 1]")
+            raise DistillError(f"{what}: has values from {span}, want [0, 1]")
         levels = (pixels * 255).round().astype(np.uint8) if real else pixels
         alpha = pixels.shape[2] == 4 or self.student.channels == 4
         stylised = self._picture(Image.fromarray(levels), at).convert("RGBA" if alpha else "RGB")

@@ -36,10 +36,10 @@ DEFAULT_STYLE = "hayao"
 
 def choose(settings: Stylize) -> tuple[OnnxStudent, str]:
     """The student that was asked for, and its name. Raises DistillError, for two of them too."""
-    given = {"style": settings.style.name, "model": settings.model, "run": settings.run}
-    named = [f"{key}={value}" for key, value in given.items() if value is not None]
-    if len(named) > 1:
-        raise DistillError(f"{' and '.join(named)}: name one student only")
+    settings_of = {"style": settings.style.name, "model": settings.model, "run": settings.run}
+    words = [f"{key}={value}" for key, value in settings_of.items() if value is not None]
+    if len(words) > 1:
+        raise DistillError(f"{' and '.join(words)}: name one student only")
     if settings.run is not None:
         path = run_folder.run_named(settings.run, settings.runs).checkpoint("best")
         name = Path(settings.run).name
@@ -85,13 +85,13 @@ def open_student(
     threads: int | None = None,
     direction: Direction = "AtoB",
     device: str = "cpu",
-    said: TakesOnnxFiles | None = None,
+    convention: TakesOnnxFiles | None = None,
 ) -> OnnxStudent:
     """A network in an ONNX file, a checkpoint or what distill.export wrote as safetensors.
 
     Raises DistillError for any other file. Weights are exported in memory, by PyTorch: ONNX Runtime
     is faster, and there is one way of inference. `direction` chooses one of CycleGAN's two
-    generators, `device` what runs it, `said` another ONNX file's convention.
+    generators, `device` what runs it, `convention` another ONNX file's convention.
     """
     if path.suffix.lower() in (".ckpt", ".safetensors"):
         with needed(f"{path}: a checkpoint is exported by PyTorch"):
@@ -99,7 +99,7 @@ def open_student(
         return OnnxStudent(inference_graph(path, direction), str(path), threads, device)
     if direction != "AtoB":
         raise DistillError(f"direction={direction}: {path} has one direction; leave it out")
-    model, told_by = onnx_files.load_model(path), None
+    model, summary = onnx_files.load_model(path), None
     if [value.name for value in onnx_files.model_inputs(model)][1:] == [onnx_files.SUMMARY]:
         beside = path.with_name(onnx_files.summary_file(path.stem))
         if not beside.is_file():
@@ -107,20 +107,20 @@ def open_student(
                 f"{path}: its second input is computed by {beside.name}, which is not beside it; "
                 "put it there"
             )
-        told_by = onnx_files.load_model(beside)
-    elif said and not _is_ours(model):
-        model, found = adapt(model, said, str(path))
-        if found:
-            print(found)
-    return OnnxStudent(model, str(path), threads, device, told_by)
+        summary = onnx_files.load_model(beside)
+    elif convention and not _is_ours(model):
+        model, line = adapt(model, convention, str(path))
+        if line:
+            print(line)
+    return OnnxStudent(model, str(path), threads, device, summary)
 
 
 def terms_of_student(network: OnnxStudent, path: Path) -> Terms:
     """Those that the file says, and pictures that were taken down since it learnt from them."""
     from distill.data.takedown import with_takedown  # pages alone ask
 
-    said = onnx_files.noted(network.model, NOTE)
-    return with_takedown(read_terms(said) if said is not None else Terms(()), path)
+    note = onnx_files.noted(network.model, NOTE)
+    return with_takedown(read_terms(note) if note is not None else Terms(()), path)
 
 
 def _is_ours(model: onnx.ModelProto) -> bool:
@@ -132,11 +132,11 @@ def _is_ours(model: onnx.ModelProto) -> bool:
 
 
 def stylise_all(
-    jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Stylize, left_out: str = ""
+    jobs: Sequence[StylizeJob], student: OnnxStudent, settings: Stylize, omissions: str = ""
 ) -> None:
     """Stylise every picture and video; one that cannot be is skipped with a line.
 
-    `left_out` is what the last line also says.
+    `omissions` is what the last line also says.
     Raises DistillError (exit status 1) when any was skipped, and without weights that are needed.
     """
     kinds = {job.is_video for job in jobs}
@@ -157,8 +157,8 @@ def stylise_all(
             teacher = teacher_model.find(
                 settings.run, settings.runs, settings.style.name or DEFAULT_STYLE
             )
-    taken = frozenset(real_path(path) for job in jobs for path in (job.source, job.target))
-    setup = replace(setup, teacher=teacher, taken=taken)
+    protected = frozenset(real_path(path) for job in jobs for path in (job.source, job.target))
+    setup = replace(setup, teacher=teacher, protected=protected)
     failed = partly = 0
     several = len(jobs) > 1
     with bar(len(jobs), what[:-1], "stylising") if several else nullcontext() as progress:
@@ -176,12 +176,12 @@ def stylise_all(
                 partly += 1
             if progress is not None:
                 progress.update()
-    ending = f"; {left_out}" if left_out else ""
+    ending = f"; {omissions}" if omissions else ""
     if len(jobs) == 1:
         print(f"written: {str(jobs[0].target)!r}{ending}")
-    elif done := len(jobs) - failed:
+    elif count := len(jobs) - failed:
         folder = os.path.commonpath([os.path.abspath(job.target.parent) for job in jobs])
-        print(f"written: {done} {what}, in {os.path.relpath(folder)!r}{ending}")
+        print(f"written: {count} {what}, in {os.path.relpath(folder)!r}{ending}")
     if failed:
         raise DistillError(f"{failed} of {len(jobs)} {what} skipped")
     if partly:

@@ -22,7 +22,7 @@ class TeacherModel:
 
     reach = sys.maxsize  # most teachers normalise over the whole picture
     colours_at: int | None = None  # a teacher is the measure at every size
-    told = False
+    takes_summary = False
 
     def __init__(self, teacher: Teacher) -> None:
         self._teacher, self.fixed = teacher.fast(), teacher.fixed
@@ -57,10 +57,10 @@ def find(run: str | None, runs: str, style: str) -> TeacherModel | None:
     else:
         return None
     try:
-        if found := build.available_teacher(source.style, source.teacher):
-            if made_by := chosen.labelled_by(source):
-                found.settle(made_by)
-            return TeacherModel(found)
+        if teacher := build.available_teacher(source.style, source.teacher):
+            if settings := chosen.labelled_by(source):
+                teacher.settle(settings)
+            return TeacherModel(teacher)
         why = (
             f"{source.style.file} is not available; put it into a folder that DISTILL_WEIGHTS names"
         )

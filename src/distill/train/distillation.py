@@ -23,7 +23,7 @@ from distill.losses.criterion import Criterion
 from distill.losses.term import LossTerm, Reads
 from distill.metrics.line_figures import FIGURES, ink_sums, ratios
 from distill.metrics.similarity import psnr, ssim
-from distill.models.batchnorm import normalise_by_averages, statistics_kept
+from distill.models.batchnorm import frozen_statistics, normalise_by_averages
 from distill.models.students.heads import Head
 from distill.models.teachers.teacher import Teacher
 from distill.train.schedules import MakeOptimizer, MakeSchedule, clip_gradients
@@ -221,7 +221,7 @@ class DistillModule(pl.LightningModule):
         seen = dict(self._student_layers.outputs)  # a further pass would replace them
 
         def again(other: Tensor) -> Tensor:
-            with statistics_kept(self.student):
+            with frozen_statistics(self.student):
                 found = student(other.contiguous(memory_format=torch.channels_last), *told)
             return found.to(torch.float32, memory_format=layout)
 

@@ -22,7 +22,7 @@ from distill.config.settings.training import Machine, Train
 from distill.core.errors import counted
 from distill.core.files import atomic_write, write_whole
 from distill.data.datamodule import Pictures
-from distill.models.batchnorm import statistics_measured
+from distill.models.batchnorm import trimmed_statistics
 from distill.runs.run_folder import Run
 from distill.train.distillation import DistillModule
 from distill.train.schedules import DEFAULT_RATE
@@ -80,7 +80,7 @@ def measure_statistics(module: DistillModule, data: Pictures, device: torch.devi
     module.to(device).train()
     for norm in (norms := [m for m in module.student.modules() if isinstance(m, _BatchNorm)]):
         norm.train()  # the module keeps their averages, which are measured here
-    with statistics_measured(module.student):
+    with trimmed_statistics(module.student):
         for batch in data.first_batches(STATISTICS):
             module.compare(data.on_after_batch_transfer(move_data_to_device(batch, device), 0))
     module.train()

@@ -35,7 +35,7 @@ from distill.models import zoo
 from distill.models.students.global_statistics import thumbnail_of
 from support.chromium_page import PATIENCE, clip_frame
 from support.onnx_networks import negative
-from support.told_students import told_student
+from support.statistics_students import statistics_student
 
 ROOT = Path(__file__).parents[3]
 AXE = webpage.SOURCES / "node_modules" / "axe-core" / "axe.min.js"
@@ -101,7 +101,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = lens_folder.build(webpage.find(), lens_folder.choose_students(settings), settings)
     negative(reshaped=True).save(str(built / "stiff.onnx"))
     shutil.copy(zoo.find("hayao"), built / "exported.onnx")  # which names 256 × 256
-    onnx.save(OnnxExporter(dynamic=True).export(told_student()), built / "told.onnx")
+    onnx.save(OnnxExporter(dynamic=True).export(statistics_student()), built / "told.onnx")
     (built / "broken.onnx").write_bytes(b"no network")
     (built / "broken.png").write_bytes(b"no picture")
     clip_frame(0).crop((100, 50, 356, 306)).save(built / "square.png")
@@ -245,7 +245,7 @@ def test_a_student_is_told_the_whole_picture(tab, site):
     at.once()
     photo = np.asarray(Image.open(site / "square.png")).astype(np.float32) / 255
     whole = torch.from_numpy(photo).permute(2, 0, 1)[None]
-    student = told_student()
+    student = statistics_student()
     with torch.inference_mode():
         told = student.summary(thumbnail_of(whole))
         output = student.stylize(whole, told)

@@ -23,13 +23,13 @@ from distill.models.students.global_statistics import thumbnail_of
 from distill.stylize import render
 from distill.stylize.stylizing import open_student
 from support.chromium_page import FLAGS, READY, SLOW, WEBGPU, chromium, download, show
-from support.told_students import told_student
+from support.statistics_students import statistics_student
 
 
 @pytest.fixture(scope="session")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("told") / "told.onnx"
-    onnx.save(OnnxExporter(dynamic=True).export(told_student()), path)
+    onnx.save(OnnxExporter(dynamic=True).export(statistics_student()), path)
     return path
 
 
@@ -53,7 +53,7 @@ def photo(width: int, height: int) -> Image.Image:
 
 def drawn_by(at) -> None:
     """What is seen was drawn by the summary of all of it, that of PyTorch's thumbnail."""
-    student = told_student()
+    student = statistics_student()
     given, output = (torch.from_numpy(each.copy()) for each in at.last())
     with torch.inference_mode():
         expected = student.stylize(given, student.summary(thumbnail_of(given)))

@@ -70,7 +70,7 @@ def test_a_picture_wears_what_stylize_puts_on(visit, size, mirrored):
     assert np.mean(off) < 0.25  # its detector looks at parts of a picture, too
     page = Image.fromarray(plain.astype(np.uint8)).convert("RGBA")
     for name in ("hair", "glasses"):
-        stickers.put(page, stickers.read_sticker(name), face, stickers.facing(face))
+        stickers.lay(page, stickers.read_sticker(name), face, stickers.facing(face))
     wanted = np.asarray(page.convert("RGB")).astype(int)
     want, got = (np.abs(each - plain).max(2) > 40 for each in (wanted, found))
     assert 0.05 < want.mean() < 0.5
@@ -166,13 +166,13 @@ def test_a_drawing_of_one_s_own_is_worn_as_by_stylize(visit, tmp_path, kind):
         sticker = stickers.read_sticker(str(tmp_path / "mask.json"))
     else:
         model = open_student(tmp_path / "pencil.onnx", 1)
-        sticker = stickers.drawn(str(tmp_path / "mask.png"), model)
+        sticker = stickers.network_sticker(str(tmp_path / "mask.png"), model)
     if kind == "clear":
         sticker = stickers.Sticker(mask(False), sticker.anchors)
     (seen,) = at.page.evaluate("marks")
     face = {name: 1024 * complex(*place) for name, place in seen.items()}
     page = Image.fromarray(plain.astype(np.uint8)).convert("RGBA")
-    stickers.put(page, sticker, face, stickers.facing(face))
+    stickers.lay(page, sticker, face, stickers.facing(face))
     wanted = np.asarray(page.convert("RGB")).astype(int)
     want, got = (np.abs(each - plain).max(2) > 40 for each in (wanted, found))
     assert want.mean() > 0.003

@@ -22,7 +22,7 @@ from distill.models.teachers.comic import ComicDrawing
 from distill.models.teachers.ink import InkDrawing
 from distill.models.teachers.neon import NeonSign
 from distill.models.teachers.oil import OilPainting
-from distill.models.teachers.pencil import matched, strokes
+from distill.models.teachers.pencil import match_histogram, strokes
 from distill.models.teachers.poster import PosterPrint
 from distill.models.teachers.toon import Toon
 from distill.models.teachers.watercolour import Watercolour
@@ -185,7 +185,7 @@ def test_a_brush_keeps_an_edge_and_takes_noise() -> None:
     step = torch.full((1, 3, 40, 40), 0.2)
     step[..., 20:] = 0.8
     noisy = step + 0.05 * torch.randn(step.shape, generator=torch.Generator().manual_seed(2))
-    painted = ab.painted(noisy, 6.0, 3.0, 1.0)
+    painted = ab.paint(noisy, 6.0, 3.0, 1.0)
     assert (painted - step)[..., [*range(18), *range(22, 40)]].std() < 0.015
     assert painted[..., 18].max() < 0.35 < 0.65 < painted[..., 21].min()
 
@@ -269,7 +269,7 @@ def test_pigment_gathers_inside_the_edge_of_a_wash() -> None:
 
 def test_the_tones_of_pencil_have_the_published_histogram() -> None:
     ramp = torch.arange(256.0).repeat_interleave(16).view(1, 1, 64, 64) / 255
-    tones = np.sort(matched(ramp).flatten().numpy() * 255)
+    tones = np.sort(match_histogram(ramp).flatten().numpy() * 255)
     value = np.arange(256)
     dark = stats.norm(90, 11)
     wanted = 0.52 * stats.expon(scale=9).sf(255 - value) + 0.11 * dark.cdf(value)

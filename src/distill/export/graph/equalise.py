@@ -59,23 +59,23 @@ def links(graph: onnx.GraphProto) -> Iterator[Link]:
 
 def equalise(model: onnx.ModelProto, photos: np.ndarray) -> int:
     """Rescale all links in place by their ranges on photos (N, 3, S, S); gives how many."""
-    found = list(links(model.graph))
+    pairs = list(links(model.graph))
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
-    for link, widest in zip(found, _ranges(model, found, photos), strict=True):
+    for link, widest in zip(pairs, _ranges(model, pairs, photos), strict=True):
         _rescale(link, tensors, widest)
     onnx.checker.check_model(model, full_check=True)
-    return len(found)
+    return len(pairs)
 
 
-def _ranges(model: onnx.ModelProto, found: list[Link], photos: np.ndarray) -> list[np.ndarray]:
+def _ranges(model: onnx.ModelProto, pairs: list[Link], photos: np.ndarray) -> list[np.ndarray]:
     """The largest |value| of every channel of every link's tensor."""
-    if not found:
+    if not pairs:
         return []
-    names = [link.tensor for link in found]
-    open_ended = onnx.ModelProto()
-    open_ended.CopyFrom(model)
-    open_ended.graph.output.extend(helper.make_tensor_value_info(n, 1, None) for n in names)
-    session = open_session(open_ended, threads=0)
+    names = [link.tensor for link in pairs]
+    observed = onnx.ModelProto()
+    observed.CopyFrom(model)
+    observed.graph.output.extend(helper.make_tensor_value_info(n, 1, None) for n in names)
+    session = open_session(observed, threads=0)
     feed = session.get_inputs()[0].name
     widest: list[np.ndarray] | None = None
     for photo in photos:
@@ -90,8 +90,8 @@ def _rescale(link: Link, tensors: dict[str, onnx.TensorProto], widest: np.ndarra
     after = numpy_helper.to_array(second)
     scale = np.maximum(widest, FLOOR * widest.max())
     if not link.depthwise:
-        taken = np.abs(after).max((0, 2, 3))
-        scale = scale**POWER / np.maximum(taken, 1e-3 * taken.max()) ** (1 - POWER)
+        largest = np.abs(after).max((0, 2, 3))
+        scale = scale**POWER / np.maximum(largest, 1e-3 * largest.max()) ** (1 - POWER)
     if not np.isfinite(scale).all() or (scale <= 0).any():
         return  # all channels are dead, or the weights are
     scale = (scale / np.exp(np.log(scale).mean())).astype(np.float32)

@@ -41,7 +41,7 @@ OPERATORS: dict[Profile, frozenset[str] | None] = {
     "any": None,
 }
 # In which a student with statistics has `summary` as an input, computed by a file of its own.
-APART: frozenset[Profile] = frozenset({"strict", "transposed"})
+SUMMARY_INPUT: frozenset[Profile] = frozenset({"strict", "transposed"})
 STATIC: frozenset[Profile] = frozenset({"unet", "cyclegan"})  # profiles of one fixed size
 
 
@@ -50,8 +50,8 @@ def foreign_operators(model: onnx.ModelProto, profile: Profile = "strict") -> li
     allowed = OPERATORS[profile]
     if allowed is None:
         return []
-    found = {_foreign(node, allowed, profile) for node in model.graph.node}
-    return sorted(name for name in found if name)
+    names = {_foreign(node, allowed, profile) for node in model.graph.node}
+    return sorted(name for name in names if name)
 
 
 def _foreign(node: onnx.NodeProto, allowed: frozenset[str], profile: Profile) -> str | None:

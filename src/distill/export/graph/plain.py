@@ -87,13 +87,13 @@ def doubles(layer: nn.Module) -> TypeGuard[nn.ConvTranspose2d]:
 
 
 def _pointwise(weight: Tensor, bias: Tensor | None = None) -> nn.Conv2d:
-    made = nn.Conv2d(weight.shape[1], weight.shape[0], 1, bias=bias is not None)
+    layer = nn.Conv2d(weight.shape[1], weight.shape[0], 1, bias=bias is not None)
     with torch.no_grad():
-        made.weight.copy_(weight[..., None, None])
+        layer.weight.copy_(weight[..., None, None])
         if bias is not None:
-            assert made.bias is not None
-            made.bias.copy_(bias)
-    return made
+            assert layer.bias is not None
+            layer.bias.copy_(bias)
+    return layer
 
 
 def _double(x: Tensor) -> Tensor:
@@ -151,9 +151,11 @@ def store_norms(graph: onnx.GraphProto) -> None:
 
     Tracing writes them as operators, and tools that read weights only do not find them there.
     """
-    read = {n for node in graph.node if node.op_type == "InstanceNormalization" for n in node.input}
-    found = [n for n in graph.node if n.op_type == "Constant" and n.output[0] in read]
-    for node in found:
+    inputs = {
+        n for node in graph.node if node.op_type == "InstanceNormalization" for n in node.input
+    }
+    constants = [n for n in graph.node if n.op_type == "Constant" and n.output[0] in inputs]
+    for node in constants:
         tensor = graph.initializer.add()
         tensor.CopyFrom(node.attribute[0].t)
         tensor.name = node.output[0]
@@ -162,13 +164,13 @@ def store_norms(graph: onnx.GraphProto) -> None:
 
 def drop_unread(graph: onnx.GraphProto) -> None:
     """Constants and weights that no node reads any more."""
-    read = {name for node in graph.node for name in node.input}
-    read |= {value.name for value in graph.output}
+    inputs = {name for node in graph.node for name in node.input}
+    inputs |= {value.name for value in graph.output}
     for node in list(graph.node):
-        if node.op_type == "Constant" and node.output[0] not in read:
+        if node.op_type == "Constant" and node.output[0] not in inputs:
             graph.node.remove(node)
     for tensor in list(graph.initializer):
-        if tensor.name not in read:
+        if tensor.name not in inputs:
             graph.initializer.remove(tensor)
 
 

@@ -137,8 +137,8 @@ class MobileNetV2Encoder(nn.Module):
         if weights != "imagenet":
             path = weights_files.find(WeightsFile(Path(weights).name), weights, "encoder.weights")
             self.load(path, IMAGENET if path.suffix == ".pth" else SYMMETRIC)
-        elif found := self._imagenet(download):
-            self.load(*found)
+        elif source := self._imagenet(download):
+            self.load(*source)
         else:
             warnings.warn(
                 "no ImageNet weights for the encoder (looked in DISTILL_WEIGHTS, the cache and at "
@@ -148,11 +148,11 @@ class MobileNetV2Encoder(nn.Module):
 
     def _imagenet(self, download: bool) -> tuple[Path, Scaling] | None:
         percent = round(100 * self.width)
-        own = WeightsFile(f"mobilenet_v2_{percent:03d}_features.safetensors")
+        sliced = WeightsFile(f"mobilenet_v2_{percent:03d}_features.safetensors")
         # A file's name has whole percents (of 0.504 it would be that of another width) and means
         # channels in multiples of 8.
-        named = percent / 100 == self.width and self.multiple == 8
-        files = ({own: SYMMETRIC} if named else {}) | FULL_WIDTH
+        exact = percent / 100 == self.width and self.multiple == 8
+        files = ({sliced: SYMMETRIC} if exact else {}) | FULL_WIDTH
         for may_download in (False, download):
             for file, scaling in files.items():
                 if path := weights_files.find_or_none(file, download=may_download):
@@ -163,17 +163,17 @@ class MobileNetV2Encoder(nn.Module):
         """Load a MobileNetV2 file of this width or a larger one (sliced), for inputs in [0, 1]."""
         state = {k.removeprefix("features."): v for k, v in load_tensors(path).items()}
         target = self.blocks.state_dict()
-        missing = sorted(target.keys() - state.keys())
-        if missing:
-            raise DistillError(f"{path}: no MobileNetV2 in torchvision's names; lacks {missing[0]}")
-        for name, wanted in target.items():
+        gaps = sorted(target.keys() - state.keys())
+        if gaps:
+            raise DistillError(f"{path}: no MobileNetV2 in torchvision's names; lacks {gaps[0]}")
+        for name, tensor in target.items():
             have = state[name].shape
-            if any(h < w for h, w in zip(have, wanted.shape, strict=True)):
+            if any(h < w for h, w in zip(have, tensor.shape, strict=True)):
                 raise DistillError(
                     f"encoder weights of shape {tuple(have)} are too narrow for "
-                    f"{tuple(wanted.shape)} (encoder.width, encoder.multiple)"
+                    f"{tuple(tensor.shape)} (encoder.width, encoder.multiple)"
                 )
-            state[name] = state[name][tuple(slice(0, n) for n in wanted.shape)].clone()
+            state[name] = state[name][tuple(slice(0, n) for n in tensor.shape)].clone()
         self.blocks.load_state_dict({name: state[name] for name in target})
         conv, norm, _ = self.blocks[0].children()
         assert isinstance(conv, nn.Conv2d)

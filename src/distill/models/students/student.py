@@ -43,8 +43,8 @@ class Student(nn.Module):
         if self.statistics is None:
             output = self.decoder(self.encoder(photo))
             return output if self.head is None else self.head(output)
-        own = thumbnail is None and photo.shape[-2:] == (THUMBNAIL, THUMBNAIL)
-        if own and not self.training:
+        at_hand = thumbnail is None and photo.shape[-2:] == (THUMBNAIL, THUMBNAIL)
+        if at_hand and not self.training:
             features = self.encoder(photo)
             summary = self.statistics(photo, features[-1])
         else:
@@ -113,5 +113,5 @@ class StudentGenerator(Student):
         for node in (encoder, decoder):
             nodes.check_part(node, "distill.models.students", nn.Module)
         first = nodes.build(encoder)
-        given = {"channels": first.channels, "strides": first.strides}
-        super().__init__(first, nodes.build(decoder, **given, out_channels=out_channels))
+        shape = {"channels": first.channels, "strides": first.strides}
+        super().__init__(first, nodes.build(decoder, **shape, out_channels=out_channels))

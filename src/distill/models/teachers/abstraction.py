@@ -181,16 +181,16 @@ def pen(light: Tensor, tangent: Tensor, sigma: float, p: float, level: float) ->
     (XDoG, equation 5), after and before a little smoothing along the flow.
     """
     response = flow_dog(along(light, tangent, 1.5 * sigma), tangent, sigma, p)
-    drawn = (1 + torch.tanh(40 * (response - level))).clamp(0, 1)
-    return blur(along(drawn, tangent, 1.0), 0.5)
+    ink = (1 + torch.tanh(40 * (response - level))).clamp(0, 1)
+    return blur(along(ink, tangent, 1.0), 0.5)
 
 
-def painted(photo: Tensor, brush: float, detail: float, unit: float) -> Tensor:
+def paint(photo: Tensor, brush: float, detail: float, unit: float) -> Tensor:
     """By two brushes of these radii: the narrow one goes over what the wide one has lost."""
     tangent, anisotropy = flow(structure(blur(photo, unit), 4 * unit))
     wide, fine = (kuwahara(photo, tangent, anisotropy, each * unit) for each in (brush, detail))
-    lost = blur((fine - wide).abs().mean(1, keepdim=True), 2 * unit)
-    return torch.lerp(wide, fine, ((lost - 0.015) / 0.05).clamp(0, 1))
+    detail_map = blur((fine - wide).abs().mean(1, keepdim=True), 2 * unit)
+    return torch.lerp(wide, fine, ((detail_map - 0.015) / 0.05).clamp(0, 1))
 
 
 def kuwahara(photo: Tensor, tangent: Tensor, anisotropy: Tensor, radius: float) -> Tensor:
@@ -207,20 +207,20 @@ def kuwahara(photo: Tensor, tangent: Tensor, anisotropy: Tensor, radius: float) 
     length, (height, width) = radius * (1 + anisotropy), photo.shape[2:]
     normal = torch.stack([tangent[:, 1], -tangent[:, 0]], 1)
     axes, here = (tangent * length, normal * (radius * radius / length)), pixels(photo)
-    rows, done = max(CELLS // (count * width * len(photo)), 1), []
+    rows, strips = max(CELLS // (count * width * len(photo)), 1), []
     for top in range(0, height, rows):
         part = slice(top, top + rows)
         off = [
             d.view(1, 1, -1, 1, 1) * a[:, :, None, part] for d, a in zip(disc.T, axes, strict=True)
         ]
         where = (here[:, :, None, part] + off[0] + off[1]).flatten(2, 3)
-        found = sample(photo, where).unflatten(2, (count, -1))
-        mean = torch.einsum("sk,nckhw->nschw", weights, found)
-        square = torch.einsum("sk,nckhw->nschw", weights, found.square())
+        samples = sample(photo, where).unflatten(2, (count, -1))
+        mean = torch.einsum("sk,nckhw->nschw", weights, samples)
+        square = torch.einsum("sk,nckhw->nschw", weights, samples.square())
         spread = (square - mean.square()).clamp_min(0).sum(2, keepdim=True)
         share = 1 / (1 + (255 * spread) ** 4)
-        done.append((share * mean).sum(1) / share.sum(1))
-    return torch.cat(done, 2)
+        strips.append((share * mean).sum(1) / share.sum(1))
+    return torch.cat(strips, 2)
 
 
 def spiral(count: int) -> Tensor:

@@ -34,6 +34,6 @@ class InkDrawing(ab.Classical):
         light = ab.exposed(ab.lightness(ab.flattened(photo, 4 * unit, 0.002)), 0.55)
         light = light - self.local * (ab.blur(light, 30 * unit) - 0.6)
         tangent, _ = ab.flow(ab.structure(ab.blur(photo, 0.7 * sigma), 2.5 * sigma))
-        drawn = ab.pen(light, tangent, sigma, self.lines, self.black)
+        paper_share = ab.pen(light, tangent, sigma, self.lines, self.black)
         ink, paper = ab.colour(self.ink, photo), ab.colour(self.paper, photo)
-        return {"picture": ink + (paper - ink) * drawn, "ink": 1 - drawn}
+        return {"picture": ink + (paper - ink) * paper_share, "ink": 1 - paper_share}

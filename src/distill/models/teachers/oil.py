@@ -34,7 +34,7 @@ class OilPainting(ab.Classical):
     bristles: Amount = 0.8
 
     def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
-        paint = ab.painted(photo, self.brush, self.detail, unit)
+        paint = ab.paint(photo, self.brush, self.detail, unit)
         light, a, b = kornia.color.rgb_to_lab(paint).split(1, 1)
         light = light / 100
         light = ab.stepped((ab.exposed(light, 0.5) + light) / 2, self.planes, 3.0)

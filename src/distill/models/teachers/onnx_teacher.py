@@ -55,19 +55,21 @@ class OnnxTeacher(Teacher):
         self._session = open_file(weights, torch.get_num_threads())
         self.input = _pick(input, self._session.get_inputs(), weights, "input")
         self.output = _pick(output, self._session.get_outputs(), weights, "output")
-        wanted, *others = sorted(self._session.get_inputs(), key=lambda i: i.name != self.input)
-        shape, self._type = wanted.shape, TYPES.get(wanted.type)
+        photo_input, *others = sorted(
+            self._session.get_inputs(), key=lambda i: i.name != self.input
+        )
+        shape, self._type = photo_input.shape, TYPES.get(photo_input.type)
         if others or len(shape) != 4 or self._type is None:
-            has = "; ".join(f"{i.name}: {i.type} {i.shape}" for i in (wanted, *others))
-            said = (
+            has = "; ".join(f"{i.name}: {i.type} {i.shape}" for i in (photo_input, *others))
+            problem = (
                 f"{weights}: takes {has}; want one picture, float32 or float16 in four dimensions"
             )
-            raise DistillError(said)
+            raise DistillError(problem)
         first, last = (shape[i] == 3 for i in (1, 3))
         if first != last and last == (layout == "nchw"):
             remedy = "last: set teacher.layout=nhwc" if last else "first: set teacher.layout=nchw"
-            shown = ", ".join(str(d) if isinstance(d, int) else "?" for d in shape)
-            raise DistillError(f"{weights}: takes ({shown}), channels {remedy}")
+            sides_text = ", ".join(str(d) if isinstance(d, int) else "?" for d in shape)
+            raise DistillError(f"{weights}: takes ({sides_text}), channels {remedy}")
         self._batch = shape[0] if isinstance(shape[0], int) else None
         sides = shape[1:3] if layout == "nhwc" else shape[2:4]
         self._size = [d if isinstance(d, int) else None for d in sides]
@@ -96,10 +98,10 @@ class OnnxTeacher(Teacher):
                 f"{photo.shape[-2]}×{photo.shape[-1]}; set style.resolution to fit"
             )
         low, high = self.input_range
-        given = self._order(photo * (high - low) + low)
+        values = self._order(photo * (high - low) + low)
         if self.layout == "nhwc":
-            given = given.permute(0, 2, 3, 1)
-        x = given.cpu().numpy().astype(self._type)
+            values = values.permute(0, 2, 3, 1)
+        x = values.cpu().numpy().astype(self._type)
         step = self._batch or len(x)
         parts = [self._run(x[i : i + step]) for i in range(0, len(x), step)]
         output = np.concatenate(parts)

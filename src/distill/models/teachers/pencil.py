@@ -41,18 +41,18 @@ class PencilDrawing(ab.Classical):
         line = strokes(ab.blur(light, 0.5 * unit), max(round(self.stroke * unit), 1))
         line = (line / ab.quantile(line, 0.985).clamp_min(0.06)).clamp(0, 1) ** 1.6
         tone = ab.blur(light, 0.8 * unit)
-        shade = -((matched(tone) + ab.exposed(tone, 0.7)) / 2).clamp_min(0.05).log()
+        shade = -((match_histogram(tone) + ab.exposed(tone, 0.7)) / 2).clamp_min(0.05).log()
         density = self.lines * line + self.tone * shade
         noise = ab.grain(photo, 0.6 * unit, 0)
         slant = torch.tensor([1.0, -1.0], device=photo.device).view(1, 2, 1, 1) / math.sqrt(2)
         hatch = ab.along(noise, slant.expand(1, 2, *noise.shape[2:]), 7 * unit)
         mark = hatch / (hatch.std(correction=0) + 1e-6) + 0.5 * noise
-        drawn = 0.12 + 0.88 * torch.exp(-density * (1 + self.hatching * mark).clamp_min(0))
+        page = 0.12 + 0.88 * torch.exp(-density * (1 + self.hatching * mark).clamp_min(0))
         if self.coloured:
-            lab = torch.cat([100 * drawn, 1.5 * kornia.color.rgb_to_lab(smooth)[:, 1:]], 1)
-            drawn = kornia.color.lab_to_rgb(lab, clip=True)
+            lab = torch.cat([100 * page, 1.5 * kornia.color.rgb_to_lab(smooth)[:, 1:]], 1)
+            page = kornia.color.lab_to_rgb(lab, clip=True)
         ink = 1 - torch.exp(-self.lines * line)
-        return {"picture": ab.colour(self.paper, photo) * drawn, "ink": ink}
+        return {"picture": ab.colour(self.paper, photo) * page, "ink": ink}
 
 
 def strokes(light: Tensor, reach: int) -> Tensor:
@@ -73,19 +73,19 @@ def strokes(light: Tensor, reach: int) -> Tensor:
     return answers(best * edge, DIRECTIONS).sum(1, keepdim=True)
 
 
-def matched(light: Tensor) -> Tensor:
+def match_histogram(light: Tensor) -> Tensor:
     """Tones (N, 1, H, W) in [0, 1] with the histogram of pencil drawings (section 3.2): 52 % of a
     Laplacian at white, 37 % even from 105 to 225, 11 % of a Gaussian at 90."""
     value = torch.arange(256.0, device=light.device)
     bright = torch.exp((value - 255) / 9) / 9
     even = ((value >= 105) & (value <= 225)) / 120
     dark = torch.exp(-(value - 90).square() / (2 * 11**2)) / (11 * math.sqrt(2 * math.pi))
-    wanted = (0.52 * bright + 0.37 * even + 0.11 * dark).cumsum(0)
-    done = []
+    target = (0.52 * bright + 0.37 * even + 0.11 * dark).cumsum(0)
+    tones = []
     for each in light * 255:
         level = each.round().long().clamp(0, 255)
         share = torch.bincount(level.flatten(), minlength=256).cumsum(0) / level.numel()
-        tone = torch.searchsorted(wanted / wanted[-1], share).clamp_max(255) / 255
+        tone = torch.searchsorted(target / target[-1], share).clamp_max(255) / 255
         low = each.long().clamp(0, 254)
-        done.append(torch.lerp(tone[low], tone[low + 1], each - low))  # no steps between levels
-    return torch.stack(done)
+        tones.append(torch.lerp(tone[low], tone[low + 1], each - low))  # no steps between levels
+    return torch.stack(tones)

@@ -48,14 +48,14 @@ class CallTeacher(Teacher):
         check_typed(f"teacher.call={call}", typed)
         self.call, self.version, self.origin = call, version, f"teacher.call={call}"
         self.folder = os.getcwd()
-        found, self._code = _found(call, self.folder)
+        function, self._code = _resolve(call, self.folder)
         self.unseen = (
             f"teacher.call={call}: labels are made again where its code changes, also that of your "
             "own that it imports; for files that it reads, and installed packages, change "
             "teacher.version=WORD yourself"
         )
-        self._function: Callable[[Tensor], Any] | None = found
-        self.net = found if isinstance(found, nn.Module) else None
+        self._function: Callable[[Tensor], Any] | None = function
+        self.net = function if isinstance(function, nn.Module) else None
         self.gives_activations = self.net is not None
         self.freeze()
 
@@ -67,7 +67,7 @@ class CallTeacher(Teacher):
         super().__setstate__(state)
         self._function, code = self.net, self._code
         if self.net is None:
-            self._function, code = _found(self.call, self.folder)
+            self._function, code = _resolve(self.call, self.folder)
         if code != self._code:
             raise DistillError(
                 f"teacher.call={self.call}: is other code on this node; install the same everywhere"
@@ -78,66 +78,66 @@ class CallTeacher(Teacher):
 
     def forward(self, photo: Tensor) -> Tensor:
         assert self._function is not None
-        given = photo.detach().float().clone()  # it may write into it
+        copy = photo.detach().float().clone()  # it may write into it
         # It is asked for float32, whatever runs around it.
         with (
             of_the_user(f"teacher.call={self.call}: a call with {form(photo)}"),
             torch.autocast(photo.device.type, enabled=False),
         ):
-            output = self._function(given)
+            output = self._function(copy)
         picture = isinstance(output, Tensor) and output.dtype == torch.float32
         if not picture or output.shape != photo.shape:
             raise DistillError(f"teacher.call={self.call}: {wrong_pictures(output, photo.shape)}")
         return output.to(photo.device)
 
 
-def _found(call: str, folder: str) -> tuple[Callable[[Tensor], Any], str]:
+def _resolve(call: str, folder: str) -> tuple[Callable[[Tensor], Any], str]:
     """What is called, and a hash of its code. Raises DistillError."""
-    said = f"teacher.call={call}"
+    key = f"teacher.call={call}"
     module_name, colon, name = call.partition(":")
     parts = [*module_name.split("."), *name.split(".")]
     if not colon or not all(part.isidentifier() for part in parts):
-        raise DistillError(f"{said}: want package.module:name, with one colon")
-    module = _imported(said, module_name, folder)
-    found: Any = module
+        raise DistillError(f"{key}: want package.module:name, with one colon")
+    module = _import(key, module_name, folder)
+    target: Any = module
     for part in name.split("."):
-        if not hasattr(found, part):
-            where = getattr(found, "__name__", part)
-            guess = did_you_mean(part, dir(found))
-            raise DistillError(f"{said}: there is no {part} in {where}; {guess}".rstrip("; "))
-        found = getattr(found, part)
-    if not callable(found):
-        raise DistillError(f"{said}: is a {type(found).__name__}, which cannot be called")
-    return found, _code_of(said, module, found)
+        if not hasattr(target, part):
+            where = getattr(target, "__name__", part)
+            guess = did_you_mean(part, dir(target))
+            raise DistillError(f"{key}: there is no {part} in {where}; {guess}".rstrip("; "))
+        target = getattr(target, part)
+    if not callable(target):
+        raise DistillError(f"{key}: is a {type(target).__name__}, which cannot be called")
+    return target, _code_of(key, module, target)
 
 
-def _imported(said: str, name: str, folder: str) -> ModuleType:
+def _import(key: str, name: str, folder: str) -> ModuleType:
     try:
         if folder not in sys.path:  # last, and for good: a function may import when it is called
             sys.path.append(folder)
         importlib.invalidate_caches()
-        with of_the_user(f"{said}: importing {name}", ModuleNotFoundError):
+        with of_the_user(f"{key}: importing {name}", ModuleNotFoundError):
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and f"{name}.".startswith(f"{error.name}."):
             raise DistillError(
-                f"{said}: there is no module {error.name}, here or where Python looks (PYTHONPATH)"
+                f"{key}: there is no module {error.name}, here or where Python looks (PYTHONPATH)"
             ) from error
-        raise DistillError(f"{said}: importing {name} needs {error.name}; install it") from error
+        raise DistillError(f"{key}: importing {name} needs {error.name}; install it") from error
 
 
-def _code_of(said: str, module: ModuleType, found: Any) -> str:
+def _code_of(key: str, module: ModuleType, target: Any) -> str:
     """A hash of the files in which the callable is named and written, in that order."""
-    own = found if hasattr(found, "__code__") or inspect.isclass(found) else type(found)
-    written = sys.modules.get(getattr(inspect.unwrap(own), "__module__", None) or "", module)
-    files = [getattr(each, "__file__", None) for each in dict.fromkeys([module, written])]
+    definition = target if hasattr(target, "__code__") or inspect.isclass(target) else type(target)
+    home = sys.modules.get(getattr(inspect.unwrap(definition), "__module__", None) or "", module)
+    files = [getattr(each, "__file__", None) for each in dict.fromkeys([module, home])]
     known = [Path(file) for file in files if file and Path(file).is_file()]
     if not known:
         raise DistillError(
-            f"{said}: is built into Python, so nothing tells its code from another's; write a "
+            f"{key}: is built into Python, so nothing tells its code from another's; write a "
             "function of your own that calls it"
         )
-    more = _imported_files(dict.fromkeys([module.__name__, written.__name__])) - {*known}
+    more = _imported_files(dict.fromkeys([module.__name__, home.__name__])) - {*known}
     digests = [*map(sha256, known), *sorted(map(sha256, more))]  # of any order, in any folder
     return hashlib.sha256("".join(digests).encode()).hexdigest()[:16]
 
@@ -145,12 +145,12 @@ def _code_of(said: str, module: ModuleType, found: Any) -> str:
 def _imported_files(modules: Iterable[str]) -> set[Path]:
     """The files of one's own that modules import, inside functions too and at any depth: neither
     Python's, nor an installed package's, nor ours. They are found in the source, and not run."""
-    files, seen, left = set[Path](), set[str](), [*modules]
-    while left:
-        name = left.pop()
-        if name in seen or not _is_own(name.split(".")[0]):
+    files, visited, queue = set[Path](), set[str](), [*modules]
+    while queue:
+        name = queue.pop()
+        if name in visited or not _is_users(name.split(".")[0]):
             continue
-        seen.add(name)
+        visited.add(name)
         with suppress(Exception):  # no module of that name, or one without source
             spec = importlib.util.find_spec(name)
             if spec is None or not spec.origin:  # or a folder without __init__.py
@@ -158,19 +158,19 @@ def _imported_files(modules: Iterable[str]) -> set[Path]:
             tree = ast.parse(Path(spec.origin).read_bytes())
             files.add(Path(spec.origin))
             for node in ast.walk(tree):
-                found = list[str]()
+                names = list[str]()
                 if isinstance(node, ast.Import):
-                    found = [alias.name for alias in node.names]
+                    names = [alias.name for alias in node.names]
                 elif isinstance(node, ast.ImportFrom):
                     dotted = "." * node.level + (node.module or "")
                     base = importlib.util.resolve_name(dotted, spec.parent)
-                    found = [f"{base}.{alias.name}" for alias in node.names]
-                for parts in (each.split(".") for each in found):
-                    left += [".".join(parts[: end + 1]) for end in range(len(parts))]
+                    names = [f"{base}.{alias.name}" for alias in node.names]
+                for parts in (each.split(".") for each in names):
+                    queue += [".".join(parts[: end + 1]) for end in range(len(parts))]
     return files
 
 
-def _is_own(package: str) -> bool:
+def _is_users(package: str) -> bool:
     """Whether a module or package is no part of Python, of this package, or of an installed one."""
     if package == "distill" or package in sys.stdlib_module_names:
         return False

@@ -23,8 +23,8 @@ USUAL = ((0.0, 1.0), (-1.0, 1.0), (0.0, 255.0))  # values of black and white of 
 class BadPicture(DistillError):
     """What a teacher gave is no picture; `index` says of which photo of the batch."""
 
-    def __init__(self, said: str, index: int = 0) -> None:
-        super().__init__(said)
+    def __init__(self, reason: str, index: int = 0) -> None:
+        super().__init__(reason)
         self.index = index
 
 
@@ -68,8 +68,8 @@ class Teacher(nn.Module):
     batch_size: int = 16
     unseen: str = ""
 
-    def __call__(self, photo: Tensor, *more: Any, **named: Any) -> Any:
-        output = super().__call__(photo, *more, **named)
+    def __call__(self, photo: Tensor, *more: Any, **options: Any) -> Any:
+        output = super().__call__(photo, *more, **options)
         if torch.jit.is_tracing() or torch.compiler.is_compiling():  # values are not known there
             return output
         self.check(output, photo)
@@ -85,8 +85,8 @@ class Teacher(nn.Module):
         for index, each in enumerate(output.detach()):
             low, high = (v.item() for v in each.float().aminmax())
             if not math.isfinite(low) or not math.isfinite(high):
-                said = "gave values that are not finite (NaN or infinite)"
-                raise BadPicture(f"{self.origin}: {said}; drop=FILE leaves photos out", index)
+                reason = "gave values that are not finite (NaN or infinite)"
+                raise BadPicture(f"{self.origin}: {reason}; drop=FILE leaves photos out", index)
             if low >= -SLACK and high <= 1 + SLACK:
                 continue
             share = ((each < -SLACK) | (each > 1 + SLACK)).float().mean().item()
@@ -113,12 +113,12 @@ class Teacher(nn.Module):
         """From [0, 1], as the network gave them, and which range may have been meant."""
         black, white = self.black_white
         low, high = (black + (white - black) * v for v in (low, high))
-        said = f"values from {low:.4g} to {high:.4g}, want [{black:g}, {white:g}]"
+        values = f"values from {low:.4g} to {high:.4g}, want [{black:g}, {white:g}]"
         for span in USUAL if hasattr(self, "output_range") else ():
             tenth, other = (span[1] - span[0]) / 10, span != (black, white)
             if other and span[0] - tenth < low < high - tenth and high < span[1] + tenth:
-                return f"{said}; try teacher.output_range=[{span[0]:g},{span[1]:g}]"
-        return said
+                return f"{values}; try teacher.output_range=[{span[0]:g},{span[1]:g}]"
+        return values
 
     def open_choices(self) -> Mapping[str, Self]:
         """What this teacher could be, by name, where only its output for photos can tell which.
@@ -190,10 +190,10 @@ def check_typed(setting: str, typed: bool) -> None:
     import or fetch is done only for those who have typed that name themselves, on this machine.
     Raises DistillError where it was not.
     """
-    path, known = cache_folder() / "typed.txt", list[str]()
+    path, settings = cache_folder() / "typed.txt", list[str]()
     with suppress(OSError, ValueError):
-        known = path.read_text(encoding="utf-8").splitlines()
-    if setting in known:
+        settings = path.read_text(encoding="utf-8").splitlines()
+    if setting in settings:
         return
     if not typed:
         raise DistillError(
@@ -201,4 +201,4 @@ def check_typed(setting: str, typed: bool) -> None:
             f"add this setting as a line to {path}, or label photos by it"
         )
     with suppress(OSError):  # a cache that cannot be written to: then it is asked for again
-        write_whole(path, "".join(f"{each}\n" for each in [*known, setting]))
+        write_whole(path, "".join(f"{each}\n" for each in [*settings, setting]))

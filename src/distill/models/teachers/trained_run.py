@@ -71,7 +71,9 @@ def checkpoint_at(path: Path, which: str) -> Path:
         return path
     if not path.is_dir():
         raise DistillError(f"teacher.path={path}: no such run or checkpoint")
-    found = [path / "checkpoints" / f"{name}.ckpt" for name in dict.fromkeys((which, "last"))]
-    if there := next((file for file in found if file.is_file()), None):
-        return there
-    raise DistillError(f"teacher.path={path}: no {found[0].name} or last.ckpt in its checkpoints/")
+    candidates = [path / "checkpoints" / f"{name}.ckpt" for name in dict.fromkeys((which, "last"))]
+    if checkpoint := next((file for file in candidates if file.is_file()), None):
+        return checkpoint
+    raise DistillError(
+        f"teacher.path={path}: no {candidates[0].name} or last.ckpt in its checkpoints/"
+    )

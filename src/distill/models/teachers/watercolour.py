@@ -34,7 +34,7 @@ class Watercolour(ab.Classical):
     paper: Colour = "#fbf8f0"
 
     def draw(self, photo: Tensor, unit: float) -> dict[str, Tensor]:
-        paint = ab.painted(photo, self.brush, 0.4 * self.brush, unit)
+        paint = ab.paint(photo, self.brush, 0.4 * self.brush, unit)
         lab = kornia.color.rgb_to_lab(paint)
         light = ab.exposed(lab[:, :1] / 100, 0.62, high=0.985)
         light = 0.2 + 0.8 * (0.7 * ab.stepped(light, self.washes, 5.0) + 0.3 * light)

@@ -107,9 +107,8 @@ class Reader:
             self._interlaced = self._guessed = False
             self._reached = Fraction(0)
             self._items = self._read()
-            self._first: list[
-                VideoFrame | av.Packet
-            ] = []  # up to the first frame, whose facts are the video's
+            # Up to the first frame, whose facts are the video's.
+            self._first: list[VideoFrame | av.Packet] = []
             for item in self._items:
                 self._first.append(item)
                 if isinstance(item, VideoFrame):
@@ -147,7 +146,7 @@ class Reader:
                 self._bad += packet.size > 0
                 continue
             for frame in frames:
-                yield from self._kept(frame)
+                yield from self._frame(frame)
         # Half pictures come in packets of their own, one of two without a frame.
         self.lost = max(self._bad, 0 if self._interlaced else len(self._awaited))
         end = self._promised_end()
@@ -162,8 +161,8 @@ class Reader:
                 if packet.size and start is not None:
                     end = (start + (packet.duration or 0)) * packet.time_base
                     self._reached = max(self._reached, end)
-                    own = packet.stream is self._stream and not packet.is_discard
-                    if own and packet.pts is not None:
+                    video = packet.stream is self._stream and not packet.is_discard
+                    if video and packet.pts is not None:
                         self._awaited.add(packet.pts)
                 yield packet
         except av.FFmpegError as error:
@@ -172,7 +171,7 @@ class Reader:
             flush.stream = self._stream
             yield flush
 
-    def _kept(self, frame: av.VideoFrame) -> Iterator[VideoFrame]:
+    def _frame(self, frame: av.VideoFrame) -> Iterator[VideoFrame]:
         """The frame, if it is whole and later than the one before."""
         self._interlaced = self._interlaced or frame.interlaced_frame
         pts = self._time(frame)
@@ -223,8 +222,8 @@ class Reader:
         if frame.interlaced_frame:
             self.remarks.append("is interlaced, and stylised as it is")
         # FFmpeg's own decoder of VP9 leaves it out, which lies beside the colours.
-        told = stream.metadata.get("alpha_mode") == "1"
-        if told or any(part.is_alpha for part in frame.format.components):
+        alpha = stream.metadata.get("alpha_mode") == "1"
+        if alpha or any(part.is_alpha for part in frame.format.components):
             self.remarks.append("has transparency, which its stylised video has not")
         if self.facts.colours.transfer in (16, 18):  # PQ and HLG
             self.remarks.append("is HDR, of which eight bits a colour are kept")
@@ -234,14 +233,14 @@ class Reader:
 
         A file's length is that of its longest stream, which may be one that is not read.
         """
-        read = [self._stream, *self.others]
-        if all(s in read for s in self.container.streams if s.type in ("video", "data")):
+        streams = [self._stream, *self.others]
+        if all(s in streams for s in self.container.streams if s.type in ("video", "data")):
             length = self.container.duration
             start = self.container.start_time or 0
             return None if length is None else Fraction(length + start, av.time_base)
-        if not all(stream.duration for stream in read):
+        if not all(stream.duration for stream in streams):
             return None
-        return max(((s.start_time or 0) + s.duration) * s.time_base for s in read)
+        return max(((s.start_time or 0) + s.duration) * s.time_base for s in streams)
 
 
 def _reason(error: Exception) -> str:

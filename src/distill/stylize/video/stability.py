@@ -103,5 +103,5 @@ def warped_difference(
 ) -> float:
     """Mean absolute difference over the visible pixels and all colours, in the pictures' units."""
     spots = np.indices(flow.shape[1:], np.float32) + flow
-    moved = np.stack([warp(band, spots, **_BILINEAR) for band in before.transpose(2, 0, 1)], -1)
-    return float(np.abs(now - moved)[visible].mean())
+    warped = np.stack([warp(band, spots, **_BILINEAR) for band in before.transpose(2, 0, 1)], -1)
+    return float(np.abs(now - warped)[visible].mean())

@@ -43,20 +43,20 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
     if settings.face == "crop":
         raise BadVideo("face=crop is for pictures; leave it off")
     student, smooth = setup.student, settings.smooth
-    summarise = SmoothSummary(student.summary, smooth) if student.told else None
-    worn = replace(setup.wardrobe, steady=True, seen=0) if setup.wardrobe else None
-    pasted = FacesPasted(settings, student, setup.find_faces) if setup.find_faces else None
+    summarise = SmoothSummary(student.summary, smooth) if student.takes_summary else None
+    dress = replace(setup.wardrobe, steady=True, frames_with_face=0) if setup.wardrobe else None
+    paste_faces = FacePaster(settings, student, setup.find_faces) if setup.find_faces else None
 
     def stylise(frame: np.ndarray) -> np.ndarray:
         stylised = picture = Image.fromarray(frame)
-        if pasted:
-            stylised = pasted(picture)
+        if paste_faces:
+            stylised = paste_faces(picture)
         elif settings.face != "wear":
             stylised = render.stylise_rgb(
                 picture, student, settings.size, settings.upscale, summarise
             )
-        if worn:
-            stylised = worn(picture, stylised) or stylised
+        if dress:
+            stylised = dress(picture, stylised) or stylised
         return np.asarray(to_rgb(stylised))  # what is see-through becomes white
 
     try:
@@ -64,14 +64,14 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
             *(job.source, job.target, stylise, job.say),
             *(settings.crf, smooth, settings.stability, settings.compare),
         )
-        if found := report.stability:
-            values = {**asdict(found), "ratio": found.ratio, "smooth": smooth}
+        if stability := report.stability:
+            values = {**asdict(stability), "ratio": stability.ratio, "smooth": smooth}
             write_json(job.target.with_name(f"{job.target.stem}.stability.json"), values)
-            ratio = "" if found.ratio is None else f", {found.ratio:.2f} times as much"
-            before = f"; {found.unsmoothed:.2f} before smooth={smooth:g}" if smooth else ""
+            ratio = "" if stability.ratio is None else f", {stability.ratio:.2f} times as much"
+            before = f"; {stability.unsmoothed:.2f} before smooth={smooth:g}" if smooth else ""
             tqdm.write(
-                f"stability: outputs change by {found.drawings:.2f} levels of 255 beyond the "
-                f"motion, inputs by {found.pictures:.2f}{ratio}{before}",
+                f"stability: outputs change by {stability.drawings:.2f} levels of 255 beyond the "
+                f"motion, inputs by {stability.pictures:.2f}{ratio}{before}",
                 file=sys.stdout,
             )
         elif settings.stability:
@@ -86,30 +86,30 @@ def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
     tqdm.write(
         f"{counted(report.frames, 'frame')}, {pace:.1f} a second; busy: {shares}", file=sys.stdout
     )
-    looked = pasted or worn
-    if looked and (lost := report.frames - looked.seen):
-        job.say(f"no face found in {lost} of {counted(report.frames, 'frame')}")
-    if missing := report.missing:
-        raise NotWhole(missing)
+    face_counter = paste_faces or dress
+    if face_counter and (faceless := report.frames - face_counter.frames_with_face):
+        job.say(f"no face found in {faceless} of {counted(report.frames, 'frame')}")
+    if losses := report.missing:
+        raise NotWhole(losses)
 
 
 @dataclass
-class FacesPasted:
+class FacePaster:
     """face=paste of one video, frame after frame: squares are smoothed as marks are."""
 
     settings: Stylize
     model: ImageModel
     find: FindFaces
-    seen: int = 0  # frames with a face
+    frames_with_face: int = 0  # frames with a face
     _faces: list[Followed] | None = None
 
     def __call__(self, photo: Image.Image) -> Image.Image:
-        at, found = self.settings, list[Followed]()
+        at, faces = self.settings, list[Followed]()
         for square in portraits.squares(photo, self.find, at.detector, at.faces == "all"):
             start, side = complex(square.left, square.top), square.side
-            found.append(Followed({"start": start, "end": start + side * (1 + 1j)}, 1.0))
-        self.seen += bool(found)
-        self._faces = follow(self._faces, found)
+            faces.append(Followed({"start": start, "end": start + side * (1 + 1j)}, 1.0))
+        self.frames_with_face += bool(faces)
+        self._faces = follow(self._faces, faces)
         squares = []
         for face in self._faces:
             start, end = face.marks.values()
@@ -202,13 +202,13 @@ def stylise_video(
                 even = f"{width + width % 2}×{height + height % 2}"
                 say(f"is {width}×{height}; its output is {even}, as the encoder needs it even")
             pipeline = Pipeline(reader, [infer, finish])
-            written, writing, start = 0, 0.0, time.perf_counter()
+            count, writing, start = 0, 0.0, time.perf_counter()
             with bar(frames, "frame", source.name, leave=False) as progress, pipeline as items:
                 for item in items:
                     before = time.perf_counter()
                     if isinstance(item, VideoFrame):
                         writer.write(item.pts, item.duration, item.picture)
-                        written += 1
+                        count += 1
                         progress.update()
                     else:
                         writer.copy(item)
@@ -220,8 +220,10 @@ def stylise_video(
             raise
     stages = zip(("read", "stylise", "smooth", "write"), [*pipeline.busy, writing], strict=True)
     busy = {stage: spent / seconds for stage, spent in stages}
-    measured = meter.result() if meter else None
-    return VideoReport(written, seconds, busy, reader.lost, writer.dropped, reader.cut, measured)
+    stability_figures = meter.result() if meter else None
+    return VideoReport(
+        count, seconds, busy, reader.lost, writer.dropped, reader.cut, stability_figures
+    )
 
 
 DEPTH = 12  # items on their way: enough against hiccups; a 4K picture is 25 MB
@@ -266,9 +268,9 @@ class Pipeline:
                     item = thread.submit(self._work, number, item)
                 assert item is not None
                 coming.append(item)
-            if (done := coming.popleft().result()) is _END:
+            if (item_done := coming.popleft().result()) is _END:
                 return
-            yield done
+            yield item_done
 
     def _work(self, number: int, before: Future[Any] | None) -> Any:
         item = before.result() if before else None

@@ -40,13 +40,13 @@ def locked_write(target: Path) -> Iterator[Path]:
     temporary = target.with_name(f".{target.name}.part")
     lock = FileLock(target.with_name(f".{target.name}.lock"))
     try:
-        held = lock.acquire(blocking=False)
+        guard = lock.acquire(blocking=False)
     except Timeout:
         raise BadVideo(
             f"{str(target)!r} is being written by another command; wait for it, or choose another "
             "-o"
         ) from None
-    with held:
+    with guard:
         try:
             temporary.unlink(missing_ok=True)
             yield temporary
@@ -86,9 +86,9 @@ class Writer:
             self.tracks = list(tracks(self._container, source.others, audio))
             self._by_stream = {id(t.source): t for t in self.tracks if t.target is not None}
             # Title, date and the like, without what speaks of the old file's making.
-            kept = source.container.metadata.items()
+            metadata = source.container.metadata.items()
             self._container.metadata.update(
-                {key: value for key, value in kept if key.lower() not in _OF_THE_FILE}
+                {key: value for key, value in metadata if key.lower() not in _OF_THE_FILE}
             )
             # A nicety: containers without chapters, or damaged ones, are no reason to give up.
             with suppress(av.FFmpegError, NotImplementedError):
@@ -140,7 +140,7 @@ class Writer:
         for name in ("pts", "dts"):
             if (value := getattr(packet, name)) is not None:
                 setattr(packet, name, value - round(self._start / packet.time_base))
-        self._mux_other(track.taken(packet))
+        self._mux_other(track.packets(packet))
 
     def finish(self) -> None:
         """Everything that is still inside of the encoders, and the end of the file."""
@@ -188,7 +188,7 @@ class Track:
     def __init__(self, source: Stream, target: Any, remark: str | None = None) -> None:
         self.source, self.target, self.remark = source, target, remark
 
-    def taken(self, packet: av.Packet) -> Iterable[av.Packet]:
+    def packets(self, packet: av.Packet) -> Iterable[av.Packet]:
         """What to write for a packet: itself, its bytes untouched."""
         packet.stream = self.target
         return [packet]
@@ -210,7 +210,7 @@ class Encoded(Track):
             context.format.name, context.layout.name, context.rate, context.frame_size or 960
         )
 
-    def taken(self, packet: av.Packet) -> Iterator[av.Packet]:
+    def packets(self, packet: av.Packet) -> Iterator[av.Packet]:
         """Raises ValueError for a packet that is damaged."""
         try:
             frames = packet.decode()

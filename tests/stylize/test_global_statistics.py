@@ -45,15 +45,15 @@ def network() -> Student:
 def student(request: pytest.FixtureRequest, network: Student) -> OnnxStudent:
     if request.param == "apart":
         exporter = OnnxExporter(profile="transposed")
-        told_by = exporter.export_summary(network)
-        return OnnxStudent(exporter.export(network), "apart", 1, told_by=told_by)
+        summary = exporter.export_summary(network)
+        return OnnxStudent(exporter.export(network), "apart", 1, summary=summary)
     exporter = OnnxExporter(dynamic=request.param == "dynamic")
     return OnnxStudent(exporter.export(network), request.param, 1)
 
 
 def test_any_size_and_its_summary_as_in_pytorch(student: OnnxStudent, network: Student) -> None:
     photo = torch.rand(1, 3, 288, 352)
-    assert student.told
+    assert student.takes_summary
     assert student.fixed is None
     with torch.inference_mode():
         expected, summary = network(photo), network.summary(thumbnail_of(photo))
@@ -102,7 +102,7 @@ def test_any_other_network_is_not_taken_apart(network: Student) -> None:
     untold = Student(network.encoder, network.decoder)
     model = OnnxExporter().export(untold)
     assert split_at_summary(model) is None
-    assert not OnnxStudent(model, "untold", 1).told
+    assert not OnnxStudent(model, "untold", 1).takes_summary
 
 
 def test_the_file_of_the_second_input_lies_beside(network: Student, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_the_file_of_the_second_input_lies_beside(network: Student, tmp_path: Pa
     with pytest.raises(DistillError, match=r"computed by student_summary.onnx, which is not besid"):
         open_student(tmp_path / "student.onnx", 1)
     onnx.save(exporter.export_summary(network), tmp_path / "student_summary.onnx")
-    assert open_student(tmp_path / "student.onnx", 1).told
+    assert open_student(tmp_path / "student.onnx", 1).takes_summary
 
 
 def test_summaries_are_mixed_within_a_scene_only() -> None:

@@ -27,14 +27,14 @@ from distill.core.errors import DistillError
 from distill.core.onnx_files import ABOUT, noted
 from distill.core.sessions import open_session, picture_call
 from distill.export.coreml import CoreML
-from distill.export.ends import FormName
 from distill.export.format import ConversionSource, Float32, Format
+from distill.export.forms import FormName
 from distill.export.fp16 import Float16
 from distill.export.int8 import Int8
 from distill.export.lens_studio import LensStudio
 from distill.export.ncnn import Ncnn
 from distill.export.onnx import OnnxExporter, batches
-from distill.export.snippets import written
+from distill.export.snippets import snippets_of
 from distill.export.tflite import TfLite
 from distill.export.uint8 import Uint8
 from distill.hub.published_student import PublishedStudent
@@ -93,7 +93,7 @@ def shipped(request: pytest.FixtureRequest) -> ConversionSource:
 @pytest.mark.parametrize(("taken", "given"), ENDS)
 def test_onnx_in_every_form(source: ConversionSource, taken: FormName, given: FormName) -> None:
     exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
-    made = Float32().ended(exporter.export(source.folded), exporter, 3)
+    made = Float32().in_forms(exporter.export(source.folded), exporter, 3)
     session, some = open_session(made, 1), pictures(2)
     got = picture_call(session)(in_form(some.numpy(), taken))
     expected = in_form(output_of(source.folded, some).numpy(), given)
@@ -113,8 +113,8 @@ def test_stylize_takes_every_form(
     source: ConversionSource, taken: FormName, given: FormName, tmp_path: Path
 ) -> None:
     exporter = replace(source.exporter, size=SIDES, input=taken, output=given)
-    onnx.save(Float32().ended(exporter.export(source.folded), exporter, 3), tmp_path / "s.onnx")
-    student = open_student(tmp_path / "s.onnx", said=TakesOnnxFiles())
+    onnx.save(Float32().in_forms(exporter.export(source.folded), exporter, 3), tmp_path / "s.onnx")
+    student = open_student(tmp_path / "s.onnx", convention=TakesOnnxFiles())
     expected = output_of(source.folded, pictures(1))
     np.testing.assert_allclose(student(pictures(1).numpy()), expected, atol=0.51 / 255)
 
@@ -123,7 +123,7 @@ def test_stylize_takes_every_form(
 def test_sides_that_32_does_not_divide(shipped: ConversionSource, asked: dict) -> None:
     """Filled up by the last row and column, and cut again, in the file."""
     exporter = replace(shipped.exporter, size=(72, 100), **asked)
-    made = Float32().ended(exporter.export(shipped.folded), exporter, 3)
+    made = Float32().in_forms(exporter.export(shipped.folded), exporter, 3)
     some = torch.nn.functional.interpolate(pictures(2), (72, 100))
     run, form = picture_call(open_session(made, 1)), asked.get("input", "float_nchw")
     few = some[: asked.get("batch", 1)].mul(255).round().div(255)
@@ -136,7 +136,7 @@ def test_sides_that_32_does_not_divide(shipped: ConversionSource, asked: dict) -
 
 def test_any_size_and_any_number_in_bytes(source: ConversionSource) -> None:
     exporter = replace(source.exporter, dynamic=True, input="uint8_nhwc", profile="any", opset=11)
-    made = Float32().ended(exporter.export(source.folded), exporter, 3)
+    made = Float32().in_forms(exporter.export(source.folded), exporter, 3)
     run = picture_call(open_session(made, 1))
     for some in (photos(3), pictures(1)):
         got = run(in_form(some.numpy(), "uint8_nhwc"))
@@ -150,7 +150,7 @@ def convert(made: Format, source: ConversionSource, folder: Path) -> float:
     made.convert(source, folder)  # type: ignore[attr-defined]
     run = made.open(folder)
     assert run is not None
-    taken, given = (f"{each.kind}_{each.layout}" for each in made.ends(source.exporter))
+    taken, given = (f"{each.kind}_{each.layout}" for each in made.forms(source.exporter))
     some = torch.nn.functional.interpolate(pictures(3), source.exporter.sides).numpy()
     rows = batches(3, source.exporter.batch)
     got = np.concatenate([run(np.ascontiguousarray(in_form(some[n], taken))) for n in rows])[:3]
@@ -262,7 +262,7 @@ def expected_bytes(source: ConversionSource) -> np.ndarray:
 
 
 def run_python(format_: Format, source: ConversionSource, folder: Path) -> np.ndarray:
-    texts = written(format_.about(source.exporter, 3), format_.files[0], SIDES)
+    texts = snippets_of(format_.about(source.exporter, 3), format_.files[0], SIDES)
     (folder / "code.py").write_text(texts["py"])
     command = [sys.executable, "code.py", "photo.png", "out.png"]
     subprocess.run(command, cwd=folder, check=True)
@@ -276,7 +276,7 @@ def test_python_s_snippet_of_every_form(
 ) -> None:
     exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
     source = replace(source, exporter=exporter)
-    made = Float32().ended(exporter.export(source.folded), exporter, 3)
+    made = Float32().in_forms(exporter.export(source.folded), exporter, 3)
     onnx.save(made, photo.parent / "student.onnx")
     got = run_python(Float32(), source, photo.parent)
     assert np.abs(got - expected_bytes(source)).max() <= 1
@@ -289,10 +289,10 @@ def test_javascript_s_snippet_by_onnxruntime_web(
     source: ConversionSource, taken: FormName, given: FormName, tmp_path: Path
 ) -> None:
     exporter = replace(source.exporter, size=SIDES, input=taken, output=given, opset=11)
-    made = Float32().ended(exporter.export(source.folded), exporter, 3)
+    made = Float32().in_forms(exporter.export(source.folded), exporter, 3)
     onnx.save(made, tmp_path / "student.onnx")
     (tmp_path / "node_modules").symlink_to(NODE_MODULES)
-    texts = written(Float32().about(exporter, 3), "student.onnx", SIDES)
+    texts = snippets_of(Float32().about(exporter, 3), "student.onnx", SIDES)
     (tmp_path / "code.mjs").write_text(texts["mjs"])
     pixels = np.full((*SIDES, 4), 255, np.uint8)
     pixels[..., :3] = in_form(pictures(1).numpy(), "uint8_nhwc")[0]
@@ -362,9 +362,9 @@ def test_cpp_s_snippet_by_onnx_runtime(
 ) -> None:
     """By the library of Python's wheel; newer ones run what older headers compile."""
     exporter = replace(source.exporter, size=SIDES, batch=2, input=taken, output=given)
-    made = Float32().ended(exporter.export(source.folded), exporter, 3)
+    made = Float32().in_forms(exporter.export(source.folded), exporter, 3)
     onnx.save(made, tmp_path / "student.onnx")
-    code = written(Float32().about(exporter, 3), "student.onnx", SIDES)["cpp"]
+    code = snippets_of(Float32().about(exporter, 3), "student.onnx", SIDES)["cpp"]
     (library,) = (Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so.*")
     (tmp_path / "libonnxruntime.so.1").symlink_to(library)
     link = ["libonnxruntime.so.1", "-Wl,-rpath,."]
@@ -385,7 +385,7 @@ def test_snippets_by_ncnn(
     if language == "python":
         got = run_python(Ncnn(), source, photo.parent)
     else:
-        code = written(Ncnn().about(exporter, 3), Ncnn().files[0], SIDES)["cpp"]
+        code = snippets_of(Ncnn().about(exporter, 3), Ncnn().files[0], SIDES)["cpp"]
         call = "stylize(net, photo.data(), WIDTH, HEIGHT)"
         got = run_cpp(code, "ncnn/net.h", call, ["-lncnn", "-pthread"], photo.parent)
     assert np.abs(got - expected_bytes(source)).max() <= 2
@@ -404,7 +404,7 @@ def test_kotlin_s_snippet_of_every_form(tmp_path: Path) -> None:
     for number, (taken, given) in enumerate([*ENDS, *ENDS]):
         name, channels = f"case{number}", 3 + (number >= len(ENDS))
         exporter = OnnxExporter(size=SIDES, batch=2, input=taken, output=given)
-        code = written(TfLite().about(exporter, channels), "student.tflite", SIDES)["kt"]
+        code = snippets_of(TfLite().about(exporter, channels), "student.tflite", SIDES)["kt"]
         (tmp_path / "code" / f"{name}.kt").write_text(f"package {name}\n{code}")
         calls += f'"{name}" to {{ i, b -> {name}.stylize(i, b) }}, '
         made = numbers.integers(0, 256, (*SIDES, channels), np.uint8)
@@ -450,7 +450,7 @@ def test_kotlin_s_snippet_of_every_form(tmp_path: Path) -> None:
 def test_swift_s_snippet_fits_the_types(asked: dict, tmp_path: Path) -> None:
     """Against what it uses of Core ML, which is on Apple's systems only."""
     about = CoreML().about(OnnxExporter(size=SIDES, **asked), 3)
-    code = written(about, "student.mlpackage", SIDES)["swift"]
+    code = snippets_of(about, "student.mlpackage", SIDES)["swift"]
     call = code.splitlines()[-1].removeprefix("// ")
     kind = "MLMultiArray" if asked else "CVPixelBuffer"
     used = f"func use(_ model: MLModel, _ photo: {kind}) throws -> {kind}? {{\n  {call}\n}}\n"
@@ -468,7 +468,7 @@ KINDS = [(kind, given) for kind in (Float32, Float16, Ncnn, CoreML) for given in
 @pytest.mark.parametrize(("format_", "asked"), [*KINDS, (TfLite, {}), (TfLite, GIVEN[2])])
 def test_no_snippet_has_a_gap(format_: type[Format], asked: dict) -> None:
     about = format_().about(OnnxExporter(size=SIDES, **asked), 4)
-    texts = written(about | {"style": "s", "version": "1"}, format_().files[0], SIDES)
+    texts = snippets_of(about | {"style": "s", "version": "1"}, format_().files[0], SIDES)
     assert texts
     assert not [text for text in texts.values() if "@" in text]
     assert all(str(side) in text for side in SIDES for text in texts.values())

@@ -1,4 +1,4 @@
-"""What a file takes and gives: how an app's pictures become those of a network, inside the file."""
+"""Forms of a file's input and output: how an app's pictures become a network's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HALF, BLACK = np.asarray(0.5, np.float32), np.asarray(0, np.float32)
 
 @dataclass(frozen=True)
 class Form:
-    """RGB pictures as one end has them: `kind` is float ([0, 1]), float255 ([0, 255]) or uint8."""
+    """RGB pictures of an input or output: `kind` float ([0, 1]), float255 ([0, 255]) or uint8."""
 
     kind: str = "float"
     layout: str = "nchw"
@@ -59,14 +59,14 @@ class Form:
             "shape": shape,
         }
 
-    def made_of(self, pictures: np.ndarray) -> np.ndarray:
-        """(N, C, H, W) in [0, 1] as this end has them."""
+    def encode(self, pictures: np.ndarray) -> np.ndarray:
+        """(N, C, H, W) in [0, 1] in this form."""
         values = pictures * np.float32(self.white)
         values = np.rint(values).astype(np.uint8) if self.kind == "uint8" else values
         return np.ascontiguousarray(values.transpose(0, 2, 3, 1) if self.last else values)
 
-    def pictures(self, values: np.ndarray) -> np.ndarray:
-        """What this end has as (N, C, H, W) in [0, 1]."""
+    def decode(self, values: np.ndarray) -> np.ndarray:
+        """Values in this form as (N, C, H, W) in [0, 1]."""
         plain = np.ascontiguousarray(values.transpose(0, 3, 1, 2) if self.last else values)
         return plain.astype(np.float32) / np.float32(self.white)
 
@@ -78,38 +78,47 @@ def at_any_size(network: nn.Module, photo: Tensor) -> Tensor:
     return network(F.pad(photo, edges, mode="replicate"))[..., :height, :width]
 
 
-class Ends(nn.Module):
-    """A network from (N, 3, H, W) in [0, 1] to the same, taking and giving other forms.
+class NetworkInForms(nn.Module):
+    """A network from (N, 3, H, W) in [0, 1] to the same, its input and output in other forms.
 
     `sides` are those of its pictures where 32 does not divide them: see `at_any_size`.
     """
 
     def __init__(
-        self, network: nn.Module, taken: Form, given: Form, sides: tuple[int, int] | None = None
+        self,
+        network: nn.Module,
+        input_form: Form,
+        output_form: Form,
+        sides: tuple[int, int] | None = None,
     ) -> None:
         super().__init__()
-        self.network, self.taken, self.given, self.sides = network, taken, given, sides
+        self.network, self.input_form, self.output_form, self.sides = (
+            network,
+            input_form,
+            output_form,
+            sides,
+        )
 
     def forward(self, photo: Tensor) -> Tensor:
-        photo = photo.permute(0, 3, 1, 2) if self.taken.last else photo
-        photo = photo.to(torch.float32) if self.taken.kind == "uint8" else photo
-        photo = photo if self.taken.white == 1 else photo * (1 / 255)
+        photo = photo.permute(0, 3, 1, 2) if self.input_form.last else photo
+        photo = photo.to(torch.float32) if self.input_form.kind == "uint8" else photo
+        photo = photo if self.input_form.white == 1 else photo * (1 / 255)
         if self.sides:  # fixed: tracers see no shapes
             height, width = self.sides
             photo = F.pad(photo, (0, -width % 32, 0, -height % 32), mode="replicate")
             output = self.network(photo)[..., :height, :width]
         else:
             output = self.network(photo)
-        output = output if self.given.white == 1 else output * 255.0
-        if self.given.kind == "uint8":
+        output = output if self.output_form.white == 1 else output * 255.0
+        if self.output_form.kind == "uint8":
             output = (output + 0.5).clamp(0, 255).to(torch.uint8)
-        return output.permute(0, 2, 3, 1) if self.given.last else output
+        return output.permute(0, 2, 3, 1) if self.output_form.last else output
 
 
-def around(
+def graph_in_forms(
     model: onnx.ModelProto,
-    taken: Form,
-    given: Form,
+    input_form: Form,
+    output_form: Form,
     channels: int,
     sides: tuple[int, int] | None = None,
 ) -> onnx.ModelProto:
@@ -117,9 +126,9 @@ def around(
 
     Raises DistillError for `sides` in an opset that has no padding by edges computed.
     """
-    first: list[Step] = [("Transpose", None, {"perm": [0, 3, 1, 2]})] if taken.last else []
-    first += [("Cast", None, {"to": TensorProto.FLOAT})] if taken.kind == "uint8" else []
-    first += [("Mul", np.asarray(1 / WHITE), {})] if taken.white == 255 else []
+    first: list[Step] = [("Transpose", None, {"perm": [0, 3, 1, 2]})] if input_form.last else []
+    first += [("Cast", None, {"to": TensorProto.FLOAT})] if input_form.kind == "uint8" else []
+    first += [("Mul", np.asarray(1 / WHITE), {})] if input_form.white == 255 else []
     last: list[Step] = []
     if sides:
         if model.opset_import[0].version < PADDING_OPSET:
@@ -130,24 +139,24 @@ def around(
         height, width = sides
         pads = np.array([0, 0, 0, 0, 0, 0, -height % 32, -width % 32], np.int64)
         first.append(("Pad", pads, {"mode": "edge"}))
-        cut = [np.array(each, np.int64) for each in ([0, 0], sides, [2, 3])]
-        last.append(("Slice", cut, {}))
-    last += [("Mul", WHITE, {})] if given.white == 255 else []
-    if given.kind == "uint8":
+        bounds = [np.array(each, np.int64) for each in ([0, 0], sides, [2, 3])]
+        last.append(("Slice", bounds, {}))
+    last += [("Mul", WHITE, {})] if output_form.white == 255 else []
+    if output_form.kind == "uint8":
         last += [("Add", HALF, {}), ("Max", BLACK, {}), ("Min", WHITE, {})]
         last += [("Cast", None, {"to": TensorProto.UINT8})]
-    last += [("Transpose", None, {"perm": [0, 2, 3, 1]})] if given.last else []
+    last += [("Transpose", None, {"perm": [0, 2, 3, 1]})] if output_form.last else []
     if not first and not last:
         return model
     dims = model_inputs(model)[0].type.tensor_type.shape.dim
-    batch, _, *own = (dim.dim_value or dim.dim_param for dim in dims)
+    batch, _, *inner = (dim.dim_value or dim.dim_param for dim in dims)
     kinds = {"uint8": TensorProto.UINT8}
     entry, exit = (
         helper.make_tensor_value_info(
-            "", kinds.get(form.kind, TensorProto.FLOAT), form.shape(count, batch, *(sides or own))
+            "", kinds.get(form.kind, TensorProto.FLOAT), form.shape(count, batch, *(sides or inner))
         )
-        for form, count in ((taken, 3), (given, channels))
+        for form, count in ((input_form, 3), (output_form, channels))
     )
-    made = wrapped(model, first, last, entry, exit)
-    onnx.checker.check_model(made, full_check=True)
-    return made
+    file_model = wrapped(model, first, last, entry, exit)
+    onnx.checker.check_model(file_model, full_check=True)
+    return file_model
