@@ -41,7 +41,7 @@ def test_weights_of_absent_terms_do_not_count() -> None:
 
 def test_activations_go_to_gka_and_pictures_to_the_rest() -> None:
     criterion = Criterion(
-        {"smooth_l1": SmoothL1(), "gka": GKA({"s": "t"})}, {"smooth_l1": 1, "gka": 4}
+        {"smooth_l1": SmoothL1(), "gka": GKA({"s": "t"}, "centred")}, {"smooth_l1": 1, "gka": 4}
     )
     features = torch.randn(4, 6)
     same, _ = criterion(RAMP, BLACK, {"s": features}, {"t": features * 3})

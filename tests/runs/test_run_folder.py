@@ -436,3 +436,14 @@ def test_two_cannot_be_alone_whether_or_not_the_run_has_begun(tmp_path):
             ):
                 pass
         assert run.folder.with_name(".mine.lock").exists() == begun
+
+
+def test_gka_of_an_earlier_run_goes_on_with_its_estimator():
+    """It had `centred: true`, and knows of no estimator."""
+    of_now, typed = composed("loss=full"), composed("loss=full", "loss.terms.gka.centred=true")
+    gka = {k: v for k, v in typed.loss.terms["gka"].items() if k != "estimator"}
+    old = replace(typed, loss=replace(typed.loss, terms=typed.loss.terms | {"gka": gka}))
+    assert differences(old, typed) == {}
+    assert as_typed(differences(old, of_now), of_now) == (
+        "loss.terms.gka.centred: True then, None now"
+    )
