@@ -274,13 +274,9 @@ def evaluate_student(
 
 def _training(pairs: str | Path | None, settings: Mapping[str, Any], schema: Any) -> Any:
     """The settings of distill.train, with what follows from a folder of pairs."""
-    from distill.data.kinds.chosen import overrides_for_user_pairs
+    from distill.train.__main__ import implied
 
     named = {} if pairs is None else {"data.root": pairs}
-
-    def implied(typed: Mapping[str, Any]) -> list[str]:
-        return [*overrides_for_user_pairs(typed), *zoo.overrides_for_init(typed)]
-
     return compose.from_keywords("train", schema, named, settings, implied)
 
 

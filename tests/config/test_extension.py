@@ -10,7 +10,7 @@ import pytest
 from distill.config import compose, registry
 from distill.config.arguments import TypedKeys
 from distill.config.command import Command
-from distill.config.extension import extended, extensions, with_extensions
+from distill.config.extension import extended, extensions
 from distill.config.settings.commands import CheckSettings
 from distill.config.settings.training import Train
 from distill.core import plugins
@@ -84,7 +84,8 @@ def test_its_settings_stand_beside_those_of_the_command(notes):
 
 def test_what_its_settings_ask_for_is_done_in_place_of_the_command(notes, capsys):
     notes()
-    run = with_extensions("check", lambda settings: print("checked", settings.width))
+    task = lambda settings: print("checked", settings.width)  # noqa: E731
+    run = Command("check", CheckSettings, task).carry_out
     run(compose.load("check", [], CheckSettings))
     run(compose.load("check", ["notes=a b"], CheckSettings))
     assert capsys.readouterr().out == "checked 3\nnoted a b 3\n"

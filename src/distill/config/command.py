@@ -12,7 +12,7 @@ from distill import __version__
 from distill.config import compose
 from distill.config.arguments import TypedKeys, overrides_of, read_words
 from distill.config.compose import Implied, Schema
-from distill.config.extension import sweeps, with_extensions
+from distill.config.extension import extensions, sweeps
 from distill.config.groups import typed_folders
 from distill.config.help import Section, choices_of, comments_by_key, page, sections
 from distill.config.multirun import ONE_BY_ONE, Job, Sweep
@@ -48,11 +48,9 @@ class Command:
             line = read_words(sys.argv[1:], self.files)
             name_plugins(line.plugins)
             typed_folders[:] = line.folders
-            schemas = compose.schemas_of(self.name, self.schema)
             sweep = self.sweep_of_jobs()
-            keys = TypedKeys(*schemas, *sweep.schemas)
+            keys = TypedKeys(*compose.schemas_of(self.name, self.schema), *sweep.schemas)
             words = overrides_of(line.settings, keys, line.multirun)
-            task = with_extensions(self.name, self.task)
             job = partial(self.job, inputs={"inputs": line.inputs} if self.files else {})
             if line.version:
                 print(f"distill {__version__}")
@@ -62,19 +60,25 @@ class Command:
                 beside = "beside -m only settings can stand (KEY=VALUE,VALUE)"
                 raise DistillError(f"{line.shown[0]}: {beside}")
             elif line.multirun:
-                sweep.run(self.name, task, words, job)
+                sweep.run(self.name, self.carry_out, words, job)
             elif line.shown:
                 compose.show(self.name, job({}, words).overrides, line.shown)  # a typo is one line
             else:
                 settings = job({}, words).settings
-                sweep.alone(settings)
-                if shared := sweep.shared(words):
-                    raise DistillError(f"{min(shared)}: is for several jobs; add -m")
-                task(settings)
+                sweep.alone(settings, words)
+                self.carry_out(settings)
 
     def sweep_of_jobs(self) -> Sweep:
         """What runs the jobs of -m: a plug-in's sweep, or else the command's own."""
         return next(iter(sweeps(self.name)), self.sweep)
+
+    def carry_out(self, settings: Any, **more: Any) -> None:
+        """Do what an extension has for such settings, or else the command's own task."""
+        for extension in extensions(self.name):
+            if extension.takes(settings):
+                extension.carry_out(settings)
+                return
+        self.task(settings, **more)
 
     def job(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import make_dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -36,18 +35,6 @@ def extensions(command: str) -> list[Extension]:
     """Those that plug-ins have for a command. Raises DistillError for one that cannot be built."""
     names = plugins.values("extends", command)
     return [nodes.part("extends", {"_target_": name}, Extension) for name in names]
-
-
-def with_extensions(command: str, task: Callable[..., None]) -> Callable[..., None]:
-    """A command's task, or what an extension does in its place."""
-
-    def run(settings: Any, **more: Any) -> None:
-        for each in extensions(command):
-            if each.takes(settings):
-                return each.carry_out(settings)
-        return task(settings, **more)
-
-    return run
 
 
 def sweeps(command: str) -> list[Any]:

@@ -50,8 +50,10 @@ class Sweep:
     groups: ClassVar[tuple[str, ...]] = ()
     schemas: ClassVar[tuple[type, ...]] = ()  # of the settings of these groups
 
-    def alone(self, settings: Any) -> None:
-        """Refuse settings that mean something for several jobs only."""
+    def alone(self, settings: Any, words: Sequence[str]) -> None:
+        """Refuse settings, and words for them, that mean something for several jobs only."""
+        if shared := self.shared(words):
+            raise DistillError(f"{min(shared)}: is for several jobs; add -m")
 
     def run(self, name: str, task: Callable[..., None], words: Sequence[str], make: Make) -> None:
         """Run the command `name` once for every combination of the values in its words."""

@@ -33,14 +33,15 @@ from distill.config.settings.training import Training
 from distill.train.sweeps import SweepFolders
 
 
-def _implied(typed: Mapping[str, Any]) -> list[str]:
+def implied(typed: Mapping[str, Any]) -> list[str]:
+    """Words that follow from settings typed, by key: from a folder of pairs, from init=zoo:NAME."""
     from distill.data.kinds.chosen import overrides_for_user_pairs
     from distill.models.zoo import overrides_for_init
 
     return [*overrides_for_user_pairs(typed), *overrides_for_init(typed)]
 
 
-@command("train", schema_of, SweepFolders(), implied=_implied)
+@command("train", schema_of, SweepFolders(), implied=implied)
 def main(settings: Training, callbacks: Sequence[Any] = ()) -> None:
     from distill.train.recipes import train
 

@@ -22,7 +22,8 @@ LONGEST = 40  # characters of one value in a folder's name
 class SweepFolders(Sweep):
     """A run's folder for each job, RUNS/sweep-NAME/STYLE-DECODER-LOSS/, and a summary of all."""
 
-    def alone(self, settings: Training) -> None:
+    def alone(self, settings: Training, words: Sequence[str]) -> None:
+        super().alone(settings, words)
         if settings.sweep is not None:
             raise DistillError(
                 f"sweep={settings.sweep}: names the folder of several jobs; add -m and give a "
