@@ -26,8 +26,9 @@ from distill.export.fp16 import Float16
 from distill.export.graph.operator_sets import foreign_operators
 from distill.export.int8 import Int8
 from distill.export.ncnn import Ncnn
-from distill.export.onnx import OnnxExporter, Thumbnailed, parity
+from distill.export.onnx import OnnxExporter, parity
 from distill.export.tflite import TfLite
+from distill.export.whole_picture import Thumbnailed
 from distill.hub.published_student import PublishedStudent
 from distill.metrics.complexity import graph_macs
 from distill.metrics.similarity import psnr

@@ -23,9 +23,10 @@ from distill.export import reports
 from distill.export.format import Float32
 from distill.export.fp16 import Float16
 from distill.export.graph.operator_sets import foreign_operators
-from distill.export.onnx import ANOTHER_SIZE, SIDE, batches, has_statistics, parity
+from distill.export.onnx import ANOTHER_SIZE, SIDE, batches, parity
 from distill.export.reports import REPORT, BudgetCheck, BudgetReport, compressed_size
 from distill.export.subject import Subject, limits
+from distill.export.whole_picture import has_statistics
 from distill.metrics import complexity, timing
 from distill.models import build
 from distill.models.batchnorm import fold_batchnorm

@@ -23,9 +23,9 @@ from distill.core.errors import DistillError
 from distill.core.onnx_files import ABOUT, note
 from distill.core.sessions import open_session, picture_call
 from distill.export.forms import Form, FormName, NetworkInForms, graph_in_forms
-from distill.export.onnx import OnePass, OnnxExporter, Thumbnailed
+from distill.export.onnx import OnnxExporter
+from distill.export.whole_picture import OnePass, Thumbnailed, has_statistics
 from distill.models.students.global_statistics import THUMBNAIL
-from distill.models.students.student import Student
 
 # From what a file takes to what it gives, on one thread.
 Inference = Callable[[np.ndarray], np.ndarray]
@@ -138,15 +138,14 @@ class ConvertedFormat(Format, ABC):
         coremltools drops its antialiasing, and the others have no operator for it.
         """
         network, exporter = source.folded, source.exporter
-        if isinstance(network, Student) and network.statistics is not None:
+        if has_statistics(network):
             if exporter.dynamic:
                 raise DistillError(
                     f"{self.name}: has no resize of any size for the thumbnail that global "
                     "statistics need; take exporter.size=[HEIGHT,WIDTH], or formats=onnx"
                 )
-            parts = network.encoder, network.decoder, network.statistics, network.head
-            at_hand = exporter.inside == (THUMBNAIL, THUMBNAIL)
-            network = OnePass(*parts) if at_hand else Thumbnailed(network, exporter.inside)
+            one_pass = exporter.inside == (THUMBNAIL, THUMBNAIL)
+            network = OnePass(network) if one_pass else Thumbnailed(network, exporter.inside)
         return NetworkInForms(network, *self.forms(exporter), exporter.filled).eval()
 
     def example(self, source: ConversionSource) -> Tensor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -15,8 +15,6 @@ from typing import Any, get_args
 import numpy as np
 import onnx
 import torch
-import torch.nn.functional as F
-from onnx import TensorProto, helper
 from onnxruntime import InferenceSession
 from torch import Tensor, nn
 
@@ -28,9 +26,16 @@ from distill.core.terms import NOTE
 from distill.export.forms import Form, FormName, at_any_size
 from distill.export.graph.operator_sets import STATIC, SUMMARY_INPUT, Profile
 from distill.export.graph.plain import doubles, in_strict_operators, tidy
+from distill.export.graph.thumbnail import add_thumbnail
+from distill.export.whole_picture import (
+    OnePass,
+    SummaryInput,
+    SummaryOutput,
+    ThumbnailInput,
+    has_statistics,
+)
 from distill.models.students import global_statistics
-from distill.models.students.global_statistics import THUMBNAIL, GlobalStatistics, thumbnail_of
-from distill.models.students.student import Student
+from distill.models.students.global_statistics import THUMBNAIL, thumbnail_of
 
 OPSETS = range(9, 21)
 OPSET = 11
@@ -139,31 +144,30 @@ class OnnxExporter:
             network = in_strict_operators(folded)
         if not has_statistics(network):
             return self._complete(onnx.load_from_string(self._trace(network)))
-        if self.summary_is_input(network) and self.filled:
-            raise DistillError(
-                f"exporter.size={self.size}: 32 must divide it where a second file computes the "
-                "summary; leave exporter.profile out"
-            )
+        both = ("stylized", SUMMARY)
         if self.summary_is_input(network):
+            if self.filled:
+                raise DistillError(
+                    f"exporter.size={self.size}: 32 must divide it where a second file computes "
+                    "the summary; leave exporter.profile out"
+                )
             summary = torch.zeros(self.batch, global_statistics.SUMMARY, 1, 1)
-            traced = self._trace(_Traced(network, Student.stylize), {SUMMARY: summary})
+            traced = self._trace(SummaryInput(network), {SUMMARY: summary})
         elif self.resizes(network):
             thumbnail = torch.zeros(self.batch, 3, THUMBNAIL, THUMBNAIL)
-            with_summary = _Traced(network, _with_thumbnail)
-            traced = self._trace(
-                with_summary, {onnx_files.THUMBNAIL: thumbnail}, ("stylized", SUMMARY)
-            )
+            inputs = {onnx_files.THUMBNAIL: thumbnail}
+            traced = self._trace(ThumbnailInput(network), inputs, both)
         else:
-            traced = self._trace(_Traced(network, _with_own_statistics), {}, ("stylized", SUMMARY))
+            traced = self._trace(OnePass(network, with_summary=True), outputs=both)
         model = onnx.load_from_string(traced)
         if self.resizes(network):
-            _make_thumbnail(model)
+            add_thumbnail(model)
         return self._complete(model, statistics=True)
 
     def export_summary(self, folded: nn.Module) -> onnx.ModelProto:
         """The graph from a picture of 256×256, `photo`, to the second input of `export`'s graph."""
         exporter = replace(self, size=THUMBNAIL, dynamic=False, colours_at=None)
-        traced = exporter._trace(_Traced(folded, Student.summary), {}, (SUMMARY,))
+        traced = exporter._trace(SummaryOutput(folded), outputs=(SUMMARY,))
         return exporter._complete(onnx.load_from_string(traced), statistics=True)
 
     def summary_is_input(self, network: nn.Module) -> bool:
@@ -265,88 +269,3 @@ def _in_batches(session: InferenceSession, feed: dict[str, np.ndarray]) -> np.nd
 def batches(count: int, size: int) -> list[np.ndarray]:
     """The numbers of `count` pictures, `size` at a time; the last are filled up from the first."""
     return [np.arange(first, first + size) % count for first in range(0, count, size)]
-
-
-def has_statistics(network: nn.Module) -> bool:
-    """Whether it is a student with statistics of the whole picture."""
-    return isinstance(network, Student) and network.statistics is not None
-
-
-class _Traced(Student):
-    """A student's own parts, whose weights keep their names, with another way to call them."""
-
-    def __init__(self, student: nn.Module, call: Callable[..., Any]) -> None:
-        assert isinstance(student, Student)
-        super().__init__(student.encoder, student.decoder, student.statistics, student.head)
-        self._call = call
-
-    def forward(self, *inputs: Tensor) -> Any:  # type: ignore[override]
-        return self._call(self, *inputs)
-
-
-class OnePass(Student):
-    """A student with statistics, for photos of the thumbnail's size: tracers meet no branch."""
-
-    def forward(self, photo: Tensor) -> Tensor:  # type: ignore[override]
-        return _with_own_statistics(self, photo)[0]
-
-
-class Thumbnailed(Student):
-    """A student with statistics, for photos of one size: its thumbnail by two matrix products.
-
-    Each row of a matrix holds the weights of an antialiased resize, as `thumbnail_of` has them, for
-    formats without that operator.
-    """
-
-    rows: Tensor
-    columns: Tensor
-
-    def __init__(self, student: Student, sides: tuple[int, int]) -> None:
-        super().__init__(student.encoder, student.decoder, student.statistics, student.head)
-        for name, side in zip(("rows", "columns"), sides, strict=True):
-            one = torch.eye(side)[None, None]
-            weights = F.interpolate(one, (THUMBNAIL, side), mode="bilinear", antialias=True)[0, 0]
-            self.register_buffer(name, weights if name == "rows" else weights.T.contiguous())
-
-    def forward(self, photo: Tensor) -> Tensor:  # type: ignore[override]
-        thumbnail = torch.matmul(torch.matmul(self.rows, photo), self.columns)
-        assert self.statistics is not None
-        return self.stylize(photo, self.statistics(thumbnail, self.encoder(thumbnail)[-1]))
-
-
-def _with_thumbnail(student: Student, photo: Tensor, thumbnail: Tensor) -> tuple[Tensor, Tensor]:
-    summary = student.summary(thumbnail)
-    return student.stylize(photo, summary), summary
-
-
-def _with_own_statistics(student: Student, photo: Tensor) -> tuple[Tensor, Tensor]:
-    """One pass of the encoder, for a photo of the thumbnail's size."""
-    statistics, features = student.statistics, student.encoder(photo)
-    assert isinstance(statistics, GlobalStatistics)
-    summary = statistics(photo, features[-1])
-    return student.decode(features, summary), summary
-
-
-def _make_thumbnail(model: onnx.ModelProto) -> None:
-    """Have the graph compute its second input from the first, as `thumbnail_of` does.
-
-    Tracing knows no antialiased interpolation.
-    """
-    graph = model.graph
-    photo, thumbnail = (value.name for value in graph.input)
-    del graph.input[1]
-    sides = helper.make_tensor("sides", TensorProto.INT64, [2], [THUMBNAIL, THUMBNAIL])
-    constant = helper.make_node("Constant", [], ["thumbnail_sides"], value=sides)
-    resize = helper.make_node(
-        "Resize",
-        [photo, "", "", "thumbnail_sides"],
-        [thumbnail],
-        name="thumbnail",
-        mode="linear",
-        antialias=1,
-        exclude_outside=1,  # at the border as PyTorch and Pillow: what is there, weighted again
-        axes=[2, 3],
-        coordinate_transformation_mode="half_pixel",
-    )
-    graph.node.insert(0, resize)
-    graph.node.insert(0, constant)

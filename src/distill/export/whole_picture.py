@@ -1,0 +1,90 @@
+"""Students with statistics of the whole picture, as converters call them.
+
+Each has a student's own parts, whose weights keep their names, and another `forward`. Photos and
+outputs are (N, 3 or 4, H, W) in [0, 1], a summary is (N, 64, 1, 1).
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from distill.models.students.global_statistics import THUMBNAIL, GlobalStatistics
+from distill.models.students.student import Student
+
+
+def has_statistics(network: nn.Module) -> bool:
+    """Whether it is a student with statistics of the whole picture."""
+    return isinstance(network, Student) and network.statistics is not None
+
+
+class WholePictureStudent(Student):
+    """The parts of a student with statistics."""
+
+    def __init__(self, student: nn.Module) -> None:
+        assert isinstance(student, Student)
+        super().__init__(student.encoder, student.decoder, student.statistics, student.head)
+
+
+class SummaryInput(WholePictureStudent):
+    """Stylizes by a summary that another graph computes."""
+
+    def forward(self, photo: Tensor, summary: Tensor) -> Tensor:  # type: ignore[override]
+        return self.stylize(photo, summary)
+
+
+class SummaryOutput(WholePictureStudent):
+    """That other graph: the summary of a thumbnail."""
+
+    def forward(self, thumbnail: Tensor) -> Tensor:  # type: ignore[override]
+        return self.summary(thumbnail)
+
+
+class ThumbnailInput(WholePictureStudent):
+    """Stylizes by the summary of a thumbnail, and gives that too."""
+
+    def forward(self, photo: Tensor, thumbnail: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        summary = self.summary(thumbnail)
+        return self.stylize(photo, summary), summary
+
+
+class OnePass(WholePictureStudent):
+    """One pass of the encoder, for photos of the thumbnail's size: tracers meet no branch.
+
+    With `with_summary` the summary is a second output.
+    """
+
+    def __init__(self, student: nn.Module, with_summary: bool = False) -> None:
+        super().__init__(student)
+        self.with_summary = with_summary
+
+    def forward(self, photo: Tensor) -> Tensor | tuple[Tensor, Tensor]:  # type: ignore[override]
+        statistics, features = self.statistics, self.encoder(photo)
+        assert isinstance(statistics, GlobalStatistics)
+        summary = statistics(photo, features[-1])
+        output = self.decode(features, summary)
+        return (output, summary) if self.with_summary else output
+
+
+class Thumbnailed(WholePictureStudent):
+    """A student with statistics, for photos of one size: its thumbnail by two matrix products.
+
+    Each row of a matrix holds the weights of an antialiased resize, as `thumbnail_of` has them, for
+    formats without that operator.
+    """
+
+    rows: Tensor
+    columns: Tensor
+
+    def __init__(self, student: nn.Module, sides: tuple[int, int]) -> None:
+        super().__init__(student)
+        for name, side in zip(("rows", "columns"), sides, strict=True):
+            one = torch.eye(side)[None, None]
+            weights = F.interpolate(one, (THUMBNAIL, side), mode="bilinear", antialias=True)[0, 0]
+            self.register_buffer(name, weights if name == "rows" else weights.T.contiguous())
+
+    def forward(self, photo: Tensor) -> Tensor:  # type: ignore[override]
+        thumbnail = torch.matmul(torch.matmul(self.rows, photo), self.columns)
+        assert self.statistics is not None
+        return self.stylize(photo, self.statistics(thumbnail, self.encoder(thumbnail)[-1]))
