@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import torch
 import torchvision
-from kornia.filters import spatial_gradient
 from scipy.ndimage import gaussian_filter
 from skimage.metrics import structural_similarity
 from torch import Tensor
 
 from distill.core.errors import DistillError
-from distill.metrics.similarity import LPIPS, edge_psnr, grid, lpips_or_none, psnr, ssim
+from distill.metrics.similarity import LPIPS, grid, lpips_or_none, psnr, ssim
 
 
 def ssim_by_hand(a: np.ndarray, b: np.ndarray) -> float:
@@ -44,28 +43,6 @@ def test_psnr_is_per_picture_and_ends_at_100() -> None:
     values = psnr(a, b)
     assert values.shape == (3,)
     torch.testing.assert_close(values, torch.tensor([100.0, 16.9897, 100.0]), atol=1e-3, rtol=0)
-
-
-def test_edge_psnr_of_a_ramp_by_formula() -> None:
-    """A slope of 0.02 across eight columns, half of it at the two borders; none downwards."""
-    flat = torch.full((1, 3, 5, 8), 0.3)
-    ramp = flat + 0.02 * torch.arange(8.0)
-    error = 0.02**2 * (6 + 2 * 0.5**2) / (2 * 8)
-    assert edge_psnr(flat, ramp).item() == pytest.approx(-10 * np.log10(error), abs=1e-3)
-    down = edge_psnr(flat.mT, ramp.mT)
-    torch.testing.assert_close(down, edge_psnr(flat, ramp))
-
-
-def test_edge_psnr_sees_lines_and_no_brightness() -> None:
-    a = 0.5 * torch.rand(2, 3, 16, 16)
-    torch.testing.assert_close(edge_psnr(a, a + 0.3), torch.full((2,), 100.0))
-    assert edge_psnr(a, a.flip(-1)).max() < 30
-
-
-def test_edge_psnr_against_kornia() -> None:
-    a, b = torch.rand(3, 3, 20, 17), torch.rand(3, 3, 20, 17)
-    gap = (spatial_gradient(a) - spatial_gradient(b)).square().flatten(1).mean(1)
-    torch.testing.assert_close(edge_psnr(a, b), -10 * gap.log10(), atol=1e-4, rtol=0)
 
 
 def test_ssim_of_equal_pictures_is_one() -> None:

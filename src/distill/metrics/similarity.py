@@ -1,4 +1,4 @@
-"""One value per picture: PSNR, of edges too, SSIM and LPIPS to another one; patterns in itself."""
+"""One value per picture: PSNR, SSIM and LPIPS to another one; patterns in itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from torch.nn import functional as F
 
 from distill.core import weights as weights_files
 from distill.core.errors import DistillError
-from distill.core.images import sobel
 from distill.core.state_dicts import load_tensors
 from distill.core.weights import WeightsFile
 
@@ -25,15 +24,6 @@ def psnr(a: Tensor, b: Tensor) -> Tensor:
     """Peak signal-to-noise ratio in dB, (N,), of (N, C, H, W) in [0, 1]; 100 dB when equal."""
     error = (a.float() - b.float()).square().flatten(1).mean(1)
     return -10 * error.clamp_min(1e-10).log10()
-
-
-def edge_psnr(a: Tensor, b: Tensor) -> Tensor:
-    """PSNR in dB, (N,), of the Sobel maps of (N, C, H, W) in [0, 1]; 100 dB when equal.
-
-    A map holds each channel's slope per pixel, across and down. The peak stays 1, though no slope
-    is above 0.5: figures compare with one another, not with those of `psnr`.
-    """
-    return psnr(sobel(a.float()), sobel(b.float()))
 
 
 def ssim(a: Tensor, b: Tensor) -> Tensor:

@@ -9,11 +9,7 @@ import pytorch_lightning as pl
 import torch
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from distill.metrics.nonzero_weights import (
-    dead_channel_share,
-    nonzero_weight_share,
-    subnormal_share,
-)
+from distill.metrics.nonzero_weights import weight_shares
 from distill.models.batchnorm import fold_batchnorm
 
 
@@ -77,13 +73,10 @@ class Health(pl.Callback):
     """
 
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
-        folded = fold_batchnorm(pl_module.student)
-        shares = {
-            "health/living_weights": nonzero_weight_share(folded),
-            "health/dead_channels": dead_channel_share(folded),
-            "health/subnormal_weights": subnormal_share(folded),
-        }
-        pl_module.log_dict(shares, sync_dist=True)
+        shares = weight_shares(fold_batchnorm(pl_module.student))
+        names = ("living_weights", "dead_channels", "subnormal_weights")
+        values = {f"health/{name}": share for name, share in zip(names, shares, strict=True)}
+        pl_module.log_dict(values, sync_dist=True)
 
 
 class LateTerms(pl.Callback):
