@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 
 from distill.core.next_step import next_step
-from distill.runs.run_folder import Run
+from distill.runs.run_folder import Run, finished_message
+
+
+def tell_finished(run: Run, checkpoint: Path | None, steps: int, network: str) -> bool:
+    """Whether a run is at its end, which is told with its outcome; None: it has not begun."""
+    if checkpoint is None or not (message := finished_message(checkpoint, steps)):
+        return False
+    print("\n".join([f"{run.folder}: {message}", *outcome(run, network)]))
+    return True
 
 
 def outcome(run: Run, network: str) -> list[str]:

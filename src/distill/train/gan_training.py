@@ -19,9 +19,9 @@ from distill.data.datamodule import DistillData
 from distill.data.datasets import UnpairedSet
 from distill.losses.adversarial import Adversary
 from distill.models.students.student import Student
-from distill.runs.run_folder import Run, finished_message
+from distill.runs.run_folder import Run
 from distill.train.callbacks.distance import Distance
-from distill.train.ending import outcome
+from distill.train.ending import tell_finished
 from distill.train.gan import AdversarialModule, initialise
 from distill.train.schedules import make_optimizer, make_schedule
 from distill.train.trainer import fit, make_trainer
@@ -40,8 +40,7 @@ def train(
     steps = settings.trainer.max_steps
     assert steps is not None
     checkpoint = run.resumable(settings)
-    if checkpoint and (end := finished_message(checkpoint, steps)):
-        print("\n".join([f"{run.folder}: {end}", *outcome(run, "generator")]))
+    if tell_finished(run, checkpoint, steps, "generator"):
         return
     pl.seed_everything(settings.seed, verbose=False)
     made = module(settings)

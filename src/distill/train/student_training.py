@@ -24,11 +24,11 @@ from distill.models.build import load_teacher
 from distill.models.students.student import Student
 from distill.models.teachers.teacher import Teacher
 from distill.prepare import labelling
-from distill.runs.run_folder import Run, finished_message
+from distill.runs.run_folder import Run
 from distill.train import tuning
 from distill.train.callbacks.student import Health, LateTerms, StudentEMA
 from distill.train.distillation import DistillModule
-from distill.train.ending import outcome
+from distill.train.ending import tell_finished
 from distill.train.first_weights import check_name, new_student
 from distill.train.schedules import DEFAULT_RATE, make_optimizer, make_schedule
 from distill.train.trainer import fit, make_trainer
@@ -49,8 +49,7 @@ def train(
     # All that can be wrong is found out before the teacher labels, which may take hours.
     check_name(settings.init)  # a run that is there would only say that its settings are others
     checkpoint = run.resumable(settings)
-    if checkpoint and (end := finished_message(checkpoint, settings.trainer.max_steps)):
-        print("\n".join([f"{run.folder}: {end}", *outcome(run, "student")]))
+    if tell_finished(run, checkpoint, settings.trainer.max_steps, "student"):
         return
     check(settings)
     if isinstance(data, LoaderData):
