@@ -32,6 +32,7 @@ from distill.runs import run_folder
 from distill.stylize.jobs import BadVideo
 from distill.stylize.onnx_student import OnnxStudent
 from distill_sets.sketches import framing
+from support.tiff_files import tiff
 
 SIDE = 80  # pixels of a valid picture
 TERMS = Terms((Licence.said("teacher", "MIT"),)).permitted("train", True).plain()
@@ -64,7 +65,10 @@ class Pictures(DamagedFile):
     """What distill.prepare, train, stylize and eval_fid read photos with."""
 
     name, allowed = "pictures", (BadPhoto,)
-    suffixes = (".jpg", ".jpg", ".png", ".png", ".png", ".webp", ".gif", ".bmp", ".tiff", ".avif")
+    suffixes = (
+        *(".jpg", ".jpg", ".png", ".png", ".png", ".webp", ".gif", ".bmp", ".tiff", ".avif"),
+        *(".tif", ".tif", ".tif", ".tif"),
+    )
 
     def valid(self) -> Sequence[bytes]:
         rng = np.random.default_rng(0)
@@ -86,7 +90,14 @@ class Pictures(DamagedFile):
             (rgb, "TIFF", {"compression": "tiff_lzw"}),
             (rgb, "AVIF", {}),
         ]
-        return [_saved(*each) for each in made]
+        grey = np.asarray(rgb.convert("L"))
+        tiffs = [
+            tiff(grey.astype(int) * 257, 16, 0),  # white is zero
+            tiff(grey.astype(int) * 16, 12, 1, deflate=True),
+            tiff(grey.astype(int) * 128, 16, 1, order=">", sample_format=2, tile=32),  # signed
+            tiff(np.asarray(rgba), 8, 2, planes=True, extra=(2,), pages=2),
+        ]
+        return [_saved(*each) for each in made] + tiffs
 
     def read(self, case: tuple[int, list[Step]], folder: Path) -> None:
         file = self.file(case, folder)

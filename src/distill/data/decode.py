@@ -6,10 +6,10 @@ import io
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from PIL import Image, ImageCms
@@ -40,7 +40,9 @@ NONE = "no pictures in it (jpg, png, webp, avif, tiff, bmp)"  # of a folder
 EMPTY = "not a picture: the file is empty"
 SECTOR = 512  # bytes; what a crash or a broken-off download leaves blank is a multiple of it
 TOLERANCE = 3  # levels of 255: profiles called sRGB differ by rounding, and pixels stay as they are
-_BITS, _SAMPLES, _SIGNED = 258, 339, 2  # TIFF 6.0's BitsPerSample and SampleFormat
+# Of TIFF 6.0: BitsPerSample, PhotometricInterpretation, PlanarConfiguration, SampleFormat; values.
+_BITS, _PHOTOMETRIC, _PLANES, _FORMAT, _SEPARATE, _SIGNED = 258, 262, 284, 339, 2, 2
+_COLOURS = 320  # ColorMap, of 16 bits
 _SEE_THROUGH = ("RGBA", "LA", "PA", "La", "RGBa")
 
 
@@ -62,8 +64,10 @@ def left_out(names: Iterable[str]) -> str:
 
 def advice(suffixes: Iterable[str]) -> str:
     """What would read one of these, where something would."""
-    heic = ({".heic", ".heif"} - HEIF) & {*suffixes}
-    return "; pip install pillow-heif reads HEIC" * bool(heic)
+    names = {*suffixes}
+    if names & {".tif", ".tiff"}:
+        return "; of TIFFs not every kind of pixels is read: save it with 8 bits"
+    return "; pip install pillow-heif reads HEIC" * bool(({".heic", ".heif"} - HEIF) & names)
 
 
 def check_file(path: Path) -> None:
@@ -100,14 +104,23 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     """Any Pillow mode as 8-bit sRGB, transparency over white (kept, as RGBA, with `alpha`).
 
     An embedded ICC profile is applied, so that a phone's Display P3 keeps its colours; one that is
-    damaged or meant for other pixels is left out. Raises ValueError for pixels without a known
-    range.
+    damaged or meant for other pixels is left out. Raises BadPhoto for pixels without a known range
+    and for TIFFs that Pillow reads wrongly.
     """
+    tags = getattr(image, "tag_v2", {})
+    bits, signed = max(tags.get(_BITS, (16,))), _SIGNED in tags.get(_FORMAT, ())
+    raw = image.info.get("compression") == "raw"
     if image.mode in ("F", "LAB"):
-        raise ValueError(f"pixels of the kind {image.mode} are not supported")
+        raise BadPhoto(f"pixels of the kind {image.mode} are not supported")
+    if signed and tags.prefix == b"MM" and not raw:
+        raise BadPhoto("a compressed big-endian TIFF of signed numbers is not supported")
+    if tags.get(_PLANES) == _SEPARATE and (image.mode in _SEE_THROUGH or (raw and bits > 8)):
+        raise BadPhoto("a TIFF of planes with transparency or of 16 bits is not supported")
+    if max(tags.get(_COLOURS, (2**16 - 1,))) < 2**8:
+        raise BadPhoto("a TIFF with a palette of 8 bits, where it has 16, is not supported")
     picture = image
-    if image.mode.startswith("I"):
-        picture = _grey(image)
+    if image.mode.startswith("I") or signed:
+        picture = _grey(image, tags, bits, signed)
     elif image.mode in _SEE_THROUGH or "transparency" in image.info:
         picture = image.convert("RGBA")
     elif image.mode not in ("L", "CMYK"):
@@ -122,16 +135,18 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     return plain
 
 
-def _grey(image: Image.Image) -> Image.Image:
-    """Grey of 16 or 32 bits as 8, and RGBA where one level of it is transparent."""
-    grey, white = np.asarray(image).astype(np.int64), 2**16 - 1
-    tags = getattr(image, "tag_v2", {})
-    if tags.get(_BITS) == (32,):
-        signed = tags.get(_SAMPLES) == (_SIGNED,)
-        grey = grey if signed else grey % 2**32  # Pillow has no unsigned ones
-        # Few of them use all 32 bits: white is that of the fewest bytes.
+def _grey(image: Image.Image, tags: Mapping[int, Any], bits: int, signed: bool) -> Image.Image:
+    """Grey of other than unsigned 8 bits as those, and RGBA where one level of it is transparent.
+
+    Below 0 of signed numbers is black.
+    """
+    grey, low = np.asarray(image).astype(np.int64), signed * 2 ** (bits - 1)
+    grey = (grey + low) % 2**bits - low  # Pillow has no signed 8 bits and no unsigned 32
+    white = 2 ** (bits - signed) - 1
+    if bits == 32:  # few use them all: white is that of the fewest bytes
         white = next(2**n - 1 for n in (8, 16, 24, 32 - signed) if grey.max() < 2**n)
-    picture = Image.fromarray((grey * (255 / white)).round().clip(0, 255).astype(np.uint8))
+    levels = (grey * (255 / white)).round().clip(0, 255).astype(np.uint8)
+    picture = Image.fromarray(255 - levels if tags.get(_PHOTOMETRIC) == 0 else levels)
     if isinstance(level := image.info.get("transparency"), int):
         picture = picture.convert("RGBA")
         picture.putalpha(Image.fromarray(np.where(grey == level, 0, 255).astype(np.uint8)))
