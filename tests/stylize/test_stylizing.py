@@ -326,8 +326,6 @@ REFUSED = {
     ("a.png", "-o", "x.gif"): "-o x.gif: a picture is .jpeg, .jpg, .png, .webp; a folder's name",
     ("a.png", "-o", "a.png"): "a.png: is itself an input and is not written over",
     ("a.png", "-o", "link.png"): "link.png: is itself an input and is not written over",
-    ("a.png", "in/a.png"): "a.png and in/a.png would both become stylized/a-hayao.png",
-    ("a.png", "a.bmp"): "a.png and a.bmp would both become stylized/a-hayao.png",
     ("b.png", "b-hayao.png", "-o", "."): "b-hayao.png: is itself an input",
     ("a.png", "-o"): "-o: say where to",
     ("empty",): "empty: no pictures in it (jpg, png, webp",
@@ -389,6 +387,21 @@ def test_pictures_of_other_kinds_are_read_or_counted_at_the_end(shipped_students
     assert capsys.readouterr().out == "written: 5 pictures, in 'out'; 2 files left out: .gif\n"
     png = ["b-bmp-hayao.png", "b-hayao.png", "b-jfif-hayao.png", "c-hayao.png"]
     assert files("out") == ["a-hayao.jpg", *png]
+
+
+def test_no_two_pictures_get_one_name(shipped_students, capsys):
+    names = ("in/IMG_1.JPG", "in/IMG_1.jpg", "in/IMG_1.png", "in/img_1.Jpg", "in/IMG_1.bmp")
+    for name in names:
+        put(name)
+    put("other/IMG_1.jpg")
+    assert run(stylize, *names, "other/IMG_1.jpg", "-o", "out") == 0
+    assert files("out") == [
+        *("IMG_1-bmp-hayao.png", "IMG_1-hayao-2.jpg", "IMG_1-hayao-4.jpg", "IMG_1-hayao.jpg"),
+        *("IMG_1-hayao.png", "img_1-hayao-3.jpg"),
+    ]
+    assert run(stylize, "in", "-o", "folder") == 0
+    assert len(files("folder")) == len(names)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_name_that_no_terminal_can_show_is_written_escaped(shipped_students, monkeypatch):

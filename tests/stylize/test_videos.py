@@ -17,7 +17,7 @@ import pytest
 from distill.data.faces import Box, Face
 from distill.models import zoo
 from distill.stylize import __main__ as stylize
-from distill.stylize import portraits, stylizing
+from distill.stylize import jobs, portraits, stylizing
 from support.commands import run
 from support.stylize_setup import files, put
 
@@ -116,7 +116,6 @@ REFUSED = {
     ("a.png", "-o", "x.mp4"): "-o x.mp4: a picture is .jpeg, .jpg, .png, .webp; a folder's name",
     ("clip.mp4", "a.png", "-o", "x.mp4"): "-o x.mp4: is one file, name a folder (2 files found)",
     ("clip.mp4", "-o", "clip.mp4"): "clip.mp4: is itself an input and is not written over",
-    ("clip.mp4", "clip.avi"): "clip.mp4 and clip.avi would both become stylized/clip-hayao.mp4",
     ("clip.mp4", "smooth=1"): "smooth=1: input should be less than or equal to 0.95",
     ("clip.mp4", "crf=52"): "crf=52: input should be less than or equal to 51",
 }
@@ -134,6 +133,20 @@ def test_refused_in_one_line_before_any_work(shipped_students, typed, capsys):
     assert said.startswith(f"error: {REFUSED[typed]}")
     assert len(said.splitlines()) == 1
     assert files() == before
+
+
+def test_videos_of_one_stem_get_names_of_their_own(tmp_path):
+    for name in ("clip.mp4", "clip.avi", "clip.MP4", "clip.wmv", "clip.mov"):
+        (tmp_path / name).touch()
+    found, _ = jobs.find([str(tmp_path)], "out")
+    planned = jobs.plan(found, [str(tmp_path)], "out", "ink", alpha=False)
+    assert {job.source.name: job.target.name for job in planned} == {
+        "clip.MP4": "clip-ink.mp4",
+        "clip.mp4": "clip-ink-2.mp4",
+        "clip.avi": "clip-avi-ink.mp4",
+        "clip.wmv": "clip-wmv-ink.mp4",
+        "clip.mov": "clip-ink.mov",
+    }
 
 
 def test_without_pyav_one_line_says_what_to_install(shipped_students, monkeypatch, capsys):

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 
 from tqdm import tqdm
@@ -114,8 +115,8 @@ def plan(
 
     jpg, jpeg, png and webp stay what they are, every other picture becomes png; with `alpha` (the
     student's output is RGBA) so does jpg. mp4, m4v, mov, mkv and webm stay what they are, every
-    other video becomes mp4. Raises DistillError where two would get one name or an input would be
-    written over.
+    other video becomes mp4. No two get one name. Raises DistillError where an input would be written
+    over.
     """
     folders = any(os.path.isdir(home_path(typed)) for typed in inputs)
     alone = len(files) == 1 and not folders
@@ -127,15 +128,18 @@ def plan(
         def output_name(place: Path) -> Path:
             return place.with_name(_name(place, ending, alpha))
 
-        # Of a folder a.bmp and a.tif are a-bmp and a-tif: both become png.
-        times = Counter(output_name(f.place) for f in files if folders)
-        jobs = []
+        # a.bmp and a.tif are a-bmp and a-tif: both become png. What still gets a name that is
+        # taken is numbered; not every file system tells A.jpg from a.jpg.
+        times = Counter(output_name(each.place) for each in files)
+        jobs, names = [], set[str]()
         for each in files:
-            place, suffix = each.place, each.place.suffix
-            same_suffix = suffix.lower() in SUFFIXES or _is_video(place)
-            if times[output_name(place)] > 1 and not same_suffix:
-                place = place.with_stem(f"{place.stem}-{suffix[1:]}")
-            jobs.append(StylizeJob(each.path, out / output_name(place)))
+            target, suffix = output_name(each.place), each.place.suffix
+            if times[target] > 1 and target.suffix != suffix.lower():
+                target = output_name(each.place.with_stem(f"{each.place.stem}-{suffix[1:]}"))
+            numbered = (target.with_stem(f"{target.stem}-{number}") for number in count(2))
+            target = next(p for p in chain([target], numbered) if str(p).casefold() not in names)
+            names.add(str(target).casefold())
+            jobs.append(StylizeJob(each.path, out / target))
     _check(jobs)
     nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
     if not nearest.is_dir():
@@ -181,14 +185,7 @@ def _name(place: Path, ending: str, alpha: bool) -> str:
 
 def _check(jobs: Sequence[StylizeJob]) -> None:
     inputs = {_identity(job.source) for job in jobs}
-    sources: dict[Path, Path] = {}
     for job in jobs:
-        other = sources.setdefault(job.target, job.source)
-        if other != job.source:
-            raise DistillError(
-                f"{other} and {job.source} would both become {job.target}; stylise one after "
-                "the other, each with an -o of its own"
-            )
         if job.target.is_dir():
             raise DistillError(f"{job.target}: is a folder and no file to write")
         if _identity(job.target) in inputs - {None}:
