@@ -107,7 +107,7 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
     damaged or meant for other pixels is left out. Raises BadPhoto for pixels without a known range
     and for TIFFs that Pillow reads wrongly.
     """
-    tags = getattr(image, "tag_v2", {})
+    tags: Any = getattr(image, "tag_v2", {})  # of a TIFF
     bits, signed = max(tags.get(_BITS, (16,))), _SIGNED in tags.get(_FORMAT, ())
     raw = image.info.get("compression") == "raw"
     if image.mode in ("F", "LAB"):

@@ -115,8 +115,8 @@ def plan(
 
     jpg, jpeg, png and webp stay what they are, every other picture becomes png; with `alpha` (the
     student's output is RGBA) so does jpg. mp4, m4v, mov, mkv and webm stay what they are, every
-    other video becomes mp4. No two get one name. Raises DistillError where an input would be written
-    over.
+    other video becomes mp4. No two get one name. Raises DistillError where an input would be
+    written over.
     """
     folders = any(os.path.isdir(home_path(typed)) for typed in inputs)
     alone = len(files) == 1 and not folders
