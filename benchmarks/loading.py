@@ -33,8 +33,8 @@ from startup import SIZE, make_pairs, start_table, timed_first_step
 from distill.data.address import Address
 from distill.data.datasets import PairSet
 from distill.data.pairs import find_pairs
-from distill.data.shards.pair_record import CodecName, codec_named
-from distill.data.shards.shard_index import (
+from distill_scale.packed.pair_record import CodecName, codec_named
+from distill_scale.packed.shard_index import (
     Catalogue,
     IndexRow,
     ShardRow,
@@ -44,10 +44,10 @@ from distill.data.shards.shard_index import (
     write_catalogue,
     write_part,
 )
-from distill.data.shards.shard_manifest import shard_manifest_at, write_shard_manifest
-from distill.data.shards.shard_order import ShardOrder
-from distill.data.shards.sharded_pairs import ShardedPairs
-from distill.shards.packing import pack
+from distill_scale.packed.shard_manifest import shard_manifest_at, write_shard_manifest
+from distill_scale.packed.shard_order import ShardOrder
+from distill_scale.packed.sharded_pairs import ShardedPairs
+from distill_scale.shards.packing import pack
 
 CODECS: Sequence[CodecName] = get_args(CodecName)
 WANTED_LOOP, WANTED_STEP, WANTED_MEMORY = 0.95, 6.0, 1024  # of the bare step; seconds; MiB

@@ -28,8 +28,8 @@ from distill.data.manifest import Manifest
 from distill.data.photos import Photo, find_photos
 from distill.data.split import NO_EDGES
 from distill.prepare import placement
-from distill.prepare.labelled_shards import deal
 from distill.prepare.pair_maker import plan
+from distill_scale.labelled_shards import deal
 
 SHARD = 500
 STORE = "madeup"

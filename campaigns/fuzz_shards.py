@@ -19,8 +19,8 @@ from mutations import damage, damaged, edited, edits
 from PIL import Image
 
 from distill.data.address import Address
-from distill.data.shards.unpacking import unpack
-from distill.shards.packing import pack
+from distill_scale.packed.unpacking import unpack
+from distill_scale.shards.packing import pack
 
 FILES = (
     "dataset.json",

@@ -14,7 +14,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "distill"
 COMMANDS = (
-    *("train", "prepare", "curate", "shards"),
+    *("train", "prepare", "curate"),
     *("export", "eval_fid", "stylize", "check", "benchmark", "hub", "lens"),
 )
 FLOORS = [  # a package imports those of the floors before its own, and none of its own floor
@@ -24,21 +24,21 @@ FLOORS = [  # a package imports those of the floors before its own, and none of 
     {"models"},
     {"data"},
     {"runs"},
-    {"prepare", "curate", "shards", "export"},
+    {"prepare", "curate", "export"},
     {"eval_fid", "train", "stylize", "benchmark", "hub"},
     {"lens"},
 ]
 FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in names}
 # What there is. A package or an arrow more is a decision: take another one out, or say why here.
 # eval_fid asks losses: a style of one picture has no other measure.
-PACKAGES, ARROWS = 18, 70
+PACKAGES, ARROWS = 17, 66
 DOTTED_ALONE = re.compile(r"^distill(?:\.\w+)+\.?$")  # a module or class, as `_target_` has it
 FILES = sorted(SOURCE.rglob("*.py"))
 # Packages beside the core, which come with it as plug-ins, and what only they speak of.
 WORDS = {
     "distill_diffusion": r"diffus",
-    "distill_scale": r"\bray\b|faiss",
-    "distill_search": r"optuna|pareto|submitit",
+    "distill_scale": r"\bray\b|faiss|\bshard|sharded|\.tar\b",
+    "distill_search": r"optuna|pareto|submitit|slurm",
     "distill_sets": r"quick,? ?draw|sketcher|saliency",
 }
 BESIDE = sorted(path for name in WORDS for path in (SOURCE.parent / name).rglob("*.py"))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from distill.core.moved import current_name
 from support.commands import run
 
 ROOT = Path(__file__).parents[1]
@@ -87,7 +88,7 @@ def test_scripts_of_the_benchmarks_exist():
 @pytest.mark.parametrize("page", PAGES, **of_page)
 def test_modules_exist(page):
     for named in MODULE.findall(page.read_text()):
-        place = ROOT / "src" / named.replace(".", "/")
+        place = ROOT / "src" / current_name(named).replace(".", "/")
         assert place.is_dir() or place.with_suffix(".py").is_file(), named
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image
 from skimage import data
 
-from distill.__main__ import COMMANDS
+from distill.__main__ import commands
 from distill.config import groups, help
 from distill.models.zoo import shipped
 
@@ -113,8 +113,8 @@ def settings() -> None:
         "`conf/` is chosen by `GROUP=NAME`. `python -m distill.NAME --help` shows the same.\n"
     )
     said: dict[str, str] = {}
-    for name in COMMANDS:
-        command = import_module(f"distill.{name}.__main__").main
+    for name, each in commands().items():
+        command = import_module(f"{each.package}.__main__").main
         for section in command.sections():
             recipe = section.title if "=" in section.title.partition(",")[0] else ""
             said |= {row.key: row.about for row in section.rows}

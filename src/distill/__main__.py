@@ -11,13 +11,14 @@ import runpy
 import sys
 
 from distill import __version__
+from distill.core import plugins
 from distill.core.errors import DistillError, OneLine
 from distill.core.nodes import unknown_name
+from distill.core.plugins import PluginCommand
 
 COMMANDS = {
     "prepare": "turn photos into training pairs, by a teacher or as sketches",
     "curate": "find pairs that do not fit, on a page to look through",
-    "shards": "pack pairs into shards for large sets and object stores, or unpack",
     "train": "train a network from pictures; run it again to resume",
     "export": "write a run as a checked ONNX file, and in other formats",
     "eval_fid": "score a run against its teacher, or one folder against another",
@@ -29,8 +30,14 @@ COMMANDS = {
 }
 
 
+def commands() -> dict[str, PluginCommand]:
+    """The package and the line of every command, those of plug-ins behind distill's own."""
+    ours = {name: PluginCommand(f"distill.{name}", about) for name, about in COMMANDS.items()}
+    return ours | {k: v for k, v in plugins.commands().items() if k not in ours}
+
+
 def usage() -> str:
-    lines = [f"  {name:10} {what}" for name, what in COMMANDS.items()]
+    lines = [f"  {name:10} {each.about}" for name, each in commands().items()]
     return "\n".join(
         [
             f"distill {__version__}: distils heavy image-to-image networks into small students.",
@@ -49,11 +56,11 @@ def main() -> None:
             print(usage())
         elif name in ("-V", "--version"):
             print(f"distill {__version__}")
-        elif name in COMMANDS:
+        elif command := commands().get(name):
             sys.argv = [sys.argv[0], *rest]
-            runpy.run_module(f"distill.{name}", run_name="__main__", alter_sys=True)
+            runpy.run_module(command.package, run_name="__main__", alter_sys=True)
         else:
-            raise DistillError(unknown_name(name, [*COMMANDS], "command"))
+            raise DistillError(unknown_name(name, [*commands()], "command"))
 
 
 if __name__ == "__main__":

@@ -55,6 +55,11 @@ class RayEngine(Engine):
     seconds to wait for nodes where no worker is left.
     """
 
+    no_folder = (
+        "labels into shards; add data=shards, and python -m distill.shards to=pairs makes a folder "
+        "of them"
+    )
+
     def __init__(
         self,
         address: PathText | None = None,

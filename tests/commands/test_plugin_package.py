@@ -89,6 +89,9 @@ def test_its_parts_go_through_all_commands(lab: Path, capsys: pytest.CaptureFixt
     assert run(lens, "run=negative-tiny", "serve=false", "output=page") == 0
     assert run(check, str(folder / "export/student.onnx"), "profile=phone") == 1
     assert "do not fit phone" in line(capsys)
+    noted = ["data=noted", "run=noted", "trainer.max_steps=1"]
+    assert run(train, *OWN, *QUICKER, *SHORT, *noted) == 0
+    assert int((lab / "pairs.txt").read_text()) == len(list(root.glob("train/photo/*.png")))
     assert run(prepare, "style=negative", *SMALL, "photos=photos", "data=shards",
                "engine=counted") == 0  # fmt: skip
     assert int((lab / "count.txt").read_text()) >= 1

@@ -66,10 +66,10 @@ PATHS = {
 }  # fmt: skip
 LOGGERS = {"wandb.project", "wandb.entity", "mlflow.experiment", "mlflow.uri"}
 TEXTS = {  # beside the paths
-    Train: TEACHER | STYLE | {"init", "decoder.name", "loss.name", "trainer.strategy"}
+    Train: TEACHER | STYLE | {"data.kind", "init", "decoder.name", "loss.name", "trainer.strategy"}
     | {f"logger.{name}" for name in LOGGERS} | {"generator.name", "licence.pictures"},
     WholePrepare: TEACHER | STYLE | {"card.licence", "card.source", "recipe.name", "engine.address"}
-    | {"split", "balance"},
+    | {"data.kind", "split", "balance"},
     Export: STYLE | {"decoder.name"},
     EvalFid: STYLE | {"ceiling", "decoder.name"},
     Stylize: {"style.name"},

@@ -8,8 +8,9 @@ from importlib import import_module
 import pytest
 import yaml
 
+from distill.__main__ import commands
 from distill.config import compose, registry
-from distill.config.groups import choices, conf_folder, conf_folders
+from distill.config.groups import choices, conf_folder, conf_folders, file_at
 from distill.config.settings.commands import (
     Benchmark,
     CheckSettings,
@@ -18,11 +19,11 @@ from distill.config.settings.commands import (
     Export,
     HubSettings,
     Lens,
-    ShardSettings,
     Stylize,
 )
 from distill.config.settings.training import Prepare, Train
 from distill.core.errors import DistillError
+from distill_scale.settings import ShardSettings
 
 SCHEMAS = {
     "train": registry.schema_of, "prepare": Prepare, "export": Export, "eval_fid": EvalFid,
@@ -110,8 +111,8 @@ def test_every_file_says_what_it_is(path):
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_help_names_every_setting(name: str):
-    content = yaml.safe_load((conf_folder() / f"{name}.yaml").read_text())
-    text = import_module(f"distill.{name}.__main__").main.help()
+    content = yaml.safe_load(file_at(f"{name}.yaml").read_text())
+    text = import_module(f"{commands()[name].package}.__main__").main.help()
     recipes = sorted((conf_folder() / "recipe").glob("*.yaml")) if name == "train" else []
     keys = {*content, *(key for path in recipes for key in yaml.safe_load(path.read_text()))}
     keys -= {"defaults", "hydra", "discriminator", "optimizer"}  # groups, named above
@@ -152,6 +153,7 @@ def test_paper_preset_is_the_paper_s_code():
         "gka": 0,
         "stable": 0,
         "loose": 0,
+        "decision": 0,
     }
     assert not any(settings.loss.start.values())
     assert settings.loss.terms["l1"]["beta"] == 1

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import runpy
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 from torch import nn
 
+import distill.__main__ as distill
 from distill.config import compose, groups
 from distill.config.command import Command
 from distill.config.registry import recipe_named
@@ -17,6 +20,7 @@ from distill.config.settings.training import Train
 from distill.core import plugins
 from distill.core.errors import DistillError
 from distill.core.nodes import check_part, is_own, part
+from distill.data.kinds.chosen import data_source
 from distill.models.teachers.teacher import Teacher
 
 SHIPPED = sorted(path.name for path in (Path(__file__).parents[2] / "src").glob("distill_*"))
@@ -194,6 +198,41 @@ def test_lines_for_the_help_of_a_command(lab, capsys):
     assert "distill.models.teachers.diffusion" in plugins.moved()
     page = Command("check", CheckSettings, lambda _: None).help()
     assert page.startswith(f"{__doc__}\n\nmine")
+
+
+COMMANDS = "commands: {hello: {package: mylab.hello, about: says hello}, odd: 3}\n"
+
+
+def test_a_command_of_a_package_runs_by_its_name(lab, capsys, monkeypatch):
+    inside = lab(contract=f"contract: 1\n{COMMANDS}") / "mylab/hello"
+    inside.mkdir()
+    (inside / "__init__.py").write_text("")
+    (inside / "__main__.py").write_text("import sys\nprint('hello', *sys.argv[1:])")
+    assert "  hello      says hello\n" in distill.usage()
+    monkeypatch.setattr(sys, "argv", ["distill", "hello", "you"])
+    distill.main()
+    assert capsys.readouterr().out == "hello you\n"
+    with warnings.catch_warnings(action="error"):
+        runpy.run_module("distill.hello", run_name="__main__", alter_sys=True)
+    assert capsys.readouterr().out.startswith("hello")
+    assert "odd" not in distill.commands()
+
+
+def test_a_source_of_a_package_is_a_data_kind(lab):
+    site = lab(contract="contract: 1\nsources: {mine: mylab.mine.Mine, other: mylab.nets.Net}\n")
+    of = "from distill.data.kinds.pair_folder import PairFolder\nclass Mine(PairFolder): ...\n"
+    (site / "mylab/mine.py").write_text(of)
+    (site / "mylab/conf/data").mkdir()
+    (site / "mylab/conf/data/mine.yaml").write_text("defaults: [pairs]\nkind: mine\n")
+    words = ["style=own", "data.root=x"]
+    settings = compose.load("train", [*words, "data=mine"], Train)
+    assert type(data_source(settings)).__name__ == "Mine"
+    kinds = "pairs, photos, demo, loader, shards, mine, other"
+    with pytest.raises(DistillError, match=f"data.kind='yours': want one of {kinds}"):
+        compose.load("train", [*words, "data.kind=yours"], Train)
+    other = compose.load("train", [*words, "data.kind=other"], Train)
+    with pytest.raises(DistillError, match=r"sources\.other.*is no Source"):
+        data_source(other)
 
 
 RECIPES = """

@@ -26,7 +26,7 @@ from distill.data.pairs import Pair, find_pairs
 from distill.data.photo_table import size_of
 from distill.data.sampler import MixedStreams, StreamSampler, of_one_shape
 from distill.models.students.global_statistics import thumbnail_of
-from distill.shards.packing import pack
+from distill_scale.shards.packing import pack
 from distill_sets.sketches import sketch_set
 from support.coordinate_pictures import coordinates
 

@@ -21,8 +21,8 @@ from distill.core.errors import DistillError
 from distill.data.photos import find_photos
 from distill.data.thumbnails import thumbnails
 from distill.prepare import __main__ as prepare
-from distill.shards import __main__ as shards
 from distill_scale.ray_engine import RayEngine, _reach
+from distill_scale.shards import __main__ as shards
 from support.commands import SMALL, run
 from support.labelling import add
 from support.object_store import BUCKET, object_store

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from distill.config.settings.training import ShardFormat
 from distill.core.engine import HERE
 from distill.data.address import Address
 from distill.data.photos import find_photos
-from distill.data.shards.shard_manifest import SetMetadataStore
-from distill.prepare.labelled_shards import ShardLabeller, build_shards
+from distill.data.set_files import SetMetadataStore
 from distill.prepare.teacher_pass import TeacherPass
+from distill_scale.labelled_shards import ShardLabeller, build_shards
+from distill_scale.settings import ShardFormat
 from support.labelling import MANIFEST
 from support.teachers import Inverted
 

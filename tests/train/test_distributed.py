@@ -16,10 +16,10 @@ import torch
 
 from distill.core.errors import DistillError
 from distill.prepare import __main__ as prepare
-from distill.shards import __main__ as shards
 from distill.train import __main__ as train
 from distill.train import launch
 from distill.train.distillation import DistillModule
+from distill_scale.shards import __main__ as shards
 from support.commands import QUICK, SMALL, go, run
 
 STEPS = 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import make_dataclass
+from dataclasses import fields, make_dataclass
 from functools import cache
 from typing import Any, ClassVar
 
@@ -46,6 +46,11 @@ def extended(command: str, schema: type) -> type:
     """The settings of a command with those of its extensions."""
     others = [each.settings for each in extensions(command)]
     return _joined(schema, tuple(each for each in others if not issubclass(schema, each)))
+
+
+def added_settings(command: str) -> list[str]:
+    """The keys of the settings that its extensions add to a command."""
+    return [field.name for each in extensions(command) for field in fields(each.settings)]
 
 
 @cache

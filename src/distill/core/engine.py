@@ -16,9 +16,11 @@ Made = TypeVar("Made")
 
 
 class Engine(AbstractContextManager["Engine"]):
-    """`threads` is how many a part of `map` may use."""
+    """`threads` is how many a part of `map` may use, `no_folder` what is said where it is to label
+    a folder of pairs, which `Here` does alone."""
 
     threads: int = 1
+    no_folder: str = "labels sets of other data= alone; choose one, or leave engine= out"
 
     def __exit__(self, *_: object) -> None:
         return None  # what is held from `with` on is let go

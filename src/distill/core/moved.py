@@ -16,7 +16,6 @@ from typing import Any, cast
 # Where modules of distill lie now, by the name in earlier versions; what a plug-in took over is in
 # its plugin.yaml.
 MOVED = {
-    "data.shards.address": "data.address",
     "export.ends": "export.forms",
     "exporters": "export",
     "train.search.summary": "train.sweep_summary",
@@ -67,8 +66,11 @@ class _Loader(InspectLoader):
         self.there = there
 
     def exec_module(self, module: ModuleType) -> None:
+        from distill.core import plugins
+
         name, now = module.__name__, self.there.name
-        warnings.warn(f"{name} is {now} now", DeprecationWarning, stacklevel=2)
+        if name.removeprefix("distill.") not in plugins.commands():  # their names stay
+            warnings.warn(f"{name} is {now} now", DeprecationWarning, stacklevel=2)
         current = import_module(now)
         if self.there.submodule_search_locations is None:
             sys.modules[name] = current

@@ -17,7 +17,7 @@ from functools import cache
 from importlib.metadata import PathDistribution
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -70,13 +70,29 @@ def conf_folders() -> list[Path]:
 
 
 def moved() -> dict[str, str]:
-    """Where modules lie now that a plug-in took over, by the names of earlier versions."""
-    return {old: str(new) for old, new in entries("moved")}
+    """Where modules lie now that a plug-in took over, by the names of earlier versions; and its
+    commands, by those that `python -m` has for distill's."""
+    names = {old: str(new) for old, new in entries("moved")}
+    return names | {f"distill.{name}": each.package for name, each in commands().items()}
+
+
+class PluginCommand(NamedTuple):
+    """A command: the package whose `__main__` runs it, and the line that `distill` has on it."""
+
+    package: str
+    about: str
+
+
+def commands() -> dict[str, PluginCommand]:
+    """The commands that plug-ins bring, by their names."""
+    stated = ((name, each) for name, each in entries("commands") if isinstance(each, Mapping))
+    both = ((name, str(each.get("package")), str(each.get("about", ""))) for name, each in stated)
+    return {name: PluginCommand(package, about) for name, package, about in both}
 
 
 def usage(command: str) -> str:
     """Lines that plug-ins add to a command's --help."""
-    return "".join(values("usage", command))
+    return "\n".join(values("usage", command))
 
 
 def values(key: str, name: str) -> list[str]:
@@ -88,7 +104,8 @@ def values(key: str, name: str) -> list[str]:
 def entries(key: str) -> list[tuple[str, Any]]:
     """All names below an entry of the plug-ins' plugin.yaml, and what each stands for."""
     stated = (_stated(folder / "plugin.yaml").get(key) for folder in conf_folders())
-    return [each for entry in stated if isinstance(entry, Mapping) for each in entry.items()]
+    named = (entry for entry in stated if isinstance(entry, Mapping))
+    return [(str(name), value) for entry in named for name, value in entry.items()]
 
 
 def _paths() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Where shards or photos lie: a local folder, or what fsspec reads (s3://, gs://, memory:// …)."""
+"""Where sets or photos lie: a local folder, or what fsspec reads (s3://, gs://, memory:// …)."""
 
 from __future__ import annotations
 

@@ -184,6 +184,6 @@ def _pyarrow() -> Any:
         import pyarrow.parquet
     except ImportError as error:
         raise DistillError(
-            "photos at an address are listed by pyarrow; pip install 'distill[shards]'"
+            "photos at an address are listed by pyarrow; pip install pyarrow"
         ) from error
     return pyarrow

@@ -128,6 +128,11 @@ def manifest_at(root: Path) -> dict[str, Any] | None:
     return None if content is None else _OLDER | content["recipe"]
 
 
+def kind_at(root: Path) -> str:
+    """The `data.kind` of the set at `root`: "pairs" of a folder of them, whoever made it."""
+    return str((_read(root) or {}).get("kind", "pairs"))
+
+
 def is_complete(root: Path) -> bool:
     """Whether a set of ours lies there and the last command that wrote into it ran to its end."""
     content = _read(root)

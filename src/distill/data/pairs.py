@@ -30,7 +30,7 @@ from distill.core.errors import DistillError, counted
 from distill.core.files import near_name
 from distill.data.decode import PICTURES, left_out, to_rgb
 from distill.data.dropped import copies
-from distill.data.manifest import manifest_at
+from distill.data.manifest import kind_at, manifest_at
 from distill.data.partners import check_shapes, match, tell_alone
 from distill.data.photo_table import (
     DROPPED,
@@ -223,8 +223,8 @@ def find_pairs(
     """
     if not root.is_dir():
         raise DistillError(f"data.root={root}: no such folder{near_name(root)}")
-    if (root / "shards.parquet").is_file():
-        raise DistillError(f"data.root={root}: holds shards; add data=shards, or unpack them")
+    if (kind := kind_at(root)) != "pairs":
+        raise DistillError(f"data.root={root}: holds {kind}; add data={kind}, or unpack them")
     sides = _all_sides(root, style, val_fraction, seed, test_fraction, remember)
     sides = sides if with_dropped else _without_dropped(root, sides)
     if whole or not (manifest_at(root) or {}).get("sizes"):

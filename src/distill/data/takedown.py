@@ -21,15 +21,15 @@ import yaml
 
 from distill.config.registry import settings_of
 from distill.config.settings.training import PhotoSource
+from distill.core import plugins
 from distill.core.errors import DistillError, counted
 from distill.core.files import cache_folder, home_path, real_path, sha256, write_whole
 from distill.core.terms import TAKEN_DOWN, Licence, Terms
 from distill.data.manifest import manifest_at
 from distill.data.photo_table import RUN_PAIRS, pair_of, read_rows, read_sides
-from distill.data.shards.shard_manifest import KEPT
+from distill.data.set_files import KEPT
 
 TAKEDOWN, PUBLISHED = "takedown.txt", "published.txt"
-SETS = ("pairs", "shards", "sketches")  # below data/
 NETWORKS = {".ckpt", ".onnx", ".safetensors"}
 SHOWN = 12  # lines
 _PICTURE = re.compile(r"picture (\S+) (.+)")
@@ -200,13 +200,15 @@ def _photos_of(root: Path) -> str:
 
 def _records(root: Path) -> list[Path]:
     """The lists of this set and of others, below data/ and beside it."""
-    near = [
-        root,
-        *root.parent.glob("*"),
-        *(p for kind in SETS for p in Path("data", kind).glob("*")),
-    ]
-    files = (folder / TAKEDOWN for each in near for folder in (each, each / KEPT))
+    files = (each / name / TAKEDOWN for each in (root, *_near(root)) for name in ("", KEPT))
     return [*{real_path(file): file for file in files if file.is_file()}.values()]
+
+
+def _near(root: Path) -> Iterator[Path]:
+    """What lies beside a set, and below data/ where sets usually are."""
+    yield from root.parent.glob("*")
+    for kind in ("pairs", "sketches", *(kind for kind, _ in plugins.entries("sources"))):
+        yield from Path("data", kind).glob("*")
 
 
 def _content(path: Path) -> Content:
@@ -254,9 +256,8 @@ def _lines(path: Path) -> list[str]:
 
 def _sets_with(root: Path, pictures: Mapping[str, str]) -> Iterator[tuple[Path, int]]:
     """Other sets, below data/ and beside this one, with pairs of these names, and how many."""
-    beside = [*root.parent.glob("*"), *(p for kind in SETS for p in Path("data", kind).glob("*"))]
     keys = {*pictures.values()}
-    for real, each in sorted({real_path(path): path for path in beside}.items()):
+    for real, each in sorted({real_path(path): path for path in _near(root)}.items()):
         for files in (each, each / KEPT):
             with suppress(DistillError):  # a damaged list
                 rows = [row for row in read_rows(files).values() if row.side]

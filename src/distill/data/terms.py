@@ -28,7 +28,7 @@ from distill.core.weights import WeightsFile, find_or_none
 from distill.data.address import Address, is_address
 from distill.data.kinds.chosen import data_source
 from distill.data.manifest import TERMS, manifest_at
-from distill.data.shards.shard_manifest import KEPT, SetMetadataStore
+from distill.data.set_files import KEPT, SetMetadataStore
 from distill.data.takedown import with_takedown
 from distill.models import zoo
 from distill.models.network_file import is_network_file, read_description
@@ -86,7 +86,7 @@ def terms_of_run(trained: Training, depth: int = 0) -> Terms:
             data = getattr(trained, "data", None)
             folders = (getattr(data, key, None) for key in ("root", "a", "b"))
             found += [each for f in folders if f for each in _of_pictures(f, stated)]
-    except DistillError:  # shards that are gone
+    except DistillError:  # a set at an address that is gone
         if isinstance(trained, Train):
             found += _of_teacher(asdict(trained.style), trained.teacher, depth)
         found.append(Licence("what it learnt from, which is gone"))

@@ -103,7 +103,7 @@ def seen_by(runs: Iterable[Train], unknown: str = "") -> SeenPictures:
     for source in map(source_of, runs):
         try:
             pictures, root = pictures_of(source), chosen.pairs_root(source)
-        except DistillError as error:  # shards, of which the held-out pairs cannot be unpacked
+        except DistillError as error:  # a set whose held-out pairs cannot be had
             gone.append(str(error))
             continue
         if pictures is None:
@@ -121,13 +121,12 @@ def seen_by_pairs(learnt: PairedDataConfig) -> SeenPictures:
     """What a run that learnt from pairs has seen."""
     try:
         root = chosen.folder_of_pairs(learnt)
-    except DistillError as error:  # shards that are gone
+    except DistillError as error:  # a set at an address that is gone
         return SeenPictures([], str(error))
     found = _of_folder(root, None, learnt, None) if root else None
     if found is None:
         return SeenPictures([], f"the training pairs {root or ''} are gone")
-    packed = f"the training pairs of the shards {learnt.root} are not unpacked"
-    return SeenPictures([found], packed if learnt.kind == "shards" else "")
+    return SeenPictures([found], chosen.source_named(learnt.kind).out_of_reach(str(learnt.root)))
 
 
 def seen_by_domains(learnt: UnpairedDataConfig) -> SeenPictures:

@@ -87,7 +87,7 @@ def photo_pictures(
     d = source.data
     split = find_pairs(root, source.style.name, d.val_fraction, d.split_seed, d.test_fraction)
     pairs, same = split[side], {*sides} == {source.style.resolution}
-    if not pairs:  # of shards, the held-out ones alone are unpacked
+    if not pairs:  # of a set that is no folder, the held-out ones alone are here
         what = "training" if side == "train" else "held-out"
         raise DistillError(
             f"{root}: no picture of the run ({what}) is here; name photos with {KEY[side]}=DIR"

@@ -8,7 +8,7 @@ Publish a student or a set of pairs on the Hugging Face Hub, or in a folder, and
   python -m distill.hub pull repo=USER/NAME data.root=DIR
 
 A student goes as model.safetensors with a card, config.json and a sheet of samples; a set with
-its pairs or shards, its card (distill.prepare card=true writes it) and sha256sums.txt. What is
+its pairs, its card (distill.prepare card=true writes it) and sha256sums.txt. What is
 there already is not sent or fetched again, what differs is refused. Kill it any time: run it again
 to resume.
 

@@ -4,7 +4,6 @@ Label photos with a teacher, once: pairs of photo and stylized photo on disk.
 
   python -m distill.prepare style=hayao photos=DIR
   python -m distill.prepare -m style=toon,hayao photos=DIR     one after the other
-  python -m distill.prepare style=hayao photos=DIR data=shards
   python -m distill.prepare style=custom style.name=NAME photos=DIR teacher=python \\
       teacher.call=MODULE:NAME     a callable, (N, 3, H, W) float32 RGB in [0, 1] to the same
   python -m distill.prepare style=custom style.name=NAME photos=DIR teacher=folder \\
@@ -14,8 +13,6 @@ Writes data/pairs/STYLE-PHOTOS-SIZE/ with photo/ and stylized/ under train/, val
 dataset.json and a list of what was skipped and why. Prints how far the teacher's output is
 displaced from the photos.
 Kill it any time: run it again to resume.
-With data=shards it writes data/shards/STYLE-PHOTOS-SIZE/ instead, or data.root=ADDRESS: the same
-set as shards, as distill.shards packs them. Photos added later go into further shards.
 
 Everything, with its value: python -m distill.prepare --cfg job
 """
@@ -23,6 +20,7 @@ Everything, with its value: python -m distill.prepare --cfg job
 from __future__ import annotations
 
 from distill.config.command import command
+from distill.config.extension import added_settings
 from distill.config.settings.training import Prepare
 
 
@@ -32,7 +30,7 @@ def main(settings: Prepare) -> None:
     from distill.prepare import labelling
 
     root = labelling.carry_out(settings)
-    print(same_settings("train", without=("engine", "shard", "card")))
+    print(same_settings("train", without=("engine", "card", *added_settings("prepare"))))
     if settings.card.name:
         from distill.data.cards import set_card
 

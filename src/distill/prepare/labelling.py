@@ -1,4 +1,4 @@
-"""How a teacher labels the photos that settings name: into a folder of pairs, or shards."""
+"""How a teacher labels the photos that settings name: into a folder of pairs."""
 
 from __future__ import annotations
 
@@ -13,24 +13,22 @@ from distill.config.settings.training import Labelling, PhotoSource, Prepare, Tr
 from distill.core.engine import HERE, Engine, Here
 from distill.core.errors import DistillError, counted
 from distill.core.next_step import assigned
-from distill.core.nodes import class_of, part
+from distill.core.nodes import class_of
 from distill.data import loaders, sources
 from distill.data.address import Address
 from distill.data.datamodule import DistillData
 from distill.data.kinds import chosen
 from distill.data.kinds.chosen import data_source
-from distill.data.manifest import Manifest, Precision, check_writable, manifest_at
+from distill.data.manifest import Manifest, Precision, manifest_at
 from distill.data.pairs import find_pairs
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import Photo, Side
 from distill.data.sampler import check_weights
-from distill.data.shards.shard_manifest import SetMetadataStore
 from distill.data.takedown import report_takedown
-from distill.data.terms import keep_terms, kept_terms
+from distill.data.terms import keep_terms
 from distill.models import build
 from distill.models.teachers.drawings import FolderTeacher
 from distill.models.teachers.teacher import Teacher
-from distill.prepare.labelled_shards import ShardLabeller, build_shards
 from distill.prepare.set_builder import SetReport, build_set, split_for
 from distill.prepare.teacher_check import choose, some_squares
 from distill.prepare.teacher_pass import DrawingPass, TeacherPass
@@ -39,72 +37,20 @@ from distill.prepare.teacher_pass import DrawingPass, TeacherPass
 def carry_out(settings: Prepare, teacher: Teacher | None = None) -> Path | Address:
     """distill.prepare recipe=distill: label what is missing of the settings' set; gives its place.
 
-    `teacher` is another one than
-    the settings name. Raises DistillError, for what is wrong with the settings before weights are
-    fetched.
+    `teacher` is another one than the settings name. Raises DistillError, for what is wrong with the
+    settings before weights are fetched.
     """
-    if settings.data.kind != "shards":
-        if (engine := class_of("engine", settings.engine)) is not Here:
-            raise DistillError(
-                f"engine: {engine.__name__} labels into shards; add data=shards, and python "
-                "-m distill.shards to=pairs makes a folder of them"
-            )
-        check_labelling(settings)
-        if teacher is None:
-            teacher = build.load_teacher(settings.style, settings.teacher)
-        prepare(settings, teacher)
-        return chosen.pairs_root(settings)
-    data_source(settings).check_sizes()
-    sources.check_photos(settings)
-    root = _shards_root(settings)
-    if root.local is not None:
-        check_writable(root.local)
-    check_weights(settings.data.weights, len(sources.training_folders(settings)))
+    source, engine = data_source(settings), class_of("engine", settings.engine)
+    if source.labels_itself:
+        return source.label(teacher)
+    if engine is not Here:
+        why = getattr(engine, "no_folder", Engine.no_folder)
+        raise DistillError(f"engine: {engine.__name__} {why}")
+    check_labelling(settings)
     if teacher is None:
         teacher = build.load_teacher(settings.style, settings.teacher)
-    _label_shards(settings, teacher)
-    return root
-
-
-def _label_shards(settings: Prepare, teacher: Teacher) -> None:
-    """On this machine, or on the cluster of the settings. Raises DistillError."""
-    desk = SetMetadataStore(_shards_root(settings))
-    with part("engine", settings.engine, Engine) as engine:
-        found = sources.photos(settings)
-        fast, made_with = teacher.fast(), manifest(settings, teacher, desk.folder, found)
-        before = kept_terms(desk.folder)
-        here, there = HERE.device(settings.label.device), engine.device(settings.label.device)
-        report = build_shards(
-            found,
-            teacher_pass(settings.label, fast, made_with, here),
-            made_with,
-            desk,
-            settings.shard,
-            engine,
-            ShardLabeller(
-                teacher_pass(settings.label, fast, made_with, there),
-                settings.shard.codec,
-                desk.root,
-            ),
-            **sources.drop_lists(settings),
-        )
-        keep_terms(desk.folder, settings)
-        if kept_terms(desk.folder) != before:
-            desk.publish()
-    print(report)
-    report_takedown(
-        desk.root.local or desk.folder,
-        report.newly,
-        Path("runs"),
-        desk.folder,
-        restored=report.restored,
-    )
-
-
-def _shards_root(settings: PhotoSource) -> Address:
-    root = data_source(settings).root
-    assert isinstance(root, Address)
-    return root
+    prepare(settings, teacher)
+    return chosen.pairs_root(settings)
 
 
 def check_labelling(settings: PhotoSource) -> None:
@@ -113,11 +59,6 @@ def check_labelling(settings: PhotoSource) -> None:
 
     Before a teacher's weights are fetched or anything is computed.
     """
-    if settings.data.kind == "shards":
-        raise DistillError(
-            "data=shards: a teacher labels into a folder of pairs; prepare it without data=shards, "
-            "then python -m distill.shards data.root=SET packs it"
-        )
     root, d = Path(settings.data.root or ""), settings.data
     if d.root and root.is_dir() and not manifest_at(root) and not read_rows(root):
         try:

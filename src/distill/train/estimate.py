@@ -79,7 +79,7 @@ def estimate(settings: Train) -> None:
     a_step = seconds(step)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if _MAC else 1024)
     pixels = 6 * made_with.size**2  # bytes of a pair
-    table = Table("pictures", "labelling", "disk: PNG", "shards, raw", "memory", "one pass")
+    table = Table("pictures", "labelling", "disk: PNG", "disk: raw", "memory", "one pass")
     table.title = (
         f"{settings.style.name}, {made_with.size}², {device}: {each:.3g} s a label, "
         f"{a_step:.3g} s a step; {counted(trainer.max_steps, 'step')} "

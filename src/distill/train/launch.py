@@ -15,14 +15,11 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pytorch_lightning.plugins.environments import (
-    ClusterEnvironment,
-    SLURMEnvironment,
-    TorchElasticEnvironment,
-)
+from pytorch_lightning.plugins.environments import ClusterEnvironment, TorchElasticEnvironment
 from pytorch_lightning.utilities import rank_zero_only
 
 from distill.config.settings.training import Machine
+from distill.core import nodes, plugins
 from distill.core.errors import DistillError
 
 PATIENCE = timedelta(days=30)  # with the first process, which may label a large set
@@ -89,9 +86,12 @@ def release_other_ranks() -> None:
 
 def launcher() -> ClusterEnvironment | None:
     """What started this process beside others, None where nothing did."""
-    if TorchElasticEnvironment.detect():
-        return TorchElasticEnvironment()
-    return SLURMEnvironment() if SLURMEnvironment.detect() else None
+    of_plugins = (
+        nodes.check_base("provides.cluster", {"_target_": name}, ClusterEnvironment)
+        for name in plugins.values("provides", "cluster")
+    )
+    kinds = (TorchElasticEnvironment, *of_plugins)
+    return next((kind() for kind in kinds if kind.detect()), None)
 
 
 def _joined(environment: ClusterEnvironment, accelerator: str) -> dist.ProcessGroup:

@@ -253,10 +253,10 @@ class CheckSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class PairsFolder(Settings):
-    """Where pairs or shards are, and how pairs are split that no folder of theirs divides."""
+    """Where pairs are, and how pairs are split that no folder of theirs divides."""
 
     root: PathText | None = setting(
-        "the set: any folder of pairs that distill.train data.root= takes, or shards"
+        "the set: any folder of pairs that distill.train data.root= takes"
     )
     val_fraction: Annotated[float, Field(gt=0, lt=1)] = setting(
         "of pairs that no folder splits: share for validation"
@@ -264,23 +264,6 @@ class PairsFolder(Settings):
     test_fraction: Annotated[float, Field(ge=0, lt=1)] = setting("and for the test")
     split_seed: int = setting("seed of that split")
     style: str | None = setting("the targets' folder in the layout faces/ + STYLE/")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShardSettings(Settings):
-    """distill.shards"""
-
-    data: PairsFolder
-    output: PathText | None = setting(
-        "where it goes, a path or an address that fsspec knows (s3://, gs://); null: "
-        "data/shards/SET, with to=pairs SET-pairs"
-    )
-    to: Literal["shards", "pairs"] = setting("pairs: unpack into a folder of PNGs")
-    codec: Literal["raw", "qoi", "webp", "png", "jpeg"] = setting(
-        "raw loads fastest, qoi takes half the space, webp the least without loss; jpeg loses"
-    )
-    pairs: Positive = setting("pairs in a shard")
-    workers: NonNegativeInt = setting("processes that pack")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,7 +311,7 @@ class PublishedPairs(Settings):
     """A set of pairs on this machine."""
 
     root: PathText | None = setting(
-        "a set of pairs or shards instead: what is pushed, or where it is pulled to"
+        "a set of pairs instead: what is pushed, or where it is pulled to"
     )
 
 

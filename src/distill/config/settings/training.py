@@ -42,6 +42,7 @@ from distill.config.settings.networks import (
     StudentSettings,
     StyleSettings,
 )
+from distill.core import plugins
 
 
 def _bytes(value: Any) -> Any:
@@ -50,6 +51,20 @@ def _bytes(value: Any) -> Any:
 
 
 ByteCount = Annotated[int, BeforeValidator(_bytes), Field(ge=0)]  # as people write it, 20GB
+
+
+def _one_of(*ours: str) -> AfterValidator:
+    def known(kind: str) -> str:
+        kinds = [*ours, *(name for name, _ in plugins.entries("sources"))]
+        if kind not in kinds:
+            raise PydanticCustomError("kind", "want one of {kinds}", {"kinds": ", ".join(kinds)})
+        return kind
+
+    return AfterValidator(known)
+
+
+DataKind = Annotated[str, _one_of("pairs", "photos", "demo", "loader")]  # or a plug-in's
+PairedKind = Annotated[str, _one_of("pairs")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +135,7 @@ Sizes = Annotated[
 class Data(SplitConfig):
     """Photos that a teacher labels, or has labelled."""
 
-    kind: Literal["pairs", "photos", "demo", "shards", "loader"]  # loader: Python's, not named here
+    kind: DataKind  # loader: Python's, not named here
     views: Positive | Annotated[list[Positive], Field(min_length=1)] = setting(
         "pictures taken of each training photo, the first the plain centre square; [1,8] for "
         "two folders"
@@ -132,7 +147,7 @@ class Data(SplitConfig):
         "share of each folder of photos=[A,B] in training; null: by its size", default=None
     )
     cache: ByteCount | None = setting(
-        "disk space for remote shards on this machine, the least recently used go; 0: none",
+        "disk space for copies of a remote set here, the least recently used go; 0: none",
         free=True,
         default=None,
     )
@@ -283,16 +298,6 @@ class PhotoSource(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardFormat(Settings):
-    """How labelled pairs are put into shards: the codec, and how many in each."""
-
-    codec: Literal["raw", "qoi", "webp", "png", "jpeg"] = setting(
-        "of data=shards: raw, qoi, webp and png are lossless"
-    )
-    pairs: Positive = setting("of data=shards: pairs in a shard")
-
-
-@dataclass(frozen=True, kw_only=True)
 class SetCard(NameSetting):
     """Whether a set gets a card, and what only its owner knows of the photos."""
 
@@ -310,7 +315,6 @@ class Prepare(PhotoSource):
     # Of a teacher, and of data=sizes; typed as for training, they change nothing.
     not_used = frozenset({"gka_layers", "global_statistics"})
 
-    shard: ShardFormat
     engine: Annotated[Node, Given(texts=("address",))]
     card: SetCard
     takedown: TakedownSettings = field(default_factory=TakedownSettings)
@@ -487,9 +491,9 @@ class AdversarialDataConfig(DataConfig):
 class PairedDataConfig(AdversarialDataConfig, SplitConfig):
     """Pairs of pictures."""
 
-    kind: Literal["pairs", "shards"]
+    kind: PairedKind
     direction: Direction = setting("which side is the input and which the target")
-    cache: ByteCount | None = setting("disk space for remote shards on this machine", default=None)
+    cache: ByteCount | None = setting("disk space for copies of a remote set here", default=None)
 
 
 @dataclass(frozen=True, kw_only=True)

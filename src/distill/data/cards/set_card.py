@@ -1,6 +1,6 @@
 """The card of a set of pairs, README.md beside them: what is in it, from what, under which terms.
 
-Sets of shards have the same one; only its section `Files` and a line of the front matter differ.
+Sets of every form have the same; only its section `Files` and a line of the front matter differ.
 Its front matter is what the Hub reads; a sheet of sample pairs lies beside it. No path of this
 machine is in it.
 """
@@ -25,8 +25,9 @@ from distill.core.errors import DistillError, counted
 from distill.core.images import sheet, to_tensor
 from distill.core.terms import Terms
 from distill.data.address import Address
-from distill.data.cards.set_formats import SetFormat, form_at
+from distill.data.cards.set_formats import SetFormat
 from distill.data.cards.terms import front_matter, licence_entries, one_line, terms_section
+from distill.data.kinds.chosen import form_at
 from distill.data.manifest import TEACHER, counts_at
 from distill.data.photo_table import SIDES, read_rows
 from distill.data.photos import Side

@@ -1,25 +1,27 @@
-"""The forms of a set of pairs, as its card sees them: a folder of PNGs, or shards.
+"""The forms of a set of pairs, as its card and its publication see them: a folder of PNGs, and
+those of other sources.
 
-Both remember the same of themselves, in the set's own files; they differ in how the pairs lie there
+All remember the same of themselves, in the set's own files; they differ in how the pairs lie there
 and in what one types to use them, which is the card's section `Files`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from PIL import Image
 
 from distill.config import groups
 from distill.data.address import Address
 from distill.data.datamodule import spread
-from distill.data.decode import BadPhoto
-from distill.data.manifest import manifest_at
+from distill.data.manifest import PREVIEW, is_complete, manifest_at
 from distill.data.photo_table import (
+    LAYER_FOLDER,
+    PAIR_FOLDERS,
     SIDES,
     SKETCH_FOLDERS,
     TEACHER_FOLDERS,
@@ -27,10 +29,6 @@ from distill.data.photo_table import (
     png_names,
 )
 from distill.data.photos import Side
-from distill.data.shards.pair_record import PHOTO, STYLIZED, codec_named
-from distill.data.shards.shard_index import Catalogue
-from distill.data.shards.shard_manifest import SetMetadataStore, finished_shards, shard_manifest_at
-from distill.data.shards.sharded_pairs import ShardedPairs
 
 SIDE = 256  # pixels, where nothing else is said
 Two = tuple[Image.Image, Image.Image]
@@ -39,8 +37,42 @@ Two = tuple[Image.Image, Image.Image]
 class SetFormat(ABC):
     """A set where it lies. `said` is the folder of its own files: dataset.json, photos.tsv."""
 
+    kind: ClassVar[str]  # what data= of distill.train is for it
+    kept: ClassVar = ""  # where its own files lie below it, as in `set/`
+    beside: ClassVar[tuple[str, ...]] = ()  # further files that are published
+    of_files: ClassVar = False  # each picture is a file
+
     def __init__(self, root: Address, said: Path) -> None:
         self.root, self.said = root, said
+
+    @classmethod
+    @abstractmethod
+    def at(cls, root: Address) -> Self | None:
+        """The set of this form there, None where there is none. Raises DistillError for one that
+        is not finished."""
+
+    @classmethod
+    @abstractmethod
+    def lists(cls, names: Collection[str]) -> bool:
+        """Whether files of these names, as they were published, are a set of this form."""
+
+    @classmethod
+    def removable(cls, root: Path) -> Iterable[Path]:
+        """Files of a local set that labelling would take up, where another replaces the set."""
+        return ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the command that makes it ran to its end."""
+        return True
+
+    @abstractmethod
+    def published(self, scratch: Path) -> dict[str, Path]:
+        """The files with the pairs of a local set by their paths there; what is changed is below
+        `scratch`. Raises DistillError where one is missing."""
+
+    def check(self, digests: Mapping[str, str]) -> None:  # noqa: B027 - PNGs are whole or not there
+        """Raises DistillError where one of these files is not what the set says it is."""
 
     def __str__(self) -> str:
         return str(self.root)
@@ -94,10 +126,39 @@ class SetFormat(ABC):
 class FolderFormat(SetFormat):
     """SIDE/photo/NAME.png and SIDE/stylized/NAME.png, or SIDE/A and SIDE/B of sketches."""
 
+    kind: ClassVar = "pairs"
+    beside: ClassVar = (PREVIEW,)
+    of_files: ClassVar = True
+
     def __init__(self, root: Address, folder: Path) -> None:
         super().__init__(root, folder)
         # Those of input and target: of sketches A, the outlines, then B.
         self.folders = SKETCH_FOLDERS[::-1] if self.of_sketches else TEACHER_FOLDERS
+
+    @classmethod
+    def at(cls, root: Address) -> Self | None:
+        return None if root.local is None else cls(root, root.local)
+
+    @classmethod
+    def lists(cls, names: Collection[str]) -> bool:
+        return True
+
+    @property
+    def complete(self) -> bool:
+        return self.said.is_dir() and is_complete(self.said)
+
+    def published(self, scratch: Path) -> dict[str, Path]:
+        """Without pairs that lack a side, and with the layers of lines beside them."""
+        files: dict[str, Path] = {}
+        for side, folders in product(SIDES, PAIR_FOLDERS):
+            names = set.intersection(*(png_names(self.said, side, folder) for folder in folders))
+            names_of = dict.fromkeys(folders, names)
+            if folders == TEACHER_FOLDERS:
+                names_of[LAYER_FOLDER] = names & png_names(self.said, side, LAYER_FOLDER)
+            for folder, files_of in names_of.items():
+                places = (f"{side}/{folder}/{name}" for name in sorted(files_of))
+                files |= {place: self.said / place for place in places}
+        return files
 
     def pattern(self, side: Side) -> str:
         return f"{side}/**"
@@ -119,54 +180,3 @@ class FolderFormat(SetFormat):
                 yield Image.open(place / first / plain[at]), Image.open(place / second / plain[at])
             if plain:
                 return
-
-
-class TarFormat(SetFormat):
-    """Tar files below shards/ and an index, in a folder or at an address.
-
-    Raises DistillError where no finished shards are.
-    """
-
-    def __init__(self, root: Address) -> None:
-        self.manifest = finished_shards(root)
-        super().__init__(root, SetMetadataStore(root).folder)
-        # Those of input and target; the outlines of sketches may be either.
-        self.turned = tuple(self.manifest.layout) == SKETCH_FOLDERS
-
-    def pattern(self, side: Side) -> str:
-        return f"shards/{side}-*.tar"
-
-    def files(self) -> str:
-        suffix = codec_named(self.manifest.codec).suffix
-        members = (STYLIZED, PHOTO) if self.turned else (PHOTO, STYLIZED)
-        first, second = (f"`KEY.{member}.{suffix}`" for member in members)
-        return (
-            f"Pairs lie side by side in `shards/SIDE-….tar`: {first} is the input, {second} of the "
-            "same key the target. `index/` says of each pair in which bytes it lies (Parquet), "
-            "`shards.parquet` lists the shards, `set/` has what is known of the photos.\n\n"
-            + self.use(
-                "hub,shards",
-                "data=shards ",
-                "distill shards data.root=DIR to=pairs output=PAIRS    # as a folder of PNGs",
-            )
-        )
-
-    def samples(self, count: int) -> Iterator[Two]:
-        catalogue = Catalogue(self.root)
-        for side in reversed(SIDES):
-            pairs = ShardedPairs(self.root, catalogue, side, self.manifest.codec, whole=False)
-            for at in spread(range(len(pairs)), count):
-                with suppress(BadPhoto):  # training names it
-                    photo, target = pairs[at].stored()
-                    yield (target, photo) if self.turned else (photo, target)
-            if len(pairs):
-                return
-
-
-def form_at(root: Path | Address) -> SetFormat:
-    """The set at a folder or an address, in whichever form. Raises DistillError."""
-    address = root if isinstance(root, Address) else Address(root)
-    if shard_manifest_at(address) is not None:
-        return TarFormat(address)
-    assert address.local is not None
-    return FolderFormat(address, address.local)

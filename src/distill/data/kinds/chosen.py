@@ -17,12 +17,13 @@ from distill.config.settings.training import (
     Pix2PixTrain,
     Training,
 )
+from distill.core import nodes, plugins
 from distill.core.errors import DistillError
 from distill.core.files import home_path, real_path
-from distill.data.address import is_address
+from distill.data.address import Address, is_address
+from distill.data.cards.set_formats import FolderFormat, SetFormat
 from distill.data.kinds.live_photos import LivePhotos
 from distill.data.kinds.pair_folder import DemoPairs, PairFolder, UserLoader
-from distill.data.kinds.sharded import Shards
 from distill.data.kinds.source import Source
 from distill.data.manifest import manifest_at
 from distill.data.sources import usual_name
@@ -31,15 +32,38 @@ KINDS: Mapping[str, type[Source]] = {
     "pairs": PairFolder,
     "photos": LivePhotos,
     "demo": DemoPairs,
-    "shards": Shards,
     "loader": UserLoader,
 }
 _PLAIN = re.compile(r"[\w-]+")  # a name that Hydra takes as it is
 
 
 def source_named(kind: str) -> type[Source]:
-    """The class of a `data.kind`."""
-    return KINDS[kind]
+    """The class of a `data.kind`: of distill, or of a plug-in's `sources`. Raises DistillError."""
+    if kind in KINDS:
+        return KINDS[kind]
+    for name in plugins.values("sources", kind):
+        return nodes.check_base(f"sources.{kind}", {"_target_": name}, Source)
+    raise DistillError(nodes.unknown_name(kind, [*KINDS, *kinds_of_plugins()], "data.kind"))
+
+
+def kinds_of_plugins() -> list[str]:
+    """The kinds of data that plug-ins bring."""
+    return [kind for kind, _ in plugins.entries("sources")]
+
+
+def set_forms() -> list[type[SetFormat]]:
+    """The forms that a set may have; a folder of pairs, which any other might be, is the last."""
+    forms = [source_named(kind).form for kind in kinds_of_plugins()]
+    return [*dict.fromkeys(form for form in forms if form is not FolderFormat), FolderFormat]
+
+
+def form_at(root: Path | Address) -> SetFormat:
+    """The set at a folder or an address, in whichever form. Raises DistillError."""
+    address = root if isinstance(root, Address) else Address(root)
+    for form in set_forms():
+        if found := form.at(address):
+            return found
+    raise DistillError(f"{root}: no set of pairs lies there")
 
 
 def data_source(settings: PhotoSource | Pix2PixTrain) -> Source:
@@ -75,7 +99,8 @@ def overrides_for_user_pairs(typed: Mapping[str, Any]) -> list[str]:
 
     Raises DistillError where photos are named too, which would be labelled for nothing."""
     root, choice = typed.get("data.root"), typed.get("data", "pairs")
-    source = KINDS.get("pairs" if choice == "sizes" else choice)
+    kind = "pairs" if choice == "sizes" else choice
+    source = source_named(kind) if kind in (*KINDS, *kinds_of_plugins()) else None
     students = typed.get("recipe", "distill") == "distill"  # another recipe has no style
     if not root or {"style", "teacher"} & typed.keys() or not students:
         return []

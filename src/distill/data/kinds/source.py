@@ -14,11 +14,13 @@ from distill.config.settings.training import SplitConfig, Train
 from distill.core.errors import DistillError
 from distill.data import sources
 from distill.data.address import Address
+from distill.data.cards.set_formats import FolderFormat, SetFormat
 from distill.data.datasets import HeldOutPairs, MixedPairs, PairSet
 from distill.data.manifest import manifest_at
 from distill.data.pairs import Pairs, ReadablePair
 from distill.data.photos import Photo, Side
 from distill.data.shifts import Shifts
+from distill.models.teachers.teacher import Teacher
 
 Split = Callable[[], Mapping[Side, Sequence[Photo]]]
 FOLDER_ONLY = "of a folder of pairs only; train on that, or leave it out"
@@ -57,6 +59,8 @@ class Source(ABC):
     own_pairs: ClassVar = False  # data.root may hold pairs of the user's own
     superfluous: ClassVar[tuple[str, ...]] = ()  # settings that say nothing beside these
     regions: ClassVar = False  # loss.region knows where faces are
+    form: ClassVar[type[SetFormat]] = FolderFormat  # how its sets lie
+    labels_itself: ClassVar = False  # distill.prepare calls `label`, for a set that is no folder
 
     def __init__(self, settings: Any) -> None:
         self.settings, self.data = settings, settings.data
@@ -82,6 +86,17 @@ class Source(ABC):
         """The manifest of the set at data.root, empty of pairs of the user's own; None where no
         set is there, or an unfinished one. Raises DistillError."""
         return None
+
+    @classmethod
+    def out_of_reach(cls, root: str) -> str:
+        """Why no training picture of the set at data.root is in its `folder`; empty where they
+        are."""
+        return ""
+
+    def label(self, teacher: Teacher | None) -> Path | Address:
+        """Label what is missing, for distill.prepare, and give the set's place; None: by the
+        settings' teacher. Raises DistillError, for settings before weights are fetched."""
+        raise NotImplementedError
 
     @property
     @abstractmethod
@@ -129,8 +144,8 @@ class Source(ABC):
         """
 
     def pairs_by_side(self) -> PairsBySide:
-        """Those of recipe=pix2pix, which has only sources of pairs."""
-        raise NotImplementedError
+        """Those of recipe=pix2pix."""
+        raise DistillError(f"data={self.data.kind}: not for recipe=pix2pix; leave it out")
 
 
 def check_some(root: Path | str | Address | None, train: Sequence[object]) -> None:

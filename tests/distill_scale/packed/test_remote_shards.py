@@ -11,12 +11,12 @@ from filelock import FileLock
 
 from distill.core.errors import DistillError
 from distill.data.address import Address
-from distill.data.shards.node_cache import SLOTS, NodeCache
-from distill.data.shards.shard_index import Catalogue, shard_path
-from distill.data.shards.shard_manifest import finished_shards
-from distill.data.shards.sharded_pairs import ShardedPairs
-from distill.data.shards.unpacking import unpack
-from distill.shards.packing import pack
+from distill_scale.packed.node_cache import SLOTS, NodeCache
+from distill_scale.packed.shard_index import Catalogue, shard_path
+from distill_scale.packed.shard_manifest import finished_shards
+from distill_scale.packed.sharded_pairs import ShardedPairs
+from distill_scale.packed.unpacking import unpack
+from distill_scale.shards.packing import pack
 from support.pairs_on_disk import contents, pixels, write_set
 
 pytest.importorskip("pyarrow", reason="needs the extra shards")

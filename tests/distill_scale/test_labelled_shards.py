@@ -15,9 +15,9 @@ from distill.core.process import processor
 from distill.data import listing
 from distill.data.address import Address
 from distill.data.photo_table import read_rows, size_of
-from distill.data.shards.shard_index import Catalogue, read_rows_of
-from distill.data.shards.unpacking import unpack
-from distill.shards.packing import pack
+from distill_scale.packed.shard_index import Catalogue, read_rows_of
+from distill_scale.packed.unpacking import unpack
+from distill_scale.shards.packing import pack
 from support.labelling import MANIFEST, add, add_copies, make
 from support.pairs_on_disk import contents, write_set
 from support.shards_by_teacher import make_shards

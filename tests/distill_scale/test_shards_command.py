@@ -25,9 +25,9 @@ from distill.eval_fid import training_pictures
 from distill.export import __main__ as export
 from distill.prepare import __main__ as prepare
 from distill.runs.run_folder import Run
-from distill.shards import __main__ as shards
 from distill.train import __main__ as train
 from distill.train.callbacks.reports import MetricsTable
+from distill_scale.shards import __main__ as shards
 from support.commands import QUICK, SMALL, go, run
 from support.last_checkpoints import differences, saved
 from support.pairs_on_disk import contents, pixels, write_set

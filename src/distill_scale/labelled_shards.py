@@ -19,7 +19,6 @@ from pathlib import Path, PurePath
 
 from PIL import Image
 
-from distill.config.settings.training import ShardFormat
 from distill.core.arrays import save_png
 from distill.core.engine import Engine
 from distill.core.errors import DistillError
@@ -37,24 +36,7 @@ from distill.data.manifest import (
 )
 from distill.data.photo_table import SIDES, SKIPPED, PhotoRow
 from distill.data.photos import Photo, Side
-from distill.data.shards.pair_record import CodecName, codec_named, decode_pair
-from distill.data.shards.shard_index import (
-    ShardRow,
-    part_path,
-    pyarrow_parquet,
-    read_part,
-    read_rows_of,
-    shard_path,
-    whole_shard,
-)
-from distill.data.shards.shard_manifest import (
-    KEPT,
-    SetMetadataStore,
-    ShardManifest,
-    shard_manifest_at,
-    write_shard_manifest,
-)
-from distill.data.shards.shard_writer import ShardWriter, write_set
+from distill.data.set_files import KEPT, SetMetadataStore
 from distill.prepare.pair_maker import PairJob, Pictures, make_pairs, plan
 from distill.prepare.placement import place_photos
 from distill.prepare.set_builder import (
@@ -66,6 +48,23 @@ from distill.prepare.set_builder import (
 )
 from distill.prepare.teacher_pass import TeacherPass
 from distill.prepare.whole_photos import whole_pictures
+from distill_scale.packed.pair_record import CodecName, codec_named, decode_pair
+from distill_scale.packed.shard_index import (
+    ShardRow,
+    part_path,
+    pyarrow_parquet,
+    read_part,
+    read_rows_of,
+    shard_path,
+    whole_shard,
+)
+from distill_scale.packed.shard_manifest import (
+    ShardManifest,
+    shard_manifest_at,
+    write_shard_manifest,
+)
+from distill_scale.packed.shard_writer import ShardWriter, write_set
+from distill_scale.settings import ShardFormat
 
 # Of a manifest's fields those that change no picture: where photos lie, how many there are.
 _FREE = ("photos", "views", "val_fraction", "test_fraction", "folders", "val_folders", "sizes")

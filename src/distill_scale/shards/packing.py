@@ -18,7 +18,6 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from distill.config.groups import choices
-from distill.config.settings.commands import ShardSettings
 from distill.core.errors import DistillError, counted
 from distill.core.files import home_path, real_path
 from distill.core.next_step import next_step
@@ -30,8 +29,10 @@ from distill.data.manifest import LOCK, MANIFEST, devices_at, is_complete, manif
 from distill.data.pairs import Pair, Pairs, find_pairs
 from distill.data.photo_table import PAIR_FOLDERS, SIDES, PhotoRow, pair_of, read_rows, size_of
 from distill.data.photos import Side
-from distill.data.shards.pair_record import CodecName, codec_named
-from distill.data.shards.shard_index import (
+from distill.data.set_files import write_sidecars
+from distill.data.worker_loader import ErrorForwardingLoader, Mapped
+from distill_scale.packed.pair_record import CodecName, codec_named
+from distill_scale.packed.shard_index import (
     Catalogue,
     ShardRow,
     pyarrow_parquet,
@@ -39,15 +40,14 @@ from distill.data.shards.shard_index import (
     read_shard_row,
     whole_shard,
 )
-from distill.data.shards.shard_manifest import (
+from distill_scale.packed.shard_manifest import (
     ShardManifest,
     shard_manifest_at,
     write_shard_manifest,
-    write_sidecars,
 )
-from distill.data.shards.shard_writer import ShardWriter, write_set
-from distill.data.shards.unpacking import unpack
-from distill.data.worker_loader import ErrorForwardingLoader, Mapped
+from distill_scale.packed.shard_writer import ShardWriter, write_set
+from distill_scale.packed.unpacking import unpack
+from distill_scale.settings import ShardSettings
 
 SHARDS = "data/shards"
 OPAQUE = 255

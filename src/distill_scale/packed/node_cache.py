@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from distill.core.errors import DistillError
 from distill.core.files import atomic_write, cache_folder, sha256
 from distill.data.address import Address
-from distill.data.shards.shard_index import shard_path
+from distill_scale.packed.shard_index import shard_path
 
 SLOTS = 64  # lock files: of two shards in one slot, one process at a time fetches one
 WAITING = 64  # shards; what was wanted before the last of them is no longer

@@ -21,9 +21,10 @@ from distill.data.decode import BadPhoto, is_whole
 from distill.data.manifest import LOCK, MANIFEST, check_writable, writing
 from distill.data.photo_table import SIDES
 from distill.data.photos import Side
-from distill.data.shards.shard_index import Catalogue
-from distill.data.shards.shard_manifest import KEPT, SIDECARS, finished_shards
-from distill.data.shards.sharded_pairs import ShardedPairs
+from distill.data.set_files import KEPT, SIDECARS
+from distill_scale.packed.shard_index import Catalogue
+from distill_scale.packed.shard_manifest import finished_shards
+from distill_scale.packed.sharded_pairs import ShardedPairs
 
 MARK = ".shards"  # in a folder that was unpacked into: of which shards
 DONE = ".unpacked"

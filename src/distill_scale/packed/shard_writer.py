@@ -16,7 +16,7 @@ from PIL import Image
 from distill.data.address import Address
 from distill.data.photo_table import PhotoRow
 from distill.data.photos import Side, group_of
-from distill.data.shards.pair_record import (
+from distill_scale.packed.pair_record import (
     END,
     Content,
     PictureCodec,
@@ -24,7 +24,7 @@ from distill.data.shards.pair_record import (
     key_of,
     with_key,
 )
-from distill.data.shards.shard_index import (
+from distill_scale.packed.shard_index import (
     IndexRow,
     ShardRow,
     part_path,

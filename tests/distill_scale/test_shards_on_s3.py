@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from distill.core.files import cache_folder
-from distill.shards import __main__ as shards
 from distill.train import __main__ as train
 from distill.train.callbacks.reports import MetricsTable
+from distill_scale.shards import __main__ as shards
 from support.commands import go, run
 from support.last_checkpoints import differences, saved
 from support.object_store import BUCKET, object_store

@@ -16,12 +16,12 @@ from PIL import Image
 
 from distill.core.files import sha256
 from distill.data.address import Address
-from distill.data.shards.shard_index import read_rows_of, read_shard_row, write_part
 from distill.hub import __main__ as hub
 from distill.hub import transfer
 from distill.hub.transfer import FolderRemote
 from distill.prepare import __main__ as prepare
-from distill.shards import __main__ as shards
+from distill_scale.packed.shard_index import read_rows_of, read_shard_row, write_part
+from distill_scale.shards import __main__ as shards
 from support.commands import SMALL, go, run
 from support.pairs_on_disk import contents, pixels
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from distill.data.address import Address
-from distill.shards.packing import pack
+from distill_scale.shards.packing import pack
 from support.pairs_on_disk import write_set
 
 pytest.importorskip("pyarrow", reason="needs the extra shards")

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from distill.data.decode import BadPhoto
-from distill.data.shards.pair_record import (
+from distill_scale.packed.pair_record import (
     END,
     CodecName,
     codec_named,

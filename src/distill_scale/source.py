@@ -24,12 +24,14 @@ from distill.data.kinds.source import (
 )
 from distill.data.photos import Side
 from distill.data.sampler import shares_of
-from distill.data.shards.node_cache import NodeCache
-from distill.data.shards.shard_index import Catalogue
-from distill.data.shards.shard_manifest import ShardManifest, finished_shards, shard_manifest_at
-from distill.data.shards.shard_order import ShardOrder
-from distill.data.shards.sharded_pairs import ShardedPairs
-from distill.data.shards.unpacking import held_out_folder
+from distill.models.teachers.teacher import Teacher
+from distill_scale.packed.node_cache import NodeCache
+from distill_scale.packed.shard_index import Catalogue
+from distill_scale.packed.shard_manifest import ShardManifest, finished_shards, shard_manifest_at
+from distill_scale.packed.shard_order import ShardOrder
+from distill_scale.packed.sharded_pairs import ShardedPairs
+from distill_scale.packed.unpacking import held_out_folder
+from distill_scale.tar_format import TarFormat
 
 
 class Shards(Source):
@@ -37,6 +39,8 @@ class Shards(Source):
 
     place: ClassVar = Path("data/shards")
     own_pairs: ClassVar = True
+    form: ClassVar = TarFormat
+    labels_itself: ClassVar = True
 
     @property
     def root(self) -> Address:
@@ -51,6 +55,15 @@ class Shards(Source):
     def made_of(cls, root: str) -> Mapping[str, Any] | None:
         shards = shard_manifest_at(Address(root))
         return None if shards is None else shards.recipe
+
+    @classmethod
+    def out_of_reach(cls, root: str) -> str:
+        return f"the training pairs of the shards {root} are not unpacked"
+
+    def label(self, teacher: Teacher | None) -> Address:
+        from distill_scale import labelling
+
+        return labelling.label(self, teacher)
 
     @property
     def needs_labels(self) -> bool:

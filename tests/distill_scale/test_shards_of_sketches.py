@@ -17,8 +17,8 @@ from distill.data.pairs import find_pairs
 from distill.eval_fid import __main__ as eval_fid
 from distill.export import __main__ as export
 from distill.prepare import __main__ as prepare
-from distill.shards import __main__ as shards
 from distill.train import __main__ as train
+from distill_scale.shards import __main__ as shards
 from support.commands import QUICK, run
 
 pytest.importorskip("pyarrow", reason="needs the extra shards")

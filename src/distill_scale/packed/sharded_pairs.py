@@ -16,9 +16,9 @@ from distill.core.errors import DistillError
 from distill.data.address import Address
 from distill.data.decode import BadPhoto, to_rgb
 from distill.data.photos import Side
-from distill.data.shards.node_cache import NodeCache
-from distill.data.shards.pair_record import ArrayCodec, codec_named, decode_pair, decoded
-from distill.data.shards.shard_index import Catalogue, ShardPart, part_path, read_part, shard_path
+from distill_scale.packed.node_cache import NodeCache
+from distill_scale.packed.pair_record import ArrayCodec, codec_named, decode_pair, decoded
+from distill_scale.packed.shard_index import Catalogue, ShardPart, part_path, read_part, shard_path
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows reads text where that is not said
 Pixels = NDArray[np.uint8]

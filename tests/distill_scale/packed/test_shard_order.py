@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from distill.data.sampler import Share
-from distill.data.shards.shard_order import BLOCK, WINDOW, ShardOrder
+from distill_scale.packed.shard_order import BLOCK, WINDOW, ShardOrder
 
 SIZES = np.array([5] * 150 + [2])
 COUNT = int(SIZES.sum())

@@ -22,12 +22,12 @@ from distill.data.augment import as_square
 from distill.data.datasets import PairSet
 from distill.data.decode import BadPhoto
 from distill.data.pairs import find_pairs
-from distill.data.shards import unpacking
-from distill.data.shards.shard_index import Catalogue, read_rows_of, shard_path
-from distill.data.shards.shard_manifest import finished_shards
-from distill.data.shards.sharded_pairs import ShardedPairs, read_at
-from distill.data.shards.unpacking import held_out_folder, unpack
-from distill.shards.packing import pack
+from distill_scale.packed import unpacking
+from distill_scale.packed.shard_index import Catalogue, read_rows_of, shard_path
+from distill_scale.packed.shard_manifest import finished_shards
+from distill_scale.packed.sharded_pairs import ShardedPairs, read_at
+from distill_scale.packed.unpacking import held_out_folder, unpack
+from distill_scale.shards.packing import pack
 from support.pairs_on_disk import SIDE, contents, pixels, write_set
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra shards")

@@ -21,13 +21,13 @@ Everything, with its value: python -m distill.shards --cfg job
 from __future__ import annotations
 
 from distill.config.command import command
-from distill.config.settings.commands import ShardSettings
+from distill_scale.settings import ShardSettings
 
 
 @command("shards", ShardSettings)
 def main(settings: ShardSettings) -> None:
     from distill.data.cards.set_card import carry_card
-    from distill.shards import packing
+    from distill_scale.shards import packing
 
     packing.convert(settings, carry_card)
 

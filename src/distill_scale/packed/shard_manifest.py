@@ -1,29 +1,20 @@
-"""What a set of shards says of itself: dataset.json, written last, and the files of the set that
-they were made of."""
+"""What a set of shards says of itself: dataset.json, written last."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from distill.core.errors import DistillError
-from distill.core.files import cache_folder, write_whole
 from distill.data.address import Address
-from distill.data.manifest import DRAWINGS, MANIFEST, TEACHER, TERMS
-from distill.data.photo_table import DROPPED, PHOTOS, SKIPPED
+from distill.data.manifest import MANIFEST
 from distill.data.photos import Side
-from distill.data.shards.pair_record import CodecName
-
-# Of the set that the shards were made of, kept as they are in ROOT/set/, so that it can be whole
-# again: its manifest, what became of each photo, its teacher.
-KEPT = "set"
-SIDECARS = (MANIFEST, PHOTOS, DROPPED, SKIPPED, TEACHER, DRAWINGS, TERMS)
+from distill_scale.packed.pair_record import CodecName
 
 
 @dataclass(frozen=True)
@@ -91,35 +82,3 @@ def finished_shards(root: Address) -> ShardManifest:
             f"{root}: shards that are not finished; run the command that made them again to resume"
         )
     return manifest
-
-
-def write_sidecars(root: Address, folder: Path) -> None:
-    """Have ROOT/set hold the set's own files as they are in `folder`."""
-    for name in SIDECARS:
-        if (folder / name).is_file():
-            root.write(f"{KEPT}/{name}", (folder / name).read_bytes())
-        else:
-            root.remove(f"{KEPT}/{name}")
-
-
-class SetMetadataStore:
-    """The set's own files in a local folder: ROOT/set, or a copy of it in the cache where ROOT is
-    an object store's address."""
-
-    def __init__(self, root: Address) -> None:
-        self.root = root
-        if root.local is not None:
-            self.folder: Path = root.local / KEPT
-            return
-        digest = hashlib.sha256(root.text.encode()).hexdigest()[:12]
-        self.folder = cache_folder() / "labelling" / f"{root.name}-{digest}"
-        for name in SIDECARS:
-            if root.size(f"{KEPT}/{name}") is not None:
-                write_whole(self.folder / name, root.read(f"{KEPT}/{name}"))
-            else:
-                (self.folder / name).unlink(missing_ok=True)
-
-    def publish(self) -> None:
-        """Have the address hold what the folder does."""
-        if self.root.local is None:
-            write_sidecars(self.root, self.folder)
