@@ -95,7 +95,7 @@ class ClassAgreement(Print):
 
 def metrics_of_head(head: Node | None) -> dict[str, Node]:
     """Nodes of the metrics, by name, of a student whose head prints in inks that are known."""
-    if not head or "inks" not in head:
+    if not head or not isinstance(head.get("inks"), Sequence):  # a number: they are learnt
         return {}
     classes = {"flat (of the teacher's)": FlatShare, "class agreement": ClassAgreement}
     return {

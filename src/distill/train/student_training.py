@@ -63,7 +63,7 @@ def train(
     watching = [*([StudentEMA(settings.ema)] if settings.ema else []), LateTerms(), Health()]
     trainer = make_trainer(settings, run, watching, clip=settings.trainer.clip)
     data = data or labelling.training_data(settings, teacher)
-    check_targets(student, data)
+    begin_at_targets(student, data)
 
     if first:
         run.start(settings, checkpoint, counted(settings.trainer.max_steps, "step"))
@@ -194,13 +194,19 @@ def in_training(
     return module
 
 
-def check_targets(student: Student, data: Pictures) -> None:
-    """Raises DistillError for targets that the student's head, if any, cannot give."""
-    if student.head is not None:
-        targets = next(iter(data.first_batches(1))).get("target")
-        if targets is not None:
-            pixels = from_pixels(targets) if targets.dtype == torch.uint8 else targets
-            student.head.check_target(pixels[0])
+def begin_at_targets(student: Student, data: Pictures) -> None:
+    """The student's head, if any, takes what it learns from the first targets.
+
+    Raises DistillError for targets that it cannot give.
+    """
+    if student.head is None:
+        return
+    targets = [batch["target"] for batch in data.first_batches(4) if "target" in batch]
+    if targets:
+        pictures = torch.cat(targets)
+        pictures = from_pixels(pictures) if pictures.dtype == torch.uint8 else pictures
+        student.head.begin_at(pictures)
+        student.head.check_target(pictures[0])
 
 
 def _reads_activations(loss: Loss) -> bool:

@@ -146,6 +146,20 @@ def test_targets_of_other_colours_are_refused():
         PaletteHead(INKS).check_target(colours("#30ff30").view(3, 1, 1).expand(3, 8, 8))
 
 
+def test_inks_by_number_begin_at_those_of_the_targets():
+    head = PaletteHead(4)
+    pixels = colours(*INKS)[torch.randint(4, (3, 40, 50))].movedim(-1, 1)
+    with pytest.raises(DistillError, match="far from every ink"):
+        head.check_target(pixels[0])
+    head.begin_at(pixels)
+    torch.testing.assert_close(head.inks.data, colours(*INKS), atol=1e-3, rtol=0)  # by lightness
+    head.check_target(pixels[0])
+    assert head.inks.requires_grad
+    other = PaletteHead(4)
+    other.load_state_dict(head.state_dict())
+    torch.testing.assert_close(other.inks, head.inks)
+
+
 def test_a_decoder_that_ends_by_itself_takes_no_head():
     class Own(nn.Module):
         def __init__(self, channels, strides, out_channels):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+import kornia
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 from distill.core.errors import DistillError
 from distill.core.images import black_hat, luma
 from distill.models.students.global_statistics import SUMMARY
+from distill.models.teachers.poster import means
 
 MOST = 32  # inks
 NEAREST = 30.0  # logits per squared distance between a colour and an ink
@@ -67,29 +69,39 @@ class Head(nn.Module):
     def check_target(self, picture: Tensor) -> None:
         """Raises DistillError for a target (3, H, W) in [0, 1] that this head cannot give."""
 
+    def begin_at(self, targets: Tensor) -> None:
+        """Takes what it can from some targets (N, 3, H, W) in [0, 1] before the first step."""
+
 
 class PaletteHead(Head):
     """A softmax over the K inks of a print, times the inks.
 
-    `inks` are colours `#rrggbb`, 2 to 32, fixed or, with `learnt`, trained further. The first ink's
-    logit is 0, so that K − 1 channels decide between K inks. Raises DistillError for another number
-    of inks.
+    `inks` are colours `#rrggbb`, 2 to 32, fixed or, with `learnt`, trained further; or their number
+    alone: they are learnt, from the centres of k-means of the targets on. The first ink's logit is
+    0, so that K − 1 channels decide between K inks. Raises DistillError for another number of inks.
     """
 
     inks: Tensor
     rows: Tensor
 
-    def __init__(self, inks: Sequence[str], learnt: bool = False, sharpness: float = 1.0) -> None:
+    def __init__(
+        self, inks: Sequence[str] | int, learnt: bool = False, sharpness: float = 1.0
+    ) -> None:
         super().__init__(sharpness)
-        _check_count(len(inks))
-        self.channels = len(inks) - 1
-        colours = torch.stack([_colour(each) for each in inks])
+        self.unknown = isinstance(inks, int)
+        if isinstance(inks, int):
+            _check_count(inks)
+            learnt, colours = True, torch.linspace(0, 1, inks)[:, None].repeat(1, 3)
+        else:
+            _check_count(len(inks))
+            colours = torch.stack([_colour(each) for each in inks])
+        self.channels = len(colours) - 1
         if learnt:
             self.inks = nn.Parameter(colours)
         else:  # settings say them: files need not
             self.register_buffer("inks", colours, persistent=False)
-        self.register_buffer("rows", torch.eye(len(inks))[:, 1:, None, None], persistent=False)
-        self.mixture = Mixture(len(inks))
+        self.register_buffer("rows", torch.eye(len(colours))[:, 1:, None, None], persistent=False)
+        self.mixture = Mixture(len(colours))
 
     def forward(self, logits: Tensor, summary: Tensor | None = None) -> Tensor:
         # By 1×1 convolutions, the first of which puts a logit of 0 before the others.
@@ -116,6 +128,16 @@ class PaletteHead(Head):
         offset = NEAREST * (inks.sum(1) - inks.square().sum(1))
         rows = NEAREST * inks / 2
         return rows[1:] - rows[:1], offset[1:] - offset[0]
+
+    @torch.no_grad()
+    def begin_at(self, targets: Tensor) -> None:
+        if not self.unknown:
+            return
+        pixels = targets.movedim(1, 0).flatten(1)
+        sample = pixels[:, torch.linspace(0, pixels.shape[1] - 1, 96**2).long()].view(3, 96, 96)
+        centres = means(kornia.color.rgb_to_lab(sample), len(self.inks))
+        centres = centres[centres[:, 0].argsort()].T[None, :, :, None]
+        self.inks.copy_(kornia.color.lab_to_rgb(centres, clip=True)[0, :, :, 0].T)
 
     def check_target(self, picture: Tensor) -> None:
         away = (picture[None] - self.inks.detach()[..., None, None]).abs().amax(1).amin(0)
