@@ -219,14 +219,29 @@ def test_colours_come_from_the_size_that_was_learnt_at(run):
 AUTO = """
 import { AutoSize } from "./auto_size.js";
 const screen = () => given.screen ?? 512;
-const auto = new AutoSize(given.sizes, given.side, given.at ?? null, screen, () => null);
+let time = 0;
+const auto = new AutoSize(given.sizes, given.side, given.at ?? null, screen, () => null, () => time);
 const sides = [];
 const more = given.at ?? Infinity;
 for (let frame = 0; frame < given.frames; frame++) {
   const pixels = auto.side ** 2 + (auto.side > more ? more ** 2 : 0);
   const run = given.ms * pixels / 256 ** 2 * (given.jumps?.[frame] ?? 1);
   const part = given.part ?? 0;
+  time += Math.max(run + part, 1000 / 30); // a camera's frames
   auto.take({ prepare: 0, run: run + part, finish: 0, part }, false);
+  sides.push(auto.side);
+}
+console.log(JSON.stringify(sides));
+"""
+SLOWER = """
+import { AutoSize } from "./auto_size.js";
+let time = 0;
+const auto = new AutoSize(given.sizes, 256, null, () => 512, () => null, () => time);
+const sides = [];
+for (let frame = 0; frame < given.frames; frame++) {
+  const run = auto.side <= 256 ? 20 : 60;
+  time += Math.max(run, 1000 / 30);
+  auto.take({ prepare: 0, run, finish: 0, part: 0 }, false);
   sides.push(auto.side);
 }
 console.log(JSON.stringify(sides));
@@ -280,12 +295,25 @@ def test_one_slow_frame_changes_nothing(run):
     assert sides == [256] * 200
 
 
-def test_a_machine_that_gets_busy_is_followed_down_and_not_tried_again(run):
-    jumps = [1] * 60 + [3] * 60 + [1] * 100
-    sides = run(AUTO, sizes=SIZES, side=256, ms=10, frames=220, jumps=jumps)
+def test_a_machine_that_was_busy_gets_its_size_back_one_step_in_ten_seconds(run):
+    jumps = [1] * 60 + [9] * 360 + [1] * 1500  # twelve seconds of other load
+    sides = run(AUTO, sizes=SIZES, side=256, ms=10, frames=len(jumps), jumps=jumps)
     assert sides[50] == 512
-    assert sides[119] == 256  # 30
-    assert sides[-1] == 384  # 512 was too slow once
+    assert sides[400] == 128  # 22.5; 50.6 at 192
+    steps = [frame for frame in range(420, len(jumps)) if sides[frame] != sides[frame - 1]]
+    assert [sides[frame] for frame in steps] == sorted(sides[frame] for frame in steps)
+    assert all(b - a >= 290 for a, b in zip(steps[1:], steps[2:], strict=False))  # frames of a 30th
+    assert sides[-1] == 512
+
+
+def test_a_size_that_stays_too_slow_is_tried_less_and_less(run):
+    """Where 320 takes longer than sizes beside it let expect."""
+    sides = run(SLOWER, sizes=SIZES, frames=6000)
+    tries = [frame for frame in range(1, 6000) if sides[frame] == 320 != sides[frame - 1]]
+    gaps = [b - a for a, b in zip(tries, tries[1:], strict=False)]
+    assert len(tries) >= 4
+    assert all(b > 1.8 * a for a, b in zip(gaps, gaps[1:], strict=False))
+    assert sides.count(256) > 5500
 
 
 SHOWN = """

@@ -7,6 +7,7 @@ const WARM = 3; // inferences after a change that say nothing yet: the browser c
 const SEEN = 8; // frames by which a size is judged
 const FAR = 2; // times as long as allowed: seen sooner
 const ROOM = 0.95; // of the time allowed that a larger size may be expected to take
+const WAIT = 10_000; // ms until a size that was too slow is tried again, one at a time; then twice as long
 const DRAFT = 256; // pixels of a picture's side that is drawn at once
 
 export class AutoSize {
@@ -14,6 +15,9 @@ export class AutoSize {
   private parts: number[] = []; // of those times, what a resolution does not change
   private skipped = 0;
   private tooSlow = Infinity; // pixels of a side that was tried
+  private triedAt = 0; // ms, when it was
+  private wait = WAIT;
+  private reached = Infinity; // pixels of the side that was fast enough last
   private failed = Infinity; // pixels of one that did not go: what others made may take all memory
   private moving: number; // the side of frames, while a picture is shown
 
@@ -28,19 +32,20 @@ export class AutoSize {
     private readonly coloursAt: number | null,
     private readonly screen: () => number,
     private readonly still: (screen: number) => number | null,
+    private readonly now: () => number = () => performance.now(),
   ) {
     this.moving = sizes.includes(side) ? side : this.draft();
   }
 
   /** The side that something else is to be drawn at first: a picture in a draft. */
   begin(still: boolean): number {
-    this.tooSlow = Infinity;
+    this.forget();
     return this.change(still ? Math.min(this.moving, this.draft()) : this.moving);
   }
 
   /** Inferences take another time from now on. */
   restart(): void {
-    this.tooSlow = Infinity;
+    this.forget();
     this.change(this.side);
   }
 
@@ -79,7 +84,17 @@ export class AutoSize {
     if (this.times.length < (took > FAR * LIVE ? WARM : SEEN)) return null;
     const usual = median(this.times);
     const fixed = Math.min(usual, median(this.parts));
-    if (usual > LIVE) this.tooSlow = Math.min(this.tooSlow, this.side);
+    if (usual > LIVE) {
+      if (this.side > this.reached) this.wait *= 2; // it was tried again, and in vain
+      this.tooSlow = Math.min(this.tooSlow, this.side);
+      this.triedAt = this.now();
+    } else {
+      this.reached = this.side;
+      if (this.now() - this.triedAt >= this.wait) {
+        this.tooSlow = this.sizes.find((side) => side > this.tooSlow) ?? Infinity;
+        this.triedAt = this.now();
+      }
+    }
     const expected = (side: number) => fixed + ((usual - fixed) * this.pixels(side)) / this.pixels(this.side);
     const most = this.filling();
     const fitting = this.sizes.filter(
@@ -92,6 +107,12 @@ export class AutoSize {
   private pixels(side: number): number {
     const { coloursAt } = this;
     return side ** 2 + (coloursAt && side > coloursAt ? coloursAt ** 2 : 0);
+  }
+
+  private forget(): void {
+    this.tooSlow = Infinity;
+    this.wait = WAIT;
+    this.reached = Infinity;
   }
 
   private change(side: number): number {
