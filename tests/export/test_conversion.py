@@ -193,6 +193,7 @@ def test_photos_of_ones_own_have_no_teacher(trained: Path) -> None:
     assert {row["teacher"] for row in report["formats"]} == {None}
 
 
+@pytest.mark.slow
 def test_without_the_pairs_one_names_photos(
     trained: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

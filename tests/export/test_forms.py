@@ -474,6 +474,7 @@ def test_no_snippet_has_a_gap(format_: type[Format], asked: dict) -> None:
     assert all(str(side) in text for side in SIDES for text in texts.values())
 
 
+@pytest.mark.slow
 def test_lens_studio_s_folder(tmp_path: Path) -> None:
     """Of a student with statistics too: means are convolutions, which Snap's table has."""
     for name in ("toon", "hayao-small"):

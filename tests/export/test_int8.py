@@ -20,6 +20,9 @@ from distill.metrics.similarity import psnr
 from distill.models.generators.resnet import ResNetGenerator
 from support.export_photos import SIZE, output_of, photos
 
+pytestmark = pytest.mark.slow
+one_of_two = pytest.mark.parametrize("source", ["detail"], indirect=True)  # seconds each
+
 
 @pytest.fixture(scope="module")
 def made(source: ConversionSource, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -28,7 +31,6 @@ def made(source: ConversionSource, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
-@pytest.mark.slow
 def test_static_qdq_with_float_ends(made: Path, source: ConversionSource) -> None:
     assert [p.name for p in made.iterdir()] == ["student_int8.onnx"]
     model = onnx.load(made / "student_int8.onnx")
@@ -95,6 +97,7 @@ def test_its_output_is_nearly_that_of_pytorch(made: Path, source: ConversionSour
     assert like.max() < 90
 
 
+@one_of_two
 def test_few_photos_are_taken_and_mirrored_with_a_word(
     source: ConversionSource, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,6 +143,7 @@ def test_the_profile_knows_what_is_foreign(made: Path, source: ConversionSource)
     assert foreign_int8(model, source.exporter.profile or "strict") == ["Tanh"]
 
 
+@one_of_two
 def test_what_is_outside_the_profile_is_named_and_not_written(
     source: ConversionSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import threading
 from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from distill.lens import https, webpage
 from distill.lens.server import POLICY, Server, _start_lines, bind
 from distill.models import zoo
 from support.commands import run
-from support.lens_page import BUILT, ELEMENT, settings
+from support.lens_page import BUILT, ELEMENT, say, serving, settings
 from support.onnx_networks import negative
 
 
@@ -197,18 +196,15 @@ def test_an_earlier_lens_is_replaced_whole(page):
 def served(page, tmp_path):
     """A running server over a small folder, and a function that asks it."""
     (page / "secret").symlink_to(__file__)
-    server = bind(page, settings())
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serving(page) as server:
 
-    def ask(path: str, method: str = "GET", **headers: str):
-        connection = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
-        connection.request(method, path, headers=headers)
-        reply = connection.getresponse()
-        return reply, reply.read()
+        def ask(path: str, method: str = "GET", **headers: str):
+            connection = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+            connection.request(method, path, headers=headers)
+            reply = connection.getresponse()
+            return reply, reply.read()
 
-    yield ask
-    server.shutdown()
-    server.server_close()
+        yield ask
 
 
 @pytest.mark.parametrize(
@@ -255,14 +251,8 @@ def test_no_error_is_kept(served):
     ],
 )
 def test_requests_that_make_no_sense_are_answered(page, request_line, status, capfd):
-    server = bind(page, settings())
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as link:
-        link.sendall(request_line + b"\r\n\r\n")
-        reply = link.recv(4096)
-    server.shutdown()
-    server.server_close()
-    assert status in reply
+    with serving(page) as server:
+        assert status in say(server, request_line + b"\r\nConnection: close\r\n\r\n")
     assert "Traceback" not in capfd.readouterr().err
 
 
@@ -305,20 +295,15 @@ def test_the_address_that_is_told_is_one_that_answers():
 def test_the_new_addresses_work_too(page):
     if not socket.has_dualstack_ipv6():
         pytest.skip("this machine has no IPv6")
-    server = bind(page, settings(host="::1"))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    link = HTTPConnection("::1", server.server_port, timeout=10)
-    link.request("GET", "/")
-    assert link.getresponse().status == 200
-    server.shutdown()
-    server.server_close()
+    with serving(page, host="::1") as server:
+        link = HTTPConnection("::1", server.server_port, timeout=10)
+        link.request("GET", "/")
+        assert link.getresponse().status == 200
 
 
 def test_https_proves_itself_by_a_certificate_of_its_own(page):
     pytest.importorskip("cryptography", reason="the extra `lens` is not installed")
-    server = bind(page, settings(), https.context(["localhost", "127.0.0.1"]))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with serving(page, https.context(["localhost", "127.0.0.1"])) as server:
         pem = ssl.get_server_certificate(("127.0.0.1", server.server_port))
         trusting = ssl.create_default_context(cadata=pem)
         trusting.verify_flags &= ~ssl.VERIFY_X509_STRICT  # it is no authority, and says so
@@ -328,28 +313,18 @@ def test_https_proves_itself_by_a_certificate_of_its_own(page):
         plain = HTTPSConnection("127.0.0.1", server.server_port, timeout=10)
         with pytest.raises(ssl.SSLCertVerificationError):
             plain.request("GET", "/")
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def test_a_silent_visitor_keeps_nobody_waiting(page):
     pytest.importorskip("cryptography", reason="the extra `lens` is not installed")
-    server = bind(page, settings(), https.context(["127.0.0.1"]))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    silent = HTTPConnection("127.0.0.1", server.server_port)
-    silent.connect()  # and no handshake
-    link = HTTPSConnection(
-        "127.0.0.1",
-        server.server_port,
-        context=ssl._create_unverified_context(),
-        timeout=10,
-    )
-    link.request("GET", "/")
-    assert link.getresponse().status == 200
-    silent.close()
-    server.shutdown()
-    server.server_close()
+    trusting = ssl._create_unverified_context()
+    with serving(page, https.context(["127.0.0.1"])) as server:
+        silent = HTTPConnection("127.0.0.1", server.server_port)
+        silent.connect()  # and no handshake
+        link = HTTPSConnection("127.0.0.1", server.server_port, context=trusting, timeout=10)
+        link.request("GET", "/")
+        assert link.getresponse().status == 200
+        silent.close()
 
 
 def test_the_address_for_phones_comes_as_a_qr_code(page, monkeypatch):

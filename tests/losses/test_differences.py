@@ -6,7 +6,6 @@ from kornia.losses import total_variation
 
 from distill.losses.differences import Differences
 from distill.losses.sobel import Sobel
-from support.descent import descend
 
 
 def test_is_the_total_variation_of_the_difference() -> None:
@@ -29,8 +28,3 @@ def test_sees_the_checkerboard_that_sobel_does_not() -> None:
     inside = (..., slice(1, -1), slice(1, -1))
     assert Sobel()(board, flat).item() < 0.01  # the rim alone, where the edge is repeated
     assert Differences()(board[inside], flat[inside]).item() == pytest.approx(0.1)
-
-
-def test_descends() -> None:
-    values = descend(Differences(), torch.rand(2, 3, 8, 8), torch.rand(2, 3, 8, 8), rate=0.01)
-    assert values[-1] < 0.95 * values[0]

@@ -65,25 +65,6 @@ def test_descends_and_the_gradient_is_the_weight_s() -> None:
     assert values[-1] < 0.8 * values[0]
 
 
-def test_the_weight_has_no_gradient() -> None:
-    drawn = page(9).requires_grad_()
-    student = torch.rand(1, 3, 20, 20)
-    InkWeighted()(student, drawn).backward()
-    assert drawn.grad is not None  # of the difference alone
-    expected = torch.sign(drawn.detach() - student) * line_weights(drawn.detach()) / student.numel()
-    torch.testing.assert_close(drawn.grad, expected)
-
-
-def test_transparency_lies_over_white() -> None:
-    rgb, alpha = torch.rand(2, 3, 16, 16), torch.rand(2, 1, 16, 16)
-    student = torch.rand(2, 3, 16, 16)
-    opaque = torch.cat([student, torch.ones(2, 1, 16, 16)], dim=1)
-    both = torch.cat([rgb, alpha], dim=1)
-    torch.testing.assert_close(
-        InkWeighted()(opaque, both), InkWeighted()(student, rgb * alpha + (1 - alpha))
-    )
-
-
 def test_too_pale_counts_more_than_too_dark() -> None:
     """A line of depth 0.4 in one of 20 columns, drawn at half its depth, and half as deep again."""
     drawn, term = page(9, depth=0.4), InkWeighted(pale=0.75)

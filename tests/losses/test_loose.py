@@ -6,7 +6,6 @@ import torch
 from distill.losses.loose import Loose, shifts, warp
 from distill.losses.smooth_l1 import SmoothL1
 from distill.losses.sobel import Sobel
-from support.descent import descend
 from support.textures import texture
 
 
@@ -18,11 +17,6 @@ def picture(seed: int, down: float = 0.0, right: float = 0.0, side: int = 96) ->
 
 def lines(student: torch.Tensor, target: torch.Tensor) -> float:
     return float(SmoothL1(0.05)(student, target) + 6 * Sobel()(student, target))
-
-
-def test_equal_pictures_cost_nothing() -> None:
-    same = picture(1)
-    assert Loose()(same, same).item() == pytest.approx(0, abs=1e-6)
 
 
 @pytest.mark.parametrize(("down", "right"), [(0, 0), (3, -2), (-4, 4), (1, 0), (0, -1)])
@@ -61,19 +55,3 @@ def test_a_drawing_that_is_off_costs_little_and_another_one_as_much() -> None:
     assert Loose()(own, off).item() < 0.2 * lines(own, off)
     other = picture(6)
     assert Loose()(own, other).item() > 0.5 * lines(own, other)
-
-
-def test_transparency_is_put_over_white() -> None:
-    own, clear = picture(7, side=32), torch.zeros(1, 1, 32, 32)
-    white = torch.cat([own, clear], 1)
-    assert Loose()(white, torch.ones(1, 3, 32, 32)).item() == pytest.approx(0, abs=1e-6)
-
-
-def test_descends_and_the_shift_has_no_gradient() -> None:
-    target = picture(8, side=32)
-    student = torch.rand(1, 3, 32, 32).requires_grad_()
-    Loose()(student, target).backward()
-    assert student.grad is not None
-    assert student.grad.abs().sum() > 0
-    values = descend(Loose(radius=2, window=9), torch.rand(1, 3, 32, 32), target)
-    assert values == sorted(values, reverse=True)

@@ -9,7 +9,6 @@ import torch
 from distill.losses import feature_distance, picture
 from distill.losses.picture import (
     COLOUR,
-    PictureContent,
     PictureStyle,
     TotalVariation,
     chroma_distance,
@@ -82,14 +81,6 @@ def test_kept_colours_are_the_photo_s_whatever_the_style_s() -> None:
         (0.3505 + 2 * 0.1495) / 3, abs=1e-5
     )
     assert COLOUR > 0
-
-
-def test_a_copy_of_the_photo_has_no_content_loss_and_it_descends() -> None:
-    content = PictureContent(side=None, halvings=1)
-    photo = torch.rand(2, 3, 32, 32)
-    assert content(photo, photo.clone()).item() == 0
-    values = descend(content, torch.rand(2, 3, 32, 32), 0.5 * photo)
-    assert values[-1] < values[0]
 
 
 def test_style_descends_and_its_network_learns_nothing() -> None:

@@ -54,11 +54,6 @@ def test_two_gaussians_with_diagonal_covariances() -> None:
     assert frechet_distance(b, a) == pytest.approx(14 + 17)
 
 
-def test_one_dimension() -> None:
-    a, b = Gaussian(np.array([1.0]), np.array([[4.0]])), Gaussian(np.zeros(1), np.zeros((1, 1)))
-    assert frechet_distance(a, b) == pytest.approx(1 + 4)
-
-
 @pytest.mark.parametrize(("n", "d"), [(50, 6), (6, 50)])
 def test_a_set_is_at_no_distance_from_itself(n: int, d: int) -> None:
     x = features(n, d, 1)
@@ -67,27 +62,11 @@ def test_a_set_is_at_no_distance_from_itself(n: int, d: int) -> None:
     assert frechet_from_features(x, x.copy()) == pytest.approx(0, abs=1e-9 * scale)
 
 
-def test_a_shifted_set_is_at_the_squared_shift() -> None:
-    x = features(40, 8, 2)
-    assert frechet_from_features(x, x + 0.5) == pytest.approx(8 * 0.25)
-    assert frechet_distance(fit(x), fit(x + 0.5)) == pytest.approx(8 * 0.25)
-
-
 @pytest.mark.parametrize("d", [2, 16, 64])
 def test_against_scipys_root(d: int) -> None:
     a = Gaussian(RNG.normal(size=d), covariance(d, 3))
     b = Gaussian(RNG.normal(size=d), covariance(d, 4))
     assert frechet_distance(a, b) == pytest.approx(by_sqrtm(a, b), rel=1e-8)
-
-
-def test_commuting_covariances_by_their_eigenvalues() -> None:
-    """With one set of eigenvectors: Σ (σ - σ')², here (3-1)² + (2-2)² + (1-5)², turned."""
-    turn = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
-    a, b = (
-        Gaussian(np.ones(3), turn @ np.diag(np.square(deviations)) @ turn.T)
-        for deviations in ([3.0, 2.0, 1.0], [1.0, 2.0, 5.0])
-    )
-    assert frechet_distance(a, b) == pytest.approx(4 + 16)
 
 
 @pytest.mark.parametrize("ranks", [(2, 4), (4, 2), (2, 2), (0, 3)])
@@ -179,15 +158,6 @@ def test_kid_against_loops() -> None:
     assert kid(a, b) == pytest.approx(expected)
 
 
-def test_kid_is_unbiased() -> None:
-    """Halves of one set: zero on average, and on either side of it."""
-    sets = [features(60, 4, seed) for seed in range(60)]
-    values = [kid(both[:30], both[30:]) for both in sets]
-    error = np.std(values) / np.sqrt(len(values))
-    assert abs(np.mean(values)) < 4 * error
-    assert min(values) < 0 < max(values)
-
-
 def test_bootstrap_covers_the_mean() -> None:
     """A 90 % interval holds the true mean in about 90 of 100 samples."""
     hits = 0
@@ -197,13 +167,6 @@ def test_bootstrap_covers_the_mean() -> None:
         assert low < sample.mean() < high
         hits += low <= 3.0 <= high
     assert 0.83 <= hits / 200 <= 0.96
-
-
-def test_bootstrap_has_the_width_of_the_standard_error() -> None:
-    """±1.96 σ/√n for 95 %."""
-    sample = np.random.default_rng(1).normal(size=400)
-    low, high = bootstrap(sample, rounds=4000)
-    assert high - low == pytest.approx(2 * 1.96 * sample.std() / 20, rel=0.08)
 
 
 def test_bootstrap_is_seeded_and_certain_of_constants() -> None:
@@ -267,16 +230,6 @@ def test_a_ratio_has_the_width_of_the_delta_method() -> None:
     assert high - low == pytest.approx(2 * 1.96 * spread, rel=0.08)
 
 
-def test_frechet_interval_lies_around_the_distance_and_narrows() -> None:
-    widths = []
-    for n in (8, 50):
-        a, b = features(n, 6, 10), features(n, 6, 11, shift=0.5)
-        low, high = frechet_interval(a, b, rounds=40)
-        assert low < frechet_from_features(a, b) < high
-        widths.append(high - low)
-    assert widths[1] < 0.5 * widths[0]
-
-
 def test_a_paired_frechet_interval_resamples_both_sides_together() -> None:
     """A shift by 0.5 in 6 dimensions is 6 · 0.25 in every resample of pairs."""
     a = features(40, 6, 12)
@@ -284,13 +237,6 @@ def test_a_paired_frechet_interval_resamples_both_sides_together() -> None:
     assert paired == pytest.approx((1.5, 1.5), rel=1e-6)
     low, high = frechet_interval(a, a + 0.5, rounds=20)
     assert high - low > 0.01
-
-
-def test_paired_kid_of_equal_sets_is_zero() -> None:
-    """Where each picture is compared with its own copy, equal sets are below zero."""
-    a = features(12, 6, 13)
-    assert kid(a, a.copy(), paired=True) == pytest.approx(0, abs=1e-12)
-    assert kid(a, a.copy()) < -0.01
 
 
 def test_paired_kid_against_loops() -> None:

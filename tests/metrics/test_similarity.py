@@ -14,22 +14,6 @@ from distill.core.errors import DistillError
 from distill.metrics.similarity import LPIPS, grid, lpips_or_none, psnr, ssim
 
 
-def ssim_by_hand(a: np.ndarray, b: np.ndarray) -> float:
-    """Wang et al. 2004 on (C, H, W) in [0, 1]: σ 1.5, where the window of 11 lies inside."""
-
-    def blur(x: np.ndarray) -> np.ndarray:
-        return gaussian_filter(x, (0, 1.5, 1.5), mode="mirror", radius=(0, 5, 5))
-
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    mean_a, mean_b = blur(a), blur(b)
-    var_a, var_b = blur(a * a) - mean_a**2, blur(b * b) - mean_b**2
-    cov = blur(a * b) - mean_a * mean_b
-    c1, c2 = 0.01**2, 0.03**2
-    top = (2 * mean_a * mean_b + c1) * (2 * cov + c2)
-    values = top / ((mean_a**2 + mean_b**2 + c1) * (var_a + var_b + c2))
-    return float(values[:, 5:-5, 5:-5].mean())
-
-
 @pytest.mark.parametrize(("gap", "decibel"), [(0.1, 20.0), (0.01, 40.0), (1.0, 0.0), (0.5, 6.0206)])
 def test_psnr_by_formula(gap: float, decibel: float) -> None:
     a = torch.zeros(1, 3, 4, 4)
@@ -43,27 +27,6 @@ def test_psnr_is_per_picture_and_ends_at_100() -> None:
     values = psnr(a, b)
     assert values.shape == (3,)
     torch.testing.assert_close(values, torch.tensor([100.0, 16.9897, 100.0]), atol=1e-3, rtol=0)
-
-
-def test_ssim_of_equal_pictures_is_one() -> None:
-    a = torch.rand(2, 3, 32, 32)
-    torch.testing.assert_close(ssim(a, a.clone()), torch.ones(2))
-
-
-def test_ssim_falls_with_noise() -> None:
-    a = torch.nn.functional.interpolate(torch.rand(1, 3, 8, 8), 64, mode="bicubic").clamp(0, 1)
-    noise = torch.randn(1, 3, 64, 64)
-    values = [ssim(a, a + level * noise).item() for level in (0, 0.02, 0.1, 0.4)]
-    assert values == sorted(values, reverse=True)
-    assert values[1] < 0.99
-    assert values[-1] < 0.3
-
-
-def test_ssim_by_hand() -> None:
-    a = torch.nn.functional.interpolate(torch.rand(3, 3, 6, 6), (40, 33), mode="bicubic")
-    b = (a + 0.1 * torch.randn_like(a)).clamp(0, 1)
-    expected = [ssim_by_hand(x, y) for x, y in zip(a.numpy(), b.numpy(), strict=True)]
-    np.testing.assert_allclose(ssim(a, b).numpy(), expected, atol=1e-4)
 
 
 def test_ssim_against_scikit_image() -> None:
@@ -116,11 +79,6 @@ def lpips(alexnet: torch.nn.Module) -> LPIPS:
     return LPIPS({f"features.{k}": v for k, v in alexnet.state_dict().items()})
 
 
-def test_lpips_of_equal_pictures_is_zero(lpips: LPIPS) -> None:
-    a = torch.rand(2, 3, 64, 64)
-    torch.testing.assert_close(lpips(a, a.clone()), torch.zeros(2))
-
-
 def test_lpips_by_the_papers_formula(lpips: LPIPS, alexnet: torch.nn.Module) -> None:
     """Σ over layers of mean over places of w·(â - b̂)², with features of unit length."""
     a, b = torch.rand(2, 3, 64, 64), torch.rand(2, 3, 64, 64)
@@ -146,13 +104,6 @@ def test_lpips_by_the_papers_formula(lpips: LPIPS, alexnet: torch.nn.Module) -> 
     assert got.min() > 0
     # LPIPS rounds the mean and deviation to two or three digits.
     torch.testing.assert_close(got, expected, rtol=0.02, atol=1e-4)
-
-
-def test_lpips_grows_with_the_difference(lpips: LPIPS) -> None:
-    a, noise = torch.rand(1, 3, 64, 64), torch.randn(1, 3, 64, 64)
-    values = [lpips(a, (a + level * noise).clamp(0, 1)).item() for level in (0.01, 0.1, 0.5)]
-    assert values == sorted(values)
-    assert values[0] > 0
 
 
 def test_lpips_only_where_the_weights_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

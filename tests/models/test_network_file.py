@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 from distill.config.settings.training import Training
 from distill.core.errors import DistillError
@@ -106,19 +106,19 @@ def problem(path: Path) -> str:
     return str(error.value)
 
 
-def changed(path: Path, network: torch.nn.Module, **values: Any) -> Path:
-    """The file of the student where these values stand for what it says."""
-    written(path, network, settings_of_student())
-    save_file(load_file(path), path, {"distill": json.dumps(said(path) | values)})
+def changed(path: Path, whole: Path, **values: Any) -> Path:
+    """The file of the student where these values stand for what it says, with one weight."""
+    save_file({"weight": torch.ones(2)}, path, {"distill": json.dumps(said(whole) | values)})
     return path
 
 
 def test_foreign_and_damaged_files_end_in_one_line(tmp_path: Path) -> None:
-    path, network = tmp_path / "x.safetensors", distilled()
+    path = tmp_path / "x.safetensors"
     assert "no such file" in problem(path)
     path.write_bytes(b"")
     assert "damaged, or not a network of distill.export" in problem(path)
-    whole = written(tmp_path / "w.safetensors", network, settings_of_student()).read_bytes()
+    student = written(tmp_path / "w.safetensors", distilled(), settings_of_student())
+    whole = student.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     assert "damaged" in problem(path)
     save_file({"weight": torch.ones(2)}, path)
@@ -128,19 +128,19 @@ def test_foreign_and_damaged_files_end_in_one_line(tmp_path: Path) -> None:
     save_file({"weight": torch.ones(2)}, path, {"distill": "[]"})
     assert "damaged" in problem(path)
     assert "made by distill 9.9; update this one" in problem(
-        changed(path, network, form=2, version="9.9")
+        changed(path, student, form=2, version="9.9")
     )
-    assert "recipe=dream: unknown" in problem(changed(path, network, recipe="dream"))
-    assert "does not fit Student: " in problem(changed(path, network, channels=4))
+    assert "recipe=dream: unknown" in problem(changed(path, student, recipe="dream"))
+    assert "does not fit Student: " in problem(changed(path, student, channels=4))
     for name in ("size", "colours_at"):
         for value in ("64", 8, True):
-            assert f": {name}={value!r}: " in problem(changed(path, network, **{name: value}))
+            assert f": {name}={value!r}: " in problem(changed(path, student, **{name: value}))
     for name, value in (("resolution", "x"), ("licence", ["MIT"])):
         style = STYLE | {name: value}
-        assert f": style.{name}={value!r}: " in problem(changed(path, network, style=style))
+        assert f": style.{name}={value!r}: " in problem(changed(path, student, style=style))
     for teacher in ("toon", [1]):
-        assert f": teacher={teacher!r}: " in problem(changed(path, network, teacher=teacher))
-    assert ": folded=0: " in problem(changed(path, network, folded=0))
+        assert f": teacher={teacher!r}: " in problem(changed(path, student, teacher=teacher))
+    assert ": folded=0: " in problem(changed(path, student, folded=0))
     header = struct.pack("<Q", 1 << 60)
     path.write_bytes(header + whole[8:])
     assert "damaged" in problem(path)
@@ -155,7 +155,8 @@ def test_no_class_but_ours_is_built_from_a_file(
     (tmp_path / "evil.py").write_text("open('owned', 'w')")
     evil: dict[str, Any] = {"_target_": "evil.Thing"}
     values = {"decoder": {"decoder": DECODER | {"build": evil}}, "encoder": {"encoder": evil}}[part]
-    line = problem(changed(tmp_path / "x.safetensors", distilled(), **values))
+    student = written(tmp_path / "s.safetensors", distilled(), settings_of_student())
+    line = problem(changed(tmp_path / "x.safetensors", student, **values))
     assert "refused; only classes of distill and of plug-ins" in line
     assert not (tmp_path / "owned").exists()
 

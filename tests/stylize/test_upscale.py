@@ -256,11 +256,3 @@ def test_refused(shipped_students, typed, said, capsys):
     assert run(stylize, "photo.png", typed) == 1
     assert capsys.readouterr().err == f"error: {said}\n"
     assert files() == ["photo.png"]
-
-
-def test_all_three_agree_where_there_is_nothing_to_stylise(shipped_students):
-    """A flat colour has no stroke and no edge: only the colour counts."""
-    put("photo.png", Image.new("RGB", (600, 500), (40, 90, 200)))
-    for upscale in ("whole", "tiles", "guided"):
-        assert run(stylize, "photo.png", f"upscale={upscale}", "-o", f"{upscale}.png") == 0
-        assert close(pixels(f"{upscale}.png"), np.full((500, 600, 3), (215, 165, 55)), 1)

@@ -77,13 +77,6 @@ def test_input_range_is_what_the_network_sees(tmp_path: Path) -> None:
     torch.testing.assert_close(teacher(photo), expected)
 
 
-def test_output_in_0_to_255(tmp_path: Path) -> None:
-    path = scaled(tmp_path / "m.onnx", np.full(1, 51.0))
-    teacher = OnnxTeacher(path, input_range=(0, 1), output_range=(0, 255))
-    photo = torch.rand(1, 3, 4, 4)
-    torch.testing.assert_close(teacher(photo), photo / 5)
-
-
 def test_little_of_the_output_outside_its_range_is_cut(tmp_path: Path) -> None:
     teacher = OnnxTeacher(scaled(tmp_path / "m.onnx", np.full(1, 1.2)), **UNIT)
     photo = torch.linspace(0, 1, 768).reshape(1, 3, 16, 16)  # a sixth of it
@@ -269,12 +262,6 @@ def test_a_network_that_refuses_the_picture_says_so_in_one_line(tmp_path: Path) 
     with pytest.raises(DistillError, match=r"grey\.onnx") as error:
         teacher(torch.rand(1, 3, 8, 8))
     assert "\n" not in str(error.value)
-
-
-def test_stays_frozen_and_gives_no_activations(tmp_path: Path) -> None:
-    teacher = OnnxTeacher(identity(tmp_path / "i.onnx"))
-    assert not teacher.train().training
-    assert not teacher.gives_activations
 
 
 @pytest.mark.parametrize(("channels", "order"), [("rgb", 1), ("bgr", -1)])
