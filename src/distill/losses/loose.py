@@ -8,7 +8,7 @@ few pixels (block matching: Jain and Jain 1981), and compared then.
 
 from __future__ import annotations
 
-from functools import cache
+from itertools import product
 
 import torch
 import torch.nn.functional as F
@@ -81,10 +81,11 @@ def _best(student: Tensor, target: Tensor, most: int, window: int, far: float) -
     padded = F.pad(target, (most, most, most, most), mode="replicate")
     least = torch.full_like(student, float("inf"))
     best = torch.zeros(len(student), 2, height, width, device=student.device, dtype=student.dtype)
-    for right, down in _outwards(most):
-        shifted = padded[
-            ..., most + down : most + down + height, most + right : most + right + width
-        ]
+    reach = range(-most, most + 1)
+    # The shortest first: of equal costs the first counts.
+    for right, down in sorted(product(reach, reach), key=lambda at: at[0] ** 2 + at[1] ** 2):
+        rows, columns = most + down, most + right
+        shifted = padded[..., rows : rows + height, columns : columns + width]
         cost = _smooth((student - shifted).abs(), window) + far * (right**2 + down**2)
         closer = cost < least
         least = torch.where(closer, cost, least)
@@ -104,10 +105,3 @@ def _smooth(values: Tensor, window: int) -> Tensor:
         length = sums.shape[side] - window
         values = (sums.narrow(side, window, length) - sums.narrow(side, 0, length)) / window
     return values
-
-
-@cache
-def _outwards(most: int) -> list[tuple[int, int]]:
-    """Every shift of up to `most` each way, the shortest first: of equal costs the first counts."""
-    each = range(-most, most + 1)
-    return sorted(((x, y) for x in each for y in each), key=lambda at: at[0] ** 2 + at[1] ** 2)

@@ -77,16 +77,17 @@ class FeatureNetwork(nn.Module):
         The values are those of float32, the network's precision.
         """
         self.to(_device())
+
+        @torch.inference_mode()
+        def values(batch: Tensor) -> Array:
+            return self(batch.to(_device())).double().cpu().numpy()
+
         parts = []
         with bar(total, "picture", f"features of {what}", leave=False) as progress:
-            for part in parallel_map(self._values, batches):
+            for part in parallel_map(values, batches):
                 parts.append(part)
                 progress.update(len(part))
         return np.concatenate(parts)
-
-    @torch.inference_mode()
-    def _values(self, batch: Tensor) -> Array:
-        return self(batch.to(_device())).double().cpu().numpy()
 
 
 class Inception(FeatureNetwork):

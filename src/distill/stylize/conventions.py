@@ -46,14 +46,14 @@ def adapt(
     for key, span in zip(KEYS, (convention.input_range, convention.output_range), strict=True):
         if span and span[0] == span[1]:
             raise DistillError(f"{key}={list(span)}: want two different values, black and white")
-    ranges_of_file: dict[str, Range] = {}
+    noted_ranges: dict[str, Range] = {}
     with suppress(ValueError, TypeError, KeyError):  # a file of others may have anything there
         about = json.loads(noted(model, ABOUT) or "{}")
-        ranges_of_file = {end: r for end in ENDS for r in RANGES if [*r] == about[end]["range"]}
+        noted_ranges = {end: r for end in ENDS for r in RANGES if [*r] == about[end]["range"]}
     input_range, output_range = (
         span
         or ((0.0, 255.0) if _kind(value) == TensorProto.UINT8 else None)
-        or ranges_of_file.get(end)
+        or noted_ranges.get(end)
         for span, value, end in zip(
             (convention.input_range, convention.output_range),
             (model_inputs(model)[0], model.graph.output[0]),
@@ -63,13 +63,11 @@ def adapt(
     )
     if input_range and output_range:
         return _adapt(model, convention, input_range, output_range), ""
-    ranges_of_photos = _ranges(model, convention, input_range, output_range)
-    if ranges_of_photos is None and (convention.input_range or convention.output_range):
-        key_to_add = "output_range" if convention.input_range else "input_range"
-        raise DistillError(
-            f"{name}: say {key_to_add}=[BLACK,WHITE] too; photographs do not tell it"
-        )
-    ranges = ranges_of_photos or OURS
+    estimate = _ranges(model, convention, input_range, output_range)
+    if estimate is None and (convention.input_range or convention.output_range):
+        other = "output_range" if convention.input_range else "input_range"
+        raise DistillError(f"{name}: say {other}=[BLACK,WHITE] too; photographs do not tell it")
+    ranges = estimate or OURS
     words = [f"{key}=[{low:g},{high:g}]" for key, (low, high) in zip(KEYS, ranges, strict=True)]
     line = f"{name}: {' '.join(words)}, found by photographs; type another one if it is wrong"
     return _adapt(model, convention, *ranges), "" if ranges == OURS else line
@@ -90,10 +88,8 @@ def _adapt(
 
     before = [*reverse]
     if input_range != (0, 1):
-        before += [
-            ("Mul", number(input_range[1] - input_range[0]), {}),
-            ("Add", number(input_range[0]), {}),
-        ]
+        low, high = input_range
+        before += [("Mul", number(high - low), {}), ("Add", number(low), {})]
     before += [("Transpose", None, {"perm": [0, 2, 3, 1]})] if last else []
     before += [("Add", number(0.5), {})] if to_kind == TensorProto.UINT8 else []
     before += [("Cast", None, {"to": to_kind})] if to_kind != TensorProto.FLOAT else []
@@ -102,10 +98,8 @@ def _adapt(
         behind.append(("Cast", None, {"to": TensorProto.FLOAT}))
     behind += [("Transpose", None, {"perm": [0, 3, 1, 2]})] if out_last else []
     if output_range != (0, 1):
-        behind += [
-            ("Sub", number(output_range[0]), {}),
-            ("Div", number(output_range[1] - output_range[0]), {}),
-        ]
+        low, high = output_range
+        behind += [("Sub", number(low), {}), ("Div", number(high - low), {})]
     behind += reverse
     dims = entry.type.tensor_type.shape.dim
     sides = [dim.dim_value or None for dim in (dims[1:3] if last else dims[2:4])]
@@ -149,16 +143,13 @@ def _ranges(
             return None
         if any(o.shape[2:] != each.shape[2:] for o, each in zip(outputs, crops, strict=True)):
             return None
-        for output_candidate in [output_range] if output_range else RANGES:
-            scaled = [
-                (output - output_candidate[0]) / (output_candidate[1] - output_candidate[0])
-                for output in outputs
-            ]
+        for low, high in [output_range] if output_range else RANGES:
+            scaled = [(output - low) / (high - low) for output in outputs]
             edges = np.array([np.quantile(each, (0.005, 0.995)) for each in scaled])
             if edges.min() >= -BEYOND and edges.max() <= 1 + BEYOND:  # false for NaN too
                 pairs = zip(scaled, crops, strict=True)
                 far = [np.abs(cells(each) - cells(photo)).mean() for each, photo in pairs]
-                distances[input_candidate, output_candidate] = float(np.mean(far))
+                distances[input_candidate, (low, high)] = float(np.mean(far))
     best, *others = sorted(distances, key=distances.__getitem__) or [OURS]
     near = distances.get(OURS, 1) <= NEAR  # linear networks make sense in several ranges
     clear = not others or distances[best] <= CLEAR * distances[others[0]]

@@ -63,23 +63,19 @@ def square(box: Box, share: float, scale: float = 1.0) -> Square:
     return Square(left, top, side)
 
 
-def mirrored_crop(photo: Image.Image, left: int, top: int, width: int, height: int) -> Image.Image:
-    """A rectangle of a picture that may reach beyond it: there the picture is mirrored."""
-    right, bottom = left + width, top + height
-    if left >= 0 and top >= 0 and right <= photo.width and bottom <= photo.height:
-        return photo.crop((left, top, right, bottom))
-    across, down = _mirrored(left, width, photo.width), _mirrored(top, height, photo.height)
-    return Image.fromarray(np.asarray(photo)[np.ix_(down, across)])
-
-
 def crop(photo: Image.Image, part: Square, side: int | None = None) -> Image.Image:
-    """A square as a picture of its own, `side` pixels wide, as wide as it is where that is None."""
-    part_picture = mirrored_crop(photo, part.left, part.top, part.side, part.side)
-    return (
-        part_picture
-        if side is None
-        else part_picture.resize((side, side), Image.Resampling.LANCZOS)
-    )
+    """A square as a picture of its own, `side` pixels wide, as wide as it is where that is None.
+
+    It may reach beyond the photo: there the photo is mirrored.
+    """
+    left, top, right, bottom = (*part[:2], part.left + part.side, part.top + part.side)
+    if left >= 0 and top >= 0 and right <= photo.width and bottom <= photo.height:
+        face = photo.crop((left, top, right, bottom))
+    else:
+        across = _mirrored(left, part.side, photo.width)
+        down = _mirrored(top, part.side, photo.height)
+        face = Image.fromarray(np.asarray(photo)[np.ix_(down, across)])
+    return face if side is None else face.resize((side, side), Image.Resampling.LANCZOS)
 
 
 def paste(
@@ -94,10 +90,10 @@ def paste(
     """
     page = photo.copy()
     for part in reversed(parts):
-        part_picture = crop(photo, part)
-        stylised = stylise(part_picture).convert(photo.mode)
+        face = crop(photo, part)
+        stylised = stylise(face).convert(photo.mode)
         if blend == "poisson":
-            stylised = seamless(stylised, part_picture)
+            stylised = seamless(stylised, face)
         mask = disc(part.side).point(lambda level, part=part: round(part.opacity * level))
         page.paste(stylised, (part.left, part.top), mask)
     return page
