@@ -25,11 +25,6 @@ def test_a_name_that_is_no_text_is_one_line(tmp_path):
         read(tmp_path / "odd.onnx")
 
 
-def test_a_constant_without_a_name_is_none(tmp_path):
-    nodes = [helper.make_node("Constant", [], [], value_float=1.0)]
-    assert not read(save(build([*nodes, *clean().graph.node]), tmp_path)).constants
-
-
 def test_a_constant_that_holds_a_graph_is_none(tmp_path):
     node = helper.make_node("Constant", [], ["k"], value_float=1.0)
     node.attribute[0].ClearField("f")

@@ -25,7 +25,6 @@ PADS = numpy_helper.from_array(np.zeros(8, np.int64), "p")
 CUT = numpy_helper.from_array(np.array([0, 0, -1, 0, 0, 0, 0, 0], np.int64), "p")
 EMPTY = numpy_helper.from_array(np.zeros(0, np.float32), "r")
 TWICE = numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "s")
-FLOOR = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
 
 
 def found(profile, model, folder):
@@ -140,11 +139,6 @@ def test_one_fault_one_finding(profile, fault, tmp_path):
 @pytest.mark.parametrize("profile", ["coreml", "nnapi", "web"])
 def test_a_clean_graph_has_none(profile, tmp_path):
     assert found(profile, clean(opset=11), tmp_path) == []
-
-
-@pytest.mark.parametrize("profile", ["coreml", "nnapi", "web"])
-def test_nearest_as_our_exporter_writes_it_goes(profile, tmp_path):
-    assert found(profile, resize(mode="nearest", **FLOOR), tmp_path) == []
 
 
 @pytest.mark.parametrize("profile", ["coreml", "nnapi"])

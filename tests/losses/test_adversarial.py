@@ -34,12 +34,6 @@ def test_cross_entropy_by_hand():
     assert of_fakes.item() == pytest.approx(math.log(1 + math.e), rel=1e-6)
 
 
-def test_a_discriminator_that_cannot_tell():
-    assert Adversary("bce", **PLAIN).discriminator_loss(Fixed(), of(0.0), of(0.0)).loss.item() == (
-        pytest.approx(math.log(2))
-    )
-
-
 def test_least_squares_by_hand():
     found = Adversary("lsgan", **PLAIN).discriminator_loss(Fixed(), of(0.7), of(0.4))
     assert found.loss.item() == pytest.approx(0.5 * (0.3**2 + 0.4**2), rel=1e-5)
@@ -131,16 +125,6 @@ def test_gradient_penalty_moves_the_critic_and_is_weighed():
     assert loss.item() == pytest.approx(10 * 4, rel=1e-5)  # both means are the same
     loss.backward()
     assert critic.weight.grad.abs().sum() > 0
-
-
-def test_clipped_weights():
-    adversary, critic = Adversary("wasserstein", clip=0.01), nn.Conv2d(3, 8, 4)
-    adversary.clip_weights(critic)
-    assert max(p.abs().max() for p in critic.parameters()) <= 0.01
-    kept = nn.Conv2d(3, 8, 4)
-    before = kept.weight.clone()
-    Adversary("bce").clip_weights(kept)
-    assert torch.equal(kept.weight, before)
 
 
 def test_distance_is_that_of_the_papers_range():

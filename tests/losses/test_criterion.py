@@ -173,11 +173,6 @@ def test_terms_that_all_start_late_are_refused() -> None:
     assert "\n" not in str(error.value)
 
 
-def test_no_term_has_tensors_of_its_own() -> None:
-    criterion = Criterion({"gka": GKA({"s": "t"}), "sobel": Sobel()}, {"gka": 1, "sobel": 1})
-    assert criterion.state_dict() == {}
-
-
 def test_a_region_weighs_the_difference_in_terms_by_pixel() -> None:
     """On SmoothL1's linear side a weight of 3 is three times the difference; Sobel is exact."""
 

@@ -19,11 +19,6 @@ def page(*columns: int, depth: float = 0.5, side: int = 20) -> torch.Tensor:
     return picture
 
 
-def test_paper_has_no_ink() -> None:
-    assert line_weights(page()).max().item() == 0
-    assert InkWeighted()(torch.rand(1, 3, 20, 20), page()).item() == 0
-
-
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
 def test_a_line_weighs_its_depth_and_a_pixel_around_it_too(width: int) -> None:
     columns = range(8, 8 + width)

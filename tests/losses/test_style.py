@@ -30,12 +30,6 @@ def test_gram_against_einsum() -> None:
     np.testing.assert_allclose(gram(x).numpy(), expected, rtol=1e-4, atol=1e-6)
 
 
-def test_gram_of_constants() -> None:
-    """Channels that are everywhere 1 and 2: products 1, 2, 4, over C = 2."""
-    x = torch.stack([torch.ones(3, 4), torch.full((3, 4), 2.0)])[None]
-    torch.testing.assert_close(gram(x)[0], torch.tensor([[0.5, 1.0], [1.0, 2.0]]))
-
-
 def test_loss_sums_layers_and_averages_pictures() -> None:
     """Layer a: Grams 1 and 4, so 9, in one of two pictures; layer b: 0 against 1/4 everywhere."""
     ones = torch.ones(2, 1, 3, 3)

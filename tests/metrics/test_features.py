@@ -162,13 +162,6 @@ def test_mobilenet_reads_the_pooled_features(mobilenet: State) -> None:
     torch.testing.assert_close(ours, seen[0], atol=1e-4, rtol=1e-3)
 
 
-def test_mobilenet_takes_any_size(mobilenet: State) -> None:
-    """A constant picture is the same at every size."""
-    network = MobileNet(mobilenet)
-    small, large = (network(torch.full((1, 3, s, s), 0.3)) for s in (64, 300))
-    torch.testing.assert_close(small, large, atol=1e-4, rtol=1e-3)
-
-
 def test_features_joins_batches_in_order() -> None:
     class Mean(FeatureNetwork):
         def forward(self, pictures: Tensor) -> Tensor:
@@ -202,15 +195,6 @@ def test_missing_weights_are_named(name: str, file: str) -> None:
     assert "\n" not in str(error.value)
     assert "DISTILL_WEIGHTS" in str(error.value)
     assert "available" not in str(error.value)
-
-
-@pytest.mark.usefixtures("no_downloads")
-def test_where_mobilenet_is_at_hand_it_is_offered_for_inception(
-    assets: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DISTILL_WEIGHTS", str(assets / "encoders"))
-    with pytest.raises(DistillError, match=r"pt_inception.*available: features=mobilenet"):
-        feature_network("inception")
 
 
 def test_real_mobilenet_tells_photos_from_noise(

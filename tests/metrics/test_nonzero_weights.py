@@ -43,10 +43,6 @@ def test_extremes() -> None:
     assert weight_shares(nothing).dead == 1
 
 
-def test_a_dead_layer_beside_a_living_one() -> None:
-    half = network([[1.0], [1.0]], [[0.0, 0.0], [0.0, 0.0]])
-    assert weight_shares(half).nonzero == pytest.approx(2 / 6)
-    assert weight_shares(half).dead == pytest.approx(2 / 4)
 
 
 def test_subnormal_weights() -> None:

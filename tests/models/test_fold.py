@@ -51,16 +51,7 @@ def test_folded_weights_by_the_formula(network: nn.Module) -> None:
     )
 
 
-def test_folds_transposed_convolutions(lively: Callable[..., nn.Module]) -> None:
-    network = lively(nn.Sequential(nn.ConvTranspose2d(3, 6, 2, 2, bias=False), nn.BatchNorm2d(6)))
-    folded = fold_batchnorm(network)
-    assert norms(folded) == 0
-    photo = torch.rand(2, 3, 8, 8)
-    with torch.no_grad():
-        torch.testing.assert_close(folded(photo), network(photo), atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("groups", [2, 3, 6])
+@pytest.mark.parametrize("groups", [1, 2, 6])
 @pytest.mark.parametrize("bias", [False, True])
 def test_folds_grouped_transposed_convolutions(
     lively: Callable[..., nn.Module], groups: int, bias: bool
@@ -99,14 +90,6 @@ def test_leaves_the_original_alone(network: nn.Module) -> None:
     after = network.state_dict()
     assert before.keys() == after.keys()
     assert all(torch.equal(before[k], after[k]) for k in before)
-
-
-def test_folding_twice_changes_nothing(network: nn.Module) -> None:
-    once = fold_batchnorm(network)
-    twice = fold_batchnorm(once)
-    assert all(
-        torch.equal(a, b) for a, b in zip(once.parameters(), twice.parameters(), strict=True)
-    )
 
 
 def test_a_norm_without_a_convolution_stays() -> None:

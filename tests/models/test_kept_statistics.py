@@ -28,15 +28,6 @@ def test_in_training_a_pass_gives_the_same_and_records_nothing() -> None:
     assert [m.track_running_stats for m in (net[1], net[2][0])] == [True, False]
 
 
-def test_in_evaluation_the_running_statistics_are_used_as_ever() -> None:
-    net, photo = network(), torch.rand(2, 3, 8, 8)
-    net(5 * photo)
-    net.eval()
-    expected = net(photo)
-    with frozen_statistics(net):
-        assert torch.equal(net(photo), expected)
-
-
 def test_an_error_ends_it_too() -> None:
     net = network()
     with pytest.raises(RuntimeError, match="stop"), frozen_statistics(net):

@@ -72,11 +72,6 @@ def test_what_is_wide_comes_from_the_small_output_and_what_is_fine_from_the_larg
     assert np.abs(made - wanted)[:, inner].max() <= 2
 
 
-def test_an_output_that_agrees_stays_as_it_is():
-    large = Image.fromarray(data.astronaut())
-    assert np.abs(values(render.recolour(large, large)) - values(large)).max() == 0
-
-
 def test_what_is_see_through_is_that_of_the_large_output():
     large = Image.fromarray(data.astronaut()).convert("RGBA")
     large.putalpha(Image.fromarray(data.camera()))

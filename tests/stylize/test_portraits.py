@@ -208,13 +208,6 @@ def test_a_picture_without_a_face_may_stay(shipped_students, capsys):
     assert np.array_equal(pixels("stylized/cup-hayao.png"), pixels("cup.png"))
 
 
-def test_off_is_the_default_and_looks_for_no_face(shipped_students, monkeypatch):
-    monkeypatch.setattr(portraits, "lbp_faces", lambda _: pytest.fail("looked"))
-    put("photo.png")
-    assert run(stylize, "photo.png") == 0
-    assert run(stylize, "photo.png", "face=off") == 0
-
-
 def test_the_astronaut_s_face(shipped_students):
     """By the real detector: her face is stylised, rocket and flag are not."""
     astronaut().save("photo.png")

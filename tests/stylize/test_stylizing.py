@@ -519,13 +519,6 @@ def test_the_paper_s_own_student_runs_at_any_size(assets):
         OnnxStudent(model, "paprika")
 
 
-def test_a_dynamic_export_runs_too(shipped_students):
-    onnx.save(OnnxExporter(size=64, dynamic=True).export(Negative()), "d.onnx")
-    put("photo.png", picture(33, 71))
-    assert run(stylize, "photo.png", "model=d.onnx") == 0
-    assert close(pixels("stylized/photo-d.png"), 255 - pixels("photo.png"))
-
-
 @pytest.mark.campaign
 def test_a_checkpoint_and_its_run_give_what_the_student_gives(here):
     assert go("trainer.max_steps=2", "run=two", "encoder.width=0.35") == 0

@@ -261,12 +261,6 @@ def test_without_a_network_it_warns_too() -> None:
         MobileNetV2Encoder(0.5, weights="imagenet", download=True)
 
 
-def test_random_on_request_does_not_warn() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        MobileNetV2Encoder(0.5, weights="none")
-
-
 @pytest.mark.parametrize(
     ("width", "multiple", "file"),
     [

@@ -97,7 +97,7 @@ def test_exports_as_pytorch_draws(
     assert output.std() > 0.01
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ["strokes", "base"])  # the others have parts of these
 def test_gradients_reach_every_parameter(size: str) -> None:
     network = student(settings(f"student={size}")).train()
     (network(torch.rand(4, 3, 64, 64)) - torch.rand(4, 3, 64, 64)).square().mean().backward()

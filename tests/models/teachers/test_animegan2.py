@@ -154,10 +154,6 @@ def test_group_and_instance_norm_give_the_same(pair: tuple[AnimeGANv2, AnimeGANv
     assert difference(group, instance, photo) <= 1e-4
 
 
-def test_a_norm_per_channel_gives_something_else(pair: tuple[AnimeGANv2, AnimeGANv2]) -> None:
-    assert difference(pair[0], per_channel(pair[0]), torch.rand(1, 3, 32, 32)) > 0.1
-
-
 def test_real_weights_agree_and_the_wrong_swap_does_not(assets: Path) -> None:
     path = assets / "teachers/animegan2_hayao.pt"
     group, instance = AnimeGANv2(path, norm="group"), AnimeGANv2(path, norm="instance")

@@ -54,7 +54,7 @@ def test_any_size_to_the_same_size(style: ab.Classical, shape: tuple[int, ...]) 
     assert output.dtype == torch.float32
 
 
-@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("value", [0.0, 1.0])
 def test_an_even_photo_gets_no_lines(style: ab.Classical, value: float) -> None:
     assert style(torch.full((1, 3, 40, 40), value)).std((2, 3)).max() < 0.08  # grain alone
 
