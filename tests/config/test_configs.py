@@ -154,7 +154,6 @@ def test_paper_preset_is_the_paper_s_code():
         "gka": 0,
         "stable": 0,
         "loose": 0,
-        "decision": 0,
     }
     assert not any(settings.loss.start.values())
     assert settings.loss.terms["l1"]["beta"] == 1

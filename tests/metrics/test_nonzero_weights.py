@@ -43,8 +43,6 @@ def test_extremes() -> None:
     assert weight_shares(nothing).dead == 1
 
 
-
-
 def test_subnormal_weights() -> None:
     """Below 1.18e-38 but not zero; zero costs nothing, 1.2e-38 is still normal."""
     assert weight_shares(network([[1e-39, -1e-40, 0.0, 1.2e-38, 1.0]])).subnormal == pytest.approx(
