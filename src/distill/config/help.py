@@ -71,8 +71,8 @@ def choices_of(name: str) -> list[str]:
     """A line for each config group of a command, with its choices."""
     groups = [group for group in sorted(every_group(name)) if choices(group)]
     lines = [f"{group}: {', '.join(choices(group))}" for group in groups]
-    own = "plugins=[PACKAGE] adds the parts of an own package, --config-dir DIR choices of DIR"
-    return [*lines, own]
+    further = "plugins=[PACKAGE] adds the parts of an own package, --config-dir DIR choices of DIR"
+    return [*lines, further]
 
 
 def rows(

@@ -140,24 +140,24 @@ def recipe_named(name: str) -> Recipe:
     """The recipe of that name, or a plug-in's class. Raises DistillError for an unknown one."""
     if isinstance(name, str) and "." in name:
         nodes.check_part({"_target_": name}, __name__, Recipe)
-        found = nodes.part("recipe", {"_target_": name}, Recipe)
-        _check(found, f"recipe={name}")
-        return found
+        recipe = nodes.part("recipe", {"_target_": name}, Recipe)
+        _check(recipe, f"recipe={name}")
+        return recipe
     if not isinstance(name, str) or name not in RECIPES:
         raise DistillError(f"recipe={name}: unknown; there are {', '.join(RECIPES)}")
     return RECIPES[name]
 
 
-def _check(recipe: Recipe, said: str) -> None:
+def _check(recipe: Recipe, key: str) -> None:
     """Raises DistillError in one line for a plug-in's recipe of wrong parts."""
     schema, networks = recipe.settings, recipe.networks
     if not (isinstance(schema, type) and issubclass(schema, Training)):
-        raise DistillError(f"{said}: settings is no subclass of {Training.__module__}.Training")
+        raise DistillError(f"{key}: settings is no subclass of {Training.__module__}.Training")
     ways, sides = get_args(Direction), get_args(Material)
     if not isinstance(networks, Mapping) or not networks or not {*networks} <= {*ways}:
-        raise DistillError(f"{said}: networks is to be a name for each of {' and '.join(ways)}")
+        raise DistillError(f"{key}: networks is to be a name for each of {' and '.join(ways)}")
     if not isinstance(recipe.monitor, str) or recipe.learns_from not in sides:
         raise DistillError(
-            f"{said}: monitor is to be the name of a logged metric, learns_from one of "
+            f"{key}: monitor is to be the name of a logged metric, learns_from one of "
             f"{', '.join(sides)}"
         )

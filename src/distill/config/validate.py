@@ -23,8 +23,8 @@ def check(values: object, schema: type[S]) -> S:
     That imports what the Nodes name: not for values out of a file from elsewhere.
     """
     checked = fit(values, schema)
-    for key, value, given in _nodes(checked):
-        bind(key, value, given)
+    for key, value, arguments in _nodes(checked):
+        bind(key, value, arguments)
     return checked
 
 
@@ -69,10 +69,10 @@ def _nodes(settings: Any, prefix: str = "") -> Iterable[tuple[str, Node, tuple[s
         several = [part for part in kinds if get_origin(part) is dict]  # Nodes by names
         if is_dataclass(value):
             yield from _nodes(value, f"{key}.")
-        elif value is not None and (given := _given(kinds[0])):
-            yield key, value, given.names
-        elif value and several and (given := _given(get_args(several[0])[1])):
-            yield from ((f"{key}.{name}", each, given.names) for name, each in value.items())
+        elif value is not None and (mark := _given(kinds[0])):
+            yield key, value, mark.names
+        elif value and several and (mark := _given(get_args(several[0])[1])):
+            yield from ((f"{key}.{name}", each, mark.names) for name, each in value.items())
 
 
 def _given(hint: Any) -> Given | None:
@@ -91,8 +91,8 @@ def _explain(error: ValidationError, schema: type) -> str:
     if errors[0]["type"] == "missing":
         return f"{key}: missing"
     reasons = [e["msg"] for e in errors if _place(e["loc"], schema)[0] == path]
-    said = ", or ".join(dict.fromkeys(f"{msg[0].lower()}{msg[1:]}" for msg in reasons))
-    return f"{key}={errors[0]['input']!r}: {said}"
+    reason = ", or ".join(dict.fromkeys(f"{msg[0].lower()}{msg[1:]}" for msg in reasons))
+    return f"{key}={errors[0]['input']!r}: {reason}"
 
 
 def _place(loc: tuple[int | str, ...], schema: Any) -> tuple[list[str], Any]:

@@ -226,10 +226,10 @@ def find_run(choice: RunChoice) -> Run:
         return Run(runs / choice.run)
     style, decoder = (part.name if part else "*" for part in (choice.style, choice.decoder))
     wanted = "*" if style == decoder == "*" else f"{style}-{decoder}"
-    found = [Run(p) for p in runs.glob(wanted) if Run(p).last.is_file() and ".old-" not in p.name]
-    if not found:
+    trained = [Run(p) for p in runs.glob(wanted) if Run(p).last.is_file() and ".old-" not in p.name]
+    if not trained:
         raise DistillError(f"{runs / wanted}: no trained run; {_known(runs)}")
-    return max(found, key=lambda r: r.last.stat().st_mtime)
+    return max(trained, key=lambda r: r.last.stat().st_mtime)
 
 
 def run_named(run: str | None, runs: str) -> Run:

@@ -147,9 +147,9 @@ class DistillModule(pl.LightningModule):
 
         Of pictures of several sizes also PSNR and SSIM by long side, such as val/psnr_512.
         """
-        found = ratios(self.trainer.strategy.reduce(self._ink, reduce_op="sum"))
+        figures = ratios(self.trainer.strategy.reduce(self._ink, reduce_op="sum"))
         names = (f"val/{name.replace(' ', '_')}" for name in FIGURES)
-        values = {n: x for n, x in zip(names, found, strict=True) if torch.isfinite(x)}
+        values = {n: x for n, x in zip(names, figures, strict=True) if torch.isfinite(x)}
         sums = self.trainer.strategy.reduce(self._sizes, reduce_op="sum")
         there = sums[:, 2].nonzero().flatten().tolist()
         for size in there if len(there) > 1 else ():
@@ -213,8 +213,8 @@ class DistillModule(pl.LightningModule):
         student, criterion = self._compiled if trains else (self.student, self.criterion)  # type: ignore[misc]
         layout = torch.contiguous_format if trains else torch.preserve_format
         # A student that is not told of the whole picture need not take a thumbnail.
-        told = [batch["thumbnail"]] if batch.get("thumbnail") is not None else []
-        both = student(photo, *told), target
+        thumbnail = [batch["thumbnail"]] if batch.get("thumbnail") is not None else []
+        both = student(photo, *thumbnail), target
         output, target = (x.to(torch.float32, memory_format=layout) for x in both)
         if output.shape[1] == 3:
             target = over_white(target)  # of a teacher whose output is RGBA
@@ -222,8 +222,8 @@ class DistillModule(pl.LightningModule):
 
         def again(other: Tensor) -> Tensor:
             with frozen_statistics(self.student):
-                found = student(other.contiguous(memory_format=torch.channels_last), *told)
-            return found.to(torch.float32, memory_format=layout)
+                second = student(other.contiguous(memory_format=torch.channels_last), *thumbnail)
+            return second.to(torch.float32, memory_format=layout)
 
         further = self.criterion.of_network(again, photo, output)
         reads_classes = self.criterion.reads_classes
@@ -253,33 +253,33 @@ class DistillModule(pl.LightningModule):
 
         Weights, averages and torch's random numbers stay as they are.
         """
-        said, training = f"loss.terms.{name}", self.training
-        found: Iterable[Tensor | None] = ()
+        key, training = f"loss.terms.{name}", self.training
+        gradients: Iterable[Tensor | None] = ()
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             photo = torch.rand(max(2, self.criterion.min_batch), 3, 64, 64)
             output = self.eval().student(photo)
             if self._teacher_layers.wanted:
                 self._teacher_output(photo)
             term = self.criterion.terms[name]
-            given = {
+            inputs = {
                 Reads.PICTURES: (output, torch.rand_like(output)),
                 Reads.ACTIVATIONS: (self._student_layers.outputs, self._teacher_layers.outputs),
                 Reads.NETWORK: (self.student, photo, output),
             }
             if self.criterion.reads_classes:
                 seen = self._student_layers.outputs
-                given[Reads.CLASSES] = self._classes(seen, torch.rand_like(output), {})
-            with of_the_user(f"{said}: a call with {form(photo)}"):
-                value: Any = term(*given[getattr(term, "reads", LossTerm.reads)])
+                inputs[Reads.CLASSES] = self._classes(seen, torch.rand_like(output), {})
+            with of_the_user(f"{key}: a call with {form(photo)}"):
+                value: Any = term(*inputs[getattr(term, "reads", LossTerm.reads)])
                 if not isinstance(value, Tensor) or value.shape != () or not value.isfinite():
                     gave = value if isinstance(value, Tensor) else type(value).__name__
-                    raise DistillError(f"{said}: gave {gave}, want one finite number, of shape ()")
+                    raise DistillError(f"{key}: gave {gave}, want one finite number, of shape ()")
                 if value.requires_grad:
                     weights = [each for each in self.student.parameters() if each.requires_grad]
-                    found = torch.autograd.grad(value, weights, allow_unused=True)
+                    gradients = torch.autograd.grad(value, weights, allow_unused=True)
             self.train(training)
-        if not any(each is not None and each.isfinite().all() and each.any() for each in found):
-            raise DistillError(f"{said}: has no gradient; compute with tensors, without .item()")
+        if not any(each is not None and each.isfinite().all() and each.any() for each in gradients):
+            raise DistillError(f"{key}: has no gradient; compute with tensors, without .item()")
 
     def _seed_step(self, index: int) -> None:
         """Begin the random numbers of a batch, so that a resumed run has the same.

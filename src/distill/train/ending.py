@@ -31,14 +31,14 @@ def outcome(run: Run, network: str) -> list[str]:
             f"validation at step {row['step']:.0f}: {figures}, content {row['val/content']:.3f}"
         )
     elif table and "val/psnr" not in (row := table[-1]):  # a recipe without targets
-        own = (f"{key[4:]} {value:.4g}" for key, value in row.items() if key.startswith("val/"))
-        figures = f"Fréchet {row['val/frechet']:.1f}" if "val/frechet" in row else ", ".join(own)
+        others = (f"{key[4:]} {value:.4g}" for key, value in row.items() if key.startswith("val/"))
+        figures = f"Fréchet {row['val/frechet']:.1f}" if "val/frechet" in row else ", ".join(others)
         lines.append(f"validation at step {row['step']:.0f}: {figures}")
     elif table:
-        said = f"validation at step {row['step']:.0f}: {network} {_pair(row, '')}"
+        line = f"validation at step {row['step']:.0f}: {network} {_pair(row, '')}"
         if "val/photo_psnr" in row:
-            said += f"; the photos themselves {_pair(row, 'photo_')}"
-        lines.append(said)
+            line += f"; the photos themselves {_pair(row, 'photo_')}"
+        lines.append(line)
         if row["val/psnr"] <= row.get("val/photo_psnr", -math.inf):
             lines.append(
                 f"the {network} is no better than the photos themselves: train longer, the same "

@@ -41,23 +41,23 @@ def estimate(settings: Train) -> None:
     teacher = needed_teacher(settings)
     if teacher is None:
         raise DistillError("estimate: pairs of your own need no labelling; name a style")
-    found = sources.photos(settings) if there else demo_photos()
-    made_with = labelling.manifest(settings, teacher, found=found)
+    photos = sources.photos(settings) if there else demo_photos()
+    manifest = labelling.manifest(settings, teacher, found=photos)
     device = HERE.device(settings.label.device)
-    maker = labelling.teacher_pass(settings.label, teacher.fast(), made_with, device)
+    maker = labelling.teacher_pass(settings.label, teacher.fast(), manifest, device)
     pairs: list[list[torch.Tensor]] = []
     with TemporaryDirectory() as folder:
-        jobs = cycle([PairJob(photo, "train", 0) for photo in found])
+        jobs = cycle([PairJob(photo, "train", 0) for photo in photos])
         for name in maker.folders:
             (Path(folder) / "train" / name).mkdir(parents=True)
 
         def label() -> None:
             some = [next(jobs) for _ in range(maker.batch_size)]
-            made = list(maker.pairs([maker.read(job) for job in some]))
-            write_pngs(maker.folders, Path(folder), some, made)
-            pairs.extend([*map(to_pixels, pair)] for pair in made)
+            labelled = list(maker.pairs([maker.read(job) for job in some]))
+            write_pngs(maker.folders, Path(folder), some, labelled)
+            pairs.extend([*map(to_pixels, pair)] for pair in labelled)
 
-        print(f"labelling {counted(len(found), 'photo')} for {SECONDS:g} s", flush=True)
+        print(f"labelling {counted(len(photos), 'photo')} for {SECONDS:g} s", flush=True)
         each = seconds(label) / maker.batch_size
         written = [path.stat().st_size for path in Path(folder).rglob("*.png")]
         png = 2 * sum(written) / len(written)
@@ -78,10 +78,10 @@ def estimate(settings: Train) -> None:
     print(f"training on batches of {size} for {SECONDS:g} s", flush=True)
     a_step = seconds(step)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if _MAC else 1024)
-    pixels = 6 * made_with.size**2  # bytes of a pair
+    pixels = 6 * manifest.size**2  # bytes of a pair
     table = Table("pictures", "labelling", "disk: PNG", "disk: raw", "memory", "one pass")
     table.title = (
-        f"{settings.style.name}, {made_with.size}², {device}: {each:.3g} s a label, "
+        f"{settings.style.name}, {manifest.size}², {device}: {each:.3g} s a label, "
         f"{a_step:.3g} s a step; {counted(trainer.max_steps, 'step')} "
         f"{_time(a_step * trainer.max_steps)}"
     )

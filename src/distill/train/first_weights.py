@@ -60,22 +60,22 @@ def start_from(student: Student, init: str, plain: Student | None = None) -> Non
     """
     state, folded = _weights(init)
     there, here = _wide_blocks(state), _wide_blocks(student.state_dict())
-    told = any(name.startswith("statistics.") for name in state)
-    if (there or told) and not hasattr(student.decoder, "context"):
+    has_statistics = any(name.startswith("statistics.") for name in state)
+    if (there or has_statistics) and not hasattr(student.decoder, "context"):
         raise DistillError(f"init={init}: a student with decoder=detail, and this run's is another")
     if there != here:
         raise DistillError(
             f"init={init}: has {there} wide blocks and this run's student {here}; add "
             f"decoder.build.context={there}"
         )
-    if told and student.statistics is None:
+    if has_statistics and student.statistics is None:
         raise DistillError(f"init={init}: uses global statistics; add global_statistics=thumbnail")
-    if student.statistics is not None and not told:
-        # One that was told nothing of the whole picture: what tells it changes nothing at first.
+    if student.statistics is not None and not has_statistics:
+        # One without statistics of the whole picture: new ones change nothing at first.
         state |= {f"statistics.{n}": v for n, v in student.statistics.state_dict().items()}
     # Smoothing of the enlarged features, which a student of the package may have been without.
-    own = {n: v for n, v in student.state_dict().items() if n.startswith("decoder.smooth")}
-    state = own | state
+    smoothing = {n: v for n, v in student.state_dict().items() if n.startswith("decoder.smooth")}
+    state = smoothing | state
     try:
         if student.head is not None and plain is not None:
             state = begin(student, student.head, state, plain.state_dict())

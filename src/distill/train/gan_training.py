@@ -43,10 +43,10 @@ def train(
     if tell_finished(run, checkpoint, steps, "generator"):
         return
     pl.seed_everything(settings.seed, verbose=False)
-    made = module(settings)
+    adversarial = module(settings)
     # Optimiser and schedule are built once, which shows a bad value at once.
-    optimizer = made.make_optimizer(made.generators[0].parameters(), made.lr)
-    schedule = made.make_schedule(optimizer, 1, 1) or {}
+    optimizer = adversarial.make_optimizer(adversarial.generators[0].parameters(), adversarial.lr)
+    schedule = adversarial.make_schedule(optimizer, 1, 1) or {}
     if isinstance(schedule.get("scheduler"), ReduceLROnPlateau):
         raise DistillError(
             f"schedule=plateau: adversarial training has no loss that falls; with "
@@ -54,7 +54,7 @@ def train(
         )
     distance = measured_distance(settings, pictures)
     # A target says more than a distance of a few pictures, which is all there is without one.
-    monitor = made.monitor or (distance.monitor if distance else None)
+    monitor = adversarial.monitor or (distance.monitor if distance else None)
     if settings.trainer.patience and not monitor:
         raise DistillError(
             f"trainer.patience={settings.trainer.patience}: there is nothing to monitor with "
@@ -63,7 +63,7 @@ def train(
     trainer = make_trainer(settings, run, [distance] if distance else [], monitor)
     passes = steps / pictures.batches_per_pass
     run.start(settings, checkpoint, f"{counted(steps, 'batch')} ({passes:.3g} epochs)")
-    fit(trainer, made, pictures, run, checkpoint, "generator")
+    fit(trainer, adversarial, pictures, run, checkpoint, "generator")
 
 
 def check(settings: Adversarial) -> None:
@@ -133,8 +133,9 @@ def common(settings: Adversarial) -> dict[str, Any]:
 def generator(settings: Adversarial) -> nn.Module:
     """A generator of the settings with its first weights."""
     size, channels = settings.data.crop_size, settings.channels
-    made = nodes.build(settings.generator.build, size=size, in_channels=3, out_channels=channels)
-    return made if isinstance(made, Student) else initialise(made)  # a student initialises itself
+    network = nodes.build(settings.generator.build, size=size, in_channels=3, out_channels=channels)
+    # A student initialises itself.
+    return network if isinstance(network, Student) else initialise(network)
 
 
 def discriminator(node: Node, channels: int) -> nn.Module:

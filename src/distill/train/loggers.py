@@ -90,10 +90,10 @@ class ExternalLoggers(pl.Callback):
         self.loggers, self.run, self.settings = loggers, run, settings
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        told = self.loggers
+        wanted = self.loggers
         if trainer.is_global_zero:
             trainer.loggers += open_external(self.loggers, self.run, self.settings)
-        elif not trainer.loggers and (told.wandb or told.mlflow or told.own):
+        elif not trainer.loggers and (wanted.wandb or wanted.mlflow or wanted.own):
             trainer.loggers = [DummyLogger()]
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

@@ -40,10 +40,13 @@ def make_schedule(
     A scheduler alone is one of steps: the whole run is a single epoch.
     """
     with of_the_user("schedule: its constructor") if nodes.is_own(node) else nullcontext():
-        made = nodes.build(node, optimizer=optimizer, total_steps=total_steps, val_every=val_every)
-    if made is not None and not isinstance(made, (LRScheduler, dict)):
-        raise DistillError(f"schedule: gave a {type(made).__name__}, want a scheduler of torch")
-    return {"scheduler": made, "interval": "step"} if isinstance(made, LRScheduler) else made
+        length = {"total_steps": total_steps, "val_every": val_every}
+        schedule = nodes.build(node, optimizer=optimizer, **length)
+    if schedule is not None and not isinstance(schedule, (LRScheduler, dict)):
+        raise DistillError(f"schedule: gave a {type(schedule).__name__}, want a scheduler of torch")
+    if isinstance(schedule, LRScheduler):
+        return {"scheduler": schedule, "interval": "step"}
+    return schedule
 
 
 def clip_gradients(optimizer: Optimizer, norm: float) -> None:

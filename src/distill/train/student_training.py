@@ -59,7 +59,7 @@ def train(
     pl.seed_everything(settings.seed, verbose=False)
     student = new_student(settings)
     criterion = make_criterion(settings.loss.terms, settings.loss.weights, settings.loss.start)
-    module = in_training(student, criterion, teacher, settings, kind)
+    module = training_module(student, criterion, teacher, settings, kind)
     watching = [*([StudentEMA(settings.ema)] if settings.ema else []), LateTerms(), Health()]
     trainer = make_trainer(settings, run, watching, clip=settings.trainer.clip)
     data = data or labelling.training_data(settings, teacher)
@@ -151,13 +151,13 @@ def needed_teacher(settings: Train) -> Teacher | None:
 def student_module(
     settings: Train, teacher: Teacher | None, kind: type[DistillModule] = DistillModule
 ) -> DistillModule:
-    """Student and criterion of the settings, see `in_training`."""
+    """Student and criterion of the settings, see `training_module`."""
     student = new_student(settings)
     criterion = make_criterion(settings.loss.terms, settings.loss.weights, settings.loss.start)
-    return in_training(student, criterion, teacher, settings, kind)
+    return training_module(student, criterion, teacher, settings, kind)
 
 
-def in_training(
+def training_module(
     student: Student,
     criterion: Criterion,
     teacher: Teacher | None,

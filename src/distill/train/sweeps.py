@@ -63,8 +63,9 @@ def into(folder: str, job: Job, name: str) -> Job:
     """The job as a run of that name in the sweep's folder."""
     # Processes that Lightning starts for further devices are given this command line.
     typed = [o for o in job.overrides if _key(o) not in ("runs", "sweep")]
-    own = replace(job.settings, run=name, runs=folder, sweep=None)
-    return Job(job.swept, [*typed, f"run={quoted(name)}", f"runs={as_typed(folder)}"], own, name)
+    settings = replace(job.settings, run=name, runs=folder, sweep=None)
+    words = [*typed, f"run={quoted(name)}", f"runs={as_typed(folder)}"]
+    return Job(job.swept, words, settings, name)
 
 
 def folder_name(job: Job) -> str:

@@ -112,12 +112,12 @@ def fit(
             trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
     except Interrupted:
         close(trainer.loggers, "KILLED")
-        said = f"{run.folder}: stopped at step {trainer.global_step}; run it again to resume"
-        raise KeyboardInterrupt(said) from None
+        message = f"{run.folder}: stopped at step {trainer.global_step}; run it again to resume"
+        raise KeyboardInterrupt(message) from None
     except BaseException as error:
         close(trainer.loggers, "FAILED")
-        if said := _in_one_line(error, trainer):
-            raise DistillError(said) from error
+        if message := _in_one_line(error, trainer):
+            raise DistillError(message) from error
         raise
     checkpoints.save(trainer)
     close(trainer.loggers, "FINISHED")
@@ -193,9 +193,9 @@ def _callbacks(settings: Training, run: Run, monitor: str | None) -> list[pl.Cal
         MetricsTable(run.folder / "metrics.csv"),
         ExternalLoggers(settings.logger, run, asdict(settings)),
     ]
-    told = settings.logger
+    logger = settings.logger
     if (
-        told.tensorboard or told.wandb or told.mlflow or told.own
+        logger.tensorboard or logger.wandb or logger.mlflow or logger.own
     ):  # without a logger it refuses to start
         callbacks.append(LearningRateMonitor("step"))
     if monitor:

@@ -48,31 +48,31 @@ def measure(
     For a new run only: a checkpoint brings both along. What RUN/measured.yaml has holds: a run with
     these settings ended before its first checkpoint. Writes that file and lr_finder.png.
     """
-    found: dict[str, Any] = (
+    measured: dict[str, Any] = (
         yaml.safe_load(run.measured.read_text()) if run.measured.is_file() else {}
     )
-    if found:
-        print(f"{run.measured}: measured before, {', '.join(found)}")
+    if measured:
+        print(f"{run.measured}: measured before, {', '.join(measured)}")
     if settings.batchnorm == "measured":
         measure_statistics(module, data, device)
     if settings.loss.balance:
-        factors = found.get("loss_factors") or balance(
+        factors = measured.get("loss_factors") or balance(
             module, data, device, settings.loss.balance == "gradients"
         )
         module.criterion.rescale(factors)
-        if "loss_factors" not in found:
-            found["loss_factors"] = module.criterion.factors
-            write_whole(run.measured, yaml.safe_dump(found, sort_keys=False))
+        if "loss_factors" not in measured:
+            measured["loss_factors"] = module.criterion.factors
+            write_whole(run.measured, yaml.safe_dump(measured, sort_keys=False))
             listed = ", ".join(f"{name} ×{v:g}" for name, v in module.criterion.factors.items())
             print(f"loss.balance: factors {listed}")
     if settings.lr == "auto":
-        if "lr" not in found:
+        if "lr" not in measured:
             curve = find_rate(module, data, settings.trainer)
-            found |= {"lr": curve.rate or DEFAULT_RATE, "lr_suggested": curve.rate is not None}
+            measured |= {"lr": curve.rate or DEFAULT_RATE, "lr_suggested": curve.rate is not None}
             curve.save(run.folder / "lr_finder.png")
-            write_whole(run.measured, yaml.safe_dump(found, sort_keys=False))
+            write_whole(run.measured, yaml.safe_dump(measured, sort_keys=False))
             print(f"lr=auto: {curve}; the curve: {run.folder / 'lr_finder.png'}")
-        module.lr = found["lr"]
+        module.lr = measured["lr"]
 
 
 def measure_statistics(module: DistillModule, data: Pictures, device: torch.device) -> None:
@@ -90,9 +90,9 @@ def measure_statistics(module: DistillModule, data: Pictures, device: torch.devi
 def load_measured(module: DistillModule, run: Run) -> None:
     """Give a further process what the first one measured and kept in the run."""
     if run.measured.is_file():
-        found = yaml.safe_load(run.measured.read_text())
-        module.criterion.rescale(found.get("loss_factors", {}))
-        module.lr = found.get("lr", module.lr)
+        measured = yaml.safe_load(run.measured.read_text())
+        module.criterion.rescale(measured.get("loss_factors", {}))
+        module.lr = measured.get("lr", module.lr)
 
 
 def balance(
@@ -130,8 +130,8 @@ def gradient_lengths(module: DistillModule, batch: dict[str, Any]) -> dict[str, 
     where content has no slope yet.
     """
     target = module.target_of(batch)
-    found = module(batch["photo"]).detach()
-    mixed = ((found + found.roll(1, 0)) / 2).requires_grad_()
+    output = module(batch["photo"]).detach()
+    mixed = ((output + output.roll(1, 0)) / 2).requires_grad_()
     pictures = module.criterion.of_pictures(mixed, target)
     return {n: float(torch.autograd.grad(v, mixed)[0].norm()) for n, v in pictures.items()}
 

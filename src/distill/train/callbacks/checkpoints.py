@@ -49,8 +49,8 @@ class Checkpoints(pl.Callback):
         self._between_steps = False
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        found = self._terms.beside(*terms_of_run(self.settings).chain)
-        self._terms = found.permitted("train", self.settings.licence.i_have_permission)
+        terms = self._terms.beside(*terms_of_run(self.settings).chain)
+        self._terms = terms.permitted("train", self.settings.licence.i_have_permission)
 
         data = getattr(trainer, "datamodule", None)
         begins = trainer.global_step == 0 or not (self.run.folder / RUN_PAIRS).is_file()

@@ -136,13 +136,13 @@ class Distance(pl.Callback):
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if trainer.sanity_checking or not self._parts:
             return
-        found = {side: np.concatenate(parts) for side, parts in self._parts.items() if parts}
-        self.real |= {r: found[r] for _, _, r, _ in _sides(found) if r not in self.real}
+        features = {side: np.concatenate(parts) for side, parts in self._parts.items() if parts}
+        self.real |= {r: features[r] for _, _, r, _ in _sides(features) if r not in self.real}
         if self.untranslated is None and len(self.real) == 2:
             a, b = self.real.values()
             self.untranslated = frechet.frechet_from_features(a, b)
-        for output, _, real, ending in _sides(found):
-            x, y = found[output], self.real[real]
+        for output, _, real, ending in _sides(features):
+            x, y = features[output], self.real[real]
             self.check(min(len(x), len(y)))
             fid = frechet.frechet_from_features(x, y)
             kid = frechet.kid(x, y, paired=real == "target")
@@ -156,8 +156,8 @@ class Distance(pl.Callback):
         self._begin()
 
 
-def _sides(given: Mapping[str, Any]) -> tuple[tuple[str, str, str, str], ...]:
-    return PAIRED if "output" in given else UNPAIRED
+def _sides(by_side: Mapping[str, Any]) -> tuple[tuple[str, str, str, str], ...]:
+    return PAIRED if "output" in by_side else UNPAIRED
 
 
 def _bytes(pictures: Tensor) -> Tensor:

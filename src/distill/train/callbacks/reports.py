@@ -135,10 +135,10 @@ class Progress(pl.Callback):
             or trainer.global_step == self.bar.total
         )
         if shown:
-            found = dict(trainer.callback_metrics)
+            metrics = dict(trainer.callback_metrics)
             if pl_module.automatic_optimization:  # of this step; of accumulated batches a part
-                found["train/loss"] = trainer.accumulate_grad_batches * outputs["loss"]
-            figures = {n.split("/")[-1]: f"{float(found[n]):.4g}" for n in SHOWN if n in found}
+                metrics["train/loss"] = trainer.accumulate_grad_batches * outputs["loss"]
+            figures = {n.split("/")[-1]: f"{float(metrics[n]):.4g}" for n in SHOWN if n in metrics}
             self.bar.set_postfix(figures, refresh=False)
         self.bar.update(trainer.global_step - self.bar.n)
 
