@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from against_teacher.scores import edge_psnr
 from common import TEACHER, Table, machine, parser, write
 from PIL import Image
 from torch import Tensor
@@ -25,7 +26,7 @@ from distill.core.images import to_image, to_tensor
 from distill.core.progress import bar
 from distill.core.weights import supplied
 from distill.data.photos import demo_photos, find_photos, read_photo
-from distill.metrics.similarity import edge_psnr, psnr, ssim
+from distill.metrics.similarity import psnr, ssim
 from distill.models import zoo
 from distill.models.teachers.animegan2 import AnimeGANv2
 from distill.stylize import guided, render

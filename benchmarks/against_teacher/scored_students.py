@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import torch
+from onnx import numpy_helper
 from torch import Tensor, nn
 
 from against_teacher import overlap
@@ -21,7 +23,8 @@ from distill.core.onnx_files import flush_subnormals, load_model
 from distill.core.sessions import open_session, picture_call
 from distill.eval_fid.whole_pictures import Infer
 from distill.hub.published_student import PublishedStudent
-from distill.metrics import complexity, nonzero_weights
+from distill.metrics import complexity
+from distill.metrics.nonzero_weights import ALIVE
 from distill.models import checkpoint
 from distill.models.batchnorm import fold_batchnorm
 from distill.models.network_file import is_network_file
@@ -162,8 +165,17 @@ def _cost(graph: onnx.ModelProto) -> Row:
     return {
         "macs": complexity.graph_macs(graph),
         "graph_parameters": complexity.graph_parameters(graph),
-        "living": nonzero_weights.graph_nonzero_weight_share(graph),
+        "living": _living(graph),
     }
+
+
+def _living(graph: onnx.ModelProto) -> float | None:
+    """Share of convolution weights of at least 1e-3 of their layer's largest; None without any."""
+    tensors = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.graph.initializer}
+    layers = (n.input[1] for n in graph.graph.node if n.op_type in ("Conv", "ConvTranspose"))
+    sizes = [np.abs(tensors[name]).ravel() for name in layers if name in tensors]
+    living = [(each >= ALIVE * each.max()) & (each > 0) for each in sizes]
+    return float(np.concatenate(living).mean()) if living else None
 
 
 def _static(given: StudentFile, graph: onnx.ModelProto, held: FidelitySet) -> onnx.ModelProto:

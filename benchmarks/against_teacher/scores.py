@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from against_teacher.heldout_set import FidelitySet, Indices
+from distill.core.images import sobel
 from distill.eval_fid import line_scores
 from distill.eval_fid.feature_sets import Features, Values, features_of_set, interval, per_picture
 from distill.metrics import frechet, similarity
@@ -43,11 +44,16 @@ def measures() -> dict[str, Measure]:
     found: dict[str, Measure] = {
         PSNR: similarity.psnr,
         "SSIM": similarity.ssim,
-        "edge PSNR (dB)": similarity.edge_psnr,
+        "edge PSNR (dB)": edge_psnr,
         GRID: grid_above,
     }
     lpips = similarity.lpips_or_none()
     return found | ({"LPIPS": lpips} if lpips else {})
+
+
+def edge_psnr(a: Tensor, b: Tensor) -> Tensor:
+    """PSNR in dB, (N,), of the Sobel maps of (N, C, H, W) in [0, 1], slopes per pixel; peak 1."""
+    return similarity.psnr(sobel(a.float()), sobel(b.float()))
 
 
 def grid_above(output: Tensor, teacher: Tensor) -> Tensor:
