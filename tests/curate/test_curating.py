@@ -180,18 +180,18 @@ def test_a_killed_run_goes_on(flawed, monkeypatch):
     measured: list[int] = []
     real = pair_scores.register
 
-    def register(photo, drawing, *blur):
+    def register(photo, drawing):
         if stop is not None and len(measured) == stop:
             raise KeyboardInterrupt
         measured.append(zlib.crc32(photo.tobytes()))
-        return real(photo, drawing, *blur)
+        return real(photo, drawing)
 
     monkeypatch.setattr(pair_scores, "register", register)
     settings = compose.load("curate", ["data.root=set"], Curate)
-    stop = 13  # two a pair: in the seventh readable one
+    stop = 6  # in the seventh readable one
     with pytest.raises(KeyboardInterrupt):
         curating.curate(settings)
-    kept, stop = {*measured[:6]}, None  # the first batch of four has three readable ones at least
+    kept, stop = {*measured[:3]}, None  # the first batch of four has three readable ones at least
     measured.clear()
     curating.curate(settings)
     assert measured
@@ -199,7 +199,7 @@ def test_a_killed_run_goes_on(flawed, monkeypatch):
     measured.clear()
     put(flawed, "good1.png", texture(50), negative(50))
     curating.curate(settings)
-    assert len(measured) == 2
+    assert len(measured) == 1
 
 
 @pytest.mark.parametrize(

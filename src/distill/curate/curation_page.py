@@ -25,7 +25,7 @@ from distill.data.photos import BadPhoto, centre_square
 SHOWN = 200  # pixels of a picture's side on the page
 SORTED_BY = ("agreement", "shift", "style", "difference", "landmarks")
 TITLES = {
-    "agreement": ("Outlines or areas that agree", "the lowest first; limit {:g}"),
+    "agreement": ("Edges that agree", "the lowest first; limit {:g}"),
     "shift": ("Off its photo, pixels at 256", "the farthest first; limit {:g}"),
     "style": ("Away from the set's style", "1 is usual, the farthest first; limit {:g}"),
     "difference": ("Difference from the photo, of 255", "the smallest first; limit {:g}"),

@@ -20,7 +20,7 @@ from distill.data import faces
 from distill.data.faces import Face
 from distill.data.pairs import Pair
 from distill.data.photos import BadPhoto, centre_square
-from distill.data.shifts import COARSE, SIDE, Registration, register
+from distill.data.shifts import SIDE, register
 from distill.data.thumbnails import id_of_files, load_rows, save_rows
 
 BATCH = 4  # pairs whose style is measured at once
@@ -30,14 +30,16 @@ SCORES = np.dtype(
     [
         ("id", "V16"),
         ("readable", "?"),
+        *((name, "?") for name in ("fits", "shifted")),
         *((name, "f4") for name in ("down", "right", "agreement")),
-        *((name, "f4") for name in ("coarse_down", "coarse_right", "coarse_agreement")),
         ("difference", "f4"),  # mean of |photo - target|, in levels of 255
         ("landmarks", "f4"),  # how far the points of a face moved, in widths of the face; NaN: none
         ("change", "f4", STYLE_LAYERS * BLOCK),  # of the style; NaN: not measured
     ]
 )
-FIGURES = [name for name in SCORES.fields or () if name not in ("id", "readable")]  # or NaN
+FIGURES = [
+    name for name in SCORES.names or () if SCORES[name].kind != "b" and name != "id"
+]  # or NaN
 
 Scores = NDArray[np.void]  # (n,) of SCORES
 Pixels = NDArray[np.uint8]
@@ -78,11 +80,6 @@ def measure(
                 saved = progress.n
     save_rows(kept, rows)
     return rows
-
-
-def registration_of(row: np.void, kind: str = "") -> Registration:
-    """One of a row's two registrations: by outlines, or with `coarse_` by large areas."""
-    return Registration(*(float(row[f"{kind}{name}"]) for name in ("down", "right", "agreement")))
 
 
 def available_landmarks() -> FindLandmarks | None:
@@ -128,10 +125,9 @@ def _measure(
     for i, photo, target in read:
         row = rows[i]
         row["readable"] = True
-        for kind, blur in (("", None), ("coarse_", COARSE)):
-            found = register(photo, target) if blur is None else register(photo, target, blur)
-            for name in ("down", "right", "agreement"):
-                row[f"{kind}{name}"] = getattr(found, name)
+        registration = register(photo, target)
+        for name in ("fits", "shifted", "down", "right", "agreement"):
+            row[name] = getattr(registration, name)
         row["difference"] = np.abs(photo.astype(np.int16) - target).mean()
         if landmarks is not None:
             row["landmarks"] = landmarks(photo, target)

@@ -7,27 +7,24 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from distill.config.settings.commands import CurationLimits
-from distill.curate.pair_scores import Scores, registration_of
+from distill.curate.pair_scores import Scores
 from distill.curate.style_change import distances
 from distill.data.split import Edges
 
-# Agreement of outlines below which they do not say for sure how far a target lies off: measured on
-# 12 styles that move nothing, see docs/results.md.
-CLEAR = 0.32
+DOUBTFUL = 2  # times the least agreement: below it a person should look
 
 
 @dataclass(frozen=True)
 class Verdict:
     """One pair's figures, as people read them, and the reasons to leave it out; none: keep it.
 
-    `agreement` -1 to 1, of outlines or of large areas if that is more, and whether outlines are
-    `clear`; `shift` in pixels at 256 (`down`, `right` its parts), `style` in usual distances from
-    the set's median, `difference` in levels of 255, `landmarks` in widths of the face. NaN: not
-    known. `copy_of` is the index of the pair that it repeats.
+    `agreement` of the directions of edges, at most 1; `shift` in pixels at 256 (`down`, `right` its
+    parts), `style` in usual distances from the set's median, `difference` in levels of 255,
+    `landmarks` in widths of the face. NaN: not known. `copy_of` is the index of the pair that it
+    repeats. `uncertain`: nothing speaks against it for sure, but a person should look.
     """
 
     agreement: float
-    clear: bool
     down: float
     right: float
     style: float
@@ -35,52 +32,38 @@ class Verdict:
     landmarks: float
     copy_of: int | None = None
     reasons: list[str] = field(default_factory=list)
+    uncertain: bool = False
 
     @property
     def shift(self) -> float:
         return float(np.hypot(self.down, self.right))
-
-    @property
-    def uncertain(self) -> bool:
-        """Nothing speaks against it for sure, and too little for it: a person has to look."""
-        return not self.clear and not self.reasons
 
 
 def verdicts(scores: Scores, edges: Edges, limits: CurationLimits, align: bool) -> list[Verdict]:
     """One of each pair. `edges` are near-duplicates among the photos; with `align` no shift that
     training takes back is a reason."""
     style = distances(scores["change"])
-    found = [_figures(row, float(away)) for row, away in zip(scores, style, strict=True)]
-    for each, row in zip(found, scores, strict=True):
-        each.reasons.extend(_reasons(each, bool(row["readable"]), limits, align))
+    found = [_verdict(*both, limits, align) for both in zip(scores, style, strict=True)]
     return _with_copies(found, edges) if limits.copies else found
 
 
-def _figures(row: np.void, style: float) -> Verdict:
-    fine, coarse = registration_of(row), registration_of(row, "coarse_")
-    clear = fine.agreement >= CLEAR
-    off = max(fine, coarse, key=lambda each: (clear and each is fine, each.agreement))
-    return Verdict(
-        max(fine.agreement, coarse.agreement), clear, off.down, off.right, style,
-        float(row["difference"]), float(row["landmarks"]),
-    )  # fmt: skip
-
-
-def _reasons(each: Verdict, readable: bool, limits: CurationLimits, align: bool) -> list[str]:
-    if not readable:
-        return ["cannot be read"]
-    said = []
-    if each.difference < limits.difference:
-        said.append("the target is the photo itself")
-    if limits.agreement > 0 and each.agreement < limits.agreement:
-        said.append("another picture, or far from the photo")
-    elif each.clear and each.shift > limits.shift and not align:
-        said.append(f"lies {each.shift:.1f} px off")
-    if np.isfinite(each.landmarks) and each.landmarks > limits.landmarks:
-        said.append("its face has moved")
-    if each.style > limits.style:
-        said.append("another style")
-    return said
+def _verdict(row: np.void, style: float, limits: CurationLimits, align: bool) -> Verdict:
+    figures = ("agreement", "down", "right", "difference", "landmarks")
+    agreement, down, right, difference, landmarks = (float(row[name]) for name in figures)
+    each = Verdict(agreement, down, right, float(style), difference, landmarks)
+    if not row["readable"]:
+        return replace(each, reasons=["cannot be read"])
+    far, shifted = each.agreement < limits.agreement, each.shift > limits.shift
+    faults = {
+        "the target is the photo itself": each.difference < limits.difference,
+        "another picture, or far from the photo": far and not row["fits"],
+        f"lies {each.shift:.1f} px off": shifted and row["shifted"] and not align,
+        "its face has moved": np.isfinite(each.landmarks) and each.landmarks > limits.landmarks,
+        "another style": each.style > limits.style,
+    }
+    reasons = [reason for reason, holds in faults.items() if holds]
+    doubtful = each.agreement < DOUBTFUL * limits.agreement or (shifted and not row["shifted"])
+    return replace(each, reasons=reasons, uncertain=doubtful and not reasons)
 
 
 def _with_copies(found: list[Verdict], edges: Edges) -> list[Verdict]:
@@ -99,5 +82,5 @@ def _with_copies(found: list[Verdict], edges: Edges) -> list[Verdict]:
             original[index] = min(better, key=rank.__getitem__)
     for index, of in original.items():
         said = [*found[index].reasons, "a near-duplicate of another photo"]
-        found[index] = replace(found[index], copy_of=of, reasons=said)
+        found[index] = replace(found[index], copy_of=of, reasons=said, uncertain=False)
     return found

@@ -1,10 +1,10 @@
 """data.align=true: targets that are a few pixels off are shifted onto their photos.
 
-A target shares its edges with the photo, not its colours: what is compared is the strength of the
-gradient of the luma, blurred, by the phase of both spectra (Kuglin and Hines 1975; refined by
-Guizar-Sicairos et al. 2008, scikit-image). Every pair is registered once; the cache keeps its
-shift. Reading a pair then cuts what both show out of each, at the fraction of a pixel, while it is
-scaled: nothing is resampled twice.
+A target shares its edges with the photo, not its colours: what is compared is the direction of the
+gradient of the luma, as a vector of twice its angle (Bigün and Granlund 1987), by correlation.
+Every pair is registered once; the cache keeps its shift, where one is significant. Reading a pair
+then cuts what both show out of each, at the fraction of a pixel, while it is scaled: nothing is
+resampled twice.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from distill.data.pairs import ReadablePair
 from distill.data.photos import BadPhoto, centre_square
 from distill.data.thumbnails import cache_file, id_of_files, load_rows, save_rows
 
-LEAST = 0.4  # agreement of outlines below which a pair is left as it is
 SAVE_EVERY = 500  # pairs
+HOW = "directions"  # what is compared: the cache of another measure does not count
 
 _ROW = np.dtype([("id", "V16"), ("down", "f4"), ("right", "f4")])
 Shifts = NDArray[np.float32]  # (n, 2): down and right, in sides of the centre square
@@ -56,22 +56,23 @@ def shifts_with(
 
 
 def shifts_of(pairs: Sequence[ReadablePair], root: Path, swap: bool = False) -> Shifts:
-    """How far each pair's second picture lies off its first; 0 where they do not agree.
+    """How far each pair's second picture lies off its first; 0 where it is not `shifted`.
 
     `root` names the cache. With `swap` photo and target change places, as in `ReadablePair.read`.
     """
     kept, rows = cache_file("shifts", str(real_path(root))), np.zeros(len(pairs), _ROW)
     known = load_rows(kept, _ROW)
     files = ((pair.photo, getattr(pair, "target", None)) for pair in pairs)
-    rows["id"] = [id_of_files(path for path in two if isinstance(path, Path)) for two in files]
+    rows["id"] = [id_of_files((p for p in two if isinstance(p, Path)), HOW) for two in files]
     missing = [i for i, row in enumerate(rows) if row["id"].tobytes() not in known]
     with bar(len(missing), "pair", "aligning", leave=False) as progress:
         for count, i in enumerate(missing, 1):
             with suppress(BadPhoto):  # training names it
                 photo, target = (np.asarray(centre_square(each, SIDE)) for each in pairs[i].read())
-                found = register(photo, target)
-                if found.agreement >= LEAST:
-                    rows[i]["down"], rows[i]["right"] = found.down / SIDE, found.right / SIDE
+                registration = register(photo, target)
+                if registration.shifted:
+                    rows[i]["down"] = registration.down / SIDE
+                    rows[i]["right"] = registration.right / SIDE
             known[rows[i]["id"].tobytes()] = rows[i]
             progress.update()
             if count % SAVE_EVERY == 0 or count == len(missing):
@@ -109,72 +110,138 @@ def _cut(image: Image.Image, top: float, left: float, side: float, size: int) ->
 
 
 SIDE = 256  # pixels of the squares that are compared
-FARTHEST = 12.0  # pixels; what seems to lie further off is taken for another picture
-FINE, COARSE = 1.5, 6.0  # pixels of blur: outlines; where light and dark areas meet
-FLAT = 1e-6  # deviation of the edges of a picture that has none
-STEPS = 20  # parts of a pixel that are told apart
-ROUNDS = 3  # the window pulls towards no shift at all: a shifted picture is measured again
+FARTHEST = 12  # pixels; what seems to lie further off is taken for another picture
+FINE, WIDE = 1.0, 1.5  # pixels of blur: of the gradient; of its directions, where they are compared
+FLAT = 1e-6  # length of a gradient below which there is none
+LEAST = 1.5  # pixels; what is less may be the width of a line
+TILES = 8  # a side, which vote on whether the target is shifted
+FITS, SHIFTED = 3.5, 5.0  # Student's t of their votes: the best of 625 shifts is no chance
+CLEARLY = 0.25  # share of the agreement that is lost without the shift
+_INNER = SIDE - 2 * FARTHEST
 
 Pixels = NDArray[np.uint8]
-Grey = NDArray[np.float64]
+Directions = NDArray[np.complex64]  # (SIDE, SIDE)
+Correlations = NDArray[np.float64]  # by pixels down and right, from -FARTHEST to FARTHEST
 
 
 @dataclass(frozen=True)
 class Registration:
     """How far the target lies below (`down`) and to the right of its photo, in pixels at SIDE.
 
-    `agreement` is the correlation of their edges once it is put back, -1 to 1; of a flat picture,
-    and of one that fits nowhere, it is that of the pair as it is, with no shift.
+    `agreement` is the correlation of their directions there, above that by chance, as Cohen's κ: 1
+    for the same, 0 where they fit there no better than at other shifts. They may fit hardly, but
+    significantly (`fits`), and as they are, LEAST pixels off or more, significantly worse
+    (`shifted`). Of a flat picture, and of one that fits best further off, all are 0 and false.
     """
 
     down: float
     right: float
     agreement: float
+    fits: bool
+    shifted: bool
 
 
-def register(photo: Pixels, target: Pixels, blur: float = FINE) -> Registration:
+def register(photo: Pixels, target: Pixels) -> Registration:
     """Measure a pair of squares, uint8 (SIDE, SIDE, 3)."""
-    from skimage.registration import phase_cross_correlation  # heavy: SciPy comes with it
+    from scipy import ndimage  # heavy
 
-    first, second = (_edges(each, blur) for each in (photo, target))
-    window = np.outer(np.hanning(SIDE), np.hanning(SIDE))
-    if min(first.std(), second.std()) < FLAT:
-        return Registration(0.0, 0.0, 0.0)
-    shift = np.zeros(2)
-    for _ in range(ROUNDS):
-        moved = _moved(second, -shift)
-        windowed = ((each - each.mean()) * window for each in (first, moved))
-        found, _, _ = phase_cross_correlation(*windowed, upsample_factor=STEPS, normalization=None)
-        shift = shift - found
-        if np.hypot(*shift) > FARTHEST:
-            return Registration(0.0, 0.0, _agreement(first, second))
-        if np.abs(found).max() < 1.5 / STEPS:
-            break
-    agreement = _agreement(first, _moved(second, -shift))
-    as_it_is = _agreement(first, second)
-    if agreement <= as_it_is:
-        return Registration(0.0, 0.0, as_it_is)
-    return Registration(float(shift[0]), float(shift[1]), agreement)
+    first, second = _directions(photo), _directions(target)
+    # Both sides of a line, and what is between, become one.
+    a, b = (ndimage.gaussian_filter(each, WIDE) for each in (first, second))
+    correlations = _correlations(a, b)
+    down, right = _highest(correlations)
+    if max(abs(down), abs(right)) == FARTHEST:
+        return Registration(0.0, 0.0, 0.0, False, False)
+    row, column = down + FARTHEST, right + FARTHEST
+    off = (
+        down + _vertex(correlations[row - 1 : row + 2, column]),
+        right + _vertex(correlations[row, column - 1 : column + 2]),
+    )
+    chance = float(correlations.mean())
+    elsewhere = _at(ndimage.uniform_filter(b, 2 * FARTHEST + 1), 0, 0)
+    return Registration(
+        *off,
+        (float(correlations.max()) - chance) / (1 - chance),
+        _t(_in_tiles(a, _at(b, down, right) - elsewhere)) > FITS,
+        bool(np.hypot(*off) >= LEAST) and _is_shifted(first, second),
+    )
 
 
-def _edges(picture: Pixels, blur: float) -> Grey:
+def _directions(picture: Pixels) -> Directions:
+    """The gradient of the luma with twice its angle and the root of its length.
+
+    So an edge and a line are the same where dark and light change places, and strong ones do not
+    outvote the others.
+    """
     from scipy import ndimage
 
     grey = picture @ (np.array(REC_601) / 255)
-    return ndimage.gaussian_gradient_magnitude(grey, blur, mode="nearest")
+    down, right = (
+        ndimage.gaussian_filter(grey, FINE, order=order, mode="nearest")
+        for order in ((1, 0), (0, 1))
+    )
+    gradient = right + 1j * down
+    length = np.abs(gradient) + FLAT
+    return ((gradient / length) ** 2 * np.sqrt(length)).astype(np.complex64)
 
 
-def _moved(edges: Grey, shift: NDArray[np.float64]) -> Grey:
-    """Moved down and right by `shift` pixels, linearly; edges are blurred already."""
-    from scipy import ndimage
+def _correlations(first: Directions, second: Directions) -> Correlations:
+    """Of the inner square of the first with the second's at each shift, in [-1, 1]."""
+    from scipy import fft
 
-    return ndimage.shift(edges, shift, order=1, mode="nearest") if shift.any() else edges
+    inner, shifts = _at(first, 0, 0), 2 * FARTHEST + 1
+    template = np.zeros_like(first)
+    template[:_INNER, :_INNER] = inner
+    products = fft.ifft2(fft.fft2(second) * fft.fft2(template).conj()).real[:shifts, :shifts]
+    sums = np.pad(np.abs(second).astype(np.float64) ** 2, ((1, 0), (1, 0))).cumsum(0).cumsum(1)
+    rows = sums[_INNER:][:shifts] - sums[:shifts]
+    energy = rows[:, _INNER:][:, :shifts] - rows[:, :shifts]
+    norm = np.sqrt((np.abs(inner) ** 2).sum() * energy)
+    return products / np.maximum(norm, FLAT)
 
 
-def _agreement(first: Grey, second: Grey) -> float:
-    """The correlation of both, without the rim that a shift may bring in from outside."""
-    rim = int(FARTHEST)
-    a, b = (each[rim:-rim, rim:-rim].ravel() for each in (first, second))
-    a, b = a - a.mean(), b - b.mean()
-    norm = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / norm if norm > FLAT**2 else 0.0  # where only the rim shows anything
+def _at(directions: Directions, down: int, right: int) -> Directions:
+    """The inner square, moved."""
+    top, left = FARTHEST + down, FARTHEST + right
+    return directions[top : top + _INNER, left : left + _INNER]
+
+
+def _highest(correlations: Correlations) -> tuple[int, int]:
+    row, column = np.unravel_index(correlations.argmax(), correlations.shape)
+    return int(row) - FARTHEST, int(column) - FARTHEST
+
+
+def _vertex(values: NDArray[np.float64]) -> float:
+    """Where the parabola through three values at -1, 0 and 1 is highest."""
+    before, at, after = values
+    bend = before - 2 * at + after
+    return float((before - after) / (2 * bend)) if bend < 0 else 0.0
+
+
+def _is_shifted(first: Directions, second: Directions) -> bool:
+    """Whether the target fits significantly worse as it is than where it fits best.
+
+    A style widens lines, or draws them beside their edges. Then it fits as well on the other side,
+    or one side of its lines still does where it is. So the best place is tested against both, by
+    the differences in tiles (Student's t).
+    """
+    correlations = _correlations(first, second)
+    down, right = _highest(correlations)
+    best, chance = correlations.max(), correlations.mean()
+    if best - correlations[FARTHEST, FARTHEST] < CLEARLY * (best - chance):
+        return False
+    votes = _in_tiles(first, _at(second, down, right))
+    others = (_in_tiles(first, _at(second, *place)) for place in ((0, 0), (-down, -right)))
+    return all(_t(votes - other) > SHIFTED for other in others)
+
+
+def _in_tiles(first: Directions, second: Directions) -> NDArray[np.float32]:
+    """The sum of products in each tile of the inner square."""
+    products = (_at(first, 0, 0) * second.conj()).real
+    side = _INNER // TILES
+    return products.reshape(TILES, side, TILES, side).sum((1, 3)).ravel()
+
+
+def _t(values: NDArray[np.float32]) -> float:
+    """Student's t of their mean."""
+    return float(values.mean() / (values.std(ddof=1) / np.sqrt(len(values)) + FLAT))

@@ -271,8 +271,8 @@ class CurationLimits(Settings):
     """Beyond which a pair is left out."""
 
     agreement: Annotated[float, Field(ge=0, le=1)] = setting(
-        "least correlation of outlines, or of large areas if that is more, once the target is "
-        "shifted onto the photo, -1 to 1; 0: any"
+        "least correlation of the directions of edges, above that by chance, once the target is "
+        "shifted onto the photo, 0 to 1; below it a pair that fits significantly stays; 0: any"
     )
     shift: PositiveFloat = setting("largest displacement of a target, in pixels at 256")
     style: PositiveFloat = setting(
