@@ -205,7 +205,7 @@ def test_shipped_students_pass_but_for_statistics_of_the_whole_picture(name):
     if zoo.static(name) == zoo.find(name):  # a file of any size, with its thumbnail
         expected |= {"", "Resize"} if expected else set()
     # What heads decide by; exporter.profile=strict and formats=lens_studio do without.
-    heads = {"comic": {"Slice"}, "neon": {"Slice"}, "toon": {"Slice"}}
+    heads = {name: {"Slice"} for name in ("comic", "neon", "pencil", "toon")}
     heads["screenprint"] = {"Exp", "ReduceMax", "Slice", "Sub"}
     assert refused == expected | heads.get(name, set())
 

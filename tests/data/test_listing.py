@@ -213,7 +213,7 @@ def test_what_is_missing_is_named(address, monkeypatch):
     with pytest.raises(DistillError, match=r"Install adlfs .*pip install it"):
         folder_at("abfs://container/folder")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(DistillError, match=r"pip install 'distill\[shards\]'"):
+    with pytest.raises(DistillError, match=r"pip install pyarrow"):
         find_photos(address)
 
 
