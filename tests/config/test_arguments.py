@@ -59,7 +59,7 @@ PATHS = {
     (Export,): {*RUN, "photos", "calibration", "tflite.python", "style.weights"},
     (EvalFid,): {*RUN, "photos", "a", "b", "style.weights"},
     (Stylize,): {"model", "run", "runs", "output", "wear", "overlay"},
-    (CheckSettings,): {"output"},
+    (CheckSettings,): {"output", "run", "runs"},
     (Benchmark,): {"model", "run", "runs", "output", "style.weights"},
     (Lens,): {"students", "sketches", "run", "runs", "output", "static"},
     (HubSettings,): {"run", "runs", "model", "data.root", "repo"},
@@ -70,13 +70,13 @@ TEXTS = {  # beside the paths
     | {f"logger.{name}" for name in LOGGERS} | {"generator.name", "licence.pictures"},
     WholePrepare: TEACHER | STYLE | {"card.licence", "card.source", "recipe.name", "engine.address"}
     | {"data.kind", "split", "balance"},
-    Export: STYLE | {"decoder.name"},
+    Export: STYLE | {"decoder.name", "licence.pictures"},
     EvalFid: STYLE | {"ceiling", "decoder.name"},
     Stylize: {"style.name"},
     CheckSettings: set(),
     Benchmark: TEACHER | STYLE | {"providers"},
     Lens: {"host", "names", "frames"},
-    HubSettings: {"revision"},
+    HubSettings: {"revision", "licence.pictures"},
 }  # fmt: skip
 LISTS = {"photos", "val_photos", "students", "sketches", "providers", "names", "frames", "balance"}
 LISTS |= {"overlay", "quickdraw.files"}

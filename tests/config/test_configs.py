@@ -40,7 +40,7 @@ GROUPS = {  # what each command's settings choose from, in train by recipe
                               "trainer"],
     "prepare": ["style", "teacher", "data", "engine"],
     "export": ["style", "decoder", "formats"],
-    "check": ["profile"],
+    "check": ["profile", "report"],
     "eval_fid": ["style", "decoder"],
     "benchmark": ["style", "teacher"],
 }  # fmt: skip

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,14 +14,21 @@ from typing import Any
 import onnx
 import pytest
 import torch
+from PIL import Image
 
 from distill.config import compose
 from distill.config.registry import schema_of
+from distill.config.settings.base import LicenceSettings
 from distill.config.settings.training import Prepare
+from distill.core.errors import DistillError
 from distill.core.onnx_files import load_model
-from distill.core.terms import NOTE, Licence, Terms
+from distill.core.terms import NOTE, TAKEN_DOWN, Licence, Terms
 from distill.data import terms
+from distill.data.address import Address
 from distill.data.manifest import Manifest, write_manifest
+from distill.data.photo_table import PhotoRow, write_rows
+from distill.data.photo_terms import PhotoTerms, photo_links, read_photo_terms
+from distill.data.photos import Photo
 from distill.models import zoo
 
 
@@ -136,7 +145,7 @@ def test_a_labelled_set_is_no_pairs_of_ones_own(here: Path) -> None:
     assert terms.kept_terms(root) == said.chain
 
 
-def test_what_a_set_keeps_only_grows(here: Path) -> None:
+def test_a_set_keeps_others_terms_and_its_owners_last_word(here: Path) -> None:
     def keep(*words: str) -> Terms:
         settings = compose.load("prepare", ["style=toon", "photos=p", *words], Prepare)
         terms.keep_terms(here, settings)
@@ -150,8 +159,202 @@ def test_what_a_set_keeps_only_grows(here: Path) -> None:
     ]  # fmt: skip
     assert keep() == first
     assert keep("card.licence=CC BY-NC 4.0").commercial == "no"
+    mended = keep("card.licence=CC0")
+    assert mended.commercial == "yes"
+    assert re.fullmatch(r"stated 2[-: 0-9]{18}, before CC BY-NC 4\.0", mended.chain[-1].note)
+    assert keep("card.licence=CC0") == keep() == mended
+    (here / "sha256sums.txt").write_text("")  # of somebody else, who said so
+    assert keep("card.licence=CC BY-NC 4.0").commercial == "no"
     assert keep("card.licence=CC0").commercial == "no"
     assert json.loads((here / "terms.json").read_text())["commercial"] == "no"
+
+
+def labelled(folder: Path, *keys: str) -> Path:
+    """A set that says of these photos that they are in it."""
+    folder.mkdir(parents=True)
+    write_rows(folder, [PhotoRow.of(Photo(Path(key), key), "train") for key in keys])
+    return folder
+
+
+ROWS = """photo,author,source,licence
+flickr/,Anna,https://flickr.com/anna,CC BY 4.0
+flickr/b.jpg,Bert,,CC BY-NC 4.0
+*.png,,,CC0
+"""
+
+
+def test_terms_of_photos_by_folder_and_photo(here: Path) -> None:
+    (here / "p").mkdir()
+    (here / "p/terms.csv").write_text(ROWS)
+    labelled(here / "set", "flickr/a.jpg", "flickr/x/c.jpg", "flickr/b.jpg", "d.png", "e.jpg")
+    words = ["style=toon", "photos=p", "data.root=set"]
+
+    def chain() -> dict[str, str]:
+        terms.keep_terms(here / "set", compose.load("prepare", words, Prepare))
+        return {e.of: e.text for e in terms.kept_terms(here / "set")[1:]}
+
+    assert chain() == {
+        "photos: 1": "CC0", "photos: 2 by Anna": "CC BY 4.0", "photos: 1 by Bert": "CC BY-NC 4.0",
+        "photos": "not said",
+    }  # fmt: skip
+    (here / "p/terms.csv").write_text(ROWS.replace("CC BY-NC 4.0", "CC BY 4.0") + "*,,,CC0\n")
+    assert chain() == {
+        "photos: 2": "CC0", "photos: 2 by Anna": "CC BY 4.0", "photos: 1 by Bert": "CC BY 4.0",
+    }  # fmt: skip
+    assert of_run(*words).commercial == "yes"
+    (here / "p/terms.csv").unlink()  # what was said stays
+    assert of_run(*words).commercial == "yes"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("a,b\n1,2\n", "want.* photo,author,source,licence"),
+        ("photo,licence\na\n", "line 2: 1 values for 2 columns"),
+        ("photo,licence\n\na,CC0\na,MIT\n", "line 4: other terms of 'a'"),
+        ("\udcff", "not a table of terms"),
+        ("", "want.* photo,author,source,licence"),
+    ],
+)
+def test_a_table_of_terms_that_is_none(tmp_path: Path, content: str, reason: str) -> None:
+    (tmp_path / "metadata.csv").write_bytes(content.encode(errors="surrogateescape"))
+    assert read_photo_terms(tmp_path) == {}  # a manifest that says nothing of terms
+    (tmp_path / "terms.csv").write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(DistillError, match=f"terms.csv: .*{reason}"):
+        read_photo_terms(tmp_path)
+
+
+def test_the_columns_of_a_manifest(tmp_path: Path) -> None:
+    text = 'file_name,label,author,license\na.png,"cat,\nblack",Ann,CC0\n'
+    (tmp_path / "metadata.csv").write_text(text)
+    assert read_photo_terms(tmp_path) == {"a.png": PhotoTerms("Ann", "", "CC0")}
+    assert read_photo_terms(Address(f"file://{tmp_path}")) == read_photo_terms(tmp_path)
+
+
+def test_a_table_as_a_spreadsheet_writes_it(tmp_path: Path) -> None:
+    text = "\ufeffFile;Photographer;License\r\n.\\a\\b.jpg;Ängström;CC0\r\n"
+    (tmp_path / "terms.csv").write_text(text, encoding="utf-8")
+    assert read_photo_terms(tmp_path) == {"a/b.jpg": PhotoTerms("Ängström", "", "CC0")}
+
+
+def test_many_photographers_are_counted(tmp_path: Path) -> None:
+    links = photo_links("photos", (PhotoTerms(f"a{n % 100}", "", "CC0") for n in range(1000)))
+    assert [(e.of, e.text) for e in links] == [("photos: 1,000 by 100 photographers", "CC0")]
+
+
+def stated(pictures: str) -> LicenceSettings:
+    return LicenceSettings(pictures=pictures)
+
+
+def test_a_finished_run_takes_a_later_word(here: Path) -> None:
+    (here / "runs/a").mkdir(parents=True)
+    (here / "runs/a/config.yaml").write_text("photos: p\n")
+    first = Terms((Licence.said("teacher toon", "MIT"), Licence("photos")))
+    path = checkpoint(here / "runs/a/checkpoints/last.ckpt", "style=toon", terms=first.plain())
+    assert terms.terms_of(path).commercial == "unknown"
+    assert terms.state_terms(path, stated("CC BY 4.0")).commercial == "yes"
+    assert terms.terms_of(path).commercial == "yes"
+    typed = compose.load("train", ["style=toon", "licence.pictures=CC BY-NC 4.0"], schema_of)
+    assert terms.state_terms(path, typed.licence, typed).commercial == "no"
+    found = terms.terms_of(path)
+    assert found.commercial == "no"
+    assert "before CC BY 4.0" in found.chain[-1].note
+    others = Terms((Licence.said("init zoo:hayao: photos", "CC BY-NC 4.0", stated=True),))
+    with pytest.raises(DistillError, match="from no pictures of yours"):
+        others.restated("CC0")
+
+
+def test_a_later_word_reaches_what_was_made_of_the_run(here: Path) -> None:
+    (here / "runs/a").mkdir(parents=True)
+    (here / "runs/b").mkdir()
+    for name in "ab":
+        (here / f"runs/{name}/config.yaml").write_text("photos: p\n")
+    unsaid = Terms((Licence.said("teacher toon", "MIT, as this project"), Licence("photos")))
+    first = checkpoint(here / "runs/a/checkpoints/last.ckpt", "style=toon", terms=unsaid.plain())
+    words = [pairs(here / "mine"), "style=own", "style.licence=MIT", f"init={first}"]
+    made = here / "runs/b/checkpoints/last.ckpt"
+    checkpoint(made, *words, terms=of_run(*words).plain())
+    assert terms.terms_of(made).commercial == "unknown"
+    terms.state_terms(first, stated("CC BY-NC 4.0"))
+    assert terms.terms_of(made).commercial == "no"
+    time.sleep(1)  # what is stated is dated to the second
+    terms.state_terms(first, stated("CC0"))
+    assert terms.terms_of(made).commercial == "yes"
+    assert [e.of for e in terms.terms_of(made).chain] == [
+        "pictures mine", "init a: teacher toon", "init a: photos",
+    ]  # fmt: skip
+
+
+def test_no_word_loosens_a_file_that_was_fetched(here: Path) -> None:
+    said = Terms((Licence.said("photos", "CC BY-NC 4.0", stated=True), Licence("pictures b")))
+    path = checkpoint(here / "fetched/x.ckpt", "style=toon", terms=said.plain())
+    found = terms.state_terms(path, stated("CC0"))
+    assert found.commercial == "no"
+    assert [(e.of, e.text) for e in found.chain] == [
+        ("photos", "CC BY-NC 4.0"), ("photos", "CC0"), ("pictures b", "CC0"),
+    ]  # fmt: skip
+
+
+def test_a_takedown_is_no_picture_of_ones_own() -> None:
+    down = Licence(TAKEN_DOWN, "unknown", text="taken down: 1 picture; accepted: x", stated=True)
+    assert down in Terms((down, Licence("photos"))).restated("CC0").chain
+
+
+def test_a_chain_read_anew_says_the_same(here: Path) -> None:
+    rows = [Licence.said("photos: 2 by A", "CC0", "u", stated=True), Licence("photos")]
+    first = Terms((Licence.said("teacher t", "MIT"), *rows))
+    assert first.amended(rows) == first.amended(rows, fresh=True) == first
+    all_said = first.amended(rows[:1])
+    assert [e.of for e in all_said.chain] == ["teacher t", "photos: 2 by A"]
+    assert all_said.amended([Licence("photos")]) == all_said  # terms.csv is gone
+    assert all_said.amended(rows).chain[-1] == Licence("photos")  # a photo came that has no row
+
+
+def test_one_word_is_enough_for_a_style_picture(here: Path) -> None:
+    Image.new("RGB", (64, 64)).save(here / "look.png")
+    words = ["style_image=look.png", "photos=p", "licence.pictures=CC0"]
+    assert of_run(*words, recipe="picture").commercial == "yes"
+    assert of_run(*words, "style.licence=CC BY-NC 4.0", recipe="picture").commercial == "no"
+    assert of_run(*words[:2], "style.licence=CC0", recipe="picture").commercial == "unknown"
+
+
+@pytest.mark.parametrize("folder", ["celeba", "CelebA-HQ/x", "p/lfw", "FFHQ_256", "p"])
+def test_one_licence_over_a_research_collection_is_asked_about(here: Path, folder: str) -> None:
+    (here / folder).mkdir(parents=True)
+    (here / "p/mine/imagenet").mkdir(parents=True, exist_ok=True)
+    (here / "p/mine/imagenet/a.jpg").touch()
+
+    def check(word: str, photos: str, more: str = "style=toon") -> None:
+        said = f"photos={photos}"
+        card = compose.load("prepare", [said, more, f"card.licence={word}"], Prepare)
+        terms.check_stated(card.card, card)
+        run = compose.load("train", [said, more, f"licence.pictures={word}"], schema_of)
+        terms.check_stated(run.licence, run)
+
+    check("null", folder)
+    check("CC BY-NC 4.0", folder)
+    with pytest.raises(DistillError, match=r"card.licence=CC0: .* for research only; state in .*"):
+        check("CC0", folder)
+    with pytest.raises(DistillError, match=r"licence=CC0: .*looks like celeba"):
+        check("CC0", "elf", f"data.root={here}/pairs-of-celeba")
+    permitted = LicenceSettings(pictures="CC0", i_have_permission=True)
+    run = compose.load("train", [f"photos={folder}", "style=toon"], schema_of)
+    terms.check_stated(permitted, run)
+    (here / folder / "terms.csv").write_text("photo,licence\n*,CC0\n")
+    check("CC0", folder)
+    check("CC0", "[elf,s3://celeba/x]")
+    (here / folder / "terms.csv").write_text("photo\n*\n")
+    with pytest.raises(DistillError, match=r"terms.csv: not a table"):
+        check("null", folder)
+
+
+def test_a_set_remembers_what_collection_it_was_labelled_from(here: Path) -> None:
+    made = Manifest("/data/CelebA/img", "toon", "0" * 16)
+    write_manifest(here / "set", made, {"train": 1, "val": 0, "test": 0})
+    words = ["style=toon", "photos=p", "data.root=set", "licence.pictures=CC0"]
+    run = compose.load("train", words, schema_of)
+    with pytest.raises(DistillError, match="/data/CelebA/img looks like CelebA"):
+        terms.check_stated(run.licence, run)
 
 
 def test_every_shipped_student_carries_its_terms() -> None:

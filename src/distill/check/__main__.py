@@ -6,6 +6,7 @@ Report what a phone, a lens or a page cannot run, with reason, source and remedy
   python -m distill.check *.onnx profile=coreml
   python -m distill.check student.onnx profile=web -o report.json
   python -m distill.check -m student.onnx profile=snapml,coreml,nnapi,web
+  python -m distill.check run=NAME report=terms              whose terms a run is under: a page
   python -m distill.check student.tflite profile=tflite      and student.mlpackage profile=coreml
 
 Reads any such file, not only ours. Findings mean that the device cannot run it: exit status 1.
@@ -39,7 +40,14 @@ def main(settings: CheckSettings) -> None:
     from distill.check.check_report import check
     from distill.check.shared import Profile
     from distill.core.next_step import next_step
+    from distill.core.report import Report
 
+    if settings.report:
+        report = part("report", settings.report, Report)
+        print(f"report: {report.write(settings.run, settings.runs, settings.output)}")
+        return
+    if settings.run is not None:
+        raise DistillError(f"run={settings.run}: of report=terms; add that, or name a file")
     if not settings.inputs:
         raise DistillError("no file named: python -m distill.check MODEL.onnx profile=snapml")
     profile = part("profile", settings.profile, Profile)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ NOTE = "distill.terms"  # in the metadata of ONNX and Core ML files: JSON of `Te
 UNSAID = "not said"
 TAKEN_DOWN = "pictures taken down"  # what a link is of that says so
 PLACEHOLDERS = ("", "yours to say", "that of your file", UNSAID)  # of conf/style, and of cards
+STYLE = "style picture "  # how the name of a link begins that is of one
 LONGEST = 300  # characters of a text that came in a file
 STRICT: Mapping[str, Answer] = {"commercial": "no", "share_alike": "yes", "attribution": "yes"}
 
@@ -34,6 +36,7 @@ KNOWN: Mapping[str, tuple[str, Answer, Answer, Answer]] = {
     "CC BY-NC 4.0": ("cc-by-nc-4.0", "no", "no", "yes"),
     "CC BY-NC-SA 4.0": ("cc-by-nc-sa-4.0", "no", "yes", "yes"),
 }
+_ROW = re.compile(r"((?:.*: )?(?:photos|pictures [^:]+)): [\d,]+(?: by .+)?")
 _FORBIDS = re.compile(r"(?i)non[- ]?commercial|not? (?:for )?commercial|research|\bNC\b")
 
 
@@ -50,11 +53,19 @@ def known_licence(text: str) -> tuple[str, Answer, Answer, Answer] | None:
     return None
 
 
+def pictures_of(of: str) -> str:
+    """What a link is of, the links that count rows of terms.csv without their number: `photos` of
+    `photos: 3 by Anna`."""
+    row = _ROW.fullmatch(of)
+    return row[1] if row else of
+
+
 @dataclass(frozen=True)
 class Licence:
     """What is known of one thing that something was made from; `of` names it.
 
-    `stated`: whoever trained or published it says so, no file.
+    `stated`: whoever trained or published it says so, no file; `note` says when, where it was said
+    or corrected later.
     """
 
     of: str
@@ -64,6 +75,7 @@ class Licence:
     text: str = UNSAID
     source: str = ""
     stated: bool = False
+    note: str = ""
 
     @classmethod
     def said(cls, of: str, text: str, source: str = "", stated: bool = False) -> Licence:
@@ -146,6 +158,60 @@ class Terms:
         """The chain as a part of what is made from this. Permission is given to one, not to all."""
         return tuple(replace(each, of=f"{of}: {each.of}") for each in self.chain)
 
+    @property
+    def of_others(self) -> Terms:
+        """As those of what was fetched: nobody here stated them, nor replaces them."""
+        chain = (replace(e, stated=e.stated and e.of == TAKEN_DOWN) for e in self.chain)
+        return replace(self, chain=tuple(chain))
+
+    def amended(self, now: Iterable[Licence], fresh: bool = False) -> Terms:
+        """With what is stated `now`: it fills in what nobody had said, and replaces what was stated
+        earlier where it is `fresh` or has a later date. Everything else stays.
+
+        What terms.csv counts now replaces what it counted.
+        """
+        chain, now, groups = list(self.chain), [*now], dict[tuple[str, bool], list[Licence]]()
+        counted = {of for e in now if (of := pictures_of(e.of)) != e.of}
+        known = {e.of for e in chain} | ({pictures_of(e.of) for e in chain} - counted)
+        for e in now:
+            if e.text != UNSAID or e.of not in known:
+                of = pictures_of(e.of)
+                groups.setdefault((of, e.of != of), []).append(e)
+        for (of, rows), words in groups.items():
+            on = [e for e in chain if pictures_of(e.of) == of]
+            alike = [e for e in on if (e.of != of) == rows]
+            new = [w for w in words if not any(_same(w, e) for e in alike)]
+            if not fresh and not rows:
+                earlier = [e.note for e in alike if e.stated]
+                new = [w for w in new if not w.stated or all(w.note > note for note in earlier)]
+            restated = rows or any(w.stated for w in new)
+            whole = all(e.of != of for e in now) if rows else bool(new)
+            old = [
+                e
+                for e in on
+                if (e in alike and e.stated and restated and not any(_same(w, e) for w in words))
+                or (e.text == UNSAID and whole)
+            ]
+            if on and (fresh or rows):
+                new = [_dated(w, old) if w.stated else w for w in new]
+            chain = [*(e for e in chain if e not in old), *new]
+        return replace(self, chain=tuple(dict.fromkeys(chain)))
+
+    def restated(self, pictures: str) -> Terms:
+        """With the owner's word on the pictures that it was made from. Raises DistillError where
+        none are the owner's."""
+        open_ones = (e for e in self.chain if e.text == UNSAID or not e.of.startswith(STYLE))
+        of = dict.fromkeys(pictures_of(e.of) for e in open_ones if e.of != TAKEN_DOWN)
+        starts = (STYLE, "pictures ")
+        own = [each for each in of if each == "photos" or each.startswith(starts)]
+        own = [each for each in own if ": " not in each]
+        if not own:
+            raise DistillError(
+                f"licence.pictures={pictures}: it was made from no pictures of yours; the terms of "
+                "others stay, python -m distill.check report=terms names them"
+            )
+        return self.amended((Licence.said(of, pictures, stated=True) for of in own), fresh=True)
+
     def plain(self) -> dict[str, Any]:
         """As it is stored: the answers, what decides them, and the chain."""
         kept = (*STRICT, "text", "source")
@@ -153,6 +219,18 @@ class Terms:
 
     def json(self) -> str:
         return json.dumps(self.plain(), ensure_ascii=False, sort_keys=True)
+
+
+def _same(word: Licence, earlier: Licence) -> bool:
+    """Whether a word is one that stands there already; an owner may add a source to it."""
+    alike = (word.of, word.text) == (earlier.of, earlier.text)
+    return alike and (not word.stated or word.source in ("", earlier.source))
+
+
+def _dated(word: Licence, old: Iterable[Licence]) -> Licence:
+    before = "; ".join(dict.fromkeys(e.text for e in old))
+    when = time.strftime("stated %Y-%m-%d %H:%M:%S")
+    return replace(word, note=f"{when}, before {before}" if before else when)
 
 
 def read_terms(stored: Any) -> Terms:
@@ -170,5 +248,8 @@ def read_terms(stored: Any) -> Terms:
     def cut(text: str) -> str:
         return " ".join(text.split())[:LONGEST]
 
-    chain = (replace(e, of=cut(e.of), text=cut(e.text), source=cut(e.source)) for e in found.chain)
+    chain = (
+        replace(e, of=cut(e.of), text=cut(e.text), source=cut(e.source), note=cut(e.note))
+        for e in found.chain
+    )
     return replace(found, chain=tuple(chain) or (Licence("its file"),))

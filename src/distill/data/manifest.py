@@ -23,6 +23,7 @@ PREVIEW = "preview.png"
 DRAWINGS = "drawings.json"
 TEACHER = "teacher.json"  # in a set's folder: the teacher's settings, what `check_teacher` found
 TERMS = "terms.json"  # there too: whose terms it is under, see data.terms
+SUMS = "sha256sums.txt"  # there too, of a set that was pulled
 Precision = Literal["float32", "bfloat16"]
 # What older sets do not say.
 _OLDER = {

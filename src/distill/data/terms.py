@@ -6,10 +6,13 @@ ROOT/terms.json    of a set of pairs: the chain of its photos and targets, see c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from ast import literal_eval
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +21,31 @@ import yaml
 
 from distill.config.groups import conf_folder
 from distill.config.registry import settings_of
+from distill.config.settings.base import LicenceSettings
 from distill.config.settings.networks import Description, StudentDescription
-from distill.config.settings.training import PhotoSource, Prepare, Train, Training
-from distill.core.errors import DistillError
+from distill.config.settings.training import PhotoSource, Prepare, SetCard, Train, Training
+from distill.core.errors import DistillError, counted
 from distill.core.files import git_blob_id, home_path, sha256, write_json
 from distill.core.onnx_files import noted, read_graph
-from distill.core.terms import NOTE, PLACEHOLDERS, UNSAID, Licence, Terms, read_terms
+from distill.core.terms import (
+    NOTE,
+    PLACEHOLDERS,
+    STYLE,
+    UNSAID,
+    Licence,
+    Terms,
+    pictures_of,
+    read_terms,
+)
 from distill.core.weights import WeightsFile, find_or_none
+from distill.data import sources
 from distill.data.address import Address, is_address
-from distill.data.kinds.chosen import data_source
-from distill.data.manifest import TERMS, manifest_at
+from distill.data.decode import PICTURES
+from distill.data.kinds.chosen import data_source, seen_from_here
+from distill.data.manifest import SUMS, TERMS, manifest_at
+from distill.data.photo_table import read_rows
+from distill.data.photo_terms import FILE, PhotoTerms, photo_links, read_photo_terms, rows_of
+from distill.data.photos import walk
 from distill.data.set_files import KEPT, SetMetadataStore
 from distill.data.takedown import with_takedown
 from distill.models import zoo
@@ -39,6 +57,11 @@ UNKNOWN_PHOTOS = Licence(PHOTOS)
 DEMO = Licence.said("scikit-image's photographs", "CC0", "https://scikit-image.org")
 DEEPEST = 20  # runs that started from each other: a file may name itself
 ZOO = "zoo:"
+# Collections of photos that are for research alone, by what their folders are called.
+_RESEARCH = re.compile(
+    r"(?i)celeb-?a|(?<![a-z])(lfw|ffhq|afhq|umdfaces|utk-?face|casia|megaface|wider-?face)(?![a-z])"
+    r"|imagenet|ms-?celeb|vgg-?face|selfie2anime|danbooru"
+)
 
 
 def terms_of(path: Path, depth: int = 0) -> Terms:
@@ -56,12 +79,54 @@ def _terms_of(path: Path, depth: int) -> Terms:
         return Terms((Licence(path.name),)) if said is None else read_terms(said)
     if is_network_file(path):
         return described_terms(read_description(path))
+    saved, trained = _saved(path)
+    if "terms" not in saved:
+        return terms_of_run(trained, depth)
+    terms = read_terms(saved["terms"])
+    if (run := _run_at(path)) is None:
+        return terms
+    with suppress(OSError):
+        kept = read_terms((run / TERMS).read_text(errors="replace"))
+        terms = replace(terms.amended(kept.chain), permission=kept.permission or terms.permission)
+    of = {pictures_of(each.of) for each in terms.chain}
+    now = terms_of_run(seen_from_here(trained, path), depth).chain
+    return terms.amended(each for each in now if pictures_of(each.of) in of)
+
+
+def _saved(checkpoint: Path) -> tuple[dict[str, Any], Training]:
+    """What a checkpoint holds, and its settings. Raises DistillError."""
     try:
-        saved = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        trained = settings_of(saved["distill"])
+        saved = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
+        return saved, settings_of(saved["distill"])
     except Exception as error:  # whatever a damaged file makes torch raise
-        raise DistillError(f"{path}: damaged, or no checkpoint of distill.train") from error
-    return read_terms(saved["terms"]) if "terms" in saved else terms_of_run(trained, depth)
+        raise DistillError(f"{checkpoint}: damaged, or no checkpoint of distill.train") from error
+
+
+def _run_at(checkpoint: Path) -> Path | None:
+    """The run that a checkpoint lies in; None where it was copied out of it."""
+    run = checkpoint.parent.parent
+    inside = checkpoint.parent.name == "checkpoints" and (run / "config.yaml").is_file()
+    return run if inside else None
+
+
+def state_terms(checkpoint: Path, licence: LicenceSettings, typed: Training | None = None) -> Terms:
+    """The terms of a file with what its owner states of the pictures, or by the settings of its run
+    `typed` now; RUN/terms.json keeps that. Raises DistillError."""
+    before, run = _terms_of(checkpoint, 0), _run_at(checkpoint)
+    terms = before
+    if typed is not None:
+        of = {pictures_of(each.of) for each in terms.chain}
+        now = terms_of_run(typed, fresh=True).chain
+        terms = terms.amended((e for e in now if pictures_of(e.of) in of), fresh=True)
+        terms = terms.permitted("train", licence.i_have_permission)
+    elif licence.pictures is not None:
+        if run is not None:
+            check_stated(licence, seen_from_here(_saved(checkpoint)[1], checkpoint))
+        terms = (before if run else before.of_others).restated(licence.pictures)
+    if run is not None and terms != before:
+        write_json(run / TERMS, terms.plain())
+        print(f"terms: {terms.line}; kept in {run / TERMS}")
+    return with_takedown(terms, checkpoint)
 
 
 def described_terms(said: Description) -> Terms:
@@ -74,14 +139,16 @@ def described_terms(said: Description) -> Terms:
     return Terms((of,))
 
 
-def terms_of_run(trained: Training, depth: int = 0) -> Terms:
-    """The terms of a run by its settings, and by what its pictures say now."""
+def terms_of_run(trained: Training, depth: int = 0, fresh: bool = False) -> Terms:
+    """The terms of a run by its settings, and by what its pictures say now; `fresh`: its settings
+    are typed now."""
     stated, found = trained.licence.pictures, list[Licence]()
     try:
         if isinstance(trained, Train):
             source = data_source(trained)
             named = str(source.root) if source.on_disk else "of a loader"
-            found += _of_set(named, trained, stated, "", depth)
+            said, _ = said_of_photos(named, trained)
+            found += _of_set(named, trained, stated, "", depth, said, fresh=fresh)
         else:
             data = getattr(trained, "data", None)
             folders = (getattr(data, key, None) for key in ("root", "a", "b"))
@@ -101,12 +168,18 @@ def terms_of_run(trained: Training, depth: int = 0) -> Terms:
 def keep_terms(folder: Path, settings: PhotoSource, taught: bool = True) -> None:
     """Have the set whose own files lie in `folder` say whose terms it is under.
 
-    What it says already stays: a word of a later command can only add to it. `taught`: a teacher
-    made its targets.
+    What other people's terms fix stays; what its owner stated may be corrected. `taught`: a teacher
+    made its targets. Raises DistillError as `check_stated`.
     """
-    card = settings.card if isinstance(settings, Prepare) else None
-    stated, where = (card.licence, card.source or "") if card else (None, "")
-    chain = _of_set(str(folder), settings, stated, where, 0, taught)
+    if isinstance(settings, Prepare):
+        stated, where = settings.card.licence, settings.card.source or ""
+        check_stated(settings.card, settings)
+    else:
+        stated, where = getattr(settings, "licence", LicenceSettings()).pictures, ""
+    said, idle = said_of_photos(str(folder), settings)
+    if idle:
+        print(f"{FILE}: {counted(len(idle), 'row')} of no photo in the set, such as {idle[0]!r}")
+    chain = _of_set(str(folder), settings, stated, where, 0, said, taught, fresh=True)
     if chain != kept_terms(folder) or not (folder / TERMS).is_file():
         with suppress(OSError):  # a finished set may lie where nothing can be written
             write_json(folder / TERMS, Terms(chain).plain())
@@ -121,7 +194,9 @@ def kept_terms(folder: Path | str) -> tuple[Licence, ...]:
         places = [each for up in (path, *path.parents[:2]) for each in (up, up / KEPT)]
     for place in places:
         with suppress(OSError):
-            return read_terms((place / TERMS).read_text(errors="replace")).chain
+            terms = read_terms((place / TERMS).read_text(errors="replace"))
+            pulled = (place / SUMS).is_file() or (place.parent / SUMS).is_file()
+            return (terms.of_others if pulled else terms).chain
     for place in places:
         with suppress(DistillError):
             if made := manifest_at(place):  # from before terms were kept
@@ -131,30 +206,115 @@ def kept_terms(folder: Path | str) -> tuple[Licence, ...]:
 
 
 def _of_set(
-    root: str, source: PhotoSource, stated: str | None, where: str, depth: int, taught: bool = True
+    root: str,
+    source: PhotoSource,
+    stated: str | None,
+    where: str,
+    depth: int,
+    said: Sequence[PhotoTerms],
+    taught: bool = True,
+    fresh: bool = False,
 ) -> tuple[Licence, ...]:
-    """`stated` is what the user says of the photos, or of pairs of one's own."""
+    """`stated` is what the user states of the photos, or of pairs of one's own, `said` what
+    terms.csv does of each photo."""
     if taught and source.teacher is None:
         return _of_pictures(root, stated or source.style.licence)
-    links = [*kept_terms(root)]
+    now = list[Licence]()
     if taught:
-        links += _of_teacher(asdict(source.style), source.teacher, depth)
+        now += _of_teacher(asdict(source.style), source.teacher, depth, stated)
+    now += photo_links(PHOTOS, said)
     if source.data.kind == "demo":
-        links.append(DEMO)
-    elif stated:
-        links = [each for each in links if each != UNKNOWN_PHOTOS]
-        links.append(Licence.said(PHOTOS, stated, where, stated=True))
-    elif all(each.of != PHOTOS for each in links):
-        links.append(UNKNOWN_PHOTOS)
-    return tuple(dict.fromkeys(links))
+        now.append(DEMO)
+    if stated:
+        now.append(Licence.said(PHOTOS, stated, where, stated=True))
+    elif source.data.kind != "demo" and not (said and all(each.licence for each in said)):
+        now.append(UNKNOWN_PHOTOS)
+    return Terms(kept_terms(root)).amended(now, fresh).chain
+
+
+def said_of_photos(root: str, source: PhotoSource) -> tuple[list[PhotoTerms], list[str]]:
+    """What terms.csv in the folders of photos says of each photo of a set, nothing without one; and
+    its rows that are of no photo there.
+
+    Raises DistillError for a terms.csv that is no such table.
+    """
+    if is_address(root):
+        root = str(SetMetadataStore(Address(root)).folder)
+    folders: Mapping[str, Path | Address] = {}
+    with suppress(DistillError):  # an address that cannot be reached
+        folders = sources.photo_folders(source)
+    tables = {name: read_photo_terms(folder) for name, folder in folders.items()}
+    if not any(tables.values()):
+        return [], []
+    keys = {name: list[str]() for name in tables}
+    with suppress(DistillError):  # a damaged photos.tsv
+        for row in (read_rows(Path(root)) or read_rows(Path(root, KEPT))).values():
+            if row.side and row.folder in keys:
+                key = literal_eval(row.key)
+                keys[row.folder].append(key.removeprefix(f"{row.folder}/" if row.folder else ""))
+    said, idle = list[PhotoTerms](), list[str]()
+    for name, rows in tables.items():
+        found = rows_of(keys[name], rows)
+        said += [PhotoTerms() if row is None else rows[row] for row in found]
+        idle += sorted(rows.keys() - {*found})
+    return said, idle
+
+
+def check_stated(stated: LicenceSettings | SetCard, source: Training | PhotoSource) -> None:
+    """Raises DistillError for a terms.csv that is no such table; and for one licence that allows
+    commercial use, where pictures look like a collection that is for research alone and no
+    terms.csv lies beside them."""
+    key, licence, permitted = "card.licence", None, False
+    if isinstance(stated, SetCard):
+        licence = stated.licence
+    else:
+        key, licence, permitted = "licence.pictures", stated.pictures, stated.i_have_permission
+    careless = not permitted and Licence.said("", licence or "").commercial == "yes"
+    for folder in _picture_folders(source):
+        if read_photo_terms(folder) or not careless:
+            continue
+        files = walk(folder) if folder.is_dir() else ()
+        names = (file.relative_to(folder).as_posix() for file in files)
+        found = next(filter(None, map(_RESEARCH.search, chain(folder.parts[-3:], names))), None)
+        if found:
+            raise DistillError(
+                f"{key}={licence}: {folder} looks like {found[0]}, a collection for research only; "
+                f"state in {folder / FILE} what is under which terms (photo,author,source,licence; "
+                "* is all)" + ", or licence.i_have_permission=true" * (key == "licence.pictures")
+            )
+
+
+def _picture_folders(source: Training | PhotoSource) -> Iterator[Path]:
+    """The folders of this machine that a set or run takes pictures from, or was labelled from."""
+    data = getattr(source, "data", None)
+    named = [getattr(data, key, None) for key in ("root", "a", "b")]
+    if (
+        isinstance(source, PhotoSource)
+        and source.data.kind != "demo"
+        and source.teacher is not None
+    ):
+        for each in (source.photos, source.val_photos or []):
+            named += [each] if isinstance(each, str) else each
+    for each in filter(None, named):
+        if not is_address(each):
+            yield (folder := home_path(each))
+            with suppress(DistillError):
+                if photos := (manifest_at(folder) or {}).get("photos"):
+                    yield from map(Path, photos.split(" + "))
 
 
 def _of_pictures(folder: str, stated: str | None) -> tuple[Licence, ...]:
-    """What the user says of them fills up what nobody else does, or is stricter."""
+    """What the user states of them, and terms.csv of each, beside what the set in there says."""
     name, told = f"pictures {Path(folder).name}", stated not in (None, *PLACEHOLDERS)
     inherited = Terms(kept_terms(folder)).inherited(name)
-    said = Licence.said(name, stated or "", stated=told)
-    return (*inherited, said) if told or not inherited else inherited
+    place, said = home_path(folder), list[PhotoTerms]()
+    if rows := read_photo_terms(place):
+        files = (p.relative_to(place) for p in walk(place) if p.suffix.lower() in PICTURES)
+        found = rows_of((file.as_posix() for file in files), rows)
+        said = [PhotoTerms() if row is None else rows[row] for row in found]
+    links = (*inherited, *photo_links(name, said))
+    unsaid = not links or any(not each.licence for each in said)
+    return (*links, Licence.said(name, stated or "", stated=told)) if told or unsaid else links
 
 
 def _of_file(path: Path | None, of: str, depth: int) -> tuple[Licence, ...]:
@@ -171,7 +331,10 @@ def _short(path: Path) -> str:
 
 
 def _of_teacher(
-    style: Mapping[str, Any], node: Mapping[str, Any] | None, depth: int
+    style: Mapping[str, Any],
+    node: Mapping[str, Any] | None,
+    depth: int,
+    stated: str | None = None,
 ) -> tuple[Licence, ...]:
     """By the terms of the published weights that they are, whatever was typed; by those of the run,
     file or pictures that the teacher is; and by what was typed."""
@@ -183,8 +346,8 @@ def _of_teacher(
     with suppress(OSError):  # published weights are known whatever they are called now
         hashes |= {sha256(path), git_blob_id(path)} if path and path.is_file() else set()
     unchanged = str(node.get("_target_")).endswith(".Unchanged")  # recipe=picture
-    of = "style picture" if unchanged else "teacher"
-    of = f"{of} {path.name if path else name or style.get('name')}"
+    of = STYLE if unchanged else "teacher "
+    of += f"{path.name if path else name or style.get('name')}"
     links = [
         Licence.said(of, each["licence"], each["source"])
         for each in _published()
@@ -202,6 +365,8 @@ def _of_teacher(
     if folder := node.get("folder"):
         links += Terms(kept_terms(folder)).inherited(f"teacher {Path(folder).name}")
     typed = style.get("licence") or ""
+    if unchanged and typed in PLACEHOLDERS:  # licence.pictures is of style pictures too
+        typed = stated or ""
     if typed not in PLACEHOLDERS and all(typed != each.text for each in links):
         links.append(Licence.said(of, typed, style.get("source") or "", stated=True))
     return tuple(links) or (Licence(of, source=style.get("source") or ""),)

@@ -26,7 +26,7 @@ from distill.core.images import form, wrong_pictures
 from distill.core.nodes import build as build_node
 from distill.core.terms import Licence, Terms
 from distill.data.kinds import chosen
-from distill.data.terms import described_terms, terms_of
+from distill.data.terms import described_terms, state_terms, terms_of
 from distill.export.onnx import ANOTHER_SIZE, SIDE, OnnxExporter
 from distill.export.whole_picture import has_statistics
 from distill.models.batchnorm import fold_batchnorm
@@ -102,11 +102,12 @@ def load(checkpoint: Path, settings: Export) -> Subject:
     """The network of a checkpoint or safetensors file, to be exported. Raises DistillError."""
     if is_network_file(checkpoint):
         network, about = read_network_file(checkpoint, settings.direction)
-        about = replace(about, terms=terms_of(checkpoint).plain())
+        about = replace(about, terms=state_terms(checkpoint, settings.licence).plain())
         return of_described(network, about, settings)
     network, trained = load_network(checkpoint, settings.direction)
     trained = chosen.seen_from_here(trained, checkpoint)
-    return subject_of(network, trained, settings, terms_of(checkpoint))
+    terms = state_terms(checkpoint, settings.licence)
+    return subject_of(network, trained, settings, terms)
 
 
 def of_module(network: nn.Module, settings: Export) -> Subject:

@@ -19,12 +19,12 @@ from distill.core.terms import Terms
 from distill.data.cards.set_card import CARD, SHEET
 from distill.data.cards.set_formats import SetFormat
 from distill.data.kinds.chosen import form_at, set_forms
-from distill.data.manifest import MANIFEST, TEACHER, TERMS, writing
+from distill.data.manifest import MANIFEST, SUMS, TEACHER, TERMS, writing
 from distill.data.photo_table import PHOTOS
 from distill.data.takedown import note_published, set_with_takedown
 from distill.data.terms import kept_terms
 from distill.hub import transfer
-from distill.hub.transfer import SUMS, Remote
+from distill.hub.transfer import Remote
 
 LAST = (MANIFEST, SUMS)  # a set without them is none yet
 

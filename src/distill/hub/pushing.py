@@ -10,7 +10,7 @@ from distill.core.files import home_path
 from distill.core.next_step import next_step
 from distill.data.address import is_address
 from distill.data.takedown import note_published
-from distill.data.terms import described_terms
+from distill.data.terms import described_terms, state_terms
 from distill.hub.published_set import pull_set, push_set
 from distill.hub.published_student import PublishedStudent, pull_student, push_student
 from distill.hub.transfer import remote_of
@@ -28,8 +28,9 @@ def carry_out(settings: HubSettings) -> None:
     words = [f"{key}={value}" for key, value in choices.items() if value is not None]
     if len(words) > 1:
         raise DistillError(f"{' and '.join(words)}: name one student, or one set of pairs")
-    if permitted and (root is not None or not push):
-        raise DistillError("licence.i_have_permission: of a student that is pushed; leave it out")
+    if (permitted or settings.licence.pictures) and (root is not None or not push):
+        key = "i_have_permission" if permitted else "pictures"
+        raise DistillError(f"licence.{key}: of a student that is pushed; leave it out")
     if settings.repo is None:
         raise DistillError("repo: missing; repo=USER/NAME on the Hub, or a folder: repo=./DIR")
     if root is not None and is_address(root):
@@ -51,11 +52,14 @@ def carry_out(settings: HubSettings) -> None:
         else:  # run=NAME, or the latest one
             run = run_named(settings.run, settings.runs)
             student = PublishedStudent.of(run.checkpoint(settings.checkpoint))
-        terms = described_terms(student.description)
+        terms, stated = described_terms(student.description), settings.licence.pictures
+        if stated is not None:
+            file = home_path(model) if model is not None else run.checkpoint(settings.checkpoint)
+            terms = state_terms(file, settings.licence)
         what = f"model={model}" if model is not None else f"run={run.folder.name}"
         terms = terms.published(what, accept := settings.takedown.accept)
         terms = terms.permitted("hub", permitted)
-        if permitted or accept:  # else the file goes as it is
+        if permitted or accept or stated:  # else the file goes as it is
             student.description = replace(student.description, terms=terms.plain())
         print(f"terms: {terms.line}")
         push_student(student, place, settings.replace)

@@ -19,6 +19,7 @@ from typing import Any, Literal
 from distill.core.errors import DistillError, counted, needed, reason_of
 from distill.core.files import atomic_write, git_blob_id, home_path, scratch_folder, sha256
 from distill.core.progress import bar
+from distill.data.manifest import SUMS
 
 Kind = Literal["model", "dataset"]
 REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
@@ -181,7 +182,6 @@ def remote_of(repo: str, kind: Kind, revision: str | None = None, private: bool 
 
 # Of a batch, which is one commit on the Hub, and what a killed command may have to send again.
 BATCH, BATCH_BYTES = 500, 10**9  # files; a larger file is one by itself
-SUMS = "sha256sums.txt"
 _SUM = re.compile(r"([0-9a-f]{64})  ([^\0\r\n\\]+)")
 
 

@@ -27,8 +27,10 @@ from distill.config.settings.training import Prepare
 @command("prepare", Prepare)
 def main(settings: Prepare) -> None:
     from distill.core.next_step import same_settings
+    from distill.data.terms import check_stated
     from distill.prepare import labelling
 
+    check_stated(settings.card, settings)
     root = labelling.carry_out(settings)
     print(same_settings("train", without=("engine", "card", *added_settings("prepare"))))
     if settings.card.name:

@@ -20,6 +20,7 @@ from distill.config.settings.training import (
 from distill.data import loaders
 from distill.data.datamodule import LoaderData
 from distill.data.style_pictures import style_pictures
+from distill.data.terms import check_stated, state_terms
 from distill.runs.run_folder import Run
 from distill.train import gan_training, student_training
 from distill.train.cyclegan import CycleGAN
@@ -36,6 +37,7 @@ def train(
     `data` are the caller's pictures, in the place of those that the settings of a student name;
     `callbacks` are called besides those of the recipe, and what they raise ends the training.
     """
+    check_stated(settings.licence, settings)
     run, first = Run(Path(settings.runs) / settings.run, callbacks), is_rank_zero()
     with run.alone() if first else nullcontext(), rank_zero_first(first, settings.trainer):
         if data is not None and isinstance(settings, Train):
@@ -43,6 +45,8 @@ def train(
         else:
             into = TRAIN.get(settings.recipe) or recipe_named(settings.recipe).train
             into(settings, run, first)
+        if first and run.last.is_file():  # what is stated of a run that is finished counts too
+            state_terms(run.checkpoint("best"), settings.licence, settings)
     return run
 
 

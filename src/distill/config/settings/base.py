@@ -105,6 +105,10 @@ class Settings:
 class LicenceSettings(Settings):
     """What only the user knows of the terms that a network is under."""
 
+    pictures: str | None = setting(
+        "terms of your photos, pairs and style pictures, as in 'CC BY 4.0'; null: as stated before",
+        default=None,
+    )
     i_have_permission: bool = setting(
         "true: all whose terms the card names permit what you state instead, which it records",
         default=False,

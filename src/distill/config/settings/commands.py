@@ -247,6 +247,14 @@ class CheckSettings(Settings):
     """distill.check; `inputs` are no setting but what stands beside the settings."""
 
     profile: Annotated[Node, Given()] = setting("the device")
+    report: Annotated[Node, Given()] | None = setting(
+        "terms: a page on a run's terms instead, its photos, photographers and licences",
+        default=None,
+    )
+    run: PathText | None = setting(
+        "of report=: name of a trained run; null: the latest", default=None
+    )
+    runs: PathText = setting("folder of all runs", default="runs")
     output: PathText | None = setting("a .json file for the report; also -o FILE")
     inputs: tuple[str, ...] = ()
 

@@ -41,8 +41,8 @@ class StyleSettings(Settings):
     url: str | None = setting("address to download it from")
     sha256: str | None = setting("its hash")
     git_blob: str | None = setting("or its hash as git's blob")
-    licence: str = setting("terms of the weights")
-    source: str = setting("where the weights come from")
+    licence: str = setting("terms of the weights", free=True)
+    source: str = setting("where the weights come from", free=True)
 
 
 @dataclass(frozen=True, kw_only=True)

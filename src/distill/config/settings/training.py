@@ -354,16 +354,6 @@ class Loggers(ListSetting):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class LicenceOfRun(LicenceSettings):
-    """The same of a run, and of the pictures that its user brings."""
-
-    pictures: str | None = setting(
-        "terms of your photos, pairs or style pictures, as in 'CC BY 4.0'; null: not said",
-        default=None,
-    )
-
-
 # A class of a plug-in, which trains by these settings. No str: it is chosen, as a config group is.
 ClassName = NewType("ClassName", str)
 OwnRecipe = Annotated[ClassName, Field(pattern=r"\.")]
@@ -388,7 +378,7 @@ class Training(NetworkSettings):
     optimizer: Annotated[Node, Given(("params", "lr"))]
     schedule: Annotated[Node, Given(("optimizer", "total_steps", "val_every"))]
     logger: Loggers = setting(free=True, default_factory=Loggers)
-    licence: LicenceOfRun = setting(free=True, default_factory=LicenceOfRun)
+    licence: LicenceSettings = setting(free=True, default_factory=LicenceSettings)
     callbacks: Nodes = setting("callbacks of Lightning, by a name", default_factory=dict)
 
 

@@ -34,6 +34,7 @@ def terms_section(terms: Terms, of: str) -> str:
     lines = [HEAD]
     for each in (replace(whole, text="by permission") if terms.permission else whole, *terms.chain):
         text = each.text + " (says the publisher)" * each.stated
+        text += f" ({each.note})" * bool(each.note)
         cells = each.of, each.commercial, each.share_alike, each.attribution, text, each.source
         lines.append(f"| {' | '.join(map(one_line, cells))} |")
     if terms.permission:

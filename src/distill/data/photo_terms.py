@@ -1,0 +1,124 @@
+"""terms.csv beside photos: author, source and licence by folder and photo.
+
+photo,author,source,licence
+flickr/,Anna,https://flickr.com/anna,CC BY 4.0        a folder, everything below it
+flickr/b.jpg,Bert,,CC BY-NC 4.0                       one photo; the longest name counts
+*.png,,https://archive.org,CC0                        a pattern, for what has no other row
+
+manifest.csv may have these columns beside others, or metadata.csv with `file_name`, as an image
+folder of Hugging Face has.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+from distill.core.errors import DistillError, counted, reason_of
+from distill.core.terms import Licence
+from distill.data.address import Address
+
+FILE = "terms.csv"
+MANIFESTS = ("manifest.csv", "metadata.csv")  # which may have columns of terms
+COLUMNS = {  # and what else they are called
+    "photo": ("photo", "file", "file_name", "filename", "path", "picture", "name"),
+    "author": ("author", "photographer", "creator"),
+    "source": ("source", "url", "where"),
+    "licence": ("licence", "license", "terms"),
+}
+MOST = 40  # links of a chain for the photos of one set; of more the photographers are counted
+
+
+class PhotoTerms(NamedTuple):
+    """What is said of a photo."""
+
+    author: str = ""
+    source: str = ""
+    licence: str = ""
+
+
+Rows = Mapping[str, PhotoTerms]  # by photo, folder or pattern
+
+
+def read_photo_terms(folder: Path | Address) -> Rows:
+    """The rows of FOLDER/terms.csv, or of a manifest there with a column of licences; none without.
+
+    Raises DistillError where terms.csv is no such table.
+    """
+    place = folder if isinstance(folder, Address) else Address(folder)
+    for name in (FILE, *MANIFESTS):
+        try:
+            return _rows(place.read(name))
+        except OSError:
+            continue
+        except (ValueError, csv.Error) as error:
+            if name == FILE:
+                reason = reason_of(error, 100)
+                raise DistillError(f"{place}/{name}: not a table of terms ({reason})") from error
+    return {}
+
+
+def _rows(content: bytes) -> Rows:
+    """Raises ValueError or csv.Error for another table."""
+    text = content.decode("utf-8-sig")
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    head = [name.strip().lower() for name in next(reader, [])]
+    at = {
+        key: next((head.index(name) for name in names if name in head), None)
+        for key, names in COLUMNS.items()
+    }
+    if at["photo"] is None or at["licence"] is None:
+        raise ValueError("its first line wants photo,author,source,licence")
+    rows = dict[str, PhotoTerms]()
+    for row in filter(None, reader):
+        if len(row) != len(head):
+            raise ValueError(f"line {reader.line_num}: {len(row)} values for {len(head)} columns")
+        cells = {key: "" if i is None else " ".join(row[i].split()) for key, i in at.items()}
+        photo = cells.pop("photo").replace("\\", "/").removeprefix("./")
+        if rows.setdefault(photo, PhotoTerms(**cells)) != PhotoTerms(**cells):
+            raise ValueError(f"line {reader.line_num}: other terms of {photo!r} than a line before")
+    return rows
+
+
+def rows_of(keys: Iterable[str], rows: Rows) -> list[str | None]:
+    """The row of each photo below the folder: its own, that of its innermost folder, of its file's
+    name, or the longest pattern."""
+    patterns = sorted((each for each in rows if "*" in each or "?" in each), key=len)[::-1]
+
+    def row_of(key: str) -> str | None:
+        name = key.rpartition("/")[2]
+        above = [key[:i] for i, letter in enumerate(key) if letter == "/"][::-1]
+        for each in (key, *(form for folder in above for form in (f"{folder}/", folder)), name):
+            if each in rows:
+                return each
+        return next((each for each in patterns if fnmatchcase(key, each)), None)
+
+    return [row_of(key) for key in keys]
+
+
+def photo_links(of: str, said: Iterable[PhotoTerms]) -> list[Licence]:
+    """A link for all photos of one author, source and licence, with their number in its name; none
+    for photos of which nothing is said."""
+    counts = Counter(each for each in said if each.licence)
+    if len(counts) > MOST:
+        authors = {
+            licence: {e.author for e in counts if e.licence == licence}
+            for licence in {e.licence for e in counts}
+        }
+        merged = Counter[PhotoTerms]()
+        for each, count in counts.items():
+            many = counted(len(authors[each.licence]), "photographer")
+            merged[PhotoTerms(many, "", each.licence)] += count
+        counts = merged
+    return [
+        Licence.said(
+            f"{of}: {count:,}" + f" by {e.author}" * bool(e.author), e.licence, e.source, True
+        )
+        for e, count in sorted(counts.items())
+    ]

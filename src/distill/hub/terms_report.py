@@ -1,0 +1,64 @@
+"""distill.check run=NAME report=terms: whose terms a run's student is under, on one page."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from distill.config.settings.training import PhotoSource
+from distill.core.errors import DistillError
+from distill.core.files import write_whole
+from distill.core.report import Report
+from distill.data import sources
+from distill.data.cards.terms import one_line, terms_section
+from distill.data.kinds.chosen import data_source, seen_from_here
+from distill.data.manifest import counts_at
+from distill.data.terms import said_of_photos, terms_of
+from distill.runs.run_folder import run_named
+
+
+class TermsReport(Report):
+    """Every source, how many photos it gave, photographers, licences and the whole chain."""
+
+    def write(self, run: str | None, runs: str, output: str | None) -> Path:
+        """Write RUN/terms.md, or `output`; gives that. Raises DistillError without such a run."""
+        chosen = run_named(run, runs)
+        checkpoint = chosen.checkpoint("best")
+        terms, name = terms_of(checkpoint), one_line(chosen.folder.name)
+        parts = [
+            f"# Terms of run {name}",
+            f"{terms.line[0].upper()}{terms.line[1:]}. As of {time.strftime('%Y-%m-%d')}.",
+            "## Chain",
+            terms_section(terms, "the student"),
+        ]
+        if isinstance(trained := chosen.settings(), PhotoSource) and trained.teacher is not None:
+            parts += ["## Photos", *_photos(seen_from_here(trained, checkpoint))]
+        target = Path(output) if output else chosen.folder / "terms.md"
+        write_whole(target, "\n\n".join(parts) + "\n")
+        return target
+
+
+def _photos(source: PhotoSource) -> Iterator[str]:
+    """The sources of the photos, as terms.csv beside them counts them."""
+    try:
+        root = str(data_source(source).root)
+        folders = [*sources.photo_folders(source).values()]
+        said, _ = said_of_photos(root, source)
+    except DistillError as error:
+        yield str(error)
+        return
+    counts = counts_at(Path(root)) or {}
+    pairs = ", ".join(
+        f"{counts[side]:,} {side}" for side in ("train", "val", "test") if side in counts
+    )
+    yield f"From {', '.join(f'`{folder}`' for folder in folders)}; pairs: {pairs or 'not counted'}."
+    if not said:
+        yield "No terms.csv lies beside them: see the chain."
+        return
+    rows = ["| photos | photographer | licence | source |", "| ---: | --- | --- | --- |"]
+    for e, count in Counter(said).most_common():
+        cells = (one_line(each or "not said") for each in (e.author, e.licence, e.source))
+        rows.append(f"| {count:,} | {' | '.join(cells)} |")
+    yield "\n".join(rows)
