@@ -105,10 +105,11 @@ def test_a_package_that_is_named_is_trusted_and_one_that_is_not_is_not(lab):
     [
         ("contract: 2", "made for contract 2 of distill's plug-ins, and this distill has contract"),
         ("", "plugin.yaml is missing; it has one line, contract: 1"),
-        (": [", "plugin.yaml is missing"),
+        (": [", "plugin.yaml has no contract; it has one line, contract: 1"),
+        ("usage: {}", "plugin.yaml has no contract"),
     ],
 )
-def test_a_plug_in_for_another_contract(lab, contract, said, capsys):
+def test_a_plug_in_for_another_contract(lab, contract, said, capsys, monkeypatch):
     lab(contract=contract)
     assert plugins.plugins() == SHIPPED
     line = capsys.readouterr().err
@@ -118,6 +119,15 @@ def test_a_plug_in_for_another_contract(lab, contract, said, capsys):
     with pytest.raises(DistillError) as error:
         plugins.name_plugins(["mylab"])
     assert said in str(error.value)
+    monkeypatch.setenv(plugins.NAMED, "mylab")  # as a command has it before its words are read
+    with pytest.raises(DistillError, match=re.escape(said)):
+        plugins.name_plugins(())
+
+
+def test_a_package_of_the_environment_that_is_not_there(lab, monkeypatch):
+    monkeypatch.setenv(plugins.NAMED, "nowhere")
+    with pytest.raises(DistillError, match="DISTILL_PLUGINS=nowhere: there is no such package"):
+        plugins.name_plugins(())
 
 
 @pytest.mark.parametrize(

@@ -29,14 +29,19 @@ NAMED = "DISTILL_PLUGINS"  # of the environment: what the user named, for proces
 
 
 def name_plugins(packages: str | Sequence[str]) -> None:
-    """Trust these packages from now on, as `plugins=[A,B]` does. Raises DistillError."""
-    for package in (packages := [packages] if isinstance(packages, str) else packages):
+    """Trust these packages from now on, as `plugins=[A,B]` does, beside those that were named.
+
+    Raises DistillError for one that is not there, or made for another contract.
+    """
+    packages = [packages] if isinstance(packages, str) else packages
+    keys = dict.fromkeys(named_plugins(), NAMED) | dict.fromkeys(packages, "plugins")
+    for package, key in keys.items():
         if not _places(package):
             remedy = "install it, or put the folder that it lies in on PYTHONPATH"
-            raise DistillError(f"plugins={package}: there is no such package; {remedy}")
+            raise DistillError(f"{key}={package}: there is no such package; {remedy}")
         if other := _other_contract(package):
             raise DistillError(other)
-    os.environ[NAMED] = ",".join(dict.fromkeys([*named_plugins(), *packages]))
+    os.environ[NAMED] = ",".join(keys)
 
 
 def named_plugins() -> list[str]:
@@ -162,7 +167,8 @@ def _other_contract(package: str) -> str:
     for file in (place / "conf/plugin.yaml" for place in _places(package)):
         contract = _stated(file).get("contract")
         if contract is None and file.parent.is_dir():
-            return f"plug-in {package}: {file} is missing; it has one line, contract: {CONTRACT}"
+            wrong = "has no contract" if file.is_file() else "is missing"
+            return f"plug-in {package}: {file} {wrong}; it has one line, contract: {CONTRACT}"
         if contract not in (None, CONTRACT):
             return (
                 f"plug-in {package}: made for contract {contract} of distill's plug-ins, and this "
