@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from mutations import Step, damage, damaged, edited, edits
 from PIL import Image
+from tiff_files import tiff
 
 from distill.check import check_report, coreml_profile, nnapi_profile, snapml_profile, web_profile
 from distill.config import compose, registry
@@ -32,10 +33,20 @@ from distill.runs import run_folder
 from distill.stylize.jobs import BadVideo
 from distill.stylize.onnx_student import OnnxStudent
 from distill_sets.sketches import framing
-from support.tiff_files import tiff
 
 SIDE = 80  # pixels of a valid picture
 TERMS = Terms((Licence.said("teacher", "MIT"),)).permitted("train", True).plain()
+
+
+PLAIN_TIFF = {  # of arguments of `tiff`, and what else they may be
+    "order": "<", "photometric": 1, "bits": 8, "sample_format": 1, "extra": (), "planes": False,
+    "orientation": 1, "fill": 1, "tile": None, "deflate": False, "pages": 1,
+}  # fmt: skip
+OTHER_TIFFS: dict[str, Sequence[Any]] = {
+    "order": ">", "photometric": (0, 2, 3, 5, 6, 8), "bits": (1, 2, 4, 10, 12, 16, 24, 32),
+    "sample_format": (2, 4, 5), "extra": ((0,), (1,), (2,), (0, 0, 0)), "planes": (True,),
+    "orientation": (3, 6, 9), "fill": (2,), "tile": (16, 32), "deflate": (True,), "pages": (2,),
+}  # fmt: skip
 
 
 class DamagedFile(Reader):
@@ -105,6 +116,51 @@ class Pictures(DamagedFile):
         size = photos.read_photo(file, least=1, alpha=True, enough=32).size
         photos.centre_square(photos.read_photo(file), 32)
         assert max(size) <= photos.MAX_PIXELS
+
+
+class GreyTiffs(Reader):
+    """TIFFs by their tags, some cut short; grey is as bright as TIFF 6.0 says, or refused.
+
+    PhotometricInterpretation 0 has white as 0 (section 3); of signed numbers below 0 is black.
+    """
+
+    name, allowed = "tiff", (BadPhoto,)
+
+    def cases(self) -> SearchStrategy:
+        others = [
+            st.tuples(st.just(key), st.sampled_from(each)) for key, each in OTHER_TIFFS.items()
+        ]
+        often = [
+            ("bits", 16),
+            ("bits", 12),
+            ("photometric", 0),
+            ("sample_format", 2),
+            ("order", ">"),
+        ]
+        changes = st.lists(st.one_of(st.sampled_from(often), *others), max_size=4)
+        lost = st.sampled_from([0] * 8 + [1, 200])
+        return st.tuples(changes.map(lambda made: PLAIN_TIFF | dict(made)), lost, st.integers(0, 9))
+
+    def put(self, case: tuple[dict[str, Any], int, int], folder: Path) -> None:
+        content = tiff(self._levels(case), **case[0])
+        (folder / "case.tif").write_bytes(content[: len(content) - case[1]])
+
+    def _levels(self, case: tuple[dict[str, Any], int, int]) -> np.ndarray:
+        how, _, seed = case
+        bits, signed = how["bits"], how["sample_format"] == 2
+        shape = (SIDE, SIDE, 1 + 2 * (how["photometric"] in (2, 6, 8)) + len(how["extra"]))
+        return np.random.default_rng(seed).integers(0, 2**bits, shape) - signed * 2 ** (bits - 1)
+
+    def read(self, case: tuple[dict[str, Any], int, int], folder: Path) -> None:
+        found = np.asarray(photos.read_photo(folder / "case.tif", least=1), np.float64)
+        assert found.shape == (SIDE, SIDE, 3)
+        how, lost, _ = case
+        grey = how["photometric"] < 2 and how["sample_format"] < 3 and how["bits"] < 24
+        if grey and how["orientation"] in (1, 9) and not how["extra"] and not lost:
+            white = 2 ** (how["bits"] - (how["sample_format"] == 2)) - 1
+            share = self._levels(case).clip(0) / max(white, 1)
+            wanted = 255 * (share if how["photometric"] else 1 - share)
+            assert np.abs(found - wanted).max() <= 1, "another brightness"
 
 
 class Videos(DamagedFile):
@@ -434,4 +490,14 @@ def _trained(recipe: str) -> dict[str, Any]:
     return older if recipe == "distill" else older | {"terms": TERMS}
 
 
-READERS = (Pictures, Videos, OnnxBytes, OnnxFields, Checkpoints, Weights, NetworkFiles, Cats)
+READERS = (
+    Pictures,
+    GreyTiffs,
+    Videos,
+    OnnxBytes,
+    OnnxFields,
+    Checkpoints,
+    Weights,
+    NetworkFiles,
+    Cats,
+)

@@ -6,6 +6,7 @@ import csv
 import json
 import shutil
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,17 @@ from mutations import ODD_TEXT, damage, damaged, edited, edits
 from PIL import Image
 
 from distill.config import compose
+from distill.config.settings.base import LicenceSettings
 from distill.config.settings.commands import RunChoice
 from distill.config.settings.training import Prepare, Train
-from distill.core.terms import Terms
+from distill.core.terms import Licence, Terms, read_terms
 from distill.data import photo_table
+from distill.data.cards.terms import terms_section
 from distill.data.manifest import Manifest
 from distill.data.pairs import find_pairs
 from distill.data.photos import BadPhoto, Photo, find_photos, read_photo
-from distill.data.takedown import report_takedown, set_with_takedown, with_takedown
-from distill.data.terms import keep_terms, kept_terms
+from distill.data.takedown import content_line, report_takedown, set_with_takedown, with_takedown
+from distill.data.terms import keep_terms, kept_terms, state_terms, terms_of
 from distill.eval_fid.line_scores import teacher_of
 from distill.eval_fid.training_pictures import pictures_of
 from distill.models.teachers.toon import Toon
@@ -106,7 +109,7 @@ class PairSets(TextFiles):
     lists = ("drop.txt", "restore.txt")
     names = (
         *("dataset.json", "photos.tsv", "skipped.tsv", "dropped.txt", "teacher.json", "terms.json"),
-        "takedown.txt",
+        *("takedown.txt", "terms.csv"),
         *lists,
     )
 
@@ -115,6 +118,11 @@ class PairSets(TextFiles):
         Path("photos/bad.png").write_bytes(b"no picture")
         words = ["photos=photos", "style.resolution=64", "data.val_fraction=0.3"]
         self._source = compose.load("prepare", [*words, "data.root=set"], Prepare)
+        rows = (
+            "photo,author,source,licence\nphoto_0.png,Anna,,CC0\nsub/,Bert,x,MIT\n*,,,CC BY 4.0\n"
+        )
+        for folder in ("", "photos"):
+            Path(folder, "terms.csv").write_text(rows)
         self._photos = find_photos(Path("photos"))
         self._manifest = labelling.manifest(self._source, Toon())
         Path("drop.txt").write_text("photo_0.png\nnobody.png\n")
@@ -127,15 +135,17 @@ class PairSets(TextFiles):
 
     def put(self, case: tuple[str, list], folder: Path) -> None:
         name, changes = case
-        source = Path(name) if name in self.lists else Path("kept", name)
+        place = dict.fromkeys(self.lists, "") | {"terms.csv": "photos"}
+        source = Path(place.get(name, "kept"), name)
         (folder / name).write_bytes(self.changed(name, source.read_bytes(), changes))
 
     def read(self, case: tuple[str, list], folder: Path) -> None:
         shutil.rmtree("set", ignore_errors=True)
         shutil.copytree("kept", "set")
         name, root = case[0], Path("set")
+        shutil.copyfile("terms.csv", "photos/terms.csv")
         if name not in self.lists:
-            shutil.copyfile(folder / name, root / name)
+            shutil.copyfile(folder / name, Path("photos" if name == "terms.csv" else root, name))
         manifest: Manifest = labelling.manifest(self._source, Toon())
         manifest.check(root)
         pictures_of(self._source)
@@ -152,6 +162,57 @@ class PairSets(TextFiles):
     def _build(self, drop: Path | None, restore: Path | None = None) -> None:
         made = (self._photos, Negatives(), self._manifest, Path("set"))
         report_takedown(Path("set"), build_set(*made, drop=drop, restore=restore).newly, Path("."))
+
+
+class TermsFiles(TextFiles):
+    """What states terms, at every place: what others fixed is never loosened, nor lost."""
+
+    name = "terms"
+    tables = ("terms.csv", "manifest.csv", "metadata.csv")  # beside the photos
+    kept = ("set/terms.json", "runs/a/terms.json")
+    names = (*tables, *kept)
+
+    def begin(self) -> None:
+        _photos(Path("photos"), 3)
+        rows = "photo,author,source,licence\nphoto_0.png,Anna,,CC0\nsub/,Bert,x,MIT\n*,,,CC0\n"
+        for name in self.tables:
+            Path(name).write_text(rows.replace("photo,", "file_name,", name == "metadata.csv"))
+        words = ["style=hayao", "photos=photos", "data.root=set", "runs=runs", "run=a"]
+        self._typed: Train = compose.load("train", words, Train)
+        photo_table.write_rows(
+            Path("set"), [photo_table.PhotoRow.of(p, "train") for p in find_photos(Path("photos"))]
+        )
+        own = Licence.said("photos", "CC0", stated=True)
+        first = Terms((Licence.said("teacher x", "CC BY-NC 4.0"), own))
+        self._checkpoint = Path("runs/a/checkpoints/last.ckpt")
+        self._checkpoint.parent.mkdir(parents=True)
+        Path("runs/a/config.yaml").write_text(yaml.safe_dump(asdict(self._typed)))
+        torch.save({"distill": asdict(self._typed), "terms": first.plain()}, self._checkpoint)
+        for name in self.kept:
+            Path(name).write_text(first.restated("MIT").json())
+            Path(name.replace("/", "-")).write_text(first.restated("MIT").json())
+
+    def put(self, case: tuple[str, list], folder: Path) -> None:
+        name = case[0].replace("/", "-")
+        (folder / name).write_bytes(self.changed(name, Path(name).read_bytes(), case[1]))
+
+    def read(self, case: tuple[str, list], folder: Path) -> None:
+        for name in self.names:
+            at = folder if name == case[0] else Path()
+            target = Path("photos" if name in self.tables else "", name)
+            target.unlink(missing_ok=True)
+            if name in (case[0], *self.kept):
+                shutil.copyfile(at / name.replace("/", "-"), target)
+        for found in (
+            terms_of(self._checkpoint),
+            state_terms(self._checkpoint, LicenceSettings(pictures="CC0")),
+        ):
+            assert found.commercial == "no", found.line
+            card = terms_section(found, "it").split("\n")
+            assert len(card) == len(found.chain) + 3, card
+            assert read_terms(found.json()).commercial == "no"
+        keep_terms(Path("set"), self._typed)
+        assert Terms(kept_terms("set")).commercial == "no"
 
 
 class PairFolders(Reader):
@@ -226,11 +287,9 @@ class RunFolders(TextFiles):
     """A run's config.yaml and metrics.csv, by what resumes, lists and sums it up."""
 
     name = "runs"
-    names = ("config.yaml", "metrics.csv")
+    names = ("config.yaml", "metrics.csv", "takedown.txt")
 
     def begin(self) -> None:
-        from dataclasses import asdict
-
         settings = compose.load("train", ["data.root=own", "run=kept"], Train)
         self._settings, self._config = settings, asdict(settings)
         self._run = run_folder.Run(Path("runs/kept"))
@@ -243,6 +302,9 @@ class RunFolders(TextFiles):
             writer.writeheader()
             writer.writerows(rows)
         Path("config.yaml").write_text(yaml.safe_dump(self._config, sort_keys=False))
+        lines = ["2026-11-27 10:00 left out 1 picture", 'picture photo-1 "photo.png"']
+        lines += [content_line(self._run.last), "public x/y: pushed from runs/kept"]
+        Path("takedown.txt").write_text("\n".join(lines))
 
     def put(self, case: tuple[str, list], folder: Path) -> None:
         name, changes = case
@@ -258,7 +320,8 @@ class RunFolders(TextFiles):
         metrics.on_train_start(_AtStep(4), None)  # type: ignore[arg-type]
         run_folder.find_run(RunChoice(run="kept", runs="runs", checkpoint="best", output=None))
         self._run.resumable(self._settings)
-        report_takedown(Path(), {"photo": "photo.png"}, Path("runs"))
+        with_takedown(Terms(()), self._run.last)
+        report_takedown(Path(), {"photo": "photo.png"}, Path("runs"), restored=["photo-1"])
 
 
 class _AtStep:
@@ -280,4 +343,4 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-READERS = (PairSets, PairFolders, NetworkOutputs, RunFolders)
+READERS = (PairSets, TermsFiles, PairFolders, NetworkOutputs, RunFolders)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+import shutil
+import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -19,6 +23,7 @@ from distill.config import compose, groups, multirun, registry
 from distill.config.arguments import TypedKeys, overrides_of, read_words
 from distill.config.command import Command
 from distill.config.settings import commands, training
+from distill.core import plugins
 from distill.core.next_step import typed
 from distill.stylize import jobs
 from distill_scale.settings import ShardSettings
@@ -102,6 +107,64 @@ class Names(Reader):
         assert found == [case] * len(names), f"{found} of {case!r}"
 
 
+class PlugInRecipes(Reader):
+    """A package with a recipe of any attributes and any plugin.yaml, up to checked settings."""
+
+    name = "plugin-recipes"
+    attributes = ("name", "settings", "networks", "monitor", "learns_from", "stem", "train")
+    methods = ("folder_parts", "train", "__init__", "__init_subclass__", "settings")
+
+    def begin(self) -> None:
+        keep_read_files()
+        self._number = 0
+
+    def cases(self) -> SearchStrategy:
+        values = st.sampled_from([
+            "None", "1", "''", "'a/b'", "'photos'", "'domains'", "Train", "Pix2PixTrain", "Recipe",
+            "{}", "{'AtoB': 'student'}", "{'AtoB': 5}", "{'BtoA': 'x', 'AtoB': 'y'}", "['AtoB']",
+            "{1: 'x'}", "object()", "lambda *a: a", "'val/loss'", "property(lambda self: 1 / 0)",
+            "'x' * 300", "Train(1)", "nowhere", "'\\n'", "type('T', (Train,), {})", "{[]: 1}",
+        ])  # fmt: skip
+        attribute = st.tuples(st.sampled_from(self.attributes), values).map(" = ".join)
+        method = st.sampled_from(self.methods).map(lambda n: f"def {n}(self): raise KeyError(5)")
+        base = st.sampled_from(["Recipe", "Pix2PixRecipe", "CycleGANRecipe", "object", "Nobody"])
+        lines = st.lists(st.one_of(attribute, attribute, method), max_size=4)
+        contract = st.sampled_from(
+            ["contract: 1"] * 6 + ["contract: 2", "contract: x", "[", "", "1", "extends: 5", None]
+        )
+        word = st.sampled_from(["Own", "Own", "Own", "Gone", "", "Own.name", "__class__", "Train"])
+        defaults = st.sampled_from(
+            ["[distill]", "[distill]", "[pix2pix]", "[cyclegan]", "[x]", "[own]", "5"]
+        )
+        return st.tuples(base, lines, contract, word, defaults)
+
+    def put(self, case: tuple[str, list[str], str | None, str, str], folder: Path) -> None:
+        base, lines, contract, word, defaults = case
+        self._number += 1  # a module of one name is imported once
+        package = folder / f"lab{self._number}"
+        (package / "conf/recipe").mkdir(parents=True)
+        body = "".join(f"    {line}\n" for line in lines or ["pass"])
+        (package / "__init__.py").write_text(
+            "from distill.config.registry import *\nfrom distill.config.registry import Train\n"
+            f"class Own({base}):\n{body}"
+        )
+        (package / "conf/recipe/own.yaml").write_text(
+            f"# @package _global_\ndefaults: {defaults}\nrecipe: {package.name}.{word}\nrun: a\n"
+        )
+        if contract is not None:
+            (package / "conf/plugin.yaml").write_text(contract)
+
+    def read(self, case: tuple[str, list[str], str | None, str, str], folder: Path) -> None:
+        package = f"lab{self._number}"
+        shutil.copytree(folder / package, f"site/{package}")
+        if (site := str(Path("site").absolute())) not in sys.path:
+            sys.path.append(site)
+        importlib.invalidate_caches()
+        os.environ[plugins.NAMED] = ""
+        plugins.name_plugins([package])
+        compose.load("train", ["recipe=own"], registry.schema_of)
+
+
 def _dotted(command: str) -> list[str]:
     """All keys of a command's settings, with dots."""
     with compose.over_conf(command):
@@ -127,4 +190,4 @@ def _reader(command: str) -> type[Reader]:
     )
 
 
-READERS = (Names, *(_reader(command) for command in SCHEMAS))
+READERS = (Names, PlugInRecipes, *(_reader(command) for command in SCHEMAS))

@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 from PIL import Image
+from tiff_files import tiff
 
 from distill.api import load
 from distill.core.errors import DistillError
 from distill.data.photos import BadPhoto, read_photo
 from distill.data.thumbnails import thumbnail
-from support.tiff_files import tiff
 
 HEIGHT, WIDTH = 64, 96
 GREY = np.linspace(0.3, 1, HEIGHT)[:, None] * np.linspace(0, 1, WIDTH)

@@ -159,6 +159,9 @@ def over_conf(name: str, overrides: Sequence[str] = ()) -> Iterator[OverridesPar
             # The last two are Hydra's for GROUP=5 and GROUP=[5].
             except (HydraException, OmegaConfBaseException, ValueError, TypeError) as error:
                 raise DistillError(_reason(name, overrides, error)) from error
+            except RecursionError as error:
+                circle = "the `defaults` of a choice's file lead back to it; mend that file"
+                raise DistillError(f"{' '.join(overrides)}: {circle}") from error
     finally:
         GlobalHydra.instance().hydra = outer
 

@@ -38,13 +38,18 @@ def tell_hidden(folders: tuple[Path, ...]) -> None:
             print(f"{choice}: {first} is taken, {path} has the same name", file=sys.stderr)
 
 
-def keys_of(group: str, choice: str) -> set[str]:
-    """The dotted keys that a choice's file sets, and those of the choices it builds on."""
+def keys_of(group: str, choice: str, above: tuple[str, ...] = ()) -> set[str]:
+    """The dotted keys that a choice's file sets, and those of the choices it builds on.
+
+    `above` are those that build on it: a circle of them ends there.
+    """
     path = file_at(f"{group}/{choice}.yaml")
     content = _content(path)
     below = content.pop("defaults", [])
     prefix = "" if path.read_text().startswith("# @package _global_") else f"{group}."
-    inherited = [keys_of(group, c) for c in below if isinstance(c, str) and c in choices(group)]
+    above = (*above, choice)
+    others = [c for c in below if isinstance(c, str) and c not in above and c in choices(group)]
+    inherited = [keys_of(group, each, above) for each in others]
     return {f"{prefix}{key}" for key in dotted(content)}.union(*inherited)
 
 
@@ -79,7 +84,10 @@ def _content(path: Path) -> dict[str, Any]:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DistillError(f"{path}: no YAML ({reason_of(error, 200)})") from error
-    return content if isinstance(content, dict) else {}
+    content = content if isinstance(content, dict) else {}
+    if not isinstance(content.get("defaults", []), list):
+        del content["defaults"]  # Hydra says what is wrong with it
+    return content
 
 
 def every_group(name: str) -> list[str]:

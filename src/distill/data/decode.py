@@ -42,7 +42,7 @@ SECTOR = 512  # bytes; what a crash or a broken-off download leaves blank is a m
 TOLERANCE = 3  # levels of 255: profiles called sRGB differ by rounding, and pixels stay as they are
 # Of TIFF 6.0: BitsPerSample, PhotometricInterpretation, PlanarConfiguration, SampleFormat; values.
 _BITS, _PHOTOMETRIC, _PLANES, _FORMAT, _SEPARATE, _SIGNED = 258, 262, 284, 339, 2, 2
-_COLOURS = 320  # ColorMap, of 16 bits
+_COLOURS, _FILL = 320, 266  # ColorMap, of 16 bits; FillOrder
 _SEE_THROUGH = ("RGBA", "LA", "PA", "La", "RGBa")
 
 
@@ -114,8 +114,9 @@ def to_rgb(image: Image.Image, alpha: bool = False) -> Image.Image:
         raise BadPhoto(f"pixels of the kind {image.mode} are not supported")
     if signed and tags.prefix == b"MM" and not raw:
         raise BadPhoto("a compressed big-endian TIFF of signed numbers is not supported")
-    if tags.get(_PLANES) == _SEPARATE and (image.mode in _SEE_THROUGH or (raw and bits > 8)):
-        raise BadPhoto("a TIFF of planes with transparency or of 16 bits is not supported")
+    odd = bits != 8 or tags.get(_FILL, 1) != 1 or tags.get(_PHOTOMETRIC) == 0
+    if tags.get(_PLANES) == _SEPARATE and (image.mode in _SEE_THROUGH or (raw and odd)):
+        raise BadPhoto("a TIFF of planes is supported with 8 bits and without transparency only")
     if max(tags.get(_COLOURS, (2**16 - 1,))) < 2**8:
         raise BadPhoto("a TIFF with a palette of 8 bits, where it has 16, is not supported")
     picture = image
