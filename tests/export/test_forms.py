@@ -27,8 +27,8 @@ from distill.core.errors import DistillError
 from distill.core.onnx_files import ABOUT, noted
 from distill.core.sessions import open_session, picture_call
 from distill.export.coreml import CoreML
-from distill.export.format import ConversionSource, Float32, Format
-from distill.export.forms import FormName
+from distill.export.format import ConversionSource, ConvertedFormat, Float32, Format
+from distill.export.forms import Form, FormName
 from distill.export.fp16 import Float16
 from distill.export.int8 import Int8
 from distill.export.lens_studio import LensStudio
@@ -537,3 +537,12 @@ def test_lens_studio_s_script_fits_the_types(tmp_path: Path) -> None:
     ]  # fmt: skip
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_format_of_another_package_may_have_the_names_of_earlier_versions() -> None:
+    class Earlier(ConvertedFormat):
+        name, endings, own = "earlier", (".bin",), "uint8_nhwc"
+
+        def convert(self, source: ConversionSource, folder: Path) -> None: ...
+
+    assert Earlier().forms(OnnxExporter()) == (Form("uint8", "nhwc"), Form("uint8", "nhwc"))

@@ -62,12 +62,12 @@ def _tflite(path: Path, schema: Any) -> dict[str, Any]:
         )
         domain = "custom" if custom else ""
         nodes.append(Node(f"{name} {len(nodes)}", name, domain, inputs, outputs, {}))
-    ends = [
+    interfaces = [
         [_tensor(tensor_names[n], shapes[tensor_names[n]]) for n in e]
         for e in (graph.inputs, graph.outputs)
     ]
     about = {(entry.name or b"").decode(): "" for entry in model.metadata or []}
-    return _parts(nodes, ends, about) | {"shapes": shapes}
+    return _parts(nodes, interfaces, about) | {"shapes": shapes}
 
 
 def _core_ml(path: Path, ct: Any) -> dict[str, Any]:

@@ -76,7 +76,7 @@ ARRAY = Cause(
 WIDE = Cause("the Neural Engine computes in float16", SPEC, "distill.export writes float16", "note")
 
 
-def package_ends(graph: Graph) -> Iterator[Finding]:
+def package_tensors(graph: Graph) -> Iterator[Finding]:
     for tensor in (*graph.inputs, *graph.outputs):
         if not tensor.dims.endswith("a picture"):
             yield ARRAY.at(None, f"{tensor.name} is an array, {tensor.dims}", tensor.name)
@@ -94,7 +94,7 @@ def package_kind(graph: Graph) -> Iterator[Finding]:
 
 
 PACKAGE = Profile(
-    "coreml", "Core ML (iPhone, iPad, Mac)", (package_kind, package_ends), form=".mlpackage"
+    "coreml", "Core ML (iPhone, iPad, Mac)", (package_kind, package_tensors), form=".mlpackage"
 )
 PROFILE = Profile(
     "coreml",

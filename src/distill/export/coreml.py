@@ -35,7 +35,7 @@ class CoreML(ConvertedFormat):
     name = "coreml"
     endings = (".mlpackage",)
     needs = "pip install 'distill[coreml]'"
-    own = "uint8_nchw"
+    default_form = "uint8_nchw"
 
     def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
         input_form, output_form = (

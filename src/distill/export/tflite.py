@@ -37,7 +37,7 @@ class TfLite(ConvertedFormat):
         "tflite.python=ENV/bin/python"
     )
     runs_in = "LiteRT"
-    own = "float_nhwc"
+    default_form = "float_nhwc"
 
     def forms(self, exporter: OnnxExporter) -> tuple[Form, Form]:
         if exporter.dynamic:  # converted so, it is refused by LiteRT's XNNPACK at every size

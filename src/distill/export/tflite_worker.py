@@ -89,8 +89,8 @@ def metadata(about: dict[str, Any], terms: str) -> bytes:
         parts = {0: name, 3: content, 4: units, 5: stats}
         return table(7, *(("UOffsetTRelative", number, part) for number, part in parts.items()))
 
-    ends = [vector([tensor(about[end], end == "input")]) for end in ("input", "output")]
-    graph = table(10, *(("UOffsetTRelative", 2 + n, end) for n, end in enumerate(ends)))
+    interfaces = [vector([tensor(about[end], end == "input")]) for end in ("input", "output")]
+    graph = table(10, *(("UOffsetTRelative", 2 + n, end) for n, end in enumerate(interfaces)))
     words = {
         0: about["style"],
         1: "a photo to its stylised picture",

@@ -64,15 +64,17 @@ def _documents(root: Path, scratch: Path, form: SetFormat, accept: str | None) -
     Manifests lose the folders of this machine. Terms and card state a takedown that is accepted.
     Raises DistillError for one that is not.
     """
-    kept = form.kept
-    files = _beside(root, (CARD, SHEET, *form.beside, f"{kept}{PHOTOS}", f"{kept}{TERMS}"))
+    prefix = form.kept
+    files = _beside(root, (CARD, SHEET, *form.beside, f"{prefix}{PHOTOS}", f"{prefix}{TERMS}"))
     terms = Terms(kept_terms(root))
     published = set_with_takedown(terms, root).published(f"data.root={root}", accept)
     for link in published.chain[len(terms.chain) :]:
         write_whole(scratch / CARD, f"{(root / CARD).read_text()}\n{link.text}.\n")
-        write_json(scratch / f"{kept}{TERMS}", published.plain())
-        files |= {name: scratch / name for name in (CARD, f"{kept}{TERMS}")}
-    for name, path in _beside(root, (MANIFEST, f"{kept}{MANIFEST}", f"{kept}{TEACHER}")).items():
+        write_json(scratch / f"{prefix}{TERMS}", published.plain())
+        files |= {name: scratch / name for name in (CARD, f"{prefix}{TERMS}")}
+    for name, path in _beside(
+        root, (MANIFEST, f"{prefix}{MANIFEST}", f"{prefix}{TEACHER}")
+    ).items():
         write_json(scratch / name, without_paths(json.loads(path.read_text())))
         files[name] = scratch / name
     return files

@@ -88,7 +88,7 @@ def context(names: list[str]) -> ssl.SSLContext:
     other names, or that others could read is replaced.
     """
     path = cache_folder() / CERTIFICATE
-    previous = _kept_context(path, names)
+    previous = _cached_context(path, names)
     if previous:
         return previous
     both = b"".join(certificate(names))
@@ -102,7 +102,7 @@ def context(names: list[str]) -> ssl.SSLContext:
     return fresh
 
 
-def _kept_context(path: Path, names: list[str]) -> ssl.SSLContext | None:
+def _cached_context(path: Path, names: list[str]) -> ssl.SSLContext | None:
     """TLS with the kept certificate; None where there is none that can be used for these names."""
     x509: Any = _extra("cryptography.x509")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -110,15 +110,9 @@ def _kept_context(path: Path, names: list[str]) -> ssl.SSLContext | None:
     try:
         if os.name == "posix" and path.stat().st_mode & 0o077:
             return None
-        saved_certificate = x509.load_pem_x509_certificate(path.read_bytes())
-        covered = saved_certificate.extensions.get_extension_for_class(
-            x509.SubjectAlternativeName
-        ).value
-        in_time = (
-            saved_certificate.not_valid_before_utc
-            <= now
-            <= saved_certificate.not_valid_after_utc - MARGIN
-        )
+        cert = x509.load_pem_x509_certificate(path.read_bytes())
+        covered = cert.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        in_time = cert.not_valid_before_utc <= now <= cert.not_valid_after_utc - MARGIN
         if not in_time or not {_name(x509, name) for name in names} <= set(covered):
             return None
         tls.load_cert_chain(path, password="")  # or it would ask in the terminal

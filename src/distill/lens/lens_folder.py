@@ -51,13 +51,13 @@ class PageStudent:
 
 def choose_students(settings: Lens) -> list[PageStudent]:
     """Every student asked for, opened once. Raises DistillError for one that makes no picture."""
-    photo = _listed(settings.students)
+    photo = _items(settings.students)
     if settings.students is None and settings.run is None:
         photo = sorted(zoo.shipped(), key=lambda name: name != FIRST)
     students = [_open(item, "photo", settings) for item in photo]
     if settings.students is None:  # those that may be used for anything first
         students.sort(key=lambda student: ("yes", "unknown", "no").index(student.terms.commercial))
-    students += [_open(item, "sketch", settings) for item in _listed(settings.sketches)]
+    students += [_open(item, "sketch", settings) for item in _items(settings.sketches)]
     if settings.run is not None:
         best = run_folder.run_named(settings.run, settings.runs).checkpoint("best")
         name, network = Path(settings.run).name, open_student(best)
@@ -70,8 +70,8 @@ def choose_students(settings: Lens) -> list[PageStudent]:
     return students
 
 
-def _listed(given: str | list[str] | None) -> list[str]:
-    return [given] if isinstance(given, str) else list(given or [])
+def _items(setting: str | list[str] | None) -> list[str]:
+    return [setting] if isinstance(setting, str) else list(setting or [])
 
 
 def _open(item: str, kind: Literal["photo", "sketch"], settings: Lens) -> PageStudent:

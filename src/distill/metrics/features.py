@@ -187,9 +187,9 @@ def cached_features(name: str, what: str, compute: Callable[[], Array]) -> Array
     """
     path = cache_folder() / "features" / f"{name}.npz"
     with suppress(Exception), np.load(path) as archive:  # no file, or a damaged one
-        kept = archive["features"].astype(np.float64)  # reading checks the archive's checksum
-        print(f"features of {what}: {counted(len(kept), 'picture')}, kept from an earlier run")
-        return kept
+        stored = archive["features"].astype(np.float64)  # reading checks the archive's checksum
+        print(f"features of {what}: {counted(len(stored), 'picture')}, kept from an earlier run")
+        return stored
     features = compute()
     try:
         with atomic_write(path) as temporary, temporary.open("wb") as stream:

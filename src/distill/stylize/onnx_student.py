@@ -94,20 +94,20 @@ class OnnxStudent:
             self._summariser = open_session(parts[0], self._threads)
             dims = [dim.dim_value for dim in model_inputs(parts[0])[0].type.tensor_type.shape.dim]
             self._thumbnail = dims[:1:-1] if all(dims[2:]) else None  # width and height
-        channels, network_opened = self._open(free_size(network), *PROBE), free_size(network)
+        channels, runnable = self._open(free_size(network), *PROBE), free_size(network)
         sides = [dim.dim_value for dim in self.input.type.tensor_type.shape.dim[2:4]]
         if channels is None and len(sides) == 2 and all(sides):
             self.fixed = sides[0], sides[1]
-            channels, network_opened = self._open(network, *self.fixed), network
+            channels, runnable = self._open(network, *self.fixed), network
         if channels is None:
             raise DistillError(
                 f"{name}: no network from one RGB picture (1, 3, height, width) in [0, 1] to one "
                 "as large, or one that ONNX Runtime cannot run"
             )
         self.channels = channels
-        provider, self.ran_by = choose_provider(network_opened, device, self._threads)
+        provider, self.ran_by = choose_provider(runnable, device, self._threads)
         if provider != CPU:
-            self._session = open_session(network_opened, self._threads, provider)
+            self._session = open_session(runnable, self._threads, provider)
 
     def summary(self, photo: np.ndarray) -> np.ndarray:
         """What it is told of a whole picture, (1, 3, H, W) of any size: (1, 64, 1, 1)."""

@@ -131,14 +131,14 @@ def _code_of(key: str, module: ModuleType, target: Any) -> str:
     definition = target if hasattr(target, "__code__") or inspect.isclass(target) else type(target)
     home = sys.modules.get(getattr(inspect.unwrap(definition), "__module__", None) or "", module)
     files = [getattr(each, "__file__", None) for each in dict.fromkeys([module, home])]
-    known = [Path(file) for file in files if file and Path(file).is_file()]
-    if not known:
+    sources = [Path(file) for file in files if file and Path(file).is_file()]
+    if not sources:
         raise DistillError(
             f"{key}: is built into Python, so nothing tells its code from another's; write a "
             "function of your own that calls it"
         )
-    more = _imported_files(dict.fromkeys([module.__name__, home.__name__])) - {*known}
-    digests = [*map(sha256, known), *sorted(map(sha256, more))]  # of any order, in any folder
+    imports = _imported_files(dict.fromkeys([module.__name__, home.__name__])) - {*sources}
+    digests = [*map(sha256, sources), *sorted(map(sha256, imports))]  # of any order, in any folder
     return hashlib.sha256("".join(digests).encode()).hexdigest()[:16]
 
 

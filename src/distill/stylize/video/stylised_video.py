@@ -268,9 +268,9 @@ class Pipeline:
                     item = thread.submit(self._work, number, item)
                 assert item is not None
                 coming.append(item)
-            if (item_done := coming.popleft().result()) is _END:
+            if (result := coming.popleft().result()) is _END:
                 return
-            yield item_done
+            yield result
 
     def _work(self, number: int, before: Future[Any] | None) -> Any:
         item = before.result() if before else None
