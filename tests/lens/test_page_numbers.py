@@ -220,7 +220,8 @@ AUTO = """
 import { AutoSize } from "./auto_size.js";
 const screen = () => given.screen ?? 512;
 let time = 0;
-const auto = new AutoSize(given.sizes, given.side, given.at ?? null, screen, () => null, () => time);
+const now = () => time;
+const auto = new AutoSize(given.sizes, given.side, given.at ?? null, screen, () => null, now);
 const sides = [];
 const more = given.at ?? Infinity;
 for (let frame = 0; frame < given.frames; frame++) {
