@@ -11,14 +11,14 @@ from distill.config.extension import Extension
 from distill.config.settings.base import PathText, Positive, Settings, setting
 from distill.config.settings.commands import PairsFolder
 
+CodecName = Literal["raw", "qoi", "webp", "png", "jpeg"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class ShardFormat(Settings):
     """How labelled pairs are put into shards: the codec, and how many in each."""
 
-    codec: Literal["raw", "qoi", "webp", "png", "jpeg"] = setting(
-        "of data=shards: raw, qoi, webp and png are lossless"
-    )
+    codec: CodecName = setting("of data=shards: raw, qoi, webp and png are lossless")
     pairs: Positive = setting("of data=shards: pairs in a shard")
 
 
@@ -45,7 +45,7 @@ class ShardSettings(Settings):
         "data/shards/SET, with to=pairs SET-pairs"
     )
     to: Literal["shards", "pairs"] = setting("pairs: unpack into a folder of PNGs")
-    codec: Literal["raw", "qoi", "webp", "png", "jpeg"] = setting(
+    codec: CodecName = setting(
         "raw loads fastest, qoi takes half the space, webp the least without loss; jpeg loses"
     )
     pairs: Positive = setting("pairs in a shard")

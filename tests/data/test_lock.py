@@ -79,7 +79,7 @@ def test_a_second_command_on_a_set_ends_with_one_line_and_touches_nothing(
     with pytest.raises(DistillError) as error:
         make(folder, root, teacher=teacher)
     assert str(error.value) == (
-        f"{root}: another command is labelling into this folder (process {child}); wait for it, or "
+        f"{root}: another command is writing into this folder (process {child}); wait for it, or "
         "name another folder with data.root=DIR"
     )
     assert teacher.seen == 0

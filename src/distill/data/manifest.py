@@ -176,21 +176,22 @@ def write_manifest(
 
 
 LOCK = ".lock"
-_ELSEWHERE = "name another one with data.root=DIR"
 
 
 def check_writable(root: Path) -> None:
     """Raises DistillError where `root` is not, or cannot become, a folder to write into."""
     there = next(path for path in (root, *root.absolute().parents) if os.path.exists(path))
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise DistillError(f"{there}: not a folder to write pairs into; {_ELSEWHERE}")
+        raise DistillError(
+            f"{there}: not a folder to write pairs into; name another one with data.root=DIR"
+        )
 
 
 @contextmanager
-def writing(root: Path, folders: bool = True) -> Iterator[None]:
+def writing(root: Path, folders: bool = True, key: str = "data.root") -> Iterator[None]:
     """The set at `root` is this process's alone meanwhile; the system lets go when it dies.
 
-    With `folders` its pairs lie there as files.
+    With `folders` its pairs lie there as files. `key` is the setting that names it.
 
     Raises DistillError when another process has it, the disk is full or the folder is closed.
     """
@@ -209,12 +210,12 @@ def writing(root: Path, folders: bool = True) -> Iterator[None]:
         number = (root / LOCK).read_text()
         holder = f" (process {number})" if number else ""  # it may not have said so yet
         raise DistillError(
-            f"{root}: another command is labelling into this folder{holder}; wait for it, or name "
-            "another folder with data.root=DIR"
+            f"{root}: another command is writing into this folder{holder}; wait for it, or name "
+            f"another folder with {key}=DIR"
         ) from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        said = f"cannot be written to ({reason}); {_ELSEWHERE}"
+        said = f"cannot be written to ({reason}); name another one with {key}=DIR"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             done = sum(map(len, photo_table.pairs_on_disk(root).values()))
             kept = f", {counted(done, 'pair')} done" if folders else ""

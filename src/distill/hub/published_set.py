@@ -17,7 +17,7 @@ from distill.core.files import scratch_folder, write_json, write_whole
 from distill.core.next_step import next_step
 from distill.core.terms import Terms
 from distill.data.cards.set_card import CARD, SHEET
-from distill.data.cards.set_formats import SetFormat
+from distill.data.cards.set_formats import FolderFormat, SetFormat
 from distill.data.kinds.chosen import form_at, set_forms
 from distill.data.manifest import MANIFEST, SUMS, TEACHER, TERMS, writing
 from distill.data.photo_table import PHOTOS
@@ -108,14 +108,14 @@ def pull_set(place: Remote, root: Path, replace: bool) -> None:
     if MANIFEST not in expected:
         raise DistillError(f"repo={place.name}: no set of pairs ({MANIFEST} is missing)")
     form = next(form for form in set_forms() if form.lists(expected))
-    with writing(root, folders=form.of_files):
+    with writing(root, folders=form is FolderFormat):
         count = transfer.pull(expected, place, root, LAST, replace)
         for path in form.removable(root) if replace else ():
             if path.relative_to(root).as_posix() not in expected:
                 path.unlink()
         write_whole(root / SUMS, text)
     print(f"{root}: {counted(len(expected), 'file')}, {count:,} of them new")
-    choice = {} if form.of_files else {"data": form.kind}
+    choice = {} if form is FolderFormat else {"data": form.kind}
     print(next_step("train", **choice, **{"data.root": str(root)}))
 
 

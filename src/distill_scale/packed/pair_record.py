@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import PurePath
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from PIL import Image
 from distill.core.arrays import PNG
 from distill.core.errors import DistillError
 from distill.data.decode import BadPhoto
+from distill_scale.settings import CodecName
 
 PHOTO, STYLIZED = "photo", "stylized"
 END = bytes(2 * tarfile.BLOCKSIZE)
@@ -93,7 +94,6 @@ def _first(record: memoryview, start: int) -> tuple[str, memoryview, int]:
     return plain, record[begin:end], end + (begin - end) % tarfile.BLOCKSIZE
 
 
-CodecName = Literal["raw", "qoi", "webp", "png", "jpeg"]
 Content = bytes | memoryview
 
 

@@ -8,14 +8,13 @@ index, which says what it was made of; one that is there and was made of the sam
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from filelock import FileLock, Timeout
 
 from distill.config.groups import choices
 from distill.core.errors import DistillError, counted
@@ -25,7 +24,7 @@ from distill.core.process import worker_init_fn
 from distill.core.progress import bar
 from distill.data.address import Address
 from distill.data.decode import BadPhoto
-from distill.data.manifest import LOCK, MANIFEST, devices_at, is_complete, manifest_at
+from distill.data.manifest import MANIFEST, devices_at, is_complete, manifest_at, writing
 from distill.data.pairs import Pair, Pairs, find_pairs
 from distill.data.photo_table import PAIR_FOLDERS, SIDES, PhotoRow, pair_of, read_rows, size_of
 from distill.data.photos import Side
@@ -186,7 +185,7 @@ def pack(
         raise DistillError(
             f"{root}: holds a set of another kind; name another place with output=ADDRESS"
         )
-    with _alone(root):
+    with writing(root.local, False, "output") if root.local is not None else nullcontext():
         done = dict[str, ShardRow]()
         for job in jobs:  # what is there, whole, and made of the same files
             row = read_shard_row(root, job.shard)
@@ -285,23 +284,6 @@ def pack_shard(root: Address, job: ShardJob) -> tuple[ShardRow, dict[str, str]]:
             )
         writer.add(pair.name, row, photo, target)
     return writer.publish(root), bad
-
-
-@contextmanager
-def _alone(root: Address) -> Iterator[None]:
-    """No other process of this machine writes into local shards meanwhile."""
-    if root.local is None:
-        yield
-        return
-    root.local.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(root.local / LOCK).acquire(blocking=False):
-            yield
-    except Timeout:
-        raise DistillError(
-            f"{root}: another distill.shards is writing there; wait for it, or name another place "
-            "with output=ADDRESS"
-        ) from None
 
 
 def _make(jobs: Sequence[ShardJob], done: dict[str, ShardRow], root: Address, workers: int) -> int:

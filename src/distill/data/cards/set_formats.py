@@ -40,7 +40,6 @@ class SetFormat(ABC):
     kind: ClassVar[str]  # what data= of distill.train is for it
     kept: ClassVar = ""  # where its own files lie below it, as in `set/`
     beside: ClassVar[tuple[str, ...]] = ()  # further files that are published
-    of_files: ClassVar = False  # each picture is a file
 
     def __init__(self, root: Address, said: Path) -> None:
         self.root, self.said = root, said
@@ -128,7 +127,6 @@ class FolderFormat(SetFormat):
 
     kind: ClassVar = "pairs"
     beside: ClassVar = (PREVIEW,)
-    of_files: ClassVar = True
 
     def __init__(self, root: Address, folder: Path) -> None:
         super().__init__(root, folder)
