@@ -119,6 +119,8 @@ def _dropping(
     there: Mapping[str, Side],
 ) -> DropList:
     """What is left out from now on; it warns of lines that name nothing."""
+    if not (before or drop or restore):
+        return DropList([], set(), set(), [], set())
     more, back = (photo_table.read_dropped(each) if each else [] for each in (drop, restore))
     dropping = drop_list(before, more, back, photos, known, there)
     if unknown := dropping.unknown:
