@@ -300,6 +300,22 @@ def test_a_takedown_is_no_picture_of_ones_own() -> None:
     assert down in Terms((down, Licence("photos"))).restated("CC0").chain
 
 
+def test_a_table_of_all_photos_replaces_an_earlier_word_on_all() -> None:
+    def rows(when: str) -> Licence:
+        return Licence.said("photos: 2", "MIT", stated=True, note=f"stated {when}")
+
+    first = Terms((Licence("photos"),)).restated("CC BY-NC 4.0")  # dated today
+    later = first.amended([rows("2999-01-01 00:00:00")])
+    assert [(e.of, e.text, e.note) for e in later.chain] == [
+        ("photos: 2", "MIT", "stated 2999-01-01 00:00:00, before CC BY-NC 4.0")
+    ]
+    assert later.amended([rows("2999-01-02 00:00:00")]) == later
+    assert first.amended([rows("2000-01-01 00:00:00")]).commercial == "no"
+    assert first.amended([rows("2999-01-01 00:00:00"), Licence("photos")]).commercial == "no"
+    fetched = first.of_others.amended([rows("2999-01-01 00:00:00")])
+    assert fetched.commercial == "no"
+
+
 def test_a_chain_read_anew_says_the_same(here: Path) -> None:
     rows = [Licence.said("photos: 2 by A", "CC0", "u", stated=True), Licence("photos")]
     first = Terms((Licence.said("teacher t", "MIT"), *rows))

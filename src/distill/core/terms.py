@@ -78,13 +78,15 @@ class Licence:
     note: str = ""
 
     @classmethod
-    def said(cls, of: str, text: str, source: str = "", stated: bool = False) -> Licence:
+    def said(
+        cls, of: str, text: str, source: str = "", stated: bool = False, note: str = ""
+    ) -> Licence:
         """By the text of a licence; what that does not say is unknown."""
         text = UNSAID if text in PLACEHOLDERS else text
         if row := known_licence(text):
-            return cls(of, *row[1:], text, source, stated)
+            return cls(of, *row[1:], text, source, stated, note)
         forbidden: Answer = "no" if _FORBIDS.search(text) else "unknown"
-        return cls(of, forbidden, text=text, source=source, stated=stated)
+        return cls(of, forbidden, text=text, source=source, stated=stated, note=note)
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,8 @@ class Terms:
         """With what is stated `now`: it fills in what nobody had said, and replaces what was stated
         earlier where it is `fresh` or has a later date. Everything else stays.
 
-        What terms.csv counts now replaces what it counted.
+        What terms.csv counts now replaces what it counted, and where it counts all pictures an
+        earlier word on all of them.
         """
         chain, now, groups = list(self.chain), [*now], dict[tuple[str, bool], list[Licence]]()
         counted = {of for e in now if (of := pictures_of(e.of)) != e.of}
@@ -191,6 +194,7 @@ class Terms:
                 for e in on
                 if (e in alike and e.stated and restated and not any(_same(w, e) for w in words))
                 or (e.text == UNSAID and whole)
+                or (e not in alike and e.stated and rows and whole and e.note < words[0].note)
             ]
             if on and (fresh or rows):
                 new = [_dated(w, old) if w.stated else w for w in new]
@@ -227,9 +231,14 @@ def _same(word: Licence, earlier: Licence) -> bool:
     return alike and (not word.stated or word.source in ("", earlier.source))
 
 
+def stated_on(seconds: float) -> str:
+    """The note of a link that was stated then; later ones are greater."""
+    return time.strftime("stated %Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
 def _dated(word: Licence, old: Iterable[Licence]) -> Licence:
     before = "; ".join(dict.fromkeys(e.text for e in old))
-    when = time.strftime("stated %Y-%m-%d %H:%M:%S")
+    when = word.note.partition(",")[0] or stated_on(time.time())
     return replace(word, note=f"{when}, before {before}" if before else when)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from distill.core.errors import DistillError, counted, reason_of
-from distill.core.terms import Licence
+from distill.core.terms import Licence, stated_on
 from distill.data.address import Address
 
 FILE = "terms.csv"
@@ -86,6 +87,13 @@ def _rows(content: bytes) -> Rows:
     return rows
 
 
+def written_on(folders: Iterable[Path | Address]) -> str:
+    """When the tables in these folders were last written, as a link notes it."""
+    places = [each.local if isinstance(each, Address) else each for each in folders]
+    files = [place / name for place in places if place for name in (FILE, *MANIFESTS)]
+    return stated_on(max((f.stat().st_mtime for f in files if f.is_file()), default=time.time()))
+
+
 def rows_of(keys: Iterable[str], rows: Rows) -> list[str | None]:
     """The row of each photo below the folder: its own, that of its innermost folder, of its file's
     name, or the longest pattern."""
@@ -102,7 +110,7 @@ def rows_of(keys: Iterable[str], rows: Rows) -> list[str | None]:
     return [row_of(key) for key in keys]
 
 
-def photo_links(of: str, said: Iterable[PhotoTerms]) -> list[Licence]:
+def photo_links(of: str, said: Iterable[PhotoTerms], note: str = "") -> list[Licence]:
     """A link for all photos of one author, source and licence, with their number in its name; none
     for photos of which nothing is said."""
     counts = Counter(each for each in said if each.licence)
@@ -118,7 +126,7 @@ def photo_links(of: str, said: Iterable[PhotoTerms]) -> list[Licence]:
         counts = merged
     return [
         Licence.said(
-            f"{of}: {count:,}" + f" by {e.author}" * bool(e.author), e.licence, e.source, True
+            f"{of}: {count:,}" + f" by {e.author}" * bool(e.author), e.licence, e.source, True, note
         )
         for e, count in sorted(counts.items())
     ]

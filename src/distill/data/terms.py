@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import yaml
@@ -44,7 +44,14 @@ from distill.data.decode import PICTURES
 from distill.data.kinds.chosen import data_source, seen_from_here
 from distill.data.manifest import SUMS, TERMS, manifest_at
 from distill.data.photo_table import read_rows
-from distill.data.photo_terms import FILE, PhotoTerms, photo_links, read_photo_terms, rows_of
+from distill.data.photo_terms import (
+    FILE,
+    PhotoTerms,
+    photo_links,
+    read_photo_terms,
+    rows_of,
+    written_on,
+)
 from distill.data.photos import walk
 from distill.data.set_files import KEPT, SetMetadataStore
 from distill.data.takedown import with_takedown
@@ -147,7 +154,7 @@ def terms_of_run(trained: Training, depth: int = 0, fresh: bool = False) -> Term
         if isinstance(trained, Train):
             source = data_source(trained)
             named = str(source.root) if source.on_disk else "of a loader"
-            said, _ = said_of_photos(named, trained)
+            said = said_of_photos(named, trained)
             found += _of_set(named, trained, stated, "", depth, said, fresh=fresh)
         else:
             data = getattr(trained, "data", None)
@@ -176,8 +183,8 @@ def keep_terms(folder: Path, settings: PhotoSource, taught: bool = True) -> None
         check_stated(settings.card, settings)
     else:
         stated, where = getattr(settings, "licence", LicenceSettings()).pictures, ""
-    said, idle = said_of_photos(str(folder), settings)
-    if idle:
+    said = said_of_photos(str(folder), settings)
+    if idle := said.idle:
         print(f"{FILE}: {counted(len(idle), 'row')} of no photo in the set, such as {idle[0]!r}")
     chain = _of_set(str(folder), settings, stated, where, 0, said, taught, fresh=True)
     if chain != kept_terms(folder) or not (folder / TERMS).is_file():
@@ -211,7 +218,7 @@ def _of_set(
     stated: str | None,
     where: str,
     depth: int,
-    said: Sequence[PhotoTerms],
+    said: SaidOfPhotos,
     taught: bool = True,
     fresh: bool = False,
 ) -> tuple[Licence, ...]:
@@ -222,22 +229,29 @@ def _of_set(
     now = list[Licence]()
     if taught:
         now += _of_teacher(asdict(source.style), source.teacher, depth, stated)
-    now += photo_links(PHOTOS, said)
+    now += photo_links(PHOTOS, said.photos, said.note)
     if source.data.kind == "demo":
         now.append(DEMO)
     if stated:
         now.append(Licence.said(PHOTOS, stated, where, stated=True))
-    elif source.data.kind != "demo" and not (said and all(each.licence for each in said)):
+    elif source.data.kind != "demo" and not (
+        said.photos and all(each.licence for each in said.photos)
+    ):
         now.append(UNKNOWN_PHOTOS)
     return Terms(kept_terms(root)).amended(now, fresh).chain
 
 
-def said_of_photos(root: str, source: PhotoSource) -> tuple[list[PhotoTerms], list[str]]:
-    """What terms.csv in the folders of photos says of each photo of a set, nothing without one; and
-    its rows that are of no photo there.
+class SaidOfPhotos(NamedTuple):
+    """What terms.csv in the folders of photos says of each photo of a set, nothing without one; its
+    rows that are of no photo there; when it was written, as a link notes it."""
 
-    Raises DistillError for a terms.csv that is no such table.
-    """
+    photos: list[PhotoTerms]
+    idle: list[str]
+    note: str
+
+
+def said_of_photos(root: str, source: PhotoSource) -> SaidOfPhotos:
+    """Raises DistillError for a terms.csv that is no such table."""
     if is_address(root):
         root = str(SetMetadataStore(Address(root)).folder)
     folders: Mapping[str, Path | Address] = {}
@@ -245,7 +259,7 @@ def said_of_photos(root: str, source: PhotoSource) -> tuple[list[PhotoTerms], li
         folders = sources.photo_folders(source)
     tables = {name: read_photo_terms(folder) for name, folder in folders.items()}
     if not any(tables.values()):
-        return [], []
+        return SaidOfPhotos([], [], "")
     keys = {name: list[str]() for name in tables}
     with suppress(DistillError):  # a damaged photos.tsv
         for row in (read_rows(Path(root)) or read_rows(Path(root, KEPT))).values():
@@ -257,7 +271,7 @@ def said_of_photos(root: str, source: PhotoSource) -> tuple[list[PhotoTerms], li
         found = rows_of(keys[name], rows)
         said += [PhotoTerms() if row is None else rows[row] for row in found]
         idle += sorted(rows.keys() - {*found})
-    return said, idle
+    return SaidOfPhotos(said, idle, written_on(folders.values()))
 
 
 def check_stated(stated: LicenceSettings | SetCard, source: Training | PhotoSource) -> None:
@@ -312,7 +326,7 @@ def _of_pictures(folder: str, stated: str | None) -> tuple[Licence, ...]:
         files = (p.relative_to(place) for p in walk(place) if p.suffix.lower() in PICTURES)
         found = rows_of((file.as_posix() for file in files), rows)
         said = [PhotoTerms() if row is None else rows[row] for row in found]
-    links = (*inherited, *photo_links(name, said))
+    links = (*inherited, *photo_links(name, said, written_on([place])))
     unsaid = not links or any(not each.licence for each in said)
     return (*links, Licence.said(name, stated or "", stated=told)) if told or unsaid else links
 

@@ -45,7 +45,7 @@ def _photos(source: PhotoSource) -> Iterator[str]:
     try:
         root = str(data_source(source).root)
         folders = [*sources.photo_folders(source).values()]
-        said, _ = said_of_photos(root, source)
+        said = said_of_photos(root, source).photos
     except DistillError as error:
         yield str(error)
         return

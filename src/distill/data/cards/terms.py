@@ -30,7 +30,9 @@ def licence_entries(terms: Terms) -> dict[str, str]:
 
 def terms_section(terms: Terms, of: str) -> str:
     """All that `of` was made from as a table of Markdown, and what counts for it."""
-    whole = replace(terms.strictest, of=f"**{of}**", text="the strictest", source="", stated=False)
+    whole = replace(
+        terms.strictest, of=f"**{of}**", text="the strictest", source="", stated=False, note=""
+    )
     lines = [HEAD]
     for each in (replace(whole, text="by permission") if terms.permission else whole, *terms.chain):
         text = each.text + " (says the publisher)" * each.stated
