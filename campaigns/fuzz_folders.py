@@ -39,7 +39,7 @@ from distill.prepare import labelling
 from distill.prepare.pair_maker import PairJob, PairMaker, Pictures
 from distill.prepare.set_builder import build_set
 from distill.runs import run_folder
-from distill.train import sweep_summary as summary
+from distill.train import sweep_summary
 from distill.train.callbacks.reports import MetricsTable
 
 SIDE = 64
@@ -314,8 +314,7 @@ class RunFolders(TextFiles):
         for name in self.names:
             place = folder if name == case[0] else Path()
             shutil.copyfile(place / name, self._run.folder / name)
-        table = summary.validations(self._run.folder / "metrics.csv")
-        summary.figures(self._run, table)
+        sweep_summary.figures(self._run, self._run.validations())
         metrics = MetricsTable(self._run.folder / "metrics.csv")
         metrics.on_train_start(_AtStep(4), None)  # type: ignore[arg-type]
         run_folder.find_run(RunChoice(run="kept", runs="runs", checkpoint="best", output=None))
