@@ -25,6 +25,7 @@ from distill.data.terms import keep_terms
 from distill_sets.settings import PrepareWithSets
 
 YES, NO = ("1", "true", "yes"), ("-1", "0", "false", "no")
+SEEDS = 50  # of the split, tried for one that leaves no folder empty
 FOLDERS: dict[Side, str] = {"train": "train", "val": "test"}  # before A and B, by side
 
 
@@ -117,19 +118,23 @@ def carry_out(settings: PrepareWithSets) -> Path:
         )
     people = settings.identities and home_path(settings.identities)
     edges = _of_one_person(kept, people) if people else NO_EDGES
-    sides = split(kept, settings.data.val_fraction, settings.data.split_seed, edges)
+    places = _places(kept, domains, settings, edges)
+    counts = {place: len(each) for place, each in places.items()}
+    summary = ", ".join(f"{place}: {counted(count, 'photo')}" for place, count in counts.items())
+    if not all(counts.values()):
+        raise DistillError(
+            f"split={by}: {summary}; training needs one in each, add photos or set "
+            "data.val_fraction"
+        )
 
     name = f"{sources.set_name(settings)}-{by}"
     root = Path(settings.data.root) if settings.data.root else Path("data/domains") / name
     if root.exists():
         raise DistillError(f"{root}: is there; remove it, or name another folder by data.root=DIR")
-    counts = {f"{folder}{domain}": 0 for folder in FOLDERS.values() for domain in "AB"}
     with scratch_folder(root) as scratch:
         made = scratch / "set"
-        for side, folder in FOLDERS.items():
-            for photo in sides[side]:
-                place = f"{folder}{domains[photo.key]}"
-                counts[place] += 1
+        for place, each in places.items():
+            for photo in each:
                 link(photo, made / place)
         write_json(made / "attributes.json", {
             "split": by, "balance": settings.balance, "identities": bool(settings.identities),
@@ -137,12 +142,32 @@ def carry_out(settings: PrepareWithSets) -> Path:
         })  # fmt: skip
         keep_terms(made, settings, taught=False)
         os.replace(made, root)
-    print(", ".join(f"{folder}: {counted(count, 'photo')}" for folder, count in counts.items()))
+    print(summary)
     if len(known) < len(photos):
         print(f"{counted(len(photos) - len(known), 'photo')} not in {table.path}, left out")
     print(f"A: {by}, B: not {by}, in {root}")
     print(next_step("train", recipe="cyclegan", **{"data.root": str(root)}))
     return root
+
+
+def _places(
+    photos: Sequence[Photo], domains: Mapping[str, str], settings: PrepareWithSets, edges: Edges
+) -> dict[str, list[Photo]]:
+    """The photos of trainA, trainB, testA and testB.
+
+    Of few photos one of these may be empty: the first seed from `data.split_seed` on that fills
+    all of them is taken, if there is one.
+    """
+    first = settings.data.split_seed
+    for seed in range(first, first + SEEDS):
+        places = {f"{folder}{d}": list[Photo]() for folder in FOLDERS.values() for d in "AB"}
+        sides = split(photos, settings.data.val_fraction, seed, edges)
+        for side, folder in FOLDERS.items():
+            for photo in sides[side]:
+                places[f"{folder}{domains[photo.key]}"].append(photo)
+        if all(places.values()):
+            break
+    return places
 
 
 def link(photo: Photo, folder: Path) -> None:

@@ -68,6 +68,11 @@ def carry_out(settings: PrepareWithSets) -> Path:
                 f"quickdraw.files={chosen.files}: no drawing is left; {left} not recognised, "
                 f"{counted(damaged, 'line')} damaged"
             )
+        if made < 2 or len(photos) < 2:
+            raise DistillError(
+                f"{counted(made, 'drawing')}, {counted(len(photos), 'photo')}: training holds out "
+                "one of each, so it needs two; add more"
+            )
         for photo in photos:
             link(photo, scratch / "set/B")
         how = {"size": chosen.size, "width": chosen.width, "jitter": chosen.jitter}

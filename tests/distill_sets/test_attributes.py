@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from distill.data.domains import find_unpaired
 from distill.prepare import __main__ as prepare
 from support.commands import run
 
@@ -119,6 +120,23 @@ def test_photos_that_are_not_in_the_list_are_counted(faces, capsys):
     manifest = json.loads(Path("data/domains/photos-Male/attributes.json").read_text())
     assert manifest["not in the list"] == 1
     assert sum(manifest["counts"].values()) == COUNT - 1
+
+
+def test_a_small_split_fills_every_folder_or_is_refused_before_it_is_made(faces, capsys):
+    for number in range(12, COUNT):
+        Path(f"photos/{number:06d}.png").unlink()  # left are two men and two women, thrice each
+    words = ["attributes=list.txt", "identities=who.txt", "data.val_fraction=0.5"]
+    assert go(*words) == 0
+    sides = find_unpaired(Path("data/domains/photos-Male"), None, None, 0.1, 0)  # as training does
+    assert all(photos for domains in sides.values() for photos in domains)
+    capsys.readouterr()
+    for number in range(3, 6):
+        Path(f"photos/{number:06d}.png").unlink()  # one woman: she cannot be on both sides
+    assert go(*words, "data.root=less") == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: split=Male: trainA: ")
+    assert said.endswith("training needs one in each, add photos or set data.val_fraction\n")
+    assert not Path("less").exists()
 
 
 @pytest.mark.parametrize(

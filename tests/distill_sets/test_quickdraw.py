@@ -117,6 +117,7 @@ def test_drawings_and_photos_become_two_domains(there, capsys):
         (line("../x", L), [], "want Quick, Draw!'s simplified .ndjson"),
         (None, [], "cat.ndjson: cannot be read"),
         (line("1", L, recognised=False), [], "no drawing is left; 1 not recognised"),
+        (line("1", L), [], "1 drawing, 3 photos: training holds out one of each"),
         (line("1", L), ["attributes=list.txt"], "leave one"),
         (line("1", L), ["data.root=photos"], "photos: is there"),
     ],

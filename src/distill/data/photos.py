@@ -193,14 +193,15 @@ def folder_names(folders: Sequence[Path | Address]) -> list[str]:
     return names
 
 
-def demo_photos() -> list[Photo]:
-    """Of scikit-image's photographs five to train on and the astronaut, held out."""
+def demo_photos(held_out: int = 1) -> list[Photo]:
+    """Of scikit-image's photographs five to train on and the first of those that are held out."""
     import skimage  # pictures of one's own need none of it
 
     folder = Path(skimage.__file__).parent / "data"
     train = ["chelsea.png", "coffee.png", "rocket.jpg", "motorcycle_left.png"]
     photos = [Photo(folder / name, name, "train") for name in (*train, "motorcycle_right.png")]
-    photos.append(Photo(folder / "astronaut.png", "astronaut.png", "val"))
+    val = ["astronaut.png", "camera.png", "coins.png", "hubble_deep_field.jpg"][:held_out]
+    photos += [Photo(folder / name, name, "val") for name in val]
     return [photo for photo in photos if photo.local.is_file()]
 
 

@@ -16,7 +16,7 @@ from distill.data.photos import Photo, check_folders, demo_photos, find_all, fol
 def photos(settings: PhotoSource) -> list[Photo]:
     """The photos of photos=DIR or photos=[DIR,DIR] and val_photos, or those of data=demo."""
     if settings.data.kind == "demo":
-        return demo_photos()
+        return demo_photos(held_out=4)  # as a Fréchet distance needs
     return find_all(*_folders(settings), settings.label.listing)
 
 
