@@ -21,7 +21,7 @@ $(VENV)/.everything: $(VENV)/.installed
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[coreml,diffusion,mlflow,ncnn,tflite,browser,hub,mutants,ray,scale,search,slurm,stores,wandb,docs]'
 	@touch $@
 
-demo: install  ## six photographs, the built-in cartoon teacher, a trained student: a few minutes
+demo: install  ## nine photographs, the built-in cartoon teacher, a trained student: a few minutes
 	$(RUN) -m distill.prepare data=demo
 	$(RUN) -m distill.train data=demo trainer=demo encoder.weights=none run=demo
 	$(RUN) -m distill.export run=demo

@@ -41,6 +41,7 @@ from torch import Tensor
 from distill.core.errors import DistillError
 from distill.data.manifest import manifest_at
 from distill.losses.feature_distance import FeatureDistance
+from distill.metrics.features import feature_network
 from distill.metrics.metric import Metric
 
 LOSSES: Mapping[str, tuple[str, Sequence[str]]] = {  # title and settings, in the paper's order
@@ -95,6 +96,8 @@ class Sitting:
         self.words = [f"style={made['style']}", f"style.resolution={made['size']}", *SAME]
         self.words += [f"data.root={given.pairs.absolute()}", f"style_backbone={given.backbone}"]
         self.words += given.also
+        VGGDistance(given.backbone)  # without the weights that score, hours would be for nothing
+        feature_network(given.features)
 
     def command(self, *words: str) -> None:
         print("$ distill", " ".join(words), flush=True)

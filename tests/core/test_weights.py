@@ -402,6 +402,22 @@ def test_without_a_setting_none_is_offered():
     assert "=FILE" not in said(error)
 
 
+def test_a_host_that_does_not_answer_is_asked_once(monkeypatch, cache, capsys):
+    asked = []
+
+    def silent(request, timeout):
+        asked.append(request.full_url)
+        raise urllib.error.URLError("timed out")
+
+    monkeypatch.setattr(weights, "_silent", {})
+    monkeypatch.setattr(urllib.request, "urlopen", silent)
+    for name in ("one.pt", "two.pt"):
+        with pytest.raises(DistillError, match=rf"weights file {name}: cannot be downloaded"):
+            find(WeightsFile(name, f"https://example.org/{name}", SHA256))
+    assert asked == ["https://example.org/one.pt"]
+    assert "one.pt: not in" in capsys.readouterr().out  # nobody waits without a word
+
+
 # find_or_none
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import http.client
+import math
 import os
+import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +19,8 @@ from distill.core.progress import bar
 
 CHUNK = 1 << 20  # bytes read at a time
 TIMEOUT = 20  # seconds without a byte before a download is given up
+AGAIN = 300  # seconds until a host that did not answer is asked for another file
+_silent = dict[str, float]()  # when such hosts did not answer
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,11 @@ def _download(file: WeightsFile, key: str | None) -> Path:
         reason = "not found, and not downloaded, since nothing could check it"
         raise DistillError(_help(file, reason, key))
     target = cache_folder() / file.name
+    print(f"{file.name}: not in {cache_folder()} or DISTILL_WEIGHTS, fetched from {file.url}")
     try:
+        host = urllib.parse.urlsplit(file.url).netloc
+        if time.monotonic() - _silent.get(host, -math.inf) < AGAIN:
+            raise OSError(f"{host} did not answer just now")
         with atomic_write(target, resume=True) as temporary:
             _fetch(file.url, temporary)
             if not matches(temporary, file):
@@ -121,6 +130,10 @@ def _fetch(url: str, target: Path) -> None:
             raise
         with error:  # all of it is there, or more than all: its hash tells
             return
+    except urllib.error.URLError:
+        if host := urllib.parse.urlsplit(url).netloc:
+            _silent[host] = time.monotonic()
+        raise
     goes_on = getattr(reply, "status", None) == http.client.PARTIAL_CONTENT
     with reply, target.open("ab" if goes_on else "wb") as out:
         size = int(reply.headers.get("Content-Length") or 0)

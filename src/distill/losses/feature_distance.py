@@ -30,6 +30,8 @@ class FeatureDistance(LossTerm):
     size, where a layer sees more of them.
     """
 
+    term = "features"
+
     def __init__(
         self,
         backbone: Backbone = "vgg16",
@@ -38,7 +40,7 @@ class FeatureDistance(LossTerm):
         halvings: int = 0,
     ) -> None:
         super().__init__()
-        self.vgg, self.side = vgg_features(backbone, layers, "features"), side
+        self.vgg, self.side = vgg_features(backbone, layers, self.term), side
         self.halvings = halvings
 
     def forward(self, student: Tensor, target: Tensor) -> Tensor:

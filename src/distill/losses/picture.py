@@ -98,6 +98,8 @@ class PictureStyle(LossTerm):
 class PictureContent(FeatureDistance):
     """The same as its base class, on what processors do fast."""
 
+    term = "content"
+
     def forward(self, student: Tensor, target: Tensor) -> Tensor:
         with half_precision(student):
             return super().forward(student, target)
