@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import table2
 
+from distill.core.errors import DistillError
+
 PSNR = {"1e-2": 20.0, "3e-3": 22.0, "1e-3": 21.0}
 SCORES = {"l1": 25.0, "sobel": 24.0, "style": 23.0}
 
@@ -38,6 +40,8 @@ def typed(tmp_path, monkeypatch):
     (tmp_path / "set").mkdir()
     made = {"style": "toon", "size": 64}
     monkeypatch.setattr(table2, "manifest_at", lambda _root: made)
+    monkeypatch.setattr(table2, "VGGDistance", lambda _backbone: None)
+    monkeypatch.setattr(table2, "feature_network", lambda _features: None)
     commands = []
 
     def command(self, *words):
@@ -109,3 +113,14 @@ def test_what_a_student_has_not_is_no_number():
     without = results(25.0)
     del without["drawing"]["ink precision, student to teacher"]
     assert table2.cell([results(25.0), without], "ink precision") == "–"
+
+
+@pytest.mark.parametrize("part", ["VGGDistance", "feature_network"])
+def test_weights_that_score_are_looked_for_before_the_first_training(typed, monkeypatch, part):
+    def missing(_name):
+        raise DistillError("weights file x.pth: cannot be downloaded")
+
+    monkeypatch.setattr(table2, part, missing)
+    with pytest.raises(SystemExit, match=r"error: weights file x\.pth: cannot be downloaded"):
+        table2.main(["set"])
+    assert typed == []

@@ -9,6 +9,8 @@ import pickle
 import re
 import stat
 import threading
+import urllib.error
+import urllib.request
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -18,6 +20,7 @@ from pytorch_fid import inception as fid_inception
 from safetensors.torch import save_file
 from torch import nn
 
+from distill.core import weights
 from distill.core.errors import DistillError
 from distill.core.state_dicts import load_into, load_tensors
 from distill.core.weights import WeightsFile, find, find_or_none, matches, supplied

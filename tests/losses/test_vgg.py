@@ -10,6 +10,8 @@ from torch import nn
 from torchvision.models import vgg
 
 from distill.core.errors import DistillError
+from distill.losses.feature_distance import FeatureDistance
+from distill.losses.picture import PictureContent
 from distill.losses.vgg import _layers, vgg_features
 from support.small_vgg import small_vgg
 
@@ -73,3 +75,13 @@ def test_real_backbone_reads_its_three_layers(
     assert list(named) == [*THREE]
     for got, want in zip(named.values(), expected, strict=True):
         torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.usefixtures("no_downloads")
+def test_missing_weights_name_the_term_that_needs_them(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("DISTILL_WEIGHTS", str(tmp_path))
+    for term, name in ((FeatureDistance, "features"), (PictureContent, "content")):
+        with pytest.raises(DistillError, match=rf"loss\.weights\.{name}: weights file vgg16"):
+            term("vgg16")
+    with pytest.raises(DistillError, match=r"^style_backbone=vgg16: weights file vgg16"):
+        vgg_features("vgg16", THREE, None)

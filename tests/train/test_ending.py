@@ -43,6 +43,13 @@ def test_a_student_no_better_than_the_photos_is_told_what_to_do(tmp_path, studen
     assert lines[-1] == f"next: python -m distill.export run=a runs='{tmp_path}/my runs'"
 
 
+@pytest.mark.parametrize(("style", "said"), [(0.47, True), (0.40, False)])
+def test_a_style_that_is_not_learnt_is_said(tmp_path, style, said):
+    head = "step,val/style,val/photo_style,val/content"
+    lines = outcome(run_with(tmp_path / "a", f"8,{style},0.5,0.1", head=head), "student")
+    assert any("has not learnt the style yet" in line for line in lines) == said
+
+
 def test_a_job_of_a_sweep_is_not_exported_by_itself(tmp_path):
     lines = outcome(run_with(tmp_path / "sweep-lr/a", "5,,1,21,0.7,18.2,0.66"), "student")
     assert len(lines) == 1

@@ -24,10 +24,10 @@ from distill.eval_fid.picture_scores import run_criterion, term_values
 from distill.export import __main__ as export
 from distill.losses import feature_distance, picture
 from distill.models.teachers.unchanged import Unchanged
-from distill.runs.run_folder import Run
+from distill.runs.run_folder import Run, step_of
 from distill.train import __main__ as train
 from distill.train import tuning
-from distill.train.picture import PictureModule, with_length, with_terms
+from distill.train.picture import PictureModule, train_minutes, with_length, with_terms
 from distill.train.student_training import student_module
 from support.commands import QUICK, run
 from support.small_vgg import small_vgg
@@ -194,5 +194,27 @@ def test_minutes_are_steps_by_the_time_of_the_first(tmp_path, monkeypatch, capsy
     clock = iter(range(999))
     monkeypatch.setattr("distill.train.picture.time.perf_counter", lambda: next(clock))
     said = settings("picture.minutes=2", "data.crop_size=64")
-    assert with_length(said, Run(tmp_path / "runs/none")).trainer.max_steps == 120
+    assert with_length(said, Run(tmp_path / "runs/none"), 120).trainer.max_steps == 120
     assert "picture.minutes=2: 120 steps of 1.00 s" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small")
+def test_minutes_are_planned_again_and_more_of_them_go_on(tmp_path, monkeypatch) -> None:
+    """By a clock on which each step takes a second, while the first ones seemed to take six."""
+    monkeypatch.chdir(tmp_path)
+    photos(tmp_path / "photos", 12)
+    clock = iter(range(999))
+    monkeypatch.setattr("distill.train.callbacks.pace.monotonic", lambda: next(clock))
+    monkeypatch.setattr("distill.train.picture.seconds_of_a_step", lambda _: 6.0)
+    words = ["recipe=picture", "photos=photos", "style_image=glass", "run=mine", *QUICK]
+    words += ["data.crop_size=64", "data.batch_size=2"]
+    for minutes, steps in ((0.2, 12), (0.2, 12), (0.3, 18)):
+        assert run(train, *words, f"picture.minutes={minutes}") == 0
+        assert step_of(Path("runs/mine/checkpoints/last.ckpt")) == steps
+
+
+def test_minutes_are_of_one_device(capsys) -> None:
+    words = ["picture.minutes=2", "trainer=ddp", "trainer.devices=2"]
+    with pytest.raises(DistillError, match=r"picture\.minutes=2: of one device"):
+        train_minutes(settings(*words), Run(Path("runs/none")), True, 2)

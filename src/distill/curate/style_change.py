@@ -72,7 +72,7 @@ def style_change() -> StyleChange | None:
     if (backbone := available_backbone()) is None:
         return None
     layers = LAYERS[backbone]
-    return StyleChange(vgg_features(backbone, layers, "style"), layers)
+    return StyleChange(vgg_features(backbone, layers, None), layers)
 
 
 def distances(changes: Vector) -> NDArray[np.float64]:

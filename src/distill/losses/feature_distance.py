@@ -30,7 +30,7 @@ class FeatureDistance(LossTerm):
     size, where a layer sees more of them.
     """
 
-    term = "features"
+    term: str | None = "features"
 
     def __init__(
         self,

@@ -58,14 +58,17 @@ class VGGFeatures(nn.Module):
         return features_by_name
 
 
-def vgg_features(backbone: Backbone, layers: Iterable[str], term: str) -> VGGFeatures:
+def vgg_features(backbone: Backbone, layers: Iterable[str], term: str | None) -> VGGFeatures:
     """The frozen backbone with its weights, read at `layers` (relu1_1, relu1_2, relu2_1 …).
 
-    Raises DistillError, which names the loss's `term`, when the weights are not to be had.
+    Raises DistillError, which names the loss's `term` if it is one's, when the weights are not to
+    be had.
     """
     key, hint = f"loss.weights.{term}", f"; or train without it: loss.weights.{term}=0"
+    if backbone == "auto" or term is None:
+        key, hint = f"style_backbone={backbone}", ""
     if backbone == "auto":
-        backbone, key, hint = available_backbone() or "vgg16", "style_backbone=auto", ""
+        backbone = available_backbone() or "vgg16"
     file, plan = (_VGG16, vgg.cfgs["D"]) if backbone == "vgg16" else (_VGG19_CUT, vgg.cfgs["E"])
     try:
         path = weights_files.find(file)

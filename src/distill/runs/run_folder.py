@@ -261,6 +261,12 @@ def step_of(checkpoint: Path) -> int:
     return step
 
 
+def callback_state(checkpoint: Path, name: str) -> dict[str, Any]:
+    """What a callback of that class left in a checkpoint; empty without one."""
+    state: dict[str, Any] = _saved(checkpoint)["callbacks"].get(name, {})
+    return state
+
+
 def _saved(checkpoint: Path) -> dict[str, Any]:
     import torch  # finding a run, and inference with an exported one, need none
 

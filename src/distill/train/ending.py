@@ -9,6 +9,8 @@ from pathlib import Path
 from distill.core.next_step import next_step
 from distill.runs.run_folder import Run, finished_message
 
+LEARNT = 0.9  # of the photos' own distance from the style; more is as good as nothing
+
 
 def tell_finished(run: Run, checkpoint: Path | None, steps: int, network: str) -> bool:
     """Whether a run is at its end, which is told with its outcome; None: it has not begun."""
@@ -30,6 +32,11 @@ def outcome(run: Run, network: str) -> list[str]:
         lines.append(
             f"validation at step {row['step']:.0f}: {figures}, content {row['val/content']:.3f}"
         )
+        if row["val/style"] > LEARNT * row["val/photo_style"]:
+            lines.append(
+                f"the {network} has not learnt the style yet: train longer, the same command with "
+                "a larger trainer.max_steps or picture.minutes goes on"
+            )
     elif table and "val/psnr" not in (row := table[-1]):  # a recipe without targets
         others = (f"{key[4:]} {value:.4g}" for key, value in row.items() if key.startswith("val/"))
         figures = f"Fréchet {row['val/frechet']:.1f}" if "val/frechet" in row else ", ".join(others)

@@ -13,12 +13,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from distill.config.settings.training import PictureTrain, Train
-from distill.core.errors import counted
+from distill.core.errors import DistillError, counted
 from distill.data.style_pictures import OURS, files_of, read_square, style_pictures
 from distill.losses.picture import PictureStyle
 from distill.models.build import load_teacher
 from distill.prepare import labelling
-from distill.runs.run_folder import Run
+from distill.runs.run_folder import Run, callback_state, step_of
+from distill.train import student_training
+from distill.train.callbacks.pace import NEARLY, Pace
 from distill.train.distillation import DistillModule
 from distill.train.student_training import check, student_module
 
@@ -89,17 +91,44 @@ def with_terms(settings: PictureTrain) -> PictureTrain:
     return replace(settings, style=style)
 
 
-def with_length(settings: PictureTrain, run: Run) -> PictureTrain:
-    """The settings with the steps that picture.minutes are, of a run that resumes those it had.
+def train_minutes(settings: PictureTrain, run: Run, first: bool, minutes: float) -> None:
+    """Train for about so many minutes, those of earlier commands among them.
 
-    The module is built for it once more: steps are timed without a trainer.
+    The steps that they are depend on what else the machine does: after a start of which the steps
+    were faster or slower than planned the rest is planned again. Raises DistillError for more than
+    one device, whose clocks differ.
     """
-    minutes, t = settings.picture.minutes, settings.trainer
-    if minutes is None:
-        return settings
-    if settings.resume and run.last.is_file() and run.has_settings(settings):
-        steps = run.settings().trainer.max_steps or t.max_steps
-        return replace(settings, trainer=replace(t, max_steps=steps))
+    t = settings.trainer
+    if (t.devices, t.num_nodes) != (1, 1):
+        raise DistillError(
+            f"picture.minutes={minutes:g}: of one device; set trainer.max_steps instead"
+        )
+    pace = Pace(60 * minutes)
+    run = replace(run, callbacks=(*run.callbacks, pace))
+    while not pace.over:
+        settings, before = with_length(settings, run, pace.budget), pace.seconds
+        student_training.train(settings, run, first, kind=PictureModule)
+        if pace.seconds == before:  # it was at its end
+            return
+        settings = replace(settings, resume=True)
+
+
+def with_length(settings: PictureTrain, run: Run, budget: float) -> PictureTrain:
+    """The settings with the steps that fit into a budget of seconds, those there are among them."""
+    checkpoint, t = run.resumable(settings), settings.trainer
+    done = step_of(checkpoint) if checkpoint else 0
+    spent = callback_state(checkpoint, Pace.__name__).get("seconds", 0.0) if checkpoint else 0.0
+    if spent >= NEARLY * budget:
+        return replace(settings, trainer=replace(t, max_steps=done))
+    step = spent / done if spent else seconds_of_a_step(settings)
+    steps = done + max(1, round((budget - spent) / step))
+    print(f"picture.minutes={budget / 60:g}: {counted(steps, 'step')} of {step:.2f} s")
+    return replace(settings, trainer=replace(t, max_steps=steps))
+
+
+def seconds_of_a_step(settings: PictureTrain) -> float:
+    """By the first steps of a module that is built for it: they are timed without a trainer."""
+    t = settings.trainer
     if t.threads:
         torch.set_num_threads(t.threads)
     check(settings)
@@ -115,7 +144,4 @@ def with_length(settings: PictureTrain, run: Run) -> PictureTrain:
         begun = time.perf_counter()
         module.compare(data.on_after_batch_transfer(batch, 0))[0].backward()
         times.append(time.perf_counter() - begun)
-    step = t.accumulate * sorted(times)[len(times) // 2]
-    steps = max(1, round(60 * minutes / step))
-    print(f"picture.minutes={minutes:g}: {counted(steps, 'step')} of {step:.2f} s")
-    return replace(settings, trainer=replace(t, max_steps=steps))
+    return t.accumulate * sorted(times)[len(times) // 2]

@@ -25,7 +25,7 @@ from distill.runs.run_folder import Run
 from distill.train import gan_training, student_training
 from distill.train.cyclegan import CycleGAN
 from distill.train.launch import is_rank_zero, rank_zero_first
-from distill.train.picture import PictureModule, with_length, with_terms
+from distill.train.picture import PictureModule, train_minutes, with_terms
 from distill.train.pix2pix import Pix2Pix
 
 
@@ -52,8 +52,11 @@ def train(
 
 def picture(settings: PictureTrain, run: Run, first: bool) -> None:
     style_pictures(settings, tell=first)  # what is wrong with them, before any weights are sought
-    settings = with_length(with_terms(settings), run)
-    student_training.train(settings, run, first, kind=PictureModule)
+    settings = with_terms(settings)
+    if minutes := settings.picture.minutes:
+        train_minutes(settings, run, first, minutes)
+    else:
+        student_training.train(settings, run, first, kind=PictureModule)
 
 
 def pix2pix(settings: Pix2PixTrain, run: Run, first: bool) -> None:

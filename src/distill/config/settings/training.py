@@ -438,7 +438,7 @@ class Picture(Settings):
     )
     keep_colour: bool = setting("true: the photo keeps its colours, tones alone are the style's")
     minutes: PositiveFloat | None = setting(
-        "about how long to train, by the time of the first steps; null: trainer.max_steps"
+        "about how long to train, in all; null: trainer.max_steps", free=True
     )
 
 
