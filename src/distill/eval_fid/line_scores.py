@@ -6,7 +6,7 @@ figures say whether the lines are there, where they are, and whether they hold s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ from distill.models.teachers.teacher import Teacher
 OFF = "displacement (px)"
 INK = (*FIGURES, CHAMFER, *DECIDED)
 FLICKER = tuple(f"flicker, {kind} (levels)" for kind in KINDS)
+DRAWN = (*INK, OFF, *FLICKER)
 SEEN = 8  # pictures in which a tile must show something: of fewer a median is chance
 Row = dict[str, Any]  # value, interval (None where none can be had), pictures
 
@@ -90,6 +91,19 @@ def displacement_row(found: Values) -> Row:
         return {}
     middle = typical(torch.from_numpy(found)).numpy()
     return {"value": float(np.abs(middle[often]).max()), "pictures": len(found), "interval": None}
+
+
+def by_kind(scores: Mapping[str, Mapping[str, Row]]) -> dict[str, dict[str, dict[str, Row]]]:
+    """Scores by name and figure, apart by what they are about, under the rest of a table's title.
+
+    How close pictures are, then lines and flicker; each with the names and figures that there are.
+    """
+    parts: dict[str, dict[str, dict[str, Row]]] = {"": {}, ", lines and flicker": {}}
+    for name, row in scores.items():
+        for figure, value in row.items():
+            part = parts[", lines and flicker" if figure in DRAWN else ""]
+            part.setdefault(name, {})[figure] = value
+    return {title: part for title, part in parts.items() if part}
 
 
 def networks_of(student: nn.Module, trained: Train, photos: str | None) -> dict[str, nn.Module]:
