@@ -33,6 +33,13 @@ def results(psnr):
     }
 
 
+@pytest.fixture(autouse=True)
+def weights(monkeypatch):
+    """Those that score are there."""
+    monkeypatch.setattr(table2, "VGGDistance", lambda _backbone: None)
+    monkeypatch.setattr(table2, "feature_network", lambda _features: None)
+
+
 @pytest.fixture
 def typed(tmp_path, monkeypatch):
     """The commands that a sitting would run; each leaves what the real one leaves."""
@@ -40,8 +47,6 @@ def typed(tmp_path, monkeypatch):
     (tmp_path / "set").mkdir()
     made = {"style": "toon", "size": 64}
     monkeypatch.setattr(table2, "manifest_at", lambda _root: made)
-    monkeypatch.setattr(table2, "VGGDistance", lambda _backbone: None)
-    monkeypatch.setattr(table2, "feature_network", lambda _features: None)
     commands = []
 
     def command(self, *words):
