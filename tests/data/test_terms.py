@@ -259,6 +259,10 @@ def test_a_finished_run_takes_a_later_word(here: Path) -> None:
     found = terms.terms_of(path)
     assert found.commercial == "no"
     assert "before CC BY 4.0" in found.chain[-1].note
+    (here / "data/photos").mkdir(parents=True)  # where style=toon looks for photos
+    (here / "data/photos/terms.csv").write_text("photo\n")
+    with pytest.raises(DistillError, match=r"terms.csv: not a table"):
+        terms.state_terms(path, LicenceSettings())
     others = Terms((Licence.said("init zoo:hayao: photos", "CC BY-NC 4.0", stated=True),))
     with pytest.raises(DistillError, match="from no pictures of yours"):
         others.restated("CC0")

@@ -119,16 +119,15 @@ def _run_at(checkpoint: Path) -> Path | None:
 def state_terms(checkpoint: Path, licence: LicenceSettings, typed: Training | None = None) -> Terms:
     """The terms of a file with what its owner states of the pictures, or by the settings of its run
     `typed` now; RUN/terms.json keeps that. Raises DistillError."""
-    before, run = _terms_of(checkpoint, 0), _run_at(checkpoint)
-    terms = before
+    if (run := _run_at(checkpoint)) is not None and typed is None:
+        check_stated(licence, seen_from_here(_saved(checkpoint)[1], checkpoint))
+    terms = before = _terms_of(checkpoint, 0)
     if typed is not None:
         of = {pictures_of(each.of) for each in terms.chain}
         now = terms_of_run(typed, fresh=True).chain
         terms = terms.amended((e for e in now if pictures_of(e.of) in of), fresh=True)
         terms = terms.permitted("train", licence.i_have_permission)
     elif licence.pictures is not None:
-        if run is not None:
-            check_stated(licence, seen_from_here(_saved(checkpoint)[1], checkpoint))
         terms = (before if run else before.of_others).restated(licence.pictures)
     if run is not None and terms != before:
         write_json(run / TERMS, terms.plain())

@@ -10,11 +10,11 @@ from distill.core.files import home_path
 from distill.core.next_step import next_step
 from distill.data.address import is_address
 from distill.data.takedown import note_published
-from distill.data.terms import described_terms, state_terms
+from distill.data.terms import state_terms
 from distill.hub.published_set import pull_set, push_set
 from distill.hub.published_student import PublishedStudent, pull_student, push_student
 from distill.hub.transfer import remote_of
-from distill.runs.run_folder import run_named
+from distill.runs.run_folder import Run, run_named
 
 
 def carry_out(settings: HubSettings) -> None:
@@ -47,15 +47,11 @@ def carry_out(settings: HubSettings) -> None:
     if push and root is not None:
         push_set(home_path(root), place, settings.replace, settings.takedown.accept)
     elif push:
-        if model is not None:
-            student = PublishedStudent.of(model)
-        else:  # run=NAME, or the latest one
-            run = run_named(settings.run, settings.runs)
-            student = PublishedStudent.of(run.checkpoint(settings.checkpoint))
-        terms, stated = described_terms(student.description), settings.licence.pictures
-        if stated is not None:
-            file = home_path(model) if model is not None else run.checkpoint(settings.checkpoint)
-            terms = state_terms(file, settings.licence)
+        # run=NAME, or the latest one
+        run = run_named(settings.run, settings.runs) if model is None else Run(home_path(model))
+        file = run.checkpoint(settings.checkpoint) if run.folder.is_dir() else run.folder
+        student, stated = PublishedStudent.of(file), settings.licence.pictures
+        terms = state_terms(file, settings.licence)
         what = f"model={model}" if model is not None else f"run={run.folder.name}"
         terms = terms.published(what, accept := settings.takedown.accept)
         terms = terms.permitted("hub", permitted)
