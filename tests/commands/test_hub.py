@@ -61,7 +61,7 @@ def test_the_card_of_a_set(here: Path) -> None:
         assert f"| {side} | {count} |" in body
     assert "style=toon style.resolution=64 data.root=DIR" in body
     assert "- from: https://example.org/photos" in body
-    assert "| photos | yes | no | yes | CC BY 4.0 (says the publisher) |" in body
+    assert "| photos | yes | no | yes | CC BY 4.0 (says the publisher) (stated 2" in body
     assert json.loads((root / "dataset.json").read_text())["recipe"]["teacher"] in body
     assert str(here) not in head + body
     with Image.open(root / "sheet.jpg") as sheet:
