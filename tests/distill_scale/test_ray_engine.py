@@ -139,7 +139,8 @@ def test_as_typed_it_draws_what_this_process_does(here, capsys, sizes):
     assert contents(Path("here")) == contents(Path("there"))
     assert run(prepare, "data.root=set", "photos=photos", *SMALL, *sizes) == 0
     assert run(shards, "data.root=there", "to=pairs", "output=back") == 0
-    assert contents(Path("set")) == contents(Path("back"))
+    pairs = {name: each for name, each in contents(Path("set")).items() if "/ink/" not in name}
+    assert pairs == contents(Path("back"))  # shards carry no layers of lines
 
 
 @pytest.mark.campaign
