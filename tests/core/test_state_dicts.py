@@ -10,6 +10,7 @@ import onnx
 import pytest
 import torch
 from onnx import numpy_helper
+from safetensors.torch import save_file
 from torch import nn
 
 from distill.core.errors import DistillError
@@ -21,12 +22,19 @@ NOT_FINITE = "values that are not finite (NaN or infinite) in 1 tensor, first we
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_values_that_are_not_finite_are_refused(tmp_path: Path, value: float) -> None:
+@pytest.mark.parametrize(("save", "name"), [(torch.save, "a.pt"), (save_file, "a.safetensors")])
+def test_values_that_are_not_finite_are_refused(tmp_path: Path, value: float, save, name) -> None:
     state = nn.Linear(2, 2).state_dict()
     state["weight"][0, 1] = value
-    torch.save(state, tmp_path / "a.pt")
-    with pytest.raises(DistillError, match=re.escape(f"{tmp_path}/a.pt: {NOT_FINITE}")):
-        load_tensors(tmp_path / "a.pt")
+    save(state, tmp_path / name)
+    with pytest.raises(DistillError, match=re.escape(f"{tmp_path}/{name}: {NOT_FINITE}")):
+        load_tensors(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a.pt", "a.safetensors"])
+def test_a_missing_file_is_no_damaged_one(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DistillError, match="no such file of weights"):
+        AnimeGANv2(str(tmp_path / name))
 
 
 def test_of_an_onnx_file_too(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping
+from typing import Any
 from pathlib import Path
 
 import torch
@@ -21,13 +22,17 @@ COMPILED = "_orig_mod."  # in names of weights: torch.compile's
 def load_tensors(path: str | Path) -> dict[str, Tensor]:
     """A state dict on the CPU, from safetensors or a PyTorch file that holds tensors only.
 
-    Raises DistillError for a file that is damaged, holds no state dict or would run code.
+    Raises DistillError for a file that is missing or damaged, holds no state dict or values that
+    are not finite, or would run code.
     """
     path = home_path(path)
+    if not path.is_file():
+        raise DistillError(f"{path}: no such file of weights")
     try:
         if path.suffix == ".safetensors":
-            return load_file(path)
-        state = torch.load(path, map_location="cpu", weights_only=True)
+            state: Any = load_file(path)
+        else:
+            state = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         reason = "it holds more than tensors, or is damaged; refused, since it could run code"
         raise DistillError(f"{path}: {reason}") from error
