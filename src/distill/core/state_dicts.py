@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping
-from typing import Any
 from pathlib import Path
+from typing import Any
 
 import torch
 from onnx import numpy_helper
