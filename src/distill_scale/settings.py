@@ -1,4 +1,4 @@
-"""Settings of shards: those of distill.shards, and what stands beside those of distill.prepare."""
+"""Settings of shards: all of distill.shards, and the `shard.*` ones of distill.prepare."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ShardFormat(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class OfShards(Settings):
-    """What stands beside the settings of distill.prepare."""
+    """Settings that distill.prepare takes besides its own."""
 
     shard: ShardFormat
 

@@ -118,7 +118,7 @@ class Sketch(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class SetSettings(Settings):
-    """What stands beside the settings of distill.prepare."""
+    """Settings that distill.prepare takes besides its own."""
 
     recipe: PairsRecipe
     sketch: Sketch

@@ -148,27 +148,27 @@ def described_terms(said: Description) -> Terms:
 def terms_of_run(trained: Training, depth: int = 0, fresh: bool = False) -> Terms:
     """The terms of a run by its settings, and by what its pictures say now; `fresh`: its settings
     are typed now."""
-    stated, found = trained.licence.pictures, list[Licence]()
+    stated, links = trained.licence.pictures, list[Licence]()
     try:
         if isinstance(trained, Train):
             source = data_source(trained)
             named = str(source.root) if source.on_disk else "of a loader"
-            said = said_of_photos(named, trained)
-            found += _of_set(named, trained, stated, "", depth, said, fresh=fresh)
+            listed = terms_of_photos(named, trained)
+            links += _of_set(named, trained, stated, "", depth, listed, fresh=fresh)
         else:
             data = getattr(trained, "data", None)
             folders = (getattr(data, key, None) for key in ("root", "a", "b"))
-            found += [each for f in folders if f for each in _of_pictures(f, stated)]
+            links += [each for f in folders if f for each in _of_pictures(f, stated)]
     except DistillError:  # a set at an address that is gone
         if isinstance(trained, Train):
-            found += _of_teacher(asdict(trained.style), trained.teacher, depth)
-        found.append(Licence("what it learnt from, which is gone"))
+            links += _of_teacher(asdict(trained.style), trained.teacher, depth)
+        links.append(Licence("what it learnt from, which is gone"))
     if init := getattr(trained, "init", None):
         path, name = zoo.shipped().get(init.removeprefix(ZOO)), init
         if not init.startswith(ZOO):
             path, name = home_path(init), _short(home_path(init))
-        found += _of_file(path, f"init {name}", depth)
-    return Terms(()).beside(*found)
+        links += _of_file(path, f"init {name}", depth)
+    return Terms(()).beside(*links)
 
 
 def keep_terms(folder: Path, settings: PhotoSource, taught: bool = True) -> None:
@@ -182,10 +182,10 @@ def keep_terms(folder: Path, settings: PhotoSource, taught: bool = True) -> None
         check_stated(settings.card, settings)
     else:
         stated, where = getattr(settings, "licence", LicenceSettings()).pictures, ""
-    said = said_of_photos(str(folder), settings)
-    if idle := said.idle:
+    listed = terms_of_photos(str(folder), settings)
+    if idle := listed.idle:
         print(f"{FILE}: {counted(len(idle), 'row')} of no photo in the set, such as {idle[0]!r}")
-    chain = _of_set(str(folder), settings, stated, where, 0, said, taught, fresh=True)
+    chain = _of_set(str(folder), settings, stated, where, 0, listed, taught, fresh=True)
     if chain != kept_terms(folder) or not (folder / TERMS).is_file():
         with suppress(OSError):  # a finished set may lie where nothing can be written
             write_json(folder / TERMS, Terms(chain).plain())
@@ -217,30 +217,30 @@ def _of_set(
     stated: str | None,
     where: str,
     depth: int,
-    said: SaidOfPhotos,
+    listed: ListedTerms,
     taught: bool = True,
     fresh: bool = False,
 ) -> tuple[Licence, ...]:
-    """`stated` is what the user states of the photos, or of pairs of one's own, `said` what
+    """`stated` is what the user states of the photos, or of pairs of one's own, `listed` what
     terms.csv does of each photo."""
     if taught and source.teacher is None:
         return _of_pictures(root, stated or source.style.licence)
     now = list[Licence]()
     if taught:
         now += _of_teacher(asdict(source.style), source.teacher, depth, stated)
-    now += photo_links(PHOTOS, said.photos, said.note)
+    now += photo_links(PHOTOS, listed.photos, listed.note)
     if source.data.kind == "demo":
         now.append(DEMO)
     if stated:
         now.append(Licence.said(PHOTOS, stated, where, stated=True))
     elif source.data.kind != "demo" and not (
-        said.photos and all(each.licence for each in said.photos)
+        listed.photos and all(each.licence for each in listed.photos)
     ):
         now.append(UNKNOWN_PHOTOS)
     return Terms(kept_terms(root)).amended(now, fresh).chain
 
 
-class SaidOfPhotos(NamedTuple):
+class ListedTerms(NamedTuple):
     """What terms.csv in the folders of photos says of each photo of a set, nothing without one; its
     rows that are of no photo there; when it was written, as a link notes it."""
 
@@ -249,7 +249,7 @@ class SaidOfPhotos(NamedTuple):
     note: str
 
 
-def said_of_photos(root: str, source: PhotoSource) -> SaidOfPhotos:
+def terms_of_photos(root: str, source: PhotoSource) -> ListedTerms:
     """Raises DistillError for a terms.csv that is no such table."""
     if is_address(root):
         root = str(SetMetadataStore(Address(root)).folder)
@@ -258,19 +258,19 @@ def said_of_photos(root: str, source: PhotoSource) -> SaidOfPhotos:
         folders = sources.photo_folders(source)
     tables = {name: read_photo_terms(folder) for name, folder in folders.items()}
     if not any(tables.values()):
-        return SaidOfPhotos([], [], "")
+        return ListedTerms([], [], "")
     keys = {name: list[str]() for name in tables}
     with suppress(DistillError):  # a damaged photos.tsv
         for row in (read_rows(Path(root)) or read_rows(Path(root, KEPT))).values():
             if row.side and row.folder in keys:
                 key = literal_eval(row.key)
                 keys[row.folder].append(key.removeprefix(f"{row.folder}/" if row.folder else ""))
-    said, idle = list[PhotoTerms](), list[str]()
+    listed, idle = list[PhotoTerms](), list[str]()
     for name, rows in tables.items():
-        found = rows_of(keys[name], rows)
-        said += [PhotoTerms() if row is None else rows[row] for row in found]
-        idle += sorted(rows.keys() - {*found})
-    return SaidOfPhotos(said, idle, written_on(folders.values()))
+        matches = rows_of(keys[name], rows)
+        listed += [PhotoTerms() if row is None else rows[row] for row in matches]
+        idle += sorted(rows.keys() - {*matches})
+    return ListedTerms(listed, idle, written_on(folders.values()))
 
 
 def check_stated(stated: LicenceSettings | SetCard, source: Training | PhotoSource) -> None:
@@ -288,10 +288,10 @@ def check_stated(stated: LicenceSettings | SetCard, source: Training | PhotoSour
             continue
         files = walk(folder) if folder.is_dir() else ()
         names = (file.relative_to(folder).as_posix() for file in files)
-        found = next(filter(None, map(_RESEARCH.search, chain(folder.parts[-3:], names))), None)
-        if found:
+        match = next(filter(None, map(_RESEARCH.search, chain(folder.parts[-3:], names))), None)
+        if match:
             raise DistillError(
-                f"{key}={licence}: {folder} looks like {found[0]}, a collection for research only; "
+                f"{key}={licence}: {folder} looks like {match[0]}, a collection for research only; "
                 f"state in {folder / FILE} what is under which terms (photo,author,source,licence; "
                 "* is all)" + ", or licence.i_have_permission=true" * (key == "licence.pictures")
             )
@@ -320,13 +320,13 @@ def _of_pictures(folder: str, stated: str | None) -> tuple[Licence, ...]:
     """What the user states of them, and terms.csv of each, beside what the set in there says."""
     name, told = f"pictures {Path(folder).name}", stated not in (None, *PLACEHOLDERS)
     inherited = Terms(kept_terms(folder)).inherited(name)
-    place, said = home_path(folder), list[PhotoTerms]()
+    place, listed = home_path(folder), list[PhotoTerms]()
     if rows := read_photo_terms(place):
         files = (p.relative_to(place) for p in walk(place) if p.suffix.lower() in PICTURES)
-        found = rows_of((file.as_posix() for file in files), rows)
-        said = [PhotoTerms() if row is None else rows[row] for row in found]
-    links = (*inherited, *photo_links(name, said, written_on([place])))
-    unsaid = not links or any(not each.licence for each in said)
+        matches = rows_of((file.as_posix() for file in files), rows)
+        listed = [PhotoTerms() if row is None else rows[row] for row in matches]
+    links = (*inherited, *photo_links(name, listed, written_on([place])))
+    unsaid = not links or any(not each.licence for each in listed)
     return (*links, Licence.said(name, stated or "", stated=told)) if told or unsaid else links
 
 

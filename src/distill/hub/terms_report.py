@@ -15,7 +15,7 @@ from distill.data import sources
 from distill.data.cards.terms import one_line, terms_section
 from distill.data.kinds.chosen import data_source, seen_from_here
 from distill.data.manifest import counts_at
-from distill.data.terms import said_of_photos, terms_of
+from distill.data.terms import terms_of, terms_of_photos
 from distill.runs.run_folder import run_named
 
 
@@ -45,7 +45,7 @@ def _photos(source: PhotoSource) -> Iterator[str]:
     try:
         root = str(data_source(source).root)
         folders = [*sources.photo_folders(source).values()]
-        said = said_of_photos(root, source).photos
+        said = terms_of_photos(root, source).photos
     except DistillError as error:
         yield str(error)
         return

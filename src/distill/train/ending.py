@@ -13,7 +13,7 @@ LEARNT = 0.9  # of the photos' own distance from the style; more is as good as n
 
 
 def tell_finished(run: Run, checkpoint: Path | None, steps: int, network: str) -> bool:
-    """Whether a run is at its end, which is told with its outcome; None: it has not begun."""
+    """Whether a run has taken all its steps; prints its outcome if so. Without a checkpoint, no."""
     if checkpoint is None or not (message := finished_message(checkpoint, steps)):
         return False
     print("\n".join([f"{run.folder}: {message}", *outcome(run, network)]))

@@ -195,7 +195,7 @@ def training_module(
 
 
 def begin_at_targets(student: Student, data: Pictures) -> None:
-    """The student's head, if any, takes what it learns from the first targets.
+    """Initialize the student's head, if it has one, from the first targets.
 
     Raises DistillError for targets that it cannot give.
     """

@@ -70,7 +70,7 @@ class Head(nn.Module):
         """Raises DistillError for a target (3, H, W) in [0, 1] that this head cannot give."""
 
     def begin_at(self, targets: Tensor) -> None:
-        """Takes what it can from some targets (N, 3, H, W) in [0, 1] before the first step."""
+        """Initialize from some targets (N, 3, H, W) in [0, 1], before the first step."""
 
 
 class PaletteHead(Head):
