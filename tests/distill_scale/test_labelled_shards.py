@@ -22,7 +22,7 @@ from support.labelling import MANIFEST, add, add_copies, make
 from support.pairs_on_disk import contents, write_set
 from support.shards_by_teacher import make_shards
 from support.stored_photos import upload
-from support.teachers import Inverted
+from support.teachers import Dies, Inverted
 
 pytest.importorskip("pyarrow", reason="needs the extra shards")
 THREE_SIDED = replace(MANIFEST, val_fraction=0.2, test_fraction=0.2)
@@ -39,19 +39,6 @@ def folder(tmp_path):
 @pytest.fixture
 def root(tmp_path):
     return tmp_path / "shards"
-
-
-class Dies(Inverted):
-    """Draws so many pictures, and ends the command."""
-
-    def __init__(self, after):
-        super().__init__()
-        self.after = after
-
-    def forward(self, photos):
-        if self.seen == self.after:
-            raise KeyboardInterrupt
-        return super().forward(photos)
 
 
 def pairs_of(root):

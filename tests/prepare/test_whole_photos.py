@@ -20,7 +20,7 @@ from distill.prepare import whole_photos
 from distill.prepare.whole_photos import WholePictures, long_sides, whole
 from support.labelling import MANIFEST, hashes, make
 from support.stored_photos import upload
-from support.teachers import Inverted
+from support.teachers import Dies, Inverted
 
 SIZES = (64, 96, 128, 192)  # beside squares of 64
 OF_SIZES = replace(MANIFEST, sizes=SIZES)
@@ -128,19 +128,6 @@ def test_256_in_the_sizes_changes_nothing_of_what_is_trained_on():
     assert chosen == [more.of(photo, "train") for photo in photos]
     assert {size for sizes in chosen for size in sizes} == {512, 768, 1024}
     assert more.of(photos[0], "test") == [256, 512, 768, 1024]
-
-
-class Dies(Inverted):
-    """Draws so many pictures, and ends the command."""
-
-    def __init__(self, after):
-        super().__init__()
-        self.after = after
-
-    def forward(self, photos):
-        if self.seen == self.after:
-            raise KeyboardInterrupt
-        return super().forward(photos)
 
 
 @pytest.mark.parametrize("after", [0, 3, 11, 15])

@@ -17,3 +17,16 @@ class Inverted(Teacher):
     def forward(self, photos: Tensor) -> Tensor:
         self.seen += len(photos)
         return 1 - photos
+
+
+class Dies(Inverted):
+    """The same, and ends the command after so many pictures."""
+
+    def __init__(self, after):
+        super().__init__()
+        self.after = after
+
+    def forward(self, photos):
+        if self.seen == self.after:
+            raise KeyboardInterrupt
+        return super().forward(photos)
