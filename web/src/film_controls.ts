@@ -20,11 +20,11 @@ export class FilmControls {
   private video: Blob | null = null;
   private work: AbortController | null = null;
 
-  /** `style` names the film; `resume` shows the video again, once it is drawn. */
+  /** `title` names the film; `resume` shows the video again, once it is drawn. */
   constructor(
     private readonly live: LiveLoop,
     private readonly viewer: Viewer,
-    private readonly style: () => string,
+    private readonly title: () => string,
     private readonly resume: () => void,
   ) {
     $("film").addEventListener("click", () => {
@@ -60,7 +60,7 @@ export class FilmControls {
       };
       const drawn = await drawFilm(video, size, clear, draw, report, work.signal);
       if (drawn) {
-        saveFile(drawn.film, this.style());
+        saveFile(drawn.film, this.title());
         const opaque = clear && !(await hasAlpha(drawn.film));
         say(opaque ? strings.film.opaque : strings.video.done(drawn.frames, drawn.silent));
       }

@@ -4,7 +4,7 @@ import type { Box, Size } from "./protocol";
 
 export const STRIDE = 32; // what sides divide by
 const LONG = 3; // times the short side: longer strips get more pixels along, so that some are left across
-/** Pixels of the long side of a strip, and of what fills a screen. */
+/** Pixels of the long side of a strip, of what fills a screen, and of the photo beside it. */
 export const MOST = 2048;
 
 /** The network's size for a picture: nearly of the picture's own shape, `side` pixels long. */

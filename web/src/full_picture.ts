@@ -15,15 +15,13 @@ import { LUMA, drawSeen, toBytes, toPlanes } from "./planes";
 import type { Backdrop, BeginFullRequest, Blend, Box, DrawnFace, FaceMarks, FileKind, FullLook, Size, Sticker } from "./protocol";
 import { measureReach } from "./reach";
 import { LANCZOS, resample, rounded } from "./resample";
+import { LIMIT_TOLD } from "./sizes";
 import type { Runtime } from "./runtime";
 import { dress, wearers } from "./stickers";
 import { Teller } from "./teller";
 import { blend, margin, spans, type Span } from "./tiles";
 
 const TILES = [1280, 640]; // pixels a side that the network takes at once; less where memory ends
-// Of the long side that a student with global statistics draws, as distill.stylize has it: its lines are
-// thin in larger pictures, its colours farther from the teacher's.
-const LIMIT_TOLD = 1536;
 const STRIP = 256; // rows that are enlarged in a step
 
 const NONE: Size = { width: 0, height: 0 };
@@ -60,16 +58,17 @@ export class FullPicture {
   private open: NetworkSession | null = null;
   private openOn: Runtime | null = null;
   private summary: Float32Array | null = null; // of the whole picture, for every tile
+  private readonly stencil: OffscreenCanvas | null; // opaque where the picture is
 
   /**
-   * The frame is taken and closed. Over what is drawn come `faces`, as `apart` says; `fade` makes see-through what is to stay as the
+   * The frame is taken and closed; `clear`: what is see-through in it stays so. Over what is drawn come `faces`, as `apart` says; `fade` makes see-through what is to stay as the
    * photo has it; `behind` stands behind `people`, given by their opacity; over all come `stickers`.
    */
   constructor(
     private readonly student: Student,
     private network: ArrayBuffer,
     frame: ImageBitmap,
-    { mirror, side, middle }: Pick<BeginFullRequest, "mirror" | "side" | "middle">,
+    { mirror, side, middle, clear }: Pick<BeginFullRequest, "mirror" | "side" | "middle" | "clear">,
     private readonly layers: { fade: Fade | null; apart: Blend | null; faces: DrawnFace[]; people: ImageBitmap | null; behind: Backdrop | null } & Worn,
   ) {
     const { width, height } = (this.whole = { width: frame.width, height: frame.height });
@@ -78,6 +77,7 @@ export class FullPicture {
     this.own = taken(frame, mirror, middle ?? this.whole, 1);
     // The thumbnail is of the whole picture, whichever part is drawn.
     this.drawn = scale < 1 || (middle && student.told) ? taken(frame, mirror, { width: at(width), height: at(height) }, scale) : this.own;
+    this.stencil = clear ? stencilOf(frame, mirror) : null;
     frame.close();
     this.small = forColours(this.drawn, student);
   }
@@ -164,6 +164,11 @@ export class FullPicture {
     const bytes = plain ? made : composed(this.own, look, fade !== null);
     put(bytes);
     if (people && behind) putBehind(context, people, behind, Math.round(width * look.split));
+    if (this.stencil) {
+      context.globalCompositeOperation = "destination-in";
+      context.drawImage(this.stencil, 0, 0);
+      context.globalCompositeOperation = "source-over";
+    }
     dress(context, stickers, wearers(marks, width / height), Math.round(width * look.split));
     return context.canvas.convertToBlob(kind);
   }
@@ -250,6 +255,15 @@ function taken(frame: ImageBitmap, mirror: boolean, { width, height }: Size, sca
   drawSeen(context, { frame, crop, mirror }, { left: (width - wide) >> 1, top: (height - high) >> 1, width: wide, height: high });
   const photo = context.getImageData(0, 0, width, height).data;
   return { photo, made: new Uint8ClampedArray(photo.length), width, height };
+}
+
+function stencilOf(frame: ImageBitmap, mirror: boolean): OffscreenCanvas {
+  const { width, height } = frame;
+  const canvas = new OffscreenCanvas(width, height);
+  const context = canvas.getContext("2d")!;
+  context.setTransform(mirror ? -1 : 1, 0, 0, 1, mirror ? width : 0, 0);
+  context.drawImage(frame, 0, 0);
+  return canvas;
 }
 
 function lumaOf(rgba: Bytes): Float32Array {

@@ -118,7 +118,7 @@ async function anywhere<T>(work: (runtime: Runtime) => Promise<T>): Promise<T> {
   return work(runtime!);
 }
 
-async function beginFull({ student, frame, mirror, part, apart, behind, stickers, side, middle }: BeginFullRequest): Promise<number> {
+async function beginFull({ student, frame, mirror, part, apart, behind, stickers, side, middle, clear }: BeginFullRequest): Promise<number> {
   const [ready, network] = await Promise.all([runtimeOnce(), networkOnce(student)]);
   runtime ??= ready;
   await full?.close();
@@ -129,7 +129,7 @@ async function beginFull({ student, frame, mirror, part, apart, behind, stickers
   const drawn = apart && (await anywhere(async (runtime) => (await pasteOf(student, runtime))?.draw(view, crop, null)));
   const marks = stickers.length ? await faceFinder()?.marks(view) : [];
   const layers = { fade, apart, faces: drawn || [], people, behind, stickers, marks: marks ?? [] };
-  const picture = (full = new extras.FullPicture!(student, network, frame, { mirror, side, middle }, layers));
+  const picture = (full = new extras.FullPicture!(student, network, frame, { mirror, side, middle, clear }, layers));
   return anywhere((runtime) => picture.plan(runtime));
 }
 

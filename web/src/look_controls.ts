@@ -7,7 +7,7 @@ import { strings } from "./strings";
 import type { Viewer } from "./viewer";
 
 const SLIDERS = ["strength", "steady", "quality"] as const; // in per cent
-const BOXES = ["sound", "full", "beside"] as const;
+const BOXES = ["sound", "beside"] as const;
 const LISTS = { "stroke-size": "strokes", format: "format" } as const;
 
 export class LookControls {
@@ -23,7 +23,7 @@ export class LookControls {
     for (const name of BOXES) this.on(name, "change", ({ checked }) => preferences.set(name, checked));
     for (const [name, value] of Object.entries(LISTS))
       this.on(name, "change", (list) => preferences.set(value, list.value as never));
-    for (const name of ["full", "stroke-size"]) $(name).addEventListener("change", () => live.again());
+    $("stroke-size").addEventListener("change", () => live.again());
     $("compare").addEventListener("click", () => {
       const now = !this.compare;
       preferences.set("compare", now === !onPhone() ? undefined : now);

@@ -94,15 +94,15 @@ class Page {
       if (still) this.photos?.save?.describe();
     };
     this.live.onSource = ({ still }) => this.resize(this.auto?.begin(still));
-    const style = () => this.chosen.photo!.name;
-    const output = new OutputControls(viewer, style, this.preferences);
+    const title = () => `${this.photos!.source}-${this.chosen.photo!.name}`;
+    const output = new OutputControls(viewer, title, this.preferences);
     const { example } = this.manifest;
     const leaveSketch = () => this.show("photo");
     this.photos = new PhotoControls(this.live, output, this.preferences, example, leaveSketch);
     const { photos } = this;
-    photos.film = new FilmControls(this.live, viewer, style, () => void photos.showBefore());
-    photos.save = new SaveControls(this.engine, this.live, viewer, style, this.preferences);
-    const now = () => ({ style: style(), ...(this.auto ? {} : { size: this.side }) });
+    photos.film = new FilmControls(this.live, viewer, title, () => void photos.showBefore());
+    photos.save = new SaveControls(this.engine, this.live, viewer, title, () => !this.auto, this.preferences);
+    const now = () => ({ style: this.chosen.photo!.name, ...(this.auto ? {} : { size: this.side }) });
     const look = (this.look = new LookControls(viewer, this.live, this.preferences, now, () => this.forget()));
     const judge = () => {
       this.judge();

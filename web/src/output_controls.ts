@@ -18,10 +18,10 @@ export class OutputControls {
 
   constructor(
     private readonly viewer: Viewer,
-    private readonly style: () => string,
+    private readonly title: () => string,
     private readonly preferences: Preferences,
   ) {
-    this.on("share", (picture, style) => picture.then((blob) => shareFile(blob, style)));
+    this.on("share", (picture, title) => picture.then((blob) => shareFile(blob, title)));
     this.on("copy", (picture) => copyPicture(picture).then(() => say(strings.copied)));
     // Phones share; where that is not to be had, the clipboard takes the picture.
     $("share").hidden = !canShare();
@@ -42,10 +42,10 @@ export class OutputControls {
     if (!moving) this.endLoop();
   }
 
-  private on(name: string, hand: (picture: Promise<Blob>, style: string) => Promise<void>): void {
+  private on(name: string, hand: (picture: Promise<Blob>, title: string) => Promise<void>): void {
     $(name).addEventListener("click", () => {
       const kind = name === "share" ? this.preferences.file : undefined; // clipboards take PNG alone
-      hand(encoded(this.viewer.picture(), kind), this.style()).catch((error) => say(reason(error)));
+      hand(encoded(this.viewer.picture(), kind), this.title()).catch((error) => say(reason(error)));
     });
   }
 
@@ -84,7 +84,7 @@ export class OutputControls {
     this.tell();
     try {
       const made = await film.stop();
-      saveFile(made, this.style());
+      saveFile(made, this.title());
       if (this.viewer.clear && !(await hasAlpha(made))) say(strings.film.opaque);
     } catch (error) {
       say(reason(error));
@@ -111,9 +111,9 @@ export class OutputControls {
 
   private async saveLoop(loop: GifLoop): Promise<void> {
     this.endLoop();
-    const style = this.style();
+    const title = this.title();
     try {
-      saveFile(await loop.encode(), style);
+      saveFile(await loop.encode(), title);
       say(strings.loop.done);
     } catch (error) {
       say(reason(error));

@@ -46,7 +46,7 @@ async function drawn(sketch: ImageBitmap, engine: Engine, student: Student): Pro
   const scale = Math.min(wide / width, high / height);
   const [resizeWidth, resizeHeight] = [width, height].map((side) => Math.max(1, Math.round(scale * side)));
   const frame = await createImageBitmap(sketch, { resizeWidth, resizeHeight, resizeQuality: "high" });
-  const plain = { mirror: false, part: "everything", apart: null, behind: null, side: null, middle: null } as const;
+  const plain = { mirror: false, part: "everything", apart: null, behind: null, side: null, middle: null, clear: false } as const;
   const { signal } = new AbortController();
   const made = await engine.drawFull({ student, frame, ...plain, stickers: [] }, { split: 0, strength: 1 }, PNG, () => {}, signal);
   return createImageBitmap(made!);

@@ -10,7 +10,7 @@ import type { LiveLoop } from "./live_loop";
 import type { OutputControls } from "./output_controls";
 import type { Preferences } from "./preferences";
 import type { Size } from "./protocol";
-import { encoded } from "./save";
+import { encoded, stamped, stem } from "./save";
 import type { SaveControls } from "./save_controls";
 import { Picture, play, type Source, type Video } from "./sources";
 import { strings } from "./strings";
@@ -20,8 +20,11 @@ interface Shown {
   file: Blob;
   name: string;
   mirror: boolean;
-  /** Pixels of the file's own picture, where it is one. */
+  /** What files made of it are called after. */
+  stem: string;
+  /** Pixels of the file's own picture, where it is one, and whether parts of it are see-through. */
   full?: Size;
+  clear?: boolean;
 }
 
 export class PhotoControls implements CameraScreen {
@@ -67,6 +70,11 @@ export class PhotoControls implements CameraScreen {
     this.label();
   }
 
+  /** What files made of what is shown are called after. */
+  get source(): string {
+    return this.session.on || !this.shown ? stamped("camera") : this.shown.stem;
+  }
+
   /** Whether this view is the one in front: the camera runs only then. */
   bringToFront(inFront: boolean): void {
     this.inFront = inFront;
@@ -99,7 +107,7 @@ export class PhotoControls implements CameraScreen {
       const canvas = Object.assign(document.createElement("canvas"), { width, height });
       canvas.getContext("2d")!.drawImage(frame, -left, -top);
       frame.close();
-      await this.show({ file: await encoded(canvas), name: strings.files.unnamed, mirror }, true);
+      await this.show({ file: await encoded(canvas), name: strings.files.unnamed, stem: stamped("camera"), mirror }, true);
     } catch (error) {
       say(reason(error));
     }
@@ -131,7 +139,7 @@ export class PhotoControls implements CameraScreen {
       if (turn === this.chosen) this.live.use(null);
       return say(reason(error));
     }
-    const shown = { file: this.sample, name: strings.files.example, mirror: false };
+    const shown = { file: this.sample, name: strings.files.example, stem: "example", mirror: false };
     if (turn === this.chosen) await this.show(shown);
   }
 
@@ -145,7 +153,8 @@ export class PhotoControls implements CameraScreen {
 
   async openFile(file: File): Promise<void> {
     this.leaveSketch();
-    await this.show({ file, name: file.name || strings.files.unnamed, mirror: false }, true);
+    const shown = { file, name: file.name || strings.files.unnamed, stem: stem(file.name) || "picture", mirror: false };
+    await this.show(shown, true);
   }
 
   /** `asked`: by the user, so that no camera comes in its place, however late it is allowed. */
@@ -161,7 +170,8 @@ export class PhotoControls implements CameraScreen {
     if (turn !== this.chosen) return source.stop();
     this.session.want(false);
     if (asked) say("");
-    this.shown = { ...shown, full: source instanceof Picture ? source.full : undefined };
+    const { full, clear } = source instanceof Picture ? source : {};
+    this.shown = { ...shown, full, clear };
     this.setMirror(shown.mirror);
     this.live.use(source);
     this.label();
@@ -213,6 +223,7 @@ export class PhotoControls implements CameraScreen {
     const video = file && isVideo(file) ? file : null;
     this.output.offerFilm(this.session.on ? "camera" : video && "video");
     this.film?.offer(video);
-    this.save?.offer(file && !video && this.shown?.full ? { file, full: this.shown.full } : null);
+    const { full, clear = false } = this.shown ?? {};
+    this.save?.offer(file && !video && full ? { file, full, clear } : null);
   }
 }

@@ -33,9 +33,7 @@ export interface Values {
   quality: number;
   /** Whether the photo is saved beside the stylised picture, as far as the divider. */
   beside: boolean;
-  /** Whether an opened picture is saved at its own size. */
-  full: boolean;
-  /** And with which strokes. */
+  /** With which strokes a picture is saved that is larger than it is drawn. */
   strokes: Strokes;
   /** Whether films are recorded with sound. */
   sound: boolean;
@@ -54,7 +52,6 @@ const UNSET = {
   format: "jpeg",
   quality: 0.92,
   beside: false,
-  full: true,
   strokes: "shown",
   sound: true,
 } satisfies Partial<Values>;
@@ -92,7 +89,6 @@ const READ: { [K in keyof Values]: (value: unknown) => Values[K] | undefined } =
   format: (value) => FORMATS.find((each) => each === value),
   quality: number(0.3, 1),
   beside: flag,
-  full: flag,
   strokes: (value) => STROKES.find((each) => each === value),
   sound: flag,
 };

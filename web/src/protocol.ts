@@ -120,6 +120,8 @@ export interface BeginFullRequest {
   side: number | null;
   /** Pixels of width and height in its middle that are wanted; null: all. */
   middle: Size | null;
+  /** Whether what is see-through in the frame is so in the file. */
+  clear: boolean;
 }
 
 /** How a picture is looked at: the photo's share of its width on the left, the rest's strength. */

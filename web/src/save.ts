@@ -18,11 +18,11 @@ export async function encoded(canvas: HTMLCanvasElement, { type, quality }: File
   return blob;
 }
 
-/** Under a name that says the style and when. */
-export function saveFile(blob: Blob, style: string): void {
+/** Under a title that says the source and the style. */
+export function saveFile(blob: Blob, title: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
-  link.download = fileName(blob, style);
+  link.download = fileName(blob, title);
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
@@ -34,8 +34,8 @@ export function canShare(): boolean {
 }
 
 /** Nothing happens where the user changes their mind. */
-export async function shareFile(blob: Blob, style: string): Promise<void> {
-  const file = new File([blob], fileName(blob, style), { type: blob.type });
+export async function shareFile(blob: Blob, title: string): Promise<void> {
+  const file = new File([blob], fileName(blob, title), { type: blob.type });
   try {
     await navigator.share({ files: [file] });
   } catch (error) {
@@ -52,14 +52,19 @@ export async function copyPicture(blob: Promise<Blob>): Promise<void> {
   await navigator.clipboard.write([new ClipboardItem({ "image/png": blob })]);
 }
 
-function fileName(blob: Blob, style: string): string {
+function fileName(blob: Blob, title: string): string {
   const kind = blob.type.split(";")[0].split("/")[1].replace("jpeg", "jpg");
-  return `distill-${style}-${stamp()}.${kind}`;
+  return `${title}.${kind}`;
 }
 
-/** The local time: 20261122-014207. */
-function stamp(): string {
+/** A file's name without its ending. */
+export function stem(name: string): string {
+  return name.replace(/\.\w+$/, "");
+}
+
+/** What has no file's name, by the local time: camera-20261122-014207. */
+export function stamped(name: string): string {
   const now = new Date();
   const local = new Date(now.getTime() - 60_000 * now.getTimezoneOffset());
-  return local.toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
+  return `${name}-${local.toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}`;
 }

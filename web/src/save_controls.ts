@@ -1,21 +1,24 @@
-/** Save: what is shown, as a file; an opened picture at its own size, with a bar until it is drawn. */
+/** Save: a picture at its own size, with a bar until it is drawn; of what moves, what is shown. */
 import { $, label, reason, say } from "./dom";
 import type { Engine } from "./engine";
 import type { LiveLoop } from "./live_loop";
 import { workBar } from "./loading";
+import type { Student } from "./manifest";
 import type { Preferences } from "./preferences";
-import { STROKES, type BeginFullRequest, type Size, type Sticker, type Strokes } from "./protocol";
-import { encoded, saveFile } from "./save";
-import { readFull } from "./sources";
+import { STROKES, type BeginFullRequest, type FileKind, type Size, type Sticker, type Strokes } from "./protocol";
+import { PNG, encoded, saveFile } from "./save";
+import { LIMIT, LIMIT_TOLD } from "./sizes";
+import { readFull, savedSize } from "./sources";
 import { strings } from "./strings";
 import type { Viewer } from "./viewer";
 
 const LOOKED_AT: Size = { width: 256, height: 192 }; // pixels of the file, beside each other by strokes
 
-/** An opened picture's file, and its size. */
+/** An opened picture's file, its size, and whether parts of it are see-through. */
 interface Opened {
   file: Blob;
   full: Size;
+  clear: boolean;
 }
 
 export class SaveControls {
@@ -28,12 +31,13 @@ export class SaveControls {
   private readonly both = $<HTMLDetailsElement>("strokes-both");
   private readonly named: Record<string, string> = {}; // what the button says of itself, in full
 
-  /** `style` names the file. */
+  /** `title` names the file; `picked`: the user chose a resolution. */
   constructor(
     private readonly engine: Engine,
     private readonly live: LiveLoop,
     private readonly viewer: Viewer,
-    private readonly style: () => string,
+    private readonly title: () => string,
+    private readonly picked: () => boolean,
     private readonly preferences: Preferences,
   ) {
     for (const name of ["aria-label", "title"]) this.named[name] = this.button.getAttribute(name)!;
@@ -47,7 +51,6 @@ export class SaveControls {
   /** What there is to save at its own size; null: what is shown alone. */
   offer(picture: Opened | null): void {
     this.picture = picture;
-    $("full-row").hidden = !picture;
     this.describe();
   }
 
@@ -55,15 +58,9 @@ export class SaveControls {
   describe(): void {
     const { picture, viewer } = this;
     const student = this.live.now?.student;
-    const larger = this.larger();
-    const own = picture && this.preferences.get("full") ? Math.max(picture.full.width, picture.full.height) : 0;
-    const strokes = student !== undefined && !student.fixed && own > viewer.drawnSide;
+    const strokes = student && !student.fixed && this.sideOf("shown") !== null;
     $("strokes-row").hidden = this.both.hidden = !strokes;
-    const { width, height } = larger ? larger.full : viewer.size;
-    const said = !picture || !student ? "" : larger && student.fixed
-      ? strings.full.givesFixed(student.name, student.fixed[1], student.fixed[0], width, height)
-      : strings.full.gives(width, height);
-    label($("save-gives"), said);
+    label($("save-gives"), picture && student ? gives(picture, student) : "");
     const now = [student?.file, viewer.drawnSide, this.live.mirror, picture?.full.width, picture?.file.size].join();
     if (!strokes || !this.both.open || this.work || now === this.lookedAt) return;
     this.lookedAt = now;
@@ -73,40 +70,41 @@ export class SaveControls {
   }
 
   private async save(): Promise<void> {
-    const style = this.style();
+    const title = this.title();
+    const { picture } = this;
     say("");
     try {
-      const larger = this.larger();
-      if (!larger) return saveFile(await encoded(this.viewer.picture(), this.preferences.file), style);
-      const frame = await readFull(larger.file);
+      if (!picture || !this.live.now) return saveFile(await encoded(this.viewer.picture(), this.preferences.file), title);
+      const frame = await readFull(picture.file);
       const { width, height } = frame;
-      const made = await this.drawn(frame);
+      const made = await this.drawn(frame, picture.clear);
       if (!made) return;
-      saveFile(made, style);
+      saveFile(made, title);
       say(strings.full.done(width, height));
     } catch (error) {
       say(strings.full.failed(reason(error)));
     }
   }
 
-  /** The picture, where it has more pixels than are shown of it, or was drawn with fewer than are wanted. */
-  private larger(): Opened | null {
+  /**
+   * Pixels of the long side that the network draws, to be enlarged; null: the picture's own. Where nothing else was
+   * picked, these are those of distill.stylize up to its limit, whatever the screen.
+   */
+  private sideOf(strokes: Strokes): number | null {
     const { picture, viewer } = this;
-    const { now } = this.live;
-    if (!picture || !now || !this.preferences.get("full")) return null;
-    const fine = this.preferences.get("strokes") === "fine" && !now.student.fixed;
-    const { width, height } = picture.full;
-    return Math.max(width, height) > (fine ? viewer.drawnSide : viewer.shownSide) ? picture : null;
+    const own = picture ? Math.max(picture.full.width, picture.full.height) : 0;
+    const plain = !this.picked() && own <= (this.live.now!.student.told ? LIMIT_TOLD : LIMIT);
+    return strokes === "fine" || plain || own <= viewer.drawnSide ? null : viewer.drawnSide;
   }
 
   private wanted(frame: ImageBitmap, strokes: Strokes): Omit<BeginFullRequest, "what"> {
     const { student } = this.live.now!;
     const { mirror, part, apart } = this.live;
-    const { behind, stickers, drawnSide } = this.viewer;
-    return { student, frame, mirror, part, apart, behind, stickers, side: strokes === "fine" ? null : drawnSide, middle: null };
+    const { behind, stickers } = this.viewer;
+    return { student, frame, mirror, part, apart, behind, stickers, side: this.sideOf(strokes), middle: null, clear: false };
   }
 
-  private async drawn(frame: ImageBitmap): Promise<Blob | null> {
+  private async drawn(frame: ImageBitmap, clear: boolean): Promise<Blob | null> {
     const { signal } = (this.work = new AbortController());
     this.label(true);
     const report = workBar("save");
@@ -114,8 +112,9 @@ export class SaveControls {
       this.looking.abort();
       this.lookedAt = "";
       await this.looked;
-      const wanted = this.wanted(frame, this.preferences.get("strokes"));
-      return await this.engine.drawFull(wanted, this.viewer.look, this.preferences.file, report, signal);
+      const kind: FileKind = clear ? PNG : this.preferences.file;
+      const wanted = { ...this.wanted(frame, this.preferences.get("strokes")), clear };
+      return await this.engine.drawFull(wanted, this.viewer.look, kind, report, signal);
     } finally {
       this.work = null;
       report(null);
@@ -147,4 +146,14 @@ export class SaveControls {
     for (const [name, said] of Object.entries(this.named))
       this.button.setAttribute(name, on ? strings.full.cancel : said);
   }
+}
+
+/** What Save gives of a picture, in words. */
+function gives({ full, clear }: Opened, { name, fixed }: Student): string {
+  const { width, height } = savedSize(full);
+  const size = fixed && Math.max(width, height) > Math.max(...fixed)
+    ? strings.full.givesFixed(name, fixed[1], fixed[0], width, height)
+    : strings.full.gives(width, height);
+  const less = width < full.width ? strings.full.limited(full.width, full.height) : "";
+  return [size, less, clear ? strings.full.clear : ""].filter(Boolean).join(" ");
 }

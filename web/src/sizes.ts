@@ -6,12 +6,15 @@ const ascending = (a: number, b: number) => a - b;
 const SIZES = [128, 192, 256, 320, 384, 512];
 const LARGER = [640, 768, 1024]; // of a student that is right there, too
 
-const MOST_TOLD = 1536; // of a still picture, see LIMIT_TOLD of full_picture.ts
+/** Pixels of the long side up to which distill.stylize draws a picture at its own size. */
+export const LIMIT = 1024;
+/** Likewise of a student with global statistics: its lines are thin in larger pictures, its colours farther from the teacher's. */
+export const LIMIT_TOLD = 1536;
 
 /** The side at which a still picture is drawn that is to fill so many pixels; null for one of one size. */
 export function stillSide({ fixed, told }: Student, screen: number): number | null {
   if (fixed) return null;
-  return told ? Math.min(screen, MOST_TOLD) : screen;
+  return told ? Math.min(screen, LIMIT_TOLD) : screen;
 }
 
 /** The resolutions that a student knows, ascending. */

@@ -5,7 +5,7 @@ import type { Engine } from "./engine";
 import type { Manifest, Student } from "./manifest";
 import { Meter } from "./meter";
 import type { Backend } from "./protocol";
-import { encoded, saveFile } from "./save";
+import { encoded, saveFile, stamped } from "./save";
 import { SketchCanvas } from "./sketch_canvas";
 import { strings } from "./strings";
 
@@ -105,9 +105,9 @@ export class SketchView {
   }
 
   private save(): void {
-    const style = this.made;
+    const title = `${stamped("sketch")}-${this.made}`;
     encoded(this.sticker).then(
-      (blob) => saveFile(blob, style),
+      (blob) => saveFile(blob, title),
       (error) => say(reason(error)),
     );
   }

@@ -15,21 +15,25 @@ const LARGEST = 2048; // pixels of a picture's long side that are kept
 // What is saved at its own size: most browsers draw so many pixels into one canvas, some phones' only the second.
 const MOST_PIXELS = [5120 * 5120, 4096 * 4096];
 const LONGEST = 16384;
+const LOOKED_AT = 512; // pixels of the long side in which what is see-through is looked for
 
 export class Picture implements Source {
   readonly still = true;
 
-  /** `full` is the size of the file's own picture. */
+  /** `full` is the size of the file's own picture; `clear`: parts of it are see-through. */
   private constructor(
     private readonly bitmap: ImageBitmap,
     readonly full: Size,
+    readonly clear: boolean,
   ) {}
 
   /** Turned as its EXIF says. Throws where the browser cannot read it. */
   static async read(file: Blob): Promise<Picture> {
     const own = await createImageBitmap(file);
     const { width, height } = own;
-    return new Picture(await reduced(own, () => LARGEST / Math.max(width, height)), { width, height });
+    const most = Math.min(1, LARGEST / Math.max(width, height));
+    const clear = isClear(own);
+    return new Picture(await reduced(own, scaled(own, most)), { width, height }, clear);
   }
 
   next(): Promise<ImageBitmap> {
@@ -41,16 +45,35 @@ export class Picture implements Source {
   }
 }
 
-/** A picture at its own size, or where that is more than can be saved, at the largest that can. */
+/** A picture at the size that it is saved at. */
 export async function readFull(file: Blob): Promise<ImageBitmap> {
-  return reduced(await createImageBitmap(file), ({ width, height }) => {
-    const most = width * height <= MOST_PIXELS[1] || !drawable(MOST_PIXELS[0]) ? MOST_PIXELS[1] : MOST_PIXELS[0];
-    return Math.min(Math.sqrt(most / (width * height)), LONGEST / Math.max(width, height));
-  });
+  const own = await createImageBitmap(file);
+  return reduced(own, savedSize(own));
 }
 
-/** Whether a canvas of so many pixels keeps its last one. */
+/** The size that a picture is saved at: its own, or where that is more than can be saved, the largest that can. */
+export function savedSize(own: Size): Size {
+  const pixels = own.width * own.height;
+  const most = pixels <= MOST_PIXELS[1] || !drawable(MOST_PIXELS[0]) ? MOST_PIXELS[1] : MOST_PIXELS[0];
+  return scaled(own, Math.min(1, Math.sqrt(most / pixels), LONGEST / Math.max(own.width, own.height)));
+}
+
+function isClear(picture: ImageBitmap): boolean {
+  const { width, height } = scaled(picture, Math.min(1, LOOKED_AT / Math.max(picture.width, picture.height)));
+  const context = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true })!;
+  context.drawImage(picture, 0, 0, width, height);
+  return context.getImageData(0, 0, width, height).data.some((value, i) => i % 4 === 3 && value < 255);
+}
+
+const tried = new Map<number, boolean>();
+
+/** Whether a canvas of so many pixels keeps its last one; tried once. */
 function drawable(pixels: number): boolean {
+  if (!tried.has(pixels)) tried.set(pixels, keepsLast(pixels));
+  return tried.get(pixels)!;
+}
+
+function keepsLast(pixels: number): boolean {
   const last = Math.sqrt(pixels) - 1;
   try {
     const context = new OffscreenCanvas(last + 1, last + 1).getContext("2d", { willReadFrequently: true })!;
@@ -61,12 +84,14 @@ function drawable(pixels: number): boolean {
   }
 }
 
-async function reduced(full: ImageBitmap, most: (size: Size) => number): Promise<ImageBitmap> {
-  const scale = most(full);
-  if (scale >= 1) return full;
+function scaled({ width, height }: Size, scale: number): Size {
   const side = (pixels: number) => Math.max(1, Math.floor(pixels * scale + 1e-6));
-  const [resizeWidth, resizeHeight] = [side(full.width), side(full.height)];
-  const made = await createImageBitmap(full, { resizeWidth, resizeHeight, resizeQuality: "high" });
+  return { width: side(width), height: side(height) };
+}
+
+async function reduced(full: ImageBitmap, { width, height }: Size): Promise<ImageBitmap> {
+  if (width === full.width && height === full.height) return full;
+  const made = await createImageBitmap(full, { resizeWidth: width, resizeHeight: height, resizeQuality: "high" });
   full.close();
   return made;
 }

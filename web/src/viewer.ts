@@ -7,7 +7,6 @@ import { drawSeen } from "./planes";
 import type { Backdrop, Box, FullLook, InferResult, Size, Sticker } from "./protocol";
 import { dress, follow, wearers, type Wearer } from "./stickers";
 
-const SHARPEST = 1024; // pixels of the photo's long side on the screen, beside smaller results
 const LEAST = 256; // pixels that are drawn for, where fewer or none are seen
 const WHOLE_PAGE = import.meta.env.MODE !== "element"; // which leaves faces and backgrounds out, to stay small
 const GROWN = 1.1;
@@ -112,8 +111,7 @@ export class Viewer {
   private showPhoto(seen: Pick<InferResult, "frame" | "crop" | "mirror">): void {
     const { crop } = seen;
     this.source = Math.max(crop.width, crop.height);
-    const sharpest = Math.max(SHARPEST, this.stylised.width, this.stylised.height);
-    const scale = Math.min(1, sharpest / this.source);
+    const scale = Math.min(1, MOST / this.source);
     resize(this.photo, Math.round(crop.width * scale), Math.round(crop.height * scale));
     drawSeen(this.photo.getContext("2d")!, seen);
   }
@@ -157,20 +155,15 @@ export class Viewer {
     this.frame.classList.toggle("single", !on);
   }
 
-  /** Width by height of what leaves the page: the pixels of the photo or of the network, whichever has more. */
+  /** Width by height of what leaves the page: the photo's own, whatever the network drew. */
   get size(): Size {
-    const { width, height } = this.photo.width > this.network.width ? this.photo : this.network;
+    const { width, height } = this.photo;
     return { width, height };
   }
 
   /** Pixels of the long side that the network drew. */
   get drawnSide(): number {
     return Math.max(this.network.width, this.network.height);
-  }
-
-  /** Pixels of the long side that it has on the screen. */
-  get shownSide(): number {
-    return Math.max(this.stylised.width, this.stylised.height);
   }
 
   /** The side at which a network fills the screen's own pixels, or as many as the photo has. */

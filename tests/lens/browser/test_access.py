@@ -172,7 +172,7 @@ def test_the_sheet_goes_with_the_finger_that_pulls_it(visit, width, height):
 @pytest.mark.slow
 def test_the_camera_fills_a_phones_screen_and_is_saved_so(visit, width, height):
     """What a phone shows of the camera is what it saves and freezes; a desktop shows all of it."""
-    at = visit("?full=0", viewport={"width": width, "height": height}, camera=True)
+    at = visit(viewport={"width": width, "height": height}, camera=True)
     at.wait("document.getElementById('loop').hidden === false")
     at.frames(2)
     box = at.page.locator("#viewer").bounding_box()

@@ -107,9 +107,7 @@ def test_without_a_face_the_photo_stays_and_that_is_said(visit):
 
 @pytest.mark.campaign
 def test_faces_go_with_strength_divider_mirror_and_full_size(visit):
-    at, photo = negated(
-        visit, "faces", astronaut(), "?size=256&strength=0.5&full=0&beside=1&strokes=fine"
-    )
+    at, photo = negated(visit, "faces", astronaut(), "?size=256&strength=0.5&beside=1&strokes=fine")
     face, other = face_and_rest()
     found = saved(at)
     assert np.array_equal(found[:, :250], photo[:, :250])  # left of the divider
@@ -126,7 +124,6 @@ def test_faces_go_with_strength_divider_mirror_and_full_size(visit):
     assert np.array_equal(found[other], photo[other])
     assert np.abs(found - photo)[face].mean() > 60
     large = Image.fromarray(astronaut()).resize((1536, 1536), Image.Resampling.NEAREST)
-    at.page.check("#full")
     show(at, large)
     at.page.click("#mirror")
     at.settle()

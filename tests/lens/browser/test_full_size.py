@@ -10,7 +10,7 @@ from skimage.data import astronaut
 from distill.models import zoo
 from distill.stylize import guided, render
 from distill.stylize.stylizing import open_student
-from support.chromium_page import canvas, download, show
+from support.chromium_page import CLIP, download, show
 
 WORKING = "!document.getElementById('save-progress').hidden"
 
@@ -119,32 +119,58 @@ def test_it_is_looked_at_as_on_the_screen(visit):
     assert np.abs(saved[:, 760:] - (128, 128, 128)).max() <= 1  # half of its negative over it
 
 
-def test_what_is_see_through_is_white_as_on_the_page(visit):
-    at = visit("?compare=0&strokes=fine")
-    picture = Image.new("RGBA", (500, 400), (255, 0, 0, 255))
-    picture.paste((9, 9, 9, 0), (0, 0, 250, 400))
+@pytest.mark.parametrize("way", ["", "&format=jpeg"])
+def test_what_is_see_through_stays_so(visit, way):
+    """And is white to the network, as distill.stylize has it: PNG, whatever is set."""
+    at = visit(f"?compare=0&strokes=fine{way}")
+    picture = Image.new("RGBA", (500, 399), (255, 0, 0, 255))
+    picture.paste((9, 9, 9, 0), (0, 0, 200, 399))
+    picture.paste((0, 0, 255, 128), (200, 0, 300, 399))
     show(at, picture)
-    saved = levels(download(at.page, "#save"))
-    assert np.abs(saved[:, :240] - 0).max() == 0
-    assert np.abs(saved[:, 260:] - (0, 255, 255)).max() == 0
+    at.page.click("#mirror")
+    at.settle()
+    assert "As PNG" in at.text("save-gives")
+    saved = np.asarray(download(at.page, "#save").transpose(0)).astype(int)
+    assert saved.shape == (399, 500, 4)
+    assert (saved[..., 3] == np.asarray(picture)[..., 3]).all()
+    assert np.abs(saved[:, 310:, :3] - (0, 255, 255)).max() == 0
+    half = 255 - np.array([127, 127, 255])  # the negative of blue over white
+    assert np.abs(saved[:, 210:290, :3] - half).max() <= 2  # of colours times opacity
 
 
-@pytest.mark.parametrize("way", ["unticked", "smaller"])
-@pytest.mark.campaign
-def test_what_is_shown_is_saved_where_that_is_all_there_is(visit, way):
-    at = visit("?compare=0")
-    size = (60, 40) if way == "smaller" else (500, 400)
-    if way == "unticked":
-        at.page.uncheck("#full")
-    if way == "smaller":
-        at.page.select_option("#size", "128")
-    show(at, photo(size))
-    saved = download(at.page, "#save")
-    shown = max(
-        (canvas(at.page, name).shape for name in ("photo", "stylised")), key=lambda shape: shape[1]
-    )
-    assert saved.size == (shown[1], shown[0])
-    assert at.text("message") == ""
+SIZES = [(512, 512), (500, 333), (199, 201), (1, 1), (1000, 40)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.slow
+def test_a_picture_is_saved_at_its_own_size_as_stylize_draws_it(visit, size):
+    """Whatever its sides, with nothing picked: the network's padding is cut off."""
+    at = visit("?compare=0", size="")
+    draw(at, "hayao")
+    picture = photo(size)
+    show(at, picture, "my.holiday.png")
+    assert at.text("save-gives") == "Save gives {} × {} pixels.".format(*size)
+    with at.page.expect_download() as found:
+        at.page.click("#save")
+    assert found.value.suggested_filename == "my.holiday-hayao.png"
+    saved = Image.open(found.value.path())
+    assert saved.size == size
+    expected = render.stylise_rgb(picture, open_student(zoo.find("hayao"), 1))
+    off = np.abs(levels(saved) - levels(expected))
+    assert off.max() <= 2
+    assert (off > 1).mean() < 1e-4
+    assert at.text("message") == "The picture is saved at {} × {}.".format(*size)
+
+
+def test_a_frozen_camera_is_saved_at_its_own_size(visit):
+    at = visit("?compare=0", camera=True, size="")
+    at.wait("!document.getElementById('freeze').hidden")
+    at.frames(2)
+    assert download(at.page, "#save").size == CLIP
+    at.page.click("#freeze")
+    at.wait("document.getElementById('freeze').hidden")
+    at.settle()
+    assert download(at.page, "#save").size == CLIP
 
 
 # Steps after the second wait for `window.go()`.
@@ -204,7 +230,10 @@ def test_the_page_goes_on_meanwhile(visit):
 def test_more_than_a_browser_draws_is_saved_smaller(visit):
     at = visit("?compare=0")
     show(at, Image.new("RGB", (6000, 5000), (255, 0, 0)))
+    before = at.text("save-gives")
     width, height = download(at.page, "#save").size
+    said = f"Save gives {width} × {height} pixels."
+    assert before == f"{said} This browser draws no more; the picture has 6000 × 5000."
     assert 24e6 < width * height <= 5120 * 5120
     assert width / height == pytest.approx(1.2, abs=0.001)
     assert at.text("message") == f"The picture is saved at {width} × {height}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -39,12 +40,15 @@ def clipboard(at):
 
 @pytest.mark.parametrize("how", ["button", "keys"])
 @pytest.mark.slow
-def test_a_copied_picture_is_the_saved_one(visit, how):
-    at = visit("?full=0", permissions=["clipboard-read", "clipboard-write"])
+def test_a_copied_picture_is_nearly_the_saved_one(visit, how):
+    """As it is shown: what fills it up to the network's sides lies around it, and not below."""
+    at = visit(permissions=["clipboard-read", "clipboard-write"], size="")
     at.settle()
     at.page.click("#copy") if how == "button" else at.page.keyboard.press("Control+c")
     at.wait("document.getElementById('message').textContent === 'The picture is in the clipboard.'")
-    assert np.array_equal(clipboard(at), pixels(download(at.page, "#save")))
+    copied, saved = clipboard(at), pixels(download(at.page, "#save"))
+    assert copied.shape == saved.shape
+    assert np.abs(copied - saved).mean() < 4
 
 
 def test_marked_text_is_copied_as_text(visit):
@@ -61,8 +65,7 @@ def test_phones_share_and_need_no_clipboard(visit):
     at.page.click("#share")
     at.wait("window.shared !== undefined")
     name, kind, size = at.page.evaluate("window.shared")
-    assert name.startswith("distill-negative-")
-    assert name.endswith(".png")
+    assert name == "example-negative.png"
     assert (kind, size > 100) == ("image/png", True)
     for mind, said in {"changed": "", "broken": "the app is gone"}.items():
         at.page.evaluate(f"window.mind = {json.dumps(mind)}")
@@ -90,8 +93,7 @@ def film(at, frames=12):
 def test_a_film_shows_what_the_page_showed(visit):
     at = visit("?compare=0", permissions=MICROPHONE)
     name, pictures, sounds = film(at)
-    assert name.startswith("distill-negative-")
-    assert name.endswith((".mp4", ".webm"))
+    assert re.fullmatch(r"camera-\d{8}-\d{6}-negative\.(mp4|webm)", name)
     assert sounds == 1
     assert len(pictures) >= 6
     height, width = pictures[0].shape[:2]

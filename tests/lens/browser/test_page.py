@@ -259,14 +259,13 @@ def saved_jpeg(at) -> tuple[Image.Image, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("full", [True, False], ids=["at its own size", "as it is shown"])
-def test_a_picture_is_saved_as_jpeg_of_the_quality_that_is_set(visit, full):
+def test_a_picture_is_saved_as_jpeg_of_the_quality_that_is_set(visit):
     """JPEG, and no photo beside it, where nothing else was set; by keyboard alone."""
-    at = visit(f"?format=&full={int(full)}")
+    at = visit("?format=")
     show(at, Image.fromarray(astronaut()[:400, :400]).resize((1500, 1500)))
     picture, large = saved_jpeg(at)
     assert picture.format == "JPEG"
-    assert picture.size == ((1500, 1500) if full else (1024, 1024))
+    assert picture.size == (1500, 1500)
     at.page.focus("#quality")
     at.page.keyboard.press("Home")
     assert at.text("quality-value") == "30 %"

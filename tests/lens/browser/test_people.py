@@ -59,7 +59,7 @@ def test_the_edge_is_soft_and_mediapipes(visit):
 
 @pytest.mark.campaign
 def test_parts_go_with_strength_divider_mirror_and_resolution(visit):
-    at, photo = negated(visit, "people", astronaut(), "?size=256&strength=0.5&full=0&beside=1")
+    at, photo = negated(visit, "people", astronaut(), "?size=256&strength=0.5&beside=1")
     sure, other = person_and_rest()
     found = saved(at)
     assert np.array_equal(found[:, :250], photo[:, :250])  # left of the divider
@@ -146,11 +146,11 @@ def edges(picture: np.ndarray, where: np.ndarray) -> float:
     return np.abs(np.diff(picture.astype(int), axis=1))[where[:, 1:]].mean()
 
 
-@pytest.mark.parametrize("full", [0, 1])
+@pytest.mark.parametrize("full", [0, 1], ids=["512", "1024"])
 @pytest.mark.parametrize("query", ["", "&draw=people", "&draw=background&strength=0.5"])
 @pytest.mark.slow
 def test_another_background_stands_behind_all_that_is_drawn(visit, query, full):
-    at = visit(f"?compare=0&size=256&full={full}&colour=%23204080{query}")
+    at = visit(f"?compare=0&size=256&colour=%23204080{query}")
     show(at, Image.fromarray(astronaut()).resize((512 * (1 + full),) * 2))
     plain = saved(at)
     sure, other = (mask.repeat(1 + full, 0).repeat(1 + full, 1) for mask in person_and_rest())

@@ -80,7 +80,7 @@ def test_a_video_is_drawn_frame_by_frame(visit, tmp_path, codec, suffix, sound):
     at = visit("?compare=0&steady=0")
     play(at, source)
     path, name = drawn(at)
-    assert name.startswith("distill-negative-")
+    assert name.startswith("in-negative.")
     got = decoded(path)
     assert len(got) == len(frames)
     assert np.allclose([float(t) for t in times(path)[0]], np.array(stamps) / 25, atol=2e-3)

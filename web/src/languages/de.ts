@@ -102,6 +102,8 @@ export const german: Strings = {
     gives: (width, height) => `Gesichert werden ${width} × ${height} Pixel.`,
     givesFixed: (name, wide, high, width, height) =>
       `Gesichert werden ${width} × ${height} Pixel: ${name} zeichnet ${wide} × ${high} und nicht mehr, was am Foto entlang vergrößert wird.`,
+    limited: (width, height) => `Mehr zeichnet dieser Browser nicht: Das Bild hat ${width} × ${height}.`,
+    clear: "Als PNG, damit durchsichtig bleibt, was es ist.",
     done: (width, height) => `Das Bild ist in ${width} × ${height} gesichert.`,
     failed: (why) => `Das Bild wurde nicht gesichert: ${why}.`,
   },
@@ -232,7 +234,6 @@ export const germanPage: PageWords = {
   "Save as": "Sichern als",
   "JPEG quality": "JPEG-Qualität",
   "Save the photo beside it": "Foto daneben sichern",
-  "Save at full size": "In voller Größe sichern",
   Strokes: "Striche",
   "As on the screen": "Wie auf dem Bildschirm",
   Finer: "Feiner",

@@ -106,6 +106,8 @@ export const english = {
     gives: (width: number, height: number) => `Save gives ${width} × ${height} pixels.`,
     givesFixed: (name: string, wide: number, high: number, width: number, height: number) =>
       `Save gives ${width} × ${height} pixels: ${name} draws ${wide} × ${high} and no more, which are enlarged along the photo.`,
+    limited: (width: number, height: number) => `This browser draws no more; the picture has ${width} × ${height}.`,
+    clear: "As PNG, so that what is see-through stays so.",
     done: (width: number, height: number) => `The picture is saved at ${width} × ${height}.`,
     failed: (why: string) => `The picture was not saved: ${why}.`,
   },

@@ -102,6 +102,8 @@ export const spanish: Strings = {
     gives: (width, height) => `Se guardan ${width} × ${height} píxeles.`,
     givesFixed: (name, wide, high, width, height) =>
       `Se guardan ${width} × ${height} píxeles: ${name} dibuja ${wide} × ${high} y no más, que se amplían siguiendo la foto.`,
+    limited: (width, height) => `Este navegador no dibuja más: la imagen tiene ${width} × ${height}.`,
+    clear: "Como PNG, para conservar la transparencia.",
     done: (width, height) => `La imagen se ha guardado a ${width} × ${height}.`,
     failed: (why) => `La imagen no se ha guardado: ${why}.`,
   },
@@ -232,7 +234,6 @@ export const spanishPage: PageWords = {
   "Save as": "Guardar como",
   "JPEG quality": "Calidad JPEG",
   "Save the photo beside it": "Guardar la foto al lado",
-  "Save at full size": "Guardar a tamaño completo",
   Strokes: "Trazos",
   "As on the screen": "Como en pantalla",
   Finer: "Más finos",
