@@ -36,7 +36,7 @@ except ImportError:
 """
 ELSEWHERE = """
 from distill.core import deferred_imports
-deferred_imports.CLASSES["metric"] = ("Metric", "OfAnotherVersion")
+deferred_imports.CLASSES["metric"] = "OfAnotherVersion"
 """
 ALONE = "import torchmetrics.aggregation as of; print(of.MeanMetric()(2.0).item())"
 THERE = """
