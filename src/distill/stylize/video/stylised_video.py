@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from distill.config.settings.commands import Stylize
 from distill.core.errors import counted, needed
-from distill.core.files import write_json
+from distill.core.files import atomic_write, write_json
 from distill.core.progress import bar
 from distill.data.decode import to_rgb
 from distill.data.faces import FindFaces
@@ -31,7 +31,7 @@ from distill.stylize.pictures import InferenceSetup
 from distill.stylize.portraits import Square
 from distill.stylize.stickers import Followed, follow
 from distill.stylize.video.reader import Reader, VideoFrame
-from distill.stylize.video.writer import Writer, locked_write
+from distill.stylize.video.writer import Writer
 
 
 def stylise_file(job: StylizeJob, setup: InferenceSetup) -> None:
@@ -169,7 +169,7 @@ def stylise_video(
     that is none, OSError where `target` cannot be written, and whatever `stylise` raises; then
     there is no target.
     """
-    with closing(Reader(source)) as reader, locked_write(target) as path:
+    with closing(Reader(source)) as reader, atomic_write(target) as path:
         frames, (width, height) = reader.facts.frames, reader.facts.size
         smoother, meter = Smoother(smooth) if smooth else None, None
         if stability:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +14,6 @@ from av.codec.context import Flags
 from av.container import OutputContainer
 from av.stream import Stream
 from av.video import VideoStream
-from filelock import FileLock, Timeout
 
 from distill.core.errors import DistillError
 from distill.stylize.jobs import VIDEO_OUTPUTS, BadVideo
@@ -26,35 +24,6 @@ WIDEST = 16384  # pixels a side: H.264's and VP9's encoders end there
 _VP9 = {"deadline": "good", "cpu-used": "4", "row-mt": "1", "b": "0"}
 _X264 = {"preset": "medium", "tune": "animation"}
 _OF_THE_FILE = {"major_brand", "minor_version", "compatible_brands", "encoder"}
-
-
-@contextmanager
-def locked_write(target: Path) -> Iterator[Path]:
-    """A path beside `target` that replaces it at the end, or vanishes on an error.
-
-    Always the same one, so that what a killed process left there is written over; hence one command
-    at a time, by a lock that the system releases when the process dies. Raises BadVideo where
-    another one holds it.
-    """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.part")
-    lock = FileLock(target.with_name(f".{target.name}.lock"))
-    try:
-        guard = lock.acquire(blocking=False)
-    except Timeout:
-        raise BadVideo(
-            f"{str(target)!r} is being written by another command; wait for it, or choose another "
-            "-o"
-        ) from None
-    with guard:
-        try:
-            temporary.unlink(missing_ok=True)
-            yield temporary
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-            with suppress(OSError):  # Windows does not remove what is open
-                Path(lock.lock_file).unlink()
 
 
 class Writer:
