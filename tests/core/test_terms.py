@@ -34,7 +34,7 @@ ORDER = {"no": 0, "unknown": 1, "yes": 2}
     ],
 )
 def test_answers_of_a_text(text: str, answers: tuple[str, str, str]) -> None:
-    found = Licence.said("x", text)
+    found = Licence.from_text("x", text)
     assert (found.commercial, found.share_alike, found.attribution) == answers
 
 
@@ -48,7 +48,7 @@ def test_more_parts_never_loosen(first: list[Licence], more: list[Licence]) -> N
     if first:
         assert ORDER[both.commercial] <= ORDER[one.commercial]
         assert both.commercial == min((e.commercial for e in (*first, *more)), key=ORDER.get)
-    typed = one.beside(Licence.said("x", "MIT", stated=True))
+    typed = one.beside(Licence.from_text("x", "MIT", stated=True))
     assert ORDER[typed.commercial] <= ORDER[one.commercial] or not first
     allowed = Terms(tuple(e for e in first if not e.stated)).permitted("hub", True)
     assert allowed.commercial == "yes"
@@ -57,14 +57,14 @@ def test_more_parts_never_loosen(first: list[Licence], more: list[Licence]) -> N
 
 
 def test_permission_is_recorded_and_goes_to_nobody_else() -> None:
-    stated = Licence.said("pictures", "CC BY 4.0", stated=True)
-    terms = Terms((Licence.said("teacher", ANIME), stated)).permitted("train", True)
+    stated = Licence.from_text("pictures", "CC BY 4.0", stated=True)
+    terms = Terms((Licence.from_text("teacher", ANIME), stated)).permitted("train", True)
     assert {k: terms.plain()[k] for k in ("commercial", "share_alike", "attribution", "text")} == {
         "commercial": "yes", "share_alike": "no", "attribution": "yes", "text": "CC BY 4.0",
     }  # fmt: skip
     assert terms.plain()["permission"] == ("train",)
     assert terms.line == "commercial use allowed (CC BY 4.0)"
-    assert Terms((Licence.said("teacher", ANIME),)).permitted("hub", True).commercial == "yes"
+    assert Terms((Licence.from_text("teacher", ANIME),)).permitted("hub", True).commercial == "yes"
     child = Terms(terms.inherited("init mine"))
     assert (child.commercial, child.permission) == ("no", ())
     assert child.chain[0].of == "init mine: teacher"
@@ -72,7 +72,7 @@ def test_permission_is_recorded_and_goes_to_nobody_else() -> None:
 
 
 def test_what_is_stored_comes_back_and_damage_is_unknown() -> None:
-    terms = Terms((Licence.said("teacher", ANIME, "https://x"),)).permitted("hub", True)
+    terms = Terms((Licence.from_text("teacher", ANIME, "https://x"),)).permitted("hub", True)
     assert read_terms(terms.json()) == read_terms(json.loads(terms.json())) == terms
     loose = terms.plain() | {"commercial": "yes", "permission": []}  # edited by hand
     assert read_terms(loose).commercial == "no"

@@ -110,7 +110,7 @@ def test_a_run_is_a_teacher_or_a_start_with_its_terms(here: Path) -> None:
     chain = [e.of for e in of_run(*words, "teacher.path=runs/a").chain]
     assert "teacher a: teacher animegan2_hayao.pt" in chain
     assert not [of for of in chain if str(here) in of]
-    said = Terms((Licence.said("teacher", "MIT"),)).plain()
+    said = Terms((Licence.from_text("teacher", "MIT"),)).plain()
     second = checkpoint(here / "runs/b/checkpoints/last.ckpt", "style=toon", terms=said)
     assert terms.terms_of(second).commercial == "yes"
     own = [pairs(here / "mine"), "style=own", "style.licence=MIT"]
@@ -140,7 +140,9 @@ def test_a_labelled_set_is_no_pairs_of_ones_own(here: Path) -> None:
     assert terms.kept_terms(root)[0].commercial == "no"
     # Shards have a dataset.json of their own beside it, which says less than the set's terms.
     shutil.copy(root / "set/dataset.json", root)
-    said = Terms((Licence.said("teacher hayao", "CC BY-NC 4.0"), Licence.said("photos", "CC0")))
+    said = Terms(
+        (Licence.from_text("teacher hayao", "CC BY-NC 4.0"), Licence.from_text("photos", "CC0"))
+    )
     (root / "set/terms.json").write_text(json.dumps(said.plain()))
     assert terms.kept_terms(root) == said.chain
 
@@ -249,7 +251,7 @@ def stated(pictures: str) -> LicenceSettings:
 def test_a_finished_run_takes_a_later_word(here: Path) -> None:
     (here / "runs/a").mkdir(parents=True)
     (here / "runs/a/config.yaml").write_text("photos: p\n")
-    first = Terms((Licence.said("teacher toon", "MIT"), Licence("photos")))
+    first = Terms((Licence.from_text("teacher toon", "MIT"), Licence("photos")))
     path = checkpoint(here / "runs/a/checkpoints/last.ckpt", "style=toon", terms=first.plain())
     assert terms.terms_of(path).commercial == "unknown"
     assert terms.state_terms(path, stated("CC BY 4.0")).commercial == "yes"
@@ -263,7 +265,7 @@ def test_a_finished_run_takes_a_later_word(here: Path) -> None:
     (here / "data/photos/terms.csv").write_text("photo\n")
     with pytest.raises(DistillError, match=r"terms.csv: not a table"):
         terms.state_terms(path, LicenceSettings())
-    others = Terms((Licence.said("init zoo:hayao: photos", "CC BY-NC 4.0", stated=True),))
+    others = Terms((Licence.from_text("init zoo:hayao: photos", "CC BY-NC 4.0", stated=True),))
     with pytest.raises(DistillError, match="from no pictures of yours"):
         others.restated("CC0")
 
@@ -273,7 +275,7 @@ def test_a_later_word_reaches_what_was_made_of_the_run(here: Path) -> None:
     (here / "runs/b").mkdir()
     for name in "ab":
         (here / f"runs/{name}/config.yaml").write_text("photos: p\n")
-    unsaid = Terms((Licence.said("teacher toon", "MIT, as this project"), Licence("photos")))
+    unsaid = Terms((Licence.from_text("teacher toon", "MIT, as this project"), Licence("photos")))
     first = checkpoint(here / "runs/a/checkpoints/last.ckpt", "style=toon", terms=unsaid.plain())
     words = [pairs(here / "mine"), "style=own", "style.licence=MIT", f"init={first}"]
     made = here / "runs/b/checkpoints/last.ckpt"
@@ -290,7 +292,7 @@ def test_a_later_word_reaches_what_was_made_of_the_run(here: Path) -> None:
 
 
 def test_no_word_loosens_a_file_that_was_fetched(here: Path) -> None:
-    said = Terms((Licence.said("photos", "CC BY-NC 4.0", stated=True), Licence("pictures b")))
+    said = Terms((Licence.from_text("photos", "CC BY-NC 4.0", stated=True), Licence("pictures b")))
     path = checkpoint(here / "fetched/x.ckpt", "style=toon", terms=said.plain())
     found = terms.state_terms(path, stated("CC0"))
     assert found.commercial == "no"
@@ -306,7 +308,7 @@ def test_a_takedown_is_no_picture_of_ones_own() -> None:
 
 def test_a_table_of_all_photos_replaces_an_earlier_word_on_all() -> None:
     def rows(when: str) -> Licence:
-        return Licence.said("photos: 2", "MIT", stated=True, note=f"stated {when}")
+        return Licence.from_text("photos: 2", "MIT", stated=True, note=f"stated {when}")
 
     first = Terms((Licence("photos"),)).restated("CC BY-NC 4.0")  # dated today
     later = first.amended([rows("2999-01-01 00:00:00")])
@@ -321,8 +323,8 @@ def test_a_table_of_all_photos_replaces_an_earlier_word_on_all() -> None:
 
 
 def test_a_chain_read_anew_says_the_same(here: Path) -> None:
-    rows = [Licence.said("photos: 2 by A", "CC0", "u", stated=True), Licence("photos")]
-    first = Terms((Licence.said("teacher t", "MIT"), *rows))
+    rows = [Licence.from_text("photos: 2 by A", "CC0", "u", stated=True), Licence("photos")]
+    first = Terms((Licence.from_text("teacher t", "MIT"), *rows))
     assert first.amended(rows) == first.amended(rows, fresh=True) == first
     all_said = first.amended(rows[:1])
     assert [e.of for e in all_said.chain] == ["teacher t", "photos: 2 by A"]

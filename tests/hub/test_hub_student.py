@@ -115,7 +115,7 @@ def test_the_card(file: Path) -> None:
     assert f"- parameters: {count:,}\n" in body
     assert "- teacher: CheckpointTeacher: heavy.pt, https://example.org/heavy\n" in body
     assert "MobileNetV2-0.35, decoder detail" in body
-    said = Terms((Licence.said("x|y", "MIT, as this project"),)).plain()
+    said = Terms((Licence.from_text("x|y", "MIT, as this project"),)).plain()
     style = replace(student.description.style, name="a|b\n# c")
     student.description = replace(student.description, style=style, terms=said)
     head, body = head_of(student_card(student))
@@ -142,20 +142,20 @@ def test_the_card_of_a_student_of_pairs_names_no_teacher(file: Path) -> None:
     ],
 )  # fmt: skip
 def test_licences_as_the_hub_calls_them(licence: str, name: str) -> None:
-    entries = terms.licence_entries(Terms((Licence.said("x", licence, "my drawer"),)))
+    entries = terms.licence_entries(Terms((Licence.from_text("x", licence, "my drawer"),)))
     assert entries["license"] == name
     assert entries.get("license_link") == (None if name != "other" else "README.md")
 
 
 def test_one_licence_of_several_where_it_is_all_there_is_to_say() -> None:
     words = ("MIT", "CC0", "CC BY-NC 4.0", "CC BY-SA 4.0")
-    mit, cc0, ours, alike = (Licence.said("x", text) for text in words)
+    mit, cc0, ours, alike = (Licence.from_text("x", text) for text in words)
     assert terms.licence_entries(Terms((mit, cc0)))["license"] == "mit"
     assert terms.licence_entries(Terms((cc0,)))["license"] == "cc0-1.0"
     assert terms.licence_entries(Terms((mit, ours)))["license"] == "cc-by-nc-4.0"
     assert terms.licence_entries(Terms((alike, ours)))["license"] == "other"
     assert terms.licence_entries(Terms((mit, Licence("photos"))))["license"] == "other"
-    stated = Licence.said("pairs", "MIT", stated=True)
+    stated = Licence.from_text("pairs", "MIT", stated=True)
     allowed = Terms((ours, Licence("photos"), stated)).permitted("hub", True)
     assert terms.licence_entries(allowed)["license"] == "mit"
     section = terms.terms_section(allowed, "this student")

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from distill.check.onnx_graph import Graph, Node, Shape, Tensor
-from distill.core.errors import DistillError, reason_of
+from distill.core.errors import DistillError, extra_package, reason_of
 
 
 def _read(path: Path, kind: str, module: str, extra: str, reader: Callable[..., Any]) -> Graph:
     """What `reader` finds in a file with a package; what a damaged one makes it raise is a line."""
     if not path.exists():
         raise DistillError(f"{path}: no such file")
-    try:
-        package = import_module(module)
-    except ImportError:
-        needs = f"{path}: needs {module.split('.')[0]}; pip install 'distill[{extra}]'"
-        raise DistillError(needs) from None
+    package = extra_package(module, str(path), f"pip install 'distill[{extra}]'")
     files = [each for each in (path, *path.rglob("*")) if each.is_file()]
     size = sum(each.stat().st_size for each in files)
     try:

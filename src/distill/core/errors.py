@@ -14,7 +14,9 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 INTERRUPTED = 130  # exit status after Ctrl-C or SIGTERM
 SIGPIPE = 141  # what a shell gives for a command whose reader has gone
@@ -76,7 +78,7 @@ def place_of(error: BaseException) -> str:
 
 
 @contextmanager
-def of_the_user(said: str, *others: type[Exception]) -> Iterator[None]:
+def of_the_user(what: str, *others: type[Exception]) -> Iterator[None]:
     """Around code of the user's, which raises what it likes; `others` are told elsewhere."""
     try:
         yield
@@ -84,7 +86,7 @@ def of_the_user(said: str, *others: type[Exception]) -> Iterator[None]:
         if isinstance(error, (DistillError, *others)):
             raise
         why = f"{reason_of(error, 200)}{place_of(error)}"
-        raise DistillError(f"{said} raised {type(error).__name__} ({why})") from error
+        raise DistillError(f"{what} raised {type(error).__name__} ({why})") from error
 
 
 @contextmanager
@@ -97,6 +99,20 @@ def needed(what: str, remedy: str = EVERYTHING) -> Iterator[None]:
         yield
     except ImportError as error:
         raise DistillError(f"{what} ({reason_of(error)}); {remedy}") from error
+
+
+def extra_package(module: str, what: str, remedy: str) -> Any:
+    """A module of a package that some installations leave out.
+
+    Raises DistillError that says what needs it and how it is installed.
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ImportError as error:
+        if error.name and error.name.partition(".")[0] != package:
+            raise DistillError(f"{what}: {module} cannot be imported ({error})") from error
+        raise DistillError(f"{what}: needs {package}; {remedy}") from None
 
 
 def lacking(error: ImportError) -> str:
@@ -112,8 +128,8 @@ def first_of(error: OSError) -> OSError:
     if not isinstance(error, shutil.Error) or not isinstance(error.args[0], list):
         return error
     _, place, why = error.args[0][0]
-    found = re.match(r"\[Errno (\d+)\]", str(why))
-    code = int(found[1]) if found else errno.EIO
+    number = re.match(r"\[Errno (\d+)\]", str(why))
+    code = int(number[1]) if number else errno.EIO
     return OSError(code, os.strerror(code), str(place))
 
 
@@ -141,9 +157,9 @@ class OneLine:
     def __enter__(self) -> OneLine:
         if isinstance(sys.stdout, io.TextIOWrapper):  # a file's name may be none of its letters
             sys.stdout.reconfigure(errors="backslashreplace")
-        own_thread = threading.current_thread() is threading.main_thread()
-        self._asked = own_thread and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-        if self._asked:  # a batch system ends a command as Ctrl-C does
+        main_thread = threading.current_thread() is threading.main_thread()
+        self._interruptible = main_thread and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        if self._interruptible:  # a batch system ends a command as Ctrl-C does
             signal.signal(signal.SIGTERM, signal.default_int_handler)
         self._format = warnings.formatwarning
         warnings.formatwarning = lambda message, *_args, **_more: f"warning: {message}\n"
@@ -151,25 +167,25 @@ class OneLine:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         warnings.formatwarning = self._format
-        if self._asked:
+        if self._interruptible:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if isinstance(error, DistillError):
             self._end(str(error))
         if isinstance(error, BrokenPipeError):  # whoever read our output has enough
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 # Python writes to it once more
             sys.exit(SIGPIPE)
-        if isinstance(error, OSError) and (said := _of_the_system(error)):
-            self._end(said)
-        if isinstance(error, ImportError) and (said := lacking(error)):
-            self._end(f"this command {said}")
+        if isinstance(error, OSError) and (reason := _of_the_system(error)):
+            self._end(reason)
+        if isinstance(error, ImportError) and (reason := lacking(error)):
+            self._end(f"this command {reason}")
         if isinstance(error, RuntimeError) and str(error).startswith("DataLoader worker"):
             self._end(
                 "a process that loads pictures was killed, as systems do that run out of memory; "
                 "run it again to resume; with data.workers=0 (label.workers=0) there is none"
             )
         if isinstance(error, KeyboardInterrupt):
-            said = str(error) or "stopped; run it again to resume"
-            print(f"\n{said}", file=sys.stderr)
+            reason = str(error) or "stopped; run it again to resume"
+            print(f"\n{reason}", file=sys.stderr)
             sys.exit(INTERRUPTED)
 
     def _end(self, reason: str) -> None:

@@ -90,8 +90,8 @@ def scratch_folder(target: Path) -> Iterator[Path]:
     target.parent.mkdir(parents=True, exist_ok=True)
     folder, handle = _temporary(target, folder=True)
     try:
-        for left in folder.iterdir():
-            shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+        for path in folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -119,10 +119,10 @@ def _temporary(target: Path, folder: bool = False, resume: bool = False) -> tupl
             return usual, handle
         if new:
             usual.rmdir()
-    own = ".part", f".{target.name}.", str(target.parent)
+    unique = ".part", f".{target.name}.", str(target.parent)
     if folder:
-        return Path(tempfile.mkdtemp(*own)), None
-    handle, name = tempfile.mkstemp(*own)
+        return Path(tempfile.mkdtemp(*unique)), None
+    handle, name = tempfile.mkstemp(*unique)
     os.close(handle)
     return Path(name), None
 

@@ -17,6 +17,7 @@ from typing import Any, cast
 # its plugin.yaml.
 MOVED = {
     "export.ends": "export.forms",
+    "export.graph.thumbnail": "export.whole_picture",
     "exporters": "export",
     "train.search.summary": "train.sweep_summary",
     "train.search.sweep": "train.sweeps",

@@ -28,11 +28,11 @@ from distill.core.moved import current_name
 Node = dict[str, Any]  # a class or function by `_target_`, and its arguments
 
 
-def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
+def bind(key: str, value: Mapping[str, Any], from_code: Iterable[str] = ()) -> None:
     """Check that a Node's class exists and takes these arguments with these types."""
     target = class_of(key, value)
     signature = inspect.signature(target) if callable(target) else inspect.Signature()
-    allowed = [n for n in signature.parameters if n not in given]
+    allowed = [n for n in signature.parameters if n not in from_code]
     hints: dict[str, Any] = {}
     with suppress(NameError, TypeError):  # names for type checkers alone; no function
         of = target.__init__ if inspect.isclass(target) else target
@@ -48,10 +48,12 @@ def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
         except PydanticUserError:
             pass  # a hint pydantic cannot express says nothing about plain values
         except ValidationError as error:
-            said = error.errors()[0]["msg"]  # begins with a capital; values in it stay as they are
-            if isinstance(argument, list) and "valid integer" in said:
-                said = "want one number; of what is no square the longer side"
-            message = f"{key}.{name}={argument!r}: {said[0].lower()}{said[1:]}"
+            problem = error.errors()[0][
+                "msg"
+            ]  # begins with a capital; values in it stay as they are
+            if isinstance(argument, list) and "valid integer" in problem:
+                problem = "want one number; of what is no square the longer side"
+            message = f"{key}.{name}={argument!r}: {problem[0].lower()}{problem[1:]}"
             raise DistillError(message) from None
     for name in allowed:
         parameter = signature.parameters[name]
@@ -60,25 +62,25 @@ def bind(key: str, value: Mapping[str, Any], given: Iterable[str] = ()) -> None:
             raise DistillError(f"{key}.{name}: missing; {value['_target_']} needs it")
 
 
-def build(value: Mapping[str, Any], **given: Any) -> Any:
+def build(value: Mapping[str, Any], **more: Any) -> Any:
     """The object a Node describes, with further arguments from code."""
     arguments = {k: v for k, v in value.items() if k != "_target_"}
-    return class_of("", value)(**arguments, **given)
+    return class_of("", value)(**arguments, **more)
 
 
-def part(key: str, value: Mapping[str, Any], base: type, **given: Any) -> Any:
+def part(key: str, value: Mapping[str, Any], base: type, **more: Any) -> Any:
     """The `base` that a Node describes; one that is no class or function is taken as it is.
 
     Raises DistillError for anything else, and where code of the user's own raises what it likes.
     """
-    target, said = check_base(key, value, base), f"{key}._target_={value.get('_target_')}"
+    target, setting = check_base(key, value, base), f"{key}._target_={value.get('_target_')}"
     if isinstance(target, base):
         return target
-    with of_the_user(f"{said}: its constructor") if is_own(value) else nullcontext():
-        made = build(value, **given)
-    if not isinstance(made, base):
+    with of_the_user(f"{setting}: its constructor") if is_own(value) else nullcontext():
+        built = build(value, **more)
+    if not isinstance(built, base):
         raise _no(key, value, base)
-    return made
+    return built
 
 
 def check_base(key: str, value: Mapping[str, Any], base: type) -> Any:
@@ -90,8 +92,8 @@ def check_base(key: str, value: Mapping[str, Any], base: type) -> Any:
 
 
 def _no(key: str, value: Mapping[str, Any], base: type) -> DistillError:
-    wanted = f"is no {base.__name__}; name a subclass of {base.__module__}.{base.__name__}"
-    return DistillError(f"{key}._target_={value.get('_target_')}: {wanted}")
+    remedy = f"is no {base.__name__}; name a subclass of {base.__module__}.{base.__name__}"
+    return DistillError(f"{key}._target_={value.get('_target_')}: {remedy}")
 
 
 def is_own(value: Mapping[str, Any]) -> bool:
@@ -124,9 +126,9 @@ def class_of(key: str, value: Mapping[str, Any]) -> Any:
     except (ImportError, AttributeError, ValueError) as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "torch":
             raise  # an installation for inference alone, which is said in other words
-        said = lacking(error) if ours and isinstance(error, ImportError) else ""
-        said = said or f"cannot be imported ({error})"
-        raise DistillError(f"{key}._target_={name}: {said}") from error
+        problem = lacking(error) if ours and isinstance(error, ImportError) else ""
+        problem = problem or f"cannot be imported ({error})"
+        raise DistillError(f"{key}._target_={name}: {problem}") from error
     except Exception as error:  # a module of the user's raises whatever it likes
         if ours:
             raise
@@ -136,11 +138,11 @@ def class_of(key: str, value: Mapping[str, Any]) -> Any:
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Settings within settings, by their dotted keys."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for key, value in tree.items():
         name = f"{prefix}{key}"
-        found |= flat(value, f"{name}.") if isinstance(value, dict) else {name: value}
-    return found
+        settings |= flat(value, f"{name}.") if isinstance(value, dict) else {name: value}
+    return settings
 
 
 def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
@@ -150,20 +152,24 @@ def check_part(value: Mapping[str, Any], package: str, base: type) -> None:
     `os.system` from it would run whatever it says. Nothing else is even imported.
     """
     name = current_name(str(value.get("_target_")))
-    module, _, cls = name.rpartition(".")
+    module, _, inner = name.rpartition(".")
     if not name.startswith("distill."):
         _check_own(name, base)
         return
-    found: Any = None
+    part_class: Any = None
     with suppress(ModuleNotFoundError):  # no such module, or none above it
         inside = module.startswith(f"{package}.")  # of others what is above is imported at most
-        found = vars(import_module(module)).get(cls) if inside else find_spec(module)
-    if found is None:
+        part_class = vars(import_module(module)).get(inner) if inside else find_spec(module)
+    if part_class is None:
         raise DistillError(
             f"{name}: no such class; a run names the classes of the version that trained it, so "
             "use it with that version, or train again"
         )
-    if not inspect.isclass(found) or not issubclass(found, base) or found.__module__ != module:
+    if (
+        not inspect.isclass(part_class)
+        or not issubclass(part_class, base)
+        or part_class.__module__ != module
+    ):
         raise DistillError(f"{name}: refused; only classes of {package} are built from a file")
 
 
@@ -173,13 +179,15 @@ def _check_own(name: str, base: type) -> None:
     if plugin is None:
         may = top.isidentifier() and top not in {*sys.stdlib_module_names, "torch"}
         remedy = f"; if you trust {top}, add plugins=[{top}]" if may and "." in name else ""
-        said = "refused; only classes of distill and of plug-ins are built from a file"
-        raise DistillError(f"{name}: {said}{remedy}")
-    found = class_of("file", {"_target_": name})
-    inside = getattr(found, "__module__", "")  # it may be listed in another module than its own
-    if not inspect.isclass(found) or not f"{inside}.".startswith(f"{plugin}."):
+        refusal = "refused; only classes of distill and of plug-ins are built from a file"
+        raise DistillError(f"{name}: {refusal}{remedy}")
+    part_class = class_of("file", {"_target_": name})
+    inside = getattr(
+        part_class, "__module__", ""
+    )  # it may be listed in another module than its own
+    if not inspect.isclass(part_class) or not f"{inside}.".startswith(f"{plugin}."):
         raise DistillError(f"{name}: refused; is no class of {plugin}")
-    if not issubclass(found, base):
+    if not issubclass(part_class, base):
         raise DistillError(f"{name}: refused; is no {base.__name__}")
 
 

@@ -91,13 +91,13 @@ def check_whole(path: Path, model: onnx.ModelProto, name: str = "") -> None:
 
 def external_files(model: onnx.ModelProto) -> tuple[str, ...]:
     """Names of the files, beside this one, that weights and constants lie in."""
-    found = set()
+    files = set()
     for graph in graphs(model.graph):
         held = (a.t for n in graph.node for a in n.attribute if a.HasField("t"))
         for tensor in (*graph.initializer, *held):
             if tensor.data_location == TensorProto.EXTERNAL:
-                found.add(next((e.value for e in tensor.external_data if e.key == "location"), "?"))
-    return tuple(sorted(found))
+                files.add(next((e.value for e in tensor.external_data if e.key == "location"), "?"))
+    return tuple(sorted(files))
 
 
 def content_hash(path: Path) -> str:
@@ -117,8 +117,8 @@ def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 def note(model: onnx.ModelProto, key: str, value: object) -> None:
     """Write a fact about the network into the graph's metadata, in the place of an older one."""
-    kept = {each.key: each.value for each in model.metadata_props} | {key: str(value)}
-    onnx.helper.set_model_props(model, kept)
+    notes = {each.key: each.value for each in model.metadata_props} | {key: str(value)}
+    onnx.helper.set_model_props(model, notes)
 
 
 def noted(model: onnx.ModelProto, key: str) -> str | None:
@@ -159,14 +159,14 @@ def wrapped(
 
     `entry` and `exit` say what it takes and gives; the names stay those of the model.
     """
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    graph = made.graph
-    taken, given = model_inputs(made)[0], graph.output[0]
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    graph = copy.graph
+    first, last = model_inputs(copy)[0], graph.output[0]
     names = [name for node in graph.node for name in node.output]
     tags = (f"/inside{number}" for number in count())  # one that is wrapped may be wrapped again
     tag = next(each for each in tags if not any(each in name for name in names))
-    inside = {value.name: value.name + tag for value in (taken, given)}
+    inside = {value.name: value.name + tag for value in (first, last)}
     for node in (node for each in graphs(graph) for node in each.node):
         node.input[:] = [inside.get(name, name) for name in node.input]
         node.output[:] = [inside.get(name, name) for name in node.output]
@@ -184,14 +184,14 @@ def wrapped(
             yield onnx.helper.make_node(operator, names, [into], **attributes)
             source = into
 
-    for node in reversed([*chain(taken.name, before or identity, inside[taken.name])]):
+    for node in reversed([*chain(first.name, before or identity, inside[first.name])]):
         graph.node.insert(0, node)
-    graph.node.extend(chain(inside[given.name], behind or identity, given.name))
-    for old, new in ((taken, entry), (given, exit)):
+    graph.node.extend(chain(inside[last.name], behind or identity, last.name))
+    for old, new in ((first, entry), (last, exit)):
         new.name = old.name
         old.CopyFrom(new)
     del graph.output[1:], graph.value_info[:]
-    return made
+    return copy
 
 
 def split_at_summary(model: onnx.ModelProto) -> tuple[onnx.ModelProto, onnx.ModelProto] | None:
@@ -200,8 +200,8 @@ def split_at_summary(model: onnx.ModelProto) -> tuple[onnx.ModelProto, onnx.Mode
     From `photo`, the whole picture, to `summary` (1, 64, 1, 1), and from `photo`, it or a part of
     it, and `summary` to the output. The shapes of inputs and outputs are those of the model.
     """
-    made = (output for node in model.graph.node for output in node.output)
-    if noted(model, GLOBAL_STATISTICS) is None or SUMMARY not in made:
+    values = (output for node in model.graph.node for output in node.output)
+    if noted(model, GLOBAL_STATISTICS) is None or SUMMARY not in values:
         return None
     extractor = Extractor(infer_shapes(model))
     inputs = [value.name for value in model_inputs(model)]

@@ -56,7 +56,7 @@ def plugins() -> list[str]:
 
 def shipped() -> list[str]:
     """`distill` and the plug-ins that come with it: what is in them is no part of the user's."""
-    return ["distill", *(name for name, own in _installed(_paths()).items() if own)]
+    return ["distill", *(name for name, ours in _installed(_paths()).items() if ours)]
 
 
 def why_left_out(group: str, choice: str) -> str:
@@ -90,8 +90,8 @@ class PluginCommand(NamedTuple):
 
 def commands() -> dict[str, PluginCommand]:
     """The commands that plug-ins bring, by their names."""
-    stated = ((name, each) for name, each in entries("commands") if isinstance(each, Mapping))
-    both = ((name, str(each.get("package")), str(each.get("about", ""))) for name, each in stated)
+    commands = ((name, each) for name, each in entries("commands") if isinstance(each, Mapping))
+    both = ((name, str(each.get("package")), str(each.get("about", ""))) for name, each in commands)
     return {name: PluginCommand(package, about) for name, package, about in both}
 
 
@@ -108,9 +108,9 @@ def values(key: str, name: str) -> list[str]:
 
 def entries(key: str) -> list[tuple[str, Any]]:
     """All names below an entry of the plug-ins' plugin.yaml, and what each stands for."""
-    stated = (_stated(folder / "plugin.yaml").get(key) for folder in conf_folders())
-    named = (entry for entry in stated if isinstance(entry, Mapping))
-    return [(str(name), value) for entry in named for name, value in entry.items()]
+    groups = (_manifest(folder / "plugin.yaml").get(key) for folder in conf_folders())
+    mappings = (entry for entry in groups if isinstance(entry, Mapping))
+    return [(str(name), value) for entry in mappings for name, value in entry.items()]
 
 
 def _paths() -> tuple[str, ...]:
@@ -123,8 +123,8 @@ def _installed(paths: tuple[str, ...]) -> dict[str, bool]:
     """Packages that distributions in these folders registered, and whether distill's own did; of
     another contract none, with a line."""
     packages = dict[str, bool]()
-    for package, own in _registered(paths):
-        packages[package] = own or packages.get(package, False)
+    for package, ours in _registered(paths):
+        packages[package] = ours or packages.get(package, False)
     for package in list(packages):
         if other := _other_contract(package):
             print(f"left out: {other}", file=sys.stderr)
@@ -144,9 +144,9 @@ def _registered(paths: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
     for file in (file for path in paths for file in Path(path).glob("*-info/entry_points.txt")):
         if GROUP in file.read_text(encoding="utf-8", errors="replace"):
             points = PathDistribution(file.parent).entry_points
-            own = any(each.name == "distill" for each in points.select(group="console_scripts"))
+            ours = any(each.name == "distill" for each in points.select(group="console_scripts"))
             for point in points.select(group=GROUP):
-                yield point.module, own
+                yield point.module, ours
 
 
 def _places(package: str) -> list[Path]:
@@ -165,7 +165,7 @@ def _places(package: str) -> list[Path]:
 def _other_contract(package: str) -> str:
     """One line where a package's conf/ was made for another contract than this one's."""
     for file in (place / "conf/plugin.yaml" for place in _places(package)):
-        contract = _stated(file).get("contract")
+        contract = _manifest(file).get("contract")
         if contract is None and file.parent.is_dir():
             wrong = "has no contract" if file.is_file() else "is missing"
             return f"plug-in {package}: {file} {wrong}; it has one line, contract: {CONTRACT}"
@@ -178,9 +178,9 @@ def _other_contract(package: str) -> str:
 
 
 @cache
-def _stated(file: Path) -> Mapping[str, Any]:
+def _manifest(file: Path) -> Mapping[str, Any]:
     """What a plugin.yaml says; nothing where there is none, or no YAML."""
-    stated = None
+    content = None
     with suppress(OSError, ValueError, yaml.YAMLError):
-        stated = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return stated if isinstance(stated, Mapping) else {}
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return content if isinstance(content, Mapping) else {}

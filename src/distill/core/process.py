@@ -99,9 +99,9 @@ def processor() -> str:
     """The processor's own name where the system tells it, else its kind."""
     listed = Path("/proc/cpuinfo")
     if listed.is_file():
-        found = re.search(r"^model name\s*:\s*(.+)$", listed.read_text(errors="replace"), re.M)
-        if found:
-            return found.group(1).strip()
+        name = re.search(r"^model name\s*:\s*(.+)$", listed.read_text(errors="replace"), re.M)
+        if name:
+            return name.group(1).strip()
     return platform.processor() or platform.machine()
 
 
@@ -127,8 +127,8 @@ def compute_threads() -> int:
             halves.add(str(number))
     most = len(halves)
     for name in CHOSEN:
-        if (told := os.environ.get(name, "")).isdecimal() and int(told):
-            return min(int(told), most)
+        if (threads := os.environ.get(name, "")).isdecimal() and int(threads):
+            return min(int(threads), most)
     return most
 
 

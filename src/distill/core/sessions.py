@@ -99,8 +99,8 @@ def open_file(path: Path, threads: int, name: str = "") -> onnxruntime.Inference
 
 def too_new(error: Exception) -> str:
     """What a file says that is newer than this ONNX Runtime; empty where that is not the error."""
-    found = re.search(r"till (opset \d+)|max supported (IR version): (\d+)", str(error))
-    newest = " ".join(filter(None, found.groups())) if found else ""
+    limit = re.search(r"till (opset \d+)|max supported (IR version): (\d+)", str(error))
+    newest = " ".join(filter(None, limit.groups())) if limit else ""
     return newest and (
         f"is newer than this ONNX Runtime ({onnxruntime.__version__}), which reads up to {newest}; "
         "export it with an older one, or pip install -U onnxruntime"
@@ -123,7 +123,7 @@ def sample_inputs(session: onnxruntime.InferenceSession) -> dict[str, np.ndarray
     Floats lie in [0, 1], bytes in 0 to 255, other kinds are zero.
     """
     rng = np.random.default_rng(0)
-    made = {}
+    inputs = {}
     for value in session.get_inputs():
         if value.type not in DTYPES:
             raise DistillError(f"its input {value.name} is {value.type}, nothing to time it with")
@@ -137,11 +137,11 @@ def sample_inputs(session: onnxruntime.InferenceSession) -> dict[str, np.ndarray
             values = rng.random(shape)
         elif kind == np.uint8:
             values = rng.integers(0, 256, shape)
-        made[value.name] = values.astype(kind)
-    return made
+        inputs[value.name] = values.astype(kind)
+    return inputs
 
 
 def sample_call(session: onnxruntime.InferenceSession) -> Callable[[], list[Any]]:
     """Runs the session on its `sample_inputs`, made once."""
-    given = sample_inputs(session)
-    return lambda: session.run(None, given)
+    inputs = sample_inputs(session)
+    return lambda: session.run(None, inputs)

@@ -50,13 +50,13 @@ def usable(state: Mapping[str, Tensor], path: str | Path) -> dict[str, Tensor]:
 
     Raises DistillError where a value is not finite.
     """
-    found = {name.replace(COMPILED, ""): value for name, value in state.items()}
-    if wrong := sorted(name for name, value in found.items() if not value.isfinite().all()):
+    tensors = {name.replace(COMPILED, ""): value for name, value in state.items()}
+    if wrong := sorted(name for name, value in tensors.items() if not value.isfinite().all()):
         raise DistillError(
             f"{path}: values that are not finite (NaN or infinite) in "
             f"{counted(len(wrong), 'tensor')}, first {wrong[0]}; take an earlier checkpoint"
         )
-    return found
+    return tensors
 
 
 def tensors_in_graph(path: Path) -> dict[str, Tensor]:
@@ -65,9 +65,9 @@ def tensors_in_graph(path: Path) -> dict[str, Tensor]:
     BatchNorm is folded into them. Raises DistillError for a file that is no ONNX.
     """
     # What the exporter computes of fixed tensors, as a palette, it names onnx::OPERATOR_NUMBER.
-    named = (t for t in load_model(path).graph.initializer if not t.name.startswith("onnx::"))
-    found = ((t.name, numpy_helper.to_array(t)) for t in named)
-    return usable({name: torch.from_numpy(values.copy()) for name, values in found}, path)
+    weights = (t for t in load_model(path).graph.initializer if not t.name.startswith("onnx::"))
+    arrays = ((t.name, numpy_helper.to_array(t)) for t in weights)
+    return usable({name: torch.from_numpy(values.copy()) for name, values in arrays}, path)
 
 
 def load_into(module: torch.nn.Module, path: str | Path) -> None:

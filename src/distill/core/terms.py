@@ -78,7 +78,7 @@ class Licence:
     note: str = ""
 
     @classmethod
-    def said(
+    def from_text(
         cls, of: str, text: str, source: str = "", stated: bool = False, note: str = ""
     ) -> Licence:
         """By the text of a licence; what that does not say is unknown."""
@@ -104,18 +104,18 @@ class Terms:
     def counting(self) -> tuple[Licence, ...]:
         if not self.permission:
             return self.chain
-        own = tuple(each for each in self.chain if each.stated)
-        return own or (Licence("permission", "yes", text="by permission"),)
+        stated = tuple(each for each in self.chain if each.stated)
+        return stated or (Licence("permission", "yes", text="by permission"),)
 
     @property
     def strictest(self) -> Licence:
         """All that counts, as one: its strictest answers, and whose is that on commercial use."""
         answers = dict[str, Any]()
         for question, strict in STRICT.items():
-            found = {getattr(each, question) for each in self.counting}
-            answers[question] = strict if strict in found else "unknown"
-            if len(found) == 1:
-                answers[question] = found.pop()
+            each_answer = {getattr(each, question) for each in self.counting}
+            answers[question] = strict if strict in each_answer else "unknown"
+            if len(each_answer) == 1:
+                answers[question] = each_answer.pop()
         of = [each for each in self.counting if each.commercial == answers["commercial"]]
         return replace(of[0] if of else Licence(""), **answers)
 
@@ -145,15 +145,15 @@ class Terms:
                 f"{what}: {open_ones[0].text} (takedown.txt names them); make it again without "
                 "them, or say why not: takedown.accept='REASON', which its files record"
             )
-        told = {
+        accepted = {
             e: replace(e, commercial="unknown", text=f"{e.text}; accepted: {accept}", stated=True)
             for e in open_ones
         }
-        return replace(self, chain=tuple(told.get(e, e) for e in self.chain))
+        return replace(self, chain=tuple(accepted.get(e, e) for e in self.chain))
 
-    def permitted(self, command: str, said: bool) -> Terms:
+    def permitted(self, command: str, by_user: bool) -> Terms:
         """As `licence.i_have_permission` of a command has it."""
-        more = (command,) if said and command not in self.permission else ()
+        more = (command,) if by_user and command not in self.permission else ()
         return replace(self, permission=self.permission + more)
 
     def inherited(self, of: str) -> tuple[Licence, ...]:
@@ -207,19 +207,21 @@ class Terms:
         open_ones = (e for e in self.chain if e.text == UNSAID or not e.of.startswith(STYLE))
         of = dict.fromkeys(pictures_of(e.of) for e in open_ones if e.of != TAKEN_DOWN)
         starts = (STYLE, "pictures ")
-        own = [each for each in of if each == "photos" or each.startswith(starts)]
-        own = [each for each in own if ": " not in each]
-        if not own:
+        mine = (each for each in of if each == "photos" or each.startswith(starts))
+        own_pictures = [each for each in mine if ": " not in each]
+        if not own_pictures:
             raise DistillError(
                 f"licence.pictures={pictures}: it was made from no pictures of yours; the terms of "
                 "others stay, python -m distill.check report=terms names them"
             )
-        return self.amended((Licence.said(of, pictures, stated=True) for of in own), fresh=True)
+        return self.amended(
+            (Licence.from_text(of, pictures, stated=True) for of in own_pictures), fresh=True
+        )
 
     def plain(self) -> dict[str, Any]:
         """As it is stored: the answers, what decides them, and the chain."""
-        kept = (*STRICT, "text", "source")
-        return {key: getattr(self.strictest, key) for key in kept} | asdict(self)
+        shown = (*STRICT, "text", "source")
+        return {key: getattr(self.strictest, key) for key in shown} | asdict(self)
 
     def json(self) -> str:
         return json.dumps(self.plain(), ensure_ascii=False, sort_keys=True)
@@ -249,8 +251,8 @@ def read_terms(stored: Any) -> Terms:
     """
     try:
         stored = json.loads(stored) if isinstance(stored, str) else stored
-        own = {key: stored[key] for key in ("chain", "permission") if key in stored}
-        found = TypeAdapter(Terms).validate_python(own)
+        fields = {key: stored[key] for key in ("chain", "permission") if key in stored}
+        terms = TypeAdapter(Terms).validate_python(fields)
     except (ValueError, TypeError, KeyError, RecursionError):  # pydantic's own too
         return Terms((Licence("its file", text="damaged"),))
 
@@ -259,6 +261,6 @@ def read_terms(stored: Any) -> Terms:
 
     chain = (
         replace(e, of=cut(e.of), text=cut(e.text), source=cut(e.source), note=cut(e.note))
-        for e in found.chain
+        for e in terms.chain
     )
-    return replace(found, chain=tuple(chain) or (Licence("its file"),))
+    return replace(terms, chain=tuple(chain) or (Licence("its file"),))

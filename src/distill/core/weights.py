@@ -69,17 +69,14 @@ def find(file: WeightsFile, explicit: str | None = None, key: str | None = None)
         if not path.is_file():
             raise DistillError(f"{key or 'weights'}={explicit}: no such file")
         return path
-    for found in (supplied(file.name), cache_folder() / file.name):
-        if found is not None and found.is_file():
-            if not matches(found, file):
-                raise DistillError(_help(file, f"{found} has another hash", key))
-            if file.url and not file.verifiable:
-                print(
-                    f"{found}: used unchecked, no expected hash is known; its hash is "
-                    f"{sha256(found)}"
-                )
-            return found
-    return _download(file, key)
+    local = supplied(file.name) or cache_folder() / file.name
+    if not local.is_file():
+        return _download(file, key)
+    if not matches(local, file):
+        raise DistillError(_help(file, f"{local} has another hash", key))
+    if file.url and not file.verifiable:
+        print(f"{local}: used unchecked, no expected hash is known; its hash is {sha256(local)}")
+    return local
 
 
 def find_or_none(*files: WeightsFile, download: bool = False) -> Path | None:
@@ -152,6 +149,6 @@ def _help(file: WeightsFile, what: str, key: str | None) -> str:
     ways = f"put {file.name} into a folder named by DISTILL_WEIGHTS or into {cache_folder()}"
     if key:
         ways += f", or pass {key}=FILE (its hash is then not checked)"
-    known = f"sha256 {file.sha256}" if file.sha256 else f"git blob {file.git_blob}"
-    expected = known if file.verifiable else "no hash known"
+    digest = f"sha256 {file.sha256}" if file.sha256 else f"git blob {file.git_blob}"
+    expected = digest if file.verifiable else "no hash known"
     return f"weights file {file.name}: {what}; URL {file.url or 'none'}; {expected}; {ways}"

@@ -125,7 +125,7 @@ def photo_links(of: str, said: Iterable[PhotoTerms], note: str = "") -> list[Lic
             merged[PhotoTerms(many, "", each.licence)] += count
         counts = merged
     return [
-        Licence.said(
+        Licence.from_text(
             f"{of}: {count:,}" + f" by {e.author}" * bool(e.author), e.licence, e.source, True, note
         )
         for e, count in sorted(counts.items())

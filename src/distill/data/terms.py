@@ -61,7 +61,7 @@ from distill.models.teachers.trained_run import checkpoint_at
 
 PHOTOS = "photos"
 UNKNOWN_PHOTOS = Licence(PHOTOS)
-DEMO = Licence.said("scikit-image's photographs", "CC0", "https://scikit-image.org")
+DEMO = Licence.from_text("scikit-image's photographs", "CC0", "https://scikit-image.org")
 DEEPEST = 20  # runs that started from each other: a file may name itself
 ZOO = "zoo:"
 # Collections of photos that are for research alone, by what their folders are called.
@@ -232,7 +232,7 @@ def _of_set(
     if source.data.kind == "demo":
         now.append(DEMO)
     if stated:
-        now.append(Licence.said(PHOTOS, stated, where, stated=True))
+        now.append(Licence.from_text(PHOTOS, stated, where, stated=True))
     elif source.data.kind != "demo" and not (
         listed.photos and all(each.licence for each in listed.photos)
     ):
@@ -282,7 +282,7 @@ def check_stated(stated: LicenceSettings | SetCard, source: Training | PhotoSour
         licence = stated.licence
     else:
         key, licence, permitted = "licence.pictures", stated.pictures, stated.i_have_permission
-    careless = not permitted and Licence.said("", licence or "").commercial == "yes"
+    careless = not permitted and Licence.from_text("", licence or "").commercial == "yes"
     for folder in _picture_folders(source):
         if read_photo_terms(folder) or not careless:
             continue
@@ -327,7 +327,7 @@ def _of_pictures(folder: str, stated: str | None) -> tuple[Licence, ...]:
         listed = [PhotoTerms() if row is None else rows[row] for row in matches]
     links = (*inherited, *photo_links(name, listed, written_on([place])))
     unsaid = not links or any(not each.licence for each in listed)
-    return (*links, Licence.said(name, stated or "", stated=told)) if told or unsaid else links
+    return (*links, Licence.from_text(name, stated or "", stated=told)) if told or unsaid else links
 
 
 def _of_file(path: Path | None, of: str, depth: int) -> tuple[Licence, ...]:
@@ -362,7 +362,7 @@ def _of_teacher(
     of = STYLE if unchanged else "teacher "
     of += f"{path.name if path else name or style.get('name')}"
     links = [
-        Licence.said(of, each["licence"], each["source"])
+        Licence.from_text(of, each["licence"], each["source"])
         for each in _published()
         if each["name"] == style.get("name")
         or (each["file"] and each["file"] in (name, path and path.name))
@@ -381,7 +381,7 @@ def _of_teacher(
     if unchanged and typed in PLACEHOLDERS:  # licence.pictures is of style pictures too
         typed = stated or ""
     if typed not in PLACEHOLDERS and all(typed != each.text for each in links):
-        links.append(Licence.said(of, typed, style.get("source") or "", stated=True))
+        links.append(Licence.from_text(of, typed, style.get("source") or "", stated=True))
     return tuple(links) or (Licence(of, source=style.get("source") or ""),)
 
 

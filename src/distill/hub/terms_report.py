@@ -45,7 +45,7 @@ def _photos(source: PhotoSource) -> Iterator[str]:
     try:
         root = str(data_source(source).root)
         folders = [*sources.photo_folders(source).values()]
-        said = terms_of_photos(root, source).photos
+        photo_terms = terms_of_photos(root, source).photos
     except DistillError as error:
         yield str(error)
         return
@@ -54,11 +54,11 @@ def _photos(source: PhotoSource) -> Iterator[str]:
         f"{counts[side]:,} {side}" for side in ("train", "val", "test") if side in counts
     )
     yield f"From {', '.join(f'`{folder}`' for folder in folders)}; pairs: {pairs or 'not counted'}."
-    if not said:
+    if not photo_terms:
         yield "No terms.csv lies beside them: see the chain."
         return
     rows = ["| photos | photographer | licence | source |", "| ---: | --- | --- | --- |"]
-    for e, count in Counter(said).most_common():
+    for e, count in Counter(photo_terms).most_common():
         cells = (one_line(each or "not said") for each in (e.author, e.licence, e.source))
         rows.append(f"| {count:,} | {' | '.join(cells)} |")
     yield "\n".join(rows)

@@ -8,13 +8,11 @@ import ssl
 import tempfile
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from ipaddress import ip_address
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, extra_package
 from distill.core.files import cache_folder, write_whole
 
 ANY = {"0.0.0.0", "::"}
@@ -23,13 +21,8 @@ MARGIN = timedelta(days=1)  # that a kept one must still be good for
 CERTIFICATE = "lens/certificate.pem"  # in the cache: certificate and private key
 
 
-def _extra(name: str) -> ModuleType:
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        raise DistillError(
-            f"https=true: needs {name.partition('.')[0]}; pip install 'distill[lens]'"
-        ) from error
+def _extra(module: str) -> Any:
+    return extra_package(module, "https=true", "pip install 'distill[lens]'")
 
 
 def addresses(host: str, required: bool) -> list[str]:
@@ -50,10 +43,10 @@ def addresses(host: str, required: bool) -> list[str]:
 
 def certificate(names: list[str]) -> tuple[bytes, bytes]:
     """Certificate and private key, PEM, for these names and addresses, signed by itself."""
-    x509: Any = _extra("cryptography.x509")
-    ec: Any = _extra("cryptography.hazmat.primitives.asymmetric.ec")
-    forms: Any = _extra("cryptography.hazmat.primitives.serialization")
-    hashes: Any = _extra("cryptography.hazmat.primitives.hashes")
+    x509 = _extra("cryptography.x509")
+    ec = _extra("cryptography.hazmat.primitives.asymmetric.ec")
+    forms = _extra("cryptography.hazmat.primitives.serialization")
+    hashes = _extra("cryptography.hazmat.primitives.hashes")
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "distill lens")])
     now = datetime.now(UTC)
@@ -104,7 +97,7 @@ def context(names: list[str]) -> ssl.SSLContext:
 
 def _cached_context(path: Path, names: list[str]) -> ssl.SSLContext | None:
     """TLS with the kept certificate; None where there is none that can be used for these names."""
-    x509: Any = _extra("cryptography.x509")
+    x509 = _extra("cryptography.x509")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     now = datetime.now(UTC)
     try:

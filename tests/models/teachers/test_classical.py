@@ -75,7 +75,7 @@ def test_it_changes_the_photo_more_than_toon_does(style: ab.Classical) -> None:
 @pytest.mark.parametrize("name", STYLES)
 def test_it_is_free_for_commercial_use_and_all_its_settings_are_in_conf(name: str) -> None:
     style, teacher = STYLES[name].style, STYLES[name].teacher
-    assert Licence.said("teacher", style.licence).commercial == "yes"
+    assert Licence.from_text("teacher", style.licence).commercial == "yes"
     made = build.load_teacher(style, teacher)
     assert teacher is not None
     assert {f.name for f in fields(made)} == teacher.keys() - {"_target_"}  # type: ignore[arg-type]
