@@ -47,6 +47,14 @@ def test_help_comes_at_once(name):
     assert not loaded & {"torch", "numpy", "pytorch_lightning", "matplotlib", "PIL"}
 
 
+@pytest.mark.slow
+def test_an_export_and_its_scores_start_without_lightning():
+    steps = "import sys, distill.export.conversion, distill.eval_fid.run_scores"
+    code = f"{steps}; print(*{{'pytorch_lightning', 'torchmetrics'}} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.returncode) == ("", 0)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.campaign
 def test_a_typo_is_one_line_and_status_1(name, tmp_path):

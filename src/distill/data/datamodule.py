@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
-import numpy as np
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
@@ -19,20 +18,13 @@ from distill.core.process import worker_init_fn
 from distill.data.datasets import HeldOutPairs
 from distill.data.pairs import Pairs
 from distill.data.photo_table import RUN_PAIRS, write_sides
-from distill.data.photos import Side
+from distill.data.photos import Side, spread
 from distill.data.sampler import StreamSampler
 from distill.data.worker_loader import ErrorForwardingLoader, SharedBatchLoader
 from distill.models.students.global_statistics import THUMBNAIL
 
-Item = TypeVar("Item")
 REPEATED = 64  # pictures of a batch that may come from fewer
 PICTURES = ("photo", "thumbnail", "target", "a", "b")  # of a batch
-
-
-def spread(items: Sequence[Item], count: int) -> list[Item]:
-    """At most `count` of a sequence, evenly from first to last."""
-    chosen = np.linspace(0, len(items) - 1, min(count, len(items))).round().astype(int)
-    return [items[int(i)] for i in chosen]
 
 
 class DistillData(pl.LightningDataModule):

@@ -10,8 +10,9 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, TypeVar
 
+import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from distill.core.errors import DistillError, reason_of
@@ -23,6 +24,7 @@ from distill.data.listing import Listing, StoredPhoto, list_photos
 
 Side = Literal["train", "val", "test"]  # to learn from, to choose by, to report on
 PhotoFile = Path | StoredPhoto
+Item = TypeVar("Item")
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}  # that pictures are also written with
 MIN_SIDE = 64  # pixels; a smaller picture holds nothing to learn a style from
@@ -114,6 +116,12 @@ def _none_in(folder: Path | Address, there: bool, key: str, others: str = "") ->
     if key == "photos=":
         other = ", name another folder with photos=DIR, or try data=demo"
     return DistillError(f"{key}{folder}: {wrong}; put photos there{other}")
+
+
+def spread(items: Sequence[Item], count: int) -> list[Item]:
+    """At most `count` of a sequence, evenly from first to last."""
+    chosen = np.linspace(0, len(items) - 1, min(count, len(items))).round().astype(int)
+    return [items[int(i)] for i in chosen]
 
 
 def walk(folder: Path) -> Iterable[Path]:

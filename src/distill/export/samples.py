@@ -17,14 +17,12 @@ from distill.config.registry import Side
 from distill.config.settings.training import Adversarial, CycleGANTrain, PhotoSource
 from distill.core.errors import DistillError
 from distill.core.images import from_pixels, to_tensor
-from distill.data import loaders, sources
-from distill.data.datamodule import DistillData, spread
-from distill.data.datasets import UnpairedSet
+from distill.data import sources
 from distill.data.kinds import chosen
 from distill.data.kinds.chosen import data_source
 from distill.data.pairs import find_pairs
 from distill.data.photo_table import read_rows
-from distill.data.photos import BadPhoto, Photo, demo_photos, find_photos, read_photo
+from distill.data.photos import BadPhoto, Photo, demo_photos, find_photos, read_photo, spread
 from distill.export.subject import Subject
 
 PARITY, MEASURED, CALIBRATION = 4, 64, 96  # pictures at most, for each use
@@ -102,6 +100,9 @@ def photo_pictures(
 
 def domain_pictures(subject: Subject, side: Side) -> RunPictures:
     """Those of a run without a teacher, as its training or its validation sees them."""
+    from distill.data import loaders  # Lightning with them, which a student's export does not need
+    from distill.data.datasets import UnpairedSet
+
     trained, domain, sides = subject.trained, subject.direction[0].lower(), subject.sides
     assert isinstance(trained, Adversarial)
     d = replace(trained.data, crop_size=max(sides), size=max(*sides, trained.data.size))
@@ -109,7 +110,7 @@ def domain_pictures(subject: Subject, side: Side) -> RunPictures:
     load: Any = loaders.unpaired if isinstance(trained, CycleGANTrain) else loaders.paired
     dataset: Any = ()
     with suppress(DistillError):
-        data: DistillData = load(replace(trained, data=d))
+        data = load(replace(trained, data=d))
         dataset = data.train if side == "train" else data.val
     if not len(dataset):
         raise DistillError(

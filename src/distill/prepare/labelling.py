@@ -6,6 +6,7 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -14,9 +15,8 @@ from distill.core.engine import HERE, Engine, Here
 from distill.core.errors import DistillError, counted
 from distill.core.next_step import assigned
 from distill.core.nodes import class_of
-from distill.data import loaders, sources
+from distill.data import sources
 from distill.data.address import Address
-from distill.data.datamodule import DistillData
 from distill.data.kinds import chosen
 from distill.data.kinds.chosen import data_source
 from distill.data.manifest import Manifest, Precision, manifest_at
@@ -32,6 +32,9 @@ from distill.models.teachers.teacher import Teacher
 from distill.prepare.set_builder import SetReport, build_set, split_for
 from distill.prepare.teacher_check import choose, some_squares
 from distill.prepare.teacher_pass import DrawingPass, TeacherPass
+
+if TYPE_CHECKING:
+    from distill.data.datamodule import DistillData
 
 
 def carry_out(settings: Prepare, teacher: Teacher | None = None) -> Path | Address:
@@ -228,6 +231,8 @@ def training_data(settings: Train, teacher: Teacher | None) -> DistillData:
 
     `teacher` may be None where a folder of pairs of one's own is there.
     """
+    from distill.data import loaders  # and with them Lightning, which labels need not wait for
+
     if settings.data.kind == "photos":
         assert teacher is not None
         return loaders.labelled(settings, partial(split_on_the_fly, settings, teacher))

@@ -17,7 +17,6 @@ from PIL import Image
 
 from distill.config import groups
 from distill.data.address import Address
-from distill.data.datamodule import spread
 from distill.data.manifest import PREVIEW, is_complete, manifest_at
 from distill.data.photo_table import (
     LAYER_FOLDER,
@@ -28,7 +27,7 @@ from distill.data.photo_table import (
     pair_of,
     png_names,
 )
-from distill.data.photos import Side
+from distill.data.photos import Side, spread
 
 SIDE = 256  # pixels, where nothing else is said
 Two = tuple[Image.Image, Image.Image]
