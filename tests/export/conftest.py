@@ -33,7 +33,7 @@ def source(
         student.decoder.out.weight *= 0.2
     folded = fold_batchnorm(lively(student))
     profile = "strict" if request.param == "nnconv" else "transposed"
-    terms = Terms((Licence.said("teacher", "CC BY-NC 4.0"),))
+    terms = Terms((Licence.from_text("teacher", "CC BY-NC 4.0"),))
     about = '{"style": "toon", "version": "1", "weights": "0"}'
     exporter = OnnxExporter(opset=9, size=SIZE, profile=profile, terms=terms.json(), about=about)
     said: Any = SimpleNamespace(terms=terms.plain())  # what a format reads of a description

@@ -15,7 +15,7 @@ from PIL import Image
 from distill.config.compose import from_keywords
 from distill.config.settings.commands import Export
 from distill.core.errors import DistillError
-from distill.data.datamodule import spread
+from distill.data.photos import spread
 from distill.export import __main__ as export
 from distill.export import conversion, samples
 from distill.export.format import Float32
@@ -238,10 +238,9 @@ def test_a_row_is_measured_against_the_float_student() -> None:
     """A format whose output is 0.01 too bright is at 40 dB, by the formula."""
     picture = torch.full((1, 3, 8, 8), 0.5)
     held_out = samples.Samples(picture, picture + 0.1, "p")
-    made = conversion.Conversion(Float32(), picture + 0.01, lambda photo: photo)
-    times = conversion.interleave({"onnx": lambda: None}, 2)
-    made.format.files = ()  # type: ignore[misc]
-    row = conversion._row(made, times, picture, held_out, Path())
+    float32, times = Float32(), conversion.interleave({"onnx": lambda: None}, 2)
+    float32.files = ()
+    row = conversion._row(float32, picture + 0.01, times, picture, held_out, Path())
     assert row.mean == row.worst == pytest.approx(40, abs=1e-3)
     assert row.teacher == pytest.approx(-20 * np.log10(0.09), abs=1e-3)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from torch import Tensor, nn
 
-from distill.export.float32_export import _onnx_figures, _torch_figures
+from distill.export.float32_export import figures_of
+from distill.models.teachers.onnx_teacher import OnnxTeacher
 from distill.models.teachers.teacher import Teacher
 from support.onnx_networks import negative
 
@@ -27,14 +28,14 @@ class OneLayer(Teacher):
 def test_a_network_is_counted_and_timed(
     fixed: tuple[int, int] | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    figures = _torch_figures(OneLayer(fixed), (32, 32))
+    figures = figures_of(OneLayer(fixed), (32, 32))
     assert figures.pop("ms, 1 thread of this CPU") > 0
     assert figures == {"parameters": 12, "bytes": 48, "MACs": 9 * 32 * 32}
     assert capsys.readouterr().out == ""
 
 
 def test_one_of_another_size_is_only_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _torch_figures(OneLayer((64, 32)), (32, 32)) == {"parameters": 12, "bytes": 48}
+    assert figures_of(OneLayer((64, 32)), (32, 32)) == {"parameters": 12, "bytes": 48}
     said = "no time and MACs of the teacher: it does not take 32×32\n"
     assert capsys.readouterr().out == said
 
@@ -44,11 +45,12 @@ def test_one_without_weights_has_no_size() -> None:
         def forward(self, photo: Tensor) -> Tensor:
             return 1 - photo
 
-    assert set(_torch_figures(Plain(), (32, 32))) == {"ms, 1 thread of this CPU"}
+    assert set(figures_of(Plain(), (32, 32))) == {"ms, 1 thread of this CPU"}
 
 
 def test_a_file_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "teacher.onnx"
     negative(side=64).save(str(path))
     size = path.stat().st_size
-    assert _onnx_figures(path) == {"bytes": size, "parameters": 12, "MACs": 9 * 64 * 64}
+    expected = {"bytes": size, "parameters": 12, "MACs": 9 * 64 * 64}
+    assert figures_of(OnnxTeacher(path), (64, 64)) == expected

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -22,13 +22,14 @@ from distill.core.arrays import over_white
 from distill.core.errors import DistillError, reason_of
 from distill.core.files import home_path, scratch_folder, sha256, write_json, write_whole
 from distill.core.nodes import class_of, part
+from distill.core.onnx_files import summary_file
 from distill.data.photos import check_local
 from distill.export import reports, samples, snippets
 from distill.export.float32_export import export_float32
 from distill.export.format import ConversionSource, ConvertedFormat, Float32, Format, Inference
 from distill.export.forms import at_any_size
 from distill.export.onnx import OnnxExporter, batches
-from distill.export.reports import Comparison, FormatRow, compressed_size
+from distill.export.reports import REPORT, Comparison, FormatRow, compressed_size
 from distill.export.samples import Samples
 from distill.export.subject import Subject, load
 from distill.metrics.similarity import psnr
@@ -40,16 +41,8 @@ from distill.runs.run_folder import Run, find_run
 PAGES = ("formats.json", "formats.md")
 SNIPPETS = "snippets"  # the folder of code for apps
 ROUNDS = 15  # of timing
-
-
-@dataclass(frozen=True)
-class Conversion:
-    """A format that is in its folder; where it runs here its output for the photos, and `run`,
-    (batch, 3, H, W) in [0, 1] to the same."""
-
-    format: Format
-    output: Tensor | None
-    run: Inference | None
+# Of a format that runs here: (batch, 3, H, W) in [0, 1] to the same, and its output for the photos.
+Trial = tuple[Inference, Tensor]
 
 
 def formats_of(nodes: Mapping[str, Node], stem: str = "student") -> list[Format]:
@@ -83,8 +76,7 @@ def export_formats(subject: Subject, settings: Export, folder: Path) -> dict[str
     much. A U-Net's sizes are printed in any case.
     """
     photos = samples.parity(subject, settings.photos)
-    every = nodes_of("formats")
-    nodes = settings.formats or {name: every[name] for name in subject.formats}
+    nodes = settings.formats or {name: nodes_of("formats")[name] for name in subject.formats}
     formats = formats_of(nodes, subject.stem)
     files = {each.name: folder / each.files[0] for each in formats}
     held_out = samples.held_out(subject, settings.photos) if len(formats) > 1 else None
@@ -139,27 +131,23 @@ def compare(
 ) -> list[FormatRow]:
     """Make all formats; those that run are timed in turn, so that what slows one slows all."""
     photos = held_out.photos
-    conversions: dict[str, Conversion | str] = {}
+    trials: dict[str, Trial | str | None] = {}  # a text is why there is none
     for each in formats:
         try:
-            conversions[each.name] = _make(each, source, folder, photos)
+            trials[each.name] = _make(each, source, folder, photos)
         except DistillError as problem:
             print(f"left out {problem}")
-            conversions[each.name] = str(problem)
+            trials[each.name] = str(problem)
     photo = photos[batches(len(photos), source.exporter.batch)[0]].numpy()
-    calls: dict[str, Callable[[], object]] = {
-        name: partial(m.run, photo)
-        for name, m in conversions.items()
-        if isinstance(m, Conversion) and m.run
-    }
-    times = interleave(calls, ROUNDS)
+    runs = {name: trial[0] for name, trial in trials.items() if isinstance(trial, tuple)}
+    times = interleave({name: partial(run, photo) for name, run in runs.items()}, ROUNDS)
     with torch.inference_mode():
         expected = torch.cat([at_any_size(network.eval(), photo[None]) for photo in photos])
     return [
-        FormatRow(name, problem=m)
-        if isinstance(m, str)
-        else _row(m, times, expected, held_out, folder)
-        for name, m in conversions.items()
+        FormatRow(each.name, problem=trial)
+        if isinstance(trial := trials[each.name], str)
+        else _row(each, trial and trial[1], times, expected, held_out, folder)
+        for each in formats
     ]
 
 
@@ -174,10 +162,12 @@ def remove(folder: Path, names: Iterable[str]) -> None:
 
 def _remove_others(folder: Path, stem: str) -> None:
     """Remove all formats but the float32 file, which its own step removes, and their pages."""
-    for name, node in nodes_of("formats").items():
-        if name != "onnx":
-            remove(folder, class_of("formats", node).files_of(stem))
     remove(folder, [*PAGES, SNIPPETS])
+    float32 = {f"{stem}.onnx", summary_file(stem), REPORT}
+    if folder.is_dir() and any(path.name not in float32 for path in folder.iterdir()):
+        for name, node in nodes_of("formats").items():
+            if name != "onnx":
+                remove(folder, class_of("formats", node).files_of(stem))
 
 
 def _write_snippets(each: Format, exporter: OnnxExporter, channels: int, folder: Path) -> None:
@@ -187,7 +177,7 @@ def _write_snippets(each: Format, exporter: OnnxExporter, channels: int, folder:
         write_whole(folder / SNIPPETS / f"{each.stem}_{each.name}.{ending}", text)
 
 
-def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Conversion:
+def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Trial | None:
     """Convert in a temporary folder, try it there, and move what is whole to its place."""
     if not isinstance(each, ConvertedFormat):  # the export step has written it
         return _try(each, source, folder, photos)
@@ -201,18 +191,18 @@ def _make(each: Format, source: ConversionSource, folder: Path, photos: Tensor) 
         except Exception as error:  # converters raise whatever they like
             reason = f"{type(error).__name__}: {reason_of(error, 200)}"
             raise DistillError(f"{each.name}: its converter failed ({reason})") from error
-        conversion = _try(each, source, scratch, photos)
+        trial = _try(each, source, scratch, photos)
         for file in reversed(each.files):
             os.replace(scratch / file, folder / file)
     _write_snippets(each, source.exporter, source.channels, folder)
-    return conversion
+    return trial
 
 
-def _try(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Conversion:
+def _try(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -> Trial | None:
     try:
         inside = each.open(folder)
         if inside is None:
-            return Conversion(each, None, None)
+            return None
         input_form, output_form = each.forms(source.exporter)
 
         def run(pictures: np.ndarray) -> np.ndarray:
@@ -220,7 +210,7 @@ def _try(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -
 
         groups = batches(len(photos), source.exporter.batch)
         outputs = [torch.from_numpy(run(photos[rows].numpy())) for rows in groups]
-        return Conversion(each, torch.cat(outputs)[: len(photos)], run)
+        return run, torch.cat(outputs)[: len(photos)]
     except DistillError:
         raise
     except Exception as error:  # runtimes have classes of their own
@@ -229,29 +219,21 @@ def _try(each: Format, source: ConversionSource, folder: Path, photos: Tensor) -
 
 
 def _row(
-    conversion: Conversion,
+    each: Format,
+    output: Tensor | None,
     times: dict[str, Times],
     expected: Tensor,
     held_out: Samples,
     folder: Path,
 ) -> FormatRow:
-    each, output, target = conversion.format, conversion.output, held_out.target
-    inside = [path for name in each.files for path in (folder / name).rglob("*")]  # of a package
-    files = [path for path in (*(folder / name for name in each.files), *inside) if path.is_file()]
-    sizes = sum(p.stat().st_size for p in files), sum(map(compressed_size, files))
+    paths = [folder / name for name in each.files]
+    files = [p for path in paths for p in (path, *path.rglob("*")) if p.is_file()]
+    sizes = sum(path.stat().st_size for path in files), sum(map(compressed_size, files))
     if output is None:
         return FormatRow(each.name, each.files, *sizes)
-    same = psnr(output, expected)
+    same, target = psnr(output, expected), held_out.target
     like = None if target is None else float(psnr(over_white(output), over_white(target)).mean())
-    against = ratio(times[each.name], times["onnx"])
-    return FormatRow(
-        each.name,
-        each.files,
-        *sizes,
-        mean=float(same.mean()),
-        worst=float(same.min()),
-        teacher=like,
-        ms=times[each.name].median,
-        times_float=(against.median, against.low, against.high),
-        least=each.least,
-    )
+    ms, against = times[each.name].median, ratio(times[each.name], times["onnx"])
+    interval = against.median, against.low, against.high
+    both = float(same.mean()), float(same.min())
+    return FormatRow(each.name, each.files, *sizes, *both, like, ms, interval, each.least)

@@ -23,10 +23,9 @@ from distill.export import reports
 from distill.export.format import Float32
 from distill.export.fp16 import Float16
 from distill.export.graph.operator_sets import foreign_operators
-from distill.export.onnx import ANOTHER_SIZE, SIDE, batches, parity
+from distill.export.onnx import ANOTHER_SIZE, SIDE, batches, has_statistics, parity
 from distill.export.reports import REPORT, BudgetCheck, BudgetReport, compressed_size
 from distill.export.subject import Subject, limits
-from distill.export.whole_picture import has_statistics
 from distill.metrics import complexity, timing
 from distill.models import build
 from distill.models.batchnorm import fold_batchnorm
@@ -60,7 +59,15 @@ def export_float32(subject: Subject, settings: Export, photos: Tensor, folder: P
             summary.write_bytes(exporter.export_summary(folded).SerializeToString())
         checks = list(_checks(subject, model, temporary, settings, photos, summary))
         about = file.about(exporter, subject.trained.channels)
-        facts = _facts(subject) | {
+        trained = subject.trained
+        if isinstance(trained, GeneratorSettings):
+            of = {"recipe": trained.recipe, "run": trained.run, "direction": subject.direction}
+            facts: dict[str, Any] = of | {"network": asdict(trained.generator)}
+        else:
+            assert isinstance(trained, Train)
+            facts = {"style": asdict(trained.style), "decoder": trained.decoder.name}
+            facts["encoder"] = trained.encoder
+        facts |= {
             "exporter": asdict(replace(exporter, terms="", about="")),
             "terms": subject.terms.plain(),
             "input": about["input"],
@@ -81,17 +88,6 @@ def export_float32(subject: Subject, settings: Export, photos: Tensor, folder: P
         print(f"summary: {beside}, from a picture of {SIDE}×{SIDE} to the student's second input")
     print(f"report:  {folder / REPORT}")
     return target
-
-
-def _facts(subject: Subject) -> dict[str, Any]:
-    """What the report says of the run."""
-    trained = subject.trained
-    if isinstance(trained, GeneratorSettings):
-        of = {"recipe": trained.recipe, "run": trained.run, "direction": subject.direction}
-        return of | {"network": asdict(trained.generator)}
-    assert isinstance(trained, Train)
-    decoder, encoder = trained.decoder.name, trained.encoder
-    return {"style": asdict(trained.style), "decoder": decoder, "encoder": encoder}
 
 
 def _checks(
@@ -166,15 +162,19 @@ def _teacher_figures(subject: Subject) -> dict[str, Any]:
     if not teacher.timed:
         print(f"no figures of the teacher: {source.style.name} takes too long to be timed")
         return {}
-    figures: dict[str, Any] = {"name": source.style.name}
-    if isinstance(teacher, OnnxTeacher):
-        return figures | _onnx_figures(teacher.path)
-    return figures | _torch_figures(teacher, size)
+    return {"name": source.style.name} | figures_of(teacher, size)
 
 
-def _torch_figures(teacher: Teacher, size: tuple[int, int]) -> dict[str, Any]:
-    """One that takes another size, as a U-Net may, is only counted."""
+def figures_of(teacher: Teacher, size: tuple[int, int]) -> dict[str, Any]:
+    """Of one that takes another size, as a U-Net may, only what can be counted."""
     figures: dict[str, Any] = {}
+    if isinstance(teacher, OnnxTeacher):
+        model = load_model(teacher.path)
+        figures["bytes"] = teacher.path.stat().st_size
+        figures["parameters"] = complexity.graph_parameters(model)
+        with suppress(ValueError, onnx.shape_inference.InferenceError):  # none if dynamic
+            figures["MACs"] = complexity.graph_macs(model)
+        return figures
     of_size = teacher.fixed in (None, size)
     if of_size:
         figures["ms, 1 thread of this CPU"] = timing.torch_ms(teacher, size)
@@ -183,13 +183,4 @@ def _torch_figures(teacher: Teacher, size: tuple[int, int]) -> dict[str, Any]:
     if count := complexity.parameters(teacher):
         figures |= {"parameters": count, "bytes": 4 * count}
         figures |= {"MACs": complexity.module_macs(teacher, size)} if of_size else {}
-    return figures
-
-
-def _onnx_figures(path: Path) -> dict[str, Any]:
-    model = load_model(path)
-    figures: dict[str, Any] = {"bytes": path.stat().st_size}
-    figures["parameters"] = complexity.graph_parameters(model)
-    with suppress(ValueError, onnx.shape_inference.InferenceError):  # no single number if dynamic
-        figures["MACs"] = complexity.graph_macs(model)
     return figures

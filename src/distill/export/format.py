@@ -9,7 +9,6 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,12 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from distill.config.settings.networks import Description
-from distill.core.errors import DistillError
+from distill.core.errors import DistillError, extra_package
 from distill.core.onnx_files import ABOUT, note
 from distill.core.sessions import open_session, picture_call
 from distill.export.forms import Form, FormName, NetworkInForms, graph_in_forms
-from distill.export.onnx import OnnxExporter
-from distill.export.whole_picture import OnePass, Thumbnailed, has_statistics
+from distill.export.onnx import OnnxExporter, has_statistics
+from distill.export.whole_picture import OnePass, Thumbnailed
 from distill.models.students.global_statistics import THUMBNAIL
 
 # From what a file takes to what it gives, on one thread.
@@ -158,9 +157,4 @@ class ConvertedFormat(Format, ABC):
 
     def package(self, module: str) -> Any:
         """An optional package. Raises DistillError that says what to install."""
-        try:
-            return import_module(module)
-        except ImportError as error:
-            if error.name and error.name.split(".")[0] != module.split(".")[0]:
-                raise DistillError(f"{self.name}: {module} cannot be imported ({error})") from error
-            raise DistillError(f"{self.name}: needs {module}; {self.needs}") from None
+        return extra_package(module, self.name, self.needs)

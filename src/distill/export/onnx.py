@@ -26,16 +26,10 @@ from distill.core.terms import NOTE
 from distill.export.forms import Form, FormName, at_any_size
 from distill.export.graph.operator_sets import STATIC, SUMMARY_INPUT, Profile
 from distill.export.graph.plain import doubles, in_strict_operators, tidy
-from distill.export.graph.thumbnail import add_thumbnail
-from distill.export.whole_picture import (
-    OnePass,
-    SummaryInput,
-    SummaryOutput,
-    ThumbnailInput,
-    has_statistics,
-)
+from distill.export.whole_picture import CalledAs, OnePass, add_thumbnail, by_thumbnail
 from distill.models.students import global_statistics
 from distill.models.students.global_statistics import THUMBNAIL, thumbnail_of
+from distill.models.students.student import Student
 
 OPSETS = range(9, 21)
 OPSET = 11
@@ -152,11 +146,11 @@ class OnnxExporter:
                     "the summary; leave exporter.profile out"
                 )
             summary = torch.zeros(self.batch, global_statistics.SUMMARY, 1, 1)
-            traced = self._trace(SummaryInput(network), {SUMMARY: summary})
+            traced = self._trace(CalledAs(network, Student.stylize), {SUMMARY: summary})
         elif self.resizes(network):
             thumbnail = torch.zeros(self.batch, 3, THUMBNAIL, THUMBNAIL)
             inputs = {onnx_files.THUMBNAIL: thumbnail}
-            traced = self._trace(ThumbnailInput(network), inputs, both)
+            traced = self._trace(CalledAs(network, by_thumbnail), inputs, both)
         else:
             traced = self._trace(OnePass(network, with_summary=True), outputs=both)
         model = onnx.load_from_string(traced)
@@ -167,7 +161,7 @@ class OnnxExporter:
     def export_summary(self, folded: nn.Module) -> onnx.ModelProto:
         """The graph from a picture of 256×256, `photo`, to the second input of `export`'s graph."""
         exporter = replace(self, size=THUMBNAIL, dynamic=False, colours_at=None)
-        traced = exporter._trace(SummaryOutput(folded), outputs=(SUMMARY,))
+        traced = exporter._trace(CalledAs(folded, Student.summary), outputs=(SUMMARY,))
         return exporter._complete(onnx.load_from_string(traced), statistics=True)
 
     def summary_is_input(self, network: nn.Module) -> bool:
@@ -231,6 +225,11 @@ class OnnxExporter:
             note(model, NOTE, self.terms)
         onnx.checker.check_model(model, full_check=True)
         return model
+
+
+def has_statistics(network: nn.Module) -> bool:
+    """Whether it is a student with statistics of the whole picture."""
+    return isinstance(network, Student) and network.statistics is not None
 
 
 def parity(

@@ -18,8 +18,6 @@ from distill.core.errors import counted
 from distill.core.files import write_json
 from distill.core.nodes import Node, build
 from distill.export.format import Float32
-from distill.export.fp16 import Float16
-from distill.export.int8 import Int8
 from distill.export.subject import Subject
 from distill.metrics import complexity
 from distill.models.generators.unet import UNet
@@ -218,7 +216,6 @@ def _decibels(value: float | None) -> str:
 
 HEADS = ("", "parameters", "MB", "GMACs", "file, MB")
 PAPER = {"upsampling": "transposed"}  # and the rest at its default
-FILES = {"float32": (4, Float32), "half precision": (2, Float16), "int8": (1, Int8)}
 
 
 def report_sizes(subject: Subject, folder: Path, written: bool = True) -> None:
@@ -246,6 +243,9 @@ def sizes(subject: Subject, folder: Path | None) -> Iterator[dict[str, Any]]:
 
     `bytes` are of a network's trained values, `file` those of what was written.
     """
+    from distill.export.fp16 import Float16  # what U-Nets alone are written as
+    from distill.export.int8 import Int8
+
     assert isinstance(subject.trained, GeneratorSettings)
     node, side = subject.trained.generator.build, subject.sides[0]
     settings = node | {"size": side, "out_channels": subject.trained.channels}
@@ -256,8 +256,9 @@ def sizes(subject: Subject, folder: Path | None) -> Iterator[dict[str, Any]]:
     if separable:
         yield plain
     last = _float("+ separable convolutions", settings) if separable else plain
-    for precision, (width, format_) in FILES.items():
-        (name,) = format_(subject.stem).files
+    precisions = (("float32", 4, Float32), ("half precision", 2, Float16), ("int8", 1, Int8))
+    for precision, width, format_ in precisions:
+        (name,) = format_.files_of(subject.stem)
         path = folder / name if folder else None
         yield last | {
             "name": last["name"] if width == 4 else f"+ {precision}",

@@ -27,8 +27,7 @@ from distill.core.nodes import build as build_node
 from distill.core.terms import Licence, Terms
 from distill.data.kinds import chosen
 from distill.data.terms import described_terms, state_terms, terms_of
-from distill.export.onnx import ANOTHER_SIZE, SIDE, OnnxExporter
-from distill.export.whole_picture import has_statistics
+from distill.export.onnx import ANOTHER_SIZE, SIDE, OnnxExporter, has_statistics
 from distill.models.batchnorm import fold_batchnorm
 from distill.models.checkpoint import load_network, read_network
 from distill.models.generators.unet import UNet

@@ -6,17 +6,16 @@ outputs are (N, 3 or 4, H, W) in [0, 1], a summary is (N, 64, 1, 1).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import onnx
 import torch
 import torch.nn.functional as F
+from onnx import TensorProto, helper
 from torch import Tensor, nn
 
 from distill.models.students.global_statistics import THUMBNAIL, GlobalStatistics
 from distill.models.students.student import Student
-
-
-def has_statistics(network: nn.Module) -> bool:
-    """Whether it is a student with statistics of the whole picture."""
-    return isinstance(network, Student) and network.statistics is not None
 
 
 class WholePictureStudent(Student):
@@ -27,26 +26,21 @@ class WholePictureStudent(Student):
         super().__init__(student.encoder, student.decoder, student.statistics, student.head)
 
 
-class SummaryInput(WholePictureStudent):
-    """Stylizes by a summary that another graph computes."""
+class CalledAs(WholePictureStudent):
+    """A student that is called by a function of it and its inputs."""
 
-    def forward(self, photo: Tensor, summary: Tensor) -> Tensor:  # type: ignore[override]
-        return self.stylize(photo, summary)
+    def __init__(self, student: nn.Module, call: Callable[..., Tensor | tuple[Tensor, Tensor]]):
+        super().__init__(student)
+        self.call = call
 
-
-class SummaryOutput(WholePictureStudent):
-    """That other graph: the summary of a thumbnail."""
-
-    def forward(self, thumbnail: Tensor) -> Tensor:  # type: ignore[override]
-        return self.summary(thumbnail)
+    def forward(self, *inputs: Tensor) -> Tensor | tuple[Tensor, Tensor]:  # type: ignore[override]
+        return self.call(self, *inputs)
 
 
-class ThumbnailInput(WholePictureStudent):
-    """Stylizes by the summary of a thumbnail, and gives that too."""
-
-    def forward(self, photo: Tensor, thumbnail: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
-        summary = self.summary(thumbnail)
-        return self.stylize(photo, summary), summary
+def by_thumbnail(student: Student, photo: Tensor, thumbnail: Tensor) -> tuple[Tensor, Tensor]:
+    """The output by the summary of a thumbnail, and that summary."""
+    summary = student.summary(thumbnail)
+    return student.stylize(photo, summary), summary
 
 
 class OnePass(WholePictureStudent):
@@ -88,3 +82,28 @@ class Thumbnailed(WholePictureStudent):
         thumbnail = torch.matmul(torch.matmul(self.rows, photo), self.columns)
         assert self.statistics is not None
         return self.stylize(photo, self.statistics(thumbnail, self.encoder(thumbnail)[-1]))
+
+
+def add_thumbnail(model: onnx.ModelProto) -> None:
+    """Have the graph compute its second input from the first, as `thumbnail_of` does.
+
+    Tracing knows no antialiased interpolation.
+    """
+    graph = model.graph
+    photo, thumbnail = (value.name for value in graph.input)
+    del graph.input[1]
+    sides = helper.make_tensor("sides", TensorProto.INT64, [2], [THUMBNAIL, THUMBNAIL])
+    constant = helper.make_node("Constant", [], ["thumbnail_sides"], value=sides)
+    resize = helper.make_node(
+        "Resize",
+        [photo, "", "", "thumbnail_sides"],
+        [thumbnail],
+        name="thumbnail",
+        mode="linear",
+        antialias=1,
+        exclude_outside=1,  # at the border as PyTorch and Pillow: what is there, weighted again
+        axes=[2, 3],
+        coordinate_transformation_mode="half_pixel",
+    )
+    graph.node.insert(0, resize)
+    graph.node.insert(0, constant)
