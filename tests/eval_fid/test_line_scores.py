@@ -14,7 +14,9 @@ from distill.config.settings.training import Prepare
 from distill.core.images import to_uint8
 from distill.data.manifest import Manifest, write_manifest
 from distill.eval_fid import line_scores, paired_scores, run_scores
+from distill.eval_fid.feature_sets import per_picture
 from distill.eval_fid.heldout import HeldOut
+from distill.metrics.line_figures import displacement
 from distill.models import build
 
 SIDE = 64
@@ -54,10 +56,10 @@ def test_without_ink_there_is_no_row():
 def test_a_moved_output_is_off_by_as_much():
     pictures = texture(line_scores.SEEN)
     moved = pictures.roll(2, dims=3)
-    row = line_scores.displacement_row(line_scores.places_of(moved, pictures, 4))
+    row = line_scores.displacement_row(per_picture(displacement, moved, pictures, 4))
     assert row["value"] == pytest.approx(2, abs=0.25)
     assert row["pictures"] == line_scores.SEEN
-    still = line_scores.displacement_row(line_scores.places_of(pictures, pictures, 4))
+    still = line_scores.displacement_row(per_picture(displacement, pictures, pictures, 4))
     assert still["value"] == 0
 
 

@@ -115,7 +115,7 @@ def test_the_enlarged_baseline_is_the_teacher_s_small_picture() -> None:
 def test_a_metric_of_one_s_own_has_its_figure_at_every_size() -> None:
     own = {"levels": lambda output, target: 255 * (output - target).abs().mean((1, 2, 3))}
     sizes = by_size([pair(256), pair(384)])
-    found = score_sizes(sizes, {"student": brighter}, None, group, own=own)
+    found = score_sizes(sizes, {"student": brighter}, None, group, metrics=own)
     for row in found.values():
         assert row["scores"][PHOTO]["levels"]["value"] == pytest.approx(51, abs=1e-3)
         assert row["scores"]["student"]["levels"]["value"] == pytest.approx(0, abs=1e-3)

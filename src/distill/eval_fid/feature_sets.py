@@ -14,6 +14,7 @@ from torch import Tensor
 from distill.core.errors import DistillError
 from distill.core.images import batches
 from distill.data.photos import BadPhoto, Photo, read_photo
+from distill.metrics import frechet
 from distill.metrics.features import BATCH, FeatureNetwork, cached_features, set_key
 
 Features = NDArray[np.float64]
@@ -63,6 +64,7 @@ def _readable(photos: Sequence[Photo], what: str) -> Iterator[Tensor]:
 
 
 Values = NDArray[np.float64]
+Row = dict[str, Any]  # value, interval (None where none can be had), pictures
 
 
 @torch.inference_mode()
@@ -84,3 +86,9 @@ def interval(
     counts = [len(v) if g is None else len(set(g)) for v, g in zip(values, each, strict=True)]
     enough = rounds and min(counts) > 1
     return list(method(*values, rounds=rounds, **options)) if enough else None
+
+
+def mean_row(values: Values, **how: Any) -> Row:
+    """The mean over pictures, with an interval; `how` as `interval` has it."""
+    spread = interval(frechet.bootstrap, values, **how)
+    return {"value": float(values.mean()), "pictures": len(values), "interval": spread}

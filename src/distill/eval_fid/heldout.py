@@ -91,15 +91,15 @@ def held_out_photos(student: nn.Module, trained: Train, settings: EvalFid) -> He
     # A finished set whose photos are gone is taken as it is; otherwise it is checked against them.
     ours = source.data.root is None or manifest_at(root) is not None
     here = source.data.root is None and sources.has_photos(source)
-    own = source.teacher is None
-    others = _are_others(settings.photos, trained.data.root or "" if own else trained.photos)
+    taught = source.teacher is not None
+    others = _are_others(settings.photos, trained.photos if taught else trained.data.root or "")
     runs, unknown = training_pictures.runs_behind(trained)
     # The sides of the run's own set share nothing; what it started from may have seen them.
     seen = training_pictures.seen_by(runs if others else runs[1:], unknown)
-    names, said = None, dict[str, str]()
+    names, notes = None, dict[str, str]()
     if others and here:
         folder = {f"{photo.pair_name}.png": photo for photo in sources.photos(source)}
-        names, said = excluded(seen, folder, settings.photos)
+        names, notes = excluded(seen, folder, settings.photos)
         root = _labelled(source, root, others, {folder[name].key for name in names})
     elif here or (ours and not is_complete(root)):
         root = _labelled(source, root, others)
@@ -107,16 +107,16 @@ def held_out_photos(student: nn.Module, trained: Train, settings: EvalFid) -> He
     sides = find_pairs(root, source.style.name, d.val_fraction, d.split_seed, d.test_fraction)
     side = scored_side(sides)
     if names is None:
-        found = training_pictures.pictures_of(source, {side})
-        names, said = excluded(seen, found.pictures if found else {}, settings.photos)
-    kept = [pair for pair in sides[side] if square_name(pair.name) not in names]
-    pairs = [pair for pair in kept if size_of(pair.name) is None]
+        pictures = training_pictures.pictures_of(source, {side})
+        names, notes = excluded(seen, pictures.pictures if pictures else {}, settings.photos)
+    unseen = [pair for pair in sides[side] if square_name(pair.name) not in names]
+    pairs = [pair for pair in unseen if size_of(pair.name) is None]
     data = _in_groups(pairs, source.style.resolution, trained.channels, root, d)
     about = {"run": trained.run, "style": trained.style.name, "decoder": trained.decoder.name}
-    about |= said | ({} if others else about_side(side))
-    titles = ("photo", "target" if own else "teacher", "student")
+    about |= notes | ({} if others else about_side(side))
+    titles = ("photo", "teacher" if taught else "target", "student")
     squares = _with_output(student, data, settings, about, titles)
-    return replace(squares, wholes=by_size(sorted(kept, key=_by_group)))
+    return replace(squares, wholes=by_size(sorted(unseen, key=_by_group)))
 
 
 def held_out_pairs(network: nn.Module, trained: Pix2PixTrain, settings: EvalFid) -> HeldOut:
@@ -136,11 +136,11 @@ def held_out_pairs(network: nn.Module, trained: Pix2PixTrain, settings: EvalFid)
     if others:
         seen = training_pictures.seen_by_pairs(trained.data)
     by_name = {pair.name: Photo(pair.photo, pair.name) for pair in sides[side]}
-    names, said = excluded(seen, by_name, settings.photos)
+    names, notes = excluded(seen, by_name, settings.photos)
     pairs = [pair for pair in sides[side] if pair.name not in names]
     swap = d.direction == "BtoA"
     data = _in_groups(pairs, d.crop_size, trained.channels, root, d, swap=swap, pad=d.pad)
-    about = {"run": trained.run, "recipe": trained.recipe} | said
+    about = {"run": trained.run, "recipe": trained.recipe} | notes
     about |= {} if others else about_side(side)
     about["generator"] = trained.generator.name
     return _with_output(network, data, settings, about, ("input", "target", "generator"))

@@ -25,7 +25,7 @@ from distill.core.progress import bar
 from distill.core.threads import adapting
 from distill.data.kinds import chosen
 from distill.data.manifest import manifest_at
-from distill.eval_fid.feature_sets import Values, interval, per_picture
+from distill.eval_fid.feature_sets import Row, Values, interval, mean_row, per_picture
 from distill.metrics import frechet
 from distill.metrics.decision_figures import DECIDED, decision_sums
 from distill.metrics.line_figures import (
@@ -34,7 +34,6 @@ from distill.metrics.line_figures import (
     KINDS,
     MARGIN,
     chamfer_sums,
-    displacement,
     flicker,
     ink_sums,
     typical,
@@ -47,7 +46,6 @@ INK = (*FIGURES, CHAMFER, *DECIDED)
 FLICKER = tuple(f"flicker, {kind} (levels)" for kind in KINDS)
 DRAWN = (*INK, OFF, *FLICKER)
 SEEN = 8  # pictures in which a tile must show something: of fewer a median is chance
-Row = dict[str, Any]  # value, interval (None where none can be had), pictures
 
 
 def ink_of(output: Tensor, target: Tensor, batch_size: int) -> Values:
@@ -76,21 +74,17 @@ def ink_rows(
     return rows
 
 
-def places_of(output: Tensor, target: Tensor, batch_size: int) -> Values:
-    """What `displacement_row` takes, (n, tiles, tiles, 2) in pixels, of uint8 (n, 3, H, W)."""
-    return per_picture(displacement, output, target, batch_size)
-
-
-def displacement_row(found: Values) -> Row:
+def displacement_row(places: Values) -> Row:
     """How far the output lies off in that part of the picture, and direction, where most.
 
-    Pixels, of the medians over pictures; empty where no part is seen in SEEN pictures.
+    `places` are those of `displacement`, (n, tiles, tiles, 2) in pixels, of which the medians over
+    pictures count; empty where no part is seen in SEEN pictures.
     """
-    often = np.isfinite(found).sum(0) >= SEEN
+    often = np.isfinite(places).sum(0) >= SEEN
     if not often.any():
         return {}
-    middle = typical(torch.from_numpy(found)).numpy()
-    return {"value": float(np.abs(middle[often]).max()), "pictures": len(found), "interval": None}
+    middle = typical(torch.from_numpy(places)).numpy()
+    return {"value": float(np.abs(middle[often]).max()), "pictures": len(places), "interval": None}
 
 
 def by_kind(scores: Mapping[str, Mapping[str, Row]]) -> dict[str, dict[str, dict[str, Row]]]:
@@ -118,14 +112,14 @@ def teacher_of(root: Path, style: StyleSettings, node: Node | None) -> Teacher |
 
     None where its weights are not available, and where another one labelled the set.
     """
-    made = manifest_at(root)
-    if made is None:
+    manifest = manifest_at(root)
+    if manifest is None:
         return None
     try:
         teacher = build.available_teacher(style, node)
     except DistillError:  # its weights, or the run that it is, are gone
         return None
-    return teacher.fast() if teacher and teacher.settle(made.get("teacher", "")) else None
+    return teacher.fast() if teacher and teacher.settle(manifest.get("teacher", "")) else None
 
 
 def flicker_of(
@@ -138,14 +132,14 @@ def flicker_of(
     if not len(photos) or min(photos.shape[-2:]) <= 2 * MARGIN:
         return None
 
-    def drawn(pictures: Tensor) -> Tensor:
+    def output(pictures: Tensor) -> Tensor:
         return over_white(network(pictures)).float().clamp(0, 1)
 
     parts: list[Values] = []
     with bar(len(photos), "photo", what, leave=False) as progress:
         for batch in adapting(batches(photos, batch_size)):
-            done = sum(map(len, parts))  # the noise of a photo goes by its place
-            parts.append(flicker(drawn, batch, seed=done).double().numpy())
+            place = sum(map(len, parts))  # by which the noise of a photo goes
+            parts.append(flicker(output, batch, seed=place).double().numpy())
             progress.update(len(batch))
     return np.concatenate(parts)
 
@@ -156,6 +150,5 @@ def flicker_rows(
     """Means over pictures of what `flicker_of` gives, a row each for noise, 1 px and pan."""
     rows: dict[str, Row] = {}
     for name, each in zip(FLICKER, values.T, strict=True):
-        spread = interval(frechet.bootstrap, each, rounds=rounds, seed=seed, groups=groups)
-        rows[name] = {"value": float(each.mean()), "pictures": len(each), "interval": spread}
+        rows[name] = mean_row(each, rounds=rounds, seed=seed, groups=groups)
     return rows

@@ -19,6 +19,7 @@ from distill.data.photos import find_photos
 from distill.eval_fid import line_scores
 from distill.eval_fid.feature_sets import (
     Features,
+    Row,
     features_of_files,
     features_of_set,
     interval,
@@ -28,12 +29,12 @@ from distill.eval_fid.heldout import HeldOut
 from distill.metrics import frechet, similarity
 from distill.metrics.features import FeatureName, FeatureNetwork, feature_network
 from distill.metrics.frechet import Gaussian, Groups, read_statistics
+from distill.metrics.line_figures import displacement
 from distill.metrics.metric import user_metrics
 
 FID_MISSING = 3  # exit status: everything else was computed
 ENOUGH = 2048  # pictures a side below which an FID is strongly biased upwards
 
-Row = dict[str, Any]
 Networks = Mapping[str, Callable[[Tensor], Tensor]]
 
 
@@ -55,16 +56,17 @@ def score_pairs(
 
     `networks` are the networks whose flicker is measured, by name.
     """
-    given, target, who = pictures.titles
+    photo, target, student = pictures.titles
     compared = {
-        f"{who} to {target}": (pictures.output, pictures.target),
-        f"{given} to {target}": (pictures.input, pictures.target),
+        f"{student} to {target}": (pictures.output, pictures.target),
+        f"{photo} to {target}": (pictures.input, pictures.target),
     }
     results: Row = {"pictures": len(pictures.input)} | pictures.about
     results |= resampling(settings.bootstrap, pictures.groups)
-    results |= {"similarity": picture_by_picture(compared, settings, pictures.groups)}
-    results |= {"drawing": line_figures(compared, settings, pictures.groups)}
-    results["drawing"] |= flickering(pictures, networks or {}, settings)
+    results["similarity"] = picture_by_picture(compared, settings, pictures.groups)
+    both = {**networks, photo: lambda picture: picture} if networks else {}
+    results["drawing"] = line_figures(compared, settings, pictures.groups)
+    results["drawing"] |= flickering(pictures.input, both, settings, pictures.groups)
     if network is None:
         return results | {"features": None, "distances": None}
     if pictures.half < 2:
@@ -78,7 +80,7 @@ def score_pairs(
 
 def score_folders(a: Path, b: Path, network: FeatureNetwork | None, settings: EvalFid) -> Row:
     """Fréchet and kernel distance of any two folders, or the former by files of statistics."""
-    found = [
+    sets = [
         read_statistics(f) if f.suffix == ".npz" else find_photos(f, "a= or b=") for f in (a, b)
     ]
     if settings.features == "none":
@@ -87,7 +89,7 @@ def score_folders(a: Path, b: Path, network: FeatureNetwork | None, settings: Ev
         return {"a": str(a), "b": str(b), "features": None, "distances": None}
     first, second = (
         each if isinstance(each, Gaussian) else features_of_files(network, each, str(folder))
-        for each, folder in zip(found, (a, b), strict=True)
+        for each, folder in zip(sets, (a, b), strict=True)
     )
     counts = [None if isinstance(each, Gaussian) else len(each) for each in (first, second)]
     facts: Row = {"pictures": counts} | feature_facts(
@@ -147,25 +149,23 @@ def line_figures(
     rows: Row = {}
     size = settings.batch_size
     for what, (a, b) in compared.items():
-        found = line_scores.ink_rows(line_scores.ink_of(a, b, size), **how)
-        found[line_scores.OFF] = line_scores.displacement_row(line_scores.places_of(a, b, size))
-        rows |= {f"{name}, {what}": row for name, row in found.items() if row}
+        figures = line_scores.ink_rows(line_scores.ink_of(a, b, size), **how)
+        places = per_picture(displacement, a, b, size)
+        figures[line_scores.OFF] = line_scores.displacement_row(places)
+        rows |= {f"{name}, {what}": row for name, row in figures.items() if row}
     names = [*line_scores.INK, line_scores.OFF]
     return dict(sorted(rows.items(), key=lambda row: names.index(row[0].partition(",")[0])))
 
 
-def flickering(pictures: HeldOut, networks: Networks, settings: EvalFid) -> Row:
-    """Flicker of each network and of the input itself, on the first pictures."""
-    photos, size = pictures.input[: settings.flicker], settings.batch_size
-    rows: Row = {}
-    if networks:
-        networks = {**networks, pictures.titles[0]: lambda photo: photo}
+def flickering(photos: Tensor, networks: Networks, settings: EvalFid, groups: Groups = None) -> Row:
+    """Flicker of each network's output for the first of the photos, uint8 (n, 3, H, W)."""
+    photos, size, rows = photos[: settings.flicker], settings.batch_size, Row()
+    groups = None if groups is None else groups[: len(photos)]
     for name, network in networks.items():
         values = line_scores.flicker_of(network, photos, size, f"flicker of the {name}")
         if values is not None:
-            of = pictures.groups[: len(values)]
-            found = line_scores.flicker_rows(values, settings.bootstrap, settings.seed, of)
-            rows |= {f"{kind}, {name}": row for kind, row in found.items()}
+            figures = line_scores.flicker_rows(values, settings.bootstrap, settings.seed, groups)
+            rows |= {f"{kind}, {name}": row for kind, row in figures.items()}
     return rows
 
 
@@ -198,12 +198,12 @@ def feature_facts(network: FeatureNetwork, count: int) -> Row:
 
 
 def _distances(pictures: HeldOut, network: FeatureNetwork, settings: EvalFid) -> dict[str, Row]:
-    half, who = pictures.half, pictures.titles[2]
-    own = f"{who[0].upper()}(B)"
+    half, student = pictures.half, pictures.titles[2]
+    output = f"{student[0].upper()}(B)"
     sets = {
         "T(A)": pictures.target[:half],
         "T(B)": pictures.target[half:],
-        own: pictures.output[half:],
+        output: pictures.output[half:],
         "C(B)": pictures.ceiling[half:],
     }
     f = {name: features_of_set(network, pixels, name) for name, pixels in sets.items()}
@@ -211,7 +211,7 @@ def _distances(pictures: HeldOut, network: FeatureNetwork, settings: EvalFid) ->
     others: Row = {"settings": settings, "groups": (a, b)}
     return {
         "floor: T(A), T(B)": distance(f["T(A)"], f["T(B)"], **others),
-        f"{who}: T(A), {own}": distance(f["T(A)"], f[own], **others),
+        f"{student}: T(A), {output}": distance(f["T(A)"], f[output], **others),
         f"ceiling: T(A), {pictures.ceiling_name}": distance(f["T(A)"], f["C(B)"], **others),
-        f"paired: T(B), {own}": distance(f["T(B)"], f[own], settings, True, (b, b)),
+        f"paired: T(B), {output}": distance(f["T(B)"], f[output], settings, True, (b, b)),
     }

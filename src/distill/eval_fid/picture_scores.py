@@ -20,7 +20,7 @@ from distill.core.images import to_float, to_uint8
 from distill.core.progress import bar
 from distill.data.style_pictures import files_of, read_square, style_pictures
 from distill.eval_fid.heldout import HeldOut
-from distill.eval_fid.line_scores import flicker_of, flicker_rows
+from distill.eval_fid.paired_scores import flickering
 from distill.losses.criterion import Criterion, make_criterion
 from distill.losses.picture import PictureStyle
 
@@ -57,13 +57,7 @@ def score_style(
         for name, column in columns.items()
         for term, value in term_values(criterion, column, photos).items()
     }
-    flicker: dict[str, Any] = {}
-    for name, network in networks.items() if settings.flicker else ():
-        shaken = pictures.input[: settings.flicker]
-        values = flicker_of(network, shaken, settings.batch_size, f"flicker of the {name}")
-        if values is not None:
-            of = flicker_rows(values, settings.bootstrap, settings.seed).items()
-            flicker |= {f"{kind}, {name}": row for kind, row in of}
+    flicker = flickering(pictures.input, networks, settings)
     style = read_square(files_of(trained)[0], photos.shape[-1])
     shown = to_uint8(style[None]).expand(len(photos), -1, -1, -1)
     sheet = Styled((shown, *map(to_uint8, columns.values())), ("style", *columns))

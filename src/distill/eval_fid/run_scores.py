@@ -27,6 +27,7 @@ from distill.eval_fid import (
     unpaired_scores,
     whole_pictures,
 )
+from distill.eval_fid.feature_sets import Row
 from distill.eval_fid.heldout import HeldOut
 from distill.eval_fid.picture_scores import Styled
 from distill.eval_fid.unpaired_scores import Translations
@@ -59,8 +60,9 @@ def carry_out(settings: EvalFid) -> tuple[Run | None, dict[str, Any]]:
         run = find_run(settings)
         checkpoint = run.checkpoint(settings.checkpoint)
         pictures, scores = score_run(checkpoint, settings, features)
-        own = Path("eval") if settings.direction == "AtoB" else Path("eval", settings.direction)
-        folder = Path(settings.output) if settings.output else run.folder / own
+        folder = Path(settings.output or run.folder / "eval")
+        if settings.direction != "AtoB" and not settings.output:
+            folder /= settings.direction
         write_sheet(pictures.columns, pictures.titles, settings.sheet, folder)
     scores = {"fid_missing": missing or None} | scores  # a style of one picture has no FID
     write(scores, folder)
@@ -97,9 +99,6 @@ def score_run(checkpoint: Path, settings: EvalFid, features: FeatureNetwork | No
             settings.bootstrap, settings.seed, settings.flicker, user_metrics(settings.metrics),
         )  # fmt: skip
     return pictures, scores
-
-
-Row = dict[str, Any]
 
 
 def write(results: Row, folder: Path) -> None:
@@ -165,10 +164,10 @@ def _notes(results: Row) -> list[str]:
     if how and how["rounds"]:
         groups = f"{counted(how['groups'], 'group')} (one person's pictures)"
         of = groups if how["groups"] else "the pictures"
-        said = f"intervals: {how['rounds']} resamples of {of}"
+        note = f"intervals: {how['rounds']} resamples of {of}"
         if results.get("distances"):
-            said += "; that of a distance is of its value at so few pictures, not of all there are"
-        notes.append(said)
+            note += "; that of a distance is of its value at so few pictures, not of all there are"
+        notes.append(note)
     if results["features"]:
         notes += [f"features: {results['features']}", f"resize: {results['resize']}"]
     return notes + ([f"warning: {results['warning']}"] if "warning" in results else [])

@@ -98,7 +98,7 @@ def runs_behind(trained: Train) -> tuple[list[Train], str]:
 
 def seen_by(runs: Iterable[Train], unknown: str = "") -> SeenPictures:
     """What distilled students have seen, from their settings."""
-    found: dict[Path, SetPictures] = {}
+    sets: dict[Path, SetPictures] = {}
     gone = [unknown] if unknown else []
     for source in map(source_of, runs):
         try:
@@ -109,12 +109,12 @@ def seen_by(runs: Iterable[Train], unknown: str = "") -> SeenPictures:
         if pictures is None:
             gone.append(f"the training set {root} is gone")
             continue
-        found[pictures.root] = pictures
+        sets[pictures.root] = pictures
         if lost := sum(not photo.local.is_file() for photo in pictures.pictures.values()):
             gone.append(
                 f"gone of {root}: {lost} of {counted(len(pictures.pictures), 'training photo')}"
             )
-    return SeenPictures([*found.values()], "; ".join(dict.fromkeys(gone)))
+    return SeenPictures([*sets.values()], "; ".join(dict.fromkeys(gone)))
 
 
 def seen_by_pairs(learnt: PairedDataConfig) -> SeenPictures:
@@ -123,10 +123,10 @@ def seen_by_pairs(learnt: PairedDataConfig) -> SeenPictures:
         root = chosen.folder_of_pairs(learnt)
     except DistillError as error:  # a set at an address that is gone
         return SeenPictures([], str(error))
-    found = _of_folder(root, None, learnt, None) if root else None
-    if found is None:
+    pictures = _of_folder(root, None, learnt, None) if root else None
+    if pictures is None:
         return SeenPictures([], f"the training pairs {root or ''} are gone")
-    return SeenPictures([found], chosen.source_named(learnt.kind).out_of_reach(str(learnt.root)))
+    return SeenPictures([pictures], chosen.source_named(learnt.kind).out_of_reach(str(learnt.root)))
 
 
 def seen_by_domains(learnt: UnpairedDataConfig) -> SeenPictures:
@@ -134,11 +134,11 @@ def seen_by_domains(learnt: UnpairedDataConfig) -> SeenPictures:
     root, a, b = (Path(each) if each else None for each in (learnt.root, learnt.a, learnt.b))
     where = root or Path(f"{a} and {b}")
     try:
-        found = find_unpaired(root, a, b, learnt.val_fraction, learnt.split_seed)["train"]
+        photos = find_unpaired(root, a, b, learnt.val_fraction, learnt.split_seed)["train"]
     except DistillError:
         return SeenPictures([], f"the training pictures of {where} are gone")
-    domains = zip("AB", found, strict=True)
-    pictures = {f"{name}/{photo.key}": photo for name, photos in domains for photo in photos}
+    domains = zip("AB", photos, strict=True)
+    pictures = {f"{name}/{photo.key}": photo for name, each in domains for photo in each}
     return SeenPictures([SetPictures(real_path(where), pictures)], "")
 
 
@@ -172,9 +172,9 @@ def pictures_of(source: PhotoSource, sides: Set[Side] | None = None) -> SetPictu
     return SetPictures(real_path(root), pictures, frozenset(groups))
 
 
-def seen_sides(there: Set[Side]) -> Set[Side]:
+def seen_sides(sides: Set[Side]) -> Set[Side]:
     """Of the sides that a set has those that its runs have seen."""
-    return {"train", "val"} if "test" in there else {"train"}
+    return {"train", "val"} if "test" in sides else {"train"}
 
 
 def _of_folder(
@@ -183,9 +183,9 @@ def _of_folder(
     """The inputs of pairs of one's own, or of a set that does not say which photos it is of."""
     split = (how.val_fraction, how.split_seed, how.test_fraction)
     try:  # what was dropped since then was seen all the same
-        found = find_pairs(root, style, *split, with_dropped=True)
+        pairs_of = find_pairs(root, style, *split, with_dropped=True)
     except DistillError:  # no such folder, or nothing left in it
         return None
-    sides = sides or seen_sides({side for side in found if found[side]})
-    pairs = [pair for side in found if side in sides for pair in found[side]]
+    sides = sides or seen_sides({side for side in pairs_of if pairs_of[side]})
+    pairs = [pair for side in pairs_of if side in sides for pair in pairs_of[side]]
     return SetPictures(real_path(root), {pair.name: Photo(pair.photo, pair.name) for pair in pairs})

@@ -80,35 +80,37 @@ class Translations:
 
 
 def held_out_domains(
-    there: nn.Module, back: nn.Module, trained: CycleGANTrain, settings: EvalFid
+    forth: nn.Module, back: nn.Module, trained: CycleGANTrain, settings: EvalFid
 ) -> Translations:
     """All held-out pictures of a run, or of another folder, and the output of both generators.
 
-    `there` translates in the direction asked for, `back` in the other one.
+    `forth` translates in the direction asked for, `back` in the other one.
     """
     if settings.ceiling != "photos":
         raise DistillError(
             f"ceiling={settings.ceiling}: not for recipe={trained.recipe}; leave it out"
         )
-    own = d = trained.data
+    d = trained.data
     if settings.photos:
-        d = replace(own, root=settings.photos, a=None, b=None)
+        d = replace(d, root=settings.photos, a=None, b=None)
     root, a, b = (Path(each) if each else None for each in (d.root, d.a, d.b))
-    found = find_unpaired(root, a, b, d.val_fraction, d.split_seed)["val"]
-    photos: Domains = dict(zip("AB", found, strict=True))
+    val = find_unpaired(root, a, b, d.val_fraction, d.split_seed)["val"]
+    photos: Domains = dict(zip("AB", val, strict=True))
     about: dict[str, str] = {}
-    if settings.photos and real_path(Path(settings.photos)) != real_path(Path(own.root or "")):
+    if settings.photos and real_path(Path(settings.photos)) != real_path(
+        Path(trained.data.root or "")
+    ):
         both = {f"{domain}/{photo.key}": photo for domain in photos for photo in photos[domain]}
-        names, about = excluded(seen_by_domains(own), both, settings.photos)
+        names, about = excluded(seen_by_domains(trained.data), both, settings.photos)
         photos = {
             domain: [photo for photo in each if f"{domain}/{photo.key}" not in names]
             for domain, each in photos.items()
         }
     x, y = settings.direction.split("to")
     (source, of_x), (real, of_y) = (_read(photos[domain], domain, d) for domain in (x, y))
-    translated = infer(there, source, settings.batch_size, f"{x} to {y}")
+    translated = infer(forth, source, settings.batch_size, f"{x} to {y}")
     back_again = infer(back, translated, settings.batch_size, f"and back to {x}")
-    identity = infer(there, real, settings.batch_size, f"{y} to {y}")
+    identity = infer(forth, real, settings.batch_size, f"{y} to {y}")
     about |= {"run": trained.run, "recipe": trained.recipe, "direction": settings.direction}
     about["generator"] = trained.generator.name
     about |= {} if settings.photos else about_side("val")
@@ -171,13 +173,13 @@ def _distances(
     }
     f = {name: features_of_set(network, pixels, name) for name, pixels in sets.items()}
     of_x, of_y = pictures.groups
-    real, others, given = of_y[:n], of_y[len(of_y) // 2 :][:n], of_x[-n:]
+    real, others, source = of_y[:n], of_y[len(of_y) // 2 :][:n], of_x[-n:]
 
     def row(other: str, groups: NDArray[Any]) -> Row:
         return distance(f[first], f[other], settings, groups=(real, groups))
 
     return {
         f"floor: {first}, {second}": row(second, others),
-        f"generator: {first}, {x} → {y}": row(f"{x} → {y}", given),
-        f"ceiling: {first}, {x}": row(x, given),
+        f"generator: {first}, {x} → {y}": row(f"{x} → {y}", source),
+        f"ceiling: {first}, {x}": row(x, source),
     }

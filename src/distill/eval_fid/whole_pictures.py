@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +23,7 @@ from distill.core.progress import bar
 from distill.data.pairs import ReadablePair
 from distill.data.photo_table import size_of
 from distill.eval_fid import line_scores
-from distill.eval_fid.feature_sets import Values, interval
+from distill.eval_fid.feature_sets import Row, Values, interval, mean_row
 from distill.metrics import frechet, similarity
 from distill.metrics.features import BATCH, FeatureNetwork
 from distill.metrics.line_figures import MARGIN, displacement, flicker
@@ -34,7 +33,6 @@ PHOTO, ENLARGED = "photo", "teacher at 256, enlarged"  # what a student must bea
 THUMBNAIL, CROP = 256, 256  # pixels: long side of what is enlarged, side of the crops
 _WHOLE = re.compile(r"(-[0-9a-f]{8})-s(\d+)(\.\w+)$")  # behind the name that Photo.pair_name gives
 
-Row = dict[str, Any]
 Infer = Callable[[Tensor], Tensor]  # (1, 3, H, W) in [0, 1] to (1, 3 or 4, H, W)
 
 
@@ -45,11 +43,11 @@ def square_name(name: str) -> str:
 
 def by_size(pairs: Iterable[ReadablePair]) -> dict[int, list[ReadablePair]]:
     """The whole pictures among pairs by their long side, smallest first."""
-    found: dict[int, list[ReadablePair]] = {}
+    sizes: dict[int, list[ReadablePair]] = {}
     for pair in pairs:
         if (size := size_of(pair.name)) is not None:
-            found.setdefault(size, []).append(pair)
-    return dict(sorted(found.items()))
+            sizes.setdefault(size, []).append(pair)
+    return dict(sorted(sizes.items()))
 
 
 def score_sizes(
@@ -60,15 +58,14 @@ def score_sizes(
     rounds: int = 0,
     seed: int = 0,
     flickering: int = 0,
-    own: Mapping[str, Measure] = MappingProxyType({}),
+    metrics: Mapping[str, Measure] = MappingProxyType({}),
 ) -> dict[str, Row]:
     """{size: {pictures, scores: {name: {figure: row}}}} of networks, the photo and the thumbnail.
 
     The thumbnail is the teacher's output at long side 256, enlarged by bicubic interpolation, where
     the set has all of them. Means of PSNR and SSIM; ink, sharpness and chamfer distance of all
     pictures together; kernel distance of four crops each; flicker of the first `flickering`
-    pictures; means of the user's `own` metrics. Intervals resample the groups that `group_of`
-    names.
+    pictures; means of the user's `metrics`. Intervals resample the groups that `group_of` names.
     """
     small = {square_name(pair.name): pair for pair in pairs.get(THUMBNAIL, ())}
     results: dict[str, Row] = {}
@@ -77,30 +74,33 @@ def score_sizes(
         has_small = all(square_name(pair.name) in small for pair in each)
         if has_small and size > THUMBNAIL:
             compared = {PHOTO: compared[PHOTO], ENLARGED: compared[PHOTO], **networks}
-        figures = {name: _Figures(own) for name in compared}
-        wanted: list[Tensor] = []  # the teacher's crops
+        figures = {name: _Figures(metrics) for name in compared}
+        teacher_crops: list[Tensor] = []
         with bar(len(each), "picture", f"long side {size}", leave=False) as progress:
             for number, pair in enumerate(each):
                 photo, target = map(_tensor, pair.read())
-                wanted += _crops(target) if features else []
+                teacher_crops += _crops(target) if features else []
                 for name, network in compared.items():
                     if name == ENLARGED:
-                        output = _enlarged(small[square_name(pair.name)], target)
+                        _, drawing = small[square_name(pair.name)].read()
+                        at = target.shape[2], target.shape[1]
+                        output = _tensor(drawing.resize(at, Image.Resampling.BICUBIC))
                     else:
-                        output = _inferred(network, photo)
+                        with torch.inference_mode():
+                            output = to_uint8(over_white(network(to_float(photo)[None])))[0]
                     figures[name].add(output, target, crops=features is not None)
                     large = min(photo.shape[-2:]) > 2 * MARGIN
                     if number < flickering and name != ENLARGED and large:
                         figures[name].add_flicker(network, photo, number)
                 progress.update()
-        who = np.array([group_of(pair) for pair in each])
-        how: Row = {"rounds": rounds, "seed": seed, "groups": who}
-        rows = {name: found.rows(how) for name, found in figures.items()}
+        groups = np.array([group_of(pair) for pair in each])
+        how: Row = {"rounds": rounds, "seed": seed, "groups": groups}
+        rows = {name: of_name.rows(how) for name, of_name in figures.items()}
         if features is not None:
-            t = _features(features, wanted, "teacher")
-            for name, found in figures.items():
-                s = _features(features, found.crops, name)
-                of = who.repeat(len(t) // len(who))  # crops of one group are resampled together
+            t = _features(features, teacher_crops, "teacher")
+            for name, of_name in figures.items():
+                s = _features(features, of_name.crops, name)
+                of = groups.repeat(len(t) // len(groups))  # crops of a group are resampled together
                 by = how | {"groups": (of, of), "paired": True}
                 spread = interval(frechet.kid_interval, t, s, **by)
                 rows[name][f"{features.kid}, crops"] = {
@@ -141,8 +141,8 @@ def table(sizes: Mapping[str, Row]) -> list[list[str]]:
 class _Figures:
     """What is kept of one network's outputs for the pictures of one size."""
 
-    def __init__(self, own: Mapping[str, Measure]) -> None:
-        self.measures = {"PSNR (dB)": similarity.psnr, "SSIM": similarity.ssim, **own}
+    def __init__(self, metrics: Mapping[str, Measure]) -> None:
+        self.measures = {"PSNR (dB)": similarity.psnr, "SSIM": similarity.ssim, **metrics}
         self.similar: list[Values] = []
         self.ink: list[Values] = []
         self.places: list[Values] = []
@@ -152,46 +152,33 @@ class _Figures:
     def add(self, output: Tensor, target: Tensor, crops: bool) -> None:
         """Of uint8 (3, H, W)."""
         a, b = to_float(output)[None], to_float(target)[None]
-        found = [measure(a, b) for measure in self.measures.values()]
-        self.similar.append(torch.cat(found).double().numpy())
+        similar = [measure(a, b) for measure in self.measures.values()]
+        self.similar.append(torch.cat(similar).double().numpy())
         self.ink.append(line_scores.ink_of(output[None], target[None], 1)[0])
         self.places.append(displacement(a, b)[0].double().numpy())
         self.crops += _crops(output) if crops else []
 
     def add_flicker(self, network: Infer, photo: Tensor, number: int) -> None:
         """Of uint8 (3, H, W), in levels."""
-        found = flicker(lambda x: over_white(network(x)).clamp(0, 1), to_float(photo)[None], number)
-        self.flicker.append(found[0].double().numpy())
+        levels = flicker(
+            lambda x: over_white(network(x)).clamp(0, 1), to_float(photo)[None], number
+        )
+        self.flicker.append(levels[0].double().numpy())
 
     def rows(self, how: Row) -> dict[str, Row]:
-        found: dict[str, Row] = {}
-        for name, values in zip(self.measures, np.stack(self.similar).T, strict=True):
-            spread = interval(frechet.bootstrap, values, **how)
-            mean = float(values.mean())
-            found[name] = {"value": mean, "pictures": len(values), "interval": spread}
-        found |= line_scores.ink_rows(np.stack(self.ink), **how)
-        found[line_scores.OFF] = line_scores.displacement_row(np.stack(self.places))
+        columns = zip(self.measures, np.stack(self.similar).T, strict=True)
+        rows = {name: mean_row(values, **how) for name, values in columns}
+        rows |= line_scores.ink_rows(np.stack(self.ink), **how)
+        rows[line_scores.OFF] = line_scores.displacement_row(np.stack(self.places))
         if self.flicker:
             groups = how["groups"][: len(self.flicker)]
-            found |= line_scores.flicker_rows(np.stack(self.flicker), **how | {"groups": groups})
-        return {name: row for name, row in found.items() if row}
+            rows |= line_scores.flicker_rows(np.stack(self.flicker), **how | {"groups": groups})
+        return {name: row for name, row in rows.items() if row}
 
 
 def _tensor(picture: Image.Image) -> Tensor:
     """uint8 (3, H, W)."""
     return to_pixels(picture).permute(2, 0, 1)
-
-
-@torch.inference_mode()
-def _inferred(network: Infer, photo: Tensor) -> Tensor:
-    return to_uint8(over_white(network(to_float(photo)[None])))[0]
-
-
-def _enlarged(small: ReadablePair, like: Tensor) -> Tensor:
-    """The teacher's small output in the size of uint8 (3, H, W)."""
-    _, target = small.read()
-    height, width = like.shape[-2:]
-    return _tensor(target.resize((width, height), Image.Resampling.BICUBIC))
 
 
 def _crops(picture: Tensor) -> list[Tensor]:
